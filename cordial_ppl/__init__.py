@@ -122,4 +122,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*_HOME, *_MODULES])
+    return sorted([*_HOME, "scores", "synthetic"])

@@ -25,7 +25,7 @@ class CordialError(Exception):
     """Any error that the package raises on purpose."""
 
     def __str__(self) -> str:
-        """The message, at a readable length."""
+        """Return the message, at a readable length."""
         return shorten(super().__str__())
 
 
@@ -63,7 +63,7 @@ class SettingNeeded(InputError):
         self.needed = ((setting, value), *also)
 
     def __str__(self) -> str:
-        """The message for the caller of a function."""
+        """Return the message for the caller of a function."""
         needed = (
             f"{setting}=({','.join(map(repr, value))})"
             if isinstance(value, tuple) and len(value) > 1
@@ -103,13 +103,13 @@ def shorten(message: str) -> str:
 
 
 @contextmanager
-def naming(place: str | Path) -> Iterator[None]:
-    """Put a place, such as the name of a file, before the message of an error."""
+def naming(source: str | Path) -> Iterator[None]:
+    """Put a source, such as the name of a file, before the message of an error."""
     try:
         yield
     except CordialError as error:
         problem, *rest = error.args
-        raise type(error)(f"{place}: {problem}", *rest) from error
+        raise type(error)(f"{source}: {problem}", *rest) from error
 
 
 def say_error(error: BaseException, source: str | Path) -> str:
@@ -155,11 +155,11 @@ def name_rows(
         where: names a position, a noun before a number; by default "row 7".
         shown: how many are named before the rest are counted.
     """
-    places = [(where or name_row)(int(i)) for i in positions[:shown]]
+    names = [(where or name_row)(int(i)) for i in positions[:shown]]
     if len(positions) == 1:
-        return places[0]
-    noun = places[0].partition(" ")[0]
-    numbers = [place.partition(" ")[2] for place in places]
-    hidden = len(positions) - len(places)
+        return names[0]
+    noun = names[0].partition(" ")[0]
+    numbers = [name.partition(" ")[2] for name in names]
+    hidden = len(positions) - len(names)
     last = f"{hidden} more" if hidden else numbers.pop()
     return f"{noun}s {', '.join(numbers)} and {last}"

@@ -13,7 +13,6 @@ import matplotlib
 import numpy as np
 
 import cordial_ppl as cp
-from cordial_ppl.evaluation.synthetic import reviews
 
 LABELS, DRAWS = 20, 20
 BARS, RAW, CALIBRATED, INK = "#d9d6cf", "#c8553d", "#1f6f8b", "#3a3a3a"
@@ -60,7 +59,7 @@ def main() -> None:
             "ytick.color": INK,
         }
     )
-    texts = reviews()
+    texts = cp.synthetic.reviews()
     size = len(texts.options)
     stated = texts.logits.argmax(axis=1)
     people = means(np.eye(size)[texts.labels], stated)

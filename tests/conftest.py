@@ -156,4 +156,5 @@ def judge():
 
     import cordial_ppl
 
-    return cordial_ppl.Cordial(STARS).fit(LOGITS, [STARS[k] for k in LABELS])
+    names = [f"text {k}" for k in range(len(LABELS))]
+    return cordial_ppl.Cordial(STARS).fit(LOGITS, [STARS[k] for k in LABELS], texts=names)

@@ -99,16 +99,12 @@ def _make_fitting(rng: random.Random, folder: Path) -> Case:
 
 
 def _make_reading(rng: random.Random, folder: Path) -> Case:
-    form = rng.choice(list(logs.FORMATS))
-    case = logs._make(form, rng, folder)
-    path = str(case["path"].relative_to(folder))
-    found = ["read", path, *_out(rng, "o.csv"), *_options(rng, *COMMON[:3], "--json", "--quiet")]
-    found += ["--labels", "labels.csv"] if rng.random() < 0.4 else []
-    found += ["--options", "1,2,3,4,5"] if form != "lm-eval" and "--options" not in found else []
-    found += ["--from", mostly(rng, form, "openai", "x")] if rng.random() < 0.5 else []
-    found += ["--explain", mostly(rng, "2", "-1", "x")] if rng.random() < 0.3 else []
-    found += ["--after", mostly(rng, "Score", "(", _word(rng))] if rng.random() < 0.1 else []
-    return found + (["--spell", mostly(rng, "5=five", "x")] if rng.random() < 0.1 else [])
+    path = str(logs.write_log(rng, folder).relative_to(folder))
+    case = ["read", path, *_out(rng, "o.csv"), *_options(rng, *COMMON[:3], "--json", "--quiet")]
+    case += ["--labels", "labels.csv"] if rng.random() < 0.4 else []
+    case += ["--options", "1,2,3,4,5"] if "--options" not in case else []
+    case += ["--explain", mostly(rng, "2", "-1", "x")] if rng.random() < 0.3 else []
+    return case + (["--spell", mostly(rng, "5=five", "x")] if rng.random() < 0.1 else [])
 
 
 def _make_predicting(rng: random.Random, folder: Path) -> Case:

@@ -223,7 +223,7 @@ def write_everywhere(columns: dict[str, Any], folder: Path) -> None:
         out = folder / f"out.{ending}"
         try:
             if attempt(write_table, out, columns) is None and out.exists():
-                found = [str(cell) for cell in read_columns(out).column("item_id")]
+                found = [str(cell) for cell in read_columns(out).cells["item_id"]]
                 assert found == columns["item_id"], f"{ending} holds other texts"
         finally:
             out.unlink(missing_ok=True)

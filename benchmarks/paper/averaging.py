@@ -9,9 +9,13 @@ from differences_table import (
 from ranking import base_of
 
 from cordial_ppl.errors import InputError
-from cordial_ppl.evaluation.products.comparison import count_failures, our_method
 from cordial_ppl.evaluation.products.product import Product, tabulate
-from cordial_ppl.evaluation.products.table import difference_record, note_few_draws
+from cordial_ppl.evaluation.products.table import (
+    count_failures,
+    difference_record,
+    note_few_draws,
+    our_method,
+)
 from cordial_ppl.evaluation.sweep import Results
 from cordial_ppl.evaluation.sweep.methods import label
 

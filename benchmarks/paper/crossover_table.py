@@ -3,9 +3,15 @@
 import numpy as np
 
 from cordial_ppl import scores
-from cordial_ppl.evaluation.products.comparison import count_failures, need_methods, our_method
 from cordial_ppl.evaluation.products.product import Product, Record, number, tabulate
-from cordial_ppl.evaluation.products.table import enough_draws, intervals, note_few_draws
+from cordial_ppl.evaluation.products.table import (
+    count_failures,
+    enough_draws,
+    need_methods,
+    note_few_draws,
+    our_method,
+    paired_intervals,
+)
 from cordial_ppl.evaluation.sweep import Results
 from cordial_ppl.evaluation.sweep.methods import label
 
@@ -52,7 +58,7 @@ def crossover_table(results: Results, *, ours: str | None = None) -> Product:
 
 def _row(results: Results, task: str, reader: str, ours: str) -> Record:
     budgets = results.budgets(task, reader)
-    found = {n: intervals(results, (task, reader, n), ours).get(OTHER) for n in budgets}
+    found = {n: paired_intervals(results, (task, reader, n), ours).get(OTHER) for n in budgets}
     known = {n: interval for n, interval in found.items() if interval is not None}
     most = max(known, default=max(budgets))
     size = len(results.cells[task, reader, most][ours].stated)

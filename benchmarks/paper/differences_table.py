@@ -7,11 +7,16 @@ import numpy as np
 import polars as pl
 from ranking import rivals
 
-from cordial_ppl.evaluation.products.comparison import count_failures, our_method
 from cordial_ppl.evaluation.products.curves import Panel, draw_panels, split_panels
 from cordial_ppl.evaluation.products.figure import Figure
 from cordial_ppl.evaluation.products.product import Product, Record, number, spread, tabulate
-from cordial_ppl.evaluation.products.table import difference_record, intervals, note_few_draws
+from cordial_ppl.evaluation.products.table import (
+    count_failures,
+    difference_record,
+    note_few_draws,
+    our_method,
+    paired_intervals,
+)
 from cordial_ppl.evaluation.sweep import Results
 from cordial_ppl.evaluation.sweep.methods import label
 
@@ -70,7 +75,7 @@ def strongest_rivals(results: Results, ours: str) -> tuple[str, ...]:
     """Return the rivals with the lowest log loss over cells, first those that have it in all."""
     found: dict[str, list[float]] = {method: [] for method in rivals(results, ours)}
     for key in results.cells:
-        for method, interval in intervals(results, key, ours).items():
+        for method, interval in paired_intervals(results, key, ours).items():
             found.get(method, []).append(interval.mean)
     ranked = sorted(filter(found.get, found), key=lambda m: (-len(found[m]), np.mean(found[m])))
     return tuple(ranked[:BANDS])

@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from equivalents import label_equivalents
 from jaxtyping import Float, Int
 from likeliest import fit_channels
 from populations import KnownGap, known_gap
 from scipy.special import softmax
 
 from cordial_ppl import scores
-from cordial_ppl.evaluation.products.equivalents import label_equivalents
 from cordial_ppl.runtime.arrays import FLOOR
 from cordial_ppl.stack.calibrators.crossvalidation import FOLDS
 

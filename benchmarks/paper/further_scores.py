@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from cordial_ppl.evaluation.products.comparison import (
+from cordial_ppl.evaluation.products.product import Product, Record, number, spread, tabulate
+from cordial_ppl.evaluation.products.table import (
     Mean,
     count_failures,
     mean_of,
@@ -11,7 +12,6 @@ from cordial_ppl.evaluation.products.comparison import (
     our_method,
     succeeded,
 )
-from cordial_ppl.evaluation.products.product import Product, Record, number, spread, tabulate
 from cordial_ppl.evaluation.sweep import Results
 from cordial_ppl.evaluation.sweep.methods import label
 from cordial_ppl.evaluation.sweep.results import Cell

@@ -3,16 +3,10 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from ranking import forms, leads, name_unknown, rivals
+from ranking import forms, leads, mean_pair, name_unknown, need_budgets, rivals
 
-from cordial_ppl.evaluation.products.comparison import (
-    count_failures,
-    mean_pair,
-    need_budgets,
-    our_method,
-)
 from cordial_ppl.evaluation.products.product import Product, Record, number, spread, tabulate
-from cordial_ppl.evaluation.products.table import loss_records
+from cordial_ppl.evaluation.products.table import count_failures, loss_records, our_method
 from cordial_ppl.evaluation.sweep import Results
 from cordial_ppl.evaluation.sweep.methods import label
 from cordial_ppl.evaluation.sweep.results import Key

@@ -18,11 +18,13 @@ from pathlib import Path
 from averaging import averaging_gain
 from crossover_table import crossover_table
 from differences_table import loss_differences
+from equivalents import equivalent_labels
 from further_scores import further_scores
 from known_gap import gap_table
 from loss_table import loss_table
 from readers import reader_table
 from reversals import reversal_shares
+from stated_classes import stated_classes
 
 from cordial_ppl.errors import InputError
 from cordial_ppl.evaluation.products import PRODUCTS, Product, write_product
@@ -33,6 +35,8 @@ OF_A_SWEEP: Mapping[str, Callable[..., Product]] = {
     **PRODUCTS,
     "table": loss_table,
     "differences": loss_differences,
+    "reliability": stated_classes,
+    "equivalents": equivalent_labels,
     "scores": further_scores,
     "crossover": crossover_table,
     "reversals": reversal_shares,

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from cordial_ppl.errors import InputError
-from cordial_ppl.evaluation.products.comparison import OURS, mean_scores
+from cordial_ppl.evaluation.products.table import OURS, Mean, mean_of, mean_scores, succeeded
 from cordial_ppl.evaluation.sweep import Results
-from cordial_ppl.evaluation.sweep.results import Key
+from cordial_ppl.evaluation.sweep.results import Cell, Key
 
 
 def rivals(results: Results, ours: str) -> tuple[str, ...]:
@@ -60,3 +60,24 @@ def name_unknown(leads: Mapping[Key, float]) -> str:
     """Say where a lead is not known; nothing where all are."""
     named = "; ".join(", ".join(map(str, key)) for key, lead in leads.items() if np.isnan(lead))
     return f" Unknown, with too few shared draws: {named}." if named else ""
+
+
+def need_budgets(results: Results, *budgets: int) -> None:
+    """Raise an `InputError` that names the first budget that a task and reader do not have."""
+    for task, reader in results.pairs:
+        found = results.budgets(task, reader)
+        for n in budgets:
+            if n not in found:
+                raise InputError(
+                    f"this needs fits to {n} labels, which {task!r} read by {reader!r} lacks: add "
+                    f"{n} to budgets in the sweep's file and run it; it has "
+                    f"{', '.join(map(str, found))}."
+                )
+
+
+def mean_pair(cell: Cell, ours: str, other: str) -> tuple[Mean, Mean]:
+    """Return two methods' log losses over the draws that both have; without any, ours over its."""
+    both = succeeded(cell, ours, other)
+    draws = both if both.any() else succeeded(cell, ours)
+    here, theirs = (cell[method].scores["log_loss"] for method in (ours, other))
+    return mean_of(here[draws]), mean_of(theirs[both])

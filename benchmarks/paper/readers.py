@@ -3,17 +3,16 @@
 from collections.abc import Iterable, Iterator
 
 import numpy as np
-from ranking import leads, name_unknown, rivals
+from ranking import leads, mean_pair, name_unknown, need_budgets, rivals
 
-from cordial_ppl.evaluation.products.comparison import (
+from cordial_ppl.evaluation.products.product import NOTHING, Product, Record, number, tabulate
+from cordial_ppl.evaluation.products.table import (
     count_failures,
-    mean_pair,
-    need_budgets,
+    difference_record,
     need_methods,
+    note_few_draws,
     our_method,
 )
-from cordial_ppl.evaluation.products.product import NOTHING, Product, Record, number, tabulate
-from cordial_ppl.evaluation.products.table import difference_record, note_few_draws
 from cordial_ppl.evaluation.sweep import Results
 from cordial_ppl.evaluation.sweep.methods import label
 

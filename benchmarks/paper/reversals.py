@@ -2,10 +2,10 @@
 
 import polars as pl
 
-from cordial_ppl.evaluation.products.comparison import count_failures, mean_scores, our_method
 from cordial_ppl.evaluation.products.curves import draw_panels, split_panels
 from cordial_ppl.evaluation.products.figure import Figure
 from cordial_ppl.evaluation.products.product import NOTHING, Product, Record, spread, tabulate
+from cordial_ppl.evaluation.products.table import count_failures, mean_scores, our_method
 from cordial_ppl.evaluation.sweep import Results
 from cordial_ppl.evaluation.sweep.methods import label
 

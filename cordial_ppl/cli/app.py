@@ -5,7 +5,7 @@ import logging
 import os
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, Field, fields, is_dataclass
 from inspect import Parameter, Signature, signature
 from typing import Annotated, Any
 
@@ -26,6 +26,7 @@ from cordial_ppl.cli.read import read
 from cordial_ppl.cli.report import report
 from cordial_ppl.cli.shift import shift
 from cordial_ppl.cli.sweep import sweep
+from cordial_ppl.runtime.cache import cache_programs
 from cordial_ppl.runtime.progress import doing, showing
 
 
@@ -54,13 +55,11 @@ def spread_options(command: Callable[..., None]) -> Callable[..., None]:
     Returns:
         A function as typer needs it, with the options of groups last.
     """
-    given = signature(command).parameters.values()
-    groups: dict[str, Any] = {p.name: p.annotation for p in given if is_dataclass(p.annotation)}
-    single = [p.replace(kind=p.KEYWORD_ONLY) for p in given if p.name not in groups]
+    spread = signature(command).parameters.values()
+    groups: dict[str, Any] = {p.name: p.annotation for p in spread if is_dataclass(p.annotation)}
+    single = [p.replace(kind=p.KEYWORD_ONLY) for p in spread if p.name not in groups]
     parameters = single + [
-        Parameter(field.name, Parameter.KEYWORD_ONLY, default=field.default, annotation=field.type)
-        for kind in groups.values()
-        for field in fields(kind)
+        _as_parameter(field) for kind in groups.values() for field in fields(kind)
     ]
 
     def run(**values: Any) -> None:
@@ -74,6 +73,12 @@ def spread_options(command: Callable[..., None]) -> Callable[..., None]:
     run.__signature__ = Signature(parameters)  # pyright: ignore[reportFunctionMemberAccess]
     run.__annotations__ = {p.name: p.annotation for p in parameters}
     return run
+
+
+def _as_parameter(field: Field) -> Parameter:
+    """Return a field of a group as a parameter of a function; one without a default is needed."""
+    default = Parameter.empty if field.default is MISSING else field.default
+    return Parameter(field.name, Parameter.KEYWORD_ONLY, default=default, annotation=field.type)
 
 
 app = typer.Typer(
@@ -123,4 +128,5 @@ def main() -> None:
     # JAX's own log is silent, unless the environment asks for it.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     logging.getLogger("jax").setLevel(logging.CRITICAL)
+    cache_programs()
     app(prog_name="cordial")

@@ -115,9 +115,9 @@ def ask(
         from cordial_ppl.logs.ask.local import LocalModel
         from cordial_ppl.logs.ask.scoring import Scoring
 
-        given = ("--server", server), ("--key-variable", key_variable), ("--samples", samples)
-        given += ("--max-tokens", max_tokens), ("--concurrency", concurrency)
-        if unused := [name for name, value in given if value]:
+        values = ("--server", server), ("--key-variable", key_variable), ("--samples", samples)
+        values += ("--max-tokens", max_tokens), ("--concurrency", concurrency)
+        if unused := [name for name, value in values if value]:
             raise InputError(f"{', '.join(unused)}: for servers only, not with --local.")
         with doing(f"loading {model}"):
             asked = Scoring(model, LocalModel.load(model), scale.options)
@@ -132,15 +132,15 @@ def ask(
             concurrency=concurrency or 8,
         )
     cache = out.with_name(f"{out.name}.cache")
-    with open_cache(cache) as kept:
-        asking = Asking(questions, asked, kept)
+    with open_cache(cache) as answers:
+        asking = Asking(questions, asked, answers)
         try:
             asking.run()
         except (ServerError, KeyboardInterrupt) as error:
-            told = f"{asking.done:,} of {len(questions):,} answers are in {cache}"
+            progress = f"{asking.done:,} of {len(questions):,} answers are in {cache}"
             if isinstance(error, ServerError):
-                raise ServerError(f"{error} {told}: the same command resumes.") from error
-            say(f"stopped: {told}; the same command resumes")
+                raise ServerError(f"{error} {progress}: the same command resumes.") from error
+            say(f"stopped: {progress}; the same command resumes")
             raise
         records = asking.records(reader or model, task)
         with doing("reading the answers"):

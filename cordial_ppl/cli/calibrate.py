@@ -11,14 +11,10 @@ from cordial_ppl.cli.messages import count, leaving_at_once, say
 from cordial_ppl.cli.options import (
     ENDING,
     CalibratorOut,
-    Chosen,
     Fitting,
-    Labelling,
-    LabelsPath,
-    ReadingsPath,
+    LabelledTables,
     Shown,
     TableOut,
-    Update,
 )
 from cordial_ppl.errors import naming
 from cordial_ppl.runtime.progress import doing
@@ -30,21 +26,12 @@ if TYPE_CHECKING:
     from cordial_ppl.tables import LabelTable, ReadingTable
 
 
-def calibrate(
-    readings: ReadingsPath,
-    labels: LabelsPath,
-    output: TableOut,
-    chosen: Chosen,
-    labelling: Labelling,
-    fitting: Fitting,
-    shown: Shown,
-    update: Update = None,
-) -> None:
+def calibrate(tables: LabelledTables, output: TableOut, fitting: Fitting, shown: Shown) -> None:
     """Fit on the labelled texts; write calibrated probabilities for every text of READINGS."""
     from cordial_ppl.cli.output import check_output
 
-    check_output(output, [readings, labels, *fitting.inputs])
-    fitted = fit_tables(readings, labels, chosen, labelling, fitting, shown.quiet, update)
+    check_output(output, [*tables.inputs, *fitting.inputs])
+    fitted = fit_tables(tables, fitting)
     from cordial_ppl.estimators.bulk.predictor import predict_table
 
     texts = predict_table(fitted.calibrator, fitted.table, output)
@@ -53,21 +40,12 @@ def calibrate(
     _show(fitted, {"output": str(output), "texts": texts, "labels": labelled}, done, shown)
 
 
-def fit(
-    readings: ReadingsPath,
-    labels: LabelsPath,
-    output: CalibratorOut,
-    chosen: Chosen,
-    labelling: Labelling,
-    fitting: Fitting,
-    shown: Shown,
-    update: Update = None,
-) -> None:
+def fit(tables: LabelledTables, output: CalibratorOut, fitting: Fitting, shown: Shown) -> None:
     """Fit on the labelled texts of READINGS and save the calibrator."""
     from cordial_ppl.cli.output import check_output
 
-    check_output(output, [readings, labels, *fitting.inputs], endings=[ENDING])
-    fitted = fit_tables(readings, labels, chosen, labelling, fitting, shown.quiet, update)
+    check_output(output, [*tables.inputs, *fitting.inputs], endings=[ENDING])
+    fitted = fit_tables(tables, fitting)
     fitted.calibrator.save(output)
     labelled = len(fitted.rows)
     done = f"wrote {output}: a calibrator fitted on {say_labels(fitted.labels)}"
@@ -76,14 +54,14 @@ def fit(
 
 def say_labels(labels: "LabelTable") -> str:
     """Count labels, and say whose label is predicted where texts have several."""
-    found = count(len(labels.labels), "label")
+    number = count(len(labels.labels), "label")
     if not labels.several:
-        return found
-    found = f"{found} of {count(len(labels.first), 'text')}"
+        return number
+    number = f"{number} of {count(len(labels.first), 'text')}"
     if labels.annotators is None:
-        return found
+        return number
     people = count(len(set(labels.annotators)), "annotator")
-    return f"{found} by {people}; a probability is of a single annotator's label"
+    return f"{number} by {people}; a probability is of a single annotator's label"
 
 
 class FittedTables(NamedTuple):
@@ -91,7 +69,7 @@ class FittedTables(NamedTuple):
 
     Attributes:
         table: The readings of all texts.
-        labels: The labels, in the order of their table, which is that of the fit but for --update.
+        labels: The labels, in the order of their table, which is that of the fit.
         rows: The labelled texts, in the order of the fit.
         groups: What may name groups of these texts, by column.
         calibrator: The calibrator.
@@ -105,25 +83,15 @@ class FittedTables(NamedTuple):
 
 
 def fit_tables(
-    readings: Path,
-    labels: Path,
-    chosen: Chosen,
-    labelling: Labelling,
+    tables: LabelledTables,
     fitting: Fitting,
-    quiet: bool,
-    update: Path | None = None,
     check: Callable[["ReadingTable", "LabelTable"], None] = lambda *_: None,
 ) -> FittedTables:
-    """Read both tables and fit a calibrator on the texts that have labels, or update one.
+    """Read both tables and fit a calibrator on the texts that have labels.
 
     Args:
-        readings: The table of readings.
-        labels: The table of labels.
-        chosen: What is read from them.
-        labelling: How labels are taken.
+        tables: The tables, and what is read from them.
         fitting: Settings of the fit.
-        quiet: Whether nothing is said.
-        update: The calibrator that is updated, if any.
         check: Refuses tables that are not as they must be, before the fit.
 
     Raises:
@@ -131,24 +99,16 @@ def fit_tables(
         ChannelError: A file's model breaks the contract of a channel.
     """
     from cordial_ppl.decisions.drift import sketch
-    from cordial_ppl.tables import list_groups, read_labelled, read_provenance
+    from cordial_ppl.tables import list_groups, read_provenance
 
-    if update is not None:
-        from cordial_ppl.cli.updating import update_calibrator
-
-        return FittedTables(
-            *update_calibrator(update, readings, labels, chosen, labelling, fitting, quiet)
-        )
     settings = fitting.settings
-    given = chosen.settings | labelling.settings
-    with doing("reading"):
-        table, found, rows = read_labelled(readings, labels, **given)
-    check(table, found)
-    texts = take_labelled(table, rows, found, fitting.channel)
+    table, labels, rows = tables.read()
+    check(table, labels)
+    texts = take_labelled(table, rows, labels, fitting.channel)
     calibrator = fit_calibrator(texts, table.scale, settings)
     calibrator.provenance_ = read_provenance(table.columns, rows.tolist())
     calibrator.sketch_ = sketch(table.logits)
-    return FittedTables(table, found, rows, list_groups(table, rows, found), calibrator)
+    return FittedTables(table, labels, rows, list_groups(table, rows, labels), calibrator)
 
 
 def take_labelled(
@@ -172,7 +132,8 @@ def take_labelled(
     from cordial_ppl.data.labelled import Labelled
     from cordial_ppl.data.labelling import as_texts
 
-    covariates = {name: own[rows] for name, own in take_covariates(table, channels).items()}
+    columns = take_covariates(table, channels)
+    covariates = {name: column[rows] for name, column in columns.items()}
     texts = as_texts(labels.item_ids, len(rows))
     return Labelled(table.logits[rows], labels.labels, covariates, labels.weights, texts)
 
@@ -224,8 +185,8 @@ def _show(fitted: FittedTables, counts: dict, done: str, shown: Shown) -> None:
     forecast = calibrator.forecast(table.logits, covariates) if able else None
     summary, biases = calibrator.describe(forecast), calibrator.find_bias(fitted.groups)
     if shown.json:
-        found = [bias._asdict() for bias in biases]
-        return show_json({**counts, "summary": summary.to_dict(), "biases": found})
+        rows = [bias._asdict() for bias in biases]
+        return show_json({**counts, "summary": summary.to_dict(), "biases": rows})
     if not shown.quiet:
         STDOUT.print(summary.text)
     for bias in biases:

@@ -38,7 +38,7 @@ def check(
         from cordial_ppl.evaluation.checks import check_channel
     from cordial_ppl.cli.output import STDOUT, check_output, show_json
 
-    settings = chosen.settings | labelling.settings
+    settings = chosen.settings | labelling.label_settings
     if (readings is None) != (labels is None):
         raise InputError("--readings and --labels go together: give both, or neither.")
     if plot is not None:
@@ -72,9 +72,9 @@ def _read(
     from cordial_ppl.cli.calibrate import take_covariates
     from cordial_ppl.tables import read_labelled
 
-    table, found, rows = read_labelled(readings, labels, **settings)
-    found.check_single("cordial check")
+    table, labelled, rows = read_labelled(readings, labels, **settings)
+    labelled.check_single("cordial check")
     order = np.concatenate([rows, np.setdiff1d(np.arange(len(table)), rows)])
     covariates = take_covariates(table, [channel])
     extra = {name: column[order] for name, column in covariates.items()}
-    return table.logits[order], found.labels, extra
+    return table.logits[order], labelled.labels, extra

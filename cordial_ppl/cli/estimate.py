@@ -7,12 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cordial_ppl.cli.messages import say
 from cordial_ppl.cli.options import (
-    Chosen,
     Fitting,
     Inference,
-    Labelling,
-    LabelsPath,
-    ReadingsPath,
+    LabelledTables,
     Shown,
     option,
 )
@@ -33,83 +30,63 @@ PICTURES = ".svg", ".png", ".pdf"
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is made of an estimate."""
+    """What is estimated, and where it goes."""
 
+    by: Annotated[str | None, option("COLUMN", BY)] = None
     output: Annotated[Path | None, option("OUT", OUT, "--output", "-o")] = None
     figure: Annotated[Path | None, option("FIGURE", f"{FIGURE} ({', '.join(PICTURES)})")] = None
     level: Annotated[float, option("P", LEVEL)] = 0.9
 
+    @property
+    def group(self) -> str:
+        """Return the name of the groups in a table and a picture."""
+        return self.by or "group"
 
-def estimate(
-    readings: ReadingsPath,
-    labels: LabelsPath,
-    chosen: Chosen,
-    labelling: Labelling,
-    fitting: Fitting,
-    shown: Shown,
-    wanted: Wanted,
-    by: Annotated[str | None, option("COLUMN", BY)] = None,
-) -> None:
+
+def estimate(tables: LabelledTables, fitting: Fitting, shown: Shown, wanted: Wanted) -> None:
     """Estimate the mean label and the shares of the options, of all texts and of each group.
 
     The intervals hold in repeated sampling of labels. LABELS must be of texts that were drawn at
     random or by `cordial plan`, whose columns `stratum` and `probability` are used.
     """
-    fitted, made = _estimate(readings, labels, chosen, labelling, fitting, shown, wanted, by)
-    _show(fitted, made, made.text(by or "group"), shown, wanted, by)
+    fitted, made = _estimate(tables, fitting, wanted)
+    _show(fitted, made, made.text(wanted.group), shown, wanted)
 
 
-def compare(
-    readings: ReadingsPath,
-    labels: LabelsPath,
-    chosen: Chosen,
-    labelling: Labelling,
-    fitting: Fitting,
-    shown: Shown,
-    wanted: Wanted,
-    by: Annotated[str | None, option("COLUMN", BY)] = None,
-) -> None:
+def compare(tables: LabelledTables, fitting: Fitting, shown: Shown, wanted: Wanted) -> None:
     """Rank groups of texts, such as the systems that wrote them, by their mean label.
 
     Each has the difference to the best with its interval. LABELS must be of texts that were drawn
     at random or by `cordial plan --by COLUMN`, which spreads labels evenly.
     """
-    if by is None:
-        raise _ask_for_groups(readings)
-    fitted, made = _estimate(readings, labels, chosen, labelling, fitting, shown, wanted, by, 2)
-    _show(fitted, made, made.ranked_text(by), shown, wanted, by)
+    if wanted.by is None:
+        raise _ask_for_groups(tables.readings)
+    fitted, made = _estimate(tables, fitting, wanted, least=2)
+    _show(fitted, made, made.ranked_text(wanted.by), shown, wanted)
 
 
 def _ask_for_groups(readings: Path) -> InputError:
-    """The error of a comparison without groups, which names the columns that may hold them."""
+    """Return the error of a comparison without groups; it names columns that may hold them."""
     from cordial_ppl.tables.files import read_columns
     from cordial_ppl.tables.groups import list_grouping
 
-    found = list_grouping(read_columns(readings))
+    candidates = list_grouping(read_columns(readings))
     problem = "say which groups of texts to compare."
-    if not found:
+    if not candidates:
         return InputError(f"{problem} {readings} has no column of groups: add one, such as system.")
-    columns = f"a column of {readings}, such as {list_names(found)}"
-    return SettingNeeded(problem, f"Name {columns}", "by", found[0])
+    columns = f"a column of {readings}, such as {list_names(candidates)}"
+    return SettingNeeded(problem, f"Name {columns}", "by", candidates[0])
 
 
 def _estimate(
-    readings: Path,
-    labels: Path,
-    chosen: Chosen,
-    labelling: Labelling,
-    fitting: Fitting,
-    shown: Shown,
-    wanted: Wanted,
-    by: str | None,
-    least: int = 1,
+    tables: LabelledTables, fitting: Fitting, wanted: Wanted, least: int = 1
 ) -> tuple["FittedTables", "Estimate"]:
     from cordial_ppl.cli.calibrate import fit_tables
     from cordial_ppl.cli.output import check_output
-    from cordial_ppl.estimators.settings import check_level
+    from cordial_ppl.stack.settings import check_level
     from cordial_ppl.tables import read_groups
 
-    inputs = [readings, labels, *fitting.inputs]
+    by, inputs = wanted.by, [*tables.inputs, *fitting.inputs]
     if wanted.output is not None:
         check_output(wanted.output, inputs)
     if wanted.figure is not None:
@@ -122,7 +99,7 @@ def _estimate(
     groups: list[str] | None = None
     design: dict[str, Any] = {}
 
-    def check(table: "ReadingTable", found: "LabelTable") -> None:
+    def check(table: "ReadingTable", labels: "LabelTable") -> None:
         nonlocal groups
         check_level(wanted.level)
         if fitting.inference is Inference.MODE:
@@ -133,19 +110,22 @@ def _estimate(
                 Inference.DEFAULT.value,
             )
         if by is not None:
-            if by not in table.columns.schema and by in found.columns.schema:
+            if by not in table.columns.schema and by in labels.columns.schema:
                 raise InputError(
-                    f"{readings} has no column {by!r}; {labels} has it, for its own texts. An "
-                    f"estimate needs the {by} of every text: add the column to {readings}."
+                    f"{tables.readings} has no column {by!r}; {tables.labels} has it, for its own "
+                    f"texts. An estimate needs the {by} of every text: add the column to "
+                    f"{tables.readings}."
                 )
             groups = read_groups(table.columns, by)
         if groups is not None and len(set(groups)) < least:
-            raise InputError(f"{readings} has one {by} alone, {groups[0]!r}: nothing to compare.")
-        if least > 1 and by is not None and len(set(found.labels.tolist())) == 1:
-            raise InputError(_say_alike(readings, labels, found, by, table.scale, chosen))
-        design.update(_read_design(table, found))
+            raise InputError(
+                f"{tables.readings} has one {by} alone, {groups[0]!r}: nothing to compare."
+            )
+        if least > 1 and by is not None and len(set(labels.labels.tolist())) == 1:
+            raise InputError(_say_alike(tables, labels, by, table.scale))
+        design.update(_read_design(table, labels))
 
-    fitted = fit_tables(readings, labels, chosen, labelling, fitting, shown.quiet, check=check)
+    fitted = fit_tables(tables, fitting, check)
     table, calibrator = fitted.table, fitted.calibrator
     made = calibrator.estimate(
         table.logits,
@@ -156,27 +136,26 @@ def _estimate(
         **design,
     )
     if wanted.figure is not None:
-        _draw(made, wanted.figure, by or "group")
+        _draw(made, wanted.figure, wanted.group)
     if wanted.output is not None:
-        _write(made, wanted.output, by or "group")
+        _write(made, wanted.output, wanted.group)
     return fitted, made
 
 
-def _say_alike(
-    readings: Path, labels: Path, found: "LabelTable", by: str, scale: "Scale", chosen: Chosen
-) -> str:
+def _say_alike(tables: LabelledTables, labels: "LabelTable", by: str, scale: "Scale") -> str:
     """Say why labels of one option rank nothing, and what to type next."""
-    number, option = len(found.labels), scale.options[found.labels[0]]
+    number, option = len(labels.labels), scale.options[labels.labels[0]]
     alike = "there is one label" if number == 1 else f"all {number} labels are {option!r}"
-    more = ["cordial", "plan", readings, "--by", by, "--labelled", labels, *chosen.typed]
+    more = ["--by", by, "--labelled", tables.labels, *tables.typed, "-o", "to-label.csv"]
     return (
-        f"{labels}: {alike}, from which nothing can be learned of how groups differ, so no {by} is "
-        f"ranked. Label more texts: {shlex.join(map(str, more))} -o to-label.csv"
+        f"{tables.labels}: {alike}, from which nothing can be learned of how groups differ, so no "
+        f"{by} is ranked. Label more texts: "
+        f"{shlex.join(map(str, ['cordial', 'plan', tables.readings, *more]))}"
     )
 
 
 def _read_design(table: "ReadingTable", labels: "LabelTable") -> dict[str, Any]:
-    """How the labelled texts were chosen, where the table of labels says it, as a plan does.
+    """Read how the labelled texts were drawn, where the table of labels says it, as a plan does.
 
     Raises:
         InputError: A probability is not above 0 and at most 1; with its row.
@@ -184,15 +163,15 @@ def _read_design(table: "ReadingTable", labels: "LabelTable") -> dict[str, Any]:
     from cordial_ppl.decisions.planning import expected_scores, score_strata
     from cordial_ppl.tables.columns import finite
 
-    found: dict[str, Any] = {}
+    design: dict[str, Any] = {}
     columns = labels.columns
     if "stratum" in columns.schema:
         scores = expected_scores(table.logits, table.scale)
-        found["strata"] = score_strata(scores, len(labels.first))
+        design["strata"] = score_strata(scores, len(labels.first))
     if "probability" in columns.schema:
         with naming(columns.path):
             shares = finite(columns, "probability")
-            found["probabilities"] = shares[labels.first]
+            design["probabilities"] = shares[labels.first]
             wrong = ((shares <= 0) | (shares > 1)).nonzero()[0]
             if wrong.size:
                 raise InputError(
@@ -200,7 +179,7 @@ def _read_design(table: "ReadingTable", labels: "LabelTable") -> dict[str, Any]:
                     f"above 0 and at most 1; found {shares[wrong[0]]:g} in "
                     f"{name_rows(wrong, columns.where)}. Without such a design remove the column."
                 )
-    return found
+    return design
 
 
 def _write(made: "Estimate", path: Path, by: str) -> None:
@@ -223,12 +202,7 @@ def _draw(made: "Estimate", path: Path, by: str) -> None:
 
 
 def _show(
-    fitted: "FittedTables",
-    made: "Estimate",
-    text: str,
-    shown: Shown,
-    wanted: Wanted,
-    by: str | None,
+    fitted: "FittedTables", made: "Estimate", text: str, shown: Shown, wanted: Wanted
 ) -> None:
     """Print the estimate, its warnings and the verdict on the calibrator; or all of it as JSON."""
     from cordial_ppl.cli.output import STDOUT, show_json
@@ -236,7 +210,7 @@ def _show(
 
     calibrator = fitted.calibrator
     # The column of the estimate is accounted for, and so is another of the same groups.
-    groups = drop_copies(fitted.groups, fitted.groups.get(by or "", ()))
+    groups = drop_copies(fitted.groups, fitted.groups.get(wanted.by or "", ()))
     biases, verdict = calibrator.find_bias(groups), calibrator.verdict()
     if shown.json:
         content = made.to_dict() | {"biases": [bias._asdict() for bias in biases]}

@@ -2,14 +2,10 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cordial_ppl.cli.options import Chosen, Shown
 from cordial_ppl.errors import InputError
-from cordial_ppl.runtime.progress import doing
-
-if TYPE_CHECKING:
-    from cordial_ppl.decisions.forecasting import Forecast
 
 
 def show_forecast(
@@ -39,36 +35,25 @@ def show_forecast(
             predictions; the table does not fit it; or the width is not positive.
     """
     from cordial_ppl.cli.output import STDOUT
-    from cordial_ppl.cli.predict import load_calibrator, warn_of_drift
+    from cordial_ppl.cli.predict import load_reader, warn_of_drift
     from cordial_ppl.tables import read_readings
 
     if width is not None and not width > 0:
         raise InputError(f"the width of an interval must be positive; got {width}.")
-    with doing("loading"):
-        from cordial_ppl.estimators.stack import Stack
-
-        settings = chosen.settings
-        fitted, settings["options"] = load_calibrator(calibrator, settings["options"], channels)
-    if not isinstance(fitted, Stack):
-        raise InputError(
-            f"{calibrator} is not a calibrator of one reader: make one with `cordial fit`."
-        )
+    settings = chosen.settings
+    fitted, settings["options"] = load_reader(calibrator, settings["options"], channels)
     table = read_readings(readings, **settings)
     drift = fitted.check_readings(table.logits)
     if drift is not None and drift.alarm:
         warn_of_drift(calibrator, fitted, readings, drift)
     covariates = table.covariates(fitted.covariates_, fitted.levels())
-    found = fitted.forecast(table.logits, covariates)
+    forecast = fitted.forecast(table.logits, covariates)
     if not shown.json:
-        STDOUT.print(found.text)
-        if width is not None and found.loss is not None:
-            STDOUT.print(found.say_needed(width))
-    return found.to_dict() | _needed(found, width)
-
-
-def _needed(found: "Forecast", width: float | None) -> dict:
-    """The number of labels that a width needs, for JSON."""
-    if width is None:
-        return {}
-    needed = found.needed(width)
-    return {"width": width, "needed": needed and needed._asdict()}
+        STDOUT.print(forecast.text)
+        if width is not None and forecast.loss is not None:
+            STDOUT.print(forecast.say_needed(width))
+    content = forecast.to_dict()
+    if width is not None:
+        needed = forecast.needed(width)
+        content |= {"width": width, "needed": needed and needed._asdict()}
+    return content

@@ -53,20 +53,24 @@ def fuse(
     check_output(output, inputs)
     if save is not None:
         check_output(save, inputs, endings=[ENDING])
-    names, own = split_options(options), {"task": task, "id": id or ()}
     with doing("reading"):
-        table = read_several(paths, options=names, readers=reader, **own)
-        found = read_labels(labels, table.scale, **own, **labelling.settings)
-        found, rows = match_labels(table, found)
-    texts = take_labelled(table, rows, found, fitting.channel)
+        chosen = {"task": task, "id": id or ()}
+        table = read_several(paths, options=split_options(options), readers=reader, **chosen)
+        rated = read_labels(labels, table.scale, **chosen, **labelling.label_settings)
+        rated, rows = match_labels(table, rated)
+    texts = take_labelled(table, rows, rated, fitting.channel)
     with doing("loading"), leaving_at_once():
         from cordial_ppl.estimators.bulk.predictor import predict_table
         from cordial_ppl.estimators.fusion import Fusion
 
         fusion = Fusion(table.scale, readers=table.readers, **settings)
-        own = {"sample_weight": texts.weights, "texts": texts.texts}
-        rated = table.scale.decode(texts.labels)
-        fusion.fit(texts.logits, rated, texts.covariates, **own)
+        fusion.fit(
+            texts.logits,
+            table.scale.decode(texts.labels),
+            texts.covariates,
+            sample_weight=texts.weights,
+            texts=texts.texts,
+        )
     if save is not None:
         fusion.save(save)
     predict_table(fusion, table, output)
@@ -79,6 +83,6 @@ def fuse(
         show_json(content | {"verdict": verdict and verdict.to_dict()})
     elif not shown.quiet:
         STDOUT.print(fusion.summary())
-        kept = "" if save is None else f", and the calibrator to {save}"
-        done = f"{count(len(table), 'text')}, calibrated on {say_labels(found)}"
-        say(f"wrote {output}: {done}{kept}")
+        saved = "" if save is None else f", and the calibrator to {save}"
+        done = f"{count(len(table), 'text')}, calibrated on {say_labels(rated)}"
+        say(f"wrote {output}: {done}{saved}")

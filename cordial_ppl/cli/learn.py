@@ -68,22 +68,22 @@ def learn_prior(
     """
     from cordial_ppl.cli.output import check_output, show_json, show_table
 
-    given = labelling.settings | {"options": split_options(options), "id": id or ()}
+    settings = labelling.label_settings | {"options": split_options(options), "id": id or ()}
     units = dict(map(_split_unit, unit or ()))
     if len(tables) % 2:
         raise InputError(f"tables come in pairs, READINGS LABELS; got {len(tables)} of them.")
     check_output(out, tables, endings=[ENDING])
-    found: dict[Key, Texts] = {}
+    labelled: dict[Key, Texts] = {}
     with doing("reading"):
         for readings, labels in zip(tables[::2], tables[1::2], strict=True):
-            part = _read_tasks(readings, labels, given, reader, task, channel)
-            for key, texts in part.items():
-                if key in found:
+            read = _read_tasks(readings, labels, settings, reader, task, channel)
+            for key, texts in read.items():
+                if key in labelled:
                     who = " by ".join(filter(None, key))
                     raise InputError(f"{readings}: {who} was in an earlier table.")
-                found[key] = texts
-    for setting, chosen, place in (("reader", reader, 1), ("task", task, 0)):
-        names = {key[place] for key in found}
+                labelled[key] = texts
+    for setting, chosen, part in (("reader", reader, 1), ("task", task, 0)):
+        names = {key[part] for key in labelled}
         missing = {name for name in chosen or () if name.partition("=")[2] not in names} - names
         if missing:
             raise InputError(f"--{setting} {min(missing)}: no table holds labelled texts of it.")
@@ -94,7 +94,7 @@ def learn_prior(
 
         models = [load_channel(name) for name in (*AFFINE_CHANNELS, *map(str, channel or ()))]
         prior = priors.learn_prior(
-            found,
+            labelled,
             channels=models,
             leave_out=leave_out or (),
             rule=rule.value,
@@ -114,8 +114,9 @@ def learn_prior(
         content = {"output": str(out), "options": size, "fits": fits}
         show_json(content | {"parameters": rows})
     elif not shown.quiet:
-        known = [model for model in models if model.name in priors.shipped_prior().channels]
-        _summarise(prior, rows, priors.shipped_prior().describe(known, size))
+        shipped = priors.shipped_prior()
+        replaced = [model for model in models if model.name in shipped.channels]
+        _summarise(prior, rows, shipped.describe(replaced, size))
         if verbose:
             cells = [
                 (
@@ -147,13 +148,11 @@ def _summarise(prior: "LearnedPrior", rows: list[dict], shipped: list[dict]) -> 
         return abs(row["loc"] - row["default_loc"]) / row["default_scale"]
 
     cells = []
-    for channel, own in groupby(rows, lambda row: row["channel"]):
-        own = list(own)
-        far = [move(row) for row in own]
-        widths = [row["scale"] / row["default_scale"] for row in own]
-        cells.append(
-            (channel, str(len(own)), *(f"{np.median(each):.2f}" for each in (far, widths)))
-        )
+    for channel, group in groupby(rows, lambda row: row["channel"]):
+        parameters = list(group)
+        far = np.median([move(row) for row in parameters])
+        width = np.median([row["scale"] / row["default_scale"] for row in parameters])
+        cells.append((channel, str(len(parameters)), f"{far:.2f}", f"{width:.2f}"))
     title = "Against the channels' own priors, in units of their widths (medians)"
     show_table(title, ("", "parameters", "centres move by", "widths become"), cells)
     STDOUT.print("\nMoved most: what a fit expects before it has seen a label")
@@ -178,12 +177,12 @@ def _summarise(prior: "LearnedPrior", rows: list[dict], shipped: list[dict]) -> 
 def _read_tasks(
     readings: Path,
     labels: Path,
-    given: Mapping[str, Any],
+    settings: Mapping[str, Any],
     readers: list[str] | None,
     tasks: list[str] | None,
     channels: list[Path] | None,
 ) -> dict[Key, Texts]:
-    """Logits, labels and covariates of the chosen tasks and readers of two tables."""
+    """Read logits, labels and covariates of the chosen tasks and readers of two tables."""
     from cordial_ppl.cli.calibrate import take_labelled
     from cordial_ppl.tables import list_values, read_labelled
 
@@ -197,25 +196,25 @@ def _read_tasks(
     labelled = [name for name in here if not there or name in there]
     if here and not labelled:
         raise InputError(f"{labels} has labels of none of the tasks {', '.join(here)}.")
-    found: dict[Key, Texts] = {}
+    labelled_texts: dict[Key, Texts] = {}
     for task in labelled or [None]:
         name = task or readings.stem
         if tasks and name not in tasks:
             continue
-        known = list_values(readings, "reader", task, readers or ())
-        for reader, choice in (known or {None: None}).items():
+        by_name = list_values(readings, "reader", task, readers or ())
+        for reader, choice in (by_name or {None: None}).items():
             if readers and not {reader, choice} & {*readers}:
                 continue
             who = " by ".join(filter(None, (name, reader)))
             with naming(f"{readings}: {who}"):
                 # A reader need not have read every text that has a label.
                 table, rated, rows = read_labelled(
-                    readings, labels, reader=choice, task=task, sparse=len(known) > 1, **given
+                    readings, labels, reader=choice, task=task, sparse=len(by_name) > 1, **settings
                 )
                 rated.check_single("cordial learn-prior")
                 texts = take_labelled(table, rows, rated, channels)
-            found[name, reader or ""] = texts.logits, texts.labels, texts.covariates
-    return found
+            labelled_texts[name, reader or ""] = texts.logits, texts.labels, texts.covariates
+    return labelled_texts
 
 
 def _split_unit(text: str) -> tuple[str, float]:

@@ -65,6 +65,14 @@ def leaving_at_once() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
+REMOVED = {
+    "--update": "--update was removed: fit again with all labels.",
+    "--guess": "--guess was removed: answers that are announced count; --after says what they "
+    "follow.",
+}
+"""Options that are no more, and what to do instead."""
+
+
 @contextmanager
 def reporting() -> Iterator[None]:
     """Turn errors and warnings of the package into lines on stderr, and errors into a status.
@@ -96,6 +104,7 @@ def reporting() -> Iterator[None]:
             # The name of the program is that of its first context.
             names = error.ctx.command_path.split()[1:] if error.ctx else []
             command = " ".join(["cordial", *names])
+            words = REMOVED.get(getattr(error, "option_name", None) or "", words)
             stop = "" if words.endswith((".", "?")) else "."
             say(f"error: {words[:1].lower()}{words[1:]}{stop} Try '{command} -h' for help.")
             raise typer.Exit(2) from error
@@ -104,7 +113,7 @@ def reporting() -> Iterator[None]:
 
 
 def _in_options(error: CordialError) -> str:
-    """The message, with the options of the program in place of arguments of functions."""
+    """Return the message, with the options of the program in place of arguments of functions."""
     if isinstance(error, SettingNeeded):
         settings = " ".join(as_option(*each) for each in error.needed)
         return shorten(f"{error.problem} {error.advice}: {settings}.")
@@ -118,9 +127,9 @@ REPEATED = {"channels": "channel", "leave_out": "leave-out", "units": "unit"}
 def as_option(setting: str, value: Value) -> str:
     """Write a setting as it is typed in a shell: "--options 1,2,3"."""
     if not isinstance(value, str | tuple):
-        value = tuple(f"{name}={own}" for name, own in value.items())
+        value = tuple(f"{name}={number}" for name, number in value.items())
     if setting in REPEATED and not isinstance(value, str):
-        return " ".join(as_option(REPEATED[setting], own) for own in value)
+        return " ".join(as_option(REPEATED[setting], part) for part in value)
     text = io.StringIO()
     if isinstance(value, str):
         text.write(value)

@@ -4,11 +4,16 @@ import csv
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 
 from cordial_ppl.errors import InputError
+from cordial_ppl.runtime.progress import doing
+
+if TYPE_CHECKING:
+    from cordial_ppl.tables import LabelTable, ReadingTable
 
 ENDING = ".cordial"
 """The ending of a calibrator's file."""
@@ -18,7 +23,7 @@ OWN_PRIOR = "own"
 
 
 class Inference(StrEnum):
-    """How posteriors are found."""
+    """Methods of inference."""
 
     DEFAULT = "default"
     LAPLACE = "laplace"
@@ -27,14 +32,14 @@ class Inference(StrEnum):
 
 
 class Rule(StrEnum):
-    """How a prior follows from the fits of other tasks."""
+    """Rules by which a prior follows from the fits of other tasks."""
 
     CAUTIOUS = "cautious"
     PAPER = "paper"
 
 
 class Combination(StrEnum):
-    """What is done with several labels of a text."""
+    """Rules for several labels of a text."""
 
     EACH = "each"
     MEAN = "mean"
@@ -42,7 +47,7 @@ class Combination(StrEnum):
 
 
 class Rounding(StrEnum):
-    """How labels between options are rounded."""
+    """Rules for labels between options."""
 
     HALF_UP = "half-up"
     NEAREST_EVEN = "nearest-even"
@@ -50,7 +55,7 @@ class Rounding(StrEnum):
 
 
 class Engine(StrEnum):
-    """Where predictions are made."""
+    """Machines on which predictions are made."""
 
     LOCAL = "local"
     RAY = "ray"
@@ -92,11 +97,6 @@ Also = Annotated[
 LABELS = "Table of labels: item_id and label, one row for each labelled text."
 LabelsPath = Annotated[Path, argument("LABELS", LABELS)]
 CalibratorPath = Annotated[Path, argument("CALIBRATOR", "A fitted calibrator, from `cordial fit`.")]
-UPDATE = (
-    "A calibrator that was fitted to some of LABELS, which the others are to update; its settings "
-    "stay. Channel files that it has are named again, as --channel."
-)
-Update = Annotated[Path | None, option("CALIBRATOR", UPDATE)]
 CalibratorOut = Annotated[Path, output("CALIBRATOR", f"The calibrator to write ({ENDING}).")]
 TABLE = "Table to write (.csv, .parquet, .jsonl): p_..., mean, its 90 % interval, label."
 TableOut = Annotated[Path, output("OUT", TABLE)]
@@ -166,7 +166,7 @@ Quiet = Annotated[
 
 @dataclass(frozen=True)
 class Chosen:
-    """What is read from the tables."""
+    """Choice of what is read from the tables."""
 
     options: Options = None
     reader: Reader = None
@@ -175,22 +175,25 @@ class Chosen:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Arguments of the functions that read tables."""
-        names = split_options(self.options)
-        found = {"options": names, "reader": self.reader, "task": self.task}
-        return found | {"id": tuple(self.id or ())}
+        """Return arguments of the functions that read tables."""
+        return {
+            "options": split_options(self.options),
+            "reader": self.reader,
+            "task": self.task,
+            "id": tuple(self.id or ()),
+        }
 
     @property
     def typed(self) -> list[str]:
-        """The options that were given, as words of a command."""
+        """Return the options that were typed, as words of a command."""
         single = [(name, getattr(self, name)) for name in ("options", "reader", "task")]
-        given = [*single, *(("id", column) for column in self.id or ())]
-        return [word for name, value in given if value for word in (f"--{name}", value)]
+        typed = [*single, *(("id", column) for column in self.id or ())]
+        return [word for name, value in typed if value for word in (f"--{name}", value)]
 
 
 @dataclass(frozen=True)
 class Labelling:
-    """What the labels of a table are, and how they are taken."""
+    """Columns of labels, and rules by which they are taken."""
 
     label: Annotated[str | None, option("COLUMN", LABEL)] = None
     annotator: Annotated[str | None, option("COLUMN", ANNOTATOR)] = None
@@ -198,8 +201,8 @@ class Labelling:
     round: Annotated[Rounding | None, option(None, ROUND)] = None
 
     @property
-    def settings(self) -> dict[str, Any]:
-        """Arguments of the functions that read labels."""
+    def label_settings(self) -> dict[str, Any]:
+        """Return arguments of the functions that read labels."""
         return {
             "label": split_names("--label", self.label) or (),
             "annotator": self.annotator,
@@ -208,9 +211,44 @@ class Labelling:
         }
 
 
+@dataclass(frozen=True, kw_only=True)
+class LabelledTables(Labelling, Chosen):
+    """Two tables, readings of all texts and labels of some, and what is read from them."""
+
+    readings: ReadingsPath
+    labels: LabelsPath
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Return arguments of `read_labelled`."""
+        return super().settings | self.label_settings
+
+    @property
+    def inputs(self) -> list[Path]:
+        """Return the files of the tables."""
+        return [self.readings, self.labels]
+
+    def read(self, **settings: Any) -> tuple["ReadingTable", "LabelTable", np.ndarray]:
+        """Read both tables, as `read_labelled` does.
+
+        Args:
+            settings: Arguments that take the place of those of the command.
+
+        Returns:
+            The readings, the labels, and the rows of the labelled texts.
+
+        Raises:
+            InputError: A table is not as it must be, or they do not fit together.
+        """
+        from cordial_ppl.tables import read_labelled
+
+        with doing("reading"):
+            return read_labelled(self.readings, self.labels, **self.settings | settings)
+
+
 @dataclass(frozen=True)
 class Fitting:
-    """How a calibrator is fitted."""
+    """Settings of a fit."""
 
     channel: Channels = None
     prior: PriorPath = None
@@ -220,7 +258,7 @@ class Fitting:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Settings of an estimator."""
+        """Return settings of an estimator."""
         return {
             "channels": tuple(map(str, self.channel or ())),
             "prior": choose_prior(self.prior, self.prior_of),
@@ -230,13 +268,13 @@ class Fitting:
 
     @property
     def inputs(self) -> list[Path]:
-        """The files that the fit reads."""
+        """Return the files that the fit reads."""
         return [self.prior] if self.prior else []
 
 
 @dataclass(frozen=True)
 class Shown:
-    """What is printed."""
+    """Choice of what is printed."""
 
     json: Json = False
     quiet: Quiet = False
@@ -283,11 +321,11 @@ def choose_prior(path: Path | None, named: list[str] | None) -> Any:
         InputError: Both are given, or the text is of another form.
     """
     if not named:
-        own = path is not None and str(path) == OWN_PRIOR and not path.exists()
-        return OWN_PRIOR if own else path
+        is_word = path is not None and str(path) == OWN_PRIOR and not path.exists()
+        return OWN_PRIOR if is_word else path
     if path is not None:
         raise InputError("--prior and --prior-of cannot be given together: choose one.")
-    found: dict[str, tuple[float, float]] = {}
+    priors: dict[str, tuple[float, float]] = {}
     for text in named:
         name, _, numbers = text.partition("=")
         try:
@@ -296,7 +334,7 @@ def choose_prior(path: Path | None, named: list[str] | None) -> Any:
             raise InputError(
                 f"--prior-of must be NAME=LOC,SCALE, such as offset=0,0.5; found {text!r}."
             ) from None
-        if name.strip() in found:
+        if name.strip() in priors:
             raise InputError(f"--prior-of names {name.strip()!r} twice.")
-        found[name.strip()] = loc, scale
-    return found
+        priors[name.strip()] = loc, scale
+    return priors

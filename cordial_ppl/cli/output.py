@@ -32,9 +32,9 @@ def check_output(
         InputError: It cannot be written, or is one of the inputs.
     """
     check_writable(path, endings=endings)
-    for given in inputs:
-        if os.path.exists(path) and os.path.exists(given) and path.samefile(given):
-            raise InputError(f"the output {path} would replace the input {given}: name another.")
+    for source in inputs:
+        if os.path.exists(path) and os.path.exists(source) and path.samefile(source):
+            raise InputError(f"the output {path} would replace the input {source}: name another.")
 
 
 def show_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

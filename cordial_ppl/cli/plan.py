@@ -87,21 +87,21 @@ def plan(
     )
 
     table = read_readings(readings, **chosen.settings)
-    groups, known = None, []
+    groups, labelled_rows = None, []
     if by is not None:
         groups = read_groups(table.columns, by)
     if labelled is not None:
-        own = {"task": chosen.task, "id": chosen.id or ()} | labelling.settings
-        found, rows = match_labels(table, read_labels(labelled, table.scale, **own))
-        known = list(dict.fromkeys(rows.tolist()))
+        settings = {"task": chosen.task, "id": chosen.id or ()} | labelling.label_settings
+        _, rows = match_labels(table, read_labels(labelled, table.scale, **settings))
+        labelled_rows = list(dict.fromkeys(rows.tolist()))
     made = planning.plan(
-        table.logits, number, groups=groups, labelled=known, options=table.scale, seed=seed
+        table.logits, number, groups=groups, labelled=labelled_rows, options=table.scale, seed=seed
     )
     write_table(out, _to_label(table, made).lazy())
-    counts = _count(groups, known, made.rows.tolist()) if groups else {}
+    counts = _count(groups, labelled_rows, made.rows.tolist()) if groups else {}
     _warn_of_groups(counts)
     if shown.json:
-        content = {"output": str(out), "texts": len(table), "labelled": len(known)}
+        content = {"output": str(out), "texts": len(table), "labelled": len(labelled_rows)}
         show_json(
             {**content, "planned": len(made.rows)}
             | ({"groups": counts} if counts else {})
@@ -142,7 +142,7 @@ def _check_unfilled(out: Path) -> None:
 
 
 def _to_label(table: "ReadingTable", made: "Plan") -> "pl.DataFrame":
-    """The planned texts with their own columns, and an empty label."""
+    """Return the planned texts with their columns, and an empty label."""
     import polars as pl
 
     from cordial_ppl.estimators.bulk.predictor import add_extras
@@ -159,10 +159,10 @@ def _to_label(table: "ReadingTable", made: "Plan") -> "pl.DataFrame":
 
 
 def _count(
-    groups: Sequence[str], known: Sequence[int], rows: Sequence[int]
+    groups: Sequence[str], labelled: Sequence[int], rows: Sequence[int]
 ) -> dict[str, dict[str, int]]:
-    """Texts of each group: all, labelled before, and planned."""
-    sizes, had = Counter(groups), Counter(groups[row] for row in known)
+    """Count texts of each group: all, labelled before, and planned."""
+    sizes, had = Counter(groups), Counter(groups[row] for row in labelled)
     planned = Counter(groups[row] for row in rows)
     return {
         name: {"texts": texts, "labelled": had[name], "planned": planned[name]}

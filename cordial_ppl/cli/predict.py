@@ -87,10 +87,9 @@ def predict(
             table = open_readings(path, **settings)
             counted: list[np.ndarray] = []
             levels = fitted.levels()
-            table.check(fitted.covariates_, levels, lambda own: counted.append(sketch(own)))
+            table.check(fitted.covariates_, levels, lambda logits: counted.append(sketch(logits)))
             warn_of_others(calibrator, fitted, readings, table)
-            if fitted.sketch_ is not None:
-                drift = compare(fitted.sketch_, merge(counted), fitted.scale_)
+            drift = compare(fitted.sketch_, merge(counted), fitted.scale_)
             if drift is not None and drift.alarm:
                 warn_of_drift(calibrator, fitted, readings, drift)
     with leaving_at_once():
@@ -139,6 +138,19 @@ def load_calibrator(
             f"{', '.join(scale.options)}."
         )
     return fitted, options or scale
+
+
+def load_reader(
+    path: Path, options: tuple[str, ...] | None, channels: Sequence[Path] | None
+) -> tuple["Stack", Any]:
+    """Load a calibrator of one reader; refuse one of several, else as `load_calibrator`."""
+    with doing("loading"):
+        from cordial_ppl.estimators.stack import Stack
+
+        fitted, names = load_calibrator(path, options, channels)
+    if not isinstance(fitted, Stack):
+        raise InputError(f"{path} is not a calibrator of one reader: make one with `cordial fit`.")
+    return fitted, names
 
 
 def _read_several(fitted: "Fusion", paths: list[Path], settings: dict[str, Any]) -> "ReadingTable":

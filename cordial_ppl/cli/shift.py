@@ -5,11 +5,8 @@ from typing import Annotated
 
 from cordial_ppl.cli.messages import count, say
 from cordial_ppl.cli.options import (
-    Chosen,
     Fitting,
-    Labelling,
-    LabelsPath,
-    ReadingsPath,
+    LabelledTables,
     Shown,
     option,
     output,
@@ -31,11 +28,8 @@ TABLE = (
 
 
 def shift(
-    readings: ReadingsPath,
-    labels: LabelsPath,
+    tables: LabelledTables,
     out: Annotated[Path, output("OUT", TABLE)],
-    chosen: Chosen,
-    labelling: Labelling,
     fitting: Fitting,
     shown: Shown,
     calibrator_path: Annotated[
@@ -57,51 +51,53 @@ def shift(
     from cordial_ppl.estimators.users.validation import as_order, as_users
     from cordial_ppl.stack.interval import label_range
     from cordial_ppl.stack.stacking import MIN_LABELS
-    from cordial_ppl.tables import read_labelled, write_table
+    from cordial_ppl.tables import write_table
 
-    settings, tables, calibrator = fitting.settings, chosen.settings, None
+    settings, options, calibrator = fitting.settings, tables.settings["options"], None
     if calibrator_path is not None and settings["prior"] is not None:
         raise InputError("--calibrator is fitted already: leave out --prior and --prior-of.")
-    given = [calibrator_path] if calibrator_path else []
-    check_output(out, [readings, labels, *given, *fitting.inputs])
+    inputs = [*tables.inputs, *fitting.inputs]
+    check_output(out, inputs + ([calibrator_path] if calibrator_path else []))
     if calibrator_path is not None:
         with doing("loading"):
             from cordial_ppl.estimators import load
 
             calibrator = load(calibrator_path, channels=fitting.channel or ())
-            tables["options"] = tables["options"] or calibrator.scale_
-    with doing("reading"):
-        table, found, rows = read_labelled(readings, labels, **tables | labelling.settings)
+            options = options or calibrator.scale_
+    table, labels, rows = tables.read(options=options)
     scale, extras = table.scale, table.extras
     if "user" not in extras:
-        known = f", such as {found.annotators[0]!r} of {labels}" if found.annotators else ""
-        raise InputError(f"{readings} needs a column user: whose label is predicted{known}.")
-    with naming(readings):
+        people = labels.annotators
+        example = f", such as {people[0]!r} of {tables.labels}" if people else ""
+        raise InputError(
+            f"{tables.readings} needs a column user: whose label is predicted{example}."
+        )
+    with naming(tables.readings):
         users = as_users(extras["user"], len(table), table.where)
-    with naming(labels):
-        order = found.extras.get("order")
-        as_order(order, len(rows), found.where)
-        raters = found.annotators or [users[row] for row in rows]
-        raters = as_users(raters, len(rows), found.where)
+    with naming(tables.labels):
+        order = labels.extras.get("order")
+        as_order(order, len(rows), labels.where)
+        raters = labels.annotators or [users[row] for row in rows]
+        raters = as_users(raters, len(rows), labels.where)
     if calibrator is None:
         if len(rows) < MIN_LABELS:
             raise InputError(
                 f"{count(len(rows), 'label')} are too few to compare users: {MIN_LABELS} are "
                 "needed, or a calibrator fitted to other labels (--calibrator)."
             )
-        texts = take_labelled(table, rows, found, fitting.channel)
+        texts = take_labelled(table, rows, labels, fitting.channel)
         calibrator = fit_calibrator(texts, scale, settings)
     extra = table.covariates(calibrator.covariates_, calibrator.levels())
     population = calibrator.predict_proba(table.logits, extra)
-    known = population[rows] if calibrator_path else calibrator.out_of_fold_
-    assert known is not None  # with so many labels
+    labelled = population[rows] if calibrator_path else calibrator.out_of_fold_
+    assert labelled is not None  # with so many labels
     with doing("comparing users"):
-        rated = scale.decode(found.labels)
-        weights = found.weights if "weight" in found.columns.schema else None
-        shifts = UserShift(scale).fit(known, rated, raters, order, sample_weight=weights)
+        rated = scale.decode(labels.labels)
+        weights = labels.weights if "weight" in labels.columns.schema else None
+        shifts = UserShift(scale).fit(labelled, rated, raters, order, sample_weight=weights)
         probs = shifts.predict_proba(population, users)
-        in_order, _ = shifts.predict_in_order(known, rated, raters, order, afresh=True)
-        before, after = (scores.log_loss(part, found.labels) for part in (known, in_order))
+        in_order, _ = shifts.predict_in_order(labelled, rated, raters, order, afresh=True)
+        before, after = (scores.log_loss(part, labels.labels) for part in (labelled, in_order))
         columns = {"item_id": table.item_ids, "user": users}
         columns |= {f"p_{option}": probs[:, k] for k, option in enumerate(scale.options)}
         columns |= {"mean": probs @ scale.values, "label": scale.decode(probs.argmax(axis=1))}

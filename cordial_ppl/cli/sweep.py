@@ -13,7 +13,8 @@ CONFIG = (
     "are run: use only files that you trust."
 )
 FOLDER = "Folder of the results; an interrupted run resumes."
-ANALYSE = "Write a table and figure of the results: all, or one of them; may be repeated."
+ANALYSE = "Write a product of the results: table, curves or all; may be repeated."
+MOVED = " Only the paper needs it: benchmarks/paper/make.py of the repository makes it."
 
 
 def sweep(
@@ -34,9 +35,10 @@ def sweep(
     from cordial_ppl.evaluation.products.product import number, spread, tabulate
     from cordial_ppl.evaluation.products.table import loss_records
 
-    unknown = [name for name in analyse or () if name not in (*PRODUCTS, "all")]
-    if unknown:
-        raise InputError(f"--analyse may be all, {', '.join(PRODUCTS)}; got {unknown[0]!r}.")
+    for name in analyse or ():
+        if name not in (*PRODUCTS, "all"):
+            refusal = f"--analyse may be all, {', '.join(PRODUCTS)}; got {name!r}."
+            raise InputError(refusal + MOVED * (name in ("reliability", "equivalents")))
     asked = tuple(dict.fromkeys(analyse or ()))
     wanted = tuple(PRODUCTS) if "all" in asked else asked
     with doing("loading"), leaving_at_once():

@@ -77,16 +77,6 @@ class Labelled:
         own = self.weights[rows], self.texts[rows]
         return Labelled(self.logits[rows], self.labels[rows], extra, *own)
 
-    def join(self, more: "Labelled") -> "Labelled":
-        """These rows and then others, which have the same covariates."""
-        pairs = [(column, more.covariates[name]) for name, column in self.covariates.items()]
-        extra = dict(zip(self.covariates, map(np.concatenate, pairs), strict=True))
-        names = "logits", "labels", "weights", "texts"
-        joined = {
-            name: np.concatenate([getattr(self, name), getattr(more, name)]) for name in names
-        }
-        return Labelled(covariates=extra, **joined)
-
 
 class Data(NamedTuple):
     """Labelled texts as a compiled program takes them.

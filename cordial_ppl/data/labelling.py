@@ -9,7 +9,7 @@ import hashlib
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from cordial_ppl.data.containers import as_numbers, unmasked
 from cordial_ppl.data.numerals import is_missing
@@ -120,9 +120,18 @@ def as_texts(values: Any, rows: int) -> Int[np.ndarray, " n"]:
                 f"texts must be names or whole numbers; found {quote(name)} in row {row}."
             )
     digests = {name: hashlib.blake2b(str(name).encode(), digest_size=8) for name in set(names)}
-    # The sign and one bit are left, so that further numbers can follow.
     numbers = {name: int.from_bytes(own.digest(), "little") >> 2 for name, own in digests.items()}
     return np.array([numbers[name] for name in names], np.int64)
+
+
+def of_fit(texts: Int[np.ndarray, " n"], fitted: Int[np.ndarray, " m"]) -> Bool[np.ndarray, " n"]:
+    """Recognise texts of a fit by their names; one without a name, a negative number, never is.
+
+    Args:
+        texts: numbers of texts, from :func:`as_texts`.
+        fitted: those of the fit.
+    """
+    return np.isin(texts, fitted[fitted >= 0])
 
 
 class Said(NamedTuple):

@@ -36,9 +36,8 @@ from cordial_ppl.decisions.estimates.effects import (
 from cordial_ppl.decisions.estimates.estimate import Estimate, Population, name_groups, summarise
 from cordial_ppl.decisions.estimates.rectified import rectified_mean
 from cordial_ppl.errors import InputError, quote
-from cordial_ppl.estimators.settings import check_level
 from cordial_ppl.scores import Interval
-from cordial_ppl.stack.fingerprints import find_unseen
+from cordial_ppl.stack.settings import check_level
 from cordial_ppl.stack.weighing import stated
 
 if TYPE_CHECKING:
@@ -46,6 +45,9 @@ if TYPE_CHECKING:
 
 DRAWS = 4000
 """Joint draws of the corpus and its groups."""
+
+TOLERANCE = 1e-2
+"""Nats by which a reading may differ from that of the fit, from rounding in a table."""
 
 LEAST = 0.01
 """Least standard deviation of a residual, in units of the range of the values."""
@@ -144,14 +146,10 @@ def check_rows(stack: "Decisions", logits: np.ndarray, rows: Any) -> tuple[np.nd
     """Shares of options among the labels of each text of a fit, and its row in a corpus.
 
     Raises:
-        InputError: the rows are not those of the fit's texts, or an earlier version saved the
-            stack, which lacks its labels.
+        InputError: the rows are not those of the fit's texts.
     """
-    labels = stack.labels_
-    if labels is None or not stack.seen_.size:
-        raise InputError("an earlier version saved this calibrator: fit it again to estimate.")
-    said, found = stack.said, np.asarray(rows)
-    ranks = rank_texts(np.arange(len(labels)) if stack.texts_ is None else stack.texts_)
+    labels, said, found = stack.labels_, stack.said, np.asarray(rows)
+    ranks = rank_texts(stack.texts_)
     if found.dtype == bool and found.shape == (len(logits),):
         found = np.flatnonzero(found)
     if found.shape == said.first.shape:
@@ -168,7 +166,9 @@ def check_rows(stack: "Decisions", logits: np.ndarray, rows: Any) -> tuple[np.nd
             f"rows must be different positions in 0..{len(logits) - 1}, equal ones for labels of "
             f"one text; got {quote(rows)}."
         )
-    others = find_unseen(logits[found], labels, stack.seen_)
+    # A stack from a file keeps no readings to compare with.
+    fitted = logits[found] if stack._texts is None else stack._texts.logits
+    others = np.abs(logits[found] - fitted).reshape(len(found), -1).max(axis=1) > TOLERANCE
     if others.any():
         first = int(np.flatnonzero(others)[0])
         raise InputError(

@@ -40,9 +40,10 @@ def look_ahead(
         if not share.any():
             continue
         draws = predict_each(fit, seen[rows], extra)
-        mean = np.tensordot(fit.draw_weights, draws, axes=1)
+        weights = fit.prediction_weights
+        mean = np.tensordot(weights, draws, axes=1)
         mixed += share[:, None] * mean
-        gap += share * (entropy(mean) - np.tensordot(fit.draw_weights, entropy(draws), axes=1))
+        gap += share * (entropy(mean) - np.tensordot(weights, entropy(draws), axes=1))
     loss = entropy(mixed)
     logs = np.log(np.where(mixed > 0, mixed, 1.0))
     spread = np.sum(mixed * logs**2, axis=1) - loss**2

@@ -138,7 +138,7 @@ def simulate(
         if not sets:
             continue
         below = predict_each(fit, seen, texts.covariates).cumsum(axis=-1)[..., :-1]
-        weights = fit.draw_weights / fit.draw_weights.sum()
+        weights = fit.prediction_weights / fit.prediction_weights.sum()
         for draw, repeats in enumerate(rng.multinomial(sets, weights)):
             most = max(1, BLOCK // len(seen))
             for start in range(0, repeats, most):

@@ -8,7 +8,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from cordial_ppl.data.frames import aligned
-from cordial_ppl.data.labelling import Said, by_text
+from cordial_ppl.data.labelled import Labelled
+from cordial_ppl.data.labelling import Said, by_text, of_fit
 from cordial_ppl.decisions.corpus import Sampler
 from cordial_ppl.decisions.drift import Drift, compare, sketch
 from cordial_ppl.decisions.estimates.bias import Bias, find_bias
@@ -20,11 +21,10 @@ from cordial_ppl.decisions.predictive import LabelCheck, check_labels
 from cordial_ppl.decisions.verdict import Verdict, judge
 from cordial_ppl.errors import CordialWarning, InputError
 from cordial_ppl.estimators.estimator import Estimator
-from cordial_ppl.estimators.settings import check_names, check_number
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.runtime.progress import doing
-from cordial_ppl.stack.fingerprints import find_places
 from cordial_ppl.stack.members import Fitted
+from cordial_ppl.stack.settings import check_names, check_number
 
 LEAST_BIAS = 0.025
 """Share of the scale's length that a group must be off to be reported: a tenth of five stars."""
@@ -34,31 +34,29 @@ class Decisions(Estimator):
     """A fitted mixture that says what its labels and its posterior are good for; base of stacks.
 
     Attributes:
-        labels_: labels of the fit, positions 0..K-1, shape ``[n]``; None for files of earlier
-            versions.
+        labels_: labels of the fit, positions 0..K-1, shape ``[n]``.
         out_of_fold_: out-of-fold probabilities of the labelled texts, shape ``[n, K]``, in the
-            order of ``labels_``; None with fewer than eight labels, or for files of earlier
-            versions.
-        sample_weight_: what each of these labels counts; None as for ``labels_``.
-        texts_: which text each is of; None as for ``labels_``.
-        label_counts_: sum of the weights of the labels with each option, shape ``[K]``; empty for
-            old files.
-        seen_: fingerprints of the labelled texts, by which a report recognises them; empty for
-            files of earlier versions.
-        sketch_: counts of the readings that the fit was for; None for files of earlier versions.
+            order of ``labels_``; None with fewer than eight labels.
+        sample_weight_: what each of these labels counts.
+        texts_: which text each is of: a digest of its name, by which a report and a check
+            recognise it, or a negative number where it has none.
+        folds_: fold of each label, 0..3, the same for those of a text; None as ``out_of_fold_``.
+        label_counts_: sum of the weights of the labels with each option, shape ``[K]``.
+        sketch_: counts of the readings that the fit was for.
     """
 
     seed: Any = 0
 
     fits_: dict[str, Fitted]
     weights_: dict[str, float]
-    seen_: Int[np.ndarray, " prints"] = np.zeros(0, np.int64)
     label_counts_: Float[np.ndarray, " K"]
-    sketch_: Int[np.ndarray, "2 cells"] | None = None
-    labels_: Int[np.ndarray, " n"] | None = None
-    sample_weight_: Float[np.ndarray, " n"] | None = None
-    texts_: Int[np.ndarray, " n"] | None = None
+    sketch_: Int[np.ndarray, "2 cells"]
+    labels_: Int[np.ndarray, " n"]
+    sample_weight_: Float[np.ndarray, " n"]
+    texts_: Int[np.ndarray, " n"]
+    folds_: Int[np.ndarray, " n"] | None = None
     out_of_fold_: Float[np.ndarray, "n K"] | None = None
+    _texts: Labelled | None = None
 
     @property
     def posteriors_(self) -> dict[str, Posterior]:
@@ -177,12 +175,10 @@ class Decisions(Estimator):
             `cordial_ppl.decisions.estimates.bias`.  None with fewer than eight labels.
 
         Raises:
-            InputError: a column has another length, or an earlier version saved the calibrator.
+            InputError: a column has another length.
             NotFittedError: ``fit`` was not called yet.
         """
         self._check_fitted()
-        if self.labels_ is None:
-            raise InputError("an earlier version saved this calibrator: fit it again for this.")
         if self.out_of_fold_ is None:
             return []
         for name, cells in columns.items():
@@ -199,17 +195,16 @@ class Decisions(Estimator):
     @property
     def said(self) -> Said:
         """What the labels of the fit say of each text: those of one text are put together."""
-        assert self.labels_ is not None
         return by_text(self.labels_, self.scale_.size, self.sample_weight_, self.texts_)
 
     def verdict(self) -> Verdict | None:
         """Whether to use the calibrator, and why, from its out-of-fold predictions.
 
         Returns:
-            The verdict; None for a calibrator without folds, or that an earlier version saved.
+            The verdict; None for a calibrator without folds.
         """
         self._check_fitted()
-        if not self.folded or self.labels_ is None:
+        if not self.folded:
             return None
         own = self.sample_weight_, self.texts_
         return judge(self.labels_, self.out_of_fold_, self.scale_, *own)
@@ -221,8 +216,8 @@ class Decisions(Estimator):
 
     @property
     def can_forecast(self) -> bool:
-        """Whether ``forecast`` has what it needs: folds, labels of the fit, draws of a channel."""
-        return self.folded and self.labels_ is not None and self.has_draws
+        """Whether ``forecast`` has what it needs: folds, and draws of a channel."""
+        return self.folded and self.has_draws
 
     def forecast(
         self, logits: Any, covariates: Any = None, *, counts: Sequence[int] | None = None
@@ -241,30 +236,30 @@ class Decisions(Estimator):
 
         Raises:
             NotFittedError: ``fit`` was not called yet.
-            InputError: the readings are invalid, or the calibrator has no folds, no channel with
-                draws, or was saved by an earlier version.
+            InputError: the readings are invalid, or the calibrator has no folds, or no channel
+                with draws.
         """
         readings, extra = self._enter(logits, covariates)
-        labels = self.labels_
-        if not self.can_forecast or labels is None:
+        if not self.can_forecast:
             raise InputError(
-                f"this {type(self).__name__} cannot forecast: it has no folds, no channel with "
-                "draws (with the mode there is one), or an earlier version saved it. Fit a "
-                "Cordial with the default inference."
+                f"this {type(self).__name__} cannot forecast: it has no folds, or no channel with "
+                "draws (with the mode there is one). Fit a Cordial with the default inference."
             )
         with doing("forecasting what more labels would give"):
             found = look_ahead(*self._mixture(readings), extra)
             own = self.sample_weight_, self.texts_
-            return forecast(labels, self.out_of_fold_, self.scale_.values, found, counts, *own)
+            return forecast(
+                self.labels_, self.out_of_fold_, self.scale_.values, found, counts, *own
+            )
 
-    def check_readings(self, logits: Any) -> Drift | None:
+    def check_readings(self, logits: Any) -> Drift:
         """Test whether readings are like those of the fit; see `decisions.drift.compare`.
 
         Args:
             logits: option logits of new texts, ``[m, K]``.
 
         Returns:
-            How they differ, with a p value; None where an earlier version saved this calibrator.
+            How they differ, with a p value.
 
         Raises:
             InputError: the readings are invalid.
@@ -272,7 +267,7 @@ class Decisions(Estimator):
         """
         self._check_fitted()
         found = sketch(self._read(logits, self.scale_.size))
-        return None if self.sketch_ is None else compare(self.sketch_, found, self.scale_)
+        return compare(self.sketch_, found, self.scale_)
 
     def check_labels(
         self,
@@ -303,12 +298,11 @@ class Decisions(Estimator):
             NotFittedError: ``fit`` was not called yet.
         """
         given = self._enter_labels(logits, labels, covariates, sample_weight, texts)
-        known = find_places(given.logits, given.labels, self.seen_) >= 0
-        if known.any():
+        fitted = of_fit(given.texts, self.texts_)
+        if fitted.any():
             warnings.warn(
-                f"{len(np.unique(given.texts[known]))} of {given.count} texts have a reading and a "
-                "label of the fit: if "
-                "they are the same texts, the check flatters. Leave those out.",
+                f"{len(np.unique(given.texts[fitted]))} of {given.count} texts are of the fit: "
+                "the check flatters. Leave those out.",
                 CordialWarning,
                 stacklevel=2,
             )

@@ -22,11 +22,11 @@ from cordial_ppl.data.readings import as_logits
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError, NotFittedError, name_rows
 from cordial_ppl.estimators.parameters import Parameters
-from cordial_ppl.estimators.settings import check_level
 from cordial_ppl.runtime.progress import doing
 from cordial_ppl.scores import accuracy
 from cordial_ppl.stack.interval import label_range, predict_mixture
 from cordial_ppl.stack.members import Member
+from cordial_ppl.stack.settings import check_level
 
 
 class Estimator(Parameters, ABC):

@@ -7,9 +7,9 @@ from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.decisions.forecasting import Forecast
 from cordial_ppl.decisions.summary import Summary, describe
 from cordial_ppl.errors import InputError
+from cordial_ppl.estimators.decisions import Decisions
 from cordial_ppl.estimators.files import KIND, StackRecord
-from cordial_ppl.estimators.updating import Updating
-from cordial_ppl.inference.export import join, to_datatree
+from cordial_ppl.inference.export import join
 from cordial_ppl.runtime import storage
 from cordial_ppl.stack.weighing import ExpectedLoss
 
@@ -19,12 +19,13 @@ if TYPE_CHECKING:
     from cordial_ppl.estimators.stack import Stack
 
 
-class Exports(Updating):
+class Exports(Decisions):
     """A fitted stack as words, as a tree of ArviZ and as a file; base of stacks."""
 
     NAMED: ClassVar[dict[str, type["Exports"]]] = {}
     """Classes that can be saved, by name."""
 
+    provenance_: dict[str, list[str]]
     expected_: ExpectedLoss
     losses_: dict[str, float]
 
@@ -67,7 +68,7 @@ class Exports(Updating):
         Raises:
             NotFittedError: ``fit`` was not called yet.
             InputError: logits came without labels or are invalid, or nothing came for a stack that
-                keeps no texts, as one that was loaded and was not given them by ``attach_texts``.
+                was loaded: files keep no texts.
         """
         self._check_fitted()
         if (logits is None) != (labels is None):
@@ -107,7 +108,7 @@ class Exports(Updating):
         options, seed = self.scale_.options, self.seed
         return join(
             {
-                name: to_datatree(posterior, data=data, options=options, seed=seed)
+                name: posterior.to_datatree(data=data, options=options, seed=seed)
                 for name, posterior in self.posteriors_.items()
             }
         )

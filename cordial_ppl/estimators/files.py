@@ -24,7 +24,6 @@ from cordial_ppl.inference.sampler import Effort
 from cordial_ppl.inference.target import Prior
 from cordial_ppl.runtime.storage import Record, blaming
 from cordial_ppl.stack.calibrators import CALIBRATORS
-from cordial_ppl.stack.fingerprints import grids
 from cordial_ppl.stack.members import CalibratorFit, Fitted
 from cordial_ppl.stack.weighing import ExpectedLoss
 
@@ -58,7 +57,7 @@ class PosteriorRecord(Record):
             digest=posterior.channel.digest,
             prior=None if prior is None else np.asarray(prior, np.float64),
             weights=posterior.weights,
-            predicting=posterior.shares,
+            predicting=posterior.thinned_weights,
             **{name: getattr(posterior, name) for name in names},
         )
 
@@ -104,12 +103,11 @@ class StackRecord(Record):
     losses_: dict[str, float]
     expected_: ExpectedLoss
     provenance_: dict[str, list[str]]
-    seen_: Int64[np.ndarray, " _prints"]
     label_counts_: Num[np.ndarray, " _K"]
-    sketch_: Int64[np.ndarray, "2 _cells"] | None = None
-    labels_: Int64[np.ndarray, " _n"] | None = None
-    sample_weight_: Float64[np.ndarray, " _n"] | None = None
-    texts_: Int64[np.ndarray, " _n"] | None = None
+    sketch_: Int64[np.ndarray, "2 _cells"]
+    labels_: Int64[np.ndarray, " _n"]
+    sample_weight_: Float64[np.ndarray, " _n"]
+    texts_: Int64[np.ndarray, " _n"]
     out_of_fold_: Float64[np.ndarray, "_n _K"] | None = None
     folds_: Int64[np.ndarray, " _n"] | None = None
 
@@ -156,28 +154,21 @@ class StackRecord(Record):
             counts = self.label_counts_
             if len(counts) != scale.size or counts.min() < 0 or self.weights_.keys() != fits.keys():
                 raise ValueError("the weights or the counts of labels are of another fit")
-            rows = round(float(counts.sum()))
-            if self.labels_ is not None:
-                rows = len(self.labels_)
-                # Of an earlier version, in which every label counted as one, of a text of its own.
-                if self.sample_weight_ is None or self.texts_ is None:
-                    self.sample_weight_, self.texts_ = np.ones(rows), -1 - np.arange(rows)
-                weights = self.sample_weight_
-                if self.labels_.min(initial=0) < 0 or weights.min(initial=1) <= 0:
-                    raise ValueError("the labels are of another fit")
-                if not np.array_equal(np.bincount(self.labels_, weights, scale.size), counts):
-                    raise ValueError("the labels are of another fit")
+            weights = self.sample_weight_
+            if (
+                self.labels_.min(initial=0) < 0
+                or weights.min(initial=1) <= 0
+                or not np.array_equal(np.bincount(self.labels_, weights, scale.size), counts)
+            ):
+                raise ValueError("the labels are of another fit")
             if self.folds_ is not None and self.folds_.min(initial=0) < 0:
                 raise ValueError("a fold has a negative number")
             for probs in () if self.out_of_fold_ is None else self.out_of_fold_:
                 check_shares("out-of-fold probabilities", probs)
-            if self.sketch_ is not None:
-                check_sketch(self.sketch_, scale.size)
+            check_sketch(self.sketch_, scale.size)
             priors = {name: getattr(fit, "prior", None) for name, fit in fits.items()}
             given = {name: prior for name, prior in priors.items() if prior is not None}
             learned = [name for name in self.__struct_fields__ if name.endswith("_")]
-            if len(self.seen_) != rows * grids(scale.size):
-                self.seen_ = self.seen_[:0]  # Of an earlier version.
             stack = object.__new__(kinds[self.estimator])
             vars(stack).update(
                 # The channels and calibrators of the file are all that there are.

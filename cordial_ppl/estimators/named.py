@@ -7,11 +7,11 @@ from cordial_ppl.channels import DEFAULT_CHANNELS, PAPER_CHANNELS
 from cordial_ppl.channels.channel import Channel
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.estimators.files import KIND, StackRecord
-from cordial_ppl.estimators.settings import check_names
 from cordial_ppl.estimators.stack import PAPER_CALIBRATORS, Stack
 from cordial_ppl.inference.priors import LearnedPrior, shipped_prior
 from cordial_ppl.runtime import storage
 from cordial_ppl.runtime.storage import blaming
+from cordial_ppl.stack.settings import check_names
 
 SCALAR_CHANNELS: tuple[str, ...] = ("scalar", "scalar-vector")
 FULL_CHANNELS: tuple[str, ...] = ("full", "full-vector")

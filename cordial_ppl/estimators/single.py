@@ -12,7 +12,6 @@ from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions.drift import sketch
 from cordial_ppl.errors import InputError
 from cordial_ppl.estimators.named import FULL_CHANNELS
-from cordial_ppl.estimators.settings import check_names
 from cordial_ppl.estimators.stack import Stack
 from cordial_ppl.inference.fit import Case
 from cordial_ppl.inference.posterior import Posterior
@@ -20,6 +19,7 @@ from cordial_ppl.inference.priors import LearnedPrior
 from cordial_ppl.inference.sampler import DEFAULT_EFFORT, Effort
 from cordial_ppl.inference.target import Prior
 from cordial_ppl.stack.members import CalibratorFit, CalibratorMember, Member
+from cordial_ppl.stack.settings import check_names
 
 if TYPE_CHECKING:
     from xarray import DataTree
@@ -155,15 +155,10 @@ class LabelFree(LogitCalibrator):
         """None: nothing is fitted to labels."""
         return ()
 
-    @property
-    def partial_fit(self) -> Any:
-        """None: there are no labels to add."""
-        raise AttributeError(f"{type(self).__name__} learns from no labels: call fit again.")
-
-    def _fit(self, texts: Labelled, earlier: Stack | None = None) -> None:
+    def _fit(self, texts: Labelled) -> None:
         (fit,) = CalibratorMember(self.name).fit([Case(texts)])
         self.fits_, self.weights_, self.losses_ = {self.name: fit.fitted}, {self.name: 1.0}, {}
-        self.sketch_ = sketch(texts.logits[texts.first])
+        self.sketch_, self.texts_ = sketch(texts.logits[texts.first]), texts.texts
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -20,21 +20,11 @@ from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions.drift import sketch
 from cordial_ppl.errors import InputError
 from cordial_ppl.estimators.exports import Exports
-from cordial_ppl.estimators.settings import (
-    check_counts,
-    check_effort,
-    check_list,
-    check_method,
-    check_names,
-    check_seed,
-)
-from cordial_ppl.estimators.updating import Updating
 from cordial_ppl.inference.fit import Case
 from cordial_ppl.inference.priors import LearnedPrior, Priors, as_priors, reading_spread, resolve
 from cordial_ppl.inference.sampler import DEFAULT_EFFORT, Effort
 from cordial_ppl.inference.target import Prior
 from cordial_ppl.stack.calibrators import CALIBRATORS
-from cordial_ppl.stack.fingerprints import fingerprints
 from cordial_ppl.stack.members import (
     CalibratorMember,
     ChannelMember,
@@ -42,7 +32,15 @@ from cordial_ppl.stack.members import (
     fit_members,
     warn_if_doubtful,
 )
-from cordial_ppl.stack.stacking import MIN_LABELS, assign_folds, extend_folds
+from cordial_ppl.stack.settings import (
+    check_counts,
+    check_effort,
+    check_list,
+    check_method,
+    check_names,
+    check_seed,
+)
+from cordial_ppl.stack.stacking import MIN_LABELS, assign_folds
 from cordial_ppl.stack.weighing import weigh
 
 PAPER_CALIBRATORS: tuple[str, ...] = ("temperature", "vector", "odds")
@@ -51,24 +49,14 @@ PAPER_CALIBRATORS: tuple[str, ...] = ("temperature", "vector", "odds")
 FOLDS = 4
 
 
-def deal_folds(
-    texts: Labelled, seed: int, known: Int[np.ndarray, " m"] | None = None
-) -> Int[np.ndarray, " n"]:
-    """Assign labelled texts to folds, each with all of its labels.
+def deal_folds(texts: Labelled, seed: int) -> Int[np.ndarray, " n"]:
+    """Return the fold of each label, the same for the labels of a text.
 
     Args:
         texts: the labelled texts.
         seed: seed of the folds.
-        known: folds of the first labels, which stay; None where there are none.
-
-    Returns:
-        The fold of each label.
     """
-    ranks, count = texts.ranks, texts.count
-    if known is None:
-        return assign_folds(count, FOLDS, np.random.default_rng(seed))[ranks]
-    first = np.unique(ranks[: len(known)], return_index=True)[1]
-    return extend_folds(known[first], count, FOLDS, seed)[ranks]
+    return assign_folds(texts.count, FOLDS, np.random.default_rng(seed))[texts.ranks]
 
 
 class Stack(Exports):
@@ -101,8 +89,6 @@ class Stack(Exports):
         posteriors_: posterior of each channel by name.
         provenance_: how the readings were made: lists of values under "model", "prompt" and
             "decoding".  The command line sets it; a file keeps it.
-        folds_: fold of each label, 0..3, the same for those of a text, in the order of
-            ``labels_``; None as for ``out_of_fold_``.
     """
 
     COUNTS: ClassVar[Mapping[str, float]] = {
@@ -298,19 +284,16 @@ class Stack(Exports):
         self.sketch_ = self.sketch_ if found is None else found
         return self
 
-    def _fit(self, texts: Labelled, earlier: Updating | None = None) -> None:
-        """Fit to texts, of which an earlier stack knows the first."""
+    def _fit(self, texts: Labelled) -> None:
+        """Fit to validated, centred readings."""
         logits, labels = texts.logits, texts.labels
         settings = self.settings
         # Rounding must not make 200 thirds of three labels fewer than 200.
         parts = settings.parts(round(float(texts.weights.sum())))
         folds = held_out = None
         if self.folded and texts.count >= MIN_LABELS:
-            folds = deal_folds(texts, settings.seed, None if earlier is None else earlier.folds_)
+            folds = deal_folds(texts, settings.seed)
         case = Case(texts, folds, (settings.seed,))
-        if earlier is not None and settings.inference == "default":
-            # Draws that are kept go on with random numbers that they have not seen.
-            case = case._replace(seed=(*case.seed, len(labels)), known=earlier.posteriors_)
         fits = [job.result() for job in fit_members(parts, lambda part: part.fit([case])[0])]
         if folds is not None:
             held_out = np.stack([fit.held_out for fit in fits], axis=-1)
@@ -321,10 +304,9 @@ class Stack(Exports):
         self.weights_ = dict(zip(names, mixture.weights.tolist(), strict=True))
         self.losses_ = dict(zip(names, mixture.losses, strict=False))
         self.expected_, self.out_of_fold_ = mixture.expected, mixture.out_of_fold
-        self.provenance_ = {} if earlier is None else earlier.provenance_
-        self.seen_ = fingerprints(logits, labels).ravel()
+        self.provenance_ = {}
         self._texts, self.folds_ = texts, folds
-        self.sketch_ = sketch(logits[texts.first]) if earlier is None else earlier.sketch_
+        self.sketch_ = sketch(logits[texts.first])
         self.labels_ = np.asarray(labels, np.int64)
         self.sample_weight_, self.texts_ = texts.weights, np.asarray(texts.texts, np.int64)
         self.label_counts_ = np.bincount(labels, texts.weights, logits.shape[-1])

@@ -1,1 +1,1 @@
-"""Whether it is any good: sweeps, their products, checks of channels, made-up tasks."""
+"""Evaluation: sweeps and their products, checks of channels, synthetic tasks."""

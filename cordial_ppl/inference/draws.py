@@ -52,7 +52,6 @@ class Draws(NamedTuple):
         probs: probabilities of the texts under the draws, labels seen or not, with rows of padding
             after them; None where they were not computed.
         transitions: of NUTS, figures of the step that led to each draw, each of shape ``[S]``.
-        densities: log prior and log likelihood of each draw, nats; None where they are not known.
     """
 
     draws: Float[np.ndarray, "S P"]
@@ -60,7 +59,6 @@ class Draws(NamedTuple):
     diagnostics: Diagnostics
     probs: Float[np.ndarray, "rows K"] | None = None
     transitions: Mapping[str, Shaped[Any, " S"]] = {}
-    densities: tuple[Float[np.ndarray, " S"], Float[np.ndarray, " S"]] | None = None
 
 
 def diagnose(
@@ -81,15 +79,15 @@ def diagnose(
         weighed: number of the importance weights.
         figures: those of `Diagnostics` that the method has.
     """
-    found = Diagnostics(method, **figures)
+    judged = Diagnostics(method, **figures)
     poor = (
-        found.khat > khat_limit(weighed)
-        or found.acceptance < LEAST_ACCEPTANCE
-        or found.gradient_norm > LARGEST_GRADIENT
+        judged.khat > khat_limit(weighed)
+        or judged.acceptance < LEAST_ACCEPTANCE
+        or judged.gradient_norm > LARGEST_GRADIENT
         or not np.isfinite(draws).all()
         # Where one transition diverges, chains may keep out of a region, and no other figure tells
         # (Betancourt 2017, arXiv:1701.02434): as NumPyro and ArviZ, which warn of the first.
-        or found.divergences > 0
-        or (method != "mode" and not found.ess >= LEAST_ESS)
+        or judged.divergences > 0
+        or (method != "mode" and not judged.ess >= LEAST_ESS)
     )
-    return found._replace(trusted=not poor)
+    return judged._replace(trusted=not poor)

@@ -18,6 +18,7 @@ from cordial_ppl.channels.channel import count_levels
 from cordial_ppl.data.labelled import Labelled, pad_texts
 from cordial_ppl.data.labelling import by_text
 from cordial_ppl.data.readings import Readings, label_histogram
+from cordial_ppl.inference.draws import Draws
 from cordial_ppl.inference.importance import resample
 from cordial_ppl.inference.nuts import CHAINS
 from cordial_ppl.inference.target import Prior, Target
@@ -27,8 +28,6 @@ from cordial_ppl.runtime.compilation import compiled
 if TYPE_CHECKING:
     from xarray import DataTree
 
-    from cordial_ppl.inference.posterior import Posterior
-
 PRIOR_DRAWS = 1000
 
 CHAINED = "chains of NUTS"
@@ -36,7 +35,10 @@ RESAMPLED = "one chain of draws that were resampled by their weights: r_hat has 
 
 
 def to_datatree(
-    posterior: "Posterior",
+    target: Target,
+    sampled: Draws,
+    prior: Prior,
+    plain: Readings,
     *,
     data: Labelled | None = None,
     options: tuple[str, ...] | None = None,
@@ -46,9 +48,12 @@ def to_datatree(
     """Convert a posterior for ArviZ, whose plots and summaries need equally weighted draws.
 
     Args:
-        posterior: the posterior; weighted draws are resampled, each ``S w`` times, rounded at
-            random, into one chain in their own order.  Those of NUTS keep their four chains.
-        data: labelled texts; by default those of the fit, if these are known.
+        target: the channel.
+        sampled: its draws; weighted ones are resampled, each ``S w`` times, rounded at random, into
+            one chain in their own order.  Those of NUTS keep their four chains.
+        prior: location and scale of the unconstrained parameters.
+        plain: a reading that says nothing, with the histogram that the channel falls back on.
+        data: labelled texts; None to leave out what depends on any.
         options: names of the options, by default 0..K-1.
         readers: names of the readers of a channel that has several, by default 0..R-1.
         seed: seed of the resampling and of what is drawn from prior and predictive.
@@ -70,22 +75,19 @@ def to_datatree(
     from arviz_base import from_dict
 
     rng = np.random.default_rng(seed)
-    weights, count = posterior.weights, len(posterior.weights)
+    weights, count = sampled.weights, len(sampled.weights)
     index = np.arange(count)
     # Draws that have equal weights already stay in order.
     if not np.allclose(weights, 1 / count):
         with np.errstate(divide="ignore"):
             index = resample(rng.random(), np.log(weights), count)
-    sampled = posterior.diagnostics.method == "nuts" and len(index) >= CHAINS
-    chains = CHAINS if sampled else 1
+    chained = sampled.diagnostics.method == "nuts" and len(index) >= CHAINS
+    chains = CHAINS if chained else 1
     index = index[: len(index) // chains * chains]
-    draws, histogram = posterior.draws[index], posterior.histogram
-    target, data = posterior.target, posterior.data if data is None else data
-    prior = target.prior if posterior.prior is None else posterior.prior
+    draws, histogram = sampled.draws[index], plain.histogram
     with jax.enable_x64(True):
-        silent = posterior.silence()
-        before = np.asarray(target.sample_prior(jax.random.key(seed), prior, silent, PRIOR_DRAWS))
-        terms, powers = map(np.asarray, _priors(target)(jnp.asarray(draws), prior, silent))
+        before = np.asarray(target.sample_prior(jax.random.key(seed), prior, plain, PRIOR_DRAWS))
+        terms, powers = map(np.asarray, _priors(target)(jnp.asarray(draws), prior, plain))
     named = target.name(draws)
     groups: dict[str, dict[str, np.ndarray]] = {
         "posterior": _by_chain(named, chains),
@@ -93,26 +95,26 @@ def to_datatree(
     }
     density = terms.sum(axis=1) + powers
     if data is not None:
-        known, probs = _labels(target, draws, histogram, data)
-        guessed = _labels(target, before, histogram, data)[1]
-        density += known.sum(axis=1)
-        theirs = label_histogram(data.labels, len(histogram), weights=data.weights)
-        fitted = np.allclose(theirs, histogram, rtol=0, atol=1e-6)
-        left = _left_out(target, draws, data, len(histogram)) if fitted else known
+        logs, probs = _labels(target, draws, histogram, data)
+        prior_probs = _labels(target, before, histogram, data)[1]
+        density += logs.sum(axis=1)
+        observed = label_histogram(data.labels, len(histogram), weights=data.weights)
+        fitted = np.allclose(observed, histogram, rtol=0, atol=1e-6)
+        left = _left_out(target, draws, data, len(histogram)) if fitted else logs
         groups["log_likelihood"] = _by_chain({"label": left}, chains)
         groups["posterior_predictive"] = _by_chain({"label": draw_options(probs, rng)}, chains)
-        groups["prior_predictive"] = _by_chain({"label": draw_options(guessed, rng)}, 1)
+        groups["prior_predictive"] = _by_chain({"label": draw_options(prior_probs, rng)}, 1)
         groups["observed_data"] = {"label": np.asarray(data.labels)}
-    stats = {name: figure[index] for name, figure in posterior.transitions.items()}
+    stats = {name: figure[index] for name, figure in sampled.transitions.items()}
     groups["sample_stats"] = _by_chain({"lp": density, **stats}, chains)
     # A channel of several readers has one temperature a reader, and nothing for an option.
     axis, size, names = "option", len(histogram), options
-    if posterior.readers is not None:
-        axis, size, names = "reader", posterior.readers, readers
+    if plain.logits.ndim == 3:
+        axis, size, names = "reader", plain.logits.shape[1], readers
     dims = {name: [axis] for name, value in named.items() if value.shape[1:] == (size,)}
     coords: dict[str, Any] = {axis: list(names or range(size))}
     # A parameter that is sampled in a plate of users, say, has one value for each.
-    levels = count_levels(posterior.channel)
+    levels = count_levels(target.channel)
     dims |= {s.parameter: list(s.plates) for s in target.sites if {*s.plates} & {*levels}}
     coords |= {name: np.arange(levels[name]) for name in levels}
     if data is not None:
@@ -122,13 +124,13 @@ def to_datatree(
     sums = {site.parameter: terms[:, site.slice].sum(axis=1) for site in target.sites}
     tree["log_prior"] = from_dict({"log_prior": _by_chain(sums, chains)})["log_prior"]
     figures = {
-        **posterior.diagnostics._asdict(),
+        **sampled.diagnostics._asdict(),
         # Files that trees are kept in know no truth values among attributes.
-        "trusted": int(posterior.diagnostics.trusted),
-        "draws_are": CHAINED if sampled else RESAMPLED,
+        "trusted": int(sampled.diagnostics.trusted),
+        "draws_are": CHAINED if chained else RESAMPLED,
     }
     tree["sample_stats"].attrs.update(figures)
-    tree["posterior"].attrs.update({"channel": posterior.channel.name, **figures})
+    tree["posterior"].attrs.update({"channel": target.channel.name, **figures})
     return tree
 
 
@@ -148,12 +150,12 @@ def join(trees: Mapping[str, "DataTree"]) -> "DataTree":
         parts = []
         for name, tree in trees.items():
             part: Any = tree[group].to_dataset()
-            parts.append(part.rename({own: f"{name}.{own}" for own in part.data_vars}))
+            parts.append(part.rename({site: f"{name}.{site}" for site in part.data_vars}))
         merged: Any = merge(parts, combine_attrs="drop_conflicts")
         return DataTree(merged)
 
-    whole = {group: together(group) for group in ("posterior", "prior")} if trees else {}
-    return DataTree(children={**whole, **trees})
+    groups = {group: together(group) for group in ("posterior", "prior")} if trees else {}
+    return DataTree(children={**groups, **trees})
 
 
 def _labels(
@@ -165,25 +167,25 @@ def _labels(
     with jax.enable_x64(True):
         readings = Readings(texts.logits, histogram, dict(texts.covariates))
         seen = readings, texts.labels, texts.weights
-        known, probs = _pointwise(target)(jnp.asarray(draws), *seen)
-    return np.asarray(known)[:, :count], np.asarray(probs)[:, :count]
+        logs, probs = _pointwise(target)(jnp.asarray(draws), *seen)
+    return np.asarray(logs)[:, :count], np.asarray(probs)[:, :count]
 
 
 def _left_out(
     target: Target, draws: np.ndarray, data: Labelled, size: int
 ) -> Float[np.ndarray, "S n"]:
     """Log likelihood of each label under the histogram of the other texts' labels."""
-    found = np.empty((len(draws), len(data.labels)))
-    said = by_text(data.labels, size, data.weights, data.texts)
+    logs = np.empty((len(draws), len(data.labels)))
+    labels = by_text(data.labels, size, data.weights, data.texts)
     # Texts that leave the same labels are scored together.
-    counts = said.shares * said.weights[:, None]
+    counts = labels.shares * labels.weights[:, None]
     alike = np.unique(counts, axis=0, return_inverse=True)[1].ravel()[data.ranks]
     for group in range(alike.max() + 1):
         rows = np.flatnonzero(alike == group)
         left = data.take(data.texts != data.texts[rows[0]])
         others = label_histogram(left.labels, size, weights=left.weights)
-        found[:, rows] = _labels(target, draws, others, data.take(rows))[0]
-    return found
+        logs[:, rows] = _labels(target, draws, others, data.take(rows))[0]
+    return logs
 
 
 def draw_options(

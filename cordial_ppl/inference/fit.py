@@ -30,7 +30,7 @@ from cordial_ppl.inference.importance import (
 from cordial_ppl.inference.laplace import Weighted, find_modes, sample_laplace
 from cordial_ppl.inference.moves import Particles
 from cordial_ppl.inference.nuts import sample_nuts
-from cordial_ppl.inference.posterior import LITERAL, Posterior, precision
+from cordial_ppl.inference.posterior import PAPER_METHODS, Posterior, precision
 from cordial_ppl.inference.programs import DRAWS, predict_folds
 from cordial_ppl.inference.sampler import (
     DEFAULT_EFFORT,
@@ -39,14 +39,14 @@ from cordial_ppl.inference.sampler import (
     Problem,
     State,
     carry,
+    from_draws,
     sample,
-    settle,
 )
 from cordial_ppl.inference.target import Prior, Target, build_target
 from cordial_ppl.runtime.arrays import pad_rows
 from cordial_ppl.runtime.progress import doing
 
-Found = tuple[Draws, list[Draws]]
+FoldDraws = tuple[Draws, list[Draws]]
 """A posterior, and those without each fold."""
 
 METHODS = ("default", "laplace", "mode", "nuts")
@@ -63,8 +63,6 @@ class Case(NamedTuple):
         prior: location and scale that replace the channel's own; None for these.
         pseudo_counts: of the label histogram, for each option or for all alike.
         histogram: in its place, whatever the labels are; None for theirs.
-        known: posteriors of some of the texts by name of the channel, whose draws the default
-            begins with.
     """
 
     texts: Labelled
@@ -73,7 +71,6 @@ class Case(NamedTuple):
     prior: Prior | None = None
     pseudo_counts: Any = 1.0
     histogram: Float[np.ndarray, " K"] | None = None
-    known: Mapping[str, Posterior] = {}
 
     def shares(self, labels: Int[np.ndarray, " n"]) -> Float[np.ndarray, " K"]:
         """Smoothed histogram of those labels that are seen."""
@@ -119,40 +116,20 @@ def fit_cases(
         case._replace(prior=target.prior if case.prior is None else target.check_prior(case.prior))
         for case in cases
     ]
-    find = {"default": _default, "nuts": _nuts}.get(method, partial(_literal, method=method))
+    run = {"default": _default, "nuts": _nuts}.get(method, partial(_literal, method=method))
     with jax.enable_x64(True):
-        found = find(target, cases, effort)
-        return [_fit(target, case, method, *each) for case, each in zip(cases, found, strict=True)]
+        pairs = zip(cases, run(target, cases, effort), strict=True)
+        return [_fit(target, case, method, *posteriors) for case, posteriors in pairs]
 
 
-def _default(target: Target, cases: Sequence[Case], effort: Effort) -> list[Found]:
+def _default(target: Target, cases: Sequence[Case], effort: Effort) -> list[FoldDraws]:
     """The default posteriors, and those of the folds."""
-    states = [
-        sample(_problem(target, case), case.seed, effort, _known(target, case, effort))
-        for case in cases
-    ]
+    states = [sample(_problem(target, case), case.seed, effort) for case in cases]
     wholes = [_as_draws(case, state, effort) for case, state in zip(cases, states, strict=True)]
     return _carried(target, cases, wholes, states, effort)
 
 
-def _known(target: Target, case: Case, effort: Effort) -> State | None:
-    """The draws that a case begins with and their density before; None to begin at the prior."""
-    found = case.known.get(target.channel.name)
-    if found is None or found.data is None or found.channel != target.channel:
-        return None
-    judged, prior = found.diagnostics, target.prior if found.prior is None else found.prior
-    if judged.method != "default" or not judged.trusted or len(found.draws) != effort.particles:
-        return None
-    before = Case(found.data, prior=prior, histogram=found.histogram)
-    points = _whiten(found.draws, prior)
-    logs = found.densities or _problem(target, before).evaluate(points, len(points))
-    state = settle(Particles(_whiten(found.draws, cast(Prior, case.prior)), *logs))
-    with np.errstate(divide="ignore"):
-        weights = np.log(found.weights).astype(PRECISION)
-    return state._replace(log_weights=weights, acceptance=PRECISION(judged.acceptance))
-
-
-def _nuts(target: Target, cases: Sequence[Case], effort: Effort) -> list[Found]:
+def _nuts(target: Target, cases: Sequence[Case], effort: Effort) -> list[FoldDraws]:
     """Posteriors by NUTS, and their draws carried over to the folds."""
     wholes, states = [], []
     for case in cases:
@@ -163,8 +140,8 @@ def _nuts(target: Target, cases: Sequence[Case], effort: Effort) -> list[Found]:
         points = _whiten(wholes[-1].draws, cast(Prior, case.prior))
         some = np.linspace(0, len(points) - 1, effort.particles).astype(int)
         chosen = points[some]
-        found = _problem(target, case).evaluate(chosen, effort.particles)
-        states.append(settle(Particles(chosen, *found)))
+        logs = _problem(target, case).evaluate(chosen, effort.particles)
+        states.append(from_draws(Particles(chosen, *logs)))
     return _carried(target, cases, wholes, states, effort)
 
 
@@ -174,22 +151,22 @@ def _carried(
     wholes: Sequence[Draws],
     states: Sequence[State],
     effort: Effort,
-) -> list[Found]:
+) -> list[FoldDraws]:
     """Posteriors with those of the folds, to which their particles are carried over."""
-    found = []
-    for case, whole, state in zip(cases, wholes, states, strict=True):
+    posteriors = []
+    for case, draws, state in zip(cases, wholes, states, strict=True):
         folds: list[Draws] = []
         if case.masks:
             seeds = [(*case.seed, 1 + fold) for fold in range(len(case.masks))]
             without = carry(_problem(target, case, case.masks), seeds, state, effort)
-            folds = [_as_draws(case, own, effort) for own in without]
+            folds = [_as_draws(case, fold, effort) for fold in without]
             worst = max(fold.diagnostics.khat for fold in folds)
-            whole = whole._replace(diagnostics=whole.diagnostics._replace(fold_khat=worst))
-        found.append((whole, folds))
-    return found
+            draws = draws._replace(diagnostics=draws.diagnostics._replace(fold_khat=worst))
+        posteriors.append((draws, folds))
+    return posteriors
 
 
-def _literal(target: Target, cases: Sequence[Case], effort: Effort, method: str) -> list[Found]:
+def _literal(target: Target, cases: Sequence[Case], effort: Effort, method: str) -> list[FoldDraws]:
     """The paper's methods: each fold is fitted afresh."""
     del effort
     jobs = [(case, labels) for case in cases for labels in (case.texts.labels, *case.masks)]
@@ -209,13 +186,13 @@ def _literal(target: Target, cases: Sequence[Case], effort: Effort, method: str)
         drawn = sample_laplace(target, prior, data, modes, [rngs[id(case)] for case, _ in jobs])
     turn = zip(modes, drawn, strict=True)
 
-    def judge(whole: bool) -> Draws:
+    def judge(with_all: bool) -> Draws:
         """Self-normalised, unsmoothed weights, and what those of all labels are worth."""
         mode, (draws, logs, probs) = next(turn)
-        khat = float(pareto_smooth(logs)[1]) if whole and method == "laplace" else NOTHING
+        khat = float(pareto_smooth(logs)[1]) if with_all and method == "laplace" else NOTHING
         figures = {"ess": float(effective_sample_size(logs)), "gradient_norm": mode.gradient_norm}
-        found = diagnose(method, draws, weighed=len(draws), khat=khat, **figures)
-        return Draws(draws, np.exp(normalise(logs)), found, probs)
+        judged = diagnose(method, draws, weighed=len(draws), khat=khat, **figures)
+        return Draws(draws, np.exp(normalise(logs)), judged, probs)
 
     return [(judge(True), [judge(False) for _ in case.masks]) for case in cases]
 
@@ -233,8 +210,8 @@ def _problem(
     data = pad(case.texts, case.texts.labels, case.shares(case.texts.labels), PRECISION)
     if masks is not None:
         rows = len(data.labels)
-        labels = np.stack([pad_rows(own.astype(np.int32), rows, -1) for own in masks])
-        shares = np.stack([case.shares(own).astype(PRECISION) for own in masks])
+        labels = np.stack([pad_rows(mask.astype(np.int32), rows, -1) for mask in masks])
+        shares = np.stack([case.shares(mask).astype(PRECISION) for mask in masks])
         data = data._replace(labels=labels, histogram=shares)
     return Problem(target, prior, data)
 
@@ -244,7 +221,7 @@ def _as_draws(case: Case, state: State, effort: Effort) -> Draws:
     loc, scale = cast(Prior, case.prior)
     weights = np.exp(np.asarray(state.log_weights, np.float64))
     draws = loc + scale * np.asarray(state.particles.points, np.float64)
-    found = diagnose(
+    judged = diagnose(
         "default",
         draws,
         weighed=effort.proposals * effort.particles,
@@ -253,24 +230,23 @@ def _as_draws(case: Case, state: State, effort: Effort) -> Draws:
         acceptance=float(state.acceptance),
         repairs=max(int(state.rounds) - 1, 0),
     )
-    return Draws(draws, weights / weights.sum(), found, densities=state.particles[1:])
+    return Draws(draws, weights / weights.sum(), judged)
 
 
-def _fit(target: Target, case: Case, method: str, whole: Draws, folds: Sequence[Draws]) -> Fit:
+def _fit(target: Target, case: Case, method: str, draws: Draws, folds: Sequence[Draws]) -> Fit:
     """A fit as its users see it, with its diagnostics judged and its held-out predictions."""
     texts, prior = case.texts, case.prior
     posterior = Posterior(
         channel=target.channel,
         histogram=case.shares(texts.labels),
-        draws=whole.draws,
-        weights=whole.weights,
-        diagnostics=whole.diagnostics,
+        draws=draws.draws,
+        weights=draws.weights,
+        diagnostics=draws.diagnostics,
         covariates=tuple(texts.covariates),
         readers=texts.logits.shape[1] if texts.logits.ndim == 3 else None,
         prior=None if prior is target.prior else prior,
         data=texts,
-        transitions=whole.transitions,
-        densities=whole.densities,
+        transitions=draws.transitions,
     )
     if case.folds is None:
         return Fit(posterior, None)
@@ -281,20 +257,20 @@ def _predict_held_out(
     target: Target, case: Case, method: str, folds: Sequence[Draws]
 ) -> Float[np.ndarray, "n K"]:
     """Probabilities of each text by the posterior that has not seen it."""
-    texts, own, kind = case.texts, cast(np.ndarray, case.folds), precision(method)
-    if all(found.probs is not None for found in folds):
-        probs = np.stack([cast(np.ndarray, found.probs)[: len(own)] for found in folds])
-        held_out = probs[own, np.arange(len(own))]
+    texts, index, kind = case.texts, cast(np.ndarray, case.folds), precision(method)
+    if all(fold.probs is not None for fold in folds):
+        probs = np.stack([cast(np.ndarray, fold.probs)[: len(index)] for fold in folds])
+        held_out = probs[index, np.arange(len(index))]
         return held_out / held_out.sum(axis=1, keepdims=True)
-    if method in LITERAL:
-        draws = [found.draws for found in folds]
+    if method in PAPER_METHODS:
+        draws = [fold.draws for fold in folds]
     else:
         with np.errstate(divide="ignore"):
-            draws = [own.draws[resample(0.5, np.log(own.weights), DRAWS)] for own in folds]
+            draws = [fold.draws[resample(0.5, np.log(fold.weights), DRAWS)] for fold in folds]
     shares = np.stack([case.shares(labels) for labels in case.masks]).astype(kind)
     extra = {name: column.astype(kind) for name, column in texts.covariates.items()}
     readings = Readings(texts.logits.astype(kind), shares[0], extra)
-    return predict_folds(target, np.stack(draws), shares, readings, own)
+    return predict_folds(target, np.stack(draws), shares, readings, index)
 
 
 def fit_channel(

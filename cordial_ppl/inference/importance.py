@@ -59,8 +59,8 @@ def resample(
     points = (np.arange(draws, dtype=total.dtype) + start) / draws * total[-1]
     # Rounding must not carry the last point past the last draw that has weight.
     points = np.minimum(points, np.nextafter(total[-1], np.zeros_like(total[-1])))
-    found = np.searchsorted(total, points, side="right")
-    return np.minimum(found, log_weights.shape[0] - 1)
+    index = np.searchsorted(total, points, side="right")
+    return np.minimum(index, log_weights.shape[0] - 1)
 
 
 # A tail without a shape, and weights that are no numbers, have their own k-hat.

@@ -108,21 +108,21 @@ def search(
         length = jnp.sqrt((direction**2).sum(axis=1)) + EPS**2
         step = s.share * jnp.minimum(1.0, jnp.where(s.fresh, 1.0, MAX_LENGTH) / length)
         move = step[:, None] * direction
-        found, slopes = _evaluate(fun, x + move, index, s.going)
+        values, slopes = _evaluate(fun, x + move, index, s.going)
         # Differences of values may be rounding noise.
         gain, noise = step * slope, EPS**0.8 * (1.0 + jnp.abs(value))
-        taken = s.going & (found <= value + DOWN * gain + noise)
+        taken = s.going & (values <= value + DOWN * gain + noise)
         bent, inverse = _learn(s, move, slopes - gradient, taken)
-        same = found >= value - 4.0 * EPS * (1.0 + jnp.abs(value))
+        same = values >= value - 4.0 * EPS * (1.0 + jnp.abs(value))
         stale = jnp.where(taken, jnp.where(same, s.stale + 1.0, 0.0), s.stale)
         # After a step too far the next goes to the minimum of the parabola through what is known.
-        shorter = s.share * jnp.clip(-0.5 * gain / (found - value - gain), 0.1, 0.5)
+        shorter = s.share * jnp.clip(-0.5 * gain / (values - value - gain), 0.1, 0.5)
         # Where the function bends downwards, nothing is learned but that a step may be longer.
         longer = jnp.where(bent | (rounds == 0), 1.0, LONGER * s.share)
         share = jnp.where(taken, longer, shorter)
         x = jnp.where(taken[:, None], x + move, x)
         gradient = jnp.where(taken[:, None], slopes, gradient)
-        value = jnp.where(taken, found, value)
+        value = jnp.where(taken, values, value)
         expected, lost = -0.5 * slope, ~(share >= EPS)
         flat = jnp.isfinite(value) & (jnp.abs(gradient).max(axis=1) <= TOLERANCE)
         done = flat | (stale >= STALE) | lost | jnp.isinf(value)
@@ -145,14 +145,14 @@ def _times(matrices: Array, vectors: Array) -> Array:
 def _evaluate(fun: Callable[..., Any], points: Array, index: Array, going: Array) -> Any:
     """Values and gradients of the searches that are not finished, one after the other."""
 
-    def add(at: Array, found: tuple[Array, Array]) -> tuple[Array, Array]:
-        def one(found: tuple[Array, Array]) -> tuple[Array, Array]:
+    def add(at: Array, results: tuple[Array, Array]) -> tuple[Array, Array]:
+        def one(results: tuple[Array, Array]) -> tuple[Array, Array]:
             value, slopes = fun(points[at], index[at])
             finite = jnp.isfinite(value) & jnp.isfinite(slopes).all()
             value, slopes = jnp.where(finite, value, jnp.inf), jnp.where(finite, slopes, 0.0)
-            return found[0].at[at].set(value), found[1].at[at].set(slopes)
+            return results[0].at[at].set(value), results[1].at[at].set(slopes)
 
-        return jax.lax.cond(going[at], one, lambda found: found, found)
+        return jax.lax.cond(going[at], one, lambda results: results, results)
 
     nothing = jnp.full(len(points), jnp.inf), jnp.zeros_like(points)
     return jax.lax.fori_loop(0, len(points), add, nothing)

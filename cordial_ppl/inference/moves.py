@@ -64,7 +64,7 @@ def gaussian(points: Float[Any, "S P"], log_weights: Float[Any, " S"]) -> Gaussi
     return Gaussian(*(part.astype(kind) for part in (mean, factor, np.linalg.inv(factor))))
 
 
-class Walk(NamedTuple):
+class PCNState(NamedTuple):
     """Particles that are moved around a Gaussian.
 
     Attributes:
@@ -80,14 +80,14 @@ class Walk(NamedTuple):
     rate: Float[Any, ""]
 
 
-def set_out(particles: Particles, around: Gaussian, log_step: Float[Any, ""]) -> Walk:
-    """A walk that has not begun."""
+def init_pcn(particles: Particles, around: Gaussian, log_step: Float[Any, ""]) -> PCNState:
+    """The state before the first move."""
     never = np.full_like(log_step, np.nan)
-    return Walk(particles, around.whiten(particles.points), log_step, never)
+    return PCNState(particles, around.whiten(particles.points), log_step, never)
 
 
 def propose(
-    walk: Walk,
+    state: PCNState,
     mean: Float[Array, " P"],
     normal: Float[Array, "S P_and_1"],
     shaken: Float[Array, "S P"],
@@ -95,38 +95,38 @@ def propose(
     """Where particles may move to, in the coordinates of the Gaussian and as points.
 
     Args:
-        walk: where they are.
+        state: where they are.
         mean: of the Gaussian.
         normal: standard normal numbers, the last column for the size of the step.
         shaken: the others, stretched by the Gaussian's factor.
     """
-    step = jnp.minimum(jnp.exp(walk.log_step + STEP_SPREAD * normal[:, -1:]), 1.0)
-    kept = jnp.sqrt(1 - step**2)
-    points = mean[None] + kept * (walk.particles.points - mean[None]) + step * shaken
-    return kept * walk.standard + step * normal[:, :-1], points
+    step = jnp.minimum(jnp.exp(state.log_step + STEP_SPREAD * normal[:, -1:]), 1.0)
+    shrink = jnp.sqrt(1 - step**2)
+    points = mean[None] + shrink * (state.particles.points - mean[None]) + step * shaken
+    return shrink * state.standard + step * normal[:, :-1], points
 
 
 def decide(
-    walk: Walk,
+    state: PCNState,
     standard: Float[Array, "S P"],
     proposed: Particles,
     temper: Float[Any, ""],
     uniform: Float[Array, " S"],
-) -> Walk:
+) -> PCNState:
     """Go where proposals are accepted, and adapt the step."""
-    log_ratio = _log_target(proposed, temper) - _log_target(walk.particles, temper)
-    log_ratio += 0.5 * (jnp.vecdot(standard, standard) - jnp.vecdot(walk.standard, walk.standard))
+    log_ratio = _log_target(proposed, temper) - _log_target(state.particles, temper)
+    log_ratio += 0.5 * (jnp.vecdot(standard, standard) - jnp.vecdot(state.standard, state.standard))
     log_ratio = jnp.where(jnp.isnan(log_ratio), -jnp.inf, log_ratio)
     rate = jnp.mean(jnp.exp(jnp.minimum(log_ratio, 0.0)))
     accept = jnp.log(uniform) < log_ratio
-    return Walk(
+    return PCNState(
         Particles(
-            jnp.where(accept[:, None], proposed.points, walk.particles.points),
-            jnp.where(accept, proposed.log_prior, walk.particles.log_prior),
-            jnp.where(accept, proposed.log_likelihood, walk.particles.log_likelihood),
+            jnp.where(accept[:, None], proposed.points, state.particles.points),
+            jnp.where(accept, proposed.log_prior, state.particles.log_prior),
+            jnp.where(accept, proposed.log_likelihood, state.particles.log_likelihood),
         ),
-        jnp.where(accept[:, None], standard, walk.standard),
-        jnp.clip(walk.log_step + rate - ACCEPTANCE, -4.0, 0.0),
+        jnp.where(accept[:, None], standard, state.standard),
+        jnp.clip(state.log_step + rate - ACCEPTANCE, -4.0, 0.0),
         rate,
     )
 

@@ -78,8 +78,8 @@ class WeighLabels(Messenger):
     def process_message(self, msg: dict[str, Any]) -> None:
         """Scale the label site, also where the model scales it itself."""
         if msg["type"] == "sample" and msg["name"] == LABEL_SITE:
-            own = msg["scale"]
-            msg["scale"] = self.weights if own is None else own * self.weights
+            scale = msg["scale"]
+            msg["scale"] = self.weights if scale is None else scale * self.weights
 
 
 def sample_nuts(
@@ -120,20 +120,20 @@ def sample_nuts(
     with jax.enable_x64(True):
         run = _program(target, replaced, -(-draws // CHAINS), warmup)
         padded = Readings(texts.logits, readings.histogram, dict(texts.covariates))
-        found = run(key, prior if replaced else None, padded, texts.labels, texts.weights)
-        chains, figures = jax.device_get(found)
+        results = run(key, prior if replaced else None, padded, texts.labels, texts.weights)
+        chains, figures = jax.device_get(results)
     agree = np.max(split_gelman_rubin(chains)) <= LARGEST_RHAT
     points = chains.reshape(-1, target.size)[:draws]
     # Like the draws: chain after chain.
-    transitions = {name: np.ravel(figures[theirs])[:draws] for name, theirs in FIELDS.items()}
-    found = diagnose(
+    transitions = {name: np.ravel(figures[field])[:draws] for name, field in FIELDS.items()}
+    results = diagnose(
         "nuts",
         points,
         ess=float(np.min(effective_sample_size(chains))) if agree else 0.0,
         acceptance=float(np.mean(figures["accept_prob"])),
         divergences=int(np.sum(transitions["diverging"])),
     )
-    return Draws(points, np.full(len(points), 1 / len(points)), found, transitions=transitions)
+    return Draws(points, np.full(len(points), 1 / len(points)), results, transitions=transitions)
 
 
 @lru_cache(maxsize=64)

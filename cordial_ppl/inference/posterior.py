@@ -13,7 +13,8 @@ from cordial_ppl.channels.channel import Channel, count_levels
 from cordial_ppl.data.covariates import as_covariates
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.readings import Readings, as_logits, as_logits_of_readers, name_readers
-from cordial_ppl.inference.draws import Diagnostics
+from cordial_ppl.inference.draws import Diagnostics, Draws
+from cordial_ppl.inference.export import to_datatree
 from cordial_ppl.inference.importance import resample
 from cordial_ppl.inference.programs import DRAWS, predict, predict_draws
 from cordial_ppl.inference.target import Prior, Target, build_target
@@ -22,13 +23,13 @@ from cordial_ppl.inference.thinning import make_probes, thin
 if TYPE_CHECKING:
     from xarray import DataTree
 
-LITERAL = ("laplace", "mode")
+PAPER_METHODS = ("laplace", "mode")
 """The paper's own methods, of which every draw and digit is kept."""
 
 
 def precision(method: str) -> Any:
     """Precision of predictions: the paper's figures are compared digit by digit."""
-    return np.float64 if method in LITERAL else np.float32
+    return np.float64 if method in PAPER_METHODS else np.float32
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,9 +47,8 @@ class Posterior:
         prior: location and scale of the unconstrained parameters; None for the channel's own.
         data: the labelled texts that it was fitted to; None where it was loaded from a file.
         transitions: of NUTS, figures of the step that led to each draw, each of shape ``[S]``.
-        predicting: weights of the draws in predictions, where these are known; see ``shares``.
-        densities: log prior and log likelihood of each draw given ``data``, nats, where they are
-            known: to be cleared where any of these is replaced.
+        predicting: weights of the draws in predictions, where these are known; see
+            ``thinned_weights``.
     """
 
     channel: Channel
@@ -62,7 +62,6 @@ class Posterior:
     data: Labelled | None = None
     transitions: Mapping[str, Shaped[np.ndarray, " S"]] = field(default_factory=dict)
     predicting: Float[np.ndarray, " S"] | None = None
-    densities: tuple[Float[np.ndarray, " S"], Float[np.ndarray, " S"]] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """A copy finds its density again: programs are known by it."""
@@ -95,8 +94,8 @@ class Posterior:
             for name, value in self.parameters().items()
         }
 
-    def silence(self) -> Readings:
-        """Readings of one text that say nothing, for priors that do not look at any."""
+    def uninformative_reading(self) -> Readings:
+        """Return readings of one text that say nothing, for priors that do not look at any."""
         size = len(self.histogram)
         shape = (1, size) if self.readers is None else (1, self.readers, size)
         extra = dict.fromkeys(self.covariates, np.zeros(1))
@@ -112,24 +111,31 @@ class Posterior:
         prior = self.target.prior if self.prior is None else self.prior
         with jax.enable_x64(True):
             key = jax.random.key(seed)
-            flat = self.target.sample_prior(key, prior, self.silence(), draws)
+            flat = self.target.sample_prior(key, prior, self.uninformative_reading(), draws)
             return self.target.name(np.asarray(flat))
 
-    def to_datatree(self, **settings: Any) -> "DataTree":
-        """Convert for ArviZ: `cordial_ppl.inference.export.to_datatree` with this posterior."""
-        from cordial_ppl.inference.export import to_datatree
+    def to_datatree(self, *, data: Labelled | None = None, **settings: Any) -> "DataTree":
+        """Convert for ArviZ: `cordial_ppl.inference.export.to_datatree` with this posterior.
 
-        return to_datatree(self, **settings)
+        Args:
+            data: labelled texts; by default those of the fit, if there are any.
+            settings: names of options and readers, and the seed.
+        """
+        sampled = Draws(self.draws, self.weights, self.diagnostics, transitions=self.transitions)
+        prior = self.target.prior if self.prior is None else self.prior
+        data, plain = self.data if data is None else data, self.uninformative_reading()
+        return to_datatree(self.target, sampled, prior, plain, data=data, **settings)
 
     @cached_property
-    def shares(self) -> Float[np.ndarray, " S"]:
-        """Weights of the draws in predictions: as few as these need are above zero.
+    def thinned_weights(self) -> Float[np.ndarray, " S"]:
+        """Weights of all draws in predictions: as few as these need are above zero.
 
-        All keep theirs in a literal method, and where no texts are known to choose them by.
+        All draws keep theirs in a method of the paper, and where there are no texts to choose by.
         """
         if self.predicting is not None:
             return self.predicting
-        if self.diagnostics.method in LITERAL or self.data is None or len(self.weights) <= DRAWS:
+        literal = self.diagnostics.method in PAPER_METHODS
+        if literal or self.data is None or len(self.weights) <= DRAWS:
             return self.weights
         probes = make_probes(self.data.logits)
         extra = {name: column[probes.rows] for name, column in self.data.covariates.items()}
@@ -137,21 +143,21 @@ class Posterior:
         chosen = np.eye(len(self.histogram))[probes.options]
         with jax.enable_x64(True):
             features = predict(self.target, self.draws, self.weights, readings, chosen)[1]
-        shares = np.zeros(len(self.weights))
-        rows, own = thin(np.asarray(features), self.weights, DRAWS)
-        shares[rows] = own
-        return shares
+        thinned = np.zeros(len(self.weights))
+        rows, weights = thin(np.asarray(features), self.weights, DRAWS)
+        thinned[rows] = weights
+        return thinned
 
     @property
-    def draw_weights(self) -> Float[np.ndarray, " D"]:
+    def prediction_weights(self) -> Float[np.ndarray, " D"]:
         """Weights of the draws that predict."""
-        return self.kept[1]
+        return self.prediction_draws[1]
 
     @cached_property
-    def kept(self) -> tuple[Float[np.ndarray, "D P"], Float[np.ndarray, " D"]]:
+    def prediction_draws(self) -> tuple[Float[np.ndarray, "D P"], Float[np.ndarray, " D"]]:
         """The draws that predict, and their weights."""
-        rows = np.flatnonzero(self.shares)
-        return self.draws[rows], self.shares[rows]
+        rows = np.flatnonzero(self.thinned_weights)
+        return self.draws[rows], self.thinned_weights[rows]
 
     def predict_proba(
         self, logits, covariates: Mapping[str, Any] | None = None
@@ -193,11 +199,11 @@ class Posterior:
 
         Returns:
             Probabilities, and the expected position of each text under each draw that predicts;
-            ``draw_weights`` has the weights of these draws.
+            ``prediction_weights`` has the weights of these draws.
         """
         readings = self._readings(logits, covariates)
         with jax.enable_x64(True):
-            return predict(self.target, *self.kept, readings, values)
+            return predict(self.target, *self.prediction_draws, readings, values)
 
     def draw(
         self, count: int, labels: float, redrawn: bool, rng: np.random.Generator

@@ -17,7 +17,7 @@ from jaxtyping import Array, Float, Int
 
 from cordial_ppl.data.labelled import TILE, Data, on_cpu, texts_last
 from cordial_ppl.data.readings import Readings
-from cordial_ppl.inference.moves import Gaussian, Particles, Walk, decide, propose
+from cordial_ppl.inference.moves import Gaussian, Particles, PCNState, decide, propose
 from cordial_ppl.inference.target import Prior, Target
 from cordial_ppl.runtime.arrays import pad_rows, repeat_rows
 from cordial_ppl.runtime.compilation import compiled
@@ -69,36 +69,36 @@ def density(
     labels ``[F, rows]`` and histograms, ``[F, S]``; ``rows`` points are computed side by side, by
     the program that moves as many particles.
     """
-    run, (count, size) = _walk(target), points.shape
+    run, (count, size) = _pcn_program(target), points.shape
     labels, shares = np.atleast_2d(data.labels), np.atleast_2d(data.histogram)
     nowhere, blocks = _nowhere(rows, size, points.dtype), -(-count // rows)
-    given = pad_rows(points, blocks * rows, 0.0).reshape(blocks, rows, size)
-    found = np.empty((2, len(labels) * blocks, rows), points.dtype)
-    for start in range(0, found.shape[1], STEPS):
-        steps = min(STEPS, found.shape[1] - start)
-        own, block = np.divmod(start + np.arange(STEPS) % steps, blocks)
-        each = data._replace(labels=labels[own], histogram=shares[own])
-        parts = run(prior, each, *nowhere, given[block], np.int32(steps), np.False_)[1]
-        found[:, start : start + steps] = np.stack(parts)[:, :steps]
-    before, likelihood = found.reshape(2, *data.labels.shape[:-1], -1)[..., :count]
+    padded = pad_rows(points, blocks * rows, 0.0).reshape(blocks, rows, size)
+    logs = np.empty((2, len(labels) * blocks, rows), points.dtype)
+    for start in range(0, logs.shape[1], STEPS):
+        steps = min(STEPS, logs.shape[1] - start)
+        fold, block = np.divmod(start + np.arange(STEPS) % steps, blocks)
+        each = data._replace(labels=labels[fold], histogram=shares[fold])
+        parts = run(prior, each, *nowhere, padded[block], np.int32(steps), np.False_)[1]
+        logs[:, start : start + steps] = np.stack(parts)[:, :steps]
+    before, likelihood = logs.reshape(2, *data.labels.shape[:-1], -1)[..., :count]
     return before, likelihood
 
 
-def walk(
+def run_pcn(
     target: Target,
     prior: Prior,
     data: Data,
-    begin: Walk,
+    begin: PCNState,
     around: Gaussian,
     temper: Float[Any, ""],
     normal: Float[np.ndarray, "moves S P_and_1"],
     uniform: Float[np.ndarray, "moves S"],
-) -> Walk:
+) -> PCNState:
     """Move particles, in any number of moves, on NumPy arrays.
 
     Arguments are those of `log_densities` and `cordial_ppl.inference.moves.move`.
     """
-    run, kind = _walk(target), begin.standard.dtype
+    run, kind = _pcn_program(target), begin.standard.dtype
     now, temper = jax.tree.map(lambda leaf: np.asarray(leaf, kind), (begin, temper))
     labels, shares = (np.stack([part] * STEPS) for part in (data.labels, data.histogram))
     data = data._replace(labels=labels, histogram=shares)
@@ -106,10 +106,10 @@ def walk(
         some = slice(first, first + STEPS)
         # Products of matrices are left to NumPy: XLA takes as long to compile two as a density.
         parts = uniform[some], normal[some], around.stretch(normal[some, :, :-1])
-        given = (pad_rows(part, STEPS, 1.0) for part in parts)
+        padded = (pad_rows(part, STEPS, 1.0) for part in parts)
         steps = np.int32(len(parts[0]))
-        found, _ = run(prior, data, now, around.mean, temper, *given, steps, np.True_)
-        now = jax.tree.map(np.asarray, found)
+        moved, _ = run(prior, data, now, around.mean, temper, *padded, steps, np.True_)
+        now = jax.tree.map(np.asarray, moved)
     return now
 
 
@@ -117,19 +117,19 @@ def walk(
 def _nowhere(rows: int, size: int, kind: np.dtype) -> tuple[Any, ...]:
     """What a walk would begin with, where points are only evaluated."""
     zero, line, points = np.zeros((), kind), np.zeros(rows, kind), np.zeros((rows, size), kind)
-    now = Walk(Particles(points, line, line), points, zero, zero)
+    now = PCNState(Particles(points, line, line), points, zero, zero)
     uniform = np.ones((STEPS, rows), kind)
     return now, points[0], zero, uniform, np.zeros((STEPS, rows, size + 1), kind)
 
 
 @lru_cache(maxsize=512)
-def _walk(target: Target) -> Callable[..., Any]:
+def _pcn_program(target: Target) -> Callable[..., Any]:
     """Moves of particles, or densities of points: the density is compiled once for both."""
 
     def run(
         prior: Prior,
         data: Data,
-        begin: Walk,
+        begin: PCNState,
         mean: Array,
         temper: Array,
         uniform: Array,
@@ -137,15 +137,17 @@ def _walk(target: Target) -> Callable[..., Any]:
         shaken: Array,
         steps: Array,
         walking: Array,
-    ) -> tuple[Walk, tuple[Array, Array]]:
-        def once(place: Array, state: tuple[Walk, tuple]) -> tuple[Walk, tuple]:
+    ) -> tuple[PCNState, tuple[Array, Array]]:
+        def once(step: Array, state: tuple[PCNState, tuple]) -> tuple[PCNState, tuple]:
             now, logs = state
-            standard, moved = propose(now, mean, normal[place], shaken[place])
-            points = jnp.where(walking, moved, shaken[place])
-            seen = data._replace(labels=data.labels[place], histogram=data.histogram[place])
-            found = log_densities(target, prior, seen, points)
-            now = decide(now, standard, Particles(points, *found), temper, uniform[place])
-            return now, tuple(log.at[place].set(new) for log, new in zip(logs, found, strict=True))
+            standard, moved = propose(now, mean, normal[step], shaken[step])
+            points = jnp.where(walking, moved, shaken[step])
+            seen = data._replace(labels=data.labels[step], histogram=data.histogram[step])
+            densities = log_densities(target, prior, seen, points)
+            now = decide(now, standard, Particles(points, *densities), temper, uniform[step])
+            return now, tuple(
+                log.at[step].set(new) for log, new in zip(logs, densities, strict=True)
+            )
 
         logs = (jnp.zeros_like(uniform),) * 2
         return jax.lax.fori_loop(0, steps, once, (begin, logs))

@@ -1,16 +1,14 @@
 r"""The default posterior: particles tempered from the prior, weighed by importance and moved.
 
-1. :func:`begin` draws points from the prior and weighs them by ``likelihood ** beta`` as far as
-   their effective size allows.
-2. :func:`climb` moves the particles resampled from them, and raises ``beta`` again, until it is 1
-   (sequential Monte Carlo: Del Moral, Doucet and Jasra 2006, JRSS B 68(3)).
-3. :func:`weigh` proposes fresh points from two Student-t distributions, one with the particles'
-   mean and covariance, one with those of their core where the likelihood is high.  Importance
-   weights remove what bias the particles carry, and k-hat and the effective sample size say
-   whether they did.  Particles resampled from them are moved once more.  If the weights were not
-   good enough, the particles at hand are moved instead, and this stage is repeated.
-   Where the draws of fewer labels are known, their weights for all labels may be good enough:
-   then they replace these stages.
+1. :func:`init_from_prior` draws points from the prior and weighs them by ``likelihood ** beta``
+   as far as their effective size allows.
+2. :func:`temper_step` moves the particles resampled from them, and raises ``beta`` again, until it
+   is 1 (sequential Monte Carlo: Del Moral, Doucet and Jasra 2006, JRSS B 68(3)).
+3. :func:`importance_step` proposes fresh points from two Student-t distributions, one with the
+   particles' mean and covariance, one with those of their core where the likelihood is high.
+   Importance weights remove what bias the particles carry, and k-hat and the effective sample size
+   say whether they did.  Particles resampled from them are moved once more.  If the weights were
+   not good enough, the particles at hand are moved instead, and this stage is repeated.
 4. :func:`carry` takes the particles to the posterior of other labels, as where a fold is held out:
    by smoothed importance weights, and by moves where their k-hat is poor.
 
@@ -35,8 +33,8 @@ from cordial_ppl.inference.importance import (
     pareto_smooth,
     resample,
 )
-from cordial_ppl.inference.moves import BLOCK, Gaussian, Particles, gaussian, set_out
-from cordial_ppl.inference.programs import density, walk
+from cordial_ppl.inference.moves import BLOCK, Gaussian, Particles, gaussian, init_pcn
+from cordial_ppl.inference.programs import density, run_pcn
 from cordial_ppl.inference.target import Prior, Target
 from cordial_ppl.runtime.compilation import compiled
 
@@ -48,8 +46,6 @@ SHARPEN = 0.5
 """Extra power of the likelihood whose moments describe the core of the posterior."""
 SECANTS, NEAR = 20, 0.005
 MAX_TEMPERATURES = 60
-LEAST_SHARE = 0.5
-"""Effective size, as a share of the particles, below which reweighted ones are replaced."""
 
 
 class Effort(NamedTuple):
@@ -114,36 +110,26 @@ class Problem(NamedTuple):
 
 
 @np.errstate(all="ignore")
-def sample(problem: Problem, seed: Sequence[int], effort: Effort, known: Any = None) -> State:
+def sample(problem: Problem, seed: Sequence[int], effort: Effort) -> State:
     """Sample a posterior.
 
     Args:
         problem: the channel, its prior and the labelled texts.
         seed: numbers that all randomness follows from.
         effort: how much work to do.
-        known: the state of a posterior close to this one, as of fewer labels; None to begin at the
-            prior.
 
     Returns:
-        Particles, equally weighted where no others were known, with the figures of the last
-        importance step.
+        Particles, equally weighted, with the figures of the last importance step.
     """
-    rng, due = source(seed), True
-    if known is None:
-        state = begin(problem, effort, rng)
-    else:
-        state = reweigh(known, *problem.evaluate(known.particles.points, effort.particles))
-        poor = not state.khat <= khat_limit(effort.particles)
-        due = poor or not state.ess >= LEAST_SHARE * effort.particles
-        if not state.ess >= effort.least_ess:
-            state = begin(problem, effort, rng)
+    rng = source(seed)
+    state = init_from_prior(problem, effort, rng)
     for _ in range(MAX_TEMPERATURES):
         if state.temper >= 1:
             break
-        state = climb(problem, effort, rng, state)
+        state = temper_step(problem, effort, rng, state)
     # One that is not at power 1 by now is weighed from where it is.
-    for _ in range(1 + effort.repairs if due else 0):
-        state = weigh(problem, effort, rng, state)
+    for _ in range(1 + effort.repairs):
+        state = importance_step(problem, effort, rng, state)
         if _good(state.khat, state.ess, effort):
             break
     return state
@@ -163,15 +149,14 @@ def carry(
         effort: how much work to do where the weights are poor.
     """
     logs = zip(*problem.evaluate(state.particles.points, effort.particles), strict=True)
-    found = [reweigh(state, *each) for each in logs]
-    for place, own in enumerate(found):
-        if not own.khat <= khat_limit(effort.particles):
-            data = problem.data._replace(
-                labels=problem.data.labels[place], histogram=problem.data.histogram[place]
-            )
+    states = [reweigh(state, *terms) for terms in logs]
+    for row, weighed in enumerate(states):
+        if not weighed.khat <= khat_limit(effort.particles):
+            labels, histogram = problem.data.labels[row], problem.data.histogram[row]
+            data = problem.data._replace(labels=labels, histogram=histogram)
             one = problem._replace(data=data)
-            found[place] = renew(one, effort, source(seeds[place]), own)
-    return found
+            states[row] = refresh(one, effort, source(seeds[row]), weighed)
+    return states
 
 
 def source(seed: Sequence[int]) -> np.random.Generator:
@@ -198,7 +183,7 @@ def first_step(size: int) -> float:
     return math.log(0.6 if size < 8 else 0.4)
 
 
-def begin(problem: Problem, effort: Effort, rng: np.random.Generator) -> State:
+def init_from_prior(problem: Problem, effort: Effort, rng: np.random.Generator) -> State:
     """Propose points from the prior and resample them at the highest power that they serve."""
     # Half of what is weighed at the end is enough to begin with.
     multiple, size = max(effort.proposals // 2, 1), problem.target.size
@@ -206,12 +191,11 @@ def begin(problem: Problem, effort: Effort, rng: np.random.Generator) -> State:
     points, offset = _numbers(rng, (total, size), ())
     if not problem.target.gaussian:
         points = _draw_prior(problem, rng, total)
-    found = Particles(points, *problem.evaluate(points, effort.particles))
+    proposals = Particles(points, *problem.evaluate(points, effort.particles))
     zero = np.zeros((), points.dtype)
-    nothing = np.zeros_like(found.log_prior)
     state = State(
-        particles=found,
-        log_weights=nothing,
+        particles=proposals,
+        log_weights=np.zeros_like(proposals.log_prior),
         # Of the right shapes; what is resampled gives it.
         around=Gaussian(points[0], points[:size], points[:size]),
         temper=zero,
@@ -224,7 +208,7 @@ def begin(problem: Problem, effort: Effort, rng: np.random.Generator) -> State:
     return _raise_temper(state, offset, effort.particles / 2 * multiple**0.5, effort)
 
 
-def climb(problem: Problem, effort: Effort, rng: np.random.Generator, state: State) -> State:
+def temper_step(problem: Problem, effort: Effort, rng: np.random.Generator, state: State) -> State:
     """Move the particles at their power of the likelihood, then raise it and resample them."""
     state, offset = _move(problem, state, rng, effort.moves), _offset(rng)
     return _raise_temper(state, offset, effort.particles / 2, effort)
@@ -232,67 +216,70 @@ def climb(problem: Problem, effort: Effort, rng: np.random.Generator, state: Sta
 
 def _raise_temper(state: State, offset: Any, least_ess: float, effort: Effort) -> State:
     """Reweight particles by the highest power of the likelihood that keeps an ESS; resample."""
-    found = state.particles
-    temper = next_temper(state.temper, state.log_weights, found.log_likelihood, least_ess)
-    log_weights = state.log_weights + _raised(temper - state.temper, found.log_likelihood)
+    particles = state.particles
+    temper = next_temper(state.temper, state.log_weights, particles.log_likelihood, least_ess)
+    log_weights = state.log_weights + _raised(temper - state.temper, particles.log_likelihood)
     return state._replace(
-        particles=_take(found, resample(offset, log_weights, effort.particles)),
-        log_weights=_equal(found, effort.particles),
-        around=gaussian(found.points, normalise(log_weights)),
+        particles=_take(particles, resample(offset, log_weights, effort.particles)),
+        log_weights=_equal(particles, effort.particles),
+        around=gaussian(particles.points, normalise(log_weights)),
         temper=temper,
     )
 
 
-def weigh(problem: Problem, effort: Effort, rng: np.random.Generator, state: State) -> State:
+def importance_step(
+    problem: Problem, effort: Effort, rng: np.random.Generator, state: State
+) -> State:
     """Propose, weigh and resample points under the whole posterior, and move them.
 
     Where the weights are poor the particles at hand are moved instead: that is better than copies
     of the few proposals that carry weight.
     """
-    proposals, log_proposal, offset = _propose(state, rng, effort.proposals * effort.particles)
-    found = Particles(proposals, *problem.evaluate(proposals, effort.particles))
-    log_weights = found.log_prior - log_proposal + found.log_likelihood
+    points, log_proposal, offset = _propose(state, rng, effort.proposals * effort.particles)
+    proposals = Particles(points, *problem.evaluate(points, effort.particles))
+    log_weights = proposals.log_prior - log_proposal + proposals.log_likelihood
     smoothed, khat = pareto_smooth(log_weights)
-    ess, whole = effective_sample_size(log_weights), np.ones_like(state.temper)
-    state = state._replace(khat=khat, ess=ess, temper=whole, rounds=state.rounds + 1)
+    ess, one = effective_sample_size(log_weights), np.ones_like(state.temper)
+    state = state._replace(khat=khat, ess=ess, temper=one, rounds=state.rounds + 1)
     if _good(khat, ess, effort):
         state = state._replace(
-            particles=_take(found, resample(offset, smoothed, effort.particles)),
-            log_weights=_equal(found, effort.particles),
-            around=gaussian(found.points, smoothed),
+            particles=_take(proposals, resample(offset, smoothed, effort.particles)),
+            log_weights=_equal(proposals, effort.particles),
+            around=gaussian(points, smoothed),
         )
     else:
         state = state._replace(around=gaussian(state.particles.points, state.log_weights))
     return _move(problem, state, rng, effort.last_moves)
 
 
-def settle(found: Particles) -> State:
+def from_draws(particles: Particles) -> State:
     """The state of whitened draws from the posterior itself, equally weighted."""
-    points = found.points
+    points = particles.points
     none, zero = np.zeros((), np.int32), np.zeros((), points.dtype)
-    weights = _equal(found, len(points))
+    weights = _equal(particles, len(points))
     step = zero + first_step(points.shape[1])
-    return State(found, weights, gaussian(points, weights), zero + 1, step, zero, zero, zero, none)
+    around = gaussian(points, weights)
+    return State(particles, weights, around, zero + 1, step, zero, zero, zero, none)
 
 
-def reweigh(whole: State, log_prior: Any, log_likelihood: Any) -> State:
-    """Weigh the particles of another posterior for this one, whose density of them is known."""
-    old = whole.particles
+def reweigh(state: State, log_prior: Any, log_likelihood: Any) -> State:
+    """Weigh the particles of another posterior for this one, by their densities under it."""
+    old = state.particles
     change = log_prior + log_likelihood - old.log_prior - old.log_likelihood
-    change = change + (whole.log_weights - np.max(whole.log_weights))
+    change = change + (state.log_weights - np.max(state.log_weights))
     smoothed, khat = pareto_smooth(change)
     new = Particles(old.points, log_prior, log_likelihood)
     ess = effective_sample_size(smoothed)
-    return whole._replace(particles=new, log_weights=smoothed, khat=khat, ess=ess)
+    return state._replace(particles=new, log_weights=smoothed, khat=khat, ess=ess)
 
 
-def renew(problem: Problem, effort: Effort, rng: np.random.Generator, state: State) -> State:
+def refresh(problem: Problem, effort: Effort, rng: np.random.Generator, state: State) -> State:
     """Resample weighted particles and move them."""
-    offset, found = _offset(rng), state.particles
+    offset, particles = _offset(rng), state.particles
     chosen = state._replace(
-        particles=_take(found, resample(offset, state.log_weights, effort.particles)),
-        log_weights=_equal(found, effort.particles),
-        around=gaussian(found.points, state.log_weights),
+        particles=_take(particles, resample(offset, state.log_weights, effort.particles)),
+        log_weights=_equal(particles, effort.particles),
+        around=gaussian(particles.points, state.log_weights),
     )
     return _move(problem, chosen, rng, effort.moves)
 
@@ -323,10 +310,10 @@ def next_temper(temper: Any, log_weights: Any, log_likelihood: Any, least_ess: f
         if at_once or 0 <= above < NEAR:
             break
         middle = low + (high - low) * above / (above - below)
-        found = excess(middle)
-        ok = found > 0
+        gap = excess(middle)
+        ok = gap > 0
         low, high = np.where(ok, middle, low), np.where(ok, high, middle)
-        above, below = np.where(ok, found, above / 2), np.where(ok, below / 2, found)
+        above, below = np.where(ok, gap, above / 2), np.where(ok, below / 2, gap)
     return np.where(at_once, one, np.minimum(np.maximum(low, temper + 1e-5), one))
 
 
@@ -334,15 +321,15 @@ def _propose(state: State, rng: np.random.Generator, total: int) -> tuple[Any, A
     """Student-t points around the particles and their core, their log density, and an offset."""
     points = state.particles.points
     size = points.shape[1]
-    whole = gaussian(points, state.log_weights)
+    cloud = gaussian(points, state.log_weights)
     core = gaussian(points, normalise(SHARPEN * state.particles.log_likelihood))
     normal, uniform = _numbers(rng, (total, size), (FREEDOM // 2 * total + 1,))
     # Two degrees of freedom for each uniform number.
     chi_square = -2 * np.sum(np.log(uniform[1:]).reshape(-1, total), axis=0)
     student = normal * np.sqrt(FREEDOM / chi_square)[:, None]
     half = total // 2
-    proposed = np.concatenate([whole.unwhiten(student[:half]), core.unwhiten(student[half:])])
-    log_proposal = np.logaddexp(_log_student(whole, proposed), _log_student(core, proposed))
+    proposed = np.concatenate([cloud.unwhiten(student[:half]), core.unwhiten(student[half:])])
+    log_proposal = np.logaddexp(_log_student(cloud, proposed), _log_student(core, proposed))
     return proposed, log_proposal, uniform[0]
 
 
@@ -372,10 +359,10 @@ def _prior_program(target: Target, total: int) -> Callable[..., Any]:
 
 
 def _move(problem: Problem, state: State, rng: np.random.Generator, blocks: int) -> State:
-    begin = set_out(state.particles, state.around, state.log_step)
+    begin = init_pcn(state.particles, state.around, state.log_step)
     (count, size), moves = begin.standard.shape, blocks * BLOCK
     numbers = _numbers(rng, (moves, count, size + 1), (moves, count))
-    end = walk(*problem, begin, state.around, state.temper, *numbers)
+    end = run_pcn(*problem, begin, state.around, state.temper, *numbers)
     return state._replace(particles=end.particles, log_step=end.log_step, acceptance=end.rate)
 
 

@@ -206,8 +206,8 @@ class Target:
             raise InputError("the locations of a prior must be finite and its scales positive.")
         for site in self.sites:
             default = [part[site.slice] for part in self.prior]
-            given = [part[site.slice] for part in (loc, scale)]
-            if not site.gaussian and not all(map(np.array_equal, default, given)):
+            replaced = [part[site.slice] for part in (loc, scale)]
+            if not site.gaussian and not all(map(np.array_equal, default, replaced)):
                 raise InputError(
                     f"the prior of {site.name!r} is not a fixed Gaussian in the unconstrained "
                     "space: change it in the channel's file."
@@ -215,8 +215,8 @@ class Target:
         return Prior(loc, scale)
 
     def _trace(self, flat: Array, readings: Readings, labels: Any = None) -> dict[str, Any]:
-        given = {site.name: site.value(flat) for site in self.sites}
-        return run_model(self.channel, readings, labels, given=given)
+        values = {site.name: site.value(flat) for site in self.sites}
+        return run_model(self.channel, readings, labels, values=values)
 
 
 def _score(label: dict[str, Any], labels: Any) -> Array:

@@ -116,8 +116,8 @@ def describe(
     with paused(), jax.enable_x64(True):
         try:
             pairs = zip(*jax.device_get(jax.jit(probe)(*examples)), strict=True)
-            found = [one if one and np.array_equal(one, other) else None for one, other in pairs]
-            if None in found:
+            normals = [one if one and np.array_equal(one, other) else None for one, other in pairs]
+            if None in normals:
                 run = jax.vmap(lambda key, each: sample_sites(channel, sites, key, each), (0, None))
                 draws = np.asarray(jax.jit(run)(keys, examples[0]))
                 moments = draws.mean(axis=0), draws.std(axis=0)
@@ -132,7 +132,7 @@ def describe(
                 ) from error
             raise ChannelError(_explain(channel, error)) from error
     loc, scale = np.empty((2, sites[-1].slice.stop))
-    for index, (site, normal) in enumerate(zip(sites, found, strict=True)):
+    for index, (site, normal) in enumerate(zip(sites, normals, strict=True)):
         sites[index] = site._replace(gaussian=normal is not None)
         values = normal or [part[site.slice] for part in moments]
         loc[site.slice], scale[site.slice] = map(np.ravel, values)
@@ -219,11 +219,11 @@ def run_model(
     readings: Readings,
     labels: Any = None,
     *,
-    given: Mapping[str, Any] | None = None,
+    values: Mapping[str, Any] | None = None,
     key: Any = 0,
 ) -> dict[str, Any]:
     """Trace of a channel's model by site, with the given values; the other sites are drawn."""
-    model = handlers.seed(handlers.substitute(channel.model, data=dict(given or {})), key)
+    model = handlers.seed(handlers.substitute(channel.model, data=dict(values or {})), key)
     # A model's own constants may be of another precision than what it is given.
     with HANDLERS, jax.numpy_dtype_promotion("standard"):
         return handlers.trace(model).get_trace(readings, labels)
@@ -237,8 +237,8 @@ def sample_sites(
     flat: Array | None = None,
 ) -> Array:
     """Draw every site from the model, or those that ``flat`` does not give as fixed Gaussians."""
-    given = {site.name: site.value(flat) for site in sites if flat is not None and site.gaussian}
-    trace = run_model(channel, readings, given=given, key=key)
+    values = {site.name: site.value(flat) for site in sites if flat is not None and site.gaussian}
+    trace = run_model(channel, readings, values=values, key=key)
     with jax.numpy_dtype_promotion("standard"):
         drawn = [jnp.ravel(site.transform.inv(trace[site.name]["value"])) for site in sites]
     kind = drawn[0].dtype if flat is None else flat.dtype
@@ -256,11 +256,11 @@ def _find_sites(
             f"channel {channel.name!r} states no likelihood: end the model with "
             "observe(log_probs, labels), with log_probs of shape [n, K]."
         )
-    found = (*ordinal.batch_shape, ordinal.size)
-    if found != shape:
+    traced_shape = (*ordinal.batch_shape, ordinal.size)
+    if traced_shape != shape:
         raise ChannelError(
             f"channel {channel.name!r} must give log_probs of shape [n, K] = {list(shape)}; "
-            f"it gave {list(found)}."
+            f"it gave {list(traced_shape)}."
         )
     sites, start = [], 0
     for name, site in sampled.items():
@@ -268,7 +268,7 @@ def _find_sites(
             raise ChannelError(f"channel {channel.name!r} {fault}")
         transform = biject_to(site["fn"].support)
         extent = jnp.shape(transform.inv(site["value"]))
-        place = slice(start, start := start + int(np.prod(extent)))
+        index = slice(start, start := start + int(np.prod(extent)))
         # What `sample_log_odds` records beside its site is the parameter in its own units.
         twin = name.removesuffix(LOG_ODDS_SUFFIX)
         recorded = twin in trace and trace[twin]["type"] == "deterministic"
@@ -284,7 +284,7 @@ def _find_sites(
                     "the file, or rename the plate."
                 )
         plates = tuple(frame.name for frame in frames)
-        sites.append(Site(name, extent, place, transform, parameter, False, scaled, plates))
+        sites.append(Site(name, extent, index, transform, parameter, False, scaled, plates))
     if not sites:
         raise ChannelError(f"channel {channel.name!r} samples no parameter.")
     names = [site.parameter for site in sites]

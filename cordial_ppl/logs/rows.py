@@ -75,7 +75,7 @@ def read_rows(path: Path) -> Iterator[Row]:
         columns = read_columns(path)
         numbers = columns.collect(ROW).to_series()
         for number, *cells in zip(numbers, *columns.cells.values(), strict=True):
-            yield Row(columns.place(number), dict(zip(columns.cells, cells, strict=True)))
+            yield Row(columns.name_row(number), dict(zip(columns.cells, cells, strict=True)))
         return
     with _opened(path) as file:
         parse = _elements if _first_character(path, file) == b"[" else _lines

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from cordial_ppl.errors import InputError
-from cordial_ppl.evaluation.products.comparison import need_methods
 from cordial_ppl.evaluation.products.curves import curve_table, draw_lines
 from cordial_ppl.evaluation.products.figure import literal, styles
+from cordial_ppl.evaluation.products.table import need_methods
 from cordial_ppl.evaluation.sweep import Results
 from cordial_ppl.plots.axis import Axes, drawing
 

@@ -4,10 +4,7 @@ XLA compiles a program once for every shape, so a number of texts is rounded up 
 rows that fill it are masked out.
 """
 
-from typing import Any
-
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 AnyArray = jax.Array | np.ndarray
@@ -18,11 +15,6 @@ FLOOR = 1e-4
 
 CHUNK_ROWS = 4096
 """Texts that users' predictions take at a time: their intermediate results fit the caches."""
-
-
-def namespace(array: Any) -> Any:
-    """The module of an array's functions: ``jax.numpy`` for JAX arrays, also while traced."""
-    return jnp if isinstance(array, jax.Array) else np
 
 
 def bucket(n: int) -> int:

@@ -6,9 +6,13 @@ busy with something else then holds up every step.  Whole programs run in thread
 
 import os
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, wraps
+from pathlib import Path
+from threading import Event
 
 import jax
+
+from cordial_ppl.runtime.garbage import paused
 
 OPTIONS: dict[str, bool | int | str] = {
     "xla_cpu_multi_thread_eigen": False,
@@ -20,20 +24,26 @@ OPTIONS: dict[str, bool | int | str] = {
     # github.com/jax-ml/jax/issues/39103).
     "xla_cpu_experimental_ynn_fusion_type": "",
 }
-"""What XLA is told, where this version of it knows the option."""
+"""What XLA is told, where this version of it has the option."""
+
+MAPPINGS = Path("/proc/self/maps"), Path("/proc/sys/vm/max_map_count")
+"""What the process has mapped into its memory, and how much of it the kernel allows."""
+
+CROWDED = 0.6
+"""Share of the allowed mappings from which programs are forgotten."""
+
+TRACED = Event()
+"""Set while programs were traced since memory was last looked at."""
 
 
-@lru_cache(maxsize=1)
-def known() -> dict[str, bool | int | str]:
-    """The options that this version of XLA knows: it refuses to compile with others."""
-    found = {}
-    for name, value in OPTIONS.items():
-        try:
-            jax.jit(lambda: 0.0).lower().compile(compiler_options={name: value})
-            found[name] = value
-        except jax.errors.JaxRuntimeError:
-            pass
-    return found
+@lru_cache(maxsize=64)
+def is_option(name: str, value: bool | int | str) -> bool:
+    """Return whether this version of XLA has an option: it refuses to compile with others."""
+    try:
+        jax.jit(lambda: 0.0).lower().compile(compiler_options={name: value})
+    except jax.errors.JaxRuntimeError:
+        return False
+    return True
 
 
 def compiled[**P, R](function: Callable[P, R], **options: bool | int | str) -> Callable[P, R]:
@@ -41,19 +51,48 @@ def compiled[**P, R](function: Callable[P, R], **options: bool | int | str) -> C
 
     Args:
         function: a pure function of arrays.
-        options: what XLA is told besides `OPTIONS`.
+        options: what XLA is told besides `OPTIONS`, where it has the option.
     """
-    jitted = jax.jit(function, compiler_options={**known(), **options})
-    return jitted
+
+    @wraps(function)
+    def trace(*args: P.args, **kwargs: P.kwargs) -> R:
+        TRACED.set()
+        with paused():
+            return function(*args, **kwargs)
+
+    chosen = {name: value for name, value in (OPTIONS | options).items() if is_option(name, value)}
+    jitted = jax.jit(trace, compiler_options=chosen)
+
+    @wraps(function)
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        if TRACED.is_set():
+            TRACED.clear()
+            _make_room()
+        return jitted(*args, **kwargs)
+
+    return run
+
+
+def _make_room() -> None:
+    """Forget all programs before the process has as many mappings as the kernel allows.
+
+    One more would be a segmentation fault.  Programs are compiled again, or read, when needed.
+    """
+    try:
+        mapped, allowed = (path.read_bytes() for path in MAPPINGS)
+    except OSError:
+        return
+    if mapped.count(b"\n") > CROWDED * int(allowed):
+        jax.clear_caches()
 
 
 def workers(jobs: int) -> int:
-    """Number of threads for a number of programs: one each, up to the cores it may run on.
+    """Return the number of threads for a number of programs: one each, up to the process's cores.
 
     ``OMP_NUM_THREADS`` limits them further, as batch systems and Ray set it for their workers.
     """
     # Linux alone tells how many cores a container or a batch system has left to the process.
     affinity = getattr(os, "sched_getaffinity", None)
     cores = len(affinity(0)) if affinity else os.cpu_count() or 1
-    told = os.environ.get("OMP_NUM_THREADS", "")
-    return max(1, min(jobs, cores, int(told) if told.isdigit() else cores))
+    limit = os.environ.get("OMP_NUM_THREADS", "")
+    return max(1, min(jobs, cores, int(limit) if limit.isdigit() else cores))

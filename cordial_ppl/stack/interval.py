@@ -45,7 +45,7 @@ def predict_mixture(
     used = [member for member, own in zip(members, some, strict=True) if own]
     shares, count = shares[:, some], len(used[0][1])
     # Before the threads: a fit chooses the draws that predict when it is first asked.
-    weights = [fit.draw_weights for fit, _ in used]
+    weights = [fit.prediction_weights for fit, _ in used]
     probs, ends = np.empty((count, len(values))), np.empty((2, count))
     places = None if level is None else values
 

@@ -58,7 +58,7 @@ class CalibratorFit:
         return probs, None if values is None else (probs @ values)[None]
 
     @property
-    def draw_weights(self) -> Float[np.ndarray, " 1"]:
+    def prediction_weights(self) -> Float[np.ndarray, " 1"]:
         """The weight of its one draw."""
         return np.ones(1)
 
@@ -69,7 +69,7 @@ Fitted = Posterior | CalibratorFit
 def predict_each(
     fit: Fitted, logits: Float[np.ndarray, "m *readers K"], covariates: Mapping[str, np.ndarray]
 ) -> Float[np.ndarray, "D m K"]:
-    """Probabilities of texts under each draw that predicts; ``draw_weights`` has their weights.
+    """Probabilities of texts under each draw that predicts, in order of ``prediction_weights``.
 
     The probability of an option is the expected value of "it is this one", whose program is
     compiled already where texts were predicted.

@@ -30,27 +30,6 @@ def assign_folds(n: int, folds: int, rng: np.random.Generator) -> Int[np.ndarray
     return rng.permutation(np.arange(n, dtype=np.int64) % folds)
 
 
-def extend_folds(
-    given: Int[np.ndarray, " n"], texts: int, folds: int, seed: int
-) -> Int[np.ndarray, " m"]:
-    """Assign the texts after the first n, each to one of the smallest folds, at random.
-
-    The folds are the same whether texts come one by one or together.
-
-    Args:
-        given: folds of the first n texts, which stay.
-        texts: number of all texts m.
-        folds: number of folds.
-        seed: decides between folds of one size.
-    """
-    found = np.concatenate([given, np.zeros(texts - len(given), np.int64)])
-    for place in range(len(given), texts):
-        sizes = np.bincount(found[:place], minlength=folds)
-        smallest = np.flatnonzero(sizes == sizes.min())
-        found[place] = np.random.default_rng((seed, place)).choice(smallest)
-    return found
-
-
 def prior_weights(prior_counts: Float[np.ndarray, " M"]) -> Float[np.ndarray, " M"]:
     """Weights without a label, `a_m / sum_m a_m` of pseudo-counts a; equal ones if all are 0."""
     counts = np.asarray(prior_counts, np.float64)

@@ -1,4 +1,4 @@
-"""Which rows of a table are taken, and which columns are meant by other names."""
+"""Choices: the rows of one reader or task, and columns by other names."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -9,7 +9,7 @@ from itertools import chain
 import polars as pl
 
 from cordial_ppl.errors import InputError, SettingNeeded, list_names
-from cordial_ppl.tables.columns import is_reading, list_distinct, named
+from cordial_ppl.tables.columns import list_distinct, named
 from cordial_ppl.tables.frame import Columns
 
 IDS = (
@@ -20,7 +20,7 @@ IDS = (
 """Names of columns and fields that name a text, the likeliest first."""
 
 JOINED = "|"
-"""What stands between the parts of an id that several columns make, as `cordial read` writes it."""
+"""Separator between the parts of an id that several columns make, as `cordial read` writes it."""
 
 
 def select(columns: Columns, field: str, chosen: str | None) -> Columns:
@@ -37,16 +37,12 @@ def select(columns: Columns, field: str, chosen: str | None) -> Columns:
 
     Raises:
         InputError: There is no such name, or no such column.
-        SettingNeeded: There are several and none was chosen, or another column has the name.
+        SettingNeeded: There are several and none was chosen.
     """
     column, name = split_choice(columns, field, chosen)
     if column not in columns.schema:
         if name is None:
             return columns
-        for other in columns.schema:
-            if not is_reading(other) and name in list_distinct(columns, other):
-                problem = f"{columns.path} has no column {field!r}; {name!r} is in {other!r}."
-                raise SettingNeeded(problem, "Name the column too", field, f"{other}={name}")
         raise InputError(
             f"{columns.path} has no column {field!r}; found {list_names(columns.schema)}. "
             f"Choose no {field} if it is of one alone, or name another column, COLUMN=NAME."
@@ -65,23 +61,8 @@ def select(columns: Columns, field: str, chosen: str | None) -> Columns:
     return replace(columns, masks=(*columns.masks, named(field) == name))
 
 
-def select_both(columns: Columns, task: str | None, reader: str | None) -> Columns:
-    """Select the rows of one task and one reader, as `select` does; one error asks for both."""
-    try:
-        chosen = select(columns, "task", task)
-    except SettingNeeded as error:
-        try:
-            select(select(columns, "task", str(error.value)), "reader", reader)
-        except SettingNeeded as other:
-            more = other.problem.replace(f"{columns.path} holds", "It holds")
-            problem, advice = f"{error.problem} {more}", "Choose one of each, for example"
-            raise SettingNeeded(problem, advice, *error.needed[0], other.needed) from error
-        raise
-    return select(chosen, "reader", reader)
-
-
 def split_choice(columns: Columns, field: str, chosen: str | None) -> tuple[str, str | None]:
-    """Split what was chosen into the column that names readers or tasks, and a name there.
+    """Split a choice into the column that names readers or tasks, and a name there.
 
     Args:
         columns: The table.
@@ -110,8 +91,7 @@ def identify(columns: Columns, id: Sequence[str] = ()) -> Columns:
             "question,model". A table without any has `item_id`.
 
     Raises:
-        SettingNeeded: There is no such column, and another may be meant.
-        InputError: There is none, and no other looks like it.
+        SettingNeeded: There is no such column; the message offers one with a similar name.
     """
     for names in id:
         parts = [_spell(columns, name) for name in names.split(",")]
@@ -120,54 +100,46 @@ def identify(columns: Columns, id: Sequence[str] = ()) -> Columns:
                 lambda row: join_parts([*row.values()]) if any(row.values()) else "", pl.String
             )
             return replace(columns, frame=columns.frame.with_columns(item_id=joined))
-    found = next(filter(None, (_spell(columns, name) for name in id)), "item_id")
-    if found not in columns.schema:
-        raise lacking(columns, "item_id", "id", nearest("item_id", columns.schema, IDS))
-    return columns.rename(found, "item_id") if found != "item_id" else columns
+    column = next(filter(None, (_spell(columns, name) for name in id)), "item_id")
+    if column not in columns.schema:
+        raise missing_column(columns, "item_id", "id", nearest("item_id", columns.schema, IDS))
+    return columns.rename(column, "item_id") if column != "item_id" else columns
 
 
 def _spell(columns: Columns, name: str) -> str | None:
-    """The column of that name, or the only one that differs in capitals and blanks alone."""
+    """Find the column of a name, or the only one that differs in capitals and blanks alone."""
 
     def bare(text: str) -> str:
         return " ".join(text.casefold().split())
 
-    for same in (name, name.strip()):
-        if same in columns.schema:
-            return same
-    alike = [column for column in columns.schema if bare(column) == bare(name)]
-    return alike[0] if len(alike) == 1 else None
+    names = [*columns.schema]
+    matches = [column for column in names if bare(column) == bare(name)]
+    exact = [column for column in matches if column in (name, name.strip())]
+    return next(iter(exact), matches[0] if len(matches) == 1 else None)
 
 
-def lacking(
-    columns: Columns, name: str, setting: str, meant: str | tuple[str, ...] | None
-) -> InputError:
-    """The error for a column that is missing, which offers the one that may be meant.
+def missing_column(
+    columns: Columns, name: str, setting: str, match: str | tuple[str, ...] | None
+) -> SettingNeeded:
+    """Make the error for a column that is missing.
 
     Args:
         columns: The table.
         name: The column.
         setting: The setting that names another.
-        meant: The column to offer, or several, if any.
+        match: The column to offer, or several, if any.
     """
     problem = f"{columns.path} has no column {name!r}; found {list_names(columns.schema)}."
-    if meant is None:
-        return SettingNeeded(problem, "Name the column that it is", setting, "COLUMN")
-    advice = "Name the column" if isinstance(meant, str) else "Name the column, or one a person"
-    return SettingNeeded(problem, advice, setting, meant)
+    return SettingNeeded(problem, "Name the column", setting, match or "COLUMN")
 
 
-def nearest(
-    name: str, known: Iterable[str], words: Sequence[str] = (), *, near: bool = True
-) -> str | None:
-    """Guess which column or field is meant by a name.
+def nearest(name: str, names: Iterable[str], words: Sequence[str] = ()) -> str | None:
+    """Find the column or field with the most similar name.
 
     Args:
         name: The name.
-        known: The names that there are, of which one may be written in another way or end in
-            ".name".
-        words: Other words for it, the likeliest first.
-        near: Whether it may also be called nearly so.
+        names: The names there are; one may be written in another way or end in ".name".
+        words: Other words for the name, the likeliest first.
 
     Returns:
         The likeliest; None if none is near.
@@ -176,14 +148,14 @@ def nearest(
     def bare(text: str) -> str:
         return re.sub(r"[\W_]", "", text).casefold()
 
-    names = [*known]
-    folded = {bare(one): one for one in reversed(names)}
+    names = [*names]
+    folded = {bare(candidate): candidate for candidate in reversed(names)}
     for word in map(bare, (name, *words)):
         if word in folded:
             return folded[word]
-    inside = (one for one in names if one.casefold().endswith(f".{name.casefold()}"))
-    like = (get_close_matches(bare(word), folded, 1, 0.7) for word in (name, *words) if near)
-    return next(chain(inside, (folded[close[0]] for close in like if close)), None)
+    inside = (part for part in names if part.casefold().endswith(f".{name.casefold()}"))
+    close = (get_close_matches(bare(word), folded, 1, 0.7) for word in (name, *words))
+    return next(chain(inside, (folded[match[0]] for match in close if match)), None)
 
 
 def join_parts(parts: Sequence[str], *, always: bool = False) -> str:

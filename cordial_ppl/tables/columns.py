@@ -51,8 +51,8 @@ def filled(columns: Columns, name: str, remedy: str) -> list:
     cells = as_list(columns.collect(name).to_series())
     empty = [i for i, cell in enumerate(cells) if is_missing(cell)]
     if empty:
-        places = name_rows(empty, columns.where)
-        raise InputError(f"column {quote(name)} has no value in {places}. {remedy}")
+        rows = name_rows(empty, columns.where)
+        raise InputError(f"column {quote(name)} has no value in {rows}. {remedy}")
     return cells
 
 
@@ -85,11 +85,11 @@ def numbers(
         values = cells.cast(pl.Float64, strict=False)
     wrong = (values.is_null() & cells.is_not_null()).arg_true()
     if len(wrong):
-        (found,) = as_list(cells[wrong[:1]])
-        comma = re.fullmatch(r"-?\d+,\d+", str(found))
+        (cell,) = as_list(cells[wrong[:1]])
+        comma = re.fullmatch(r"-?\d+,\d+", str(cell))
         advice = " Write a point before decimals, and nothing at thousands." if comma else ""
         raise InputError(
-            f"column {quote(name)} must be numbers; found {quote(found)} in "
+            f"column {quote(name)} must be numbers; found {quote(cell)} in "
             f"{columns.where(wrong[0])}.{advice}"
         )
     return values.fill_null(np.nan if empty is None else empty).to_numpy()
@@ -121,9 +121,9 @@ def finite(columns: Columns, name: str, levels: int | None = None) -> Float64[np
     values = numbers(columns, name)
     wrong, rule = find_wrong(values, levels)
     if wrong.size:
-        found, places = values[wrong[0]], name_rows(wrong, columns.where)
-        found = "it is not" if np.isnan(found) else f"it is {found:g}"
-        raise InputError(f"column {quote(name)} must be {rule}; {found} in {places}.")
+        value, rows = values[wrong[0]], name_rows(wrong, columns.where)
+        verb = "it is not" if np.isnan(value) else f"it is {value:g}"
+        raise InputError(f"column {quote(name)} must be {rule}; {verb} in {rows}.")
     return values
 
 
@@ -142,7 +142,7 @@ def as_names(cells: pl.Series) -> pl.Series:
 
 
 def named(field: str) -> pl.Expr:
-    """The cells of a column as names, an expression of polars."""
+    """Make an expression of polars: the cells of a column as names."""
     return pl.col(field).map_batches(as_names, pl.String, is_elementwise=True)
 
 
@@ -167,8 +167,8 @@ def name_items(columns: Columns) -> pl.Series:
     items = columns.collect(named("item_id")).to_series()
     unnamed = (items == "").arg_true().to_list()
     if unnamed:
-        places = name_rows(unnamed, columns.where)
-        raise InputError(f"{columns.path}: every row needs an item_id; there is none in {places}.")
+        rows = name_rows(unnamed, columns.where)
+        raise InputError(f"{columns.path}: every row needs an item_id; there is none in {rows}.")
     return items
 
 
@@ -185,12 +185,12 @@ def read_items(columns: Columns) -> list[str]:
         InputError: There is no such column, a row has no id, or an id occurs twice.
     """
     items = name_items(columns)
-    again = items.filter(items.is_duplicated()).unique(maintain_order=True)
-    if len(again):
-        rows = (items == again[0]).arg_true().to_list()
-        more = f", and {len(again) - 1} more occur again." if len(again) > 1 else "."
+    repeated = items.filter(items.is_duplicated()).unique(maintain_order=True)
+    if len(repeated):
+        rows = (items == repeated[0]).arg_true().to_list()
+        more = f", and {len(repeated) - 1} more occur again." if len(repeated) > 1 else "."
         raise InputError(
-            f"{columns.path}: an item_id must occur once; {quote(again[0])} is in "
+            f"{columns.path}: an item_id must occur once; {quote(repeated[0])} is in "
             f"{name_rows(rows, columns.where)}{more}"
         )
     return items.to_list()

@@ -17,10 +17,6 @@ from cordial_ppl.errors import FileError, InputError, Where, list_names, name_ro
 ROW = "\0row"
 """A hidden column: the number of each row in its file, or in the files of a folder together."""
 
-INDEX = "__index_level_0__"
-NAMELESS = r"^__index_level_\d+__$"
-"""Names under which pandas writes an index without a name into Parquet."""
-
 
 @dataclass(frozen=True)
 class Columns:
@@ -29,14 +25,14 @@ class Columns:
     Attributes:
         path: The file or the folder.
         frame: The cells and the hidden column `ROW`; all cells of a CSV file are text.
-        place: Names a row by its number in `ROW`: "line 7", "row 7 of part-2.parquet".
+        name_row: Names a row by its number in `ROW`: "line 7", "row 7 of part-2.parquet".
         masks: Conditions that select rows; by default all rows count.
         commas: Whether a comma in a number stands before its decimals.
     """
 
     path: Path
     frame: pl.LazyFrame
-    place: Where = name_row
+    name_row: Where = name_row
     masks: tuple[pl.Expr, ...] = ()
     commas: bool = False
 
@@ -44,13 +40,8 @@ class Columns:
     def schema(self) -> dict[str, Any]:
         """Names and types of the columns, in file order."""
         with reading(self.path):
-            found = self.frame.collect_schema().items()
-        return {name: kind for name, kind in found if name != ROW}
-
-    @property
-    def header(self) -> "Columns":
-        """The columns without a row."""
-        return replace(self, frame=self.frame.clear())
+            schema = self.frame.collect_schema()
+        return {name: kind for name, kind in schema.items() if name != ROW}
 
     @cached_property
     def cells(self) -> dict[str, list]:
@@ -62,8 +53,8 @@ class Columns:
         return self.collect(pl.len()).item()
 
     def where(self, position: int) -> str:
-        """Name the place of a selected row, counted from 0: "line 7"."""
-        return self.place(self.collect(pl.col(ROW).get(position)).item())
+        """Name a selected row, counted from 0: "line 7"."""
+        return self.name_row(self.collect(pl.col(ROW).get(position)).item())
 
     def rename(self, old: str, new: str) -> "Columns":
         """Give a column another name, before rows are selected; one that had it: `input_...`."""
@@ -87,19 +78,10 @@ class Columns:
                 f"{self.path} has no column {name!r}; found {list_names(self.schema)}."
             )
 
-    def column(self, name: str) -> list:
-        """List the cells of a column.
-
-        Raises:
-            InputError: There is no such column.
-        """
-        self.require(name)
-        return self.cells[name]
-
-    def collect(self, *what: str | pl.Expr) -> pl.DataFrame:
+    def collect(self, *expressions: str | pl.Expr) -> pl.DataFrame:
         """Compute expressions from the selected rows; raise a `FileError` for a damaged file."""
         with reading(self.path):
-            return self.frame.filter(*self.masks).select(*what).collect()
+            return self.frame.filter(*self.masks).select(*expressions).collect()
 
     def batches(self, size: int, names: Iterable[str] | None = None) -> Iterator["Columns"]:
         """Read the selected rows in order, some at a time.
@@ -121,23 +103,6 @@ class Columns:
                     yield replace(self, frame=frame.lazy(), masks=())
 
 
-def name_index[F: (pl.DataFrame, pl.LazyFrame)](frame: F) -> F:
-    """Name the index without a name that pandas writes, as its `reset_index` does: "index".
-
-    Names of texts are the column `item_id`, unless there is one; beside one, numbers are rows of
-    some other table, and are left out.
-
-    Args:
-        frame: A table.
-    """
-    schema, index = frame.collect_schema(), INDEX
-    texts = schema.get(index) in (pl.String, pl.Categorical, pl.Enum)
-    name = "item_id" if texts and "item_id" not in schema else "index"
-    if index in schema and name not in schema and (texts or "item_id" not in schema):
-        frame = frame.rename({index: name})
-    return frame.select(pl.exclude(NAMELESS))
-
-
 def as_series(name: str, cells: Sequence | np.ndarray) -> pl.Series:
     """Make a column of cells; where no type holds them all exactly, they become text.
 
@@ -151,12 +116,12 @@ def as_series(name: str, cells: Sequence | np.ndarray) -> pl.Series:
         except ValueError:  # Times in seconds, or in units of years.
             return pl.Series(name, cells.astype(str).tolist())
     plain = [cell.item() if isinstance(cell, np.generic) else cell for cell in cells]
-    known = [cell for cell in plain if cell is not None]
-    kinds = set(map(type, known))
+    filled = [cell for cell in plain if cell is not None]
+    kinds = set(map(type, filled))
     # Whole numbers beside others become floats, which hold them up to 2**53.
     largest = 2**53 if float in kinds else 2**63 - 1
     same = len(kinds) < 2 or kinds == {int, float}
-    if same and not any(isinstance(cell, int) and abs(cell) > largest for cell in known):
+    if same and not any(isinstance(cell, int) and abs(cell) > largest for cell in filled):
         try:
             column = pl.Series(name, plain, strict=False)
         except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError):
@@ -189,7 +154,7 @@ def _drop_nulls(value: Any) -> Any:
 
 
 def as_list(cells: pl.Series) -> list:
-    """The cells of a column as Python objects; dates outside the range of Python's as text."""
+    """List the cells of a column as Python objects; dates outside the range of Python's as text."""
     try:
         return cells.to_list()
     except (OverflowError, ValueError):
@@ -232,5 +197,5 @@ def reading(path: Path) -> Iterator[None]:
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of an error's message, without a full stop."""
+    """Return the first line of an error's message, without a full stop."""
     return str(error).strip().partition("\n")[0].rstrip(".")

@@ -1,4 +1,4 @@
-"""Columns that name groups of texts: the systems that wrote them, topics, users."""
+"""Groups of texts: columns that name systems, topics or users."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,7 +15,7 @@ NO_GROUPS = {
     *("item_id", "label", "rating", "reader", "task", "weight"),
     *("stratum", "probability", "order"),
 }
-"""Columns that have a meaning of their own."""
+"""Columns that have a fixed meaning."""
 
 
 def read_groups(columns: Columns, by: str) -> list[str]:
@@ -45,14 +45,14 @@ def list_grouping(columns: Columns) -> list[str]:
 
 
 def _is_free(name: str) -> bool:
-    """Whether a column has no meaning of its own."""
+    """Tell a column without a fixed meaning."""
     return name not in NO_GROUPS and not is_reading(name)
 
 
 def list_groups(
     readings: ReadingTable, rows: Int64[Any, " n"], labels: LabelTable
 ) -> Mapping[str, Sequence[str]]:
-    """List what may name groups of the labelled texts: every other column of both tables.
+    """List the groups of the labelled texts by every other column of both tables.
 
     Args:
         readings: The readings.
@@ -62,12 +62,12 @@ def list_groups(
     Returns:
         Cells of the labelled texts by column; an empty one is "".
     """
-    found: dict[str, list[str]] = {}
+    groups: dict[str, list[str]] = {}
     for columns, chosen in (
         (labels.columns, range(len(rows))),
         (readings.columns, rows.tolist()),
     ):
         names = filter(_is_free, columns.schema)
         for cells in columns.collect(*(pl.col(name).gather(chosen) for name in names)):
-            found[cells.name] = as_names(cells).to_list()
-    return found
+            groups[cells.name] = as_names(cells).to_list()
+    return groups

@@ -1,6 +1,7 @@
 """Tables of labels: a row for each label of a text, found by its `item_id`."""
 
 import warnings
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,18 +17,11 @@ from cordial_ppl.errors import (
     CordialWarning,
     InputError,
     SettingNeeded,
-    list_names,
     name_rows,
     naming,
     quote,
 )
-from cordial_ppl.tables.annotators import (
-    combine,
-    find_missing,
-    lay_out,
-    list_blank,
-    read_annotators,
-)
+from cordial_ppl.tables.annotators import combine, lay_out, list_blank, read_annotators
 from cordial_ppl.tables.choices import identify, select, split_choice
 from cordial_ppl.tables.columns import finite, name_items, named, passed_through
 from cordial_ppl.tables.files import read_columns
@@ -67,32 +61,30 @@ class LabelTable:
         """Whether a text has more than one label."""
         return len(self.first) < len(self.item_ids)
 
-    def check_single(self, what: str) -> None:
+    def check_single(self, consumer: str) -> None:
         """Check that each text has one label, all of the same weight.
 
         Args:
-            what: What needs that, for the message.
+            consumer: The command that needs it, for the message.
 
         Raises:
             InputError: Labels have different weights.
             SettingNeeded: Texts have several labels.
         """
-        problem = f"{self.columns.path}: {what} takes one label a text, of weight 1;"
-        if self.several:
-            again = self.item_ids[next(iter({*range(len(self.item_ids))} - {*self.first}))]
-            if self.annotators is None:
-                raise SettingNeeded(
-                    f"{problem} {quote(again)} has several.", "Round it", "round", "nearest-even"
-                )
-            advice = "Take the mean of each text's labels"
-            raise SettingNeeded(
-                f"{problem} {quote(again)} has several.", advice, "annotators", "mean"
+        problem = f"{self.columns.path}: {consumer} takes one label a text, of weight 1;"
+        repeated = next((item for item, n in Counter(self.item_ids).items() if n > 1), None)
+        if repeated is not None:
+            advice, setting, value = (
+                ("Round it", "round", "nearest-even")
+                if self.annotators is None
+                else ("Take the mean of each text's labels", "annotators", "mean")
             )
+            raise SettingNeeded(f"{problem} {quote(repeated)} has several.", advice, setting, value)
         if (self.weights != 1).any():
             raise InputError(f"{problem} remove the column 'weight'.")
 
     def where(self, position: int) -> str:
-        """Name the place of a label in the file: "line 7"."""
+        """Name the row of a label in the file: "line 7"."""
         return self.columns.where(position)
 
     def take(self, rows: Sequence[int] | np.ndarray) -> "LabelTable":
@@ -108,8 +100,8 @@ class LabelTable:
 
     def among(self, item_ids: Collection[str]) -> "LabelTable":
         """Keep the labels of some texts."""
-        known = set(item_ids)
-        return self.take([i for i, item in enumerate(self.item_ids) if item in known])
+        items = set(item_ids)
+        return self.take([i for i, item in enumerate(self.item_ids) if item in items])
 
 
 def read_labels(
@@ -154,7 +146,7 @@ def read_labels(
     columns = read_columns(path)
     if task is not None and split_choice(columns, "task", task)[0] not in columns.schema:
         task = None
-    columns = _identify(select(columns, "task", task), scale, id, label)
+    columns = identify(select(columns, "task", task), id)
     columns = lay_out(columns, label, annotator)
     columns, weights = _skip_weightless(_skip_blank(columns, scale))
     items = name_items(columns).to_list()
@@ -168,11 +160,11 @@ def read_labels(
             columns, items, people = columns.take(rows), [items[row] for row in rows], None
         between = np.flatnonzero(positions % 1)
         if between.size and round is None:
-            what = "labels" if annotators == "each" else f"{annotators} labels"
-            found = scale.at(positions[between[:1]])[0]
+            noun = "labels" if annotators == "each" else f"{annotators} labels"
+            value = scale.at(positions[between[:1]])[0]
             raise SettingNeeded(
-                f"{what} must be options; {between.size} of {len(positions)} lie between options, "
-                f"such as {found:g} in {columns.where(int(between[0]))}.",
+                f"{noun} must be options; {between.size} of {len(positions)} lie between options, "
+                f"such as {value:g} in {columns.where(int(between[0]))}.",
                 "Round them, half-up or nearest-even, or count each for both neighbours",
                 "round",
                 "split",
@@ -186,43 +178,20 @@ def read_labels(
     return replace(table, labels=labels, weights=shares / np.bincount(texts, shares)[texts])
 
 
-def _identify(columns: Columns, scale: Scale, id: Sequence[str], label: Sequence[str]) -> Columns:
-    """Find the columns of ids and labels; one error says what both may be called."""
-    used = [part.strip() for names in id for part in (names, *names.split(","))]
-    try:
-        found = identify(columns, id)
-    except SettingNeeded as error:
-        missing = find_missing(columns, scale, label, (*used, str(error.value)))
-        if not isinstance(missing, SettingNeeded):
-            raise
-        lacking = [name for name in label or ("label",) if name not in columns.schema]
-        raise SettingNeeded(
-            f"{columns.path} has no columns {list_names(['item_id', *lacking])}; found "
-            f"{list_names(columns.schema)}.",
-            "Name the columns",
-            *("id", error.value),
-            missing.needed,
-        ) from error
-    missing = find_missing(columns, scale, label, used)
-    if missing is not None:
-        raise missing
-    return found
-
-
 def _skip_blank(columns: Columns, scale: Scale) -> Columns:
     """Select the rows with a label, and warn of the others."""
     labelled = replace(
         columns, masks=(*columns.masks, ~named("label").str.to_lowercase().is_in(list_blank(scale)))
     )
     # A row of the file may have a label by some annotators alone.
-    count, known = (own.collect(pl.col(ROW).n_unique()).item() for own in (columns, labelled))
-    if not known:
+    count, filled = (part.collect(pl.col(ROW).n_unique()).item() for part in (columns, labelled))
+    if not filled:
         raise InputError(
             f"{columns.path} has no label: column 'label' is empty in all {count} rows."
         )
-    if known < count:
+    if filled < count:
         warnings.warn(
-            f"{columns.path}: {count - known} of {count} rows have no label yet and are skipped.",
+            f"{columns.path}: {count - filled} of {count} rows have no label yet and are skipped.",
             CordialWarning,
             stacklevel=3,
         )
@@ -233,22 +202,22 @@ def _skip_weightless(columns: Columns) -> tuple[Columns, Float64[np.ndarray, " n
     """Select the rows that count, and warn of those of weight 0; with the weights."""
     with naming(columns.path):
         weights = _read_weights(columns)
-    seen = np.flatnonzero(weights)
-    if not seen.size:
+    rows = np.flatnonzero(weights)
+    if not rows.size:
         raise InputError(f"{columns.path}: column 'weight' is 0 in all rows: no label counts.")
-    if seen.size < weights.size:
+    if rows.size < weights.size:
         warnings.warn(
-            f"{columns.path}: {weights.size - seen.size} of {weights.size} labels have weight 0 "
+            f"{columns.path}: {weights.size - rows.size} of {weights.size} labels have weight 0 "
             "and are left out.",
             CordialWarning,
             stacklevel=3,
         )
-        columns, weights = columns.take(seen), weights[seen]
+        columns, weights = columns.take(rows), weights[rows]
     return columns, weights
 
 
 def _read_weights(columns: Columns) -> Float64[np.ndarray, " n"]:
-    """The column `weight`, numbers from 0 up; ones if there is none."""
+    """Read the column `weight`, numbers from 0 up; ones if there is none."""
     if "weight" not in columns.schema:
         for name in columns.schema:
             if name.strip().casefold() in ("weight", "weights"):

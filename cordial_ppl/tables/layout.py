@@ -1,4 +1,4 @@
-"""Which columns of a table are readings, and which scale they name."""
+"""Layout of a table of readings: their columns, and the scale that these name."""
 
 import warnings
 from dataclasses import replace
@@ -46,51 +46,50 @@ def find_layout(columns: Columns, options: Any = None) -> tuple[Scale, str, tupl
             groups[kind][option.strip()] = name
     if "rating" in columns.schema:
         groups["rating"] = {"": "rating"}
-    found = {kind: group for kind, group in groups.items() if set(group.values()) - empty}
-    if len(found) != 1:
-        several = " and ".join(list_names(g.values(), shown=3) for g in found.values())
+    filled = {kind: group for kind, group in groups.items() if set(group.values()) - empty}
+    if len(filled) != 1:
+        several = " and ".join(list_names(group.values(), shown=3) for group in filled.values())
         raise InputError(
             f"{columns.path} must have one group of columns logit_, logprob_, p_ or n_, or "
             f"`rating`; found {several or list_names(columns.schema)}."
-            + (" Remove or rename all but one group." if found else "")
+            + (" Remove or rename all but one group." if filled else "")
         )
-    ((kind, group),) = found.items()
-    given = not isinstance(options, Scale)
-    size = len(options or ()) if given else options.size
+    ((kind, group),) = filled.items()
+    free = not isinstance(options, Scale)
+    size = len(options or ()) if free else options.size
     scale = None if options is None else Scale.of(options, size=size)
     if kind == "rating":
         return _scale_of_ratings(columns, scale), kind, ("rating",)
-    spoken = {option: name for option, name in group.items() if name not in empty}
+    names = {option: name for option, name in group.items() if name not in empty}
     if scale is None:
-        scale = _scale_of(columns, spoken)
-        return scale, kind, tuple(spoken.values())
-    if {*spoken} <= {*scale.aliases} <= {*group}:
+        scale = _scale_of(columns, names)
+        return scale, kind, tuple(names.values())
+    if {*names} <= {*scale.aliases} <= {*group}:
         return scale, kind, tuple(group[alias] for alias in scale.aliases)
-    taken = _match(group, scale)
-    if taken is not None and set(spoken.values()) <= set(taken.values()):
-        absent = [option for i, option in enumerate(scale.options) if i not in taken]
-        if not absent or (given and len(spoken) > 1):
+    matches = _match(group, scale)
+    if matches is not None and set(names.values()) <= set(matches.values()):
+        absent = [option for i, option in enumerate(scale.options) if i not in matches]
+        if not absent or (free and len(names) > 1):
             _warn_of_absent(columns, absent)
-            names = (taken.get(i, f"{kind}_{option}") for i, option in enumerate(scale.options))
-            return scale, kind, tuple(names)
-    if _can_rename(tuple(spoken), scale, given):
-        return replace(scale, aliases=tuple(spoken)), kind, tuple(spoken.values())
+            matches = {i: f"{kind}_{option}" for i, option in enumerate(scale.options)} | matches
+            return scale, kind, tuple(matches[i] for i in range(scale.size))
+    if _can_rename(tuple(names), scale, free):
+        return replace(scale, aliases=tuple(names)), kind, tuple(names.values())
     problem = (
         f"{columns.path} has columns of other options: the options are "
         f"{list_names(scale.options)}, the columns {list_names(group.values())}."
     )
-    if given and len(spoken) > 1:
-        raise SettingNeeded(problem, EXAMPLE, "options", in_order(tuple(spoken)))
+    if free and len(names) > 1:
+        raise SettingNeeded(problem, EXAMPLE, "options", in_order(tuple(names)))
     raise InputError(f"{problem} Take a table of the former, or fit a calibrator to this one.")
 
 
 def _match(group: dict[str, str], scale: Scale) -> dict[int, str] | None:
-    """The columns by positions of the options that they name; None if two name the same."""
-    places = {option: scale.named(option) for option in group}
-    known = [place for place in places.values() if place is not None]
-    if len(set(known)) < len(known):
-        return None
-    return {place: group[option] for option, place in places.items() if place is not None}
+    """Find the columns by the position of the option; None if two name the same."""
+    positions = {option: scale.named(option) for option in group}
+    columns = {k: group[option] for option, k in positions.items() if k is not None}
+    named = [k for k in positions.values() if k is not None]
+    return columns if len(columns) == len(named) else None
 
 
 def _warn_of_absent(columns: Columns, absent: list[str]) -> None:
@@ -104,20 +103,20 @@ def _warn_of_absent(columns: Columns, absent: list[str]) -> None:
     )
 
 
-def _can_rename(names: tuple[str, ...], scale: Scale, given: bool) -> bool:
-    """Whether a scale's options can only be other names of columns, in their order.
+def _can_rename(names: tuple[str, ...], scale: Scale, free: bool) -> bool:
+    """Tell a scale whose options are other names of the columns, in their order.
 
-    Words may stand for numbers without a gap; such numbers for words or others only where given.
+    Words may stand for numbers without a gap; such numbers for words or others only where free.
     """
     if len(names) != scale.size:
         return False
-    own, other = ([parse_number(name) for name in each] for each in (names, scale.options))
-    words, numbers = other == [None] * len(other), given and is_counting(other)
-    return (is_counting(own) and (words or numbers)) or (numbers and own == [None] * len(own))
+    old, new = ([parse_number(name) for name in group] for group in (names, scale.options))
+    words, numbers = new == [None] * len(new), free and is_counting(new)
+    return (is_counting(old) and (words or numbers)) or (numbers and old == [None] * len(old))
 
 
 def _scale_of_ratings(columns: Columns, scale: Scale | None) -> Scale:
-    """The scale of a column of ratings; options that are words may be numbered in it."""
+    """Make the scale of a column of ratings; options that are words may be numbered in it."""
     seen = list_distinct(columns, "rating")
     if scale is None:
         problem = "a column 'rating' does not say which ratings were possible; found"
@@ -127,7 +126,7 @@ def _scale_of_ratings(columns: Columns, scale: Scale | None) -> Scale:
 
 
 def _find_empty(columns: Columns) -> set[str]:
-    """The columns of readings without a value in the selected rows."""
+    """Find the columns of readings without a value in the selected rows."""
 
     def some(name: str) -> pl.Expr:
         cell = pl.col(name)
@@ -139,36 +138,36 @@ def _find_empty(columns: Columns) -> set[str]:
     return {name for name, any_filled in zip(names, filled, strict=True) if not any_filled}
 
 
-def _scale_of(columns: Columns, spoken: dict[str, str]) -> Scale:
-    """The options that the columns with a value name."""
-    names = list_names(spoken.values())
-    if len(spoken) < 2:
+def _scale_of(columns: Columns, group: dict[str, str]) -> Scale:
+    """Make a scale of the options that the columns name."""
+    names = list_names(group.values())
+    if len(group) < 2:
         raise InputError(
             f"{columns.path} must have the columns of at least two options, with values in the "
             f"rows chosen; found {names}."
         )
-    ordered = in_order(tuple(spoken))
-    if ordered != tuple(spoken):
+    ordered = in_order(tuple(group))
+    if ordered != tuple(group):
         problem = f"{columns.path}: the columns {names} are of numbers that neither rise nor fall."
         raise SettingNeeded(problem, EXAMPLE, "options", ordered)
-    _check_gaps(columns, spoken)
-    return Scale(tuple(spoken))
+    _check_gaps(columns, group)
+    return Scale(tuple(group))
 
 
-def _check_gaps(columns: Columns, spoken: dict[str, str]) -> None:
+def _check_gaps(columns: Columns, group: dict[str, str]) -> None:
     """Ask for the options where the columns' numbers leave one out."""
-    numbers = [parse_number(name) for name in spoken]
+    numbers = [parse_number(name) for name in group]
     if None in numbers or not all(number.is_integer() for number in numbers if number is not None):
         return
     steps = np.abs(np.diff(np.array(numbers)))
-    if steps.min() != 1 or steps.max() == 1 or steps.max() > len(spoken):
+    if steps.min() != 1 or steps.max() == 1 or steps.max() > len(group):
         return
     first, last = int(numbers[0] or 0), int(numbers[-1] or 0)
     step = 1 if last > first else -1
     options = tuple(str(number) for number in range(first, last + step, step))
     absent = list_names(option for option in options if float(option) not in numbers)
     raise SettingNeeded(
-        f"{columns.path}: the columns {list_names(spoken.values())} leave out {absent}. Name the "
+        f"{columns.path}: the columns {list_names(group.values())} leave out {absent}. Name the "
         "options without what is none of them.",
         "If it is one that was never read, name all",
         "options",

@@ -1,4 +1,4 @@
-"""Labels and the readings of their texts."""
+"""Matching: labels and the readings of their texts."""
 
 import warnings
 from collections.abc import Sequence
@@ -40,11 +40,13 @@ def read_labelled(
         The readings, the labels of texts that have one, and their positions in the readings.
 
     Raises:
-        InputError: What `read_readings`, `read_labels` and `match_labels` raise.
+        InputError: As `read_readings`, `read_labels` and `match_labels` raise.
     """
     table = read_readings(readings, options=options, reader=reader, task=task, id=id)
-    found = read_labels(labels, table.scale, task=task, id=id, **labelling)
-    return table, *match_labels(table, found.among(table.item_ids) if sparse else found)
+    labelled = read_labels(labels, table.scale, task=task, id=id, **labelling)
+    if sparse:
+        labelled = labelled.among(table.item_ids)
+    return table, *match_labels(table, labelled)
 
 
 def match_labels(
@@ -66,8 +68,8 @@ def match_labels(
     """
     if not labels.item_ids:
         raise InputError(f"{labels.columns.path}: none of the labelled texts has a reading.")
-    places = {item: i for i, item in enumerate(readings.item_ids)}
-    rows = np.array([places.get(item, -1) for item in labels.item_ids], np.int64)
+    index = {item: row for row, item in enumerate(readings.item_ids)}
+    rows = np.array([index.get(item, -1) for item in labels.item_ids], np.int64)
     unknown = np.flatnonzero(rows < 0)
     if not unknown.size:
         return labels, rows

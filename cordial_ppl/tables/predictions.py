@@ -1,4 +1,4 @@
-"""Probabilities that were made elsewhere: one distribution a text, perhaps for each fit anew."""
+"""Predictions made elsewhere: one distribution a text, perhaps for each fit anew."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -65,20 +65,20 @@ class Predictions:
         Raises:
             InputError: A text has no row or several, or its row holds no distribution.
         """
-        known = {"task": task, "reader": reader, "n": str(n), "draw": str(draw)}
-        wanted = tuple(known[field] for field in self._fields)
-        part = self._parts.get(wanted, self._none)
+        names = {"task": task, "reader": reader, "n": str(n), "draw": str(draw)}
+        key = tuple(names[field] for field in self._fields)
+        part = self._parts.get(key, self._none)
         rows = replace(self._columns, frame=part.lazy().filter(pl.col("item_id").is_in(items)))
-        places = {item: row for row, item in enumerate(read_items(rows))}
-        missing = [item for item in items if item not in places]
+        index = {item: row for row, item in enumerate(read_items(rows))}
+        missing = [item for item in items if item not in index]
         if missing:
-            fit = ", ".join(map(" ".join, zip(self._fields, wanted, strict=True)))
+            fit = ", ".join(map(" ".join, zip(self._fields, key, strict=True)))
             raise InputError(
                 f"{self.path} has no row for {len(missing)} of {len(items)} texts"
                 + (f" of {fit}" if fit else "")
                 + f": {list_names(missing, shown=3)}."
             )
-        order = [places[item] for item in items]
+        order = [index[item] for item in items]
         with naming(self.path):
             cells = [numbers(rows, f"p_{option}")[order] for option in scale.options]
         return np.stack(cells, axis=1)

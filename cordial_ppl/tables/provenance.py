@@ -1,4 +1,4 @@
-"""How readings were made: columns that say by which model, with which prompt, and how decoded."""
+"""Provenance: columns with the model, the prompt and the decoding that readings were made with."""
 
 from collections.abc import Sequence
 
@@ -9,17 +9,17 @@ from cordial_ppl.tables.columns import as_names
 from cordial_ppl.tables.frame import Columns
 
 MADE = ("model", "prompt", "decoding", "date")
-"""What may be known of a reading; columns `reader_model`, ..."""
+"""Columns of a reading's provenance, `reader_model`, ..."""
 
 LASTING = MADE[:-1]
-"""What a calibrator remembers: readings made in another way may have other faults."""
+"""The part that a calibrator remembers: readings made in another way may have other faults."""
 
 Provenance = dict[str, list[str]]
 """By `LASTING`, the different values there are."""
 
 
 def read_provenance(columns: Columns, rows: Sequence[int] | None = None) -> Provenance:
-    """Find out how the readings of a table were made.
+    """Read the provenance of a table's readings.
 
     Args:
         columns: The table.
@@ -29,31 +29,31 @@ def read_provenance(columns: Columns, rows: Sequence[int] | None = None) -> Prov
         The different values of `reader_model`, `reader_prompt` and `reader_decoding`, as far as
         the table has them.
     """
-    found: Provenance = {}
+    provenance: Provenance = {}
     for name in LASTING:
         if f"reader_{name}" in columns.schema:
             cell = pl.col(f"reader_{name}")
             cell = cell if rows is None else cell.gather(rows)
             cells = columns.collect(cell.unique(maintain_order=True)).to_series()
             if values := [value for value in as_names(cells) if value]:
-                found[name] = values
-    return found
+                provenance[name] = values
+    return provenance
 
 
-def differences(known: Provenance, new: Provenance) -> list[str]:
-    """List in what readings differ from those that a calibrator was fitted on.
+def differences(fitted: Provenance, new: Provenance) -> list[str]:
+    """List differences of readings from those that a calibrator was fitted on.
 
     Args:
-        known: How its readings were made.
-        new: How the others were made.
+        fitted: The provenance of its readings.
+        new: The provenance of the others.
 
     Returns:
         A phrase for each difference; none where either is not known.
     """
     phrases = []
     for name in LASTING:
-        other = [value for value in new.get(name, []) if value not in known.get(name, [])]
-        if name in known and other:
-            was, shown = list_names(known[name], 3), list_names(other, 3)
+        other = [value for value in new.get(name, []) if value not in fitted.get(name, [])]
+        if name in fitted and other:
+            was, shown = list_names(fitted[name], 3), list_names(other, 3)
             phrases.append(f"{name} {shown} where the calibrator knows {was}")
     return phrases

@@ -24,7 +24,7 @@ from cordial_ppl.data.readings import (
 )
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import naming
-from cordial_ppl.tables.choices import identify, select, select_both, split_choice
+from cordial_ppl.tables.choices import identify, select, split_choice
 from cordial_ppl.tables.columns import (
     filled,
     finite,
@@ -53,8 +53,8 @@ class ReadingTable:
         columns: The table.
         scale: The K options.
         kind: What the table holds: "logit", "logprob", "p", "n" or "rating".
-        names: The columns of readings, in the scale's order; "rating" alone; none if `known`.
-        known: The centred logits, if they have been checked already.
+        names: The columns of readings, in the scale's order; "rating" alone; none if `checked`.
+        checked: The centred logits, if they have been checked already.
         readers: The readers' names, if there are several.
         tell: Called with the options without a reading.
     """
@@ -63,13 +63,13 @@ class ReadingTable:
     scale: Scale
     kind: str
     names: tuple[str, ...] = ()
-    known: Float64[np.ndarray, "n *readers K"] | None = None
+    checked: Float64[np.ndarray, "n *readers K"] | None = None
     readers: tuple[str, ...] = ()
     tell: Callable[[Unread], None] = warn_of_unread
 
     def __len__(self) -> int:
         """The number of texts."""
-        return len(self.columns) if self.known is None else len(self.known)
+        return len(self.columns) if self.checked is None else len(self.checked)
 
     @cached_property
     def item_ids(self) -> list[str]:
@@ -84,7 +84,7 @@ class ReadingTable:
             InputError: A cell is no number, or the readings are not what their kind says; with the
                 row and the column.
         """
-        return self._convert() if self.known is None else self.known
+        return self._convert() if self.checked is None else self.checked
 
     @property
     def extras(self) -> dict[str, list]:
@@ -92,7 +92,7 @@ class ReadingTable:
         return passed_through(self.columns, ["item_id", *self.names])
 
     def where(self, position: int) -> str:
-        """Name the place of a text in the file: "line 7"."""
+        """Name the row of a text in the file: "line 7"."""
         return self.columns.where(position)
 
     def covariates(
@@ -144,7 +144,7 @@ class ReadingTable:
         if ids.n_unique() < len(ids):
             read_items(self.columns)
         if unread:
-            cells, rows = sum(each.options for each in unread), sum(each.rows for each in unread)
+            cells, rows = sum(part.options for part in unread), sum(part.rows for part in unread)
             self.tell(Unread(cells, rows, len(ids), unread[0].first))
 
     def batches(
@@ -163,11 +163,11 @@ class ReadingTable:
         Yields:
             Tables in memory.
         """
-        start, known = 0, vars(self).get("logits", self.known)
+        start, logits = 0, vars(self).get("logits", self.checked)
         for columns in self.columns.batches(size, names):
             stop = start + len(columns)
-            part = None if known is None else known[start:stop]
-            yield replace(self, columns=columns, known=part, tell=tell)
+            part = None if logits is None else logits[start:stop]
+            yield replace(self, columns=columns, checked=part, tell=tell)
             start = stop
 
     def _convert(self) -> Float64[np.ndarray, "n K"]:
@@ -219,7 +219,7 @@ def open_readings(
         SettingNeeded: The file holds several readers or tasks, or a column `rating` has no options.
     """
     columns = identify(read_columns(path), id)
-    columns = select_both(columns, task, reader)
+    columns = select(select(columns, "task", task), "reader", reader)
     return ReadingTable(columns, *find_layout(columns, options))
 
 

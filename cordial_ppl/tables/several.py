@@ -8,13 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from cordial_ppl.errors import (
-    CordialWarning,
-    InputError,
-    SettingNeeded,
-    list_names,
-    quote,
-)
+from cordial_ppl.errors import CordialWarning, InputError, SettingNeeded, list_names, quote
 from cordial_ppl.tables.columns import is_reading, named
 from cordial_ppl.tables.frame import ROW, Columns, reading
 from cordial_ppl.tables.readings import ReadingTable, list_values, read_readings
@@ -54,23 +48,23 @@ def read_several(
             is asked for (with `gaps`, each of them) is in no file, or readers rate other options.
         SettingNeeded: A file holds several tasks, or no file says what the options are.
     """
-    homes, meant = _find_homes(paths, task, readers or ())
-    wanted = [name for reader in readers or () for name in meant.get(reader, [reader])]
-    names = tuple(homes) if readers is None else tuple(dict.fromkeys(wanted))
+    sources, choices = _find_readers(paths, task, readers or ())
+    chosen = [name for reader in readers or () for name in choices.get(reader, [reader])]
+    names = tuple(sources) if readers is None else tuple(dict.fromkeys(chosen))
     if not names:
         raise InputError("readers must name at least one; by default all are taken.")
-    missing = [name for name in names if name not in homes]
+    missing = [name for name in names if name not in sources]
     if missing and not (gaps and len(missing) < len(names)):
         raise InputError(
             f"there is no reader {missing[0]!r} in {list_names(map(str, paths))}; found "
-            f"{list_names(homes)}."
+            f"{list_names(sources)}."
         )
     tables: dict[str, ReadingTable] = {}
     # Ratings do not say what could have been rated: readers with columns of options come first.
     for last in (False, True):
         for name in names:
-            if name in homes and name not in tables:
-                path, reader = homes[name]
+            if name in sources and name not in tables:
+                path, reader = sources[name]
                 try:
                     table = read_readings(path, options=options, reader=reader, task=task, id=id)
                 except SettingNeeded as error:
@@ -81,59 +75,59 @@ def read_several(
     return _join(tables, names)
 
 
-def _find_homes(
+def _find_readers(
     paths: Sequence[str | Path], task: str | None, chosen: Sequence[str]
 ) -> tuple[dict[str, tuple[Path, str | None]], dict[str, list[str]]]:
-    """The file of each reader and what chooses it there, and the readers that a choice means."""
-    homes: dict[str, tuple[Path, str | None]] = {}
-    meant: dict[str, list[str]] = {}
+    """Find the file of each reader and its choice there, and the readers of each choice."""
+    sources: dict[str, tuple[Path, str | None]] = {}
+    choices: dict[str, list[str]] = {}
     for path in map(Path, paths):
-        found = list_values(path, "reader", task if list_values(path, "task") else None, chosen)
-        if len(found) > 1 and "" in found:
+        names = list_values(path, "reader", task if list_values(path, "task") else None, chosen)
+        if len(names) > 1 and "" in names:
             raise InputError(f"{path}: every row needs a reader; the column is empty in some.")
-        for name in found or [path.stem]:
-            if name in homes:
+        for name in names or [path.stem]:
+            if name in sources:
                 raise InputError(
-                    f"the reader {name!r} is in {homes[name][0]} and in {path}: rename one, or "
+                    f"the reader {name!r} is in {sources[name][0]} and in {path}: rename one, or "
                     "put all its readings into one file."
                 )
-            choice = found.get(name)
-            homes[name] = path, choice
+            choice = names.get(name)
+            sources[name] = path, choice
             if choice is not None and choice != name:
-                meant[choice] = [name]
-                meant.setdefault(choice.removesuffix(f"={name}"), []).append(name)
-    return homes, meant
+                choices[choice] = [name]
+                choices.setdefault(choice.removesuffix(f"={name}"), []).append(name)
+    return sources, choices
 
 
 def _join(tables: dict[str, ReadingTable], names: tuple[str, ...]) -> ReadingTable:
-    found = {name: tables[name] for name in names if name in tables}
+    """Join the tables of readers by `item_id`."""
+    tables = {name: tables[name] for name in names if name in tables}
     parts: dict[str, pl.DataFrame] = {}
-    for reader, table in found.items():
+    for reader, table in tables.items():
         # Without the reader's name, and readings of options that only other rows have.
         extras = [name for name in table.columns.schema if name not in ("item_id", "reader")]
-        kept = [pl.col(name) for name in extras if not is_reading(name)]
-        kept = [pl.when(cell.cast(pl.String, strict=False) != "").then(cell) for cell in kept]
-        parts[reader] = table.columns.collect(named("item_id"), *kept)
+        cells = [pl.col(name) for name in extras if not is_reading(name)]
+        cells = [pl.when(cell.cast(pl.String, strict=False) != "").then(cell) for cell in cells]
+        parts[reader] = table.columns.collect(named("item_id"), *cells)
     with reading(Path("the readings")):
         rows = pl.concat(_tell_apart(parts), how="diagonal_relaxed")
         rows = rows.group_by("item_id", maintain_order=True)
         frame = rows.agg(pl.all().drop_nulls().first()).with_row_index(ROW)
     items = frame["item_id"].to_list()
-    places = {item: row for row, item in enumerate(items)}
-    scale = next(iter(found.values())).scale
-    logits = np.full((len(items), len(names), scale.size), np.nan)
-    for k, name in enumerate(names):
-        if name in tables:
-            logits[[places[item] for item in tables[name].item_ids], k] = tables[name].logits
-    kind = next((table.kind for table in found.values() if table.kind != "rating"), "rating")
+    index = {item: row for row, item in enumerate(items)}
+    first = next(iter(tables.values()))
+    logits = np.full((len(items), len(names), first.scale.size), np.nan)
+    for name, table in tables.items():
+        logits[[index[item] for item in table.item_ids], names.index(name)] = table.logits
+    kind = next((table.kind for table in tables.values() if table.kind != "rating"), "rating")
     columns = Columns(Path("the readings"), frame.lazy(), lambda row: f"item_id {items[row]!r}")
-    return ReadingTable(columns, scale, kind, known=logits, readers=names)
+    return ReadingTable(columns, first.scale, kind, checked=logits, readers=names)
 
 
 def _warn_if_few(name: str, cells: pl.DataFrame, new: Sequence[str]) -> None:
-    """Warn of a column in which readers differ for less than half of the texts: by mistake?"""
-    said = cells.group_by("item_id", maintain_order=True).agg(pl.len(), pl.col(name).n_unique())
-    several = said.filter(pl.col("len") > 1)
+    """Warn of a column in which readers differ for less than half of the texts."""
+    counts = cells.group_by("item_id", maintain_order=True).agg(pl.len(), pl.col(name).n_unique())
+    several = counts.filter(pl.col("len") > 1)
     other = several.filter(pl.col(name) > 1)["item_id"]
     if 2 * len(other) < len(several):
         warnings.warn(
@@ -155,11 +149,11 @@ def _tell_apart(parts: dict[str, pl.DataFrame]) -> list[pl.DataFrame]:
         cells = cells.filter(pl.col(name) != "")
         if cells.n_unique() > cells["item_id"].n_unique():
             for reader in owners:
-                own = f"{name}_{reader}"
+                column = f"{name}_{reader}"
                 # "n_gpt" would be taken for readings.
-                while own in taken or is_reading(own):
-                    own = f"input_{own}"
-                new[reader][name] = own
-                taken.add(own)
+                while column in taken or is_reading(column):
+                    column = f"input_{column}"
+                new[reader][name] = column
+                taken.add(column)
             _warn_if_few(name, cells, [new[reader][name] for reader in owners])
     return [part.rename(new[reader]) for reader, part in parts.items()]

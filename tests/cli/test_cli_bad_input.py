@@ -67,6 +67,10 @@ def assert_one_message(result, folder, files, message):
     assert sorted(path.name for path in folder.iterdir()) == sorted(files)
 
 
+def test_an_option_that_was_removed(complain):
+    complain("--update was removed: fit again with all labels", "--update", "few.cordial")
+
+
 # What is wrong with a file, its lines, and what is said of it.
 BAD_READINGS = {
     "NaN": (lines(TWO, ["0,0", "0,nan"]), "r.csv.*nan in line 3, column 'logit_2'"),
@@ -90,9 +94,7 @@ BAD_READINGS = {
     "short": (lines(READINGS, [SURE, "0,0,1"]), "line 3 has 4 cells, the header has 6"),
     "quotes": ([TWO, 'a,1,"2'], "r.csv is not a CSV table: .*, line 2"),
     "no rows": ([READINGS], "r.csv holds no rows"),
-    "empty": ([], "r.csv is empty"),
-    "JSON": (['{"item_id": 1, "p_0": 1, "p_1": 0}'], "r.csv is not what its ending says"),
-    "unnamed": (lines(TWO + ",,", ["0,1,x,y"]), "r.csv: columns 4, 5 have values but no name"),
+    "empty": ([], "r.csv holds no rows"),
     "a gap": (
         lines("item_id,p_1,p_2,p_4", ["1,0,0"]),
         "'p_1', 'p_2', 'p_4' leave out '3'. .*: --options 1,2,3,4.$",
@@ -161,15 +163,11 @@ BAD_LABELS = {
     "another id": (["ItemID,label", "text 0,1"], "l.csv has no column 'item_id'.*: --id ItemID.$"),
     "another name": (
         ["item_id,verdict", "text 0,1"],
-        "l.csv has no column 'label'.*: --label verdict.$",
-    ),
-    "no such column": (
-        ["item_id,comment", "text 0,fine"],
-        "'comment'. Name the column.*--label COLUMN",
+        "l.csv has no column 'label'; found 'item_id', 'verdict'. .*: --label COLUMN.$",
     ),
     "none": ([LABELS], "l.csv holds no rows"),
     "no column": (lines("item_id,rating", [1]), "l.csv has no column 'label'.* --label rating.$"),
-    "empty": ([], "l.csv is empty"),
+    "empty": ([], "l.csv holds no rows"),
 }
 
 

@@ -156,12 +156,11 @@ def test_an_id_that_occurs_twice(cordial, tmp_path):
     assert "an item_id must occur once; 'a' is in lines 2 and 4" in result.stderr
 
 
-def test_a_task_and_a_reader_are_asked_for_at_once(cordial, tmp_path):
+def test_a_task_and_a_reader_are_asked_for(cordial, tmp_path):
     rows = [f"x,{task},{reader},.6,.4" for task in ("wit", "tone") for reader in (task, "gpt")]
     (tmp_path / "r.csv").write_text("\n".join(["item_id,task,reader,p_1,p_2", *rows]))
-    told = cordial("plan", "r.csv", "-o", "p.csv", status=2).stderr
-    assert "2 tasks: 'wit', 'tone'. It holds 2 readers: 'wit', 'gpt'." in told
-    assert told.endswith("for example: --task wit --reader wit.\n")
     cordial("plan", "r.csv", "-n", 1, "-o", "p.csv", "--task", "wit", "--reader", "wit")
+    told = cordial("plan", "r.csv", "-o", "q.csv", "--task", "wit", status=2).stderr
+    assert told.endswith("holds 2 readers: 'wit', 'gpt'. Choose one, for example: --reader wit.\n")
     told = cordial("plan", "r.csv", "-o", "q.csv", "--reader", "gpt", status=2).stderr
     assert told.endswith("Choose one, for example: --task wit.\n")

@@ -25,8 +25,8 @@ def cells(path):
 @pytest.mark.parametrize(
     ("name", "ending"),
     [
-        ("openai_chat.jsonl", "csv"), ("openai_completions.jsonl", "parquet"), ("samples.jsonl", "jsonl"),
-        ("arrays.npz", "csv"), (str(DUMMY.relative_to(LOGS)), "jsonl"),
+        ("openai_chat.jsonl", "csv"), ("openai_completions.jsonl", "parquet"),
+        ("samples.jsonl", "jsonl"), ("arrays.npz", "csv"), (str(DUMMY.relative_to(LOGS)), "jsonl"),
     ],
 )  # fmt: skip
 def test_what_is_written_can_be_read(cordial, name, ending):

@@ -63,7 +63,7 @@ def test_each_draw_predicts_with_its_own_histogram(stack):
     found = posterior.predict_draws(logits, {}, posterior.draws[rows], histograms)
     for row, histogram, probs in zip(rows, histograms, found, strict=True):
         draws = posterior.draws[row : row + 1]
-        own = {"draws": draws, "weights": np.ones(1), "densities": None}
+        own = {"draws": draws, "weights": np.ones(1)}
         alone = replace(posterior, histogram=histogram, **own)
         np.testing.assert_allclose(probs, alone.predict(logits, {})[0], atol=1e-5)
 

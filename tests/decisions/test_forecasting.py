@@ -148,7 +148,7 @@ def test_the_gap_is_that_of_the_draws(calibrator):
     posterior = calibrator.posteriors_["location"]
     readings = calibrator._read(TEXTS.logits[:50])
     draws = np.stack([posterior.predict(readings, {}, e)[1] for e in np.eye(5)], -1)
-    weights = posterior.draw_weights
+    weights = posterior.prediction_weights
     gap = entropy(np.tensordot(weights, draws, 1)) - np.tensordot(weights, entropy(draws), 1)
     members = [(posterior, readings), (calibrator.fits_["temperature"], readings)]
     alone = look_ahead(members[:1], np.ones((1, 1)), {})

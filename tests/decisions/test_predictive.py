@@ -49,7 +49,7 @@ def test_draws_are_taken_by_their_weights(monkeypatch):
     sure = np.tile(np.eye(4)[:2, None], (1, 3, 1))
     monkeypatch.setattr("cordial_ppl.decisions.predictive.predict_each", lambda *_: sure)
     texts = Labelled(np.zeros((3, 4)), np.zeros(3, np.int64), {})
-    members = [(SimpleNamespace(draw_weights=np.array([0.9, 0.1])), texts.logits)]
+    members = [(SimpleNamespace(prediction_weights=np.array([0.9, 0.1])), texts.logits)]
     sets = simulate(members, np.ones(1), texts, 5000, np.random.default_rng(0))
     drawn = np.concatenate(list(sets))
     assert (drawn == drawn[:, :1]).all() and set(drawn[:, 0].tolist()) == {0, 1}

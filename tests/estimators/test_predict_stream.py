@@ -175,7 +175,7 @@ def test_a_fault_is_told_with_its_file(tmp_path):
     refuse("b.parquet lacks 'length', unlike a.parquet", readings())
     refuse("b.parquet has further columns: 'x', unl", lengths.with_columns(x=pl.lit(1)))
     (folder / "b.parquet").write_text("{}\n")
-    with pytest.raises(FileError, match=r"b.parquet is not what its ending says: .*\.jsonl"):
+    with pytest.raises(FileError, match="b.parquet is damaged"):
         open_readings(folder)
     (tmp_path / "none").mkdir()
     with pytest.raises(FileError, match="none is a folder without a file .* .parquet"):
@@ -190,8 +190,7 @@ def test_a_batch_depends_on_no_other(stack, tmp_path):
     assert_same(pl.concat(backwards[::-1]), expected)
     assert predict(table.clear()).schema == backwards[0].schema
     whole = table[:30].to_arrow()
-    indexed = whole.append_column("__index_level_0__", pa.array(range(30)))
-    for batch in (whole, whole.to_batches()[0], indexed):
+    for batch in (whole, whole.to_batches()[0]):
         found = predict(batch)
         assert isinstance(found, pa.Table) and pl.DataFrame(found).equals(backwards[-1])
     with pytest.raises(InputError, match="the batch has no column 'item_id'"):

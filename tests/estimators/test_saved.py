@@ -154,7 +154,6 @@ DRAWS, WEIGHTS = "posteriors.mixture.draws", "posteriors.mixture.weights"
         ({}, {WEIGHTS: np.full(1024, 1.0)}),
         ({}, {"posteriors.mixture.prior": -np.ones((2, 5))}),
         ({}, {"regressions.vector.weights": np.ones(4)}),
-        ({}, {"seen_": np.ones(20)}),
         ({}, {"labels_": np.zeros(20, np.int64)}),
         ({}, {"sample_weight_": np.full(20, 2.0)}),
         ({}, {"sample_weight_": np.zeros(20)}),
@@ -225,7 +224,7 @@ def test_a_stack_is_saved_without_the_files_of_its_settings(tmp_path):
     np.testing.assert_allclose(loaded.predict_proba(LOGITS), stack.predict_proba(LOGITS))
 
 
-def test_weights_and_texts_are_kept_and_an_earlier_file_has_none(tmp_path):
+def test_weights_and_texts_are_kept(tmp_path):
     texts, weights = np.repeat(np.arange(10), 2), np.linspace(0.5, 2, 20)
     fitted = cp.LogitStack().fit(LOGITS, LABELS, sample_weight=weights, texts=texts)
     fitted.save(tmp_path / "x.cordial")
@@ -233,15 +232,3 @@ def test_weights_and_texts_are_kept_and_an_earlier_file_has_none(tmp_path):
     assert_same(found, fitted)
     for name in ("sample_weight_", "texts_", "label_counts_", "folds_"):
         np.testing.assert_array_equal(getattr(found, name), getattr(fitted, name))
-    # As before there were weights.
-    plain = cp.LogitStack().fit(LOGITS, LABELS)
-    plain.save(tmp_path / "x.cordial")
-    meta, arrays = storage.read(tmp_path / "x.cordial", KIND)
-    for name in ("sample_weight_", "texts_"):
-        del meta[name], arrays[name]
-    arrays["label_counts_"] = arrays["label_counts_"].astype(np.int64)
-    storage.write(tmp_path / "x.cordial", KIND, meta, arrays)
-    old = cp.load(tmp_path / "x.cordial")
-    assert_same(old, plain)
-    assert old.verdict() == plain.verdict()
-    np.testing.assert_array_equal(old.sample_weight_, np.ones(20))

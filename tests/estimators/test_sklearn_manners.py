@@ -228,7 +228,6 @@ WORDS = "the message says the same in words of its own"
 KINDS = "logits are dense tables of real numbers, labels a list"
 EXPECTED = {
     "check_do_not_raise_errors_in_init_or_set_params": "the tests check the types of arguments",
-    "check_estimators_partial_fit_n_features": "options are known, so partial_fit takes no classes",
     "check_estimators_overwrite_params": BINARY,
     "check_sample_weights_pandas_series": BINARY,
     "check_sample_weights_not_an_array": BINARY,

@@ -116,8 +116,9 @@ def test_a_prior_that_fights_the_labels(sound, loc, scale):
     # However narrow: where labels cannot move it at all, the posterior says nothing of a conflict.
     texts, _ = sound
     prior = Prior(np.array([loc]), np.array([scale]))
-    known = texts.known
-    posterior = cp.fit_channel(texts.target.channel, known.logits, known.labels, prior=prior)
+    posterior = cp.fit_channel(
+        texts.target.channel, texts.labelled.logits, texts.labelled.labels, prior=prior
+    )
     line = check_conflict(texts, posterior, 0)
     sensitivity = check_sensitivity(posterior, line, 0)
     if scale == 1.0:
@@ -133,7 +134,7 @@ def test_labels_of_the_prior_are_in_no_conflict_with_it(sound):
     draws, rng = texts.draw_prior(40, 1), np.random.default_rng(1)
     found = []
     for seed, labels in enumerate(texts.draw_labels(draws, rng)):
-        made = texts._replace(known=replace(texts.known, labels=labels))
+        made = texts._replace(labelled=replace(texts.labelled, labels=labels))
         found.append(check_conflict(made, posterior, seed).figures["p"])
     assert 0.3 < np.mean(found) < 0.7 and np.mean(np.array(found) < 0.05) <= 0.125
 
@@ -142,9 +143,9 @@ def test_a_covariate_is_padded_with_one_that_there_is(tmp_path):
     # log(length - 1), which a padding of zeros would break.
     channel = load_channel(write_channel(tmp_path, "undefined"))
     texts, rng = make_texts(channel, 0), np.random.default_rng(0)
-    extra = {"length": rng.uniform(20, 500, len(texts.known.labels))}
-    known = Labelled(texts.known.logits, texts.known.labels, extra)
-    texts = texts._replace(known=known)
+    extra = {"length": rng.uniform(20, 500, len(texts.labelled.labels))}
+    labelled = Labelled(texts.labelled.logits, texts.labelled.labels, extra)
+    texts = texts._replace(labelled=labelled)
     assert {line.status for line in check_density(texts, rng)} == {"pass"}
     assert np.isfinite(fit(texts, "laplace").draws).all()
 

@@ -9,12 +9,14 @@ import pytest
 from averaging import averaging_gain
 from crossover_table import crossover_table
 from differences_table import loss_differences
+from equivalents import equivalent_labels
 from excess import ExcessLosses
 from further_scores import further_scores
 from loss_table import loss_table
-from planted import SIZE, drawn, row, rows, sweep, two_tasks
+from planted import DRAWS, SIZE, drawn, row, rows, sweep, two_tasks
 from readers import reader_table
 from reversals import reversal_shares
+from stated_classes import stated_classes
 
 from cordial_ppl import scores
 from cordial_ppl.errors import InputError
@@ -118,10 +120,70 @@ def test_a_missing_method_is_named(results, make, method):
         make(sweep(cells))
 
 
+@pytest.mark.parametrize("make", [stated_classes, equivalent_labels, reader_table])
+def test_a_missing_budget_is_named(results, make):
+    with pytest.raises(InputError, match="needs fits to 50 labels, which 'music' read by 'main'"):
+        make(results, n=50)
+
+
 @pytest.mark.parametrize("make", [loss_table, loss_differences])
 def test_ours_alone_is_compared_with_nothing(make):
     with pytest.raises(InputError, match="the sweep has none"):
         make(sweep({("music", "main", 20): {"cordial": 0.5, "paper": 0.5}}))
+
+
+def test_equivalents_of_curves_straight_in_log_n_are_exact():
+    def losses(n):
+        curve = 1.0 - 0.1 * np.log(n)
+        return {"paper": curve, "logit-stack": curve + 0.05, "raw": 3.0, "odds": 0.1}
+
+    results = sweep({("music", "main", n): losses(n) for n in (5, 10, 20, 50)})
+    product = equivalent_labels(results)
+    assert row(product, method="logit-stack")["labels"] == pytest.approx(20 * np.exp(0.5))
+    assert row(product, method="raw")["labels"] == np.inf
+    assert row(product, method="odds")["labels"] == 5
+    assert product.shown["music, main"].to_list() == ["33", "> 50", "≤ 5"]
+
+
+def test_a_curve_is_read_where_a_method_has_one():
+    def results(failing):
+        failed = [(failing, draw) for draw in range(DRAWS)]
+        return sweep(
+            {
+                ("music", "main", n): {"losses": {"cordial": 0.5, "odds": loss}}
+                | {"failed": failed if n == 20 else []}
+                for n, loss in {5: 0.9, 20: 0.8, 50: 0.4}.items()
+            }
+        )
+
+    for n in (5, 20):
+        found = row(equivalent_labels(results("odds"), n=n), method="odds")
+        assert found["labels"] == pytest.approx(5 * 10**0.8)
+    without = equivalent_labels(results("cordial"), n=20)
+    assert row(without, method="odds")["labels"] is None
+    assert without.shown.rows() == [("Ordinal regression", "–")]
+
+
+def test_reliability_shows_the_mean_tables_and_their_divergence():
+    losses = {"raw": 2.0, "logit-stack": 0.75, "dirichlet": 0.75, "paper": 0.5}
+    kl = {"paper": [0.1, 0.3, 0.2, 0.2], "raw": 0.625}
+    results = sweep({("music", "main", 20): {"losses": losses, "class_weighted_kl": kl}})
+    probs = results.cells["music", "main", 20]["paper"].given_stated
+    probs[:, 0] = [[1, 0, 0], [0, 1, 0], [0.5, 0.5, 0], [0.5, 0.5, 0]]
+    product = stated_classes(results)
+    first = rows(product, method="paper", stated="a")
+    assert [(r["label"], r["probability"]) for r in first] == [("a", 0.5), ("b", 0.5), ("c", 0.0)]
+    assert first[0]["class_weighted_kl"] == pytest.approx(0.2) and first[0]["texts"] == 4
+    people = rows(product, method="empirical")
+    assert [r["probability"] for r in people[3:]] == [None] * 3 + [0.0, 0.25, 0.75]
+    assert people[3]["texts"] == 0
+    assert ("music", "main", "Raw reading", "0.625", 4) in product.shown.rows()
+    empirical, raw, ours, stack, dirichlet, _ = drawn(product).axes
+    assert raw.get_title().endswith("KL 0.62") and ours.get_title().endswith("KL 0.20")
+    shown = np.ma.filled(ours.images[0].get_array(), np.nan)
+    np.testing.assert_array_equal(shown[[0, 2]], [[0.5, 0.5, 0], [0, 0, 1]])
+    for axis in (empirical, raw, ours, stack, dirichlet):
+        assert [patch.get_hatch() for patch in axis.patches] == ["/////"]
 
 
 def test_reversals_are_shares_of_fits():

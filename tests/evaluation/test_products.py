@@ -1,7 +1,6 @@
 """Products of sweeps: what was planted is in their tables, their figures and the files."""
 
 import builtins
-import itertools
 
 import matplotlib
 import numpy as np
@@ -14,7 +13,7 @@ from cordial_ppl.errors import CordialWarning, FileError, InputError
 from cordial_ppl.evaluation.products import PRODUCTS, write_product
 from cordial_ppl.evaluation.products.figure import looking
 from cordial_ppl.evaluation.products.product import Product, tabulate
-from cordial_ppl.evaluation.products.table import intervals
+from cordial_ppl.evaluation.products.table import paired_intervals
 from cordial_ppl.evaluation.sweep import Results
 from cordial_ppl.scores import paired_bootstrap
 
@@ -77,12 +76,10 @@ def test_a_method_that_lacks_many_draws_takes_them_from_nobody():
     losses = {"raw": [1, 2, 3, 4], "zero": 5.0, "one": 5.0, "most": 5.0, "cordial": 0.5}
     only = {"zero": [0, 3], "one": [1], "most": [0, 1, 2]}
     failed = [(m, draw) for m, kept in only.items() for draw in range(DRAWS) if draw not in kept]
-    results = sweep({KEY: {"losses": losses, "failed": failed}})
-    product = PRODUCTS["table"](results)
+    product = PRODUCTS["table"](sweep({KEY: {"losses": losses, "failed": failed}}))
     assert product.table["log_loss"].to_list() == [2.0, None, None, 5.0, 0.5]
     assert "half of them or fewer" in product.notes[-1]
     assert row(product, method="one")["draws"] == 1
-    assert row(PRODUCTS["equivalents"](results), method="one")["log_loss"] == 0.5
 
 
 def test_intervals_are_those_of_one_method_at_a_time():
@@ -91,11 +88,11 @@ def test_intervals_are_those_of_one_method_at_a_time():
         outcome.losses[:] = rng.normal(0, 1, outcome.losses.shape)
     plan["odds"].scores["log_loss"][1] = np.nan
     results = Results({}, {KEY: plan})
-    found = intervals(results, KEY, "cordial")
+    found = paired_intervals(results, KEY, "cordial")
     for method, draws in {"raw": [0, 1, 2, 3], "odds": [0, 2, 3]}.items():
         expected = paired_bootstrap((plan[method].losses - plan["cordial"].losses)[draws])
         np.testing.assert_allclose(found[method], expected, rtol=1e-9)
-    assert intervals(results, KEY, "cordial") is found
+    assert paired_intervals(results, KEY, "cordial") is found
 
 
 def test_noise_and_few_draws_resolve_nothing():
@@ -108,38 +105,6 @@ def test_noise_and_few_draws_resolve_nothing():
     odds = row(product, method="odds")
     assert odds["lower"] < 0 < odds["upper"]
     assert product.notes[0].startswith("Intervals from fewer than 3 shared draws (Vector scaling)")
-
-
-def test_equivalents_of_curves_straight_in_log_n_are_exact():
-    def losses(n):
-        curve = 1.0 - 0.1 * np.log(n)
-        return {"paper": curve, "logit-stack": curve + 0.05, "raw": 3.0, "odds": 0.1}
-
-    results = sweep({("music", "main", n): losses(n) for n in (5, 10, 20, 50)})
-    product = PRODUCTS["equivalents"](results)
-    assert row(product, method="logit-stack")["labels"] == pytest.approx(20 * np.exp(0.5))
-    assert row(product, method="raw")["labels"] == np.inf
-    assert row(product, method="odds")["labels"] == 5
-    assert product.shown["music, main"].to_list() == ["33", "> 50", "≤ 5"]
-
-
-def test_a_curve_is_read_where_a_method_has_one():
-    def results(failing):
-        failed = [(failing, draw) for draw in range(DRAWS)]
-        return sweep(
-            {
-                ("music", "main", n): {"losses": {"cordial": 0.5, "odds": loss}}
-                | {"failed": failed if n == 20 else []}
-                for n, loss in {5: 0.9, 20: 0.8, 50: 0.4}.items()
-            }
-        )
-
-    for n in (5, 20):
-        found = row(PRODUCTS["equivalents"](results("odds"), n=n), method="odds")
-        assert found["labels"] == pytest.approx(5 * 10**0.8)
-    without = PRODUCTS["equivalents"](results("cordial"), n=20)
-    assert row(without, method="odds")["labels"] is None
-    assert without.shown.rows() == [("Ordinal regression", "–")]
 
 
 def test_curves_are_the_means_with_their_errors(results):
@@ -163,14 +128,11 @@ def test_curves_are_the_means_with_their_errors(results):
         plots.learning_curve(results, "film", methods=["odds"])
 
 
-@pytest.mark.parametrize(
-    ("name", "readers"), [("curves", 3), ("reliability", 2), ("reliability", 3)]
-)
-def test_long_names_are_whole_and_apart(name, readers):
+def test_long_names_are_whole_and_apart():
     losses = {"raw": 2.0, "logit-stack": 0.6, "dirichlet": 0.7, "cordial": 0.5}
     long = "coherence-of-the-whole", "deepseek-r1-distill-qwen-32b"
-    pairs = [(long[0] + task, f"{long[1]}{k}") for task in ("", "s") for k in range(readers)]
-    figure = drawn(PRODUCTS[name](sweep({(*pair, 20): losses for pair in pairs})))
+    pairs = [(long[0] + task, f"{long[1]}{k}") for task in ("", "s") for k in range(3)]
+    figure = drawn(PRODUCTS["curves"](sweep({(*pair, 20): losses for pair in pairs})))
     with looking():
         figure.draw_without_rendering()
     texts = [t for axis in figure.axes for t in (axis.title, axis.yaxis.label) if t.get_text()]
@@ -199,64 +161,12 @@ def test_what_a_sweeps_file_describes_is_in_every_table_and_figure():
     pyplot.close("all")
 
 
-@pytest.mark.parametrize("tasks", [1, 2, 5])
-@pytest.mark.parametrize(
-    "described", [(), ("skewed",), ("two_populations", "stack with both", "x")]
-)
-def test_reliability_has_room_for_what_is_described(tasks, described):
-    losses = dict.fromkeys(("raw", "logit-stack", "dirichlet", "cordial", *described), 0.5)
-    results = sweep({(f"task {t}", "main", 20): losses for t in range(tasks)})
-    figure = drawn(PRODUCTS["reliability"](results))
-    with looking():
-        figure.draw_without_rendering()
-    titles = [axis.title for axis in figure.axes if axis.get_title()]
-    words = " ".join(title.get_text() for title in titles).replace("_\n", "_").replace("\n", " ")
-    assert all(f" {name} KL" in words for name in described)
-    boxes = [axis.get_tightbbox() for axis in figure.axes]
-    for one, other in itertools.combinations(boxes, 2):
-        assert not one.overlaps(other)
-    for box in boxes:
-        assert box.x0 >= 0 and box.y0 >= 0
-        assert box.x1 <= figure.bbox.x1 and box.y1 <= figure.bbox.y1
-
-
-def test_reliability_shows_the_mean_tables_and_their_divergence():
-    losses = {"raw": 2.0, "logit-stack": 0.75, "dirichlet": 0.75, "paper": 0.5}
-    kl = {"paper": [0.1, 0.3, 0.2, 0.2], "raw": 0.625}
-    results = sweep({KEY: {"losses": losses, "class_weighted_kl": kl}})
-    given = results.cells[KEY]["paper"].given_stated
-    given[:, 0] = [[1, 0, 0], [0, 1, 0], [0.5, 0.5, 0], [0.5, 0.5, 0]]
-    product = PRODUCTS["reliability"](results)
-    first = rows(product, method="paper", stated="a")
-    assert [(r["label"], r["probability"]) for r in first] == [("a", 0.5), ("b", 0.5), ("c", 0.0)]
-    assert first[0]["class_weighted_kl"] == pytest.approx(0.2) and first[0]["texts"] == 4
-    people = rows(product, method="empirical")
-    assert [r["probability"] for r in people[3:]] == [None] * 3 + [0.0, 0.25, 0.75]
-    assert people[3]["texts"] == 0
-    assert ("music", "main", "Raw reading", "0.625", 4) in product.shown.rows()
-    empirical, raw, ours, stack, dirichlet, _ = drawn(product).axes
-    assert raw.get_title().endswith("KL 0.62") and ours.get_title().endswith("KL 0.20")
-    shown = np.ma.filled(ours.images[0].get_array(), np.nan)
-    np.testing.assert_array_equal(shown[[0, 2]], [[0.5, 0.5, 0], [0, 0, 1]])
-    for axis in (empirical, raw, ours, stack, dirichlet):
-        assert [patch.get_hatch() for patch in axis.patches] == ["/////"]
-
-
-@pytest.mark.parametrize("name", ["table", "reliability", "equivalents"])
-def test_what_a_sweep_lacks_is_named(results, name):
+def test_what_a_sweep_lacks_is_named(results):
     cells = {key: {m: 1.0 for m in plan if m != "cordial"} for key, plan in results.cells.items()}
     with pytest.raises(InputError, match="none of the methods cordial, paper, paper-one-count"):
-        PRODUCTS[name](sweep(cells))
+        PRODUCTS["table"](sweep(cells))
     with pytest.raises(InputError, match="needs the method 'mine': add it to methods"):
-        PRODUCTS[name](results, ours="mine")
-    if name in ("reliability", "equivalents"):
-        with pytest.raises(InputError, match="needs fits to 50 labels, which 'music' read by 'mai"):
-            PRODUCTS[name](results, n=50)
-
-
-def test_ours_alone_is_worth_no_labels_of_others():
-    with pytest.raises(InputError, match="the sweep has none"):
-        PRODUCTS["equivalents"](sweep({KEY: {"cordial": 0.5}}))
+        PRODUCTS["table"](results, ours="mine")
 
 
 def test_files_hold_the_table_the_page_and_the_figure(results, tmp_path):

@@ -20,7 +20,7 @@ from cordial_ppl.tables import write_table
 MINE = """
 import jax, numpyro
 import numpyro.distributions as dist
-from cordial_ppl.channel import observe
+from cordial_ppl import observe
 
 
 def model(readings, labels=None):
@@ -224,6 +224,8 @@ def test_the_command(folder, cordial):
     assert "--analyse table: the sweep has none" in named.stderr
     assert Path("out/curves.md").exists()
     assert "stars, a: mean log loss" in named.stdout
+    moved = cordial("sweep", path, "-o", "out", "--analyse", "equivalents", status=2)
+    assert "benchmarks/paper/make.py" in moved.stderr
     path.write_text(toml.replace("temperature", "platt"))
     result = cordial("sweep", path, "-o", "other", status=2)
     assert "methods[1] must be one of" in result.stderr and not Path("other").exists()

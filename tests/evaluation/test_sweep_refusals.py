@@ -39,14 +39,6 @@ def test_results_of_another_sweep_are_not_mixed_in(folder, changes):
     assert sorted(folder.rglob("*")) == before
 
 
-def test_results_of_an_earlier_version_are_refused(folder):
-    old = folder / "out" / "cells" / "stars" / "a" / "4.cell"
-    old.parent.mkdir(parents=True)
-    old.write_text("one file for all methods")
-    with pytest.raises(InputError, match="4.cell was made with .* data or version"):
-        run_sweep(plan(folder, **QUICK), folder / "out")
-
-
 @pytest.mark.parametrize("column", ["length", "item_id"])
 def test_any_change_of_the_data_is_noticed(folder, column):
     config = plan(folder, task={"readings": "one.csv", "covariates": ["length"]}, **QUICK)
@@ -89,7 +81,7 @@ def test_damaged_results_are_found(folder):
 LENGTHY = """
 import jax, numpyro
 import numpyro.distributions as dist
-from cordial_ppl.channel import observe
+from cordial_ppl import observe
 def model(readings, labels=None):
     slope = numpyro.sample('slope', dist.Normal(0.0, 1.0))
     lean = slope * readings.covariates['length'][:, None]

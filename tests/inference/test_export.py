@@ -17,7 +17,6 @@ from cordial_ppl.channels import CHANNELS
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.readings import Readings, label_histogram
 from cordial_ppl.estimators.fusion.joint import JOINT
-from cordial_ppl.inference.export import to_datatree
 from cordial_ppl.inference.posterior import Diagnostics, Posterior
 
 NOTHING = float("nan")
@@ -207,7 +206,7 @@ def test_readers_are_a_dimension():
     draws = rng.normal(size=(50, 9))
     diagnostics = Diagnostics("default", 0.2, 50.0, 0.4, NOTHING, 0, True)
     posterior = Posterior(JOINT, np.full(5, 0.2), draws, np.full(50, 0.02), diagnostics, readers=3)
-    tree: Any = to_datatree(posterior, readers=("a", "b", "c"))
+    tree: Any = posterior.to_datatree(readers=("a", "b", "c"))
     temperature: Any = tree["posterior"]["temperature"]
     assert temperature.dims == ("chain", "draw", "reader")
     assert list(temperature.coords["reader"].values) == ["a", "b", "c"]

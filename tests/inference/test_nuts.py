@@ -112,7 +112,7 @@ def test_the_default_agrees_with_nuts(name, size):
     assert default.target.size == size
     cloud = sample_nuts(default.target, None, READINGS, LABELS, jax.random.key(0))
     judged = cloud.diagnostics
-    others = {"draws": cloud.draws, "weights": cloud.weights, "densities": None}
+    others = {"draws": cloud.draws, "weights": cloud.weights}
     reference = replace(default, diagnostics=judged, **others)
     error = default.predict_proba(LOGITS[20:]) - reference.predict_proba(LOGITS[20:])
     assert np.sqrt(np.mean(error**2)) < 0.02

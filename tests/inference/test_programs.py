@@ -14,7 +14,7 @@ from cordial_ppl.data.labelled import Labelled, pad
 from cordial_ppl.data.readings import Readings, as_logits
 from cordial_ppl.evaluation.synthetic import reviews
 from cordial_ppl.inference.fit import Case, fit_cases
-from cordial_ppl.inference.modes import search_modes, weigh_and_predict
+from cordial_ppl.inference.laplace import search_modes, weigh_and_predict
 from cordial_ppl.inference.programs import density, predict, predict_folds
 from cordial_ppl.inference.sampler import Effort
 from cordial_ppl.inference.target import Prior, build_target

@@ -8,7 +8,6 @@ import numpy as np
 import numpyro
 import numpyro.distributions as dist
 import pytest
-from cordial_ppl.inference.batch import PRECISION, Batch, DeviceBatch, Problem, make_batch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -24,14 +23,17 @@ from cordial_ppl.inference.moves import Particles
 from cordial_ppl.inference.programs import density, predict
 from cordial_ppl.inference.sampler import (
     DEFAULT_EFFORT,
+    PRECISION,
     Effort,
-    begin,
+    Problem,
     carry,
-    climb,
+    from_draws,
+    importance_step,
+    init_from_prior,
     next_temper,
+    refresh,
     sample,
-    settle,
-    weigh,
+    temper_step,
 )
 from cordial_ppl.inference.target import Prior, build_target
 
@@ -40,8 +42,7 @@ LOGITS, LABELS = as_logits(TEXTS.logits), TEXTS.labels[:24]
 KEPT = np.where(np.arange(24) % 4 == 0, -1, LABELS)
 """The labels without one fold."""
 
-EVEN = np.full(5, 0.2)
-LEVELS = np.array([0.1, 0.5, 0.9])
+LEVELS, SEEDS = np.array([0.1, 0.5, 0.9]), range(8)
 
 
 def rms(first, second):
@@ -63,7 +64,7 @@ def problem_of(channel, labels):
 
 
 def run(problem, seed, effort=DEFAULT_EFFORT):
-    return sample(Batch([problem], [(seed,)]), effort)[0]
+    return sample(problem, (seed,), effort)
 
 
 def good(state, effort=DEFAULT_EFFORT):
@@ -117,20 +118,123 @@ def quadratic(place):
 GAUSSIAN = toy("gaussian", quadratic, 3)
 
 
+def standardise(points, temper=1.0):
+    """Coordinates that are standard normal if the likelihood's power is right."""
+    covariance = np.linalg.inv(temper * PRECISE + np.eye(3))
+    mean = temper * covariance @ PRECISE @ CENTRE
+    return (points - mean) @ np.linalg.inv(np.linalg.cholesky(covariance)).T
+
+
 def assert_gaussian(points):
     """Draws are those of the product of the prior and the Gaussian likelihood."""
-    covariance = np.linalg.inv(PRECISE + np.eye(3))
-    mean = covariance @ PRECISE @ CENTRE
-    whitened = (points - mean) @ np.linalg.inv(np.linalg.cholesky(covariance)).T
+    whitened = standardise(points)
     for column in whitened.T:
         assert_quantiles(column, stats.norm)
     np.testing.assert_allclose(np.cov(whitened.T), np.eye(3), rtol=0, atol=0.2)
 
 
+def assert_standard_normal(columns, spread=0.06):
+    """Draws of all seeds together have mean zero and covariance one."""
+    points = np.concatenate(columns)
+    np.testing.assert_allclose(points.mean(axis=0), 0, atol=spread)
+    np.testing.assert_allclose(np.cov(points.T), np.eye(3), rtol=0, atol=1.5 * spread)
+
+
+def in_a_row(problem):
+    """The problem as one of several sets of labels."""
+    labels, histogram = problem.data.labels[None], problem.data.histogram[None]
+    return problem._replace(data=problem.data._replace(labels=labels, histogram=histogram))
+
+
+def drawn(seed, shift=0.0, scale=1.0, problem=GAUSSIAN):
+    """A state of draws from the posterior, or from a Gaussian that differs from it."""
+    rng = np.random.default_rng((1, seed))
+    covariance = np.linalg.inv(PRECISE + np.eye(3))
+    points = shift + scale * rng.normal(size=(1024, 3))
+    points = points @ np.linalg.cholesky(covariance).T + covariance @ PRECISE @ CENTRE
+    points = points.astype(PRECISION)
+    return from_draws(Particles(points, *problem.evaluate(points, len(points))))
+
+
+STILL = Effort(moves=0, last_moves=0)
+"""No moves, which heal what weights get wrong."""
+
+
+def test_points_of_the_prior_are_weighed_by_a_power_of_the_likelihood():
+    found = []
+    for seed in SEEDS:
+        state = init_from_prior(GAUSSIAN, STILL, np.random.default_rng(seed))
+        assert 0 < state.temper < 1 and np.isnan(state.acceptance)
+        found.append(standardise(state.particles.points, state.temper))
+    assert_standard_normal(found)
+
+
+def test_the_next_power_follows_by_weights_alone():
+    found = []
+    for seed in SEEDS:
+        rng = np.random.default_rng(seed)
+        begun = init_from_prior(GAUSSIAN, STILL, rng)
+        state = temper_step(GAUSSIAN, STILL, rng, begun)
+        assert begun.temper < state.temper and np.isnan(state.acceptance)
+        found.append(standardise(state.particles.points, state.temper))
+    assert_standard_normal(found, 0.1)
+
+
+def test_particles_are_moved_before_the_next_power():
+    effort, found = Effort(moves=4), []
+    for seed in SEEDS:
+        rng = np.random.default_rng(seed)
+        begun = init_from_prior(GAUSSIAN, effort, rng)
+        state = temper_step(GAUSSIAN, effort, rng, begun)
+        stayed = np.isin(state.particles.points[:, 0], begun.particles.points[:, 0])
+        assert state.acceptance > 0.2 and stayed.mean() < 0.2
+        found.append(standardise(state.particles.points, state.temper))
+    assert_standard_normal(found)
+
+
+@pytest.mark.parametrize(("shift", "scale"), [(0.0, 1.0), (0.3, 0.9), (-0.3, 1.3)])
+def test_importance_weights_are_right_without_moves(shift, scale):
+    """Of the mixture that proposes, half would bend the draws to the core."""
+    found = []
+    for seed in SEEDS:
+        rng = np.random.default_rng(seed)
+        state = importance_step(GAUSSIAN, STILL, rng, drawn(seed, shift, scale))
+        assert good(state) and np.isnan(state.acceptance)
+        np.testing.assert_allclose(np.exp(state.log_weights).sum(), 1.0, rtol=1e-5)
+        found.append(standardise(state.particles.points))
+    assert_standard_normal(found, 0.04)
+
+
+def test_last_moves_leave_the_posterior_and_each_of_their_states_is_new():
+    found = []
+    for seed in SEEDS:
+        rng, start = np.random.default_rng(seed), drawn(seed)
+        state = refresh(GAUSSIAN, Effort(moves=2), rng, start)
+        assert state.acceptance > 0.2
+        assert np.isin(state.particles.points[:, 0], start.particles.points[:, 0]).mean() < 0.3
+        found.append(standardise(state.particles.points))
+    assert_standard_normal(found, 0.05)
+
+
+def test_a_fold_is_weighed_without_moves():
+    """The likelihood of half of the labels: the draws' weights alone, not their places."""
+    half = toy("half", lambda x: 0.5 * quadratic(x), 3)
+    mean, second = [], []
+    for seed in SEEDS:
+        start = drawn(seed)
+        (state,) = carry(in_a_row(half), [(seed,)], start, STILL)
+        assert (state.particles.points == start.particles.points).all()
+        weights = np.exp(state.log_weights)
+        points = standardise(state.particles.points, 0.5)
+        mean.append(weights @ points)
+        second.append((points * weights[:, None]).T @ points)
+    np.testing.assert_allclose(np.mean(mean, axis=0), 0, atol=0.1)
+    np.testing.assert_allclose(np.mean(second, axis=0), np.eye(3), rtol=0, atol=0.2)
+
+
 def test_a_gaussian_posterior():
     state = run(GAUSSIAN, 0)
     assert good(state) and state.rounds == 1
-    np.testing.assert_allclose(np.exp(state.log_weights).sum(), 1.0, rtol=1e-5)
     assert_gaussian(state.particles.points)
 
 
@@ -185,7 +289,7 @@ def test_a_prior_that_is_no_gaussian_is_where_particles_start():
     target = build_target(Channel("nested", nested), 5)
     nothing = data_of(LOGITS[:24], np.full(24, -1))
     problem = Problem(target, single(target.prior), nothing)
-    state = begin(problem, DEFAULT_EFFORT, np.random.default_rng(0))
+    state = init_from_prior(problem, DEFAULT_EFFORT, np.random.default_rng(0))
     assert not target.gaussian and state.temper == 1
     loc, spread = target.prior
     scale, bias = (loc + spread * state.particles.points).T
@@ -195,20 +299,13 @@ def test_a_prior_that_is_no_gaussian_is_where_particles_start():
 
 def test_particles_from_elsewhere_are_repaired():
     """The first proposals are poor and say so; moved and proposed again, they are right."""
-    rng = np.random.default_rng(0)
-    covariance = np.linalg.inv(PRECISE + np.eye(3))
     # Three standard deviations off in every direction, and half as wide.
-    off = 3 + 0.5 * rng.normal(size=(1024, 3))
-    points = covariance @ PRECISE @ CENTRE + off @ np.linalg.cholesky(covariance).T
-    points = points.astype(PRECISION)
-    state = settle(Particles(points, *GAUSSIAN.evaluate(points, len(points))))
-    state = weigh(GAUSSIAN, DEFAULT_EFFORT, rng, state)
-    assert not good(state, DEFAULT_EFFORT)
-    for _ in range(DEFAULT_EFFORT.repairs):
+    rng, state = np.random.default_rng(0), drawn(0, 3.0, 0.5)
+    for _ in range(1 + DEFAULT_EFFORT.repairs):
+        state = importance_step(GAUSSIAN, DEFAULT_EFFORT, rng, state)
         if good(state):
             break
-        state = weigh(GAUSSIAN, DEFAULT_EFFORT, rng, state)
-    assert good(state)
+    assert state.rounds > 1 and good(state)
     assert_gaussian(state.particles.points)
 
 
@@ -247,73 +344,13 @@ def test_posteriors_are_calibrated():
     labels = (rng.random((sets, 20, 1)) > probs.cumsum(axis=2)[:, :, :-1]).sum(axis=2)
     effort, ranks = Effort(particles=draws, proposals=16, last_moves=3), []
     data = [data_of(LOGITS[:20], own, histogram) for own in labels]
-    batch = Batch(
-        [Problem(target, single(target.prior), own) for own in data], [(i,) for i in range(sets)]
-    )
-    for own, state in zip(truth, sample(batch, effort), strict=True):
+    for seed, (own, texts) in enumerate(zip(truth, data, strict=True)):
+        state = run(Problem(target, single(target.prior), texts), seed, effort)
         found = target.prior.loc + target.prior.scale * state.particles.points
         ranks.append((found < own).sum(axis=0))
     for column in np.array(ranks).T:
         counts = np.bincount(column * bins // (draws + 1), minlength=bins)
         assert stats.chisquare(counts).pvalue > 1e-3
-
-
-def test_problems_on_an_accelerator_are_sampled_and_carried_as_alone(monkeypatch):
-    """Compiled, each stage draws other numbers from the same distribution; priors differ."""
-    loc, scale = build_target(CHANNELS["location"], 5).prior
-    priors = single((loc, scale)), single((loc + 0.5, 0.5 * scale))
-    both = [(own, own[::-1].copy()) for own in (LABELS, KEPT)]
-
-    def make(channel, labels):
-        return [
-            problem_of(channel, own)._replace(prior=prior)
-            for own, prior in zip(labels, priors, strict=True)
-        ]
-
-    alone = [make(CHANNELS["location"], labels) for labels in both]
-    expected = [[run(own, place) for place, own in enumerate(problems)] for problems in alone]
-    for room in ("data", "programs", "batch"):
-        monkeypatch.setattr(f"cordial_ppl.inference.{room}.on_cpu", lambda: False)
-    # Programs are remembered by target: those of an accelerator are for one of its own.
-    there = Channel("location there", CHANNELS["location"].model)
-    batches = [make_batch(make(there, labels), [(0,), (1,)]) for labels in both]
-    assert all(isinstance(batch, DeviceBatch) for batch in batches)
-    states = sample(batches[0], DEFAULT_EFFORT)
-    carried = carry(batches[1], states, DEFAULT_EFFORT)
-    returned = sample(batches[0], DEFAULT_EFFORT, carried)
-    cases = zip(
-        (alone[0], alone[1], alone[0]),
-        (expected[0], expected[1], expected[0]),
-        (batches[0], batches[1], batches[0]),
-        (states, carried, returned),
-        (0.15, 0.3, 0.3),
-        strict=True,
-    )
-    # Those that are carried are weighed: fewer than they look.
-    for problems, theirs, batch, found, limit in cases:
-        for problem, other, own in zip(problems, theirs, batch.apart(found), strict=True):
-            assert rms(predicted(problem, own), predicted(problem, other)) < 0.015
-            weights = np.exp(own.log_weights)
-            assert weights.sum() == pytest.approx(1, abs=1e-4)
-            points = other.particles.points
-            gap = (weights @ own.particles.points - points.mean(axis=0)) / points.std(axis=0)
-            assert np.abs(gap).max() < limit
-    assert all(map(good, batches[0].apart(states)))
-
-
-def test_what_problems_share_does_not_change_their_densities():
-    """Two folds of the same texts, with one state or two, and a fold of others."""
-    here, there = problem_of("mixture", KEPT), problem_of("mixture", LABELS)
-    shifted = here.data._replace(labels=np.roll(here.data.labels, 1), histogram=EVEN)
-    folds = [here, here._replace(data=shifted)]
-    first, second = fitted("mixture", False, 0), fitted("mixture", False, 1)
-    problems = [*folds, there, *folds]
-    states = [first, first, first, first, second]
-    batch = Batch(problems, [(0,)] * 5)
-    found = zip(*batch.evaluate(states, 1024), strict=True)
-    for problem, state, own in zip(problems, states, found, strict=True):
-        expected = problem.evaluate(state.particles.points, 1024)
-        np.testing.assert_allclose(own, expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["mixture", "location-vector"])
@@ -322,7 +359,7 @@ def test_a_fold_agrees_with_a_fit_of_its_own(name, limit, monkeypatch):
     """On texts that have no label: `test_fit` looks for a lean to a text's own."""
     whole, alone, problem = fitted(name, False, 0), fitted(name, True, 2), problem_of(name, KEPT)
     monkeypatch.setattr(sampler, "khat_limit", lambda draws: limit)
-    (carried,) = carry(Batch([problem], [(1,)]), [whole], DEFAULT_EFFORT)
+    (carried,) = carry(in_a_row(problem), [(1,)], whole, DEFAULT_EFFORT)
     kept = (carried.particles.points == whole.particles.points).all()
     assert kept == (limit > 0) and carried.khat < 2
     # Those that are resampled are copies until they are moved.
@@ -331,44 +368,6 @@ def test_a_fold_agrees_with_a_fit_of_its_own(name, limit, monkeypatch):
     # Both sides carry Monte Carlo error; weights alone, of a few draws, more of it.
     assert rms(found, expected) < (0.03 if limit > 0 else 0.015)
     assert rms(found, expected) < rms(unchanged, expected)
-
-
-@pytest.mark.parametrize("name", ["mixture", "location-vector"])
-@pytest.mark.parametrize("share", [0.0, 1.0], ids=["weighed", "proposed"])
-def test_draws_of_fewer_labels_are_taken_to_all(name, share, monkeypatch):
-    monkeypatch.setattr(sampler, "LEAST_SHARE", share)
-    fewer, alone = fitted(name, True, 2), fitted(name, False, 0)
-    problem = problem_of(name, LABELS)
-    known = fewer._replace(rounds=np.zeros((), np.int32))
-    (state,) = sample(Batch([problem], [(5,)]), DEFAULT_EFFORT, [known])
-    kept = (state.particles.points == fewer.particles.points).all()
-    assert kept == (state.rounds == 0) and (share == 0 or not kept)
-    found, expected, unchanged = (predicted(problem, each) for each in (state, alone, fewer))
-    assert rms(found, expected) < min(0.03 if kept else 0.015, rms(unchanged, expected))
-
-
-def test_draws_that_say_nothing_of_the_labels_are_not_used():
-    problem, alone = problem_of("mixture", LABELS), fitted("mixture", False, 0)
-    particles = alone.particles
-    far = particles._replace(points=particles.points + 30)
-    (state,) = sample(Batch([problem], [(0,)]), DEFAULT_EFFORT, [alone._replace(particles=far)])
-    again = run(problem, 0)
-    np.testing.assert_array_equal(state.particles.points, again.particles.points)
-
-
-def test_particles_are_moved_at_each_temperature():
-    batch = Batch([problem_of("mixture", LABELS)], [(0,)])
-    begun = batch.run(begin, DEFAULT_EFFORT)
-    assert begun[0].temper < 1 and np.isnan(begun[0].acceptance)
-    (climbed,) = batch.run(climb, DEFAULT_EFFORT, begun)
-    stayed = np.isin(climbed.particles.points[:, 0], begun[0].particles.points[:, 0])
-    assert climbed.acceptance > 0.2 and stayed.mean() < 0.2
-
-
-def test_without_last_moves_draws_are_believed():
-    effort = Effort(last_moves=0)
-    (state,) = sample(Batch([problem_of("location", LABELS)], [(0,)]), effort)
-    assert np.isnan(state.acceptance) and state.khat < 0.7
 
 
 def test_moves_keep_the_log_density_of_where_particles_are():
@@ -391,10 +390,8 @@ def test_the_next_temper_keeps_the_effective_sample_size(seed, spread, temper):
         assert kept >= 127
 
 
-@pytest.mark.parametrize("kind", [np.asarray, jnp.asarray])
-def test_the_next_temper_leaves_out_points_without_a_density(kind):
+def test_the_next_temper_leaves_out_points_without_a_density():
     log_likelihood = np.where(np.arange(256) < 64, -np.inf, -np.arange(256.0))
-    run = next_temper if kind is np.asarray else jax.jit(next_temper, static_argnums=3)
-    found = float(run(kind(0.0), kind(np.zeros(256)), kind(log_likelihood), 100.0))
+    found = float(next_temper(np.float64(0), np.zeros(256), log_likelihood, 100.0))
     kept = float(effective_sample_size(found * log_likelihood))
     assert 0 < found < 1 and kept == pytest.approx(100, abs=0.6)

@@ -19,7 +19,6 @@ from cordial_ppl.plots.report.page import make_page
 from cordial_ppl.plots.report.pictures import draw_pictures
 from cordial_ppl.runtime.arrays import FLOOR
 from cordial_ppl.scores import Interval, paired_bootstrap
-from cordial_ppl.stack.fingerprints import find_unseen, fingerprints
 
 EVERYTHING = np.vstack([LOGITS, TEST])
 ALL_LABELS = np.concatenate([LABELS, TRUTH])
@@ -240,7 +239,7 @@ def test_a_group_that_is_rated_too_high_is_named(judge, write):
     rows = rng.permutation(len(LABELS))
     residuals = LABELS - judge.out_of_fold_ @ np.arange(5)
     system = np.where(residuals > np.median(residuals), "A", "B")
-    columns = {"system": system[rows].tolist(), "item": [f"t{k}" for k in rows]}
+    columns = {"system": system[rows].tolist(), "item": [f"text {k}" for k in rows]}
     found = gather(judge, replace(texts(rows), columns=columns))
     assert list(found.biases) == judge.find_bias({"system": system}) and found.biases
     assert found.to_dict()["biases"][0]["column"] == "system"
@@ -302,36 +301,13 @@ def test_options_in_words_are_numbered_as_means_are(facts, write):
     assert "counted from 0" not in page and "<td>1, 2, 3, 4, 5</td>" in page
 
 
-def test_fingerprints_know_texts_again_and_tell_copies_by_their_number():
-    seen = fingerprints(centred(LOGITS), LABELS)
-    again = centred(LOGITS.astype(np.float32).astype(float))
-    assert not find_unseen(again, LABELS, seen).any()
-    assert find_unseen(centred(LOGITS), (LABELS + 1) % 5, seen).sum() >= 19
-    twice = np.vstack([LOGITS, LOGITS[:3]]), np.concatenate([LABELS, LABELS[:3]])
-    assert find_unseen(centred(twice[0]), twice[1], seen).tolist() == [False] * 20 + [True] * 3
-    # Near copies of one text, which lie in different cells, stand for one text too.
-    for size in (2, 5):
-        rng = np.random.default_rng(size)
-        one = centred(rng.normal(size=(1, size)))
-        copies = centred(one + 2e-3 * rng.normal(size=(50, size)))
-        seen = fingerprints(one, np.zeros(1, int))
-        assert (~find_unseen(copies, np.zeros(50, int), seen)).sum() == 1
-
-
-@pytest.mark.parametrize("size", [2, 11, 101])
-@pytest.mark.parametrize("decimals", [3, None])
-def test_rounded_texts_are_no_strangers(size, decimals):
-    rng, count = np.random.default_rng(size), 500 if size < 100 else 100
-    logits, labels = rng.normal(0, 6, (count, size)), rng.integers(0, size, count)
-    # Most options of some texts are floored at one value.
-    logits[::7, 1:] = logits[::7, :1] - 9.21
-    seen = fingerprints(centred(logits), labels)
-    rounded = logits.astype(np.float32) if decimals is None else logits.round(decimals)
-    assert not find_unseen(centred(rounded.astype(float)), labels, seen).any()
-    if size > 2:
-        others = rng.normal(0, 6, (count, size))
-        assert find_unseen(centred(others), labels, seen).all()
-        assert find_unseen(centred(logits + 0.5 * others), labels, seen).all()
+def test_texts_of_the_fit_are_known_by_name_alone(judge):
+    copies = replace(texts(range(20)), items=[f"copy {k}" for k in range(len(EVERYTHING))])
+    assert gather(judge, copies).unseen.all()
+    nameless = cp.LogitStack().fit(LOGITS, LABELS)
+    assert gather(nameless, texts(range(20))).unseen.all()
+    read_anew = replace(texts(range(20)), logits=texts().logits[::-1].copy())
+    assert not gather(judge, read_anew).unseen.any()
 
 
 def test_the_page_stands_by_itself(facts):
@@ -363,9 +339,9 @@ def test_the_page_stands_by_itself(facts):
 def files(tmp_path, judge):
     judge.save(tmp_path / "judge.cordial")
     header = "item_id," + ",".join(f"logit_{star}" for star in STARS)
-    rows = [f"t{k}," + ",".join(map(str, row)) for k, row in enumerate(EVERYTHING.tolist())]
+    rows = [f"text {k}," + ",".join(map(str, row)) for k, row in enumerate(EVERYTHING.tolist())]
     (tmp_path / "readings.csv").write_text("\n".join([header, *rows]))
-    labels = [f"t{k},{STARS[z]}" for k, z in enumerate(ALL_LABELS)]
+    labels = [f"text {k},{STARS[z]}" for k, z in enumerate(ALL_LABELS)]
     (tmp_path / "labels.csv").write_text("\n".join(["item_id,label", *labels]))
     return "report", "judge.cordial", "readings.csv", "labels.csv", "-o"
 
@@ -381,7 +357,7 @@ def test_the_command_writes_the_page(files, cordial, tmp_path):
 def test_the_command_looks_for_groups_in_the_other_columns(files, cordial, judge, tmp_path):
     residuals = LABELS - judge.out_of_fold_ @ np.arange(5)
     high = (residuals > np.median(residuals)).astype(int)
-    rows = [f"t{k},{STARS[z]},{'AB'[high[k]]},{k}" for k, z in enumerate(LABELS)]
+    rows = [f"text {k},{STARS[z]},{'AB'[high[k]]},{k}" for k, z in enumerate(LABELS)]
     (tmp_path / "labels.csv").write_text("\n".join(["item_id,label,system,note", *rows]))
     content = json.loads(cordial(*files, "page.html", "--json").stdout)
     columns = {"system": ["AB"[k] for k in high]}
@@ -396,7 +372,7 @@ def test_the_command_looks_for_groups_in_the_other_columns(files, cordial, judge
         ({"output": "page.pdf"}, ".html"),
         ({"labels": "item_id,label\nnobody,1"}, "nobody"),
         ({"labels": "item_id,label"}, "no rows"),
-        ({"readings": "item_id,logit_1,logit_2\nt0,1,2"}, "options"),
+        ({"readings": "item_id,logit_1,logit_2\ntext 0,1,2"}, "options"),
     ],
 )
 def test_a_mistake_leaves_no_page(files, cordial, tmp_path, change, message):

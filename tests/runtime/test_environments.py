@@ -7,11 +7,11 @@ import subprocess
 import sys
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import jax
 import numpy as np
 import pytest
-from cordial_ppl.executables import VARIABLE
 from few_labels import LABELS, LOGITS, TEST, small
 from review_tables import fast, write_tables
 
@@ -19,6 +19,7 @@ import cordial_ppl as cp
 from cordial_ppl.estimators.files import StackRecord
 from cordial_ppl.evaluation.synthetic import reviews
 from cordial_ppl.runtime import storage
+from cordial_ppl.runtime.cache import VARIABLE
 
 FLAGS = (
     "jax_enable_x64",
@@ -119,8 +120,8 @@ builtins.open = io.open = watch_stream
 os.open, os.mkdir, socket.socket = watch_file, watch_folder, Watched
 import cordial_ppl as cp
 from cordial_ppl.cli import main
-from cordial_ppl import storage
-from cordial_ppl.cordial.files import StackRecord
+from cordial_ppl.estimators.files import StackRecord
+from cordial_ppl.runtime import storage
 
 os.chdir(sys.argv[1])
 try:
@@ -146,16 +147,19 @@ def watched(tmp_path_factory):
     for name in ("work", "home", "temporary"):
         (folder / name).mkdir()
     write_tables(folder / "work")
-    cache = os.environ[VARIABLE]
-    known = [os.environ.get("PYTHONPATH")]
-    environment = {name: value for name, value in os.environ.items() if "XDG" not in name} | {
+    cache = tmp_path_factory.mktemp("programs")
+    searched = os.environ.get("PYTHONPATH")
+    settings = ("XDG", "JAX_COMPILATION", "JAX_PERSISTENT")
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith(settings)
+    } | {
         "HOME": str(folder / "home"),
         "TMPDIR": str(folder / "temporary"),
-        VARIABLE: cache,
+        VARIABLE: str(cache),
         "JAX_ENABLE_X64": str(jax.config.jax_enable_x64),
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONHASHSEED": "12345",
-        "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1]), *filter(None, known)]),
+        "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1]), *filter(None, [searched])]),
     }
     arguments = json.dumps(["calibrate", *fast("r.csv", "l.csv"), "-o", "out.csv"])
     command = [sys.executable, "-c", WATCHED, str(folder / "work"), arguments]

@@ -124,19 +124,16 @@ def test_contents_that_are_no_table(tmp_path, name, contents):
 def test_files_that_cannot_be_read(tmp_path):
     path = tmp_path / "r.parquet"
     write_table(path, columns_of(np.eye(2), "ab"))
-    path.rename(tmp_path / "named.csv")
-    with pytest.raises(FileError, match="named.csv is not what its ending says: .* .parquet"):
-        read_readings(tmp_path / "named.csv")
-    path.write_bytes((tmp_path / "named.csv").read_bytes()[:-20])
+    path.write_bytes(path.read_bytes()[:-20])
     with pytest.raises(FileError, match="r.parquet is damaged"):
         read_readings(path)
+    path.rename(tmp_path / "named.csv")
+    with pytest.raises(FileError, match="named.csv is not text in UTF-8"):
+        read_readings(tmp_path / "named.csv")
     with pytest.raises(FileError, match="cannot read.*No such file"):
         read_readings(tmp_path / "r.csv")
     with pytest.raises(FileError, match=r"must end in \.csv, .*\.parquet, \.jsonl or \.ndjson"):
         read_readings(tmp_path / "r.doc")
-    path.rename(tmp_path / "named.xlsx")
-    with pytest.raises(FileError, match="named.xlsx is not what its ending says: .* .parquet"):
-        read_readings(tmp_path / "named.xlsx")
     (tmp_path / "named.xlsx").write_bytes(b"PK\3\4 and nothing else")
     with pytest.raises(FileError, match="named.xlsx (is damaged or no workbook|needs fastexcel)"):
         read_readings(tmp_path / "named.xlsx")

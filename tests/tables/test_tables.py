@@ -1,13 +1,9 @@
 """Tables of readings and labels: every kind, and every choice that a file leaves open."""
 
-from pathlib import Path
-
 import numpy as np
-import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from review_tables import TEXTS, write_tables
 from scipy.special import softmax
 
 from cordial_ppl.data.readings import as_logits, readings_from_counts
@@ -15,9 +11,7 @@ from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import CordialWarning, InputError
 from cordial_ppl.logs.naming import as_name
 from cordial_ppl.tables import (
-    list_groups,
     match_labels,
-    read_labelled,
     read_labels,
     read_readings,
     read_several,
@@ -124,7 +118,7 @@ def test_one_of_several(tmp_path, ending):
 @pytest.mark.parametrize(
     ("chosen", "message"),
     [
-        ({}, "2 tasks: 'fluency', 'style'. It .*'r1', 'r2'. .*: task='fluency', reader='r1'.$"),
+        ({}, "2 tasks: 'fluency', 'style'. Choose one, for example: task='fluency'.$"),
         ({"reader": "r1"}, "2 tasks: 'fluency', 'style'. Choose one.* task='fluency'.$"),
         ({"task": "fluency"}, "2 readers: 'r1', 'r2'. Choose one.* reader='r1'.$"),
         ({"task": "taste"}, "no task 'taste'; found 'fluency', 'style'"),
@@ -224,15 +218,15 @@ def test_the_order_of_a_table_of_readings(tmp_path_factory, rows, names):
         np.testing.assert_allclose(found[item], plain[row])
 
 
-def test_which_separator_and_encoding(tmp_path):
+def test_the_separator_and_marks_of_encoding(tmp_path):
     path = tmp_path / "r.txt"
     text = 'item_id;"a, b; c";p_1;p_2\nx;"1;2";0,25;0,75\n'
-    for encoding in ("utf-8", "utf-8-sig", "utf-16"):
+    for encoding in ("utf-8", "utf-8-sig"):
         path.write_bytes(text.encode(encoding))
         table = read_readings(path)
         np.testing.assert_allclose(softmax(table.logits[0]), [0.25, 0.75])
         assert table.extras == {"a, b; c": ["1;2"]}
-    path.write_text("sep=;\r\nitem_id;label\r\nx;2\r\ny;9\r\n")
+    path.write_text("\r\nitem_id;label\r\nx;2\r\ny;9\r\n")
     with pytest.raises(InputError, match="found '9' in line 4"):
         read_labels(path, SCALE)
     path.write_text("item_id,label\n")
@@ -253,8 +247,8 @@ def test_names_of_columns(text):
     assert read_labels(parts, SCALE, id=["question,model"]).item_ids == ["7|gpt", "7|other"]
     bars = text("b.csv", "question,model,label", "x|y,z,1", "x,y|z,2")
     assert read_labels(bars, SCALE, id=["question,model"]).item_ids == [r"x\|y|z", r"x|y\|z"]
-    with pytest.raises(InputError, match="no column 'label'; .* label='vote'"):
-        read_labels(text("v.csv", "item_id,vote", "y,2"), table.scale)
+    with pytest.raises(InputError, match="no column 'label'; .* label='score'"):
+        read_labels(text("v.csv", "item_id,score", "y,2"), table.scale)
 
 
 def test_words_are_told_by_more_than_capitals_and_blanks():
@@ -333,50 +327,12 @@ def test_columns_of_annotators(text):
     assert read_labels(path, SCALE).labels.tolist() == [2, 2]
 
 
-def test_an_index_of_names_without_a_name_is_of_the_texts(tmp_path):
-    pandas = pytest.importorskip("pandas")
-    names, cells = ["a", "b", "c"], {"p_1": [0.5, 0.25, 0.9], "p_2": [0.5, 0.75, 0.1]}
-    for ending, to in (("parquet", "to_parquet"), ("csv", "to_csv")):
-        path = tmp_path / f"r.{ending}"
-        getattr(pandas.DataFrame(cells, index=names), to)(path)
-        found = read_readings(path)
-        assert (found.item_ids, found.extras) == (names, {})
-        # Beside ids, another index has the name that `reset_index` gives; numbers are no column.
-        own = {"item_id": names, **cells}
-        for index, extras in ((["x", "y", "z"], {"index": ["x", "y", "z"]}), ([7, 3, 9], {})):
-            getattr(pandas.DataFrame(own, index=index), to)(path)
-            assert read_readings(path).extras == extras
-        getattr(pandas.DataFrame(cells, index=[7, 3, 9]), to)(path)
-        with pytest.raises(InputError, match="Name the column.*id='index'"):
-            read_readings(path)
-        assert read_readings(path, id=["index"]).item_ids == ["7", "3", "9"]
-    pandas.DataFrame(cells).to_csv(path)
-    assert [*read_columns(path).schema] == ["p_1", "p_2"]
-    path.write_text("item_id,p_1,,p_2\na,.9,note,.1\n")
-    assert read_readings(path).extras == {"column_3": ["note"]}
-
-
-def test_an_index_of_pandas_is_no_column(tmp_path, cordial):
-    """An index without a name, as a filter or a sample leaves it, is nobody's column."""
-    pandas = pytest.importorskip("pandas")
-    readings, labels = write_tables(tmp_path, "jsonl", user=["ann", "bob"] * (TEXTS // 2))
-    for path in (readings, labels):
-        frame = pandas.read_json(path, lines=True).sample(frac=1.0, random_state=0)
-        frame.to_parquet(path.with_suffix(".parquet"))
-        assert "__index_level_0__" in pl.read_parquet_schema(path.with_suffix(".parquet"))
-    both = tmp_path / "r.parquet", tmp_path / "l.parquet"
-    assert [*read_columns(both[0]).schema] == [*read_columns(readings).schema]
-    table, found, rows = read_labelled(*both)
-    assert [*list_groups(table, rows, found)] == ["user"]
-    fit = "--inference", "mode", "--quiet"
-    cordial("fuse", *both, "-o", "fused.csv", *fit)
-    cordial("shift", *both, "-o", "shifted.csv", *fit)
-    cordial("plan", both[0], "-n", 5, "-o", "plan.csv")
-    for name in ("fused.csv", "shifted.csv", "plan.csv"):
-        assert "user" in (header := Path(name).read_text().splitlines()[0])
-        assert "index_level" not in header
-    said = cordial("compare", *both, "--by", "system", status=2).stderr
-    assert "no column 'system'" in said and "index_level" not in said
+def test_columns_without_a_name(text):
+    """As pandas writes an index: an ordinary column, called by its position."""
+    path = text("r.csv", ",p_1,p_2,,", "a,.5,.5,,x", "b,.25,.75,,")
+    assert [*read_columns(path).schema] == ["column_1", "p_1", "p_2", "column_5"]
+    table = read_readings(path, id=["column_1"])
+    assert (table.item_ids, table.extras) == (["a", "b"], {"column_5": ["x", ""]})
 
 
 PARTS = st.text("a|\\", max_size=4)

@@ -58,27 +58,27 @@ def predict_on_ray(
         replacing(output, folder=True) as folder,
         doing("calibrating", len(table), "texts") as stage,
     ):
-        given, parts = (files, table, folder, size), range(-(-rows // size))
-        for _, part in run_on_ray(predict_part, given, parts):
-            texts += part
+        shared, parts = (files, table, folder, size), range(-(-rows // size))
+        for _, count in run_on_ray(predict_part, shared, parts):
+            texts += count
             stage.reach(texts)
         # Unfinished files of workers that died.
         for path in folder.glob(".*"):
             path.unlink()
 
 
-def predict_part(given: tuple[Any, ...], part: int) -> int:
+def predict_part(shared: tuple[Any, ...], part: int) -> int:
     """Predict one part, in a Ray worker.
 
     Args:
-        given: The calibrator's and the channels' files, the readings, the folder to write to and
+        shared: The calibrator's and the channels' files, the readings, the folder to write to and
             the rows of a part.
         part: The number of the part.
 
     Returns:
-        How many texts are in it.
+        The number of texts in it.
     """
-    files, table, folder, size = given
+    files, table, folder, size = shared
     path = folder / f"part-{part:05d}.parquet"
     rows = replace(table.columns, frame=table.columns.frame.slice(part * size, size))
     texts = predict_table(_load(*files), replace(table, columns=rows), path, jobs=1)
@@ -89,5 +89,5 @@ def predict_part(given: tuple[Any, ...], part: int) -> int:
 
 @lru_cache(maxsize=1)
 def _load(path: Path, channels: tuple[Path, ...]) -> Stack:
-    """The calibrator, which a worker loads once."""
+    """Load the calibrator, once a worker."""
     return load(path, channels=channels)  # pyright: ignore[reportReturnType]

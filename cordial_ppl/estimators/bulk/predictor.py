@@ -15,7 +15,7 @@ from polars.io.plugins import register_io_source
 from cordial_ppl.errors import InputError
 from cordial_ppl.runtime.progress import doing
 from cordial_ppl.tables.columns import is_reading, name_items
-from cordial_ppl.tables.frame import ROW, Columns, name_index
+from cordial_ppl.tables.frame import ROW, Columns
 from cordial_ppl.tables.layout import find_layout
 from cordial_ppl.tables.readings import ReadingTable
 from cordial_ppl.tables.writing import write_table
@@ -54,11 +54,11 @@ class BatchPredictor:
         from cordial_ppl.estimators.saved import load
         from cordial_ppl.estimators.stack import Stack
 
-        named = isinstance(calibrator, str | Path)
-        found = load(calibrator, channels=channels) if named else calibrator
-        if not isinstance(found, Stack):
+        is_path = isinstance(calibrator, str | Path)
+        fitted = load(calibrator, channels=channels) if is_path else calibrator
+        if not isinstance(fitted, Stack):
             raise InputError(f"{calibrator} is no calibrator of one reader, from `cordial fit`.")
-        self.calibrator = found
+        self.calibrator = fitted
 
     def __call__(self, batch: Any) -> Any:
         """Predict the texts of a batch.
@@ -75,11 +75,11 @@ class BatchPredictor:
         Raises:
             InputError: A column is missing, or a reading is invalid; with its row in the batch.
         """
-        rows = name_index(pl.DataFrame(batch)).with_row_index(ROW)
+        rows = pl.DataFrame(batch).with_row_index(ROW)
         columns = Columns(Path("the batch"), rows.lazy())
         layout = find_layout(columns, self.calibrator.scale_)
-        found = predict_batch(self.calibrator, ReadingTable(columns, *layout))
-        return found if isinstance(batch, pl.DataFrame) else found.to_arrow()
+        predictions = predict_batch(self.calibrator, ReadingTable(columns, *layout))
+        return predictions if isinstance(batch, pl.DataFrame) else predictions.to_arrow()
 
 
 def predict_batch(calibrator: "Estimator", table: ReadingTable) -> pl.DataFrame:
@@ -106,7 +106,7 @@ def predict_batch(calibrator: "Estimator", table: ReadingTable) -> pl.DataFrame:
     else:
         probs, (mean, low, high) = np.empty((0, scale.size)), np.empty((3, 0))
     first, last = label_range(probs, LEVEL)
-    found = pl.DataFrame(
+    predictions = pl.DataFrame(
         {
             "item_id": items,
             **{f"p_{option}": probs[:, k] for k, option in enumerate(scale.options)},
@@ -118,14 +118,16 @@ def predict_batch(calibrator: "Estimator", table: ReadingTable) -> pl.DataFrame:
             "label_high": options.gather(last),
         }
     )
-    return add_extras(found, table)
+    return add_extras(predictions, table)
 
 
-def add_extras(found: pl.DataFrame, table: ReadingTable, but: Collection[str] = ()) -> pl.DataFrame:
+def add_extras(
+    predictions: pl.DataFrame, table: ReadingTable, but: Collection[str] = ()
+) -> pl.DataFrame:
     """Add the other columns of a table; one whose name is taken becomes `input_...`.
 
     Args:
-        found: What was predicted.
+        predictions: The predictions, a row a text.
         table: The readings.
         but: Columns that are left out, as are readings of options that only other tasks have.
     """
@@ -135,10 +137,12 @@ def add_extras(found: pl.DataFrame, table: ReadingTable, but: Collection[str] = 
         if other or name in ("item_id", *table.names, *but):
             continue
         new = name
-        while new in found.columns or new in names.values():
+        while new in predictions.columns or new in names.values():
             new = f"input_{new}"
         names[name] = new
-    return found.hstack(table.columns.collect(*names).rename(names)) if names else found
+    if not names:
+        return predictions
+    return predictions.hstack(table.columns.collect(*names).rename(names))
 
 
 def predict_table(
@@ -174,7 +178,8 @@ def predict_table(
             done += len(part)
             stage.reach(done)
 
-    schema = predict(replace(table, columns=table.columns.header)).schema
+    header = replace(table.columns, frame=table.columns.frame.clear())
+    schema = predict(replace(table, columns=header)).schema
     with doing("calibrating", texts, "texts") as stage:
         write_table(output, register_io_source(predictions, schema=schema))
     return done

@@ -49,9 +49,9 @@ class FusionRecord(Record):
     weights: dict[str, float]
     expected: ExpectedLoss
     covariates: tuple[str, ...]
-    labels: Int64[np.ndarray, " _n"] | None = None
-    sample_weight: Float64[np.ndarray, " _n"] | None = None
-    texts: Int64[np.ndarray, " _n"] | None = None
+    labels: Int64[np.ndarray, " _n"]
+    sample_weight: Float64[np.ndarray, " _n"]
+    texts: Int64[np.ndarray, " _n"]
     out_of_fold: Float64[np.ndarray, "_n _K"] | None = None
 
 
@@ -78,15 +78,12 @@ def read(
         if weights.keys() != fits.keys():
             raise ValueError("the weights are of other members")
         labels, probs = saved.labels, saved.out_of_fold
-        if labels is not None and not ((labels >= 0) & (labels < saved.scale.size)).all():
+        if not ((labels >= 0) & (labels < saved.scale.size)).all():
             raise ValueError("the labels are no options of the scale")
-        if labels is not None and (saved.sample_weight is None or saved.texts is None):
-            # Of an earlier version, in which every label counted as one, of a text of its own.
-            saved.sample_weight, saved.texts = np.ones(len(labels)), np.arange(len(labels))
-        if saved.sample_weight is not None and saved.sample_weight.min(initial=1) <= 0:
+        if saved.sample_weight.min(initial=1) <= 0:
             raise ValueError("the weights of the labels are not positive")
         if probs is not None:
-            if labels is None or probs.shape != (len(labels), saved.scale.size):
+            if probs.shape != (len(labels), saved.scale.size):
                 raise ValueError("the out-of-fold probabilities are of other labels")
             for row in probs:
                 check_shares("out-of-fold probabilities", row)

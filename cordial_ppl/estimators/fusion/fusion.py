@@ -24,7 +24,6 @@ from cordial_ppl.estimators.files import PosteriorRecord, StackRecord
 from cordial_ppl.estimators.fusion import files
 from cordial_ppl.estimators.fusion.joint import AVERAGE, COUNTS, JOINT, READER_COUNT, joint_prior
 from cordial_ppl.estimators.fusion.readings import as_reader_logits, check_frames, pool, read_by
-from cordial_ppl.estimators.settings import check_counts, check_flag, check_list, check_seed
 from cordial_ppl.estimators.stack import Stack, deal_folds
 from cordial_ppl.inference.fit import Case
 from cordial_ppl.inference.posterior import Posterior
@@ -34,6 +33,7 @@ from cordial_ppl.runtime import storage
 from cordial_ppl.runtime.compilation import workers
 from cordial_ppl.runtime.progress import doing
 from cordial_ppl.stack.members import ChannelMember, Fitted, warn_if_doubtful
+from cordial_ppl.stack.settings import check_counts, check_flag, check_list, check_seed
 from cordial_ppl.stack.stacking import MIN_LABELS
 from cordial_ppl.stack.weighing import ExpectedLoss, shares_of, weigh
 
@@ -172,15 +172,14 @@ class Fusion(Estimator):
         """Whether to use the fusion, and why, from its out-of-fold predictions.
 
         Returns:
-            The verdict; None for a fusion that an earlier version saved, or with labelled texts
-            that only readers with fewer than eight labels have read.
+            The verdict; None with labelled texts that only readers with fewer than eight labels
+            have read.
         """
         self._check_fitted()
-        known = self.labels_
-        if known is None or (self.out_of_fold_ is None and self.expected_.labels >= MIN_LABELS):
+        if self.out_of_fold_ is None and self.expected_.labels >= MIN_LABELS:
             return None
         own = self.sample_weight_, self.texts_
-        return judge(known, self.out_of_fold_, self.scale_, *own)
+        return judge(self.labels_, self.out_of_fold_, self.scale_, *own)
 
     def to_datatree(self) -> "DataTree":
         """Posteriors for ArviZ: a ``DataTree`` with a child for each member, "/" in names as "_".

@@ -17,7 +17,6 @@ from cordial_ppl.data.labelling import as_weights
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError, NotFittedError
 from cordial_ppl.estimators.parameters import Parameters
-from cordial_ppl.estimators.settings import check_level, check_number
 from cordial_ppl.estimators.users import files
 from cordial_ppl.estimators.users.spreads import SPREAD_PROBS, SPREADS, WIDEST, Spreads, log_normals
 from cordial_ppl.estimators.users.validation import as_cells, as_order, as_population, as_users
@@ -25,6 +24,7 @@ from cordial_ppl.runtime import storage
 from cordial_ppl.runtime.arrays import CHUNK_ROWS
 from cordial_ppl.runtime.blas import on_one_core
 from cordial_ppl.runtime.progress import doing
+from cordial_ppl.stack.settings import check_level, check_number
 
 
 class UserShift(Parameters):

@@ -1,4 +1,4 @@
-"""Everything that can be checked of a channel: contract, density, order, posteriors, priors."""
+"""Checks of a channel: contract, density, order, posteriors, priors."""
 
 from cordial_ppl.evaluation.checks.finding import Finding, Report
 from cordial_ppl.evaluation.checks.order import violation

@@ -22,22 +22,22 @@ def check_comparison(texts: Texts, posterior: Posterior, seed: int) -> list[Find
     """
     import arviz as az
 
-    name, known = "labels left out", texts.known
+    name, labelled = "labels left out", texts.labelled
     others = [name for name in PAPER_CHANNELS if CHANNELS[name] is not posterior.channel]
-    fits = [fit_channel(other, known.logits, known.labels, seed=seed) for other in others]
+    fits = [fit_channel(other, labelled.logits, labelled.labels, seed=seed) for other in others]
     try:
         with warnings.catch_warnings():
             # Influential labels are counted below.
             warnings.simplefilter("ignore", UserWarning)
             loos: list[Any] = [
-                az.loo(each.to_datatree(seed=seed), pointwise=True) for each in (posterior, *fits)
+                az.loo(fit.to_datatree(seed=seed), pointwise=True) for fit in (posterior, *fits)
             ]
     except ValueError as error:
         return [Finding(name, WARN, f"unknown, because draws hardly differ ({error})")]
-    elpd, *rest = (np.asarray(each.elpd_i) for each in loos)
-    count, size = len(known.labels), texts.target.options
+    elpd, *rest = (np.asarray(fit.elpd_i) for fit in loos)
+    count, size = len(labelled.labels), texts.target.options
     # The histogram of the other labels, with one pseudo-count an option.
-    counts = np.bincount(known.labels, minlength=size)[known.labels]
+    counts = np.bincount(labelled.labels, minlength=size)[labelled.labels]
     histogram = np.log(counts / (count - 1 + size))
     limit = float(loos[0].good_k)
     poor = int((np.asarray(loos[0].pareto_k) > limit).sum())
@@ -58,7 +58,7 @@ def check_comparison(texts: Texts, posterior: Posterior, seed: int) -> list[Find
 
 
 def _compare(one: np.ndarray, other: np.ndarray, than: str = "") -> tuple[float, float, str]:
-    """Mean difference, its standard error, and both in words."""
+    """Return the mean difference, its standard error, and both in words."""
     difference = one - other
     gain, error = difference.mean(), difference.std(ddof=1) / np.sqrt(len(difference))
     better = "better" if gain > 0 else "worse"

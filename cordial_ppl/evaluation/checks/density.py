@@ -36,7 +36,7 @@ MISSES = {
     "labels": "the labels move what is predicted of their texts",
     "sum": "probabilities miss one",
 }
-"""What is wrong with a text's probabilities that do not depend on it alone."""
+"""Faults of a text's probabilities that do not depend on it alone."""
 
 
 SIZES = (2, 3, 5, 7)
@@ -78,29 +78,29 @@ def check_density(texts: Texts, rng: np.random.Generator) -> list[Finding]:
 def _find_beyond(texts: Texts) -> str:
     """Say where an array is indexed beyond its end, which JAX does without a word; else ""."""
     target = texts.target
-    if not texts.known.covariates:
+    if not texts.labelled.covariates:
         return ""
     with jax.enable_x64(True):
         checked = jax.jit(checkify.checkify(target.probs, errors=checkify.index_checks))
         error, _ = checked(target.prior.loc, texts.readings)
-    if not (found := error.get()):
+    if not (message := error.get()):
         return ""
     declared = count_levels(target.channel)
-    names = [name for name in texts.known.covariates if name not in declared]
-    size = found.rstrip(" .").rpartition(" ")[2]
+    names = [name for name in texts.labelled.covariates if name not in declared]
+    size = message.rstrip(" .").rpartition(" ")[2]
     advice = f": if {names[0]!r} is the index, LEVELS = {{{names[0]!r}: {size}}}" if names else ""
-    return f"{found.strip().rstrip('.')}; JAX takes the last entry instead{advice}"
+    return f"{message.strip().rstrip('.')}; JAX takes the last entry instead{advice}"
 
 
-def _density(texts: Texts, points: np.ndarray, *given: Any) -> Any:
-    """Log density and gradient at some points, of the labelled texts or of others."""
+def _density(texts: Texts, points: np.ndarray, *args: Any) -> Any:
+    """Compute log density and gradient at some points, of the labelled texts or of others."""
     target = texts.target
-    given = given or (target.prior, texts.readings, texts.known.labels)
-    return over_draws(target.log_density, gradient=True)(points, *given)
+    args = args or (target.prior, texts.readings, texts.labelled.labels)
+    return over_draws(target.log_density, gradient=True)(points, *args)
 
 
 def _draw(texts: Texts, rng: np.random.Generator) -> Float[np.ndarray, "S P"]:
-    """A few points within about a standard deviation of the prior's location."""
+    """Draw a few points within about a standard deviation of the prior's location."""
     loc, scale = texts.target.prior
     return loc + scale * rng.normal(0, 1.0, (FEW, texts.target.size))
 
@@ -110,7 +110,7 @@ def _extremes(texts: Texts, rng: np.random.Generator) -> Finding:
     ends = EXTREME * (2.0 * np.vstack([np.eye(size), 1 - np.eye(size)]) - 1.0)
     logits = np.vstack([ends - ends.mean(axis=1, keepdims=True), np.zeros((1, size))])
     # As many texts, and as many points at a time, as elsewhere: one program serves all.
-    count = max(len(logits), len(texts.known.labels))
+    count = max(len(logits), len(texts.labelled.labels))
     readings = texts.plain(np.resize(logits, (count, size)))
     labels = np.resize(np.arange(size), count)
     loc, scale = target.prior
@@ -118,14 +118,14 @@ def _extremes(texts: Texts, rng: np.random.Generator) -> Finding:
     points[0], points[1] = loc - FAR * scale, loc + FAR * scale
     bad = []
     for kind in (np.float64, PRECISION):
-        prior, given = jax.tree.map(
+        prior, inputs = jax.tree.map(
             lambda x, kind=kind: np.asarray(x, kind), (target.prior, readings)
         )
-        found = [
-            _density(texts, some.astype(kind), prior, given, labels)
-            for some in np.split(points, POINTS // FEW)
+        parts = [
+            _density(texts, block.astype(kind), prior, inputs, labels)
+            for block in np.split(points, POINTS // FEW)
         ]
-        value, slope = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        value, slope = (np.concatenate(values) for values in zip(*parts, strict=True))
         bad.append(int((~(np.isfinite(value) & np.isfinite(slope).all(axis=1))).sum()))
     double, single = bad
     where = f"logits of ±{EXTREME:.0f} and parameters up to {FAR:.0f} prior deviations out"
@@ -155,30 +155,30 @@ def _gradients(texts: Texts, rng: np.random.Generator) -> Finding:
     figures = {"worst_error": worst, "share_beyond": share, "tolerance": SLOPE_TOLERANCE}
     words, status = f"agree with finite differences to {worst:.0e}", PASS
     if worst > SLOPE_TOLERANCE:
-        place = target.coordinates[int(errors.max(axis=0).argmax())]
-        words = f"off by {worst:.1e} in {place}; wrong at {100 * share:.0f} % of points"
+        name = target.coordinates[int(errors.max(axis=0).argmax())]
+        words = f"off by {worst:.1e} in {name}; wrong at {100 * share:.0f} % of points"
         # Few points meet a kink; a gradient that is cut off is wrong at most points.
         status = FAIL if share > 0.1 else WARN
     return Finding("gradients", status, words, figures)
 
 
 def _rows(texts: Texts, rng: np.random.Generator) -> Finding:
-    """Whether a text's probabilities depend on that text alone, and padding is ignored."""
-    target, whole, labels = texts.target, texts.readings, texts.known.labels
+    """Check that a text's probabilities depend on that text alone, and padding is ignored."""
+    target, readings, labels = texts.target, texts.readings, texts.labelled.labels
     count, points = len(labels), _draw(texts, rng)
-    expected = texts.predict(points, whole)
+    expected = texts.predict(points, readings)
     order = rng.permutation(count)
-    extra = {name: values[order] for name, values in whole.covariates.items()}
-    mixed = whole._replace(logits=whole.logits[order], covariates=extra)
+    extra = {name: values[order] for name, values in readings.covariates.items()}
+    mixed = readings._replace(logits=readings.logits[order], covariates=extra)
     # Padded as for a fit.
     rows = count + PADDING
-    extra = {name: repeat_rows(values, rows) for name, values in whole.covariates.items()}
-    padded = whole._replace(logits=pad_rows(whole.logits, rows, 0.0), covariates=extra)
+    extra = {name: repeat_rows(values, rows) for name, values in readings.covariates.items()}
+    padded = readings._replace(logits=pad_rows(readings.logits, rows, 0.0), covariates=extra)
     plain, with_padding = (
-        np.column_stack(_density(texts, points, target.prior, *given))
-        for given in ((whole, labels), (padded, pad_rows(labels, rows, -1)))
+        np.column_stack(_density(texts, points, target.prior, *args))
+        for args in ((readings, labels), (padded, pad_rows(labels, rows, -1)))
     )
-    _, seen = over_draws(target.pointwise)(points, whole, labels)
+    _, seen = over_draws(target.pointwise)(points, readings, labels)
     misses = {
         "padding": texts.predict(points, padded)[:, :count] - expected,
         "density": (with_padding - plain) / (1.0 + np.abs(plain)),

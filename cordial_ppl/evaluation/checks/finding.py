@@ -1,4 +1,4 @@
-"""What a check found: one line with a verdict, and the figures behind it."""
+"""Findings of checks: one line with a verdict, and the figures behind it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ PASS, WARN, FAIL = "pass", "warn", "fail"
 
 
 def verdict(p_value: float) -> str:
-    """The verdict on a p-value: doubtful below .05, wrong below .005."""
+    """Return the verdict on a p-value: doubtful below .05, wrong below .005."""
     return FAIL if p_value < 0.005 else WARN if p_value < 0.05 else PASS
 
 
@@ -22,7 +22,7 @@ class Finding:
     Attributes:
         name: what was checked.
         status: "pass", "warn" or "fail".
-        words: what was found.
+        words: the result.
         figures: the numbers behind it, by name.
     """
 
@@ -34,7 +34,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Report:
-    """Everything that was checked of a channel.
+    """Report of all findings on a channel.
 
     Attributes:
         channel: name of the channel.
@@ -48,24 +48,24 @@ class Report:
 
     @property
     def status(self) -> str:
-        """The worst of the findings."""
-        return max((each.status for each in self.findings), key=(PASS, WARN, FAIL).index)
+        """Return the worst of the findings."""
+        return max((finding.status for finding in self.findings), key=(PASS, WARN, FAIL).index)
 
     @property
     def text(self) -> str:
-        """One line a finding."""
-        width = max(len(each.name) for each in self.findings)
-        return "\n".join(f"{e.status:5} {e.name:{width}}  {e.words}" for e in self.findings)
+        """Return one line a finding."""
+        width = max(len(finding.name) for finding in self.findings)
+        return "\n".join(f"{f.status:5} {f.name:{width}}  {f.words}" for f in self.findings)
 
     def __getitem__(self, name: str) -> Finding:
-        """The finding of a name.
+        """Return the finding of a name.
 
         Raises:
             KeyError: that was not checked.
         """
-        return {each.name: each for each in self.findings}[name]
+        return {finding.name: finding for finding in self.findings}[name]
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as values that JSON can express; what is not finite is None."""
+        """Return values that JSON can express; None stands for numbers that are not finite."""
         content = {"channel": self.channel, "status": self.status, "findings": self.findings}
         return msgspec.json.decode(msgspec.json.encode(content, enc_hook=np.generic.item))

@@ -36,7 +36,7 @@ def check_order(texts: Texts, rng: np.random.Generator) -> list[Finding]:
 def violation(
     lower: Float[np.ndarray, "... K"], higher: Float[np.ndarray, "... K"]
 ) -> Float[np.ndarray, "..."]:
-    r"""How far two distributions are from first-order stochastic order, in probability.
+    r"""Return how far two distributions are from first-order stochastic order, in probability.
 
     .. math:: \max_t \sum_{z \le t} [p_2(z) - p_1(z)]_+
 
@@ -60,14 +60,14 @@ def _search(
     low, high = (logits - logits.mean(axis=1, keepdims=True) for logits in (low, high))
     readings = [texts.plain(logits, histogram) for logits in (low, high)]
     draws = texts.draw_prior(DRAWS, int(rng.integers(2**31)), readings[0])
-    found = violation(*(texts.predict(draws, each) for each in readings))
-    undefined = float((~np.isfinite(found)).mean())
+    violations = violation(*(texts.predict(draws, rows) for rows in readings))
+    undefined = float((~np.isfinite(violations)).mean())
     if undefined:
         words = f"predictions are not finite for {100 * undefined:.2g} % of draws and readings"
         # Within the contract's range "finite density" fails for that.
         return Finding(name, WARN, words, {"not_finite": undefined})
-    draw, pair = np.unravel_index(found.argmax(), found.shape)
-    worst, share = float(found[draw, pair]), float((found > TOLERANCE).any(axis=1).mean())
+    draw, pair = np.unravel_index(violations.argmax(), violations.shape)
+    worst, share = float(violations[draw, pair]), float((violations > TOLERANCE).any(axis=1).mean())
     figures: dict[str, object] = {"worst": worst, "share_of_draws": share}
     if worst <= TOLERANCE:
         words = f"kept by {len(low)} pairs of readings under {DRAWS} draws from the prior"

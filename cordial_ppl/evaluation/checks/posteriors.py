@@ -19,9 +19,9 @@ MEAN_LIMIT = 0.3
 
 def fit(texts: Texts, method: str, seed: int = 0) -> Posterior:
     """Fit the channel to the labelled texts."""
-    channel, known = texts.target.channel, texts.known
-    settings = {"method": method, "seed": seed, "covariates": known.covariates}
-    return fit_channel(channel, known.logits, known.labels, **settings)
+    channel, labelled = texts.target.channel, texts.labelled
+    settings = {"method": method, "seed": seed, "covariates": labelled.covariates}
+    return fit_channel(channel, labelled.logits, labelled.labels, **settings)
 
 
 def check_times(texts: Texts, seed: int) -> tuple[Posterior, Finding]:
@@ -32,7 +32,7 @@ def check_times(texts: Texts, seed: int) -> tuple[Posterior, Finding]:
     posterior = fit(texts, "default", seed + 1)
     first, again = middle - start, time.perf_counter() - middle
     words = (
-        f"first fit of {len(texts.known.labels)} labels {first:.1f} s, with what has to be "
+        f"first fit of {len(texts.labelled.labels)} labels {first:.1f} s, with what has to be "
         f"compiled; again {again:.2f} s"
     )
     status = WARN if first > 60 or again > 5 else PASS
@@ -46,29 +46,29 @@ def check_posteriors(texts: Texts, default: Posterior, seed: int) -> Iterator[Fi
     figures = {"khat": khat, "ess": ess, "trusted": trusted}
     yield Finding("diagnostics", PASS if trusted else WARN, words, figures)
     reference = fit(texts, "nuts", seed)
-    found = reference.diagnostics
-    diverge = found.divergences > len(reference.draws) / 2
+    nuts = reference.diagnostics
+    diverge = nuts.divergences > len(reference.draws) / 2
     if diverge:
-        words = f"{found.divergences} of {len(reference.draws)} transitions diverge"
-    elif not found.ess > 0:
+        words = f"{nuts.divergences} of {len(reference.draws)} transitions diverge"
+    elif not nuts.ess > 0:
         words = "the chains of NUTS disagree, so there is nothing to compare with"
     else:
-        words = f"effective sample size {found.ess:.0f}, {found.divergences} divergences"
-    status = FAIL if diverge else PASS if found.trusted else WARN
-    yield Finding("NUTS", status, words, {"ess": found.ess, "divergences": found.divergences})
-    if diverge or not found.ess > 0:
+        words = f"effective sample size {nuts.ess:.0f}, {nuts.divergences} divergences"
+    status = FAIL if diverge else PASS if nuts.trusted else WARN
+    yield Finding("NUTS", status, words, {"ess": nuts.ess, "divergences": nuts.divergences})
+    if diverge or not nuts.ess > 0:
         return
     for name, posterior in {"default": default, "laplace": fit(texts, "laplace", seed)}.items():
-        means, rms, worst, place = compare(texts, posterior, reference)
+        means, rms, worst, coordinate = compare(texts, posterior, reference)
         trusted = posterior.diagnostics.trusted
         figures = {"means": means, "rms": rms, "worst": worst, "trusted": trusted}
         words = (
             f"predictions differ by {rms:.4f} (root mean square; at worst {worst:.3f}), means by "
-            f"{means:.2f} standard deviations ({place})"
+            f"{means:.2f} standard deviations ({coordinate})"
         )
         if name == "laplace":
             status = PASS if rms <= LITERAL_RMS else WARN
-        elif rms <= RMS_LIMIT and means <= MEAN_LIMIT + 2.0 / np.sqrt(found.ess):
+        elif rms <= RMS_LIMIT and means <= MEAN_LIMIT + 2.0 / np.sqrt(nuts.ess):
             status = PASS
         else:
             # The posterior's diagnostics have warned the user already.
@@ -89,5 +89,10 @@ def compare(
     unseen = texts.unseen
     probs = [p.predict(unseen.logits, unseen.covariates)[0] for p in (posterior, reference)]
     errors = np.abs(probs[0] - probs[1])
-    place = texts.target.coordinates[int(distances.argmax())]
-    return float(distances.max()), float(np.sqrt((errors**2).mean())), float(errors.max()), place
+    coordinate = texts.target.coordinates[int(distances.argmax())]
+    return (
+        float(distances.max()),
+        float(np.sqrt((errors**2).mean())),
+        float(errors.max()),
+        coordinate,
+    )

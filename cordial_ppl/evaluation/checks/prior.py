@@ -1,4 +1,4 @@
-"""The prior: what it expects of labels, whether these agree with it, and how much either says."""
+"""Checks of the prior: the labels that it expects, conflict with labels, and sensitivity."""
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -30,13 +30,13 @@ def check_prior_predictive(texts: Texts, seed: int) -> Finding:
     """
     name, size = "prior predictive", texts.target.options
     readings = texts.plain(SURE * (np.eye(size) - 1 / size))
-    each = texts.predict(texts.draw_prior(DRAWS, seed, readings), readings)
-    usable = np.isfinite(each).all(axis=(1, 2))
+    predictions = texts.predict(texts.draw_prior(DRAWS, seed, readings), readings)
+    usable = np.isfinite(predictions).all(axis=(1, 2))
     finite = float(usable.mean())
     if finite < USABLE:
         words = f"it is not finite under {100 * (1 - finite):.0f} % of the prior"
         return Finding(name, FAIL, words, {"finite": finite})
-    probs = each[usable].mean(axis=0)
+    probs = predictions[usable].mean(axis=0)
     least, span = float(probs.min()), float((probs[-1] - probs[0]) @ np.arange(size))
     right = float(np.mean(np.diag(probs)))
     figures = {"least": least, "span": span, "agreement": right, "finite": finite}
@@ -66,7 +66,7 @@ def check_conflict(texts: Texts, posterior: Posterior, seed: int) -> Finding:
     Source: Box (1980), "Sampling and Bayes' inference in scientific modelling and robustness",
     J. R. Stat. Soc. A 143; Evans and Moshonov (2006), Bayesian Analysis 1.
     """
-    target, labels = texts.target, np.asarray(texts.known.labels)
+    target, labels = texts.target, np.asarray(texts.labelled.labels)
     prior = target.prior if posterior.prior is None else posterior.prior
     rng = np.random.default_rng([seed, 11])
     draws = texts.draw_prior(DRAWS + SETS, int(rng.integers(2**31)), prior=prior)
@@ -76,8 +76,8 @@ def check_conflict(texts: Texts, posterior: Posterior, seed: int) -> Finding:
     p_value = float(np.mean(evidence[1:] <= evidence[0]) * SETS + 1) / (SETS + 1)
     loc, scale = prior
     distances = (posterior.weights @ posterior.draws - loc) / scale
-    place = int(np.abs(distances).argmax())
-    name, distance = target.coordinates[place], float(distances[place])
+    index = int(np.abs(distances).argmax())
+    name, distance = target.coordinates[index], float(distances[index])
     words = (
         f"{100 * p_value:.3g} % of label sets drawn from the prior are as unlikely as these; "
         f"{name} is furthest from its prior's location, {distance:+.1f} standard deviations"
@@ -90,7 +90,7 @@ def check_conflict(texts: Texts, posterior: Posterior, seed: int) -> Finding:
 def _evidence(
     probs: Float[np.ndarray, "S n K"], labels: Int[np.ndarray, "sets n"]
 ) -> Float[np.ndarray, " sets"]:
-    """Log evidence of label sets: the mean likelihood over draws from the prior."""
+    """Compute the log evidence of label sets: the mean likelihood over draws from the prior."""
     logs = np.log(np.maximum(probs, 1e-300)).reshape(len(probs), -1)
     chosen = np.eye(probs.shape[2])[labels].reshape(len(labels), -1)
     return np.asarray(logsumexp(chosen @ logs.T, axis=1))
@@ -104,7 +104,7 @@ def check_sensitivity(posterior: Posterior, conflict: Finding, seed: int) -> Fin
 
     Args:
         posterior: the channel's posterior.
-        conflict: what `check_conflict` found.
+        conflict: the finding of `check_conflict`.
         seed: seed of the resampling.
 
     Source: Kallioinen, Paananen, Buerkner and Vehtari (2024), "Detecting and diagnosing prior and
@@ -118,16 +118,18 @@ def check_sensitivity(posterior: Posterior, conflict: Finding, seed: int) -> Fin
     tree["posterior"] = tree["posterior"].assign(prediction=likely)
     try:
         with np.errstate(all="ignore"):
-            found = {group: az.psense(tree, group=group) for group in ("prior", "likelihood")}
+            sensitivity = {group: az.psense(tree, group=group) for group in ("prior", "likelihood")}
     except ValueError as error:
         return Finding("sensitivity", WARN, f"unknown, because draws hardly differ ({error})")
     figures = {
-        name: {group: float(np.max(values[name])) for group, values in found.items()}
-        for name in found["prior"].data_vars
+        name: {group: float(np.max(values[name])) for group, values in sensitivity.items()}
+        for name in sensitivity["prior"].data_vars
     }
     moved = figures.pop("prediction")["prior"]
-    led = [n for n, each in figures.items() if each["likelihood"] < SENSITIVE <= each["prior"]]
-    torn = [name for name, each in figures.items() if min(each.values()) >= SENSITIVE]
+    led = [
+        n for n, figure in figures.items() if figure["likelihood"] < SENSITIVE <= figure["prior"]
+    ]
+    torn = [name for name, figure in figures.items() if min(figure.values()) >= SENSITIVE]
     words = f"scaling the prior moves the probability of a label by {moved:.2f} at most"
     words += f"; the labels say little of {', '.join(led)}" if led else ""
     words += f"; both prior and labels move {', '.join(torn)}" if torn else ""

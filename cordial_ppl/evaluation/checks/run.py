@@ -1,4 +1,4 @@
-"""Everything that can be checked of a channel, in one go."""
+"""All checks of a channel, one after the other."""
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -66,8 +66,8 @@ def check_channel(
         findings = [check_contract(chosen)]
     if findings[-1].status == FAIL:
         return Report(chosen.name, tuple(findings))
-    given = logits is not None
-    texts = check_texts(chosen, logits, labels, covariates) if given else make_texts(chosen, seed)
+    user = logits is not None
+    texts = check_texts(chosen, logits, labels, covariates) if user else make_texts(chosen, seed)
     rng = np.random.default_rng([seed, 3])
     with doing("checking the density"):
         findings += check_density(texts, rng)
@@ -84,7 +84,7 @@ def check_channel(
         sensitivity = check_sensitivity(posterior, conflict, seed)
     findings += [times, *compared.result(), sensitivity, conflict]
     # Simulated labels, or two, say nothing here, and the package's channels are of one reader.
-    if given and not chosen.several and len(texts.known.labels) > 2:
+    if user and not chosen.several and len(texts.labelled.labels) > 2:
         with doing("leaving labels out"):
             findings += check_comparison(texts, posterior, seed)
     ranks = None

@@ -100,14 +100,14 @@ def check_simulation(ranks: Ranks) -> Finding:
         "spread": 2.0 * np.minimum(below, 1.0 - below),
     }
     p_values = np.stack(list(tests.values()))
-    place = int(p_values.min(axis=0).argmin())
-    worst, values = float(min(1.0, p_values.min() * p_values.size)), ranks.values[:, place]
+    index = int(p_values.min(axis=0).argmin())
+    worst, values = float(min(1.0, p_values.min() * p_values.size)), ranks.values[:, index]
     words = (
-        f"{len(values)} data sets: least uniform is the rank of {ranks.names[place]} "
+        f"{len(values)} data sets: least uniform is the rank of {ranks.names[index]} "
         f"(p {worst:.2g} after {p_values.size} tests; mean rank {values.mean():.2f}, normal scores "
         f"with a standard deviation of {norm.ppf(values).std():.2f})"
     )
     figures: dict[str, Any] = {"p": worst}
-    for name, each in tests.items():
-        figures[name] = dict(zip(ranks.names, each.tolist(), strict=True))
+    for name, column in tests.items():
+        figures[name] = dict(zip(ranks.names, column.tolist(), strict=True))
     return Finding("simulation-based calibration", verdict(worst), words, figures)

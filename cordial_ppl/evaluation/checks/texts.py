@@ -1,4 +1,4 @@
-"""The texts that a channel is checked with, given or synthetic, and what it predicts of them."""
+"""Texts that a channel is checked with, a user's or synthetic, and its predictions of them."""
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache
@@ -25,30 +25,30 @@ READERS = 3
 
 
 class Texts(NamedTuple):
-    """What a channel is checked with.
+    """Texts that a channel is checked with.
 
     Attributes:
         target: the channel's density, for the options of these texts.
-        known: labelled texts.
+        labelled: labelled texts.
         unseen: readings to predict.
         synthetic: whether readings and labels were simulated.
     """
 
     target: Target
-    known: Labelled
+    labelled: Labelled
     unseen: Readings
     synthetic: bool
 
     @property
     def readings(self) -> Readings:
-        """The readings of the labelled texts."""
-        return Readings(self.known.logits, self.unseen.histogram, dict(self.known.covariates))
+        """Return the readings of the labelled texts."""
+        return Readings(self.labelled.logits, self.unseen.histogram, dict(self.labelled.covariates))
 
     def plain(self, logits: Float[np.ndarray, "m K"], histogram: Any = None) -> Readings:
-        """Readings with these logits, the same for every reader, and the covariates at hand."""
+        """Return readings with these logits, alike for every reader, with the covariates."""
         size = self.target.options
-        readers = self.known.logits.shape[1:-1]
-        extra = {k: np.resize(v, len(logits)) for k, v in self.known.covariates.items()}
+        readers = self.labelled.logits.shape[1:-1]
+        extra = {k: np.resize(v, len(logits)) for k, v in self.labelled.covariates.items()}
         if readers:
             logits = np.repeat(logits[:, None], *readers, axis=1)
         return Readings(logits, np.full(size, 1 / size) if histogram is None else histogram, extra)
@@ -58,13 +58,13 @@ class Texts(NamedTuple):
     ) -> Float[np.ndarray, "S P"]:
         """Draw unconstrained parameters from the prior, by default the channel's."""
         with jax.enable_x64(True):
-            key, given = jax.random.key(seed), prior or self.target.prior
-            return np.asarray(_prior(self.target, count)(key, given, readings or self.readings))
+            key, density = jax.random.key(seed), prior or self.target.prior
+            return np.asarray(_prior(self.target, count)(key, density, readings or self.readings))
 
     def predict(
         self, draws: Float[np.ndarray, "S P"], readings: Readings
     ) -> Float[np.ndarray, "S n K"]:
-        """Probabilities of the options of each text under each draw, in 64 bits."""
+        """Return each text's option probabilities under each draw, in 64 bits."""
         return np.asarray(over_draws(self.target.probs)(draws, readings))
 
     def draw_labels(
@@ -146,7 +146,7 @@ def as_texts(
 
 
 def over_draws(function: Callable[..., Any], *, gradient: bool = False) -> Callable[..., Any]:
-    """A method of a target over many draws, its first argument, compiled; in 64 bits.
+    """Compile a method of a target over many draws, its first argument, in 64 bits.
 
     Args:
         function: the method, such as ``target.probs``.
@@ -154,17 +154,17 @@ def over_draws(function: Callable[..., Any], *, gradient: bool = False) -> Calla
     """
     program = _over_draws(function, gradient)
 
-    def run(*given: Any) -> Any:
+    def run(*args: Any) -> Any:
         with jax.enable_x64(True):
-            return program(*given)
+            return program(*args)
 
     return run
 
 
 @lru_cache(maxsize=32)
 def _over_draws(function: Callable[..., Any], gradient: bool) -> Callable[..., Any]:
-    each = jax.value_and_grad(function) if gradient else function
-    return compiled(lambda draws, *rest: jax.vmap(lambda draw: each(draw, *rest))(draws))
+    single = jax.value_and_grad(function) if gradient else function
+    return compiled(lambda draws, *rest: jax.vmap(lambda draw: single(draw, *rest))(draws))
 
 
 @lru_cache(maxsize=16)

@@ -8,7 +8,6 @@ import numpy as np
 import polars as pl
 
 from cordial_ppl.errors import InputError
-from cordial_ppl.evaluation.products.comparison import count_failures, mean_scores
 from cordial_ppl.evaluation.products.figure import (
     COLUMN,
     INK,
@@ -21,6 +20,7 @@ from cordial_ppl.evaluation.products.figure import (
     wrap,
 )
 from cordial_ppl.evaluation.products.product import Product, number, spread, tabulate
+from cordial_ppl.evaluation.products.table import count_failures, mean_scores
 from cordial_ppl.evaluation.sweep import Results
 from cordial_ppl.evaluation.sweep.methods import label
 
@@ -37,7 +37,7 @@ a line of text, inches."""
 
 @dataclass(frozen=True)
 class Panel:
-    """What is drawn of a task and reader.
+    """Panel of a task and reader.
 
     Attributes:
         title: its heading.
@@ -95,11 +95,11 @@ def curve_table(
     value, error = pl.col("value"), pl.col("standard_error")
     rows = [
         {"task": task, "reader": reader, "n": n, "method": method}
-        | {"value": found.mean, "standard_error": found.error if found.draws > 1 else 0.0}
+        | {"value": score.mean, "standard_error": score.error if score.draws > 1 else 0.0}
         for task, reader in pairs
         for n in results.budgets(task, reader)
-        for method, found in mean_scores(results.cells[task, reader, n], methods).items()
-        if found.draws
+        for method, score in mean_scores(results.cells[task, reader, n], methods).items()
+        if score.draws
     ]
     if not rows:
         raise InputError("no fit succeeded: see the column reason of results.parquet.")
@@ -146,15 +146,15 @@ def draw_panels(
         figure = new_figure(width, (1.25 + LINE * tallest) * down + 0.85)
         axes = figure.subplots(down, across, squeeze=False)
         handles: dict[Any, Any] = {}
-        for place, (axis, panel) in enumerate(zip(axes.ravel(), panels, strict=False)):
-            axis.set_title(titles[place])
+        for index, (axis, panel) in enumerate(zip(axes.ravel(), panels, strict=False)):
+            axis.set_title(titles[index])
             if zero is not None:
                 handles[zero] = axis.axhline(0, color=INK, lw=0.8, zorder=1, label=wrap(zero, NAME))
             drawn, hidden = draw_lines(axis, panel.table, looks), panel.hidden()
             handles |= {method: line for method, line in drawn.items() if method not in hidden}
             if panel.limits is not None:
                 axis.set_ylim(*panel.limits)
-            if place + across >= len(panels):
+            if index + across >= len(panels):
                 axis.set_xlabel("number of labels")
         for axis in axes[:, 0]:
             axis.set_ylabel(ylabel)

@@ -1,4 +1,4 @@
-"""How figures look: sizes, and a colour, dash and mark for each method; the rest: `look.mplstyle`.
+"""Look of figures: sizes, and a colour, dash and mark for each method; the rest: `look.mplstyle`.
 
 Matplotlib is imported where something is drawn: tables need none.
 """
@@ -24,7 +24,7 @@ INK, PALE = "#333333", "#b8b8b8"
 
 
 class Style(NamedTuple):
-    """How a method is drawn.
+    """Style of a method in figures.
 
     Attributes:
         color: a colour that colour-blind readers can tell from the others (Okabe and Ito, 2008).
@@ -74,7 +74,7 @@ NEEDED = 'matplotlib: pip install -e ".[plots]".'
 
 
 def can_draw() -> bool:
-    """Whether matplotlib is installed."""
+    """Return whether matplotlib is installed."""
     try:
         import matplotlib  # noqa: F401
     except ImportError:
@@ -107,7 +107,7 @@ def looking() -> Iterator[None]:
 
 
 def literal(name: str) -> str:
-    """A name that matplotlib shows as it stands: dollar signs do not begin a formula."""
+    """Escape a name to be shown as it stands: dollar signs do not begin a formula."""
     # JSON can write half a pair of surrogates, which no font has.
     return name.encode(errors="replace").decode().replace("$", r"\$")
 

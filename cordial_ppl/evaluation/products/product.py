@@ -1,4 +1,4 @@
-"""What an analysis gives: a table, a sentence that says what it shows, perhaps a figure; files."""
+"""Product of an analysis: a table, a caption, perhaps a figure; and their files."""
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -72,10 +72,10 @@ def spread(
         text: what stands where the two meet, of a row.
         names: further names of methods.
     """
-    known = {method: label(method) for method in table["method"]} | dict(names or {})
+    labels = {method: label(method) for method in table["method"]} | dict(names or {})
     return (
         table.with_columns(
-            pl.col("method").replace_strict(known),
+            pl.col("method").replace_strict(labels),
             pl.concat_str(across, separator=", ").alias("across"),
             pl.Series("text", map(text, table.to_dicts()), pl.String),
         )

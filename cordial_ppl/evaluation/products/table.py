@@ -1,26 +1,126 @@
-"""Mean log loss of every method, and how sure its difference from ours is."""
+"""Mean log loss of every method over the draws that they share, and its difference from ours.
+
+A fit that failed is in no mean: means are over the draws in which all compared methods succeeded.
+A method that lacks so many draws that half of them or fewer would be left is not compared; in a
+pair two methods are compared over whatever draws they share.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
-from weakref import WeakKeyDictionary
+from functools import cache
+from typing import NamedTuple
 
 import numpy as np
+from jaxtyping import Bool, Float
 
-from cordial_ppl.evaluation.products.comparison import (
-    count_failures,
-    mean_scores,
-    our_method,
-    succeeded,
-)
+from cordial_ppl.errors import InputError
 from cordial_ppl.evaluation.products.product import Product, Record, number, spread, tabulate
 from cordial_ppl.evaluation.sweep import Results
 from cordial_ppl.evaluation.sweep.methods import label
 from cordial_ppl.evaluation.sweep.results import Cell, Key
 from cordial_ppl.scores import Interval, paired_bootstrap
 
+OURS = ("cordial", "paper", "paper-one-count")
+"""Ours unless the caller names another method: the first of them that the sweep has."""
+
 ENOUGH = 3
 """Draws that two methods must share for a difference to be called resolved."""
 
-_KNOWN: WeakKeyDictionary[Results, dict[tuple[Key, str], dict[str, Interval]]] = WeakKeyDictionary()
+
+class Mean(NamedTuple):
+    """A score over draws; NaN where there are too few.
+
+    Attributes:
+        mean: mean over the draws.
+        error: its standard error over the draws.
+        draws: how many there are.
+    """
+
+    mean: float
+    error: float
+    draws: int
+
+
+def our_method(results: Results, ours: str | None = None) -> str:
+    """Return the method that the others are compared with.
+
+    Raises:
+        InputError: the sweep does not have it, or none of `OURS`.
+    """
+    if ours is not None:
+        need_methods(results, ours)
+        return ours
+    candidates = [name for name in OURS if name in results.methods]
+    if not candidates:
+        raise InputError(
+            f"the sweep has none of the methods {', '.join(OURS)}: add one to methods in its file, "
+            f"or name another as ours; it has {', '.join(results.methods)}."
+        )
+    return candidates[0]
+
+
+def need_methods(results: Results, *methods: str) -> None:
+    """Raise an `InputError` that names the first method that the sweep does not have."""
+    for method in methods:
+        if method not in results.methods:
+            raise InputError(
+                f"this needs the method {method!r}: add it to methods in the sweep's file; it has "
+                f"{', '.join(results.methods)}."
+            )
+
+
+def succeeded(cell: Cell, *methods: str) -> Bool[np.ndarray, " S"]:
+    """Return in which draws the fits of all these methods succeeded."""
+    fine = [np.isfinite(cell[method].scores["log_loss"]) for method in methods]
+    return np.logical_and.reduce(fine)
+
+
+def shared_draws(cell: Cell, methods: Sequence[str]) -> dict[str, Bool[np.ndarray, " S"]]:
+    """Return in which draws each method is compared: the same for all, none for one left out.
+
+    From the method with the most draws on, each is compared if more than half of these draws are
+    left with it: no method, nor several together, can take most of them from the others.
+    """
+    fine = {method: succeeded(cell, method) for method in methods}
+    ranked = sorted(methods, key=lambda method: -fine[method].sum())
+    shared, compared = fine[ranked[0]], set()
+    most = shared.sum()
+    for method in ranked:
+        left = shared & fine[method]
+        if 2 * left.sum() > most:
+            shared = left
+            compared.add(method)
+    return {method: shared & (method in compared) for method in methods}
+
+
+def mean_of(values: Float[np.ndarray, " draws"]) -> Mean:
+    """Return the mean over draws with its standard error."""
+    draws = len(values)
+    error = float(values.std(ddof=1) / np.sqrt(draws)) if draws > 1 else np.nan
+    return Mean(float(values.mean()) if draws else np.nan, error, draws)
+
+
+def mean_scores(cell: Cell, methods: Sequence[str], metric: str = "log_loss") -> dict[str, Mean]:
+    """Return each method's score over `shared_draws`; no draw for one that is left out."""
+    shared = shared_draws(cell, methods)
+    return {m: mean_of(cell[m].scores[metric][draws]) for m, draws in shared.items()}
+
+
+def count_failures(cells: Iterable[Cell], methods: Sequence[str]) -> str:
+    """Say how many fits of these methods failed, and what that means for means."""
+    fine = {method: [] for method in methods}
+    for cell in cells:
+        for method in methods:
+            fine[method].extend(succeeded(cell, method))
+    failed = {method: len(draws) - sum(draws) for method, draws in fine.items()}
+    fits = sum(map(len, fine.values()))
+    if not any(failed.values()):
+        return f"None of the {fits} fits failed."
+    named = ", ".join(f"{label(method)} {count}" for method, count in failed.items() if count)
+    return (
+        f"{sum(failed.values())} of the {fits} fits failed ({named}); means are over the draws "
+        "that the compared methods share, and a method with which half of them or fewer would be "
+        "left is not compared (–); differences of two methods are over the draws that both have."
+    )
 
 
 def loss_table(results: Results, *, ours: str | None = None) -> Product:
@@ -62,26 +162,38 @@ def loss_table(results: Results, *, ours: str | None = None) -> Product:
 def loss_records(results: Results, key: Key) -> list[Record]:
     """Return each method's mean log loss in a cell, its error, and whether it is the lowest."""
     (task, reader, n), means = key, mean_scores(results.cells[key], results.methods)
-    best = min((found.mean for found in means.values() if found.draws), default=None)
+    best = min((score.mean for score in means.values() if score.draws), default=None)
     return [
         {"task": task, "reader": reader, "n": n, "method": method}
-        | {"log_loss": found.mean, "standard_error": found.error, "best": found.mean == best}
-        | {"draws": found.draws}
-        for method, found in means.items()
+        | {"log_loss": score.mean, "standard_error": score.error, "best": score.mean == best}
+        | {"draws": score.draws}
+        for method, score in means.items()
     ]
 
 
-def intervals(results: Results, key: Key, ours: str) -> Mapping[str, Interval]:
+@cache
+def paired_intervals(results: Results, key: Key, ours: str) -> Mapping[str, Interval]:
     """Return each other method's log loss minus ours (nats) in a cell, with its 95 % interval.
 
     It is `scores.paired_bootstrap` over report texts and the draws in which the two succeeded; a
-    method that shares no draw with ours is left out.  A sweep's intervals are kept as long as the
-    sweep: several products need them, and each takes 10,000 resamples.
+    method that shares no draw with ours is left out.  They are computed once: several products need
+    them, and each takes 10,000 resamples.
     """
-    known = _KNOWN.setdefault(results, {})
-    if (key, ours) not in known:
-        known[key, ours] = _intervals(results.cells[key], ours)
-    return known[key, ours]
+    cell = results.cells[key]
+    # Methods that share the same draws with ours are resampled together.
+    groups: dict[bytes, list[str]] = {}
+    for method in cell:
+        shared = succeeded(cell, method, ours)
+        if method != ours and shared.any():
+            groups.setdefault(shared.tobytes(), []).append(method)
+    intervals: dict[str, Interval] = {}
+    for mask, methods in groups.items():
+        shared = np.frombuffer(mask, bool)
+        others = np.stack([cell[method].losses[shared] for method in methods])
+        ends = paired_bootstrap(others - cell[ours].losses[shared].astype(float))
+        rows = zip(*(end.tolist() for end in ends), strict=True)
+        intervals |= {method: Interval(*row) for method, row in zip(methods, rows, strict=True)}
+    return intervals
 
 
 def enough_draws(cell: Cell, method: str, ours: str) -> bool:
@@ -95,16 +207,16 @@ def difference_record(results: Results, key: Key, method: str, ours: str) -> Rec
     The difference is resolved where its interval excludes zero and comes from enough draws.
     """
     cell, (task, reader, n) = results.cells[key], key
-    found = intervals(results, key, ours).get(method)
+    interval = paired_intervals(results, key, ours).get(method)
     return {
         "task": task,
         "reader": reader,
         "n": n,
         "method": method,
-        "difference": found and found.mean,
-        "lower": found and found.lower,
-        "upper": found and found.upper,
-        "resolved": found and found.resolved and enough_draws(cell, method, ours),
+        "difference": interval and interval.mean,
+        "lower": interval and interval.lower,
+        "upper": interval and interval.upper,
+        "resolved": interval and interval.resolved and enough_draws(cell, method, ours),
         "draws": int(succeeded(cell, method, ours).sum()),
     }
 
@@ -123,23 +235,6 @@ def note_few_draws(
         "label subsets, those from one draw nothing: they are over report texts only. None of them "
         "is called resolved.",
     )
-
-
-def _intervals(cell: Cell, ours: str) -> dict[str, Interval]:
-    # Methods that share the same draws with ours are resampled together.
-    groups: dict[bytes, list[str]] = {}
-    for method in cell:
-        shared = succeeded(cell, method, ours)
-        if method != ours and shared.any():
-            groups.setdefault(shared.tobytes(), []).append(method)
-    found: dict[str, Interval] = {}
-    for mask, methods in groups.items():
-        shared = np.frombuffer(mask, bool)
-        theirs = np.stack([cell[method].losses[shared] for method in methods])
-        ends = paired_bootstrap(theirs - cell[ours].losses[shared].astype(float))
-        values = zip(*(end.tolist() for end in ends), strict=True)
-        found |= {method: Interval(*each) for method, each in zip(methods, values, strict=True)}
-    return found
 
 
 def _shown(record: Record) -> str:

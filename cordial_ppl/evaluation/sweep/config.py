@@ -167,11 +167,11 @@ def _methods(file: _File, folder: Path) -> tuple[Method | External, ...]:
     named = file.methods
     if named is None:
         named = () if file.method or file.external else NINE
-    choices = [known for known in METHODS if known != "channel"]
+    choices = [name for name in METHODS if name != "channel"]
     hint = " It may be a channel file, too, and a table [method.NAME] adds itself."
     listed: list[Method] = []
-    for place, name in enumerate(named):
-        key = f"methods[{place}]"
+    for index, name in enumerate(named):
+        key = f"methods[{index}]"
         if name.endswith(".py"):
             listed.append(_variant(Path(name).stem, {"channel": name}, folder, key))
         else:
@@ -241,10 +241,10 @@ def _convert[Kind: Struct](table: Any, kind: type[Kind], key: str = "") -> Kind:
         path, value = path.rpartition("$")[2], table
         for part in re.findall(r"\w+", path):
             value = value[int(part) if isinstance(value, list) else part]
-        place = (key + path).removeprefix(".") or "the file"
-        for theirs, ours in WORDS.items():
-            problem = problem.replace(theirs, ours)
+        location = (key + path).removeprefix(".") or "the file"
+        for word, toml in WORDS.items():
+            problem = problem.replace(word, toml)
         expected = problem.partition(", got ")[0].removesuffix(" | null")
         keys = f"; its keys are {', '.join(kind.__struct_encode_fields__)}"
         came = f"; got {quote(value)}" if expected.startswith("expected") else keys
-        raise InputError(f"{place}: {expected}{came}.") from error
+        raise InputError(f"{location}: {expected}{came}.") from error

@@ -112,5 +112,5 @@ class External(msgspec.Struct, frozen=True):
 
 
 def label(name: str) -> str:
-    """What tables and figures call a method; one that a file describes goes by its name."""
+    """Return a method's name in tables and figures; one that a file describes keeps its own."""
     return METHODS[name].label if name in METHODS else name

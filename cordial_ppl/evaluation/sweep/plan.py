@@ -1,4 +1,4 @@
-"""Planning a sweep: what each outcome depends on, and what is refused before any fit."""
+"""Plan of a sweep: fingerprints of outcomes, and refusals before any fit."""
 
 import hashlib
 import json
@@ -82,9 +82,7 @@ def check_methods(config: SweepConfig, readings: Sequence[Reading]) -> None:
 
 
 def describe(config: SweepConfig, readings: Sequence[Reading]) -> dict[str, Any]:
-    """The configuration in plain data, with what it ran on."""
-    import jax
-
+    """Return the configuration in plain data, with cells and versions."""
     cells = [
         {
             "task": reading.task,
@@ -100,12 +98,10 @@ def describe(config: SweepConfig, readings: Sequence[Reading]) -> dict[str, Any]
     return msgspec.to_builtins(config, enc_hook=str) | {
         "cells": cells,
         "versions": {name: version(name) for name in ("cordial-ppl", "jax", "numpyro", "numpy")},
-        "devices": [device.device_kind for device in jax.devices()],
     }
 
 
 def _find(path: Path, fingerprint: str, external: bool) -> Outcome | None:
-    old = path.parent.with_suffix(path.suffix)  # Of all methods, by an earlier version.
     try:
         outcome = read_outcome(path) if path.exists() else None
     except FileError as error:
@@ -114,16 +110,16 @@ def _find(path: Path, fingerprint: str, external: bool) -> Outcome | None:
         ) from error
     if outcome and outcome.fingerprint == fingerprint:
         return outcome
-    if not external and (outcome or old.exists()):
+    if outcome and not external:
         raise InputError(
-            f"{path if outcome else old} was made with another method of the name, other draws, "
+            f"{path} was made with another method of the name, other draws, "
             "seed, data or version: choose another folder, or remove the old results."
         )
     return None
 
 
 def _digest_method(method: Method | External) -> dict[str, Any]:
-    """What results depend on: contents of files, wherever these lie."""
+    """Return all that results depend on: contents of files, wherever these lie."""
     if isinstance(method, External):
         return {"name": method.name, "digest": _digest(method.probabilities.read_bytes())}
 

@@ -1,4 +1,4 @@
-"""The results of a sweep: what each method's fits gave, their files, and one long table."""
+"""Results of a sweep: outcomes of each method's fits, their files, and one long table."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -85,10 +85,10 @@ def read_outcome(path: Path) -> Outcome:
 
 
 def outcome_path(folder: Path, key: Key, method: str) -> Path:
-    """Where a method's outcome is kept."""
+    """Return the path of a method's outcome."""
     task, reader, n = key
-    place = folder / CELLS / _file_name(task) / _file_name(reader) / str(n)
-    return place / f"{_file_name(method)}{ENDING}"
+    cell = folder / CELLS / _file_name(task) / _file_name(reader) / str(n)
+    return cell / f"{_file_name(method)}{ENDING}"
 
 
 class Results:
@@ -126,9 +126,9 @@ class Results:
             raise FileError(f"{folder / CONFIG} is damaged: {error!r:.200}.") from error
         paths = {key: {m: outcome_path(folder, key, m) for m in methods} for key in keys}
         cells = {
-            key: {method: read_outcome(path) for method, path in kept.items()}
-            for key, kept in paths.items()
-            if methods and all(path.exists() for path in kept.values())
+            key: {method: read_outcome(path) for method, path in files.items()}
+            for key, files in paths.items()
+            if methods and all(path.exists() for path in files.values())
         }
         if not cells:
             raise FileError(
@@ -138,42 +138,42 @@ class Results:
 
     @cached_property
     def methods(self) -> tuple[str, ...]:
-        """Names of the methods, in the order of tables."""
+        """Return the names of the methods, in the order of tables."""
         return tuple(next(iter(self.cells.values())))
 
     @cached_property
     def pairs(self) -> tuple[tuple[str, str], ...]:
-        """Tasks with their readers, in the order of the configuration."""
+        """Return tasks with their readers, in the order of the configuration."""
         return tuple(dict.fromkeys((task, reader) for task, reader, _ in self.cells))
 
     @cached_property
     def options(self) -> dict[tuple[str, str], list[str]]:
-        """Names of the options, by task and reader."""
+        """Return the names of the options, by task and reader."""
         return {(c["task"], c["reader"]): c["options"] for c in self.config["cells"]}
 
     def budgets(self, task: str, reader: str) -> tuple[int, ...]:
-        """Numbers of labels that a task and reader have results for, ascending."""
+        """Return the numbers of labels that a task and reader have results for, ascending."""
         return tuple(sorted(n for t, r, n in self.cells if (t, r) == (task, reader)))
 
     def columns(self) -> dict[str, list]:
-        """The long table: one row a score of a fit, and one a fit that failed, with the reason."""
+        """Return the long table: a row a score of a fit, and one a failed fit, with the reason."""
         return dict(zip(COLUMNS, map(list, zip(*self._rows(), strict=True)), strict=True))
 
     def _rows(self) -> Iterator[tuple]:
         for (task, reader, n), cell in self.cells.items():
             for method, outcome in cell.items():
                 for draw, reason in enumerate(outcome.reasons):
-                    place = task, reader, method, n, draw
+                    fit = task, reader, method, n, draw
                     if reason:
-                        yield *place, "failed", None, reason
+                        yield *fit, "failed", None, reason
                         continue
                     for metric, values in outcome.scores.items():
                         if np.isfinite(values[draw]):
-                            yield *place, metric, float(values[draw]), None
+                            yield *fit, metric, float(values[draw]), None
 
 
 def _file_name(name: str) -> str:
-    """A name that can be a file's: "." and ".." mean others."""
+    """Quote a name as a file's: "." and ".." mean others."""
     # JSON can write half a pair of surrogates, which no file name holds.
     quoted = quote(name, safe="", errors="replace")
     if len(quoted) > LONGEST:

@@ -1,4 +1,4 @@
-"""Running a sweep: fits by task, reader and number of labels; a run that stopped can be resumed."""
+"""Run of a sweep: fits by task, reader and number of labels; a run that stopped can be resumed."""
 
 import json
 import warnings
@@ -85,16 +85,16 @@ def run_sweep(
     before = 0
     with doing("fitting", sum(costs)) as stage:
 
-        def advance(place: int, share: float) -> None:
-            reading, n = cells[place][0].reading, cells[place][0].n
+        def advance(index: int, share: float) -> None:
+            reading, n = cells[index][0].reading, cells[index][0].n
             label = f"fitting {reading.task}, {reading.reader}, {n} labels"
-            stage.reach(before + share * costs[place], label)
+            stage.reach(before + share * costs[index], label)
 
-        for place, outcomes in _on_ray(config, cells) if ray else _in_turn(config, cells, advance):
-            for job, outcome in zip(cells[place], outcomes, strict=True):
+        for index, outcomes in _on_ray(config, cells) if ray else _in_turn(config, cells, advance):
+            for job, outcome in zip(cells[index], outcomes, strict=True):
                 write_outcome(job.path, outcome)
-            advance(place, 1.0)
-            before += costs[place]
+            advance(index, 1.0)
+            before += costs[index]
     results = Results.load(folder)
     write_table(folder / TABLE, results.columns())
     return results
@@ -104,24 +104,22 @@ def _in_turn(
     config: SweepConfig, cells: Sequence[Sequence[Job]], advance: Callable[[int, float], None]
 ) -> Iterator[tuple[int, list[Outcome]]]:
     """Make cells one after the other, each on all cores."""
-    for place, cell in enumerate(cells):
-        advance(place, 0.0)
-        yield place, make_cell(config, cell, partial(advance, place))
+    for index, cell in enumerate(cells):
+        advance(index, 0.0)
+        yield index, make_cell(config, cell, partial(advance, index))
 
 
 def _on_ray(
     config: SweepConfig, cells: Sequence[Sequence[Job]]
 ) -> Iterator[tuple[int, list[Outcome]]]:
     """Make cells side by side, the largest first."""
-    order = sorted(range(len(cells)), key=lambda place: -cells[place][0].n)
-    return run_on_ray(_make_on_worker, (config, cells), order, device=True)
+    order = sorted(range(len(cells)), key=lambda index: -cells[index][0].n)
+    return run_on_ray(_make_on_worker, (config, cells), order)
 
 
-def _make_on_worker(
-    given: tuple[SweepConfig, Sequence[Sequence[Job]]], place: int
-) -> list[Outcome]:
-    config, cells = given
-    return make_cell(config, cells[place])
+def _make_on_worker(work: tuple[SweepConfig, Sequence[Sequence[Job]]], index: int) -> list[Outcome]:
+    config, cells = work
+    return make_cell(config, cells[index])
 
 
 def make_cell(
@@ -139,7 +137,7 @@ def make_cell(
     reading, n, draws = jobs[0].reading, jobs[0].n, config.draws
     estimators = {m.name: m.build(0) for job in jobs if isinstance(m := job.method, Method)}
     members = {part.key for estimator in estimators.values() for part in estimator.parts(n)}
-    found = fit_subsets(
+    batch = fit_subsets(
         estimators,
         reading.pool,
         reading.pool_labels,
@@ -150,7 +148,7 @@ def make_cell(
     )
     outcomes = []
     for job in jobs:
-        fits = found[job.method.name]
+        fits = batch[job.method.name]
         predictions: list[Prediction | Exception] = (
             [
                 Prediction(probs, [channel[draw] for channel in fits.diagnostics])
@@ -166,16 +164,16 @@ def make_cell(
 def _warn_of_gaps(scored: Sequence[tuple[Job, tuple[str, ...]]]) -> None:
     """Warn of tables without probabilities for some fits, before anything is fitted."""
     for method in dict.fromkeys(job.method.name for job, _ in scored):
-        found = [
+        fits = [
             (f"{job.reading.task}, {job.reading.reader}, {job.n} labels, draw {draw}", reason)
             for job, reasons in scored
             for draw, reason in enumerate(reasons)
             if job.method.name == method
         ]
-        gaps = [f"{place}: {reason}" for place, reason in found if reason]
+        gaps = [f"{fit}: {reason}" for fit, reason in fits if reason]
         if gaps:
             warnings.warn(
-                f"external.{method} has no probabilities for {len(gaps)} of {len(found)} fits; the "
+                f"external.{method} has no probabilities for {len(gaps)} of {len(fits)} fits; the "
                 f"first: {gaps[0]}",
                 CordialWarning,
                 stacklevel=3,

@@ -28,10 +28,10 @@ FURTHER = ("class_weighted_kl", "reversed", "khat", "ess", "trusted")
 
 
 class Prediction(NamedTuple):
-    """What one fit predicts.
+    """Prediction of one fit.
 
     Attributes:
-        probs: probabilities of the report texts, and after them, where they are known, those of one
+        probs: probabilities of the report texts, and after them, where there are some, those of one
             saturated reading for each class.
         diagnostics: of its channels.
     """
@@ -41,7 +41,7 @@ class Prediction(NamedTuple):
 
 
 def with_saturated(reading: Reading) -> Texts:
-    """The report texts, and after them one saturated reading for each class."""
+    """Return the report texts, and after them one saturated reading for each class."""
     size = reading.scale.size
     covariates = {
         name: np.append(values, np.full(size, reading.pool.covariates[name].mean()))
@@ -89,14 +89,14 @@ def score_table(
     table: Predictions, reading: Reading, n: int, draws: int, fingerprint: str
 ) -> Outcome:
     """Score what a table of probabilities has for each draw of n labels."""
-    found: list[Prediction | InputError] = []
+    predictions: list[Prediction | InputError] = []
     for draw in range(draws):
         fit = {"task": reading.task, "reader": reading.reader, "n": n, "draw": draw}
         try:
-            found.append(Prediction(table.probs(reading.report_ids, reading.scale, **fit)))
+            predictions.append(Prediction(table.probs(reading.report_ids, reading.scale, **fit)))
         except InputError as error:
-            found.append(error)
-    return score(reading, found, fingerprint)
+            predictions.append(error)
+    return score(reading, predictions, fingerprint)
 
 
 def score(
@@ -114,7 +114,7 @@ def score(
     # The largest array by far, and no figure needs more digits.
     losses = np.full((draws, len(labels)), np.nan, np.float32)
     given_stated = np.full((draws, size, size), np.nan)
-    found = {name: np.full(draws, np.nan) for name in (*METRICS, *FURTHER)}
+    columns = {name: np.full(draws, np.nan) for name in (*METRICS, *FURTHER)}
     for draw, prediction in enumerate(predictions):
         try:
             if isinstance(prediction, Exception):
@@ -124,13 +124,13 @@ def score(
             reasons[draw] = " ".join(str(error).split()) or type(error).__name__
             continue
         for name, value in values.items():
-            found[name][draw] = value
+            columns[name][draw] = value
         probs = prediction.probs[: len(labels)]
         losses[draw] = scores.log_loss(probs, labels, per_text=True)
         given_stated[draw] = scores.means_given_stated(probs, stated)
     return Outcome(
         losses=losses,
-        scores=found,
+        scores=columns,
         given_stated=given_stated,
         empirical=scores.means_given_stated(np.eye(size)[labels], stated),
         stated=np.bincount(stated, minlength=size),
@@ -143,12 +143,12 @@ def _score(prediction: Prediction, labels: np.ndarray, stated: np.ndarray) -> di
     if not np.isfinite(prediction.probs).all():
         raise InputError("the predictions are not finite")
     probs, saturated = np.split(prediction.probs, [len(labels)])
-    found = {name: metric(probs, labels) for name, metric in METRICS.items()}
-    found["class_weighted_kl"] = scores.class_weighted_kl(probs, labels, stated)
+    values = {name: metric(probs, labels) for name, metric in METRICS.items()}
+    values["class_weighted_kl"] = scores.class_weighted_kl(probs, labels, stated)
     if len(saturated):
-        found["reversed"] = float(scores.reversals(saturated, 0.05).any())
+        values["reversed"] = float(scores.reversals(saturated, 0.05).any())
     if channels := prediction.diagnostics:
-        found["khat"] = max(channel.khat for channel in channels)
-        found["ess"] = min(channel.ess for channel in channels)
-        found["trusted"] = float(all(channel.trusted for channel in channels))
-    return found
+        values["khat"] = max(channel.khat for channel in channels)
+        values["ess"] = min(channel.ess for channel in channels)
+        values["trusted"] = float(all(channel.trusted for channel in channels))
+    return values

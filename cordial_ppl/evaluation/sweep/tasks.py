@@ -54,23 +54,23 @@ def load_tasks(config: SweepConfig) -> list[Reading]:
         InputError: a table is not as it must be, a reader is missing, or a budget is larger than a
             pool; the message names the key.
     """
-    found = []
+    readings = []
     for name, source in config.tasks.items():
         with naming(f"task.{name}"):
             loaded = list(_load(name, source, config.seed))
         size = len(loaded[0].pool_labels)
-        for place, budget in enumerate(config.budgets):
+        for index, budget in enumerate(config.budgets):
             if budget > size:
                 raise InputError(
-                    f"budgets[{place}] is {budget}, but task {name!r} has only {size} texts to "
+                    f"budgets[{index}] is {budget}, but task {name!r} has only {size} texts to "
                     f"draw labels from, beside {len(loaded[0].report_labels)} to report on."
                 )
-        found.extend(loaded)
-    return found
+        readings.extend(loaded)
+    return readings
 
 
 def draw_subsets(reading: Reading, n: int, draws: int, seed: int) -> Int[np.ndarray, "S n"]:
-    """Rows of the pool that are labelled: the first n of a random order for each draw.
+    """Draw the rows of the pool that are labelled: the first n of a random order for each draw.
 
     They are the same for every method and for every reader of a task, and smaller subsets are
     parts of larger ones.
@@ -84,7 +84,7 @@ def draw_subsets(reading: Reading, n: int, draws: int, seed: int) -> Int[np.ndar
 
 
 def subset_columns(config: SweepConfig, readings: Sequence[Reading]) -> dict[str, list]:
-    """Which texts a sweep labels and scores, for probabilities that are made elsewhere.
+    """List the texts that a sweep labels and scores, for probabilities that are made elsewhere.
 
     Args:
         config: the sweep.
@@ -105,9 +105,16 @@ def subset_columns(config: SweepConfig, readings: Sequence[Reading]) -> dict[str
         everything = range(len(reading.report_ids))
         parts.append((None, reading.report_ids, reading.report_labels, everything))
         rows += [
-            (reading.task, reading.reader, draw, place, items[k], reading.scale.options[labels[k]])
+            (
+                reading.task,
+                reading.reader,
+                draw,
+                position,
+                items[k],
+                reading.scale.options[labels[k]],
+            )
             for draw, items, labels, picked in parts
-            for place, k in enumerate(picked, 1)
+            for position, k in enumerate(picked, 1)
         ]
     names = ("task", "reader", "draw", "place", "item_id", "label")
     return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
@@ -141,7 +148,7 @@ def _load(name: str, source: TaskSource, seed: int) -> Iterator[Reading]:
 
 
 def _embedded(source: TaskSource) -> Iterator[tuple]:
-    """The readers of a task of the benchmark, with the rows of pool and report."""
+    """Load the readers of a task of the benchmark, with the rows of pool and report."""
     task = benchmark(source.benchmark or "")
     items = [str(row) for row in range(len(task.labels))]
     pool, report = task.rows("calibration"), task.rows("report")
@@ -151,13 +158,13 @@ def _embedded(source: TaskSource) -> Iterator[tuple]:
 
 
 def _tables(source: TaskSource, seed: int) -> Iterator[tuple]:
-    """The readers of a task in tables, with the rows of pool and report."""
+    """Load the readers of a task in tables, with the rows of pool and report."""
     assert source.readings and source.labels
-    known = list(list_values(source.readings, "reader", source.task))
-    if source.readers and not known:
+    names = list(list_values(source.readings, "reader", source.task))
+    if source.readers and not names:
         raise InputError("readers: the table of readings has no column reader; leave the key out.")
-    for reader in _readers(source, known) if known else ("reader",):
-        chosen = reader if known else None
+    for reader in _readers(source, names) if names else ("reader",):
+        chosen = reader if names else None
         table = read_readings(
             source.readings, options=source.options, reader=chosen, task=source.task, id=source.id
         )
@@ -185,8 +192,8 @@ def _tables(source: TaskSource, seed: int) -> Iterator[tuple]:
         yield reader, table.scale, texts.take(rows), labels.labels, labels.item_ids, pool, report
 
 
-def _readers(source: TaskSource, known: list[str]) -> tuple[str, ...]:
-    for place, reader in enumerate(source.readers or ()):
-        if reader not in known:
-            raise InputError(f"readers[{place}] must be one of {', '.join(known)}; got {reader!r}.")
-    return source.readers or tuple(known)
+def _readers(source: TaskSource, names: list[str]) -> tuple[str, ...]:
+    for index, reader in enumerate(source.readers or ()):
+        if reader not in names:
+            raise InputError(f"readers[{index}] must be one of {', '.join(names)}; got {reader!r}.")
+    return source.readers or tuple(names)

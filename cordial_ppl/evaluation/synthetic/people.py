@@ -22,7 +22,7 @@ class Raters(NamedTuple):
     and e and the person's offset `o ~ N(0, offset^2)`; the label is the number of cuts below
     it. A stray label has nothing to do with its text.
 
-    Args:
+    Attributes:
         options: number of options, K.
         skew: share of option k is proportional to `exp(skew (k / (K - 1) - centre)^2)`: positive
             for ratings that pile up at the ends, negative for ratings around the centre.
@@ -66,7 +66,7 @@ class Reader(NamedTuple):
     which the impression lies outside the option's interval, at most `ceiling` of them,
     `f -> ceiling tanh(f / ceiling)`, and every logit is jittered.
 
-    Args:
+    Attributes:
         noise: standard deviation of the reader's impression around the quality of the text.
         severity: shift of the middle cuts; positive rates too low, negative too high.
         sharpness: nats by which an option falls for one unit of distance.

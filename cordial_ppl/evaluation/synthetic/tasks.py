@@ -24,9 +24,9 @@ FEWEST, MOST = 8, 16
 
 
 class SyntheticReadings(NamedTuple):
-    """What a user has: a reader's logits, and the labels to learn from or to be scored on.
+    """A reader's logits, and the labels to learn from or to be scored on.
 
-    Args:
+    Attributes:
         logits: the reader's unnormalised log-probabilities (nats), one row a text.
         labels: the option that a person chose for each text, 0..K-1.
         options: the names of the K options, lowest first.
@@ -40,7 +40,7 @@ class SyntheticReadings(NamedTuple):
 class SyntheticTask(NamedTuple):
     """A task: the same texts read by every reader, labelled by people, in their order.
 
-    Args:
+    Attributes:
         name: name of the task.
         logits: for each reader, unnormalised log-probabilities [n, K] (nats).
         labels: the option that the text's author chose, 0..K-1.
@@ -94,9 +94,9 @@ def reviews(n: int = 2020, seed: int = 0, *, options: int = 5) -> SyntheticReadi
 
 
 class Recipe(NamedTuple):
-    """How a task is made.
+    """Recipe of a task.
 
-    Args:
+    Attributes:
         options: the names of its options, lowest first.
         raters: the people who label its texts.
         readers: the language models that read them, by name.

@@ -105,7 +105,8 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Returns:
             Location and scale of each parameter.
         """
-        variance, known = modes.var(axis=0, ddof=1), np.square(default.scale)
-        weight = (known / (known + variance * (1 + 1 / tasks))) ** CAUTION[self.name]
+        variance, prior_variance = modes.var(axis=0, ddof=1), np.square(default.scale)
+        total = prior_variance + variance * (1 + 1 / tasks)
+        weight = (prior_variance / total) ** CAUTION[self.name]
         loc = default.loc + weight * (modes.mean(axis=0) - default.loc)
-        return Prior(loc, np.minimum(default.scale, np.sqrt(variance + known / 4)))
+        return Prior(loc, np.minimum(default.scale, np.sqrt(variance + prior_variance / 4)))

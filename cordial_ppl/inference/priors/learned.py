@@ -75,12 +75,12 @@ class LearnedPrior:
             InputError: the fits are of other channels or of another file of that name, or tasks of
                 different K cannot be compared.
         """
-        found = _derive(self, target)
-        loc = np.array(found.loc)
+        derived = _derive(self, target)
+        loc = np.array(derived.loc)
         for site in target.sites if self.rule.relative else ():
             if site.parameter == TEMPERATURE and site.gaussian:
                 loc[site.slice] += np.log(spread / TYPICAL_SPREAD)
-        return Prior(loc, found.scale)
+        return Prior(loc, derived.scale)
 
     def describe(self, channels: Sequence[Channel], size: int) -> list[dict[str, Any]]:
         """The learned parameters of some channels on a scale of K options.
@@ -98,13 +98,13 @@ class LearnedPrior:
         for channel in channels:
             with jax.enable_x64(True):
                 target = build_target(channel, size, self.channels[channel.name].covariates)
-                found = self.of(target)
-                ends = (_centres(target, prior.loc) for prior in (found, target.prior))
-                numbers = target.coordinates, *found, *target.prior, *ends
+                learned = self.of(target)
+                ends = (_centres(target, prior.loc) for prior in (learned, target.prior))
+                numbers = target.coordinates, *learned, *target.prior, *ends
             for parameter, *figures in zip(*numbers, strict=True):
                 if figures[:2] != figures[2:4]:
-                    own = dict(zip(names, map(float, figures), strict=True))
-                    rows.append({"channel": channel.name, "parameter": parameter, **own})
+                    values = dict(zip(names, map(float, figures), strict=True))
+                    rows.append({"channel": channel.name, "parameter": parameter, **values})
         return rows
 
     def leave_out(self, names: Collection[str]) -> "LearnedPrior":
@@ -167,12 +167,12 @@ class LearnedPrior:
 
 def _centres(target: Target, loc: Float[np.ndarray, " P"]) -> Float[np.ndarray, " P"]:
     """Unconstrained values in the units of their parameters; itself where these are fewer."""
-    found = np.array(loc)
+    centres = np.array(loc)
     for site in target.sites:
         values = np.ravel(site.value(loc))
-        if len(values) == len(found[site.slice]):
-            found[site.slice] = values
-    return found
+        if len(values) == len(centres[site.slice]):
+            centres[site.slice] = values
+    return centres
 
 
 def check_tasks(names: Collection[str], tasks: Collection[str]) -> None:
@@ -209,8 +209,8 @@ def _derive(prior: LearnedPrior, target: Target) -> Prior:
         modes = []
         for fit in fits:
             spread = fit.spread / TYPICAL_SPREAD if rule.relative else 1.0
-            theirs = unit(site, fit.size, rule.powers, spread)
-            modes.append(here.read(theirs.express(np.array(fit.modes[channel][site.name]))))
+            task_unit = unit(site, fit.size, rule.powers, spread)
+            modes.append(here.read(task_unit.express(np.array(fit.modes[channel][site.name]))))
         tasks = len({fit.task for fit in fits})
         loc[at], scale[at] = rule.combine(np.stack(modes), tasks, Prior(loc[at], scale[at]))
     return target.check_prior(Prior(loc, scale))
@@ -233,13 +233,13 @@ def _check_channel(prior: LearnedPrior, target: Target) -> None:
     # At another K, the number of values of a parameter of single options is not known here.
     vectors = {site.name for site in target.sites if site.shape}
     for fit in prior.fits:
-        found = {site: len(mode) for site, mode in fit.modes.get(channel.name, {}).items()}
+        counts = {site: len(mode) for site, mode in fit.modes.get(channel.name, {}).items()}
         free = vectors if fit.size != target.options else ()
-        if found.keys() != sizes.keys() or any(
-            found[name] != sizes[name] for name in sizes if name not in free
+        if counts.keys() != sizes.keys() or any(
+            counts[name] != sizes[name] for name in sizes if name not in free
         ):
             raise InputError(
-                f"the prior's fit of {fit.name} has the parameters {_list(found)} of channel "
+                f"the prior's fit of {fit.name} has the parameters {_list(counts)} of channel "
                 f"{channel.name!r}, which has {_list(sizes)}: learn it again."
             )
 

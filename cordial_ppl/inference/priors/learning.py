@@ -119,7 +119,7 @@ def learn_prior(
     return LearnedPrior(tuple(fits), learned, settings)
 
 
-def _check(key: Any, given: Any, levels: Mapping[str, int]) -> tuple[TaskFit, Labelled]:
+def _check(key: Any, task: Any, levels: Mapping[str, int]) -> tuple[TaskFit, Labelled]:
     """Validate one task, which is not fitted yet; a message begins with its name."""
     names = (key, "") if isinstance(key, str) else key
     if not (isinstance(names, tuple) and [*map(type, names)] == [str, str]):
@@ -127,14 +127,14 @@ def _check(key: Any, given: Any, levels: Mapping[str, int]) -> tuple[TaskFit, La
             f"tasks must be named by a task or by (task, reader), as text; got {key!r}."
         )
     with naming(", ".join(filter(None, names))):
-        if not isinstance(given, Sequence) or not 2 <= len(given) <= 3 or isinstance(given, str):
+        if not isinstance(task, Sequence) or not 2 <= len(task) <= 3 or isinstance(task, str):
             raise InputError("a task must be (logits, labels) or (logits, labels, covariates).")
-        logits = as_logits(given[0])
-        labels = Scale.default(logits.shape[1]).encode(given[1])
+        logits = as_logits(task[0])
+        labels = Scale.default(logits.shape[1]).encode(task[1])
         if len(labels) != len(logits):
             raise InputError(f"{len(logits)} rows of logits came with {len(labels)} labels.")
-        own = given[2] if len(given) > 2 else None
-        extra = as_covariates(own, len(logits), levels=levels)
+        covariates = task[2] if len(task) > 2 else None
+        extra = as_covariates(covariates, len(logits), levels=levels)
     counts = np.bincount(labels, minlength=logits.shape[1]).tolist()
     return TaskFit(names[0], names[1], counts, {}), Labelled(logits, labels, extra)
 
@@ -143,11 +143,11 @@ def _warn_of_few(labels: Mapping[str, int]) -> None:
     """Warn once of the tasks and readers with few labels."""
     few = {name: number for name, number in labels.items() if number < FEWEST_LABELS}
     if few:
-        told = [f"{name} ({number})" for name, number in few.items()]
-        more = f" and {len(told) - SHOWN} more" if len(told) > SHOWN else ""
+        lines = [f"{name} ({number})" for name, number in few.items()]
+        more = f" and {len(lines) - SHOWN} more" if len(lines) > SHOWN else ""
         warnings.warn(
             f"fits to fewer than {FEWEST_LABELS} labels say less of the reader than of the prior "
-            f"in the channel's file: {'; '.join(told[:SHOWN])}{more}.",
+            f"in the channel's file: {'; '.join(lines[:SHOWN])}{more}.",
             CordialWarning,
             stacklevel=3,
         )
@@ -165,8 +165,8 @@ def _choose(texts: Labelled, rng: np.random.Generator) -> Labelled:
 def _find_mode(target: Target, texts: Labelled, task: str) -> dict[str, list[float]]:
     """Posterior mode of each unconstrained parameter, by site."""
     with naming(task):
-        found = fit_cases(target, [Case(texts)], method="mode")[0].fitted
-    gradient = found.diagnostics.gradient_norm
+        posterior = fit_cases(target, [Case(texts)], method="mode")[0].fitted
+    gradient = posterior.diagnostics.gradient_norm
     if not gradient < STEEPEST:
         warnings.warn(
             f"the mode of channel {target.channel.name!r} on {task!r} was not found (gradient "
@@ -174,4 +174,4 @@ def _find_mode(target: Target, texts: Labelled, task: str) -> dict[str, list[flo
             CordialWarning,
             stacklevel=3,
         )
-    return {site.name: found.draws[0, site.slice].tolist() for site in target.sites}
+    return {site.name: posterior.draws[0, site.slice].tolist() for site in target.sites}

@@ -117,8 +117,8 @@ class Priors:
         named = [(self.given.get(target.channel.name), [target]) for target in targets]
         for prior, channels in [*named, (self.shared, targets)]:
             sites = [site for target in channels for site in target.sites]
-            known = {name for site in sites for name in (site.parameter, site.name)}
-            unknown = set(prior.values if isinstance(prior, NamedPrior) else ()) - known
+            names = {name for site in sites for name in (site.parameter, site.name)}
+            unknown = set(prior.values if isinstance(prior, NamedPrior) else ()) - names
             if unknown:
                 raise InputError(
                     f"prior names {min(unknown)!r}, which is no parameter here; the parameters are "
@@ -212,8 +212,8 @@ def _check(name: str, value: Any) -> Any:
 
 def _gaussian(name: str, value: Any, site: Site) -> tuple[np.ndarray, np.ndarray]:
     """Location and scale of a site's unconstrained values."""
-    found = as_gaussian(value, site) if isinstance(value, dist.Distribution) else value
-    if found is None:
+    normal = as_gaussian(value, site) if isinstance(value, dist.Distribution) else value
+    if normal is None:
         raise InputError(
             f"the prior of {name!r} must be Gaussian on the unconstrained scale (Normal for a real "
             "parameter, LogNormal for a positive one, location and scale of the log odds for one "
@@ -221,7 +221,7 @@ def _gaussian(name: str, value: Any, site: Site) -> tuple[np.ndarray, np.ndarray
             "channel's file."
         )
     try:
-        loc, scale = (np.ravel(np.broadcast_to(part, site.shape)) for part in found)
+        loc, scale = (np.ravel(np.broadcast_to(part, site.shape)) for part in normal)
     except ValueError:
         several = f", or {site.shape} of them" if site.shape else ""
         raise InputError(

@@ -20,14 +20,14 @@ class Asking:
     """Questions for a model.
 
     Args:
-        questions: What to ask.
-        model: Whom to ask.
-        cache: Where answers are kept, and looked for first.
+        questions: The questions.
+        model: The model.
+        cache: The answers there are, and the file of new ones.
 
     Attributes:
         failures: Texts that the model does not rate, and why.
         done: Questions that are answered.
-        known: Those of them that the cache had an answer to.
+        cached: Those of them that the cache had an answer to.
         asked: Requests that got an answer in this run.
         tokens: Tokens of their prompts, and of the answers.
     """
@@ -35,7 +35,7 @@ class Asking:
     def __init__(self, questions: Questions, model: Model, cache: Cache):
         self.questions, self.model, self.cache = questions, model, cache
         self.failures: dict[str, str] = {}
-        self.done = self.known = self.asked = 0
+        self.done = self.cached = self.asked = 0
         self.tokens = [0, 0]
         # Questions without an answer that the same command may get later.
         self._failed: dict[str, str] = {}
@@ -43,7 +43,7 @@ class Asking:
 
     @property
     def taken(self) -> str:
-        """What the answers took: requests and tokens."""
+        """The requests and tokens that the answers took."""
         return "{:,} requests, {:,} + {:,} tokens".format(self.asked, *self.tokens)
 
     def run(self) -> None:
@@ -84,16 +84,16 @@ class Asking:
         Returns:
             The responses, and how many answers they lack.
         """
-        found: list[Answer] = []
+        answers: list[Answer] = []
         lacking = self.model.wanted
         while lacking > 0:
             answer = self.cache.get(self._key(question, lacking))
             number = 0 if answer is None else self.model.size(answer.body)
             if answer is None or not number:
                 break
-            found.append(answer)
+            answers.append(answer)
             lacking -= number
-        return found, max(lacking, 0)
+        return answers, max(lacking, 0)
 
     def records(self, reader: str, task: str | None = None) -> Iterator[Record]:
         """Make a record of every text whose questions are all answered, in the texts' order.
@@ -108,11 +108,11 @@ class Asking:
         model, digest = self.model, self.questions.prompt.digest(self.questions.orders)
         for position, item in enumerate(self.questions.item_ids):
             orders = [self.find(question) for question in self.questions.about(position)]
-            # What places add cancels only in the mean over all orders.
+            # The bias of positions cancels only in the mean over all orders.
             if any(lacking for _, lacking in orders):
                 continue
-            parts = [model.evidence([answer.body for answer in found]) for found, _ in orders]
-            answers = [answer for found, _ in orders for answer in found]
+            parts = [model.evidence([answer.body for answer in some]) for some, _ in orders]
+            answers = [answer for some, _ in orders for answer in some]
             yield Record(
                 location=f"the answer about {item!r}",
                 item_id=item,
@@ -137,7 +137,7 @@ class Asking:
             if self.find(question)[1]:
                 yield question
             else:
-                self.done, self.known = self.done + 1, self.known + 1
+                self.done, self.cached = self.done + 1, self.cached + 1
 
     async def _run(self, waiting: Iterator[Question], stage: Stage) -> None:
         async with self.model.connection:
@@ -162,7 +162,7 @@ class Asking:
                 self._in_a_row += 1
             else:
                 self.done, self._in_a_row = self.done + 1, 0
-            stage.reach(self.done, f"asking, {self.taken}", free=self.known)
+            stage.reach(self.done, f"asking, {self.taken}", free=self.cached)
             if alone:
                 return
 
@@ -175,9 +175,9 @@ class Asking:
             self.cache.put(self._key(question, lacking), Answer(settings, body, today))
             self.asked += 1
             usage = body["usage"] if isinstance(body.get("usage"), Mapping) else {}
-            for place, name in enumerate(("prompt_tokens", "completion_tokens")):
+            for position, name in enumerate(("prompt_tokens", "completion_tokens")):
                 number = usage.get(name)
-                self.tokens[place] += number if isinstance(number, int) else 0
+                self.tokens[position] += number if isinstance(number, int) else 0
             lacking -= self.model.size(body)
 
 

@@ -1,4 +1,4 @@
-"""Answers that were paid for: one SQLite file, from which an interrupted run resumes.
+"""Cache of answers that were paid for: an SQLite file, from which an interrupted run resumes.
 
 A row is an answer: the SHA-256 of the question, the settings that were sent, and the response. The
 file holds neither prompts nor keys.
@@ -18,8 +18,6 @@ from cordial_ppl.logs.ask.prompt import Messages
 MARK = 0x434F5244
 """SQLite's `application_id`, which tells our files from those of other programs."""
 
-VERSION = 1
-
 TABLE = """
 CREATE TABLE answers
 (key TEXT PRIMARY KEY, settings TEXT NOT NULL, body TEXT NOT NULL, date TEXT NOT NULL)
@@ -31,7 +29,7 @@ class Answer(NamedTuple):
     """An answer in the cache.
 
     Attributes:
-        settings: How it was decoded.
+        settings: The settings of its decoding.
         body: The response.
         date: The day it came, as "2025-12-31".
     """
@@ -47,7 +45,7 @@ def key_of(model: str, messages: Messages, settings: Mapping[str, Any], sample: 
     Args:
         model: The model's name.
         messages: The conversation.
-        settings: How the answer is to be decoded.
+        settings: The settings of decoding.
         sample: Number of samples of the same question that were taken before.
 
     Returns:
@@ -119,13 +117,10 @@ def open_cache(path: str | Path) -> Iterator[Cache]:
                 connection.execute("BEGIN IMMEDIATE")
                 if not connection.execute("SELECT 1 FROM sqlite_master").fetchone():
                     connection.execute(f"PRAGMA application_id = {MARK}")
-                    connection.execute(f"PRAGMA user_version = {VERSION}")
                     connection.execute(TABLE)
             (mark,) = connection.execute("PRAGMA application_id").fetchone()
-            (version,) = connection.execute("PRAGMA user_version").fetchone()
-            if (mark, version) != (MARK, VERSION):
-                owner = "program" if mark != MARK else "version of cordial"
-                raise FileError(f"{path} is a file of another {owner}: write to another file.")
+            if mark != MARK:
+                raise FileError(f"{path} is a file of another program: write to another file.")
             # A killed process loses nothing; a power cut may lose the last answers.
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = NORMAL")

@@ -1,4 +1,4 @@
-"""A model on a server, asked for chat completions; what the server does not take is left out."""
+"""Chat completions of a model on a server; settings that the server does not take are left out."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -82,13 +82,13 @@ class Chat(Model):
 
     def evidence(self, bodies: Sequence[Body]) -> list[Answer]:
         """Read the sampled texts, or the tokens of the one answer."""
-        found = [answer for body in bodies for answer in read_answers(body)]
+        answers = [answer for body in bodies for answer in read_answers(body)]
         if self.samples:
-            return [Answer(answer.text) for answer in found[: self.samples]]
-        return [found[0] if found[0].positions else MUTE]
+            return [Answer(answer.text) for answer in answers[: self.samples]]
+        return [answers[0] if answers[0].positions else MUTE]
 
     def describe(self, settings: Mapping[str, Any]) -> str:
-        """Say how an answer was decoded: "temperature 0, max_tokens 16, top_logprobs 20"."""
+        """Describe the decoding of an answer: "temperature 0, max_tokens 16, top_logprobs 20"."""
         words = [
             f"{name} {value:g}"
             for name, value in settings.items()

@@ -1,4 +1,4 @@
-"""Labelled texts to show as examples, and the columns of tables that prompts are filled from."""
+"""Examples: labelled texts to show, and the columns of tables that prompts are filled from."""
 
 from collections.abc import Collection
 from pathlib import Path
@@ -9,7 +9,7 @@ from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError, name_rows, naming
 from cordial_ppl.logs.ask.prompt import Example
 from cordial_ppl.tables.columns import as_name, filled
-from cordial_ppl.tables.files import Columns, is_filled, list_names, read_columns
+from cordial_ppl.tables.files import Columns, is_filled, read_columns
 
 
 def read_examples(
@@ -23,7 +23,7 @@ def read_examples(
         path: A .csv, .parquet, .jsonl or .ndjson file with `label` and the prompt's columns.
         scale: The options.
         needed: The columns that the prompt uses.
-        shots: How many examples to choose.
+        shots: The number of examples.
         seed: Seed of the choice and of the order.
 
     Returns:
@@ -35,10 +35,10 @@ def read_examples(
     """
     columns = read_columns(path)
     columns.require("label")
-    cells = read_cells(columns, needed)
+    texts = read_cells(columns, needed)
     with naming(path):
-        given = filled(columns, "label", "Examples are labelled texts: remove the others.")
-        labels = scale.encode(given, where=columns.where)
+        cells = filled(columns, "label", "Examples are labelled texts: remove the others.")
+        labels = scale.encode(cells, where=columns.where)
     if shots > len(labels):
         raise InputError(f"{path} has {len(labels)} texts; --shots asks for {shots}.")
     rng = np.random.default_rng(seed)
@@ -47,11 +47,11 @@ def read_examples(
     turn = np.empty(len(labels), int)
     rank = rng.permutation(scale.size)
     for option in range(scale.size):
-        texts = drawn[labels[drawn] == option]
-        turn[texts] = np.arange(len(texts)) * scale.size + rank[option]
+        rows = drawn[labels[drawn] == option]
+        turn[rows] = np.arange(len(rows)) * scale.size + rank[option]
     chosen = rng.permutation(np.argsort(turn)[:shots]).tolist()
     items = columns.cells.get("item_id", [""] * len(labels))
-    fields = [{name: column[i] for name, column in cells.items()} for i in chosen]
+    fields = [{name: column[i] for name, column in texts.items()} for i in chosen]
     return [
         Example(as_name(items[i]), field, scale.options[labels[i]])
         for i, field in zip(chosen, fields, strict=True)
@@ -72,15 +72,11 @@ def read_cells(columns: Columns, needed: Collection[str]) -> dict[str, list[str]
         InputError: A column is missing, or a cell is empty.
     """
     for name in needed:
-        if name not in columns.schema:
-            raise InputError(
-                f"{columns.path}: the prompt needs the column {name!r}; found "
-                f"{list_names(columns.schema)}. Another prompt (--prompt) may name other columns."
-            )
+        columns.require(name)
         empty = [i for i, cell in enumerate(columns.cells[name]) if not is_filled(cell)]
         if empty:
-            places = name_rows(empty, columns.where)
-            raise InputError(f"{columns.path}: the column {name!r} is empty in {places}.")
+            rows = name_rows(empty, columns.where)
+            raise InputError(f"{columns.path}: the column {name!r} is empty in {rows}.")
     return {
         name: [cell if isinstance(cell, str) else as_name(cell) for cell in columns.cells[name]]
         for name in needed

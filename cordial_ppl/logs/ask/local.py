@@ -68,35 +68,35 @@ def tokenise(tokenizer: Any, messages: Messages, options: Sequence[str]) -> Toke
         # A chat template writes the special tokens itself.
         return tokenizer(text, add_special_tokens=not chat)["input_ids"]
 
-    wholes = [encode(f"{prompt}{before}{option}") for option in options]
-    if len(set(map(tuple, wholes))) < len(wholes):
+    sequences = [encode(f"{prompt}{before}{option}") for option in options]
+    if len(set(map(tuple, sequences))) < len(sequences):
         raise InputError(
             f"the model's tokenizer writes some of the options {', '.join(options)} alike."
         )
-    if any(a == b[: len(a)] for a in wholes for b in wholes if a is not b):
-        wholes = [encode(f"{prompt}{before}{option}{end}") for option in options]
+    if any(a == b[: len(a)] for a in sequences for b in sequences if a is not b):
+        sequences = [encode(f"{prompt}{before}{option}{end}") for option in options]
     shared, alone = 0, encode(prompt)
     # At least one token is left for each option.
-    longest = min(len(alone), *(len(whole) - 1 for whole in wholes))
-    while shared < longest and all(whole[shared] == alone[shared] for whole in wholes):
+    longest = min(len(alone), *(len(tokens) - 1 for tokens in sequences))
+    while shared < longest and all(tokens[shared] == alone[shared] for tokens in sequences):
         shared += 1
     if shared > 0:
-        return Tokenised(alone[:shared], [whole[shared:] for whole in wholes])
+        return Tokenised(alone[:shared], [tokens[shared:] for tokens in sequences])
     start = tokenizer.eos_token_id if tokenizer.bos_token_id is None else tokenizer.bos_token_id
     if start is None:
         raise InputError("the model's tokenizer has no token to begin a text with.")
-    return Tokenised([start], wholes)
+    return Tokenised([start], sequences)
 
 
 def _as_text(messages: Messages) -> str:
     """Write a conversation for a model without a chat template; each question ends in a colon."""
     text = ""
     for message in messages:
-        said = message["content"]
+        content = message["content"]
         if message["role"] == "assistant":
-            text += f" {said}\n\n"
+            text += f" {content}\n\n"
         else:
-            text += said if said.endswith(":") else f"{said}\nAnswer:"
+            text += content if content.endswith(":") else f"{content}\nAnswer:"
     return text
 
 
@@ -187,11 +187,11 @@ class LocalModel:
         prompts = [[0] * (width - len(one.prompt)) + one.prompt for one in questions]
         masks = [[0] * (width - len(one.prompt)) + [1] * len(one.prompt) for one in questions]
         mask = self._tensor(masks)
-        places = (mask.cumsum(1) - 1).clamp(min=0)
+        positions = (mask.cumsum(1) - 1).clamp(min=0)
         out = self.model(
             input_ids=self._tensor(prompts),
             attention_mask=mask,
-            position_ids=places,
+            position_ids=positions,
             use_cache=True,
             **self._last,
         )
@@ -201,20 +201,20 @@ class LocalModel:
         width = max(map(len, options)) - 1
         if width > 0:
             # The further tokens of each option, given those before them.
-            given = [(option + [0] * width)[:width] for option in options]
-            then = [(option + [0] * width)[1 : width + 1] for option in options]
+            before = [(option + [0] * width)[:width] for option in options]
+            after = [(option + [0] * width)[1 : width + 1] for option in options]
             real = self._tensor([[i + 1 < len(option) for i in range(width)] for option in options])
             out.past_key_values.batch_repeat_interleave(size)
-            last = places[:, -1:].repeat_interleave(size, 0)
+            last = positions[:, -1:].repeat_interleave(size, 0)
             further = self.model(
-                input_ids=self._tensor(given),
+                input_ids=self._tensor(before),
                 attention_mask=torch.cat([mask.repeat_interleave(size, 0), real], dim=1),
                 position_ids=last + 1 + torch.arange(width, device=mask.device),
                 past_key_values=out.past_key_values,
                 use_cache=True,
             )
-            each = self._log_softmax(further.logits).gather(2, self._tensor(then)[:, :, None])
-            scores = scores + (each[:, :, 0] * real).sum(dim=1).reshape(-1, size)
+            log_probs = self._log_softmax(further.logits).gather(2, self._tensor(after)[:, :, None])
+            scores = scores + (log_probs[:, :, 0] * real).sum(dim=1).reshape(-1, size)
         return list(scores.double().cpu().numpy())
 
     def _tensor(self, rows: list[Tokens]) -> Any:

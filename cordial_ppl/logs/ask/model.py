@@ -1,4 +1,4 @@
-"""What answers questions: a model on a server, or on this machine."""
+"""Models that answer questions, on a server or on this machine."""
 
 import importlib
 from abc import ABC, abstractmethod
@@ -23,12 +23,12 @@ class Model(ABC):
 
     Attributes:
         name: Its name.
-        settings: How it decodes, which tells its answers apart in the cache.
+        settings: The settings of its decoding, which tell its answers apart in the cache.
         wanted: Answers to each question.
         concurrency: Questions at once, at most.
         patience: Failures in a row that end the run.
         has_answered: Whether it is known to answer, so that a refusal is about the question.
-        connection: What is open while questions are asked.
+        connection: The connection that is open while questions are asked.
     """
 
     name: str
@@ -45,10 +45,10 @@ class Model(ABC):
 
         Args:
             messages: The conversation.
-            lacking: How many answers are lacking; the response may have fewer.
+            lacking: The number of answers that are lacking; the response may have fewer.
 
         Returns:
-            How the answer was decoded, and the response.
+            The settings of the answer's decoding, and the response.
 
         Raises:
             InputError: No question can be answered.
@@ -58,7 +58,7 @@ class Model(ABC):
 
     @abstractmethod
     def size(self, body: Body) -> int:
-        """The number of answers in a response; 0 if it is damaged or lacks log-probabilities."""
+        """Count the answers in a response; 0 if it is damaged or lacks log-probabilities."""
 
     @abstractmethod
     def evidence(self, bodies: Sequence[Body]) -> list[Answer] | Scores:
@@ -66,7 +66,7 @@ class Model(ABC):
 
     @abstractmethod
     def describe(self, settings: Mapping[str, Any]) -> str:
-        """Say how an answer was decoded."""
+        """Describe the decoding of an answer."""
 
 
 def load(module: str, extra: str) -> Any:

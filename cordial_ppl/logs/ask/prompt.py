@@ -1,4 +1,4 @@
-"""What a model is asked about a text: a template with the options, and examples before it."""
+"""Prompts: a template with the options, a text, and examples before it."""
 
 import hashlib
 import json
@@ -77,8 +77,8 @@ class Prompt:
         """Check the fields."""
         fields = find_fields(self.template)
         if not self.columns:
-            found = ", ".join(f"{{{name}}}" for name in sorted(fields)) or "no field"
-            raise InputError(f"a prompt must contain {{text}}, or another column; found {found}.")
+            names = ", ".join(f"{{{name}}}" for name in sorted(fields)) or "no field"
+            raise InputError(f"a prompt must contain {{text}}, or another column; found {names}.")
         if self.question is not None and "question" not in fields:
             raise InputError("a question is given (--question), but the prompt has no {question}.")
 
@@ -137,7 +137,7 @@ class Prompt:
 
 def find_fields(template: str) -> frozenset[str]:
     """Find the names of the fields of a template."""
-    return frozenset(found[2] for found in FIELD.finditer(template) if found[2])
+    return frozenset(match[2] for match in FIELD.finditer(template) if match[2])
 
 
 def read_template(path: str | Path | None) -> str:

@@ -1,4 +1,4 @@
-"""What is asked in all: every text of a table, with the options in every order."""
+"""Questions: every text of a table, with the options in every order."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -71,11 +71,15 @@ class Questions:
             The extra columns, for the texts that have a reading; and the names of those that are
             dropped, as the table has such a column already or they look like readings.
         """
-        places = {item: i for i, item in enumerate(self.item_ids)}
-        rows = [places[item] for item in readings["item_id"]]
+        index = {item: row for row, item in enumerate(self.item_ids)}
+        rows = [index[item] for item in readings["item_id"]]
         dropped = [name for name in self.extras if name in readings or is_reading(name)]
-        kept = [name for name in self.extras if name not in dropped]
-        return {name: [self.extras[name][i] for i in rows] for name in kept}, dropped
+        extras = {
+            name: [cells[row] for row in rows]
+            for name, cells in self.extras.items()
+            if name not in dropped
+        }
+        return extras, dropped
 
 
 def read_questions(
@@ -133,7 +137,7 @@ def option_orders(size: int, number: int, seed: int = 0) -> list[Order]:
 
     Args:
         size: Number of options K.
-        number: How many orders, at most K!.
+        number: The number of orders, at most K!.
         seed: Seed of the random orders.
 
     Returns:
@@ -149,9 +153,9 @@ def option_orders(size: int, number: int, seed: int = 0) -> list[Order]:
     if number == 1:
         return [tuple(range(size))]
     rng = np.random.default_rng(seed)
-    found: dict[Order, None] = {}
-    while len(found) < number:
+    orders: dict[Order, None] = {}
+    while len(orders) < number:
         order = rng.permutation(size)
         for turn in range(size):
-            found.setdefault(tuple(np.roll(order, -turn).tolist()))
-    return list(found)[:number]
+            orders.setdefault(tuple(np.roll(order, -turn).tolist()))
+    return list(orders)[:number]

@@ -68,7 +68,7 @@ class Scoring(Model):
         self._is_scoring = False
 
     def size(self, body: Body) -> int:
-        """Say whether a response has a score of every option."""
+        """Return 1 for a response with a score of every option, else 0."""
         scores = body.get("scores")
         return int(isinstance(scores, dict) and set(scores) == set(self.options))
 
@@ -78,5 +78,5 @@ class Scoring(Model):
         return Scores("logprob", list(scores.values()), list(scores))
 
     def describe(self, settings: Mapping[str, Any]) -> str:
-        """Say what was scored, and in which precision."""
+        """Describe the scores and their precision."""
         return f"log-likelihood of options, {settings.get('precision')}"

@@ -28,7 +28,7 @@ QUOTED = 300
 """Characters of a server's words that a message quotes."""
 
 KEPT = ("choices", "model", "created", "usage")
-"""What is kept of a response."""
+"""The parts of a response that are kept."""
 
 
 class Server:
@@ -106,11 +106,11 @@ class Server:
 
         Args:
             messages: The conversation.
-            settings: How to decode the answer, in the protocol's words.
-            has_answered: Whether the server answers others, so that status 403 is about the text.
+            settings: The settings of decoding, in the protocol's words.
+            has_answered: True if the server answers others, so that status 403 is about the text.
 
         Returns:
-            What is kept of the response (`KEPT`), whose answers can be read.
+            The parts of the response in `KEPT`, whose answers can be read.
 
         Raises:
             InputError: The key, the model or the address is wrong.
@@ -143,27 +143,27 @@ class Server:
         return {name: body[name] for name in KEPT if name in body}
 
     def _failure(self, error: Any, has_answered: bool) -> CordialError:
-        """Say what a status means."""
+        """Make the error of a status."""
         status, body = error.status_code, error.body
         words = self._quote((body.get("message") if isinstance(body, dict) else body) or "")
-        said = f"status {status}" + (f": {words}" if words else "")
+        reason = f"status {status}" + (f": {words}" if words else "")
         if status == 401 or status == 403 and not has_answered:
             problem = (
                 f"the one in the environment variable {self.key_variable} is refused"
                 if self._key
                 else "name the environment variable that holds one, --key-variable NAME"
             )
-            return InputError(f"{self.url} needs a key: {problem} ({said}).")
+            return InputError(f"{self.url} needs a key: {problem} ({reason}).")
         if status in (404, 405) or status < 400:
             return InputError(
-                f"{self.url} has no chat completions of {self.model!r} ({said}). Check --model and "
-                "--server, the address up to /chat/completions, which usually ends in /v1."
+                f"{self.url} has no chat completions of {self.model!r} ({reason}). Check --model "
+                "and --server, the address up to /chat/completions, which usually ends in /v1."
             )
         if error.code == "insufficient_quota":
-            return InputError(f"the account at {self.url} has no credit left ({said}).")
+            return InputError(f"the account at {self.url} has no credit left ({reason}).")
         if status == 429:
-            return ServerError(f"{said}; ask fewer questions at once, --concurrency, or wait")
-        return ServerError(said) if status in (408, 409) or status >= 500 else Refused(said)
+            return ServerError(f"{reason}; ask fewer questions at once, --concurrency, or wait")
+        return ServerError(reason) if status in (408, 409) or status >= 500 else Refused(reason)
 
     def _quote(self, words: object) -> str:
         """Prepare a server's words for a message: one short line without the key."""
@@ -176,7 +176,7 @@ class Server:
 
 
 def _is_here(host: str) -> bool:
-    """Whether a host is this machine."""
+    """Tell this machine from other hosts."""
     try:
         return ip_address(host).is_loopback
     except ValueError:

@@ -1,6 +1,5 @@
 """What a report says: how good a calibrator is, and which texts it changes most."""
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -9,14 +8,13 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from cordial_ppl import scores
-from cordial_ppl.data.labelling import rank_texts, share_text
+from cordial_ppl.data.labelling import as_texts, of_fit, rank_texts, share_text
 from cordial_ppl.decisions.drift import Drift
 from cordial_ppl.decisions.estimates.bias import Bias
 from cordial_ppl.decisions.predictive import LabelCheck
 from cordial_ppl.decisions.summary import LEVEL, Summary
-from cordial_ppl.errors import CordialWarning, InputError
+from cordial_ppl.errors import InputError
 from cordial_ppl.estimators.stack import Stack
-from cordial_ppl.stack.fingerprints import find_places
 from cordial_ppl.stack.weighing import stated
 
 FEWEST = 8
@@ -34,7 +32,7 @@ class Texts:
     """Texts of a task, some of them labelled.
 
     Attributes:
-        items: what each is called.
+        items: what each is called; by this name texts of the fit are recognised.
         logits: centred logits [m, K] (nats).
         rows: which of them each label is of, [n].
         labels: options, 0..K-1, [n].
@@ -171,19 +169,11 @@ def gather(calibrator: Stack, texts: Texts) -> Facts:
     """
     if not len(texts.rows):
         raise InputError("a report needs at least one labelled text; got none.")
-    if not calibrator.seen_.size:
-        warnings.warn(
-            "an earlier version saved this calibrator, so the texts of its fit are not recognised: "
-            "if some of them are labelled here, the scores flatter. Fit it again.",
-            CordialWarning,
-            stacklevel=2,
-        )
     able = calibrator.can_forecast
     forecast = calibrator.forecast(texts.logits, texts.covariates) if able else None
     raw, probs = stated(texts.logits), calibrator.predict_proba(texts.logits, texts.covariates)
-    places = find_places(texts.logits[texts.rows], texts.labels, calibrator.seen_)
-    # Of a text of the fit, no label is new.
-    unseen = ~np.isin(texts.rows, texts.rows[places >= 0])
+    names = as_texts([texts.items[row] for row in texts.rows.tolist()], len(texts.rows))
+    unseen = ~of_fit(names, calibrator.texts_)
     held_out = len(np.unique(texts.rows[unseen]))
     return Facts(
         calibrator=calibrator,
@@ -195,28 +185,30 @@ def gather(calibrator: Stack, texts: Texts) -> Facts:
         scores=_score(calibrator, texts, raw, probs, unseen) if held_out >= FEWEST else {},
         moved=_list_moved(calibrator, texts, raw, probs),
         drift=calibrator.check_readings(texts.logits),
-        check=_check(calibrator, texts, unseen) if held_out >= FEW else None,
-        biases=_find_bias(calibrator, texts, places),
+        check=_check(calibrator, texts, names, unseen) if held_out >= FEW else None,
+        biases=_find_bias(calibrator, texts, names),
     )
 
 
-def _find_bias(calibrator: Stack, texts: Texts, places: Int[np.ndarray, " n"]) -> Sequence[Bias]:
-    """Biases by group; none where the labelled texts are not just those of the fit."""
-    fitted = calibrator.labels_
-    if fitted is None or not np.array_equal(np.sort(places), np.arange(len(fitted))):
+def _find_bias(calibrator: Stack, texts: Texts, names: Int[np.ndarray, " n"]) -> Sequence[Bias]:
+    """Find biases by group; none where the labelled texts are not just those of the fit."""
+    fitted, order = np.argsort(calibrator.texts_, kind="stable"), np.argsort(names, kind="stable")
+    if not np.array_equal(names[order], calibrator.texts_[fitted]):
         return ()
-    order = np.argsort(places)
+    order = order[np.argsort(fitted)]
     return calibrator.find_bias(
         {name: [cells[row] for row in order] for name, cells in texts.columns.items()}
     )
 
 
-def _check(calibrator: Stack, texts: Texts, unseen: np.ndarray) -> LabelCheck:
+def _check(
+    calibrator: Stack, texts: Texts, names: Int[np.ndarray, " n"], unseen: np.ndarray
+) -> LabelCheck:
     rows, labels = texts.rows[unseen], calibrator.scale_.decode(texts.labels[unseen])
     extra = {name: column[rows] for name, column in texts.covariates.items()}
     weights = texts.counted[unseen]
     return calibrator.check_labels(
-        texts.logits[rows], labels, extra, sample_weight=weights, texts=rows
+        texts.logits[rows], labels, extra, sample_weight=weights, texts=names[unseen]
     )
 
 

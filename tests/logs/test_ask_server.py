@@ -1,6 +1,5 @@
 """Readings asked of a server on this machine."""
 
-import sqlite3
 import threading
 from pathlib import Path
 
@@ -41,26 +40,6 @@ def test_what_was_answered_is_not_asked_again(ask, server):
     assert len(server.asked) == 12 and Path("out.csv").read_text() == first
     ask("--question", "How good is it?")
     assert len(server.asked) == 24
-
-
-def test_a_cache_of_an_earlier_release_is_read(ask, server):
-    write_texts(Path("texts.csv"), ["good"])
-    with sqlite3.connect("out.csv.cache") as file:
-        file.executescript(
-            "PRAGMA application_id = 1129271876; PRAGMA user_version = 1; CREATE TABLE answers "
-            "(key TEXT PRIMARY KEY, settings TEXT NOT NULL, body TEXT NOT NULL, date TEXT NOT NULL)"
-            " WITHOUT ROWID;"
-        )
-        key = "af8aff66b917f2fddb8a041afa2b4ac263e5a0c42ea72c062fc661ec50cbac45"
-        settings = '{"temperature": 0.0, "max_tokens": 16, "logprobs": true, "top_logprobs": 5}'
-        body = '{"choices": [{"message": {"content": "4"}, "logprobs": {"content": [{"token": "4", '
-        body += '"logprob": -0.5, "top_logprobs": [{"token": "5", "logprob": -2.0}]}]}}]}'
-        file.execute("INSERT INTO answers VALUES (?, ?, ?, '2025-12-31')", [key, settings, body])
-    file.close()
-    ask()
-    assert not server.asked and column("reader_date") == ["2025-12-31"]
-    assert logprobs()[0, 3:].tolist() == [-0.5, -2.0]
-    assert column("reader_decoding") == ["temperature 0, max_tokens 16, top_logprobs 5"]
 
 
 FEWER = {"top_logprobs must be at most 5": lambda asked: asked["top_logprobs"] > 5}

@@ -1,15 +1,10 @@
-"""How many labels our method is worth: with how many labels the others match it."""
+"""Label equivalents: the numbers of labels with which other methods match ours."""
 
 import numpy as np
 from numpy.typing import ArrayLike
+from ranking import mean_pair, need_budgets
 
 from cordial_ppl.errors import InputError
-from cordial_ppl.evaluation.products.comparison import (
-    count_failures,
-    mean_pair,
-    need_budgets,
-    our_method,
-)
 from cordial_ppl.evaluation.products.product import (
     NOTHING,
     Product,
@@ -18,6 +13,7 @@ from cordial_ppl.evaluation.products.product import (
     spread,
     tabulate,
 )
+from cordial_ppl.evaluation.products.table import count_failures, our_method
 from cordial_ppl.evaluation.sweep import Results
 from cordial_ppl.evaluation.sweep.methods import label
 
@@ -91,18 +87,18 @@ def _match(results: Results, task: str, reader: str, method: str, ours: str, n: 
     """Return a row on where a method's curve reaches ours, both over the draws that they share."""
     means = {}
     for budget in results.budgets(task, reader):
-        _, theirs = mean_pair(results.cells[task, reader, budget], ours, method)
-        if theirs.draws:
-            means[budget] = theirs.mean
+        _, other = mean_pair(results.cells[task, reader, budget], ours, method)
+        if other.draws:
+            means[budget] = other.mean
     reached = mean_pair(results.cells[task, reader, n], ours, method)[0].mean
-    known = bool(means) and np.isfinite(reached)
+    comparable = bool(means) and np.isfinite(reached)
     return {
         "task": task,
         "reader": reader,
         "method": method,
         "n": n,
         "log_loss": reached,
-        "labels": label_equivalents([*means], [*means.values()], reached) if known else np.nan,
+        "labels": label_equivalents([*means], [*means.values()], reached) if comparable else np.nan,
         "fewest": min(means, default=None),
         "most": max(means, default=None),
     }

@@ -1,0 +1,115 @@
+"""Fig. 2: the labels given the class that the reader states, and what methods predict of them."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from ranking import need_budgets
+
+from cordial_ppl.evaluation.products.figure import (
+    Figure,
+    draw_heatmap,
+    literal,
+    looking,
+    new_figure,
+    wrap,
+)
+from cordial_ppl.evaluation.products.product import Product, number, tabulate
+from cordial_ppl.evaluation.products.table import (
+    count_failures,
+    mean_scores,
+    our_method,
+    shared_draws,
+)
+from cordial_ppl.evaluation.sweep import Results
+from cordial_ppl.evaluation.sweep.methods import METHODS, label
+
+SHOWN = ("raw", "logit-stack", "dirichlet")
+"""Methods that are shown beside ours, before those that the sweep's file describes."""
+
+SIDE, LETTERS, TICKS = 1.0, 14, 6
+"""Inches for each heatmap, letters in a line above it, and options that an axis names."""
+
+Heatmaps = dict[str, tuple[np.ndarray, str]]
+"""Probabilities and the line above them, by title."""
+
+
+def stated_classes(results: Results, *, ours: str | None = None, n: int = 20) -> Product:
+    """Return the labels' distribution given the stated class, and each method's mean prediction.
+
+    Args:
+        results: the sweep.
+        ours: our method, shown beside those of `SHOWN` that the sweep has and those that its file
+            describes.
+        n: number of labels.
+
+    Returns:
+        The product `reliability`.
+
+    Raises:
+        InputError: the sweep lacks ours or the budget.
+    """
+    ours = our_method(results, ours)
+    described = [method for method in results.methods if method not in METHODS]
+    order = dict.fromkeys((SHOWN[0], ours, *SHOWN[1:], *described))
+    methods = tuple(method for method in order if method in results.methods)
+    need_budgets(results, n)
+    records, shown, maps = [], [], {}
+    for task, reader in results.pairs:
+        cell, options = results.cells[task, reader, n], results.options[task, reader]
+        first, pair = cell[ours], {"task": task, "reader": reader}
+        tables = {"empirical": (first.empirical, 0.0)}
+        row: Heatmaps = {"Empirical": (first.empirical, "")}
+        shared = shared_draws(cell, methods)
+        for method, kl in mean_scores(cell, methods, "class_weighted_kl").items():
+            probs = cell[method].given_stated[shared[method]]
+            mean = probs.mean(axis=0) if len(probs) else np.full_like(first.empirical, np.nan)
+            tables[method] = mean, kl.mean
+            figures = {"KL": number(kl.mean), "draws": kl.draws}
+            shown.append(pair | {"method": label(method)} | figures)
+            row[label(method)] = mean, f"KL {number(kl.mean, '.2f')}"
+        records += [
+            pair
+            | {"method": method, "class_weighted_kl": kl, "stated": options[y]}
+            | {"texts": int(first.stated[y]), "label": options[z], "probability": float(share)}
+            for method, (table, kl) in tables.items()
+            for (y, z), share in np.ndenumerate(table)
+        ]
+        maps[f"{task}, {reader}"] = options, row
+    return Product(
+        name="reliability",
+        title=f"Labels given the reader's stated class, with {n} labels",
+        caption="Distribution of the label z (columns) given the class y that the reader states "
+        f"(rows): observed, and the mean prediction of methods with {n} labels, over the draws of "
+        "labels; KL: class-weighted divergence from the observed (nats); hatched: no text has "
+        "that class, or the method is not compared; outlined: z = y.",
+        table=tabulate(records),
+        shown=tabulate(shown),
+        notes=(count_failures((results.cells[*pair, n] for pair in results.pairs), methods),),
+        draw=lambda: _draw(maps),
+    )
+
+
+def _draw(rows: dict[str, tuple[Sequence[str], Heatmaps]]) -> Figure:
+    """Draw a row of heatmaps for each task and reader, with one colour scale."""
+    across = max(len(maps) for _, maps in rows.values())
+    with looking():
+        figure = new_figure(SIDE * across + 0.4, 1.4 * SIDE * len(rows) + 0.8)
+        axes = figure.subplots(len(rows), across, squeeze=False)
+        for line, (name, (options, maps)) in zip(axes, rows.items(), strict=True):
+            positions = range(0, len(options), -(-len(options) // TICKS))
+            ticks = positions, [wrap(options[k], 3) for k in positions]
+            for axis, (title, (probs, note)) in zip(line, maps.items(), strict=True):
+                draw_heatmap(axis, probs)
+                axis.set_xticks(*ticks)
+                axis.set_yticks(*ticks)
+                axis.tick_params(labelsize=5, labelleft=axis is line[0])
+                axis.set_title(f"{wrap(title, LETTERS)}\n{literal(note)}")
+            line[0].set_ylabel(f"{wrap(name, LETTERS)}\nstated class y")
+        for axis in axes[-1]:
+            axis.set_xlabel("label z")
+        bar = figure.colorbar(
+            axes[0, 0].images[0], ax=axes, location="bottom", aspect=30, shrink=0.5, pad=0.02
+        )
+        bar.set_label("probability")
+        bar.outline.set_visible(False)
+    return figure

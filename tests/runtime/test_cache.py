@@ -1,0 +1,95 @@
+"""JAX's cache of compiled programs: it is switched on, and only in a folder of one's own."""
+
+import os
+import subprocess
+import sys
+
+import jax
+import pytest
+
+from cordial_ppl.errors import InputError
+from cordial_ppl.runtime import cache
+from cordial_ppl.runtime.cache import VARIABLE, cache_directory, cache_programs
+
+SETTINGS = ("jax_compilation_cache_dir", *cache.SETTINGS)
+
+
+@pytest.fixture(autouse=True)
+def own_settings(monkeypatch):
+    """A user who has chosen nothing; JAX's settings are put back."""
+    before = {name: getattr(jax.config, name) for name in SETTINGS}
+    for name in SETTINGS:
+        monkeypatch.setenv(name.upper(), "")
+        monkeypatch.delenv(name.upper())
+    yield
+    for name, value in before.items():
+        jax.config.update(name, value)
+
+
+def test_a_second_process_compiles_nothing(tmp_path):
+    code = """
+from cordial_ppl.runtime.cache import cache_programs
+cache_programs()
+import jax
+import numpy as np
+from cordial_ppl.runtime.compilation import compiled
+hits = []
+jax.monitoring.register_event_listener(lambda event, **_: hits.append(event))
+compiled(lambda x: 3 * x)(np.ones(5))
+print(hits.count("/jax/compilation_cache/cache_hits"))
+"""
+    hits = []
+    for _ in range(2):
+        environment = os.environ | {VARIABLE: str(tmp_path / "programs")}
+        command = [sys.executable, "-c", code]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        hits.append(int(done.stdout))
+    assert hits[0] < hits[1] and (tmp_path / "programs").stat().st_mode & 0o777 == 0o700
+
+
+def test_settings_that_jax_has_read_are_changed_too(tmp_path):
+    assert cache_programs(tmp_path) == tmp_path
+    assert jax.config.jax_compilation_cache_dir == str(tmp_path)
+    assert os.environ["JAX_COMPILATION_CACHE_DIR"] == str(tmp_path)
+
+
+def test_a_cache_that_the_user_has_chosen_stays(monkeypatch, tmp_path):
+    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path / "chosen"))
+    before = jax.config.jax_compilation_cache_dir
+    assert cache_programs(tmp_path) == tmp_path / "chosen"
+    assert jax.config.jax_compilation_cache_dir == before
+
+
+@pytest.mark.parametrize("mode", [0o770, 0o777, 0o1777])
+def test_a_folder_that_others_can_write_to_is_not_used(monkeypatch, tmp_path, mode):
+    tmp_path.chmod(mode)
+    before = jax.config.jax_compilation_cache_dir
+    with pytest.raises(InputError, match="chmod 700"):
+        cache_programs(tmp_path)
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    assert cache_programs() is None
+    assert jax.config.jax_compilation_cache_dir == before
+
+
+def test_a_folder_that_is_a_file_is_refused(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match="cannot be cached"):
+        cache_programs(tmp_path / "file")
+
+
+def test_the_folder_follows_the_environment(monkeypatch, tmp_path):
+    monkeypatch.setenv(VARIABLE, "")
+    assert cache_directory() is None and cache_programs() is None
+    monkeypatch.delenv(VARIABLE)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert cache_directory() == tmp_path / "cordial"
+
+
+def test_the_oldest_programs_make_room(monkeypatch, tmp_path):
+    monkeypatch.setattr(cache, "LARGEST", 20)
+    for age, name in enumerate(("new-cache", "older-cache", "oldest-cache")):
+        (tmp_path / name).write_bytes(b"0123456789")
+        os.utime(tmp_path / name, (1000 - age, 1000 - age))
+    cache_programs(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["new-cache", "older-cache"]
