@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 
 from cordial_ppl.data.frames import aligned
 from cordial_ppl.data.labelled import Labelled
-from cordial_ppl.data.labelling import Said, by_text, of_fit
+from cordial_ppl.data.labelling import TextLabels, by_text, of_fit
 from cordial_ppl.decisions.corpus import Sampler
 from cordial_ppl.decisions.drift import Drift, compare, sketch
 from cordial_ppl.decisions.estimates.bias import Bias, find_bias
@@ -193,7 +193,7 @@ class Decisions(Estimator):
         return find_bias(residuals, own, self.seed, LEAST_BIAS * float(np.ptp(values)))
 
     @property
-    def said(self) -> Said:
+    def said(self) -> TextLabels:
         """What the labels of the fit say of each text: those of one text are put together."""
         return by_text(self.labels_, self.scale_.size, self.sample_weight_, self.texts_)
 
