@@ -6,7 +6,7 @@ answer.  Wrong is an option other than that one; it is warned of if the judgment
     python benchmarks/reading.py
     python benchmarks/reading.py --show
 
-Prints a table, without and with guessing from prose.
+Prints a table.
 """
 
 import argparse
@@ -61,15 +61,15 @@ def judgments(path: Path = FILE) -> list[Judgment]:
     ]
 
 
-def outcome(judgment: Judgment, guess: bool = False) -> str:
+def outcome(judgment: Judgment) -> str:
     """Read a judgment, and say how that went: one of `OUTCOMES`."""
-    place = Finder(Spellings(Scale(judgment.scale)), guess=guess).find(judgment.text)
-    found = None if place is None or place.option is None else judgment.scale[place.option]
-    if found == judgment.answer:
-        return "right" if found else "rightly left out"
-    if place is None:
+    span = Finder(Spellings(Scale(judgment.scale))).find(judgment.text)
+    answer = None if span is None or span.option is None else judgment.scale[span.option]
+    if answer == judgment.answer:
+        return "right" if answer else "rightly left out"
+    if span is None:
         return "left out"
-    return "wrong, warned of" if place.several else "WRONG"
+    return "wrong, warned of" if span.several else "WRONG"
 
 
 def main() -> None:
@@ -79,19 +79,17 @@ def main() -> None:
     args = parser.parse_args()
     every = judgments()
     families = dict.fromkeys(judgment.family for judgment in every)
-    for guess in (False, True):
-        groups = {name: Counter() for name in (*families, *ANSWERS, "all")}
-        for judgment in every:
-            found = outcome(judgment, guess)
-            answer = ANSWERS[2 if judgment.answer is None else not judgment.explicit]
-            for name in (judgment.family, answer, "all"):
-                groups[name][found] += 1
-            if args.show and "right" not in found:
-                print(f"--- {found}; expected {judgment.answer}; guess {guess}\n{judgment.text}\n")
-        print(f"{'with --guess' if guess else 'by default':24s}" + _row(OUTCOMES))
-        for name, counts in groups.items():
-            print(f"{name:24s}" + _row(counts[each] for each in OUTCOMES))
-        print()
+    groups = {name: Counter() for name in (*families, *ANSWERS, "all")}
+    for judgment in every:
+        how = outcome(judgment)
+        answer = ANSWERS[2 if judgment.answer is None else not judgment.explicit]
+        for name in (judgment.family, answer, "all"):
+            groups[name][how] += 1
+        if args.show and "right" not in how:
+            print(f"--- {how}; expected {judgment.answer}\n{judgment.text}\n")
+    print(f"{'':24s}" + _row(OUTCOMES))
+    for name, counts in groups.items():
+        print(f"{name:24s}" + _row(counts[name] for name in OUTCOMES))
 
 
 def _row(cells: Iterable[object]) -> str:

@@ -1,9 +1,9 @@
 """How long `cordial read` takes for logs of many texts, and how much memory.
 
 Logs of chat completions with 20 alternatives a token are made in a temporary folder: an answer of
-one token as JSON Lines, as one JSON list, and as the deflated archive of Inspect; and an answer
-after tokens of reasoning that have their alternatives too.  Each is read by the program in a
-process of its own, which reports its peak.
+one token as JSON Lines and as one JSON list; and an answer after tokens of reasoning that have
+their alternatives too.  Each is read by the program in a process of its own, which reports its
+peak.
 
     python benchmarks/reading_time.py
     python benchmarks/reading_time.py --quick
@@ -20,7 +20,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import zipfile
 from pathlib import Path
 
 OPTIONS = "1,2,3,4,5"
@@ -44,7 +43,6 @@ def main() -> None:
     for name, file, texts, tokens, make in (
         ("answers", "log.jsonl", args.texts, 0, make_log),
         ("answers, a list", "log.json", args.texts, 0, make_list),
-        ("answers, .eval", "log.eval", args.texts, 0, make_archive),
         ("reasoning, answers", "log.jsonl", args.reasoned, args.tokens, make_log),
     ):
         with tempfile.TemporaryDirectory() as folder:
@@ -89,19 +87,6 @@ def make_list(path: Path, texts: int, tokens: int) -> None:
         file.write('[{"item_id": "\N{ICE CREAM}", "choices": [], "error": "made up"}')
         file.writelines(f", {line.strip()}" for line in log)
         file.write("]")
-    lines.unlink()
-
-
-def make_archive(path: Path, texts: int, tokens: int) -> None:
-    """Write the same as samples of Inspect, deflated."""
-    lines = path.with_suffix(".lines")
-    make_log(lines, texts, tokens)
-    with lines.open() as log, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("header.json", '{"eval": {"model": "judge", "task": "tone"}}')
-        for i, line in enumerate(log):
-            output = json.loads(line)["response"]
-            sample = json.dumps({"id": i, "epoch": 1, "target": "4", "output": output})
-            archive.writestr(f"samples/{i}_epoch_1.json", sample)
     lines.unlink()
 
 

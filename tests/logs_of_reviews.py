@@ -1,6 +1,7 @@
 """The logs in tests/recorded, what they hold, and logs that tests write."""
 
 import json
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -34,6 +35,8 @@ FILES = {
     str(DUMMY.relative_to(LOGS)): ("lm-eval", "logprob", 20),
     str(REVIEWER.relative_to(LOGS)): ("lm-eval", "n", 20),
 }
+if find_spec("inspect_ai") is None:
+    FILES = {name: form for name, form in FILES.items() if form[0] != "inspect"}
 LABELS_ALONE = ["argilla.json", "argilla_flat.json", "label_studio.json"]
 ONE_READER = [
     "openai_batch.jsonl", "openai_responses.jsonl", "openai_completions.jsonl", "vllm.jsonl",

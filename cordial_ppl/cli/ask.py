@@ -15,7 +15,6 @@ from cordial_ppl.cli.options import (
     Spelled,
     split_options,
 )
-from cordial_ppl.cli.read import Guess
 from cordial_ppl.errors import InputError, ServerError
 from cordial_ppl.runtime.progress import doing
 
@@ -75,7 +74,6 @@ def ask(
     ] = False,
     spell: Spelled = None,
     after: After = None,
-    guess: Guess = False,
     reader: Annotated[
         str | None, typer.Option(metavar="NAME", help="What to call the reader; by default MODEL.")
     ] = None,
@@ -101,7 +99,7 @@ def ask(
     from cordial_ppl.tables import write_table
 
     scale = Scale(split_options(options) or ())
-    spellings, before = read_spellings(spell), as_pattern(after, guess)
+    spellings, before = read_spellings(spell), as_pattern(after)
     # A spelling that is wrong is refused before anything is asked.
     Spellings(scale, spellings)
     check_output(out, [path for path in (texts, prompt, demonstrations) if path is not None])
@@ -146,7 +144,7 @@ def ask(
             raise
         records = asking.records(reader or model, task)
         with doing("reading the answers"):
-            found = collect(records, scale=scale, spellings=spellings, before=before, guess=guess)
+            found = collect(records, scale=scale, spellings=spellings, before=before)
     extras, dropped = questions.pass_on(found.readings)
     write_table(out, found.readings | extras)
     if json:
@@ -161,7 +159,7 @@ def ask(
     if asking.failures:
         lost = count(len(asking.failures), "text")
         say(f"warning: {lost} without an answer left out: {name_failures(asking.failures)}")
-    warn(found, guess)
+    warn(found)
     if samples and (found.unread or found.count("unread")):
         say("warning: if answers ended before they named an option, raise --max-tokens")
     if dropped:

@@ -1,13 +1,11 @@
 """`cordial read`: readings out of judgments, logs of other tools, and any rows by their fields."""
 
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from cordial_ppl.cli.messages import as_option, say
 from cordial_ppl.cli.options import (
     After,
     Explain,
@@ -27,9 +25,6 @@ ROWS = 5
 """Rows that --dry-run shows."""
 
 ROUND = "Answers between options: 3.5 is rounded, or half a 3 and half a 4 (split)."
-Guess = Annotated[
-    bool, typer.Option("--guess", help="Take answers from prose that announces none.")
-]
 FIELD = "FIELD[,FIELD...]"
 ITEM = "The field that names the text; several with commas between make one name."
 ANSWER = "The field of the judge's answer; several are tasks of their own."
@@ -77,7 +72,6 @@ def read(
     options: Options = None,
     spell: Spelled = None,
     after: After = None,
-    guess: Guess = False,
     reverse: Annotated[
         bool, typer.Option("--reverse", help="The options go from the best to the worst.")
     ] = False,
@@ -103,10 +97,6 @@ def read(
         warn,
     )
     from cordial_ppl.logs import read as read_file
-    from cordial_ppl.logs.guesses import find_labels
-    from cordial_ppl.logs.inspect_ai import logs_calls
-    from cordial_ppl.logs.resolving import list_named
-    from cordial_ppl.logs.suggestions import as_cell
     from cordial_ppl.tables import write_table
 
     written = [path for path in (out, labels) if path is not None]
@@ -121,57 +111,38 @@ def read(
         check_output(path, [source])
     if out is not None and labels is not None and out.absolute() == labels.absolute():
         raise InputError(f"readings and labels are two tables; both would be {out}.")
-    take = partial(
-        read_file,
-        source,
-        **named.settings,
-        form=form,
-        options=split_options(options),
-        spell=read_spellings(spell),
-        after=after,
-        guess=guess,
-        reverse=reverse,
-        round=round and round.value,
-        score=score,
-        explain=max(explain, ROWS * dry_run),
-    )
     with doing(f"reading {source}"):
-        try:
-            found = take(labels=labels is not None or dry_run)
-        except InputError as error:
-            if labels is None and not dry_run:
-                raise
-            # Targets of a graded log are no labels; that its answers are no ratings says more.
-            if scored := take(labels=False).scored:
-                scores = " or ".join(scored)
-                raise InputError(f"{error} It has scores too, read by --score {scores}.") from error
-            raise
-        called = score is None or not found.hard or logs_calls(source, score)
+        table = read_file(
+            source,
+            **named.settings,
+            form=form,
+            options=split_options(options),
+            spell=read_spellings(spell),
+            after=after,
+            reverse=reverse,
+            round=round and round.value,
+            score=score,
+            explain=max(explain, ROWS * dry_run),
+            labels=labels is not None or dry_run,
+        )
     with naming(source):
-        if labels is not None and not found.labels["item_id"]:
-            by_field = found.form is not None and found.form.namings
-            fields = as_cell(find_labels(list_named(source))) if by_field else ""
-            advice = f"name their field, {as_option('label', fields)}, or " if fields else ""
-            raise InputError(f"there are no labels in it; {advice}leave --labels out.")
-        if out is not None and not len(found):
+        if labels is not None and not table.labels["item_id"]:
+            raise InputError(
+                "there are no labels in it; name their field, --label FIELD, or leave --labels out."
+            )
+        if out is not None and not len(table):
             raise InputError("there are labels in it but no readings; leave -o out.")
     if not dry_run:
         if out is not None:
-            write_table(out, found.readings)
+            write_table(out, table.readings)
         if labels is not None:
-            write_table(labels, found.labels)
+            write_table(labels, table.labels)
     if json:
-        return show_json(as_json(found, found.name))
+        return show_json(as_json(table, table.name))
     if dry_run:
-        show_rows(found, ROWS)
-    for text in found.explained[:explain]:
-        typer.echo(explain_text(text, found.options))
+        show_rows(table, ROWS)
+    for text in table.explained[:explain]:
+        typer.echo(explain_text(text, table.options))
     if not quiet:
-        report(found, found.name, out, labels, dry_run)
-    if not called and found.form is not None:
-        say(
-            f"warning: no call of the scorer {score!r} was found in the log, only its values: "
-            "every reading is a single answer, which says much less than log-probabilities."
-        )
-        found.form = replace(found.form, remedy="")
-    warn(found, guess, source)
+        report(table, table.name, out, labels, dry_run)
+    warn(table)

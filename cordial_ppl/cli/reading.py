@@ -6,13 +6,12 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from cordial_ppl.cli.messages import as_option, count, say
+from cordial_ppl.cli.messages import count, say
 from cordial_ppl.cli.output import show_table
 from cordial_ppl.errors import InputError
 from cordial_ppl.logs import Collected, Explained
 from cordial_ppl.logs.answers import LOST, SOURCES
 from cordial_ppl.logs.reading import Reading
-from cordial_ppl.logs.suggestions import name_more
 
 WIDTH = 32
 """Characters of a cell that is shown."""
@@ -32,145 +31,136 @@ DOUBTS = {
 """Attributes of readings that deserve a look, and how they are told."""
 
 
-def read_spellings(given: list[str] | None) -> dict[str, str]:
+def read_spellings(spellings: list[str] | None) -> dict[str, str]:
     """Read what --spell says: options by the texts that mean them."""
-    found: dict[str, str] = {}
-    for text in given or []:
+    options: dict[str, str] = {}
+    for text in spellings or []:
         option, equals, spelling = text.partition("=")
         if not (option.strip() and equals and spelling.strip()):
             raise InputError(f"--spell must be OPTION=TEXT, such as 1=A; found {text!r}.")
-        found[spelling] = option.strip()
-    return found
+        options[spelling] = option.strip()
+    return options
 
 
 def report(
-    found: Collected, name: str, out: Path | None, labels: Path | None, dry_run: bool = False
+    table: Collected, name: str, out: Path | None, labels: Path | None, dry_run: bool = False
 ) -> None:
     """Say what was read, and where it is written."""
-    if out is not None or dry_run and len(found):
+    if out is not None or dry_run and len(table):
         where = "would be written" if dry_run else f"in {out}"
-        say(f"{count(len(found), 'reading')} of {', '.join(found.options)} ({name}) {where}")
-    if labels is not None or dry_run and found.labels["item_id"]:
+        say(f"{count(len(table), 'reading')} of {', '.join(table.options)} ({name}) {where}")
+    if labels is not None or dry_run and table.labels["item_id"]:
         where = "would be written" if dry_run else f"in {labels}"
-        say(f"{count(len(found.labels['item_id']), 'label')} ({name}) {where}")
-    if places := _tell(found, SOURCES):
+        say(f"{count(len(table.labels['item_id']), 'label')} ({name}) {where}")
+    if places := _tell(table, SOURCES):
         say(f"answers found: {', '.join(places)}")
-    if found.unnamed:
+    if table.unnamed:
         say("the log does not name its texts: item_id is their order, from 0 (--item names them)")
-    if found.between:
-        number = count(found.between, "label")
+    if table.between:
+        number = count(table.between, "label")
         say(f"{number} between two options, written as they are: see --round of cordial calibrate")
-    if found.floored:
-        places = ", ".join(f"{name} in {number}" for name, number in found.floored.items())
+    if table.floored:
+        places = ", ".join(f"{name} in {number}" for name, number in table.floored.items())
         say(
             "options that were not returned got the smallest log-probability that was: "
-            f"{places} of {count(len(found), 'text')}"
+            f"{places} of {count(len(table), 'text')}"
         )
 
 
-def warn(found: Collected, guess: bool, source: Path | None = None) -> None:
-    """Say what deserves a look.
-
-    Args:
-        found: What the log gave.
-        guess: Whether answers were taken from prose.
-        source: The log, if it is a file.
-    """
+def warn(table: Collected) -> None:
+    """Say what deserves a look."""
     # Those of a file have been told when it was read.
-    for words in found.doubts if found.form is None else ():
+    for words in table.doubts if table.form is None else ():
         say(f"warning: {words}")
-    if found.pooled and source is not None and found.form and found.form.namings:
-        role, more = name_more(source, found.form.namings)
-        texts = "1 text has" if found.pooled == 1 else f"{found.pooled} texts have"
-        each = "a row is of one person's label, name the person"
-        if role == "item":
-            each = "they are of different texts, name what tells these apart"
-        setting = as_option(role, more or "FIELD,FIELD")
+    if table.pooled and table.form and table.form.namings:
+        texts = "1 text has" if table.pooled == 1 else f"{table.pooled} texts have"
         say(
-            f"warning: {texts} several rows, which count as answers to one question. If {each}: "
-            f"{setting}"
+            f"warning: {texts} several rows, which count as answers to one question. If they "
+            "are of different texts, name what tells these apart: --item FIELD,FIELD. If a row is "
+            "of one person's label, name the person: --annotator FIELD"
         )
-    graders = [name for name, graded in found.scored.items() if graded]
-    if scores := graders or (list(found.scored) if found.unread else []):
+    graders = [name for name, graded in table.scored.items() if graded]
+    if scores := graders or (list(table.scored) if table.unread else []):
         say(
             "warning: these are the answers of the model that was tested; the scores that they got "
             f"are read by --score {' or '.join(scores)}."
         )
     for name, (noun, words) in DOUBTS.items():
-        if number := found.count(name):
+        if number := table.count(name):
             say(f"warning: {words.format(count(number, noun))}")
-    if lost := _tell(found, LOST):
+    if lost := _tell(table, LOST):
         say(
             f"warning: of the answers without an option {' and '.join(lost)}. --after says what "
-            "answers follow, --spell how options are written"
-            + ("." if guess else "; --guess takes answers from prose that announces none.")
+            "answers follow, --spell how options are written."
         )
-    remedy = found.form.remedy if found.form else ""
-    if found.hard and remedy and len(found):
+    remedy = table.form.remedy if table.form else ""
+    if table.hard and remedy and len(table):
         say(
             "warning: the log has no log-probabilities: every reading is a single answer, which "
             f"says much less. Ask for them: {remedy}."
         )
-    if found.share < SHARE:
+    if table.share < SHARE:
         say(
-            f"warning: the options have {found.share:.2f} of the probability on average; the rest "
+            f"warning: the options have {table.share:.2f} of the probability on average; the rest "
             "goes to other tokens. Does the model write the options otherwise (--spell)?"
         )
 
 
-def _tell(found: Collected, words: dict[str, str]) -> list[str]:
-    return [f"{found.answers[key]} {told}" for key, told in words.items() if key in found.answers]
+def _tell(table: Collected, words: dict[str, str]) -> list[str]:
+    return [
+        f"{table.answers[key]} {phrase}" for key, phrase in words.items() if key in table.answers
+    ]
 
 
-def as_json(found: Collected, name: str) -> dict[str, Any]:
+def as_json(table: Collected, name: str) -> dict[str, Any]:
     """All of it for programs."""
     explained = [
         {
             "item_id": text.item_id,
-            "place": text.place,
+            "place": text.location,
             # Lists, for the answers to one prompt may have the same tokens.
             "orders": [
-                order and dict(zip(found.options, order.parts, strict=True))
+                order and dict(zip(table.options, order.parts, strict=True))
                 for order in _orders(text)
             ],
         }
-        for text in found.explained
+        for text in table.explained
     ]
     return {
         "format": name,
-        "options": list(found.options),
-        "readings": len(found),
-        "labels": len(found.labels["item_id"]),
-        "answers": dict(found.answers),
-        "unread_samples": found.count("unread"),
-        **{name: found.count(name) for name in ("several", "dropped", "guessed", "lone")},
+        "options": list(table.options),
+        "readings": len(table),
+        "labels": len(table.labels["item_id"]),
+        "answers": dict(table.answers),
+        "unread_samples": table.count("unread"),
+        **{name: table.count(name) for name in ("several", "dropped", "guessed", "lone")},
         **{
-            name: getattr(found, name)
+            name: getattr(table, name)
             for name in ("unread", "failed", "pooled", "unnamed", "scored")
         },
-        "floored": dict(found.floored),
-        "share": None if math.isnan(found.share) else found.share,
+        "floored": dict(table.floored),
+        "share": None if math.isnan(table.share) else table.share,
         "explained": explained,
     }
 
 
-def show_rows(found: Collected, number: int) -> None:
+def show_rows(table: Collected, number: int) -> None:
     """Print the first texts as they are read: a row each, of those that are there."""
-    tasks = found.labels.get("task", [None] * len(found.labels["item_id"]))
+    tasks = table.labels.get("task", [None] * len(table.labels["item_id"]))
     labels: dict[tuple[str, str | None], str] = {}
-    for *key, label in zip(found.labels["item_id"], tasks, found.labels["label"], strict=True):
-        known = labels.get((key[0], key[1]))
-        labels[key[0], key[1]] = label if known is None else f"{known}, {label}"
+    for *key, label in zip(table.labels["item_id"], tasks, table.labels["label"], strict=True):
+        previous = labels.get((key[0], key[1]))
+        labels[key[0], key[1]] = label if previous is None else f"{previous}, {label}"
     rows = [
         {
             "item_id": text.item_id,
             "reader": text.reader,
             "task": text.task,
-            "answer": text.said,
-            **_values(text, found.options),
+            "answer": text.beginning,
+            **_values(text, table.options),
             "label": labels.get((text.item_id, text.task), labels.get((text.item_id, None))),
         }
-        for text in found.explained[:number]
+        for text in table.explained[:number]
     ] or [
         {"item_id": item, "task": task, "label": label}
         for (item, task), label in list(labels.items())[:number]
@@ -198,7 +188,7 @@ def _orders(text: Explained) -> tuple[Reading | None, ...]:
 
 def explain_text(text: Explained, options: Sequence[str]) -> str:
     """Which tokens fed which option, a line an option; in every order, if there are several."""
-    name, orders = f"{text.item_id} ({text.place})", _orders(text)
+    name, orders = f"{text.item_id} ({text.location})", _orders(text)
     if text.reading is None:
         return f"{name}: no option"
     if len(orders) == 1:

@@ -9,7 +9,7 @@ does all of it.
 from cordial_ppl.logs.collect import collect
 from cordial_ppl.logs.collected import Collected, Explained
 from cordial_ppl.logs.format import Format
-from cordial_ppl.logs.inspect_ai import of_scorer
+from cordial_ppl.logs.inspect_logs import of_scorer
 from cordial_ppl.logs.read import read
 from cordial_ppl.logs.registry import FORMATS, find_format
 

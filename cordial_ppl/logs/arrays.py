@@ -27,13 +27,13 @@ def _read(path: Path) -> Iterator[Record]:
     arrays = _load(path)
     names = [name for name in KINDS if name in arrays]
     if len(names) != 1:
-        found = ", ".join(arrays) or "nothing"
-        raise InputError(f"expected one array of {', '.join(KINDS)}; found {found}.")
+        description = ", ".join(arrays) or "nothing"
+        raise InputError(f"expected one array of {', '.join(KINDS)}; found {description}.")
     (name,) = names
     values = arrays[name]
     if values.ndim != 2 or values.dtype.kind not in "biuf":
-        found = f"{values.dtype} {list(values.shape)}"
-        raise InputError(f"`{name}` must be numbers [n, K]; found {found}.")
+        description = f"{values.dtype} {list(values.shape)}"
+        raise InputError(f"`{name}` must be numbers [n, K]; found {description}.")
     n, size = values.shape
     items, labels = (_column(arrays, field, n) or [None] * n for field in ("item_id", "labels"))
     options = _column(arrays, "options", size)
@@ -61,10 +61,10 @@ def _load(path: Path) -> dict[str, np.ndarray]:
 def _column(arrays: Mapping[str, np.ndarray], name: str, size: int) -> list[str] | None:
     if name not in arrays:
         return None
-    found = arrays[name]
-    if found.shape != (size,):
-        raise InputError(f"`{name}` must have the shape [{size}]; found {list(found.shape)}.")
-    return [as_text(cell) or "" for cell in found.tolist()]
+    cells = arrays[name]
+    if cells.shape != (size,):
+        raise InputError(f"`{name}` must have the shape [{size}]; found {list(cells.shape)}.")
+    return [as_text(cell) or "" for cell in cells.tolist()]
 
 
 FORMAT = Format("npz", "NumPy arrays", _read, ending=".npz")

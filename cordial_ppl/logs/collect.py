@@ -34,7 +34,6 @@ def collect(
     scale: Scale | None = None,
     spellings: Mapping[str, str] | None = None,
     before: re.Pattern[str] | None = None,
-    guess: bool = False,
     reverse: bool = False,
     task: str | None = None,
     reader: str | None = None,
@@ -49,7 +48,6 @@ def collect(
         scale: The options; by default those that the log itself names.
         spellings: Further ways to write an option: {"A": "1"}.
         before: What answers follow.
-        guess: Whether prose may give the answer.
         reverse: Whether these options go from the last to the first.
         task: The task to take; by default all.
         reader: The reader to take; by default all.
@@ -88,73 +86,76 @@ def collect(
     else:
         raise InputError(_nothing(failed, task, reader, seen))
     scale = scale or _scale_of(first)
-    given = () if scale is None else scale.options
+    listed = () if scale is None else scale.options
     if scale is not None and reverse:
         scale = Scale(scale.options[::-1])
-    finder = None if scale is None else Finder(Spellings(scale, spellings), before, guess)
-    found = Collected(() if scale is None else scale.options)
-    people = Labels(finder and finder.spellings, given)
+    finder = None if scale is None else Finder(Spellings(scale, spellings), before)
+    table = Collected(() if scale is None else scale.options)
+    people = Labels(finder and finder.spellings, listed)
     places: dict[tuple[str, str | None, str | None], str] = {}
     texts = 0
     for record in chain(failed, [first], chosen):
         if record.failed is not None:
-            found.failed.append(f"{record.place} ({record.failed})")
+            table.failed.append(f"{record.location} ({record.failed})")
             continue
-        found.unnamed |= record.numbered or record.item_id is None
+        table.unnamed |= record.numbered or record.item_id is None
         item = str(texts) if record.item_id is None else record.item_id
         texts += 1
-        with naming(record.place):
+        with naming(record.location):
             if labels and record.label is not None:
                 people.add(item, record.task, record.label, record.user)
         if (evidence := record.evidence) is None:
             continue
-        found.scored |= record.scored
+        table.scored |= record.scored
         key = item, record.reader, record.task
         if key in places:
             raise InputError(
-                f"a text must occur once; {quote(item)} is in {places[key]} and in {record.place}."
+                f"a text must occur once; {quote(item)} is in {places[key]} and in "
+                f"{record.location}."
             )
-        places[key] = record.place
+        places[key] = record.location
         if finder is None:
-            raise InputError(f"{record.place} has a reading, and there are labels alone before it.")
+            raise InputError(
+                f"{record.location} has a reading, and there are labels alone before it."
+            )
         if isinstance(evidence, Scores) and evidence.options is None:
             # Numbers without names are in the order given, whichever end is the best.
-            evidence = evidence._replace(options=given)
-        with naming(record.place):
+            evidence = evidence._replace(options=listed)
+        with naming(record.location):
             reading = _read(record, evidence, finder, round)
-        found.pooled += record.rows > 1
-        if len(found.explained) < explain:
-            said = _say(evidence)
-            found.explained.append(Explained(item, record.place, reading, *key[1:], said))
+        table.pooled += record.rows > 1
+        if len(table.explained) < explain:
+            beginning = _say(evidence)
+            table.explained.append(Explained(item, record.location, reading, *key[1:], beginning))
         elif reading is not None:
             # There may be many.
             reading.parts = []
         if reading is None:
-            found.said = found.said or _say(evidence)
-            found.unread.append(record.place)
-        elif found.values and reading.kind != found.values[0].kind:
+            table.beginning = table.beginning or _say(evidence)
+            table.unread.append(record.location)
+        elif table.values and reading.kind != table.values[0].kind:
             raise InputError(
-                f"readings must all be of one kind; in {record.place} there are "
-                f"{NOUNS[reading.kind]}, before it {NOUNS[found.values[0].kind]}."
+                f"readings must all be of one kind; in {record.location} there are "
+                f"{NOUNS[reading.kind]}, before it {NOUNS[table.values[0].kind]}."
             )
         else:
-            found.values.append(reading)
-            found.rows.append((*key, *map(record.made.get, MADE)))
+            table.values.append(reading)
+            table.rows.append((*key, *map(record.made.get, MADE)))
             one = isinstance(evidence, list) and len(evidence) == 1
-            found.hard &= one and reading.kind == "n"
+            table.hard &= one and reading.kind == "n"
     if places and finder is not None:
-        found.answers = finder.counts
-        if not found.values:
+        table.answers = finder.counts
+        if not table.values:
             raise InputError(
-                f"none of its {len(places)} answers names an option ({', '.join(found.options)}); "
-                f"the first says {found.said}.{_scores(found.scored)} "
+                f"none of its {len(places)} answers names an option ({', '.join(table.options)}); "
+                f"the first says {table.beginning}.{_scores(table.scored)} "
                 "Name the options as the model writes them, or say how it does: --spell 1=A. "
-                "--after says what answers follow; --guess takes them from prose."
+                "--after says what answers follow."
             )
     # A label without a reading would be refused beside these.
-    found.labels = people.columns(found.readings["item_id"] if places else None)
-    found.between = people.between
-    return found
+    table.labels = people.columns(table.readings["item_id"] if places else None)
+    table.between = people.between
+    return table
 
 
 def _read(record: Record, evidence: Evidence, finder: Finder, round: str | None) -> Reading | None:
@@ -205,16 +206,16 @@ def _nothing(
     if failed:
         return (
             f"there is no answer in it; all {len(failed)} of its requests failed, the first "
-            f"({failed[0].place}) for: {failed[0].failed}."
+            f"({failed[0].location}) for: {failed[0].failed}."
         )
     wanted = " and ".join(repr(name) for name in (task, reader) if name is not None)
     if wanted:
-        known = "".join(
+        others = "".join(
             f" Its {noun}s are {list_names(sorted(names))}."
             for noun, names in seen.items()
             if names
         )
-        return f"there is no reading of {wanted} in it.{known}"
+        return f"there is no reading of {wanted} in it.{others}"
     return "there is neither a reading nor a label in it."
 
 
@@ -225,7 +226,7 @@ def _scores(names: Mapping[str, bool]) -> str:
 
 def _scale_of(record: Record) -> Scale | None:
     """The options that a record names; None if it needs none, for it holds labels alone."""
-    with naming(record.place):
+    with naming(record.location):
         match record.evidence:
             case None:
                 return None

@@ -29,19 +29,19 @@ class Explained(NamedTuple):
 
     Attributes:
         item_id: The text.
-        place: Where the log has it.
+        location: Where the log has it.
         reading: Its reading; None if its answer names no option.
         reader: Who read it.
         task: What was asked.
-        said: The beginning of the answer.
+        beginning: The beginning of the answer.
     """
 
     item_id: str
-    place: str
+    location: str
     reading: Reading | None
     reader: str | None = None
     task: str | None = None
-    said: str = ""
+    beginning: str = ""
 
 
 @dataclass(repr=False)
@@ -58,7 +58,7 @@ class Collected:
         failed: Requests without an answer: their places, and what the log says of them.
         answers: Number of answers by where they stand in a text (`answers.SOURCES`), or by why
             they name no option (`answers.LOST`).
-        said: The first answer that names no option.
+        beginning: The first answer that names no option.
         pooled: Number of texts whose answers stand in several rows.
         between: Number of labels between two options.
         scored: Scores that the log has beside the answers, each with whether a model gave it.
@@ -75,7 +75,7 @@ class Collected:
     unread: list[str] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
     answers: Counter[str] = field(default_factory=Counter)
-    said: str = ""
+    beginning: str = ""
     pooled: int = 0
     between: int = 0
     scored: dict[str, bool] = field(default_factory=dict)
@@ -97,25 +97,25 @@ class Collected:
     @property
     def doubts(self) -> list[str]:
         """What was left out, with the first places, and what could be wrong, in words."""
-        said = []
+        doubts = []
         for noun, words, places in (
             ("row", "without an answer", self.failed),
             ("answer", "without an option", self.unread),
         ):
             if places:
                 rest = f" and {len(places) - 3} more" if len(places) > 3 else ""
-                quoted = places is self.unread and self.said
-                first = f"; the first says {self.said}" if quoted else ""
+                quoted = places is self.unread and self.beginning
+                first = f"; the first says {self.beginning}" if quoted else ""
                 many = "" if len(places) == 1 else "s"
-                told = f"{len(places)} {noun}{many} {words} left out: {', '.join(places[:3])}"
-                said.append(f"{told}{rest}{first}")
+                sentence = f"{len(places)} {noun}{many} {words} left out: {', '.join(places[:3])}"
+                doubts.append(f"{sentence}{rest}{first}")
         if several := self.count("several"):
             many = "" if several == 1 else "s"
-            said.append(
+            doubts.append(
                 f"{several} answer{many} announcing several options, as after a change of mind; "
                 "the last is taken. A pattern that it follows (after) says which counts"
             )
-        return said
+        return doubts
 
     @cached_property
     def readings(self) -> dict[str, Any]:
@@ -151,19 +151,19 @@ class Collected:
             InputError: There are no labels, several readers or several tasks.
         """
         for name in ("reader", "task"):
-            known = sorted(set(map(str, self.readings.get(name, ()))))
-            if len(known) > 1:
+            names = sorted(set(map(str, self.readings.get(name, ()))))
+            if len(names) > 1:
                 raise SettingNeeded(
-                    f"there are {len(known)} {name}s in it: {list_names(known)}.",
+                    f"there are {len(names)} {name}s in it: {list_names(names)}.",
                     "Choose one, for example",
                     name,
-                    known[0],
+                    names[0],
                 )
         labels = dict(zip(self.labels["item_id"], self.labels["label"], strict=True))
-        kept = [i for i, item in enumerate(self.readings.get("item_id", ())) if item in labels]
-        if not kept:
+        rows = [i for i, item in enumerate(self.readings.get("item_id", ())) if item in labels]
+        if not rows:
             raise InputError("there are no labels in it; name their field: label=FIELD.")
-        return self.logits[kept], [labels[self.readings["item_id"][i]] for i in kept]
+        return self.logits[rows], [labels[self.readings["item_id"][i]] for i in rows]
 
     @property
     def name(self) -> str:
@@ -182,5 +182,5 @@ class Collected:
 
     def count(self, name: str) -> int:
         """Add up an attribute of the readings: "unread"; what is a list counts once a text."""
-        found = (getattr(reading, name) for reading in self.values)
-        return sum(number if isinstance(number, int) else bool(number) for number in found)
+        values = (getattr(reading, name) for reading in self.values)
+        return sum(number if isinstance(number, int) else bool(number) for number in values)

@@ -47,12 +47,12 @@ def make_position(
         InputError: A log-probability is NaN or above 0, or a token is not text but a number.
     """
     top: dict[str, float] = {}
-    for text, found in others:
-        if found is None or not ABSENT < found <= ROUNDING and is_absent(text, found):
+    for text, logprob in others:
+        if logprob is None or not ABSENT < logprob <= ROUNDING and is_absent(text, logprob):
             continue
-        if top.get(text, found) != found:
-            found = np.logaddexp(top[text], found)
-        top[text] = float(found)
+        if top.get(text, logprob) != logprob:
+            logprob = np.logaddexp(top[text], logprob)
+        top[text] = float(logprob)
     if score is not None and not is_absent(token, score):
         top.setdefault(token, float(score))
     if {type(token), *map(type, top)} != {str} or token.startswith(NAMELESS):

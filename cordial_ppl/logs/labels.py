@@ -17,15 +17,15 @@ class Labels:
 
     Args:
         spellings: How options are written; None to take labels as they are.
-        given: The options in the order in which a log counts them.
+        listed: The options in the order in which a log counts them.
 
     Attributes:
         between: Number of labels between two options, such as averages, which are kept.
     """
 
-    def __init__(self, spellings: Spellings | None, given: tuple[str, ...]):
+    def __init__(self, spellings: Spellings | None, listed: tuple[str, ...]):
         self.spellings = spellings
-        self.given = Scale(given) if given else None
+        self.listed = Scale(listed) if listed else None
         self.between = 0
         self._found: dict[tuple[str, str | None], dict[str | None, str]] = {}
 
@@ -48,20 +48,21 @@ class Labels:
         if isinstance(text, InputError):
             raise text
         label = text.strip()
-        if self.spellings is not None and self.given is not None:
-            place = self.spellings.match(text)
-            options = self.given if place is None else self.spellings.scale
+        if self.spellings is not None and self.listed is not None:
+            option = self.spellings.match(text)
+            options = self.listed if option is None else self.spellings.scale
             try:
-                label = options.decode(self.given.encode([text]) if place is None else [place])[0]
+                positions = self.listed.encode([text]) if option is None else [option]
+                label = options.decode(positions)[0]
             except InputError:
                 if not self._is_between(label):
-                    names = ", ".join(self.given.options)
+                    names = ", ".join(self.listed.options)
                     raise InputError(f"a label must be one of {names}; found {text!r}.") from None
                 self.between += 1
-        known = self._found.setdefault((item, task), {}).setdefault(user, label)
-        if known != label:
+        previous = self._found.setdefault((item, task), {}).setdefault(user, label)
+        if previous != label:
             by = "" if user is None else f" of {quote(user)}"
-            problem = f"a text must have one label{by}; {quote(item)} has {quote(known)}, "
+            problem = f"a text must have one label{by}; {quote(item)} has {quote(previous)}, "
             problem += f"{quote(label)}."
             if user is not None:
                 raise InputError(problem)
@@ -78,10 +79,14 @@ class Labels:
             `item_id`, `task` if it is known, who said it if that is known of all (`annotator` if
             several people labelled a text, else `user`), and `label`.
         """
-        kept = None if items is None else set(items)
-        found = {key: said for key, said in self._found.items() if kept is None or key[0] in kept}
-        rows = [(*key, *pair) for key, said in found.items() for pair in said.items()]
-        who = "user" if len(rows) == len(found) else "annotator"
+        wanted = None if items is None else set(items)
+        labels = {
+            key: by_user
+            for key, by_user in self._found.items()
+            if wanted is None or key[0] in wanted
+        }
+        rows = [(*key, *pair) for key, by_user in labels.items() for pair in by_user.items()]
+        who = "user" if len(rows) == len(labels) else "annotator"
         names, tasks, people, labels = map(list, zip(*rows, strict=True)) if rows else ([],) * 4
         columns: dict[str, list[Any]] = {"item_id": names}
         if any(task is not None for task in tasks):
@@ -93,6 +98,8 @@ class Labels:
     def _is_between(self, label: str) -> bool:
         """Whether a number lies within the scale."""
         number = parse_number(label)
-        points = [parse_number(option) for option in self.given.options] if self.given else []
-        known = [point for point in points if point is not None]
-        return number is not None and known == points and min(known) <= number <= max(known)
+        points = [parse_number(option) for option in self.listed.options] if self.listed else []
+        if number is None or not points or None in points:
+            return False
+        numbers = [point for point in points if point is not None]
+        return min(numbers) <= number <= max(numbers)

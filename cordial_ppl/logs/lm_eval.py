@@ -4,7 +4,8 @@ Multiple-choice tasks score every choice as a continuation (`arguments`, `filter
 are strings in current versions); tasks that generate have answers (`resps`), all repeats of which
 are taken. Every filter has its rows of the same texts; those of the first are taken. A text is
 named by the hash of its document, which other runs share. The model's name stands in
-results_<date>.json beside the samples.
+results_<date>.json beside the samples, and the task's settings: whether targets are positions of
+choices, counted from 0, or their names.
 """
 
 import hashlib
@@ -18,15 +19,13 @@ from cordial_ppl.errors import InputError
 from cordial_ppl.logs.evidence import Answer, Scores
 from cordial_ppl.logs.format import Format
 from cordial_ppl.logs.records import Record, as_day, as_text
-from cordial_ppl.logs.rows import Row, at, read_rows, say_fields
-from cordial_ppl.logs.targets import Sample, told_by_samples, told_by_task
+from cordial_ppl.logs.rows import at, read_rows, say_fields
 
 FILE = re.compile(r"samples_(?P<task>.+?)_(?P<date>\d{4}-\d{2}-\d{2}T[\d\-.:]+)\.jsonl?")
 
-UNTOLD = (
-    'targets such as "3" may be names of choices or their positions from 0, and nothing in the '
-    "log tells. Keep results_<date>.json beside the samples, log `acc`, or take the labels from a "
-    "table: leave --labels out."
+UNCLEAR = (
+    'a target such as "3" may be the name of a choice or its position from 0. Keep '
+    "results_<date>.json beside the samples, or take the labels from a table: leave --labels out."
 )
 
 
@@ -38,34 +37,29 @@ def _read(path: Path) -> Iterator[Record]:
     """Read a file of samples: a record for each document."""
     task, made, template = _run(path)
     first = next(read_rows(path)).value
-    named = told_by_task(template, first.get("doc"))
-    if named is None:
-        named = told_by_samples(map(_sample, read_rows(path)))
+    named = _is_named(template, first.get("doc"))
     seen: dict[str, Any] = {}
     for row in read_rows(path):
-        value, sample = row.value, _sample(row)
+        value = row.value
+        with at(row.location):
+            if not _knows(value):
+                raise InputError(f"expected a sample of lm-eval; found {say_fields(list(value))}.")
+            scores = _scores(value)
         if value.get("filter") != first.get("filter"):
             continue
-        item, place = value.get("doc_hash"), value.get("doc_id")
+        item, number = value.get("doc_hash"), value.get("doc_id")
         # A data set may hold a document twice.
-        if item is not None and seen.setdefault(item, place) != place:
-            item = f"{item}-{place}"
+        if item is not None and seen.setdefault(item, number) != number:
+            item = f"{item}-{number}"
         yield Record(
-            row.place,
-            as_text(place if item is None else item),
-            _evidence(sample),
+            row.location,
+            as_text(number if item is None else item),
+            _evidence(value, scores),
             reader=made.get("model"),
             task=task,
-            label=_label(sample, named),
+            label=_label(value, scores, named),
             made=made,
         )
-
-
-def _sample(row: Row) -> Sample:
-    with at(row.place):
-        if not _knows(row.value):
-            raise InputError(f"expected a sample of lm-eval; found {say_fields(list(row.value))}.")
-        return Sample(as_text(row.value.get("target")), _scores(row.value), row.value)
 
 
 def _scores(value: Mapping[str, Any]) -> dict[str, float]:
@@ -99,17 +93,36 @@ def _scores(value: Mapping[str, Any]) -> dict[str, float]:
     return scores
 
 
-def _evidence(sample: Sample) -> Scores | list[Answer]:
-    if sample.scores:
-        return Scores("logprob", [*sample.scores.values()], [*sample.scores])
-    texts = [text for request in sample.metrics["resps"] for text in request]
+def _evidence(value: Mapping[str, Any], scores: Mapping[str, float]) -> Scores | list[Answer]:
+    """Take the scores of choices, or else the generated answers."""
+    if scores:
+        return Scores("logprob", [*scores.values()], [*scores])
+    texts = [text for request in value["resps"] for text in request]
     return [Answer(t if isinstance(t, str) else json.dumps(t)) for t in texts]
 
 
-def _label(sample: Sample, named: bool | None) -> str | InputError | None:
-    if named or not sample.scores or not (sample.target or "").isdecimal():
-        return sample.target
-    return InputError(UNTOLD) if named is None else sample.counted
+def _is_named(template: Any, doc: Any) -> bool | None:
+    """Say whether targets are names of choices, by `doc_to_target`; None if it is unknown."""
+    if isinstance(template, int):
+        return False
+    if not isinstance(template, str) or not isinstance(doc, Mapping):
+        return None
+    if template in doc:
+        return isinstance(doc[template], str)
+    return False if "{{" in template else None
+
+
+def _label(
+    value: Mapping[str, Any], scores: Mapping[str, float], named: bool | None
+) -> str | InputError | None:
+    """Take the target as the name or the position of a choice."""
+    target = as_text(value.get("target"))
+    if named or not scores or target is None or not target.isdecimal():
+        return target
+    if named is None:
+        return InputError(UNCLEAR)
+    position = int(target)
+    return list(scores)[position] if position < len(scores) else None
 
 
 def _run(path: Path) -> tuple[str | None, dict[str, str], Any]:

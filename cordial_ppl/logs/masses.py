@@ -51,18 +51,20 @@ def read_masses(
     guessed: set[int] = set()
     # An option that was not returned is no more likely than the least that was.
     floors = np.full(size, np.inf)
-    said, path, going = "", 0.0, frozenset(range(size))
+    written, path, going = "", 0.0, frozenset(range(size))
     for number, position in enumerate(positions):
         last, top = number + 1 == len(positions), position.top
         for option in going if top else ():
             floors[option] = min(floors[option], path + min(top.values()))
-        texts = {token: said + fold(token).removeprefix("" if said else prefix) for token in top}
+        texts = {
+            token: written + fold(token).removeprefix("" if written else prefix) for token in top
+        }
         means = {token: meaning(text, cased) for token, text in texts.items()}
         seen = {one.whole for one in means.values()}
-        stopped, rest, chosen = (match(said) if said else None), 1.0, None
+        stopped, rest, chosen = (match(written) if written else None), 1.0, None
         # "1" is no beginning of "10" if the answer ends there.
-        known = means.get(position.token)
-        final = known.whole if known and last and ended else None
+        chosen_meaning = means.get(position.token)
+        final = chosen_meaning.whole if chosen_meaning and last and ended else None
         for token, score in top.items():
             text, (whole, begun, mute) = texts[token], means[token]
             if token == position.token:
@@ -88,13 +90,13 @@ def read_masses(
                 for option in options:
                     name = text if option == whole else f"{text}..."
                     parts[option].append((name, path + score - math.log(len(options))))
-            elif whole is None and _goes_on(said, text[len(said) :]):
+            elif whole is None and _goes_on(written, text[len(written) :]):
                 rest -= math.exp(score)
         if stopped is not None and rest > 0.0:
-            parts[stopped].append((said, path + math.log(rest)))
+            parts[stopped].append((written, path + math.log(rest)))
         if chosen is None:
             break
-        said, path, going = chosen
+        written, path, going = chosen
         going -= {None}
     return _close(parts, floors, sorted(guessed))
 
@@ -116,8 +118,8 @@ def _close(parts: list, floors: np.ndarray, guessed: list[int]) -> Reading | Non
     return Reading("logprob", values, parts, floored, guessed, share)
 
 
-def _goes_on(said: str, rest: str) -> bool:
+def _goes_on(written: str, rest: str) -> bool:
     """Whether a word goes on: "1" with "5", "4." with "7"."""
-    if re.search(r"[^\W_]\Z", said):
+    if re.search(r"[^\W_]\Z", written):
         return bool(re.match(r"[^\W_]|[.,]\d", rest))
-    return bool(re.search(r"\d[.,]\Z", said)) and rest[:1].isdigit()
+    return bool(re.search(r"\d[.,]\Z", written)) and rest[:1].isdigit()

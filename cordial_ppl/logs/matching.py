@@ -52,42 +52,42 @@ def _read_tokens(answer: Answer, finder: Finder) -> Reading | None:
     text = "".join(pieces)
     if len(pieces) == 1 and finder.before is None:
         # A single token is the answer, whatever it is: its alternatives may be options.
-        said = text if spellings.match(text) is not None else None
-        reading = read_masses(spellings, positions, answer=said, ended=answer.ended)
+        written = text if spellings.match(text) is not None else None
+        reading = read_masses(spellings, positions, answer=written, ended=answer.ended)
         finder.counts["alone" if reading else "prose"] += 1
         return reading
-    place = finder.find(text, None if answer.value is None else spellings.match(answer.value))
-    if place is None:
+    span = finder.find(text, None if answer.value is None else spellings.match(answer.value))
+    if span is None:
         return None
     # The token in which the answer starts, and what stands before the answer in it.
     ends = np.cumsum([len(piece) for piece in pieces])
-    number = int(np.searchsorted(ends, place.start, side="right"))
-    prefix = pieces[number][: place.start - int(ends[number]) + len(pieces[number])]
+    number = int(np.searchsorted(ends, span.start, side="right"))
+    prefix = pieces[number][: span.start - int(ends[number]) + len(pieces[number])]
     # A model that writes " " and "4" might have written " 4".
     if number and not prefix and not pieces[number - 1].strip():
         others = map(fold, positions[number - 1].top)
         number -= any(spellings.meaning(other).whole is not None for other in others)
-    said = text[place.start : place.end]
-    reading = read_masses(spellings, positions[number:], prefix, said, ended=answer.ended)
+    written = text[span.start : span.end]
+    reading = read_masses(spellings, positions[number:], prefix, written, ended=answer.ended)
     if reading is not None:
-        reading.several = int(place.several)
+        reading.several = int(span.several)
     return reading
 
 
 def _count_answers(answers: Sequence[Answer], finder: Finder) -> Reading | None:
     """Count the options that answers name."""
-    places = [finder.find(answer.text) for answer in answers]
-    found = [place for place in places if place is not None]
-    if not found:
+    spans = [finder.find(answer.text) for answer in answers]
+    named = [span for span in spans if span is not None]
+    if not named:
         return None
     names = finder.spellings.scale.options
-    counts = np.bincount([place.option or 0 for place in found], minlength=len(names)).astype(float)
+    counts = np.bincount([span.option or 0 for span in named], minlength=len(names)).astype(float)
     return Reading(
         "n",
         counts,
         [[(name, n)] if n else [] for name, n in zip(names, counts.tolist(), strict=True)],
-        unread=len(places) - len(found),
-        several=sum(place.several for place in found),
+        unread=len(spans) - len(named),
+        several=sum(span.several for span in named),
     )
 
 
@@ -97,9 +97,10 @@ def _read_scores(scores: Scores, spellings: Spellings) -> Reading | None:
     texts = names if scores.options is None else scores.options
     matches = [spellings.match(text) for text in texts]
     if len(texts) != len(scores.values) or set(matches) != set(range(len(names))):
-        found = len(scores.values), f", of {', '.join(texts)}" if scores.options else ""
+        size = len(scores.values)
+        listed = f", of {', '.join(texts)}" if scores.options else ""
         raise InputError(
-            f"expected scores of the options {', '.join(names)}; found {found[0]}{found[1]}. "
+            f"expected scores of the options {', '.join(names)}; found {size}{listed}. "
             "Logs of several scales are read one task at a time: --task NAME."
         )
     low, high, words = BOUNDS[kind]
@@ -110,11 +111,11 @@ def _read_scores(scores: Scores, spellings: Spellings) -> Reading | None:
         if option is not None and value > ABSENT:
             parts[option].append((text, value))
     add = np.logaddexp if kind in ("logit", "logprob") else np.add
-    found = [[value for _, value in pairs] for pairs in parts]
-    values = np.array([add.reduce(numbers) if numbers else np.nan for numbers in found])
+    by_option = [[value for _, value in pairs] for pairs in parts]
+    values = np.array([add.reduce(numbers) if numbers else np.nan for numbers in by_option])
     if np.isnan(values).all():
         return None
     # An option without a number is no likelier than the least likely text that has one.
     floored = np.flatnonzero(np.isnan(values)).tolist()
-    values[floored] = min(map(min, filter(None, found)))
+    values[floored] = min(map(min, filter(None, by_option)))
     return Reading(kind, values, parts, floored=floored)

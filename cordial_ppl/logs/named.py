@@ -42,10 +42,10 @@ def read_named(path: Path, naming: Naming) -> Iterator[Record]:
     together: dict[Any, tuple[Record, list[_Part]]] = {}
     rest: list[Record] = []
     for row in read_rows(path):
-        with at(row.place):
-            found = list(reader.read(row))
-        texts += any(record.failed is None for record, _ in found)
-        for record, swapped in found:
+        with at(row.location):
+            records = list(reader.read(row))
+        texts += any(record.failed is None for record, _ in records)
+        for record, swapped in records:
             if not naming.item:
                 record = replace(record, item_id=str(texts - 1), numbered=True)
             if record.evidence is None:
@@ -53,7 +53,7 @@ def read_named(path: Path, naming: Naming) -> Iterator[Record]:
                 continue
             key = record.item_id, record.reader, record.task
             parts = together.setdefault(key, (record, []))[1]
-            parts.append(_Part(record.evidence, swapped, record.user, record.place))
+            parts.append(_Part(record.evidence, swapped, record.user, record.location))
     single = {key: _take_once(parts) for key, (_, parts) in together.items()}
     repeated = None not in single.values()
     for key, (record, parts) in together.items():
@@ -67,7 +67,7 @@ class _Part(NamedTuple):
     evidence: Evidence
     swapped: bool
     user: str | None
-    place: str
+    location: str
 
 
 def _take_once(parts: list[_Part]) -> list[_Part] | None:
@@ -75,13 +75,13 @@ def _take_once(parts: list[_Part]) -> list[_Part] | None:
     people: dict[str | None, list[_Part]] = {}
     for part in parts:
         people.setdefault(part.user, []).append(part)
-    said = [[part[:2] for part in own] for own in people.values()]
-    return next(iter(people.values())) if all(own == said[0] for own in said) else None
+    answers = [[part[:2] for part in group] for group in people.values()]
+    return next(iter(people.values())) if all(group == answers[0] for group in answers) else None
 
 
 def _join(record: Record, parts: list[_Part]) -> Record:
     """The record of a text with all of its answers."""
-    record = replace(record, rows=len({part.place for part in parts}))
+    record = replace(record, rows=len({part.location for part in parts}))
     swapped = tuple(part.swapped for part in parts)
     answers = [one for part in parts if isinstance(part.evidence, list) for one in part.evidence]
     if any(swapped) or not all(isinstance(part.evidence, list) for part in parts):
@@ -120,15 +120,15 @@ class _Reader:
         """Read a row: yields records, and whether their options run the other way."""
         read: set[Any] = set()
         labels: list[tuple[Record, bool]] = []
-        for found in follow(row.value, self.paths):
+        for match in follow(row.value, self.paths):
             named = _Named({role: [] for role in ROLES})
-            for role, path, one in zip(self.roles, self.paths, found, strict=True):
+            for role, path, one in zip(self.roles, self.paths, match, strict=True):
                 named[role].append((path, one))
             conditions = zip(self.naming.where, named["where"], strict=True)
             if not all(condition.holds(one) for condition, (_, one) in conditions):
                 continue
             record = Record(
-                row.place,
+                row.location,
                 self._item(named),
                 reader=named.name("reader"),
                 task=named.name("task"),
@@ -154,21 +154,21 @@ class _Reader:
             is_filled(one.value) and str(one.value).casefold() not in FALSE
             for _, one in named["swapped"]
         )
-        for number, (path, found) in enumerate(named["answer"]):
+        for number, (path, match) in enumerate(named["answer"]):
             # Stars of labels may go on where the answer has none.
-            key = path, found.keys, record.item_id, record.reader, record.task
+            key = path, match.keys, record.item_id, record.reader, record.task
             if key in read:
                 continue
             read.add(key)
-            task = self._task(record, number, found, self.naming.answer)
+            task = self._task(record, number, match, self.naming.answer)
             # Elements that name texts are rows of their own.
-            inside = _filled(path, found.keys[: self.owned]).partition(f".{EACH}")[0]
-            place = f"{record.place}, {inside}" if self.owned else record.place
-            part = replace(record, task=task, place=place)
-            if (evidence := read_value(found.value, path)) is None:
+            inside = _filled(path, match.keys[: self.owned]).partition(f".{EACH}")[0]
+            location = f"{record.location}, {inside}" if self.owned else record.location
+            part = replace(record, task=task, location=location)
+            if (evidence := read_value(match.value, path)) is None:
                 yield replace(part, failed=f"no `{path}`"), False
             else:
-                swapped = flag or _filled(path, found.keys) in self.swapped
+                swapped = flag or _filled(path, match.keys) in self.swapped
                 yield replace(part, evidence=evidence), swapped
 
     def _labels(self, record: Record, named: _Named) -> Iterator[tuple[Record, bool]]:
@@ -176,12 +176,12 @@ class _Reader:
         # As many as answers are of the same aspects; other fields are of one person each.
         paired = len(named["label"]) == len(named["answer"])
         paths = self.naming.answer if paired else ()
-        for number, (path, found) in enumerate(named["label"]):
-            part = replace(record, task=self._task(record, number, found, paths))
+        for number, (path, match) in enumerate(named["label"]):
+            part = replace(record, task=self._task(record, number, match, paths))
             if len(named["label"]) > 1 and not paired and record.task is None:
                 part = replace(part, user=record.user or path)
-            value = opened(found.value)
-            listed = any(type(key) is int for key in found.keys[self.people :])
+            value = opened(match.value)
+            listed = any(type(key) is int for key in match.keys[self.people :])
             if isinstance(value, list) and listed:
                 # Spans and the like, which are no labels of a whole text.
                 continue
@@ -190,14 +190,14 @@ class _Reader:
                 if (label := as_name(one, path)) is not None:
                     yield replace(part, label=label), listed or several
 
-    def _task(self, record: Record, number: int, found: Found, paths: Sequence[str]) -> str | None:
+    def _task(self, record: Record, number: int, match: Found, paths: Sequence[str]) -> str | None:
         """The task: what the row says, the field among several, what stars stand for."""
         # What is missing keeps its place, unless no row has it.
         parts = [record.task or ""] if self.naming.task else []
         if len(paths) > 1 and self.naming.task is None:
             last = [one.rpartition(".")[2] for one in paths]
             parts.append(last[number] if len(set(last)) == len(last) else paths[number])
-        parts += [key for key in found.keys[self.owned :] if isinstance(key, str) and key]
+        parts += [key for key in match.keys[self.owned :] if isinstance(key, str) and key]
         return join_parts(parts) if any(parts) else None
 
 

@@ -40,9 +40,9 @@ class Condition(NamedTuple):
         """The condition as it is written."""
         return f"{self.path}{'=' if self.wanted else '!='}{self.value}"
 
-    def holds(self, found: Found) -> bool:
+    def holds(self, match: Found) -> bool:
         """Say whether what was found meets it, whatever its capitals."""
-        text = name_of(self.path, found) or ""
+        text = name_of(self.path, match) or ""
         return (text.casefold() == self.value.casefold()) == self.wanted
 
 
@@ -79,18 +79,18 @@ class Naming:
     @property
     def paths(self) -> dict[str, tuple[str, ...]]:
         """The paths of every attribute."""
-        found = {name: as_tuple(value) for name, value in self.given.items() if name != "where"}
-        return found | {"where": tuple(condition.path for condition in self.where)}
+        paths = {name: as_tuple(value) for name, value in self.given.items() if name != "where"}
+        return paths | {"where": tuple(condition.path for condition in self.where)}
 
 
 ROLES = tuple(field.name for field in fields(Naming))
 
 
-def name_of(path: str, found: Found) -> str | None:
+def name_of(path: str, match: Found) -> str | None:
     """The name that a field gives: its value, or its key where the path ends in a star."""
-    if EACH in path.rpartition(".")[2] and found.keys and isinstance(found.keys[-1], str):
-        return found.keys[-1]
-    return as_name(found.value, path)
+    if EACH in path.rpartition(".")[2] and match.keys and isinstance(match.keys[-1], str):
+        return match.keys[-1]
+    return as_name(match.value, path)
 
 
 def as_name(value: Any, path: str) -> str | None:

@@ -20,8 +20,8 @@ EACH = "*"
 CLOSED = {"{": "}", "[": "]"}
 """How JSON begins and ends that is an object or a list."""
 
-DEEPEST, MANY, LEAVES = 6, 12, 200
-"""How deep, into how many keys of one object, and to how many fields names are listed."""
+DEEPEST, MANY, LEAVES, SHOWN = 6, 12, 200, 3
+"""How deep, into how many keys of one object, and to how many fields, with how many values."""
 
 
 class Found(NamedTuple):
@@ -60,9 +60,9 @@ def look(value: Any, path: str) -> Any:
     parts = path.split(".")
     for cut in range(len(parts) - 1, 0, -1):
         if (head := ".".join(parts[:cut])) in value:
-            found = look(value[head], ".".join(parts[cut:]))
-            if found is not None:
-                return found
+            inner = look(value[head], ".".join(parts[cut:]))
+            if inner is not None:
+                return inner
     start = f"{path}."
     flat = {name[len(start) :]: cell for name, cell in value.items() if name.startswith(start)}
     return flat or None
@@ -92,8 +92,8 @@ def _follow(places: list[tuple[Any, str, tuple]], paths: Sequence[str]) -> Itera
         return
     # What has no star is found once, whatever the stars stand for.
     places = [
-        place if cut else (look(place[0], place[1]), "", place[2])
-        for place, cut in zip(places, cuts, strict=True)
+        location if cut else (look(location[0], location[1]), "", location[2])
+        for location, cut in zip(places, cuts, strict=True)
     ]
     elements = {at: _elements(places[at][0], *cut) for at, cut in enumerate(cuts) if cut}
     _check(elements, paths)
@@ -103,11 +103,11 @@ def _follow(places: list[tuple[Any, str, tuple]], paths: Sequence[str]) -> Itera
             Found(None if cut else look(value, path), keys)
             for (value, path, keys), cut in zip(places, cuts, strict=True)
         ]
-    for key in dict.fromkeys(key for found in elements.values() for key in found):
+    for key in dict.fromkeys(key for keys in elements.values() for key in keys):
         yield from _follow(
             [
-                (elements[at].get(key), cut[2], (*place[2], key)) if cut else place
-                for at, (place, cut) in enumerate(zip(places, cuts, strict=True))
+                (elements[at].get(key), cut[2], (*location[2], key)) if cut else location
+                for at, (location, cut) in enumerate(zip(places, cuts, strict=True))
             ],
             paths,
         )
@@ -132,38 +132,38 @@ def _elements(value: Any, before: str, part: str, after: str) -> dict[str | int,
     if part == EACH:
         return _flat(value, after) | dict(value)
     form = re.compile("(.*)".join(map(re.escape, part.split(EACH, 1))), re.DOTALL)
-    return {found[1]: cell for name, cell in value.items() if (found := form.fullmatch(name))}
+    return {match[1]: cell for name, cell in value.items() if (match := form.fullmatch(name))}
 
 
 def _flat(value: Mapping[str, Any], after: str) -> dict[str, Any]:
     """Elements whose fields are written out, "clarity.score": of `*.score`."""
     parts = after.split(".")
     parts = parts[: next((at for at, part in enumerate(parts) if EACH in part), len(parts))]
-    found: dict[str, Any] = {}
+    elements: dict[str, Any] = {}
     for cut in range(1, len(parts) + 1):
         end = ".".join(parts[:cut])
         for name, cell in value.items():
             if end and name.endswith(f".{end}"):
-                found.setdefault(name[: -len(end) - 1], {})[end] = cell
-    return found
+                elements.setdefault(name[: -len(end) - 1], {})[end] = cell
+    return elements
 
 
 def _check(elements: Mapping[int, Mapping], paths: Sequence[str]) -> None:
     """Check that stars which belong together stand for the same."""
-    known: tuple[int, set] | None = None
-    for at, found in elements.items():
-        keys = set(found)
+    first: tuple[int, set] | None = None
+    for at, cells in elements.items():
+        keys = set(cells)
         if not keys:
             continue
-        lists = known and isinstance(next(iter(keys | known[1])), int)
-        mixed = known and len({type(key) for key in keys | known[1]}) > 1
-        if known and (mixed or lists and keys != known[1]):
+        lists = first and isinstance(next(iter(keys | first[1])), int)
+        mixed = first and len({type(key) for key in keys | first[1]}) > 1
+        if first and (mixed or lists and keys != first[1]):
             raise InputError(
-                f"`{paths[known[0]]}` and `{paths[at]}` have {len(known[1])} and {len(keys)} "
+                f"`{paths[first[0]]}` and `{paths[at]}` have {len(first[1])} and {len(keys)} "
                 "elements, but their stars must match one to one. If these are several answers of "
                 "one text, leave the star out."
             )
-        known = known or (at, keys)
+        first = first or (at, keys)
 
 
 def opened(value: Any) -> Any:
@@ -180,7 +180,7 @@ def opened(value: Any) -> Any:
         return value
 
 
-def list_fields(values: Iterable[Any]) -> dict[str, Any]:
+def list_fields(values: Iterable[Any]) -> dict[str, list[Any]]:
     """List the fields of some rows.
 
     Args:
@@ -188,14 +188,16 @@ def list_fields(values: Iterable[Any]) -> dict[str, Any]:
 
     Returns:
         Paths of what is no object, with `*` for the elements of lists of objects and for objects
-        by id, and the first value found at each.
+        by id, and the first three different values at each.
     """
-    found: dict[str, Any] = {}
+    fields: dict[str, list[Any]] = {}
     for value in values:
         for path, cell in _leaves(value, "", 0):
-            if len(found) < LEAVES and (path in found or is_filled(cell)):
-                found.setdefault(path, cell)
-    return found
+            if len(fields) < LEAVES and is_filled(cell):
+                cells = fields.setdefault(path, [])
+                if len(cells) < SHOWN and cell not in cells:
+                    cells.append(cell)
+    return fields
 
 
 def _leaves(value: Any, path: str, depth: int) -> Iterator[tuple[str, Any]]:

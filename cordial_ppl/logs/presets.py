@@ -41,24 +41,26 @@ class Preset:
     marks: tuple[str, ...] = ()
     round: str | None = None
 
-    def form(self, **given: Any) -> Format:
+    def form(self, **changes: Any) -> Format:
         """Make a format of it.
 
         Args:
-            given: Attributes of a naming, which take the place of its own.
+            changes: Attributes of a naming, which take the place of its own.
         """
         namings = self.namings
-        if given:
-            namings = tuple(replace(naming, **given) for naming in namings if naming.answer)
+        if changes:
+            namings = tuple(replace(naming, **changes) for naming in namings if naming.answer)
 
         def records(path: Path) -> Iterator[Record]:
             empty = True
-            for naming in (found := resolve_any(path, namings)):
+            for naming in (resolved := resolve_any(path, namings)):
                 for record in read_named(path, naming):
                     empty = False
                     yield record
             unmet = [
-                " and ".join(one.text for one in naming.where) for naming in found if naming.where
+                " and ".join(one.text for one in naming.where)
+                for naming in resolved
+                if naming.where
             ]
             if empty and unmet:
                 raise InputError(f"no row meets the condition {', or '.join(unmet)}.")

@@ -7,18 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.errors import CordialWarning, FileError, InputError, SettingNeeded
+from cordial_ppl.errors import CordialWarning, FileError, InputError
 from cordial_ppl.errors import naming as placing
 from cordial_ppl.logs.answers import as_pattern
 from cordial_ppl.logs.collect import collect
 from cordial_ppl.logs.collected import Collected
-from cordial_ppl.logs.format import Format
-from cordial_ppl.logs.guesses import guess_options
-from cordial_ppl.logs.inspect_ai import of_scorer
+from cordial_ppl.logs.inspect_logs import of_scorer
 from cordial_ppl.logs.naming import Condition, Naming
 from cordial_ppl.logs.registry import find_format
-from cordial_ppl.logs.resolving import has_field, resolve_any
-from cordial_ppl.logs.suggestions import name_more
+from cordial_ppl.logs.resolving import has_field
 
 Names = str | Sequence[str] | None
 
@@ -38,7 +35,6 @@ def read(
     options: Sequence | None = None,
     spell: Mapping[str, str] | None = None,
     after: str | None = None,
-    guess: bool = False,
     reverse: bool = False,
     round: str | None = None,
     score: str | None = None,
@@ -66,7 +62,6 @@ def read(
         options: The options in the scale's order; by default those that the file itself names.
         spell: Further ways to write an option: {"A": "1"}.
         after: What answers follow in a text, a regular expression.
-        guess: Whether prose may give the answer.
         reverse: Whether these options go from the best to the worst.
         round: What a number between two options, such as an average, counts for: "half-up",
             "nearest-even", or "split" for both.
@@ -84,7 +79,7 @@ def read(
         SettingNeeded: The file does not name the options, or does not say whose a label is.
     """
     path = Path(path)
-    given: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "item": _names(item),
         "answer": _names(answer),
         "label": _names(label),
@@ -92,38 +87,37 @@ def read(
         "where": tuple(map(Condition.of, (where,) if isinstance(where, str) else where or ())),
         "swapped": _names(swapped),
     }
-    given = {role: value for role, value in given.items() if value}
+    fields = {role: value for role, value in fields.items() if value}
     names = split_names(options) if isinstance(options, str) else options
     names = None if names is None else tuple(map(str, names))
-    found = find_format(path, form, given, names or ())
+    source = find_format(path, form, fields)
     chosen = {"reader": reader, "task": task}
-    if found.namings:
+    if source.namings:
         for role, text in chosen.items():
-            field, chosen[role] = _choose(path, text, found.namings[0])
-            given |= {role: field} if field else {}
-        found = find_format(path, form, given, names or ())
+            field, chosen[role] = _choose(path, text, source.namings[0])
+            fields |= {role: field} if field else {}
+        source = find_format(path, form, fields)
     if score is not None:
-        found = of_scorer(found, score)
+        source = of_scorer(source, score)
     scale = None if names is None else Scale(names)
     try:
         collected = collect(
-            found.read(path),
+            source.read(path),
             scale=scale,
             spellings=spell,
-            before=as_pattern(after, guess),
-            guess=guess,
+            before=as_pattern(after),
             reverse=reverse,
-            round=round or found.round,
+            round=round or source.round,
             explain=explain,
             labels=labels,
             **chosen,
         )
     except FileError:
         raise
-    except InputError as error:
+    except InputError:
         with placing(path):
-            raise _fill(error, path, found) from error
-    collected.form = found
+            raise
+    collected.form = source
     for words in collected.doubts:
         warnings.warn(words, CordialWarning, stacklevel=2)
     return collected
@@ -142,23 +136,9 @@ def split_names(text: str) -> tuple[str, ...]:
     return tuple(name for name in names if name)
 
 
-def _names(given: Names) -> tuple[str, ...]:
+def _names(names: Names) -> tuple[str, ...]:
     """One field or several as a tuple."""
-    return split_names(given) if isinstance(given, str) else tuple(given or ())
-
-
-def _fill(error: InputError, path: Path, form: Format) -> InputError:
-    """Fill in the setting that an error asks for, as far as the file's fields tell."""
-    if not isinstance(error, SettingNeeded) or error.setting not in ("options", "annotator"):
-        return error
-    if error.setting == "options":
-        naming = resolve_any(path, form.namings)[0] if form.namings else Naming()
-        value = guess_options(path, (*naming.answer, *naming.label)) or error.value
-    else:
-        role, value = name_more(path, form.namings) if form.namings else ("", "")
-        if role != error.setting or not value:
-            return InputError(error.problem)
-    return SettingNeeded(error.problem, error.advice, error.setting, value)
+    return split_names(names) if isinstance(names, str) else tuple(names or ())
 
 
 def _choose(path: Path, text: str | None, naming: Naming) -> tuple[str | None, str | None]:

@@ -71,17 +71,17 @@ def mix(readings: Sequence[Reading | None]) -> Reading | None:
     Returns:
         Their mixture; None if no answer names an option.
     """
-    found = [reading for reading in readings if reading is not None]
-    if not found:
+    valid = [reading for reading in readings if reading is not None]
+    if not valid:
         return None
-    less = float(np.log(len(found)))
-    values = np.logaddexp.reduce([reading.values for reading in found]) - less
+    less = float(np.log(len(valid)))
+    values = np.logaddexp.reduce([reading.values for reading in valid]) - less
     parts = [
-        [(text, score - less) for reading in found for text, score in reading.parts[k]]
+        [(text, score - less) for reading in valid for text, score in reading.parts[k]]
         for k in range(len(values))
     ]
-    mixed = _merge(found, values, parts, floored=[k for k, texts in enumerate(parts) if not texts])
-    mixed.unread = len(readings) - len(found)
+    mixed = _merge(valid, values, parts, floored=[k for k, texts in enumerate(parts) if not texts])
+    mixed.unread = len(readings) - len(valid)
     return mixed
 
 
@@ -102,29 +102,29 @@ def average(readings: Sequence[Reading | None]) -> Reading | None:
     Raises:
         InputError: They are of different kinds.
     """
-    found = [reading for reading in readings if reading is not None]
-    if not found:
+    valid = [reading for reading in readings if reading is not None]
+    if not valid:
         return None
-    kinds = sorted({reading.kind for reading in found})
+    kinds = sorted({reading.kind for reading in valid})
     if len(kinds) > 1:
         raise InputError(f"readings of one text must be of one kind; found {', '.join(kinds)}.")
-    values = np.stack([reading.values for reading in found])
+    values = np.stack([reading.values for reading in valid])
     values = values.sum(axis=0) if kinds == ["n"] else values.mean(axis=0)
-    floored = sorted({k for reading in found for k in reading.floored})
-    merged = _merge(found, values, [[] for _ in values], floored)
+    floored = sorted({k for reading in valid for k in reading.floored})
+    merged = _merge(valid, values, [[] for _ in values], floored)
     merged.orders = tuple(readings)
     return merged
 
 
-def _merge(found: Sequence[Reading], values: np.ndarray, parts: list, floored: list) -> Reading:
+def _merge(valid: Sequence[Reading], values: np.ndarray, parts: list, floored: list) -> Reading:
     """Make a reading of several, with what is to be said of each."""
     return Reading(
-        kind=found[0].kind,
+        kind=valid[0].kind,
         values=values,
         parts=parts,
         floored=floored,
-        guessed=sorted({k for reading in found for k in reading.guessed}),
-        share=float(np.mean([reading.share for reading in found])),
-        unread=sum(reading.unread for reading in found),
-        several=sum(reading.several for reading in found),
+        guessed=sorted({k for reading in valid for k in reading.guessed}),
+        share=float(np.mean([reading.share for reading in valid])),
+        unread=sum(reading.unread for reading in valid),
+        several=sum(reading.several for reading in valid),
     )

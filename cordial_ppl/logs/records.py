@@ -17,7 +17,7 @@ class Record:
     """What a log says of one text.
 
     Attributes:
-        place: Where it stands, for messages: "line 7".
+        location: Where it stands, for messages: "line 7".
         item_id: The text; None if the log does not name it, and then its number is its name.
         evidence: What the reading is made from; None if there is only a label.
         reader: Who read it, usually the model's name.
@@ -33,7 +33,7 @@ class Record:
         scored: Scores of it that the log has too, each with whether a model gave it.
     """
 
-    place: str
+    location: str
     item_id: str | None = None
     evidence: Evidence | None = None
     reader: str | None = None

@@ -1,6 +1,5 @@
 """What fields a file has: a naming resolved by them, and what is said of one that is not there."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Any
 from cordial_ppl.errors import InputError
 from cordial_ppl.logs.naming import DATA, MAYBE, OTHERWISE, SINGLE, Naming
 from cordial_ppl.logs.paths import EACH, follow, list_fields
-from cordial_ppl.logs.rows import Row, at, read_rows, say_fields
+from cordial_ppl.logs.rows import Row, at, read_rows, say_values
 from cordial_ppl.tables.choices import nearest
 from cordial_ppl.tables.files import is_filled
 
@@ -42,28 +41,28 @@ def resolve(path: Path, naming: Naming) -> Naming:
     keyed = _is_keyed(first, naming)
     naming = _within(naming) if keyed else naming
     texts = {text: _choices(text) for named in naming.paths.values() for text in named}
-    found: set[str] = set()
+    filled: set[str] = set()
     for number, row in enumerate(chain([first], rows)):
         # A field that few rows have, such as a label, may come late; a better one does not.
         if number >= LOOKED:
-            texts = {text: some for text, some in texts.items() if found.isdisjoint(some)}
-        missing = {one for some in texts.values() for one in some} - found
+            texts = {text: some for text, some in texts.items() if filled.isdisjoint(some)}
+        missing = {one for some in texts.values() for one in some} - filled
         if not missing:
             break
-        with at(row.place):
-            found |= {one for one in missing if has(row.value, one)}
+        with at(row.location):
+            filled |= {one for one in missing if has(row.value, one)}
     chosen: dict[str, Any] = {}
     for role, texts in naming.paths.items():
-        taken = [next((one for one in _choices(text) if one in found), None) for text in texts]
+        taken = [next((one for one in _choices(text) if one in filled), None) for text in texts]
         for text, one in zip(texts, taken, strict=True):
             if one is None and not text.endswith(MAYBE):
                 raise _no_field(path, text, keyed)
         if role == "where":
-            kept = zip(naming.where, taken, strict=True)
-            chosen[role] = tuple(c._replace(path=one) for c, one in kept if one is not None)
+            conditions = zip(naming.where, taken, strict=True)
+            chosen[role] = tuple(c._replace(path=one) for c, one in conditions if one is not None)
             continue
-        known = tuple(one for one in taken if one is not None)
-        chosen[role] = next(iter(known), None) if role in SINGLE else known
+        paths = tuple(one for one in taken if one is not None)
+        chosen[role] = next(iter(paths), None) if role in SINGLE else paths
     if not any(chosen.get(role) for role in DATA):
         raise _no_field(
             path, next(text for role in DATA for text in naming.paths.get(role, ())), keyed
@@ -75,28 +74,28 @@ def resolve(path: Path, naming: Naming) -> Naming:
 
 def resolve_any(path: Path, namings: Sequence[Naming]) -> list[Naming]:
     """Resolve those of several namings whose fields a file has; raise a `NoField` if it is none."""
-    found = []
+    resolved = []
     for naming in namings:
         try:
-            found.append(resolve(path, naming))
+            resolved.append(resolve(path, naming))
         except NoField:
             continue
     # If none does, the first says what is missing.
-    return found or [resolve(path, namings[0])]
+    return resolved or [resolve(path, namings[0])]
 
 
 def has(value: Any, path: str) -> bool:
     """Say whether something stands at a path."""
     # A key is there, whatever it holds.
     stars = path.count(EACH) if EACH in path.rpartition(".")[2] else None
-    found = follow(value, [path])
-    return any(is_filled(one.value) or len(one.keys) == stars for (one,) in found)
+    matches = follow(value, [path])
+    return any(is_filled(one.value) or len(one.keys) == stars for (one,) in matches)
 
 
 def has_field(path: Path, name: str, naming: Naming) -> bool:
     """Say whether some of a file's first rows have a field, beside those of the answers."""
-    own = {one.rpartition(".")[2] for text in naming.answer for one in _choices(text)}
-    if len(naming.answer) > 1 and name in own:
+    ends = {one.rpartition(".")[2] for text in naming.answer for one in _choices(text)}
+    if len(naming.answer) > 1 and name in ends:
         # These name tasks already.
         return False
     rows = read_rows(path)
@@ -105,30 +104,24 @@ def has_field(path: Path, name: str, naming: Naming) -> bool:
     return any(has(row.value, wanted) for row in islice(chain([first], rows), LOOKED))
 
 
-def list_named(path: Path) -> dict[str, Any]:
-    """The fields of a file's first rows, each with the first value that is found."""
-    rows = [row.value for row in islice(read_rows(path), LOOKED)]
-    found = list_fields(rows)
+def list_named(path: Path) -> dict[str, list[Any]]:
+    """List the fields of a file's first rows, each with its first three different values."""
+    fields = list_fields(row.value for row in islice(read_rows(path), LOOKED))
     # Of an object by id, the fields of its elements are named.
-    if found and all(name.startswith(f"{EACH}.") for name in found):
-        return {name.removeprefix(f"{EACH}."): value for name, value in found.items()}
-    sizes = Counter(len(value) for value in found.values() if isinstance(value, list))
-    if len(rows) == 1 and any(size > 1 and number > 1 for size, number in sizes.items()):
-        # Columns side by side, of which each element is a row.
-        ends = {name: f".{EACH}" if isinstance(found[name], list) else "" for name in found}
-        return {f"{name}{ends[name]}": value for name, value in found.items()}
-    return found
+    if fields and all(name.startswith(f"{EACH}.") for name in fields):
+        return {name.removeprefix(f"{EACH}."): values for name, values in fields.items()}
+    return fields
 
 
 def _no_field(path: Path, text: str, keyed: bool) -> NoField:
-    known = list(list_named(path))
+    fields = list_named(path)
     wanted = text.removesuffix(MAYBE).split(OTHERWISE)
     wanted = [one.removeprefix(f"{EACH}." if keyed else "") for one in wanted]
-    near = next((found for one in wanted if (found := nearest(one, known))), None)
+    near = next((name for one in wanted if (name := nearest(one, list(fields)))), None)
     hint = f" Did you mean `{near}`?" if near else ""
     names = ", ".join(f"`{one}`" for one in wanted[:3])
     names += f" and none of {len(wanted) - 3} others" if len(wanted) > 3 else ""
-    return NoField(f"its rows have no {names}; they have {say_fields(known)}.{hint}")
+    return NoField(f"its rows have no {names}; they have {say_values(fields)}.{hint}")
 
 
 def _is_keyed(first: Row, naming: Naming) -> bool:
@@ -149,10 +142,12 @@ def _within(naming: Naming) -> Naming:
         parts = text.split(OTHERWISE)
         return OTHERWISE.join(one if one[0] == EACH else f"{EACH}.{one}" for one in parts)
 
-    found: dict[str, Any] = {role: tuple(map(inner, texts)) for role, texts in naming.paths.items()}
-    found["where"] = tuple(c._replace(path=inner(c.path)) for c in naming.where)
-    single = {role: found[role][0] for role in SINGLE if role in found}
-    return Naming(**{**found, **single})
+    filled: dict[str, Any] = {
+        role: tuple(map(inner, texts)) for role, texts in naming.paths.items()
+    }
+    filled["where"] = tuple(c._replace(path=inner(c.path)) for c in naming.where)
+    single = {role: filled[role][0] for role in SINGLE if role in filled}
+    return Naming(**{**filled, **single})
 
 
 def _choices(text: str) -> list[str]:

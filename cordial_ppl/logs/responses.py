@@ -50,8 +50,8 @@ def read_answers(body: Body) -> list[Answer]:
         AttributeError, KeyError, TypeError, ValueError: It is of another form.
     """
     if "choices" in body:
-        told = (body.get("usage") or {}).get("completion_tokens")
-        return [read_choice(choice, told) for choice in body["choices"]]
+        generated = (body.get("usage") or {}).get("completion_tokens")
+        return [read_choice(choice, generated) for choice in body["choices"]]
     if isinstance(body.get("content"), str):
         tokens = body.get("completion_probabilities") or []
         return [Answer(body["content"], [*map(_from_entry, tokens)])]
@@ -69,13 +69,13 @@ def read_answers(body: Body) -> list[Answer]:
     return [_read_output(output) for output in body.get("outputs") or []]
 
 
-def read_choice(choice: Body, told: int | None = None) -> Answer:
+def read_choice(choice: Body, generated: int | None = None) -> Answer:
     """Read a choice of a chat completion, or of a legacy completion.
 
     Args:
         choice: The choice.
-        told: The number of tokens that were generated, if the response says so: with `echo` the
-            prompt comes before them.
+        generated: The number of tokens that were generated, if the response says so: with `echo`
+            the prompt comes before them.
 
     Returns:
         The answer.
@@ -92,7 +92,7 @@ def read_choice(choice: Body, told: int | None = None) -> Answer:
     if tokens := logprobs.get("tokens"):
         none = [None] * len(tokens)
         scores, tops = (logprobs.get(f) or none for f in ("token_logprobs", "top_logprobs"))
-        start = max(len(tokens) - told, 0) if told and scores[0] is None else 0
+        start = max(len(tokens) - generated, 0) if generated and scores[0] is None else 0
         listed = list(zip(tokens, scores, tops, strict=True))[start:]
         positions = [make_position(t, score, (top or {}).items()) for t, score, top in listed]
     return Answer(
@@ -135,8 +135,8 @@ def _read_output(output: Body) -> Answer:
 def _is_openai(value: Body) -> bool:
     # Questions have choices too, and samples outputs: texts, not objects.
     for name in ("choices", "output"):
-        found = value.get(name)
-        if isinstance(found, list) and all(isinstance(choice, Mapping) for choice in found):
+        items = value.get(name)
+        if isinstance(items, list) and all(isinstance(choice, Mapping) for choice in items):
             return name == "choices" or value.get("object") in (None, "response")
     return False
 
@@ -197,7 +197,7 @@ def _format(
             "date": as_day(body.get("created", body.get("created_at"))),
         }
         yield Record(
-            place=row.place,
+            location=row.location,
             item_id=as_text(first_of(value, NAMES if body is value else (*NAMES, "id"))),
             evidence=answers,
             reader=as_text(value.get("reader")) or made["model"],

@@ -3,7 +3,7 @@
 import codecs
 import json
 import mmap
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -34,11 +34,11 @@ class Row(NamedTuple):
     """A row of a file.
 
     Attributes:
-        place: Where it stands: "line 7", "element 3".
+        location: Where it stands: "line 7", "element 3".
         value: Its fields.
     """
 
-    place: str
+    location: str
     value: dict[str, Any]
 
 
@@ -47,6 +47,15 @@ def say_fields(names: Sequence[str]) -> str:
     shown = [f"{name[:LONGEST]}..." if len(name) > LONGEST else name for name in names[:SHOWN]]
     rest = len(names) - len(shown)
     return (", ".join(shown) or "nothing") + (f" and {rest} more" if rest > 0 else "")
+
+
+def say_values(fields: Mapping[str, Sequence[Any]]) -> str:
+    """List fields with some of their values for a message: "judge ('gpt-4'), score (4, 5)"."""
+    named = [
+        f"{say_fields([name])} ({', '.join(map(quote, cells))})" for name, cells in fields.items()
+    ]
+    rest = len(named) - SHOWN
+    return (", ".join(named[:SHOWN]) or "nothing") + (f" and {rest} more" if rest > 0 else "")
 
 
 def read_rows(path: Path) -> Iterator[Row]:
@@ -69,11 +78,11 @@ def read_rows(path: Path) -> Iterator[Row]:
             yield Row(columns.name_row(number), dict(zip(columns.cells, cells, strict=True)))
         return
     with _opened(path) as file:
-        found = _elements if _first_character(path, file) == b"[" else _lines
-        for place, value in found(path, file):
+        parse = _elements if _first_character(path, file) == b"[" else _lines
+        for location, value in parse(path, file):
             if not isinstance(value, dict):
-                raise FileError(f"{path}: {place} must be a JSON object; found {quote(value)}.")
-            yield Row(place, value)
+                raise FileError(f"{path}: {location} must be a JSON object; found {quote(value)}.")
+            yield Row(location, value)
 
 
 def first_row(path: Path) -> Row | None:
@@ -90,8 +99,8 @@ def first_row(path: Path) -> Row | None:
     """
     if _is_table(path):
         cells = read_columns(path).cells.items()
-        found = {name: next(filter(is_filled, column), None) for name, column in cells}
-        return Row("the table", {name: cell for name, cell in found.items() if cell is not None})
+        filled = {name: next(filter(is_filled, column), None) for name, column in cells}
+        return Row("the table", {name: cell for name, cell in filled.items() if cell is not None})
     with _opened(path) as file:
         if _first_character(path, file) not in (b"{", b"["):
             return None
@@ -122,23 +131,23 @@ def by_row(records: Callable[[Row], Iterable[Record]]) -> Callable[[Path], Itera
 
     def read(path: Path) -> Iterator[Record]:
         for row in read_rows(path):
-            with at(row.place):
+            with at(row.location):
                 yield from records(row)
 
     return read
 
 
 @contextmanager
-def at(place: str) -> Iterator[None]:
+def at(location: str) -> Iterator[None]:
     """Name the place of an error, and turn what an object of another form raises into one."""
     try:
-        with naming(place):
+        with naming(location):
             yield
     except CordialError:
         raise
     except STUMBLES as error:
         lacking = f" (there is no {error})" if isinstance(error, KeyError) else ""
-        raise Malformed(f"{place}{lacking}") from error
+        raise Malformed(f"{location}{lacking}") from error
 
 
 @contextmanager
@@ -150,8 +159,6 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
             for mark, packing in PACKED.items():
                 if head.startswith(mark):
                     raise FileError(f"{path} is packed with {packing}: unpack it first.")
-            if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-                raise FileError(f"{path} must be text in UTF-8; it is in UTF-16. Save it as UTF-8.")
             file.seek(3 if head.startswith(codecs.BOM_UTF8) else 0)
             yield file
     except OSError as error:

@@ -59,28 +59,28 @@ class Spellings:
 
     def __init__(self, scale: Scale, extra: Mapping[str, str] | None = None):
         self.scale = scale
-        given = list(zip(scale.options, range(scale.size), strict=True))
+        spelled = list(zip(scale.options, range(scale.size), strict=True))
         for text, option in (extra or {}).items():
             if option not in scale.options:
                 raise InputError(
                     f"spellings must be of the options {', '.join(scale.options)}; "
                     f"found {text!r} for {option!r}."
                 )
-            given.append((text, scale.options.index(option)))
+            spelled.append((text, scale.options.index(option)))
         alike = len({loose(option) for option in scale.options}) < scale.size
-        self._exact = alike or not all(loose(text) for text, _ in given)
+        self._exact = alike or not all(loose(text) for text, _ in spelled)
         self._texts: dict[str, int] = {}
-        for text, option in given:
-            known = self._texts.setdefault(self.plain(text), option)
-            if known != option:
+        for text, option in spelled:
+            previous = self._texts.setdefault(self.plain(text), option)
+            if previous != option:
                 raise InputError(
                     f"{text!r} cannot stand for the option {scale.options[option]!r}: it stands "
-                    f"for {scale.options[known]!r}."
+                    f"for {scale.options[previous]!r}."
                 )
-        letters = [strict(text) for text, _ in given]
+        letters = [strict(text) for text, _ in spelled]
         self._letters = {self.plain(one): one for one in letters if len(one) == 1 and one.isalpha()}
         self._numbers: dict[float, int] = {}
-        for text, option in given:
+        for text, option in spelled:
             if NUMBER.fullmatch(plain := self.plain(text)):
                 self._numbers.setdefault(float(plain), option)
         self._worded: dict[str, int] = {}
@@ -111,11 +111,11 @@ class Spellings:
     def match(self, text: str) -> int | None:
         """Find the option that a text means, by its place on the scale; None if it means none."""
         plain = self.plain(text)
-        found = self._texts.get(plain)
-        if found is None and NUMBER.fullmatch(plain):
+        option = self._texts.get(plain)
+        if option is None and NUMBER.fullmatch(plain):
             # "4.0" is 4, as "1.50" is 1.5; but "+4" belongs to scales with signs.
             return None if plain[0] == "+" else self._numbers.get(float(plain))
-        return found
+        return option
 
     def pattern(self, cased: bool = True) -> re.Pattern[str]:
         """Make the expression that finds a spelling as a whole word.
@@ -149,13 +149,15 @@ class Spellings:
 
     @cached_property
     def _beginnings(self) -> dict[str, tuple[frozenset[int], frozenset[int]]]:
-        found: dict[str, tuple[set[int], set[int]]] = {}
+        beginnings: dict[str, tuple[set[int], set[int]]] = {}
         for text, option in self._texts.items():
             for end in range(1, len(text)):
                 inside = text[:end] in self._texts and text[end - 1 : end + 1].isalpha()
                 mute = inside or text in self._worded
-                found.setdefault(text[:end], (set(), set()))[mute].add(option)
-        return {text: (frozenset(begun), frozenset(mute)) for text, (begun, mute) in found.items()}
+                beginnings.setdefault(text[:end], (set(), set()))[mute].add(option)
+        return {
+            text: (frozenset(begun), frozenset(mute)) for text, (begun, mute) in beginnings.items()
+        }
 
 
 def fold(text: str) -> str:

@@ -53,7 +53,7 @@ def _read_list(values: list[Any], name: str) -> list[Answer] | None:
         if any(one.get("top_logprobs") for one in values) or whole > 1.0 + ROUNDING:
             return [_of_logprobs({"content": values})]
         return [_of_options(dict(tops))]
-    found: list[Answer] = []
+    answers: list[Answer] = []
     for one in values:
         # A sample that failed, or is empty, is one that names no option.
         read = read_value(one, name) if is_filled(one) else [Answer("")]
@@ -61,8 +61,8 @@ def _read_list(values: list[Any], name: str) -> list[Answer] | None:
             raise InputError(
                 f"`{name}` must be one answer or a list of answers; found {quote(values)}."
             )
-        found += read
-    return found or None
+        answers += read
+    return answers or None
 
 
 def _read_object(value: Mapping[str, Any], name: str) -> list[Answer] | Scores | None:
@@ -83,21 +83,21 @@ def _read_object(value: Mapping[str, Any], name: str) -> list[Answer] | Scores |
         )
         for option, cell in value.items()
     }
-    known = {option: score for option, score in scores.items() if score is not None}
-    if not known or not all(type(score) in (int, float) for score in known.values()):
+    numbers = {option: score for option, score in scores.items() if score is not None}
+    if not numbers or not all(type(score) in (int, float) for score in numbers.values()):
         raise InputError(
             f"`{name}` is an object with {list_names(value, 6)}: name one of its fields "
             f"({name}.{next(iter(value), 'name')}), or all of them ({name}.*)."
         )
-    if all(score <= ROUNDING for score in known.values()) and any(known.values()):
-        return [_of_options(known)]
-    if all(isinstance(score, int) and score >= 0 for score in known.values()):
-        if sum(known.values()) <= COUNTED:
-            return [Answer(option) for option, n in known.items() for _ in range(n)] or None
-        return Scores("n", [*known.values()], [*known])
-    if min(known.values()) >= 0 and fsum(known.values()) <= 1.0 + ROUNDING:
-        return [_of_options({option: log(p) for option, p in known.items() if p > 0})]
-    return Scores("logit", [*known.values()], [*known])
+    if all(score <= ROUNDING for score in numbers.values()) and any(numbers.values()):
+        return [_of_options(numbers)]
+    if all(isinstance(score, int) and score >= 0 for score in numbers.values()):
+        if sum(numbers.values()) <= COUNTED:
+            return [Answer(option) for option, n in numbers.items() for _ in range(n)] or None
+        return Scores("n", [*numbers.values()], [*numbers])
+    if min(numbers.values()) >= 0 and fsum(numbers.values()) <= 1.0 + ROUNDING:
+        return [_of_options({option: log(p) for option, p in numbers.items() if p > 0})]
+    return Scores("logit", [*numbers.values()], [*numbers])
 
 
 def _of_logprobs(logprobs: Mapping[str, Any]) -> Answer:

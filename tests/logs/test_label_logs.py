@@ -84,7 +84,10 @@ def test_tasks_of_label_studio(log):
             task({"choices": ["1", "2"]}, **by),
             "a text must have one label of 'a@b'; '3' has '1', '2'",
         ),
-        ({"id": 1, "stars": 4, "annotation_id": 9}, "its rows have id, stars, annotation_id"),
+        (
+            {"id": 1, "stars": 4, "annotation_id": 9},
+            r"id \(1\), stars \(4\), annotation_id \(9\)",
+        ),
     ):
         with pytest.raises(InputError, match=message):
             read(log(row))

@@ -114,7 +114,7 @@ class Asking:
             parts = [model.evidence([answer.body for answer in some]) for some, _ in orders]
             answers = [answer for some, _ in orders for answer in some]
             yield Record(
-                place=f"the answer about {item!r}",
+                location=f"the answer about {item!r}",
                 item_id=item,
                 evidence=parts[0] if len(parts) == 1 else Orders(parts),
                 reader=reader,
