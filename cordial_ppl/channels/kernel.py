@@ -148,7 +148,7 @@ def spread(profiles: Float[Array, "K K"], probs: Float[Array, "K n"]) -> Float[A
     """
     if len(probs) > MOST_WRITTEN_OUT:
         return profiles @ probs
-    return reduce(add, [profiles[:, y, None] * own[None] for y, own in enumerate(probs)])
+    return reduce(add, [profiles[:, y, None] * column[None] for y, column in enumerate(probs)])
 
 
 def blend(
