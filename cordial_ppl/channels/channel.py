@@ -95,10 +95,10 @@ class Ordinal(dist.Distribution):
         if (log_probs is None) == (probs is None):
             raise ChannelError("an ordinal distribution needs log_probs or probs, one of them.")
         self._log_probs = log_probs
-        rows: Any = log_probs if probs is None else probs
-        if not isinstance(rows, Sequence):
-            rows = [rows[..., option] for option in range(rows.shape[-1])]
-        self._rows = tuple(rows)
+        values: Any = log_probs if probs is None else probs
+        if not isinstance(values, Sequence):
+            values = [values[..., option] for option in range(values.shape[-1])]
+        self._rows = tuple(values)
         shape = jnp.broadcast_shapes(*(jnp.shape(row) for row in self._rows))
         super().__init__(batch_shape=shape, validate_args=validate_args)
 
@@ -137,21 +137,21 @@ class Ordinal(dist.Distribution):
             InputError: an option is beyond -1..K-1.
         """
         if not_jax_tracer(value):
-            options = np.asarray(value)
-            wrong = np.flatnonzero((options < -1) | (options >= self.size))
+            labels = np.asarray(value)
+            wrong = np.flatnonzero((labels < -1) | (labels >= self.size))
             if wrong.size:
                 raise InputError(
                     f"labels must be options 0..{self.size - 1}, or -1 for a text that has none; "
-                    f"found {options.flat[wrong[0]]} in row {wrong[0]}."
+                    f"found {labels.flat[wrong[0]]} in row {wrong[0]}."
                 )
-        labelled = (value >= 0) & (value < self.size)
+        inside = (value >= 0) & (value < self.size)
         # The one row that counts is selected before the logarithm is taken.
         chosen = [jnp.where(value == option, row, 0.0) for option, row in enumerate(self._rows)]
         selected = reduce(add, chosen)
         if self._log_probs is not None:
-            return jnp.where(labelled | (value == -1), selected, -jnp.inf)
+            return jnp.where(inside | (value == -1), selected, -jnp.inf)
         left_out = jnp.where(value == -1, 1.0, 0.0).astype(selected.dtype)
-        return jnp.log(jnp.where(labelled, selected + jnp.finfo(selected.dtype).tiny, left_out))
+        return jnp.log(jnp.where(inside, selected + jnp.finfo(selected.dtype).tiny, left_out))
 
 
 def observe(

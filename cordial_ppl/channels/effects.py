@@ -35,11 +35,11 @@ class Effect(NamedTuple):
     ) -> Float[np.ndarray, "n G"]:
         """Log likelihood of each label (0..K-1) at every value, in nats."""
         by_option = _matrices_on_grid(self, probs.shape[1])
-        likelihoods = np.empty((len(labels), by_option.shape[1]))
+        mixed = np.empty((len(labels), by_option.shape[1]))
         for option in np.unique(labels):
             rows = labels == option
-            likelihoods[rows] = probs[rows] @ by_option[option].T
-        return np.log(np.maximum(likelihoods, FLOOR, out=likelihoods), out=likelihoods)
+            mixed[rows] = probs[rows] @ by_option[option].T
+        return np.log(np.maximum(mixed, FLOOR, out=mixed), out=mixed)
 
     def average(
         self, probs: Float[np.ndarray, "n K"], weights: Float[np.ndarray, "n G"]
@@ -47,8 +47,8 @@ class Effect(NamedTuple):
         """Predictions averaged over the values, with a weight for each text and value."""
         by_option = _matrices_on_grid(self, probs.shape[1])
         # One option at a time: an average matrix for each text would fill the memory.
-        averages = np.stack([np.sum(weights @ rows * probs, axis=1) for rows in by_option], axis=1)
-        return averages / averages.sum(axis=1, keepdims=True)
+        mixed = np.stack([np.sum(weights @ rows * probs, axis=1) for rows in by_option], axis=1)
+        return mixed / mixed.sum(axis=1, keepdims=True)
 
 
 @lru_cache(maxsize=2)

@@ -148,7 +148,7 @@ def spread(profiles: Float[Array, "K K"], probs: Float[Array, "K n"]) -> Float[A
     """
     if len(probs) > MOST_WRITTEN_OUT:
         return profiles @ probs
-    return reduce(add, [profiles[:, y, None] * row[None] for y, row in enumerate(probs)])
+    return reduce(add, [profiles[:, y, None] * column[None] for y, column in enumerate(probs)])
 
 
 def blend(
