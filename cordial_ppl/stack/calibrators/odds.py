@@ -78,7 +78,7 @@ def fit_odds(
         steps = np.concatenate([np.ones((len(x), 1)), gaps], axis=1)
         slopes = np.empty((len(x), 2 * size - 1, size - 1, rows))
         slopes[:, : size - 1] = steps[:, :, None, None] * reached
-        slopes[:, size - 1 :] = -own[:, :, None]
+        slopes[:, size - 1 :] = -logits[:, :, None]
         return gaps, apart, slopes.reshape(len(x), 2 * size - 1, -1)
 
     def loss(x: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
