@@ -134,7 +134,7 @@ def of_fit(texts: Int[np.ndarray, " n"], fitted: Int[np.ndarray, " m"]) -> Bool[
     return np.isin(texts, fitted[fitted >= 0])
 
 
-class Said(NamedTuple):
+class TextLabels(NamedTuple):
     """What is said of each of T texts, in the order of their first rows.
 
     Attributes:
@@ -163,7 +163,7 @@ def by_text(
     size: int,
     weights: Float[np.ndarray, " n"] | None = None,
     texts: Int[np.ndarray, " n"] | None = None,
-) -> Said:
+) -> TextLabels:
     """Collect the labels of each text.
 
     Args:
@@ -178,7 +178,7 @@ def by_text(
     sums = np.zeros((len(first), size))
     np.add.at(sums, (ranks, labels), counted)
     totals = sums.sum(axis=1)
-    return Said(first, sums / totals[:, None], totals)
+    return TextLabels(first, sums / totals[:, None], totals)
 
 
 def have_several(labels: Any) -> bool:
