@@ -255,14 +255,14 @@ class Decisions(Estimator):
                 self.labels_, self.out_of_fold_, self.scale_.values, found, counts, *own
             )
 
-    def check_readings(self, logits: Any) -> Drift:
+    def check_readings(self, logits: Any) -> Drift | None:
         """Test whether readings are like those of the fit; see `decisions.drift.compare`.
 
         Args:
             logits: option logits of new texts, ``[m, K]``.
 
         Returns:
-            How they differ, with a p value.
+            How they differ, with a p value; None where there are no readings.
 
         Raises:
             InputError: the readings are invalid.
