@@ -102,9 +102,7 @@ def main() -> None:
     if not (embedded or os.environ.get(FOLDER)):
         parser.error(NEEDED)
     everything = load_embedded() if embedded else load_pairs(args.sources)
-    everything = [
-        own for own in everything if own.reading.task in (args.tasks or [own.reading.task])
-    ]
+    everything = [p for p in everything if p.reading.task in (args.tasks or [p.reading.task])]
     chosen = dict.fromkeys((REFERENCE, *args.stacks))
     cells, start = [], time.perf_counter()
     for n in args.budgets:
@@ -113,8 +111,8 @@ def main() -> None:
         for pair in everything:
             if pair.half != args.half or n > len(pair.reading.pool_labels):
                 continue
-            said = fit_members(pair, n, args.draws, [*names, "histogram"], args.fits)
-            cells.append(Cell(pair, n, weigh(said, stacks)))
+            members = fit_members(pair, n, args.draws, [*names, "histogram"], args.fits)
+            cells.append(Cell(pair, n, weigh(members, stacks)))
             means = {name: loss.mean() for name, loss in cells[-1].losses.items()}
             shown = " ".join(f"{means[name]:.4f}" for name in stacks)
             print(f"{n:4} {pair.name:62} {shown} ({time.perf_counter() - start:.0f} s)", flush=True)
@@ -128,15 +126,15 @@ def members_of(stack: str, n: int) -> Mapping[str, float]:
 
 
 def weigh(
-    said: Mapping[str, Said], stacks: Mapping[str, Mapping[str, float]]
+    members: Mapping[str, Said], stacks: Mapping[str, Mapping[str, float]]
 ) -> dict[str, np.ndarray]:
     """Log losses of every stack, and of what it is made of."""
-    losses = {name: _loss(own.report) for name, own in said.items()}
+    losses = {name: _loss(values.report) for name, values in members.items()}
     for name, counts in stacks.items():
-        held_out = np.stack([said[member].held_out for member in counts], axis=-1)
-        report = np.stack([said[member].report for member in counts], axis=-1)
+        held_out = np.stack([members[member].held_out for member in counts], axis=-1)
+        report = np.stack([members[member].report for member in counts], axis=-1)
         logs, prior = np.log(np.maximum(held_out.astype(float), FLOOR)), list(counts.values())
-        weights = np.stack([stack_weights(own, np.array(prior, float)) for own in logs])
+        weights = np.stack([stack_weights(values, np.array(prior, float)) for values in logs])
         losses[name] = _loss(np.einsum("smk,sk->sm", report, weights))
     return losses
 
@@ -149,14 +147,14 @@ def report(cells: list[Cell], stacks: tuple[str, ...], args: argparse.Namespace)
     """Print the tables and write the JSON file."""
     rows = []
     for n in args.budgets:
-        own = [cell for cell in cells if cell.n == n]
-        base = np.mean([cell.losses[REFERENCE].mean() for cell in own])
-        print(f"\n{n} labels, {len(own)} pairs; {REFERENCE}: {base:.4f}")
+        matches = [cell for cell in cells if cell.n == n]
+        base = np.mean([cell.losses[REFERENCE].mean() for cell in matches])
+        print(f"\n{n} labels, {len(matches)} pairs; {REFERENCE}: {base:.4f}")
         print(f"  {'gain over it':32} {'mean':>8} {'95 %':>20}  pairs +:-   worst")
         for name in stacks:
             if name == REFERENCE:
                 continue
-            mean, half, each = gains(own, name)
+            mean, half, each = gains(matches, name)
             better = sum(one.resolved and one.mean > 0 for one in each)
             worse = sum(one.resolved and one.mean < 0 for one in each)
             least = min(one.mean for one in each)
@@ -164,12 +162,12 @@ def report(cells: list[Cell], stacks: tuple[str, ...], args: argparse.Namespace)
             print(f"  {name:32} {mean:+8.4f} {interval:>20}  {better:3}:{worse:<3}  {least:+.4f}")
             rows.append(
                 {"n": n, "stack": name, "mean": mean, "lower": mean - half, "upper": mean + half}
-                | {"gain": better, "lose": worse, "worst": least, "pairs": len(own)}
+                | {"gain": better, "lose": worse, "worst": least, "pairs": len(matches)}
             )
         for name in stacks:
-            rows.append({"n": n, "stack": name} | asked(own, name))
-            found = "  ".join(f"{what} {value:+.4f}" for what, value in asked(own, name).items())
-            print(f"  {name:32} {found}")
+            rows.append({"n": n, "stack": name} | asked(matches, name))
+            text = "  ".join(f"{what} {value:+.4f}" for what, value in asked(matches, name).items())
+            print(f"  {name:32} {text}")
     settings = {key: str(value) for key, value in vars(args).items()}
     args.out.write_text(json.dumps({"settings": settings, "rows": rows}, indent=1))
 
@@ -181,12 +179,14 @@ def gains(cells: list[Cell], name: str) -> tuple[float, float, list]:
         gain = cell.losses[REFERENCE] - cell.losses[name]
         tasks.setdefault(f"{cell.pair.source} {cell.pair.reading.task}", []).append(gain)
     means, widths = [], []
-    for own in tasks.values():
-        least = min(gain.shape[1] for gain in own)
-        found = paired_bootstrap(np.mean([gain[:, :least] for gain in own], axis=0), draws=2000)
-        means.append(len(own) / len(cells) * np.mean([gain.mean() for gain in own]))
-        widths.append(len(own) / len(cells) * (found.upper - found.lower) / 2)
-    each = [paired_bootstrap(gain, draws=2000) for own in tasks.values() for gain in own]
+    for values in tasks.values():
+        least = min(gain.shape[1] for gain in values)
+        interval = paired_bootstrap(
+            np.mean([gain[:, :least] for gain in values], axis=0), draws=2000
+        )
+        means.append(len(values) / len(cells) * np.mean([gain.mean() for gain in values]))
+        widths.append(len(values) / len(cells) * (interval.upper - interval.lower) / 2)
+    each = [paired_bootstrap(gain, draws=2000) for values in tasks.values() for gain in values]
     return float(np.sum(means)), float(np.linalg.norm(widths)), each
 
 
@@ -194,7 +194,7 @@ def asked(cells: list[Cell], name: str) -> dict[str, float]:
     """The largest excess over the histogram, and over the stack's best channel in hindsight."""
     above, beyond = [], []
     for cell in cells:
-        loss = {key: own.mean() for key, own in cell.losses.items()}
+        loss = {key: values.mean() for key, values in cell.losses.items()}
         above.append(loss[name] - loss["histogram"])
         single = [loss[key] for key in members_of(name, cell.n) if ":" in key]
         beyond.append(loss[name] - min(single, default=float("nan")))

@@ -102,8 +102,8 @@ def main() -> None:
     for panel in args.panels:
         every = list(load(PANELS[panel]))
         for n in args.texts:
-            found = {texts.name: measure(texts, n, args) for texts in every}
-            rows += report(panel, n, every, found, args.ways)
+            losses = {texts.name: measure(texts, n, args) for texts in every}
+            rows += report(panel, n, every, losses, args.ways)
             print(f"({time.perf_counter() - start:.0f} s)", flush=True)
             args.out.write_text(json.dumps({"settings": vars(args), "rows": rows}, default=str))
 
@@ -119,19 +119,21 @@ def load(panel: Panel) -> Iterator[Texts]:
         cells = polars.read_csv(folder / "labels.csv").rename({"base_item": "of", "user": "person"})
         cells = cells.with_columns(each="task")
     for task, members in panel.tasks.items():
-        own = cells.filter(polars.col("task").is_in(members))
+        panel_cells = cells.filter(polars.col("task").is_in(members))
         wide = {
-            what: own.pivot("each", index="of", values=what).drop_nulls().sort("of")
+            what: panel_cells.pivot("each", index="of", values=what).drop_nulls().sort("of")
             for what in ("label", "person")
         }
         order = np.random.default_rng(0).permutation(len(wide["label"]))
         items = wide["label"]["of"].to_numpy()[order]
         labels, people = (frame.drop("of").to_numpy()[order] for frame in wide.values())
-        first = dict(own.filter(polars.col("task") == members[0]).select("of", "item_id").rows())
+        first = dict(
+            panel_cells.filter(polars.col("task") == members[0]).select("of", "item_id").rows()
+        )
         for reader in panel.readers:
             table = read_readings(next(folder.glob("readings.*")), reader=reader, task=members[0])
-            place = {item: row for row, item in enumerate(table.item_ids)}
-            logits = table.logits[[place[first[item]] for item in items]]
+            row_of = {item: row for row, item in enumerate(table.item_ids)}
+            logits = table.logits[[row_of[first[item]] for item in items]]
             yield Texts(f"{task} {reader}", task, logits, labels.astype(np.int64), people)
 
 
@@ -223,24 +225,27 @@ def measure(texts: Texts, n: int, args: argparse.Namespace) -> dict[str, dict[st
         labels=texts.labels[:HELD_OUT],
         people=texts.people[:HELD_OUT],
     )
-    found: dict[str, dict[str, list]] = {way: {"single": [], "rounded": []} for way in args.ways}
-    place = np.arange(HELD_OUT)
+    results: dict[str, dict[str, list]] = {way: {"single": [], "rounded": []} for way in args.ways}
+    columns = np.arange(HELD_OUT)
     for draw in range(args.draws):
         rng = np.random.default_rng(draw)
         some = HELD_OUT + rng.choice(len(texts.labels) - HELD_OUT, n, replace=False)
-        own = Texts(*texts[:2], texts.logits[some], texts.labels[some], texts.people[some])
+        labelled = Texts(*texts[:2], texts.logits[some], texts.labels[some], texts.people[some])
         for way in args.ways:
-            rows = WAYS[way](own, np.random.default_rng(draw))
-            probs = fit(own, rows, draw).predict_proba(unseen.logits)
+            rows = WAYS[way](labelled, np.random.default_rng(draw))
+            probs = fit(labelled, rows, draw).predict_proba(unseen.logits)
             losses = -np.log(np.maximum(probs, FLOOR))
-            each = losses[place[:, None], unseen.labels].mean(axis=1)
-            found[way]["single"].append(each)
-            found[way]["rounded"].append(losses[place, rounded(unseen.labels)])
-    return {way: {what: np.stack(x) for what, x in own.items()} for way, own in found.items()}
+            each = losses[columns[:, None], unseen.labels].mean(axis=1)
+            results[way]["single"].append(each)
+            results[way]["rounded"].append(losses[columns, rounded(unseen.labels)])
+    return {
+        way: {what: np.stack(x) for what, x in labelled.items()}
+        for way, labelled in results.items()
+    }
 
 
 def report(
-    panel: str, n: int, every: list[Texts], found: Mapping[str, Any], ways: list[str]
+    panel: str, n: int, every: list[Texts], results: Mapping[str, Any], ways: list[str]
 ) -> list[dict[str, Any]]:
     """Print and return the losses and gains of each way."""
     rows, tasks = (
@@ -253,11 +258,12 @@ def report(
     print(f"\n{panel}, {n} texts, {len(every)} pairs of task and reader")
     for what in ("single", "rounded"):
         for way in ways:
-            loss = float(np.mean([own[way][what].mean() for own in found.values()]))
+            loss = float(np.mean([losses[way][what].mean() for losses in results.values()]))
             means, widths = [], []
             for names in tasks.values():
                 gain = np.mean(
-                    [found[name][ways[0]][what] - found[name][way][what] for name in names], axis=0
+                    [results[name][ways[0]][what] - results[name][way][what] for name in names],
+                    axis=0,
                 )
                 interval = paired_bootstrap(gain, draws=2000)
                 means.append(interval.mean)

@@ -50,7 +50,7 @@ def main() -> None:
         print(time.perf_counter() - start)
         return
     ray = import_module("ray")
-    found = {"cells": 2 * 4 * len(config.budgets), "workers": args.workers}
+    figures = {"cells": 2 * 4 * len(config.budgets), "workers": args.workers}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         command = [sys.executable, __file__, "--alone", str(folder / "one"), *sys.argv[1:]]
@@ -58,10 +58,10 @@ def main() -> None:
         # The first run compiles what the others find on disk.
         for _ in range(2):
             shutil.rmtree(folder / "one", ignore_errors=True)
-            said = subprocess.run(command, env=one_core, check=True, capture_output=True, text=True)
-        found["one process"] = float(said.stdout)
-        ideal = found["one process"] / args.workers
-        print(f"{found['cells']} cells; one process on one core {found['one process']:.0f} s")
+            done = subprocess.run(command, env=one_core, check=True, capture_output=True, text=True)
+        figures["one process"] = float(done.stdout)
+        ideal = figures["one process"] / args.workers
+        print(f"{figures['cells']} cells; one process on one core {figures['one process']:.0f} s")
         for label, kill in (("workers", False), ("a worker dies", True)):
             start = time.perf_counter()
             quiet = {"include_dashboard": False, "log_to_driver": False, "logging_level": "error"}
@@ -72,13 +72,13 @@ def main() -> None:
             seconds = time.perf_counter() - begun
             ray.shutdown()
             same = _table(folder / label).equals(_table(folder / "one"))
-            found[label] = {"seconds": seconds, "start": begun - start, "same": same}
+            figures[label] = {"seconds": seconds, "start": begun - start, "same": same}
             print(
                 f"{args.workers} {label}: {seconds:.0f} s, {seconds / ideal:.2f} times the ideal, "
                 f"after {begun - start:.1f} s to start Ray; same results: {same}"
             )
-    args.out.write_text(json.dumps(found, indent=1), "utf-8")
-    sys.exit(not all(each["same"] for each in found.values() if isinstance(each, dict)))
+    args.out.write_text(json.dumps(figures, indent=1), "utf-8")
+    sys.exit(not all(each["same"] for each in figures.values() if isinstance(each, dict)))
 
 
 def make_config(draws: int, quick: bool) -> SweepConfig:

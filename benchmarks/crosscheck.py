@@ -43,15 +43,15 @@ def main() -> None:
         if args.out.exists()
         else []
     )
-    known = {(row["channel"], row["options"], row["labels"]) for row in rows}
+    finished = {(row["channel"], row["options"], row["labels"]) for row in rows}
     for size, labels, path in product(args.options, args.labels, args.channels):
         name = load_channel(path).name
-        if (name, size, labels) not in known:
-            own = check(path, size, labels)
-            rows += own
+        if (name, size, labels) not in finished:
+            results = check(path, size, labels)
+            rows += results
             with args.out.open("a") as file:
-                file.writelines(json.dumps(row) + "\n" for row in own)
-            for row in own:
+                file.writelines(json.dumps(row) + "\n" for row in results)
+            for row in results:
                 show(row)
     wrong = report(rows)
     raise SystemExit(bool(wrong))
@@ -70,8 +70,8 @@ def check(path: str, size: int, labels: int) -> list[dict[str, Any]]:
     reference = fits["nuts"].diagnostics
     rows = []
     for method in METHODS:
-        means, rms, worst, place = compare(texts, fits[method], fits["nuts"])
-        own = fits[method].diagnostics
+        means, rms, worst, coordinate = compare(texts, fits[method], fits["nuts"])
+        diagnostics = fits[method].diagnostics
         rows.append(
             {
                 "channel": texts.target.channel.name,
@@ -81,10 +81,10 @@ def check(path: str, size: int, labels: int) -> list[dict[str, Any]]:
                 "rms": rms,
                 "worst": worst,
                 "means": means,
-                "furthest": place,
-                "khat": own.khat,
-                "ess": own.ess,
-                "trusted": own.trusted,
+                "furthest": coordinate,
+                "khat": diagnostics.khat,
+                "ess": diagnostics.ess,
+                "trusted": diagnostics.trusted,
                 "seconds": seconds[method],
                 "nuts_ess": reference.ess,
                 "nuts_divergences": reference.divergences,
@@ -115,9 +115,9 @@ def report(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     for name in dict.fromkeys(row["channel"] for row in compared):
         cells = f"{name:22}"
         for method in METHODS:
-            own = [row for row in compared if (row["channel"], row["method"]) == (name, method)]
-            flagged = sum(not row["trusted"] for row in own)
-            cells += f"{max(row['rms'] for row in own):10.4f}{flagged:4} of {len(own):2}"
+            matches = [row for row in compared if (row["channel"], row["method"]) == (name, method)]
+            flagged = sum(not row["trusted"] for row in matches)
+            cells += f"{max(row['rms'] for row in matches):10.4f}{flagged:4} of {len(matches):2}"
         print(cells)
     wrong = [
         row

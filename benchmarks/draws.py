@@ -47,14 +47,14 @@ class Draws(NamedTuple):
         weights: of the draws, ``[S]``.
         probes: predictions whose means are kept, ``[S, F]``.
         report: predictions for held-out texts, ``[S, m, K]``.
-        own: predictions for the labelled texts, ``[S, n, K]``.
+        labelled: predictions for the labelled texts, ``[S, n, K]``.
     """
 
     flat: np.ndarray
     weights: np.ndarray
     probes: np.ndarray
     report: np.ndarray
-    own: np.ndarray
+    labelled: np.ndarray
 
 
 class Fit(NamedTuple):
@@ -78,9 +78,9 @@ def fits(budgets: Sequence[int], tasks: int, readers: int) -> Iterator[Fit]:
                     rows = order[:n]
                     logits, labels = pair.pool.logits[rows], pair.pool_labels[rows]
                     judge = cp.Cordial(seed=n).fit(logits, labels)
-                    own = as_logits(logits)
+                    centred = as_logits(logits)
                     channels = {
-                        name: look(fit, texts, own) for name, fit in judge.posteriors_.items()
+                        name: look(fit, texts, centred) for name, fit in judge.posteriors_.items()
                     }
                     shares = np.array([judge.weights_[name] for name in channels])
                     name = f"{source} {task} {pair.reader} {n}"
@@ -88,16 +88,16 @@ def fits(budgets: Sequence[int], tasks: int, readers: int) -> Iterator[Fit]:
                     yield Fit(name, channels, shares / shares.sum(), labels, truth)
 
 
-def look(posterior: Posterior, texts: np.ndarray, own: np.ndarray) -> Draws:
+def look(posterior: Posterior, texts: np.ndarray, labelled: np.ndarray) -> Draws:
     """What each draw says of the held-out texts, the labelled ones and the probes."""
-    probes = make_probes(own)
-    whole = np.concatenate([texts, own, probes.logits]).astype(np.float32)
+    probes = make_probes(labelled)
+    whole = np.concatenate([texts, labelled, probes.logits]).astype(np.float32)
     padded = np.pad(whole, ((0, -len(whole) % PADDING), (0, 0)))
     readings = Readings(padded, posterior.histogram.astype(np.float32), {})
     with jax.enable_x64(True):
         probs = np.asarray(predictor(posterior.target)(posterior.draws.astype("f4"), readings))
     report, labelled, probed = np.split(
-        probs[:, : len(whole)], [len(texts), len(texts) + len(own)], 1
+        probs[:, : len(whole)], [len(texts), len(texts) + len(labelled)], 1
     )
     kept = probed[:, np.arange(len(probes.options)), probes.options]
     return Draws(posterior.draws, posterior.weights, kept, report, labelled)
@@ -117,9 +117,9 @@ def components(values: np.ndarray, weights: np.ndarray, count: int, scaled: bool
     """Leading principal components, each in its own spread where they are to be ``scaled``."""
     centred = values - weights @ values
     spread, axes = np.linalg.eigh((centred * weights[:, None]).T @ centred)
-    found = np.argsort(-spread)[:count]
-    found = found[spread[found] > 1e-9 * spread.max()]
-    return centred @ axes[:, found] / (np.sqrt(spread[found]) if scaled else 1.0)
+    order = np.argsort(-spread)[:count]
+    order = order[spread[order] > 1e-9 * spread.max()]
+    return centred @ axes[:, order] / (np.sqrt(spread[order]) if scaled else 1.0)
 
 
 def equal(rows: np.ndarray) -> Chosen:
@@ -226,8 +226,8 @@ def compare(fit: Fit, method: str, size: int) -> Iterator[dict[str, Any]]:
     def line(name: str, full: np.ndarray, few: np.ndarray, **more: float) -> dict[str, Any]:
         loss = np.mean(np.log(full[row, fit.truth]) - np.log(few[row, fit.truth]))
         worst = np.abs(few - full).max()
-        found = {"fit": fit.name, "method": method, "D": size, "of": name}
-        return found | {"worst": float(worst), "loss": float(loss)} | more
+        figures = {"fit": fit.name, "method": method, "D": size, "of": name}
+        return figures | {"worst": float(worst), "loss": float(loss)} | more
 
     for name, draws in fit.channels.items():
         start = time.perf_counter()
@@ -245,17 +245,17 @@ def ends(fit: Fit, size: int) -> dict[str, Any]:
     """How far the ends of intervals move, in classes, and how wide they are."""
     means, weights = {"all": [], "thin": [], "random": []}, {"all": [], "thin": [], "random": []}
     for draws in fit.channels.values():
-        place = draws.report @ np.arange(draws.report.shape[2], dtype=np.float32)
-        for name, (rows, own) in {
-            "all": (np.arange(len(place)), draws.weights),
+        mean_labels = draws.report @ np.arange(draws.report.shape[2], dtype=np.float32)
+        for name, (rows, draw_weights) in {
+            "all": (np.arange(len(mean_labels)), draws.weights),
             "thin": thinned(draws, size),
             "random": random(draws, size),
         }.items():
-            means[name].append(place[rows])
-            weights[name].append(own)
-    found = {k: quantiles(means[k], weights[k], fit.shares[None], LEVEL) for k in means}
-    off = {k: float(np.abs(found[k] - found["all"]).mean()) for k in ("thin", "random")}
-    width = float(np.mean(found["all"][1] - found["all"][0]))
+            means[name].append(mean_labels[rows])
+            weights[name].append(draw_weights)
+    limits = {k: quantiles(means[k], weights[k], fit.shares[None], LEVEL) for k in means}
+    off = {k: float(np.abs(limits[k] - limits["all"]).mean()) for k in ("thin", "random")}
+    width = float(np.mean(limits["all"][1] - limits["all"][0]))
     return {"fit": fit.name, "D": size, **off, "width": width}
 
 
@@ -263,14 +263,14 @@ def fold(fit: Fit, size: int) -> Iterator[dict[str, Any]]:
     """The draws as a fold weighs them, a fifth of the labels taken out, chosen the same way."""
     out = np.arange(0, len(fit.labels), 5)
     for name, draws in fit.channels.items():
-        logs = -np.log(draws.own[:, out, fit.labels[out]]).sum(axis=1) + np.log(draws.weights)
+        logs = -np.log(draws.labelled[:, out, fit.labels[out]]).sum(axis=1) + np.log(draws.weights)
         # Truncated, as plain importance weights are.
         weights = np.exp(logs - logs.max())
         weights = np.minimum(weights, weights.mean() * np.sqrt(len(weights)))
         weighted = draws._replace(weights=weights / weights.sum())
-        rows, own = thinned(weighted, size)
+        rows, labelled = thinned(weighted, size)
         full = np.tensordot(weighted.weights, draws.report, 1)
-        worst = np.abs(np.tensordot(own, draws.report[rows], 1) - full).max()
+        worst = np.abs(np.tensordot(labelled, draws.report[rows], 1) - full).max()
         yield {"fit": fit.name, "D": size, "of": name, "worst": float(worst)}
 
 
@@ -282,13 +282,13 @@ def show(rows: list[dict[str, Any]], sizes: Sequence[int], methods: Sequence[str
     print(f"{'':28s}{'worst   mean'.rjust(17) * len(names)}{'worst  mean|.|    mean':>26s}")
     for size in sizes:
         for method in methods:
-            own = [row for row in rows if (row["method"], row["D"]) == (method, size)]
+            matches = [row for row in rows if (row["method"], row["D"]) == (method, size)]
             line = f"{method:24s}{size:4d}"
             for name in names:
-                worst = [row["worst"] for row in own if row["of"] == name]
+                worst = [row["worst"] for row in matches if row["of"] == name]
                 line += f"{max(worst):10.4f} {np.mean(worst):6.4f}"
-            loss = np.array([row["loss"] for row in own if row["of"] == "stack"])
-            spent = np.median([row["ms"] for row in own if "ms" in row])
+            loss = np.array([row["loss"] for row in matches if row["of"] == "stack"])
+            spent = np.median([row["ms"] for row in matches if "ms" in row])
             line += f"{np.abs(loss).max():10.5f}{np.abs(loss).mean():8.5f}{loss.mean():+8.5f}"
             print(f"{line}{spent:7.1f}", flush=True)
 
@@ -320,16 +320,18 @@ def main() -> None:
     show(rows, args.draws, args.methods)
     print(f"\n{'ends of intervals, classes':30s}{'thin':>8s}{'random':>8s}{'width':>8s}")
     for size in args.draws:
-        own = [row for row in intervals if row["D"] == size]
-        mean = "".join(f"{np.mean([r[k] for r in own]):8.4f}" for k in ("thin", "random", "width"))
+        matches = [row for row in intervals if row["D"] == size]
+        mean = "".join(
+            f"{np.mean([r[k] for r in matches]):8.4f}" for k in ("thin", "random", "width")
+        )
         print(f"{size:30d}{mean}")
     print("\nfolds, worst probability, worst and mean over fits")
     for size in args.draws:
-        own = [row["worst"] for row in folds if row["D"] == size]
-        print(f"{size:30d}{max(own):8.4f}{np.mean(own):8.4f}")
+        matches = [row["worst"] for row in folds if row["D"] == size]
+        print(f"{size:30d}{max(matches):8.4f}{np.mean(matches):8.4f}")
     settings = {k: str(v) if isinstance(v, Path) else v for k, v in vars(args).items()}
-    found = {"settings": settings, "rows": rows, "intervals": intervals, "folds": folds}
-    args.out.write_text(json.dumps(found))
+    content = {"settings": settings, "rows": rows, "intervals": intervals, "folds": folds}
+    args.out.write_text(json.dumps(content))
 
 
 if __name__ == "__main__":

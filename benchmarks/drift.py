@@ -39,9 +39,13 @@ Task = tuple[Scale, np.ndarray, dict[str, np.ndarray]]
 
 def load(source: str, task: str) -> Task:
     """Options, labels and the logits of each reader, all texts of a task."""
-    found = list(load_task(source, task))
-    logits = {one.reader: np.vstack([one.report.logits, one.pool.logits]) for one in found}
-    return found[0].scale, np.concatenate([found[0].report_labels, found[0].pool_labels]), logits
+    readers = list(load_task(source, task))
+    logits = {one.reader: np.vstack([one.report.logits, one.pool.logits]) for one in readers}
+    return (
+        readers[0].scale,
+        np.concatenate([readers[0].report_labels, readers[0].pool_labels]),
+        logits,
+    )
 
 
 def readings(task: Task, repeats: int) -> Iterator[tuple[str, float, bool]]:
@@ -49,7 +53,7 @@ def readings(task: Task, repeats: int) -> Iterator[tuple[str, float, bool]]:
     scale, _, readers = task
     sketches = {name: sketch(logits) for name, logits in readers.items()}
     for name, logits in readers.items():
-        others = [own for other, own in sketches.items() if other != name]
+        others = [old for other, old in sketches.items() if other != name]
         pairs = [(CASES[3], sketches[name], other) for other in others]
         for repeat in range(repeats):
             order = np.random.default_rng(repeat).permutation(len(logits))
@@ -60,10 +64,10 @@ def readings(task: Task, repeats: int) -> Iterator[tuple[str, float, bool]]:
                 (CASES[2], few, sketches[name]),
                 *((CASES[4], few, other) for other in others if repeat < OTHERS),
             ]
-        for case, own, new in pairs:
-            found = compare(own, new, scale)
-            assert found is not None
-            yield case, found.p, found.alarm
+        for case, old, new in pairs:
+            drift = compare(old, new, scale)
+            assert drift is not None
+            yield case, drift.p, drift.alarm
 
 
 def labels(task: Task, n: int, new: int, fits: int) -> Iterator[dict[str, float]]:
@@ -74,14 +78,14 @@ def labels(task: Task, n: int, new: int, fits: int) -> Iterator[dict[str, float]
             order = np.random.default_rng(seed).permutation(len(truth))
             rows, others, rest = np.split(order, [n, n + new])
             calibrator = cp.Cordial(seed=seed).fit(logits[rows], truth[rows])
-            own = cp.scores.log_loss(calibrator.predict_proba(logits[rest]), truth[rest])
+            fitted_loss = cp.scores.log_loss(calibrator.predict_proba(logits[rest]), truth[rest])
             for other, seen in readers.items():
-                found = calibrator.check_labels(seen[others], truth[others])
+                drift = calibrator.check_labels(seen[others], truth[others])
                 probs = calibrator.predict_proba(seen[rest])
                 loss = cp.scores.log_loss(probs, truth[rest])
                 expected = -(probs * np.log(np.maximum(probs, FLOOR))).sum(axis=1).mean()
-                result = {"same": float(other == name), "p": found.p}
-                result |= {"cost": loss - own, "excess": float(loss - expected)}
+                result = {"same": float(other == name), "p": drift.p}
+                result |= {"cost": loss - fitted_loss, "excess": float(loss - expected)}
                 if other == name:
                     result |= cover(calibrator, seen[rest], truth[rest])
                 yield result
@@ -101,12 +105,12 @@ def cover(calibrator: cp.Cordial, logits: np.ndarray, truth: np.ndarray) -> dict
 def compare_readings(tasks: dict[str, list[Task]], repeats: int) -> dict[str, list]:
     """Print how often readings raise an alarm."""
     results = {}
-    for source, own in tasks.items():
+    for source, readers in tasks.items():
         print(f"readings of {source}: comparisons, p at most {RATE}, alarms")
-        results[source] = found = [one for task in own for one in readings(task, repeats)]
+        results[source] = cases = [one for task in readers for one in readings(task, repeats)]
         for case in CASES:
             _, p, alarms = map(
-                np.array, zip(*(one for one in found if one[0] == case), strict=True)
+                np.array, zip(*(one for one in cases if one[0] == case), strict=True)
             )
             print(f"  {case:20}{len(p):6}{(p <= RATE).mean():8.4f}{alarms.mean():8.4f}", flush=True)
     return results
@@ -116,11 +120,11 @@ def check_labels(tasks: list[Task], fits: int) -> dict[str, list]:
     """Print how often labels do."""
     results = {}
     for n, new in SIZES:
-        found = [one for task in tasks for one in labels(task, n, new, fits)]
-        results[f"{n} labels, {new} new"] = found
-        other = [one for one in found if not one["same"]]
+        cases = [one for task in tasks for one in labels(task, n, new, fits)]
+        results[f"{n} labels, {new} new"] = cases
+        other = [one for one in cases if not one["same"]]
         kinds = {
-            "own reader": [one for one in found if one["same"]],
+            "own reader": [one for one in cases if one["same"]],
             "another": other,
             f"excess over {WORSE}": [one for one in other if one["excess"] > WORSE],
         }
@@ -156,7 +160,7 @@ def main() -> None:
     if args.what == "readings":
         results = compare_readings(tasks, repeats)
     else:
-        results = check_labels([task for own in tasks.values() for task in own], fits)
+        results = check_labels([task for readers in tasks.values() for task in readers], fits)
     args.output.write_text(json.dumps(results, default=bool))
 
 

@@ -60,13 +60,13 @@ def real_corpora(sources: list[str]) -> Iterator[Corpus]:
         for task in chosen.tasks:
             for reader in chosen.readers:
                 table = read_readings(next(folder.glob("readings.*")), task=task, reader=reader)
-                known = read_labels(folder / "labels.csv", table.scale, task=task)
-                known = known.among(table.item_ids)
-                known, rows = match_labels(table, known)
-                systems = known.extras.get("system")
+                labelled = read_labels(folder / "labels.csv", table.scale, task=task)
+                labelled = labelled.among(table.item_ids)
+                labelled, rows = match_labels(table, labelled)
+                systems = labelled.extras.get("system")
                 some = np.random.default_rng(0).permutation(len(rows))[:MOST]
                 named = None if systems is None else np.array(systems, str)[some]
-                labels = known.labels[some]
+                labels = labelled.labels[some]
                 yield Corpus(source, f"{task} {reader}", table.logits[rows[some]], labels, named)
 
 
@@ -98,40 +98,40 @@ def measure(corpus: Corpus, n: int, draw: int, cells: Cells) -> None:
     rows = choose(corpus, n, draw)
     n = len(rows)
     calibrator = cp.Cordial(seed=draw).fit(corpus.logits[rows], corpus.labels[rows])
-    found = calibrator.estimate(corpus.logits, rows, corpus.systems, level=LEVEL)
+    estimate = calibrator.estimate(corpus.logits, rows, corpus.systems, level=LEVEL)
     labels, truth, size = corpus.labels[rows], corpus.labels.mean(), len(corpus.labels)
     if corpus.source != MADE[2]:
         spread = float(labels.std(ddof=1))
         half = t.ppf((1 + LEVEL) / 2, n - 1) * spread * np.sqrt((1 - n / size) / n)
         ends = {"classical": (labels.mean(), labels.mean() - half, labels.mean() + half)}
-        ends |= {"estimate": found.overall.mean, "from sampling alone": found.rectified[:3]}
+        ends |= {"estimate": estimate.overall.mean, "from sampling alone": estimate.rectified[:3]}
         ends |= rival(corpus, rows)
         for name, (mean, low, high) in ends.items():
             cells[f"overall: {name}"].append(
                 (low <= truth <= high, (high - low) / 2, half, mean - truth)
             )
-    measure_shares("overall: shares", found.overall, corpus.labels, cells)
+    measure_shares("overall: shares", estimate.overall, corpus.labels, cells)
     if corpus.systems is not None:
-        measure_systems(corpus, rows, found, cells)
+        measure_systems(corpus, rows, estimate, cells)
 
 
-def measure_shares(kind: str, found: Population, labels: np.ndarray, cells: Cells) -> None:
+def measure_shares(kind: str, population: Population, labels: np.ndarray, cells: Cells) -> None:
     """The same of the shares at or above an option."""
-    for option, (mean, low, high) in enumerate(found.at_least.values(), start=1):
+    for option, (mean, low, high) in enumerate(population.at_least.values(), start=1):
         true = (labels >= option).mean()
         cells[kind].append((low <= true <= high, (high - low) / 2, np.nan, mean - true))
 
 
-def measure_systems(corpus: Corpus, rows: np.ndarray, found: cp.Estimate, cells: Cells) -> None:
+def measure_systems(corpus: Corpus, rows: np.ndarray, estimate: cp.Estimate, cells: Cells) -> None:
     """The same of systems, and of their differences, with those that have the wrong sign."""
     assert corpus.systems is not None
     labels, systems = corpus.labels[rows], corpus.systems[rows]
-    truths = {name: corpus.labels[corpus.systems == name].mean() for name in found.groups}
+    truths = {name: corpus.labels[corpus.systems == name].mean() for name in estimate.groups}
     within = sum(
         np.sum((labels[systems == s] - labels[systems == s].mean()) ** 2) for s in set(systems)
     )
     free = len(rows) - len(set(systems))
-    for name, group in found.groups.items():
+    for name, group in estimate.groups.items():
         half = np.nan
         if group.labels and free > 0:
             scale = np.sqrt(within / free * (1 - group.labels / group.texts) / group.labels)
@@ -140,14 +140,14 @@ def measure_systems(corpus: Corpus, rows: np.ndarray, found: cp.Estimate, cells:
             cells["systems: classical"].append((abs(error) <= half, half, half, error))
         measure_shares("systems: shares", group, corpus.labels[corpus.systems == name], cells)
         mean, low, high = group.mean
-        own = corpus.source == MADE[1] and name == str(FAVOURED)
-        cells["the favoured system" if own else "systems: estimate"].append(
+        favoured = corpus.source == MADE[1] and name == str(FAVOURED)
+        cells["the favoured system" if favoured else "systems: estimate"].append(
             (low <= truths[name] <= high, (high - low) / 2, half, mean - truths[name])
         )
-    names, resolved = list(found.groups), {pair[:2] for pair in found.resolved}
-    for place, a in enumerate(names):
-        for b in names[place + 1 :]:
-            mean, low, high = found.difference(a, b)
+    names, resolved = list(estimate.groups), {pair[:2] for pair in estimate.resolved}
+    for index, a in enumerate(names):
+        for b in names[index + 1 :]:
+            mean, low, high = estimate.difference(a, b)
             true = truths[a] - truths[b]
             clear = (a, b) in resolved
             cells["differences"].append(
@@ -173,23 +173,23 @@ def rival(corpus: Corpus, rows: np.ndarray) -> dict[str, tuple[float, ...]]:
         return {}
     scores = stated(corpus.logits) @ np.arange(corpus.logits.shape[1])
     rest = np.setdiff1d(np.arange(len(scores)), rows)
-    given = corpus.labels[rows].astype(float), scores[rows], scores[rest]
-    ends = ppi_mean_ci(*given, alpha=1 - LEVEL)
-    found = (ppi_mean_pointestimate(*given), *ends)
-    return {"ppi_py": tuple(float(np.squeeze(each)) for each in found)}
+    args = corpus.labels[rows].astype(float), scores[rows], scores[rest]
+    ends = ppi_mean_ci(*args, alpha=1 - LEVEL)
+    interval = (ppi_mean_pointestimate(*args), *ends)
+    return {"ppi_py": tuple(float(np.squeeze(each)) for each in interval)}
 
 
-def report(n: int, found: dict[str, dict[str, Cells]]) -> dict[str, dict[str, float]]:
+def report(n: int, results: dict[str, dict[str, Cells]]) -> dict[str, dict[str, float]]:
     """Print and return averages over tasks, and the lowest coverage of a set."""
     made: dict[str, dict[str, float]] = {}
     kinds = dict.fromkeys(
-        kind for tasks in found.values() for cells in tasks.values() for kind in cells
+        kind for tasks in results.values() for cells in tasks.values() for kind in cells
     )
     print(f"\n{n} labels{'':24} coverage  worst set   width   ratio    rmse   wrong sign")
     for kind in kinds:
         sets: dict[str, list[list[float]]] = defaultdict(list)
         signs = np.zeros(2)
-        for source, tasks in found.items():
+        for source, tasks in results.items():
             for cells in tasks.values():
                 if kind in cells:
                     table = np.array(cells[kind], float)
@@ -209,7 +209,7 @@ def report(n: int, found: dict[str, dict[str, Cells]]) -> dict[str, dict[str, fl
         figures = f"{coverage:8.3f} {worst:10.3f} {width:7.2f} {ratio:7.2f} {error:7.3f}"
         print(f"{kind:34} {figures}   {wrong:7.3f}")
         by_set = {source: np.mean(rows, axis=0)[0] for source, rows in sets.items()}
-        print("   ", "  ".join(f"{source} {own:.3f}" for source, own in by_set.items()))
+        print("   ", "  ".join(f"{source} {value:.3f}" for source, value in by_set.items()))
     return made
 
 
@@ -228,15 +228,15 @@ def main() -> None:
     corpora = list(made_corpora() if args.made else real_corpora(args.sources))
     start, made = time.perf_counter(), {}
     for n in args.budgets:
-        found: dict[str, dict[str, Cells]] = defaultdict(dict)
+        results: dict[str, dict[str, Cells]] = defaultdict(dict)
         for corpus in corpora:
             cells: Cells = defaultdict(list)
             for draw in range(args.draws):
                 measure(corpus, n, draw, cells)
-            found[corpus.source][corpus.name] = cells
+            results[corpus.source][corpus.name] = cells
             spent = time.perf_counter() - start
             print(f"{n:4} {corpus.source} {corpus.name} ({spent:.0f} s)", flush=True)
-        made[n] = report(n, found)
+        made[n] = report(n, results)
         args.out.write_text(json.dumps({"draws": args.draws, "averages": made}, indent=1))
 
 

@@ -95,9 +95,11 @@ def main() -> None:
     start = time.perf_counter()
     for name in args.channels:
         for value in FAULTS[name].values:
-            own = compare(name, value, args.budgets, args.draws)
-            rows += own
-            words = "".join(f"  {row['n']}: {row['gain']:+.4f} ({row['error']:.4f})" for row in own)
+            results = compare(name, value, args.budgets, args.draws)
+            rows += results
+            words = "".join(
+                f"  {row['n']}: {row['gain']:+.4f} ({row['error']:.4f})" for row in results
+            )
             shown = FAULTS[name].shown(value)
             print(
                 f"{name:18}{shown:5.2f}{words}  [{time.perf_counter() - start:.0f} s]", flush=True
@@ -123,9 +125,9 @@ def compare(name: str, value: float, budgets: list[int], draws: int) -> list[dic
         )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", cp.CordialWarning)
-            found = fit_subsets(judges, pool, labels[:POOL], subsets, range(draws), report)
+            batch = fit_subsets(judges, pool, labels[:POOL], subsets, range(draws), report)
         losses = {}
-        for judge, fit in found.items():
+        for judge, fit in batch.items():
             if not isinstance(fit, BatchFit):
                 raise fit
             losses[judge] = np.array([cp.scores.log_loss(probs, truth) for probs in fit.probs])
@@ -164,14 +166,20 @@ def make_texts(name: str, value: float) -> tuple[Texts, np.ndarray]:
 def truth_of(target: Target, fault: Fault, value: float) -> np.ndarray:
     """The parameters: medians of the prior, the fault, and an unbiased reader."""
     flat = np.array(target.prior.loc, float)
-    given = {"temperature": 0.0, "concentration": np.log(1.5), **fault.others}
-    for place, coordinate in enumerate(target.coordinates):
+    medians = {"temperature": 0.0, "concentration": np.log(1.5), **fault.others}
+    for index, coordinate in enumerate(target.coordinates):
         site = coordinate.split("[")[0]
         if site == fault.site:
-            own = [own for own in target.coordinates if own.split("[")[0] == site]
-            flat[place] = value * (fault.pattern[own.index(coordinate)] if fault.pattern else 1.0)
-        elif site in given:
-            flat[place] = given[site]
+            coordinates = [
+                coordinates
+                for coordinates in target.coordinates
+                if coordinates.split("[")[0] == site
+            ]
+            flat[index] = value * (
+                fault.pattern[coordinates.index(coordinate)] if fault.pattern else 1.0
+            )
+        elif site in medians:
+            flat[index] = medians[site]
     return flat
 
 
@@ -193,19 +201,19 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
     for axis, name in zip(axes.flat, names, strict=False):
         axis.axhline(0.0, color="#b5b2aa", linewidth=0.8)
         for n, colour in zip(budgets, colours, strict=True):
-            own = [row for row in rows if row["channel"] == name and row["n"] == n]
-            places = range(len(own))
+            matches = [row for row in rows if row["channel"] == name and row["n"] == n]
+            places = range(len(matches))
             axis.errorbar(
                 places,
-                [row["gain"] for row in own],
-                yerr=[1.96 * row["error"] for row in own],
+                [row["gain"] for row in matches],
+                yerr=[1.96 * row["error"] for row in matches],
                 color=colour,
                 marker="o",
                 markersize=3,
                 linewidth=1.2,
                 label=f"{n} labels",
             )
-            axis.set_xticks(places, [f"{row['value']:.3g}" for row in own])
+            axis.set_xticks(places, [f"{row['value']:.3g}" for row in matches])
         axis.set_title(f"{name}.py", fontsize=9)
         axis.set_xlabel(FAULTS[name].words)
         axis.spines[["top", "right"]].set_visible(False)

@@ -75,7 +75,7 @@ def timed(work: Callable[[], object]) -> float:
 def cold(method: str, n: int, size: int) -> dict[str, dict[str, float]]:
     """Milliseconds of the first fit in a fresh process, without kept programs and with them."""
     environment = {k: v for k, v in os.environ.items() if k != "JAX_COMPILATION_CACHE_DIR"}
-    command, found = [sys.executable, __file__, "--one", method, str(n), str(size)], {}
+    command, times = [sys.executable, __file__, "--one", method, str(n), str(size)], {}
     with tempfile.TemporaryDirectory() as folder:
         environment["CORDIAL_CACHE_DIR"] = folder
         for run in ("cold", "kept"):
@@ -85,23 +85,23 @@ def cold(method: str, n: int, size: int) -> dict[str, dict[str, float]]:
             ).stdout
             whole = 1e3 * (time.perf_counter() - start)
             fit, cpu, cpu_whole = json.loads(printed.splitlines()[-1])
-            found[run] = {"fit": fit, "process": whole, "cpu": cpu, "cpu_process": cpu_whole}
-    return found
+            times[run] = {"fit": fit, "process": whole, "cpu": cpu, "cpu_process": cpu_whole}
+    return times
 
 
 def warm(method: str, n: int, size: int, repeats: int) -> dict[str, float]:
     """Milliseconds of the first fit in this process and of later ones, and of the rival's."""
     texts = reviews(TEXTS, options=size)
-    own, others = [], []
+    times, others = [], []
     for seed in range(repeats + 1):
         logits, labels = draw(texts, n, seed)
-        own.append(timed(partial(METHODS[method](seed).fit, logits, labels)))
+        times.append(timed(partial(METHODS[method](seed).fit, logits, labels)))
         others.append(timed(partial(rival, logits, labels)))
-    median, other = statistics.median(own[1:]), statistics.median(others[1:])
+    median, other = statistics.median(times[1:]), statistics.median(others[1:])
     return {
-        "first": own[0],
+        "first": times[0],
         "warm_median": median,
-        "warm_minimum": min(own[1:]),
+        "warm_minimum": min(times[1:]),
         "rival_median": other,
         "rival_minimum": min(others[1:]),
         "ratio": median / other,
@@ -138,21 +138,21 @@ def main() -> None:
     for method in args.methods:
         for size in args.cold_options:
             for n in args.cold_labels:
-                for run, found in cold(method, n, size).items():
-                    rows.append({"method": method, "n": n, "K": size, "run": run, **found})
+                for run, times in cold(method, n, size).items():
+                    rows.append({"method": method, "n": n, "K": size, "run": run, **times})
                     order = ("fit", "cpu", "process", "cpu_process")
-                    line = "".join(f"{found[name]:14.0f}" for name in order)
+                    line = "".join(f"{times[name]:14.0f}" for name in order)
                     print(f"{f'{method}, {run}':18s}{n:5d}{size:4d}{line}", flush=True)
     header = "".join(f"{name:>10s}" for name in ("first", "median", "minimum", "rival", "ratio"))
     print(f"\n{'warm, ms':18s}{'n':>5s}{'K':>4s}{header}")
     for method in args.methods:
         for size in args.options:
             for n in args.labels:
-                found = warm(method, n, size, args.repeats)
-                rows.append({"method": method, "n": n, "K": size, **found})
-                line = f"{found['first']:10.0f}{found['warm_median']:10.1f}"
-                line += f"{found['warm_minimum']:10.1f}{found['rival_median']:10.1f}"
-                print(f"{method:18s}{n:5d}{size:4d}{line}{found['ratio']:10.2f}", flush=True)
+                times = warm(method, n, size, args.repeats)
+                rows.append({"method": method, "n": n, "K": size, **times})
+                line = f"{times['first']:10.0f}{times['warm_median']:10.1f}"
+                line += f"{times['warm_minimum']:10.1f}{times['rival_median']:10.1f}"
+                print(f"{method:18s}{n:5d}{size:4d}{line}{times['ratio']:10.2f}", flush=True)
     print("\nrival: scikit-learn's logistic regression with a grid of 10 penalties and five folds")
     settings = {k: str(v) if isinstance(v, Path) else v for k, v in vars(args).items()}
     args.out.write_text(json.dumps({"settings": settings, "rows": rows}))

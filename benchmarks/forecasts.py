@@ -57,51 +57,53 @@ def main() -> None:
     if not (args.embedded or os.environ.get(FOLDER)):
         parser.error(NEEDED)
     warnings.simplefilter("ignore", CordialWarning)
-    known = args.rows.read_text().splitlines() if args.rows.exists() else []
-    rows = {(row["pair"], row["draw"], row["shuffled"]): row for row in map(json.loads, known)}
+    lines = args.rows.read_text().splitlines() if args.rows.exists() else []
+    rows = {(row["pair"], row["draw"], row["shuffled"]): row for row in map(json.loads, lines)}
     pairs = load_embedded() if args.embedded else load_pairs(args.sources)
     cells = [
-        (pair, draw, place, share)
+        (pair, draw, index, share)
         for share in args.shares
         for draw in range(*args.draws)
-        for place, pair in enumerate(pairs)
+        for index, pair in enumerate(pairs)
         # Of shuffled readings, every third pair's: those are made alike.
-        if share == 0 or (place + draw) % 3 == 0
+        if share == 0 or (index + draw) % 3 == 0
     ]
     with args.rows.open("a") as file:
-        for pair, draw, place, share in cells:
+        for pair, draw, index, share in cells:
             if (pair.name, draw, share) not in rows:
-                row = measure(pair, draw, place, share)
+                row = measure(pair, draw, index, share)
                 rows[pair.name, draw, share] = row
                 file.write(json.dumps(row) + "\n")
                 file.flush()
     report([rows[pair.name, draw, share] for pair, draw, _, share in cells])
 
 
-def measure(pair: Pair, draw: int, place: int, share: float) -> dict[str, Any]:
+def measure(pair: Pair, draw: int, index: int, share: float) -> dict[str, Any]:
     """Fit to nested subsets of the labels of one task and reader."""
-    rng = np.random.default_rng([draw, place, round(10 * share)])
-    own = pair.reading
-    pool, held_out = (shuffle(texts, share, rng) for texts in (own.pool, own.report))
-    order, fits = rng.permutation(len(own.pool_labels)), {}
+    rng = np.random.default_rng([draw, index, round(10 * share)])
+    reading = pair.reading
+    pool, held_out = (shuffle(texts, share, rng) for texts in (reading.pool, reading.report))
+    order, fits = rng.permutation(len(reading.pool_labels)), {}
     for count in COUNTS:
         rows = order[:count]
-        labels = own.pool_labels[rows]
-        calibrator = Cordial(own.scale.options, prior=without(pair.source), seed=draw).fit_labelled(
-            Labelled(pool.logits[rows], labels, {}), own.scale
-        )
+        labels = reading.pool_labels[rows]
+        calibrator = Cordial(
+            reading.scale.options, prior=without(pair.source), seed=draw
+        ).fit_labelled(Labelled(pool.logits[rows], labels, {}), reading.scale)
         assert calibrator.out_of_fold_ is not None
-        loss = log_loss(calibrator.predict_proba(held_out.logits), own.report_labels)
-        histogram = np.tile(label_histogram(labels, own.scale.size), (len(own.report_labels), 1))
+        loss = log_loss(calibrator.predict_proba(held_out.logits), reading.report_labels)
+        histogram = np.tile(
+            label_histogram(labels, reading.scale.size), (len(reading.report_labels), 1)
+        )
         fits[str(count)] = {
             "loss": loss,
-            "gain": log_loss(histogram, own.report_labels) - loss,
+            "gain": log_loss(histogram, reading.report_labels) - loss,
             "labels": labels.tolist(),
             "out_of_fold": np.round(calibrator.out_of_fold_, 5).tolist(),
             "outlook": expected_loss_and_gap(*calibrator._mixture(held_out.logits), {}),
         }
     where = {"source": pair.source, "half": pair.half, "pair": pair.name}
-    where |= {"options": own.scale.options}
+    where |= {"options": reading.scale.options}
     return where | {"draw": draw, "shuffled": share, "fits": fits}
 
 
@@ -116,15 +118,15 @@ def shuffle(texts: Texts, share: float, rng: np.random.Generator) -> Texts:
 def foretell(row: dict[str, Any], count: int) -> tuple[Forecast, Verdict]:
     """What was said with so many labels of one draw."""
     fit, scale = row["fits"][str(count)], Scale(tuple(row["options"]))
-    labels, said = np.array(fit["labels"]), np.array(fit["out_of_fold"])
+    labels, probs = np.array(fit["labels"]), np.array(fit["out_of_fold"])
     steps = [step for step in COUNTS if step > count]
-    found = forecast(labels, said, scale.values, Outlook(*fit["outlook"]), steps or None)
-    return found, judge(labels, said, scale)
+    forecasts = forecast(labels, probs, scale.values, Outlook(*fit["outlook"]), steps or None)
+    return forecasts, judge(labels, probs, scale)
 
 
 def report(rows: list[dict[str, Any]]) -> None:
     """Print the tables."""
-    said = {(id(row), count): foretell(row, count) for row in rows for count in COUNTS}
+    foretold = {(id(row), count): foretell(row, count) for row in rows for count in COUNTS}
     real = [row for row in rows if row["shuffled"] == 0]
     print(f"{len(real)} draws of labels; of shuffled readings {len(rows) - len(real)}")
     names = dict.fromkeys(row[key] for key in ("half", "source") for row in real)
@@ -132,12 +134,12 @@ def report(rows: list[dict[str, Any]]) -> None:
         print(f"\nlog loss at {after} labels, forecast at {before}")
         print(f"  {'':20} bias     (se)    sd   in the 80 % range | gain: bias    sd   in range")
         for name in (*names, "all"):
-            own = [row for row in real if name in ("all", row["half"], row["source"])]
-            ahead = [said[id(row), before][0] for row in own]
-            print(f"  {name:20} {describe(own, ahead, before, after)}")
+            matches = [row for row in real if name in ("all", row["half"], row["source"])]
+            ahead = [foretold[id(row), before][0] for row in matches]
+            print(f"  {name:20} {describe(matches, ahead, before, after)}")
     for count in COUNTS if real else ():
-        now = np.array([said[id(row), count][0].at(count).loss.value for row in real])
-        alone = np.array([said[id(row), count][1].loss for row in real])
+        now = np.array([foretold[id(row), count][0].at(count).loss.value for row in real])
+        alone = np.array([foretold[id(row), count][1].loss for row in real])
         loss = np.array([row["fits"][str(count)]["loss"] for row in real])
         print(
             f"\nerror of the loss now, {count} labels: {(now - loss).std():.3f}; out of fold "
@@ -145,16 +147,16 @@ def report(rows: list[dict[str, Any]]) -> None:
         )
     for share in SHUFFLED:
         for count in COUNTS:
-            own = [row for row in rows if row["shuffled"] == share]
-            gains = np.array([row["fits"][str(count)]["gain"] for row in own])
-            if own:
-                words = judged([said[id(row), count][1] for row in own], gains)
+            matches = [row for row in rows if row["shuffled"] == share]
+            gains = np.array([row["fits"][str(count)]["gain"] for row in matches])
+            if matches:
+                words = judged([foretold[id(row), count][1] for row in matches], gains)
                 print(f"\n{share:.0%} shuffled, {count} labels: {words}")
 
 
 def describe(rows: list[dict[str, Any]], ahead: list[Forecast], before: int, after: int) -> str:
     """Bias, error and coverage of the loss and of the gain."""
-    steps = [found.at(after) for found in ahead]
+    steps = [gains.at(after) for gains in ahead]
     loss, low, high = np.array([step.loss for step in steps]).T
     gain, least, most = np.array([step.gain for step in steps]).T
     now, then = np.array([[row["fits"][str(n)]["loss"] for n in (before, after)] for row in rows]).T
@@ -173,9 +175,9 @@ def judged(verdicts: list[Verdict], gains: np.ndarray) -> str:
     """How often each advice is given, how often it is right, and how often the interval holds."""
     counts, parts = Counter(verdict.advice for verdict in verdicts), []
     for advice in Advice:
-        own = gains[[verdict.advice is advice for verdict in verdicts]]
-        right = {Advice.USE: own > 0, Advice.REJECT: own < WORTH}.get(advice)
-        words = "" if right is None or not len(own) else f" (right {right.mean():.0%})"
+        matches = gains[[verdict.advice is advice for verdict in verdicts]]
+        right = {Advice.USE: matches > 0, Advice.REJECT: matches < WORTH}.get(advice)
+        words = "" if right is None or not len(matches) else f" (right {right.mean():.0%})"
         parts.append(f"{advice.value} {counts[advice] / len(verdicts):.0%}{words}")
     _, low, high = np.array([verdict.gain for verdict in verdicts]).T
     inside = np.mean((low <= gains) & (gains <= high))

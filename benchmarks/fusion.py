@@ -78,10 +78,10 @@ def main() -> None:
     if args.data != "embedded" and not os.environ.get("CORDIAL_DATA"):
         parser.error(NEEDED)
     losses: dict[tuple, dict[str, dict]] = defaultdict(lambda: defaultdict(dict))
-    known = {"embedded": EMBEDDED, "summeval": SUMMEVAL, "wmt": WMT}[args.data]
+    sources = {"embedded": EMBEDDED, "summeval": SUMMEVAL, "wmt": WMT}[args.data]
     start = time.perf_counter()
     for draw in range(args.draws):
-        for task in args.tasks or known:
+        for task in args.tasks or sources:
             for n, name, loss in compare(load(args.data, task, draw), draw, args):
                 losses[task, n][name][draw] = loss.astype(np.float32)
             print(f"draw {draw}, {task}: {time.perf_counter() - start:.0f} s", flush=True)
@@ -101,10 +101,10 @@ def load(data: str, task: str, draw: int) -> Texts:
         base = Path(os.environ["CORDIAL_DATA"]) / FOLDERS[data]
         readers = SUMMEVAL_READERS if data == "summeval" else None
         table = read_several([base / "readings.parquet"], readers=readers, task=task)
-        found = read_labels(base / "labels.csv", table.scale, task=task)
-        found, rows = match_labels(table, found)
+        labelled = read_labels(base / "labels.csv", table.scale, task=task)
+        labelled, rows = match_labels(table, labelled)
         logits, names = table.logits[rows], table.readers
-        labels = found.labels
+        labels = labelled.labels
         every = np.random.default_rng(7).permutation(len(labels))
         pool, scored = every[:-TEST], every[-TEST:]
     order = pool[np.random.default_rng([draw, 5]).permutation(len(pool))]
@@ -124,7 +124,7 @@ def compare(texts: Texts, draw: int, args: Any) -> Iterator[tuple[int, str, np.n
             warnings.simplefilter("ignore", cp.CordialWarning)
             fusion = cp.Fusion(**judge).fit(logits, labels)
             plain = LogitFusion(readers=texts.readers, seed=draw).fit(logits, labels)
-            found = {
+            predictions = {
                 "fusion": fusion.predict_proba(texts.report),
                 "without channels": plain.predict_proba(texts.report),
                 "average reading": cp.RawReading().fit(average[0]).predict_proba(average[1]),
@@ -133,56 +133,56 @@ def compare(texts: Texts, draw: int, args: Any) -> Iterator[tuple[int, str, np.n
                 counts = dict.fromkeys([*texts.readers, "joint channel"], 1.0)
                 settings: dict[str, Any] = {"average": False, "weight_counts": counts}
                 paper = cp.Fusion(**judge, **settings)
-                found["paper's form"] = paper.fit(logits, labels).predict_proba(texts.report)
+                predictions["paper's form"] = paper.fit(logits, labels).predict_proba(texts.report)
             if whole and draw < LEAST_DIRICHLET:
                 dirichlet = ConcatenatedDirichlet().fit(logits, labels)
-                found["Dirichlet of all"] = dirichlet.predict_proba(texts.report)
-        for place, name in enumerate(texts.readers):
-            rows = np.flatnonzero(read_by(texts.report)[:, place])
+                predictions["Dirichlet of all"] = dirichlet.predict_proba(texts.report)
+        for index, name in enumerate(texts.readers):
+            rows = np.flatnonzero(read_by(texts.report)[:, index])
             if len(rows) == len(texts.report):
-                own = fusion.stacks_[name].predict_proba(texts.report[:, place])
-                found[f"reader {name}"] = own
+                single = fusion.stacks_[name].predict_proba(texts.report[:, index])
+                predictions[f"reader {name}"] = single
         best = f"reader {fusion.best_reader_}"
-        if best in found:
-            found["best reader by CV"] = found[best]
-        for name, probs in found.items():
+        if best in predictions:
+            predictions["best reader by CV"] = predictions[best]
+        for name, probs in predictions.items():
             yield n, name, cp.scores.log_loss(probs, texts.truth, per_text=True)
 
 
 def report(losses: dict, args: Any) -> None:
     """Print the tables and write the JSON file."""
     rows = []
-    for (task, n), own in sorted(losses.items()):
-        for name, other in own.items():
+    for (task, n), matches in sorted(losses.items()):
+        for name, other in matches.items():
             # A reader that has not read every text has no loss in some draws, or in all.
-            theirs = np.stack(list(other.values()))
-            fused = np.stack([own["fusion"][draw] for draw in other])
-            gain = paired_bootstrap(theirs - fused, draws=2000)
-            row = {"task": task, "n": n, "method": name, "draws": len(theirs)}
-            row |= {"log_loss": float(theirs.mean()), "gain": [float(part) for part in gain]}
+            rivals = np.stack(list(other.values()))
+            fused = np.stack([matches["fusion"][draw] for draw in other])
+            gain = paired_bootstrap(rivals - fused, draws=2000)
+            row = {"task": task, "n": n, "method": name, "draws": len(rivals)}
+            row |= {"log_loss": float(rivals.mean()), "gain": [float(part) for part in gain]}
             rows.append(row)
     args.out.write_text(json.dumps({"data": args.data, "rows": rows}, indent=1))
     for task in dict.fromkeys(row["task"] for row in rows):
-        own = [row for row in rows if row["task"] == task]
-        budgets = list(dict.fromkeys(row["n"] for row in own))
+        matches = [row for row in rows if row["task"] == task]
+        budgets = list(dict.fromkeys(row["n"] for row in matches))
         print(f"\n{task:36}" + "".join(f"{n:>32}" for n in budgets))
-        for name in dict.fromkeys(row["method"] for row in own):
+        for name in dict.fromkeys(row["method"] for row in matches):
             cells = ""
-            for row in (row for row in own if row["method"] == name):
+            for row in (row for row in matches if row["method"] == name):
                 mean, low, high = row["gain"]
                 cell = f"{row['log_loss']:.3f} {mean:+.3f} [{low:+.3f}, {high:+.3f}]"
                 cells += f"{cell:>32}"
             print(f"  {name:34}{cells}")
     print("\nsettings in which the fusion has the lower loss (of these resolved), mean gain")
     for name in dict.fromkeys(row["method"] for row in rows if row["method"] != "fusion"):
-        own = [row for row in rows if row["method"] == name]
-        wins = [row for row in own if row["gain"][0] > 0]
+        matches = [row for row in rows if row["method"] == name]
+        wins = [row for row in matches if row["gain"][0] > 0]
         sure = [row for row in wins if row["gain"][1] > 0]
-        lost = [row for row in own if row["gain"][2] < 0]
-        mean = np.mean([row["gain"][0] for row in own])
+        lost = [row for row in matches if row["gain"][2] < 0]
+        mean = np.mean([row["gain"][0] for row in matches])
         print(
-            f"  {name:34} {len(wins):3} of {len(own)} ({len(sure)} resolved, {len(lost)} lost), "
-            f"{mean:+.4f}",
+            f"  {name:34} {len(wins):3} of {len(matches)} "
+            f"({len(sure)} resolved, {len(lost)} lost), {mean:+.4f}",
             flush=True,
         )
 
@@ -194,11 +194,11 @@ def speed() -> None:
     logits = np.stack(list(made.logits.values()), axis=1)
     times = []
     for run in range(16):
-        own = rows[20 * run : 20 * run + 20]
+        labelled = rows[20 * run : 20 * run + 20]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", cp.CordialWarning)
             start = time.perf_counter()
-            cp.Fusion(seed=run).fit(logits[own], made.labels[own])
+            cp.Fusion(seed=run).fit(logits[labelled], made.labels[labelled])
             times.append(time.perf_counter() - start)
     warm = sorted(times[1:])
     print(f"first {times[0]:.1f} s; warm: median {warm[7]:.2f} s, {warm[0]:.2f} to {warm[-1]:.2f}")

@@ -61,7 +61,7 @@ def main() -> None:
         for n in args.budgets:
             gains[task, reader, n] = compare(data, task, reader, n, args.draws, files)
             means = "".join(
-                f" {name} {own.mean():+.4f}" for name, own in gains[task, reader, n].items()
+                f" {name} {values.mean():+.4f}" for name, values in gains[task, reader, n].items()
             )
             print(f"{task} {reader} {n}:{means} ({time.perf_counter() - start:.0f} s)", flush=True)
             report(gains, args)
@@ -72,8 +72,8 @@ def compare(
 ) -> dict[str, np.ndarray]:
     """Gains per draw and text: of each file in the stack, and by itself."""
     texts = load(data, task, 0)
-    place = texts.readers.index(reader)
-    pool, report = texts.pool[:, place], texts.report[:, place]
+    index = texts.readers.index(reader)
+    pool, report = texts.pool[:, index], texts.report[:, index]
     subsets = np.stack(
         [np.random.default_rng([draw, n]).permutation(len(pool))[:n] for draw in range(draws)]
     )
@@ -84,9 +84,9 @@ def compare(
         judges[path.stem] = cp.ChannelCalibrator(path)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", cp.CordialWarning)
-        found = fit_subsets(judges, Texts(pool), texts.labels, subsets, range(draws), Texts(report))
+        batch = fit_subsets(judges, Texts(pool), texts.labels, subsets, range(draws), Texts(report))
     losses = {}
-    for name, fit in found.items():
+    for name, fit in batch.items():
         if not isinstance(fit, BatchFit):
             raise fit
         losses[name] = np.stack(
@@ -103,8 +103,8 @@ def compare(
 def report(gains: dict[tuple[str, str, int], dict[str, np.ndarray]], args: Any) -> None:
     """Write every cell as JSON; print the means once all are there."""
     rows = []
-    for (task, reader, n), own in gains.items():
-        for name, gain in own.items():
+    for (task, reader, n), cell in gains.items():
+        for name, gain in cell.items():
             interval = [float(part) for part in paired_bootstrap(gain, draws=2000)]
             rows.append({"task": task, "reader": reader, "n": n, "what": name, "gain": interval})
     args.out.write_text(json.dumps(rows, indent=1))
@@ -115,9 +115,9 @@ def report(gains: dict[tuple[str, str, int], dict[str, np.ndarray]], args: Any) 
             f"\n{n} labels: mean gain over {len(PAIRS)} pairs of task and reader; wins and losses"
         )
         for name in dict.fromkeys(row["what"] for row in rows):
-            own = [row["gain"] for row in rows if row["what"] == name and row["n"] == n]
-            wins, lost = sum(low > 0 for _, low, _ in own), sum(high < 0 for *_, high in own)
-            mean = np.mean([gain for gain, *_ in own])
+            cell = [row["gain"] for row in rows if row["what"] == name and row["n"] == n]
+            wins, lost = sum(low > 0 for _, low, _ in cell), sum(high < 0 for *_, high in cell)
+            mean = np.mean([gain for gain, *_ in cell])
             print(f"  {name:24} {mean:+.4f}  {wins:2} resolved, {lost:2} lost")
 
 

@@ -64,22 +64,22 @@ def fit_members(
         folder: where fits are kept.
     """
     path = folder / f"{pair.name.replace(' ', '_')}_{n}_{draws}_{_version()}.npz"
-    found: dict[str, Said] = {}
+    results: dict[str, Said] = {}
     if path.exists():
         with np.load(path) as kept:
             for name in {key.split("|")[0] for key in kept}:
-                found[name] = Said(kept[f"{name}|held_out"], kept[f"{name}|report"])
-    missing = [name for name in names if name not in found]
+                results[name] = Said(kept[f"{name}|held_out"], kept[f"{name}|report"])
+    missing = [name for name in names if name not in results]
     if missing:
-        found |= _fit(pair, n, draws, missing)
+        results |= _fit(pair, n, draws, missing)
         folder.mkdir(parents=True, exist_ok=True)
         arrays: dict[str, Any] = {
             f"{name}|{key}": np.float32(value)
-            for name, said in found.items()
-            for key, value in said._asdict().items()
+            for name, result in results.items()
+            for key, value in result._asdict().items()
         }
         np.savez_compressed(path, **arrays)
-    return found
+    return results
 
 
 @lru_cache(maxsize=1)
@@ -94,26 +94,26 @@ def _fit(pair: Pair, n: int, draws: int, names: Sequence[str]) -> dict[str, Said
     subsets = draw_subsets(reading, n, draws, 0)
     labels, seeds = reading.pool_labels[subsets], range(draws)
     cases = make_cases(reading.pool, reading.pool_labels, subsets, seeds)
-    found = {}
+    results = {}
     for name in names:
         if name in LABEL_FREE:
-            found[name] = _without_fit(name, pair, labels)
+            results[name] = _without_fit(name, pair, labels)
             continue
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", cp.CordialWarning)
             fits = _member(name, pair.source).fit(cases)
         truth = reading.report_labels
         probs = [fit.fitted.predict(*reading.report)[0] for fit in fits]
-        found[name] = Said(
+        results[name] = Said(
             np.stack(
                 [
-                    np.asarray(fit.held_out)[np.arange(n), own]
-                    for fit, own in zip(fits, labels, strict=True)
+                    np.asarray(fit.held_out)[np.arange(n), rows]
+                    for fit, rows in zip(fits, labels, strict=True)
                 ]
             ),
-            np.stack([own[np.arange(len(truth)), truth] for own in probs]),
+            np.stack([rows[np.arange(len(truth)), truth] for rows in probs]),
         )
-    return found
+    return results
 
 
 def _member(name: str, source: str) -> Member:
@@ -122,8 +122,8 @@ def _member(name: str, source: str) -> Member:
     how, _, which = name.partition(":")
     paths = (folder / f"{which}.py" for folder in FOLDERS)
     channel = load_channel(next((path for path in paths if path.exists()), which))
-    known = list(AFFINE_CHANNELS)
-    index = known.index(which) if which in known else len(known)
+    names = list(AFFINE_CHANNELS)
+    index = names.index(which) if which in names else len(names)
     method = "laplace" if how == "paper" else "default"
     prior = without(source).with_rule(name=RULES[how]) if how in RULES else None
     return ChannelMember(channel, index, method, prior, DEFAULT_EFFORT)
@@ -134,10 +134,10 @@ def _without_fit(name: str, pair: Pair, labels: np.ndarray) -> Said:
     reading, size = pair.reading, pair.reading.report.logits.shape[1]
     truth = reading.report_labels
     if name == "raw":
-        own = stated(reading.report.logits)[np.arange(len(truth)), truth]
-        return Said(np.full(labels.shape, np.nan), np.broadcast_to(own, (len(labels), len(own))))
+        rows = stated(reading.report.logits)[np.arange(len(truth)), truth]
+        return Said(np.full(labels.shape, np.nan), np.broadcast_to(rows, (len(labels), len(rows))))
     with jax.enable_x64(True):
-        histograms = np.stack([np.asarray(label_histogram(own, size)) for own in labels])
+        histograms = np.stack([np.asarray(label_histogram(rows, size)) for rows in labels])
     return Said(np.full(labels.shape, np.nan), histograms[:, truth])
 
 

@@ -67,8 +67,8 @@ def main() -> None:
     for pair in pairs:
         check_prefixes(pair, max(args.draws, 1), max(args.budgets))
     means = {n: report_means(pairs, n, args.means) for n in args.budgets if args.means}
-    found = {"settings": vars(args) | {"out": str(args.out)}, "means": means, "differences": {}}
-    args.out.write_text(json.dumps(found, indent=1))
+    content = {"settings": vars(args) | {"out": str(args.out)}, "means": means, "differences": {}}
+    args.out.write_text(json.dumps(content, indent=1))
     start = time.perf_counter()
     for n in args.budgets if args.draws else ():
         cells = []
@@ -76,8 +76,8 @@ def main() -> None:
             cells.append((pair, cell := difference(pair, n, args.draws)))
             spent = time.perf_counter() - start
             print(f"{n:4} {pair.name:62} {cell.mean():7.4f} ({spent:.0f} s)", flush=True)
-            found["differences"][n] = {own.name: part.tolist() for own, part in cells}
-            args.out.write_text(json.dumps(found, indent=1))
+            content["differences"][n] = {rule.name: part.tolist() for rule, part in cells}
+            args.out.write_text(json.dumps(content, indent=1))
         report_differences(n, cells)
 
 
@@ -124,18 +124,18 @@ def report_differences(n: int, cells: Sequence[tuple[Pair, np.ndarray]]) -> None
 
 def bootstrap(tasks: Sequence[np.ndarray]) -> tuple[float, float, float]:
     """Mean over readers and draws of tasks ``[R, S]``, and a 95 % interval."""
-    rng, found = np.random.default_rng(0), []
+    rng, means = np.random.default_rng(0), []
     for _ in range(BOOTSTRAPS):
         taken = [tasks[k] for k in rng.integers(0, len(tasks), len(tasks))]
         drawn = [part[:, rng.integers(0, part.shape[1], part.shape[1])] for part in taken]
-        found.append(np.concatenate(drawn).mean())
-    low, high = np.quantile(found, [0.025, 0.975])
+        means.append(np.concatenate(drawn).mean())
+    low, high = np.quantile(means, [0.025, 0.975])
     return float(np.concatenate(list(tasks)).mean()), float(low), float(high)
 
 
 def report_means(pairs: Sequence[Pair], n: int, draws: int) -> dict[str, dict[str, float]]:
     """Print errors, widths and coverage of estimates of a task's mean label."""
-    found = defaultdict(list)
+    results = defaultdict(list)
     for pair in pairs:
         reading = pair.reading
         logits = as_logits(np.concatenate([reading.pool.logits, reading.report.logits]))
@@ -150,17 +150,20 @@ def report_means(pairs: Sequence[Pair], n: int, draws: int) -> dict[str, dict[st
         }
         for how in CHOICES:
             drawn = [choose(how, logits, pair, n, draw) for draw in range(draws)]
-            for name, (said, parts) in estimators.items():
+            for name, (estimates, parts) in estimators.items():
                 ends = np.array(
-                    [rectified_mean(said, rows, values[rows], strata=parts)[:3] for rows in drawn]
+                    [
+                        rectified_mean(estimates, rows, values[rows], strata=parts)[:3]
+                        for rows in drawn
+                    ]
                 )
                 error = np.sqrt(np.mean((ends[:, 0] - values.mean()) ** 2))
                 held = (ends[:, 1] <= values.mean()) & (values.mean() <= ends[:, 2])
                 width = np.median(ends[:, 2] - ends[:, 1])
-                found[how, name].append((pair.source, error, width, held.mean()))
-    classical = found["random", "labels alone"]
+                results[how, name].append((pair.source, error, width, held.mean()))
+    classical = results["random", "labels alone"]
     means = {}
-    for (how, name), cells in found.items():
+    for (how, name), cells in results.items():
         ratios = [
             [cell[1] / one[1], cell[2] / one[2], cell[3]]
             for cell, one in zip(cells, classical, strict=True)

@@ -70,7 +70,7 @@ class Reference(NamedTuple):
 
 def subsets(count: int, n: int) -> list[Subset]:
     """Draw labelled subsets, each of another task or reader where there are several."""
-    folder, found = os.environ.get("CORDIAL_DATA"), []
+    folder, result = os.environ.get("CORDIAL_DATA"), []
     for index in range(count):
         if folder:
             tasks, readers = SUMMEVAL.tasks, SUMMEVAL.readers[:2]
@@ -82,8 +82,8 @@ def subsets(count: int, n: int) -> list[Subset]:
             logits, labels, name = made.logits, made.labels, f"reviews {index}"
         order = np.random.default_rng([index, 5]).permutation(len(labels))
         rows, rest = order[:n], order[-HELD_OUT:]
-        found.append(Subset(name, as_logits(logits[rows]), labels[rows], as_logits(logits[rest])))
-    return found
+        result.append(Subset(name, as_logits(logits[rows]), labels[rows], as_logits(logits[rest])))
+    return result
 
 
 def sample(channel: str, data: list[Subset], draws: int, longest: int, seed: int) -> Reference:
@@ -235,9 +235,9 @@ def report(rows: list[dict]) -> bool:
         line += f"{min(row['nuts_ess'] for row in fits):10.0f}{fits[0]['nuts_draws']:8d}"
         line += f"{sum(row['nuts_divergences'] for row in fits):10d}"
         near = all(row["rms"] <= RMS_LIMIT and row["worst"] <= WORST_LIMIT for row in fits)
-        known = rhat < LARGEST_RHAT
-        print(line + ("" if near else "  too far") + ("" if known else "  no reference"))
-        good = good and near and known
+        mixed = rhat < LARGEST_RHAT
+        print(line + ("" if near else "  too far") + ("" if mixed else "  no reference"))
+        good = good and near and mixed
     print("\nk-hat, ESS and trusted are the default's; R-hat, ESS, draws and divergences NUTS'.")
     limits = f"{RMS_LIMIT} root mean square and {WORST_LIMIT} at worst"
     print(f"Every default fit within {limits}: {'yes' if good else 'no'}")
@@ -265,10 +265,10 @@ def main() -> int:
     # The longest runs first, so that no core is idle at the end.
     jobs = sorted(product(args.channels, args.labels), key=lambda job: "vector" not in job[0])
     with ThreadPoolExecutor(max_workers=args.jobs) as pool:
-        found = dict(
+        results = dict(
             zip(jobs, pool.map(lambda job: compare(job[0], job[1], args), jobs), strict=True)
         )
-    rows = [row for job in product(args.channels, args.labels) for row in found[job]]
+    rows = [row for job in product(args.channels, args.labels) for row in results[job]]
     good = report(rows)
     print(f"{time.perf_counter() - start:.0f} s in all")
     settings = {k: str(v) if isinstance(v, Path) else v for k, v in vars(args).items()}

@@ -75,16 +75,16 @@ def measure(ending: str, count: int, labels: int, options: int) -> list[dict]:
         folder = Path(name)
         write(folder / "few.csv", slice(labels))
         write(folder / f"many.{ending}", slice(labels, None))
-        given = np.take(made.options, made.labels[:labels])
-        write_table(folder / "labels.csv", {"item_id": ids[:labels], "label": given})
+        names = np.take(made.options, made.labels[:labels])
+        write_table(folder / "labels.csv", {"item_id": ids[:labels], "label": names})
         run("fit", folder, "few.csv", "labels.csv", "-o", "judge.cordial", "--quiet")
         predict = "predict", folder, "judge.cordial", f"many.{ending}", "-o", f"out.{ending}", "-q"
-        found = []
+        times = []
         for temperature in ("cold", "warm"):
             row = {"ending": ending, "texts": count, "run": temperature, **run(*predict)}
             sizes = {k: (folder / f"{name}.{ending}").stat().st_size / 1e6 for k, name in FILES}
-            found.append({**row, "rate": count / row["seconds"], **sizes})
-    return found
+            times.append({**row, "rate": count / row["seconds"], **sizes})
+    return times
 
 
 def run(command: str, folder: Path, *arguments: str) -> dict[str, float]:

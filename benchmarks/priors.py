@@ -105,12 +105,12 @@ def main() -> None:
         for n in args.budgets:
             for pair in chosen:
                 cell, left = (pair.task, pair.reader, n), prior.leave_out([pair.task])
-                own = kept(args.cells, (*cell, first, len(draws)), args.rules)
-                own = own or compare(pair, left, args.rules, n, draws)
-                keep(args.cells, (*cell, first, len(draws)), own)
+                values = kept(args.cells, (*cell, first, len(draws)), args.rules)
+                values = values or compare(pair, left, args.rules, n, draws)
+                keep(args.cells, (*cell, first, len(draws)), values)
                 before = gains.get(cell)
-                gains[cell] = own if before is None else join(before, own)
-                means = "".join(f"{gain.mean():+9.4f}" for gain in own.values())
+                gains[cell] = values if before is None else join(before, values)
+                means = "".join(f"{gain.mean():+9.4f}" for gain in values.values())
                 seconds = time.perf_counter() - start
                 print(f"{n:4d} {pair.task:12s}{pair.reader:30s}{means}{seconds:7.0f} s", flush=True)
     report(gains, args)
@@ -137,8 +137,8 @@ def kept(folder: Path | None, cell: tuple, rules: list[str]) -> dict[str, np.nda
     path = folder / ("_".join(map(str, cell)) + ".npz") if folder else None
     if path is None or not path.exists():
         return None
-    with np.load(path) as found:
-        return {rule: found[rule] for rule in rules} if set(rules) <= set(found) else None
+    with np.load(path) as archive:
+        return {rule: archive[rule] for rule in rules} if set(rules) <= set(archive) else None
 
 
 def keep(folder: Path | None, cell: tuple, gains: dict[str, np.ndarray]) -> None:
@@ -162,9 +162,9 @@ def compare(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CordialWarning)
         pool, texts = Texts(pair.pool), Texts(pair.report)
-        found = fit_subsets(judges, pool, pair.pool_labels, subsets, draws, texts)
+        batch = fit_subsets(judges, pool, pair.pool_labels, subsets, draws, texts)
     losses = {}
-    for name, fits in found.items():
+    for name, fits in batch.items():
         if not isinstance(fits, BatchFit):
             raise fits
         labels = pair.report_labels
@@ -186,24 +186,24 @@ def report(gains: dict, args: argparse.Namespace) -> None:
         for group in groups:
             cells = []
             for n in args.budgets:
-                own = [g[rule] for (task, _, m), g in gains.items() if task in group and m == n]
+                values = [g[rule] for (task, _, m), g in gains.items() if task in group and m == n]
                 # Texts and subsets are resampled together for all readers.
-                mean = paired_bootstrap(np.mean(own, axis=0), draws=2000)
-                each = [paired_bootstrap(gain, draws=2000) for gain in own]
+                mean = paired_bootstrap(np.mean(values, axis=0), draws=2000)
+                each = [paired_bootstrap(gain, draws=2000) for gain in values]
                 wins = sum(pair.resolved and pair.mean > 0 for pair in each)
                 losses = sum(pair.resolved and pair.mean < 0 for pair in each)
                 cells.append(_cell(mean) + f" {wins}:{losses}")
                 rows.append(
                     {"rule": rule, "tasks": group, "n": n, **mean._asdict()}
-                    | {"pairs": len(own), "gain": wins, "lose": losses}
+                    | {"pairs": len(values), "gain": wins, "lose": losses}
                 )
             print(f"  {' '.join(group)[:24]:24s}" + "  ".join(cells))
     settings = {key: str(value) for key, value in vars(args).items()}
     args.out.write_text(json.dumps({"settings": settings, "rows": rows}, indent=1))
 
 
-def _cell(found: Interval) -> str:
-    return f"{found.mean:+.4f} [{found.lower:+.4f}, {found.upper:+.4f}]"
+def _cell(interval: Interval) -> str:
+    return f"{interval.mean:+.4f} [{interval.lower:+.4f}, {interval.upper:+.4f}]"
 
 
 if __name__ == "__main__":

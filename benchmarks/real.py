@@ -136,8 +136,8 @@ def load_task(source: str, task: str) -> Iterator[Reading]:
         np.array([k for _, k in items])[order],
     )
     for reader, table in zip(readers, tables, strict=True):
-        place = {item: row for row, item in enumerate(table.item_ids)}
-        logits = table.logits[[place[item] for item in names]]
+        row_of = {item: row for row, item in enumerate(table.item_ids)}
+        logits = table.logits[[row_of[item] for item in names]]
         first, rest = slice(held_out), slice(held_out, None)
         yield Reading(
             task,

@@ -62,14 +62,14 @@ class Rival(Effect):
 
     def log_likelihoods(self, probs: np.ndarray, labels: np.ndarray) -> np.ndarray:
         """Log likelihood of each label at every value."""
-        own = [moved[np.arange(len(labels)), labels] for moved in self._moved(probs)]
-        return np.log(np.maximum(np.stack(own, axis=1), FLOOR))
+        rows = [moved[np.arange(len(labels)), labels] for moved in self._moved(probs)]
+        return np.log(np.maximum(np.stack(rows, axis=1), FLOOR))
 
     def average(self, probs: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Predictions averaged over the values of each text's user."""
         pairs = zip(weights.T, self._moved(probs), strict=True)
-        found = np.sum([own[:, None] * moved for own, moved in pairs], axis=0)
-        return found / found.sum(axis=1, keepdims=True)
+        mixture = np.sum([weight[:, None] * moved for weight, moved in pairs], axis=0)
+        return mixture / mixture.sum(axis=1, keepdims=True)
 
     def _moved(self, probs: np.ndarray) -> list[np.ndarray]:
         return [self.matrices(probs, value) for value in self.grid(probs.shape[1])]
@@ -182,11 +182,11 @@ class ConcatenatedDirichlet(LogitCalibrator):
     name = "concatenated"
 
     def _read(self, logits: Any, size: int | None = None) -> Float[np.ndarray, "n R K"]:
-        found, _ = as_reader_logits(logits, size=size)
-        missing = np.flatnonzero(~read_by(found).all(axis=1))
+        readings, _ = as_reader_logits(logits, size=size)
+        missing = np.flatnonzero(~read_by(readings).all(axis=1))
         if missing.size:
             raise InputError(f"every reader must read every text; not so in {name_rows(missing)}.")
-        return found
+        return readings
 
 
 def average_reading(logits: Any) -> Float[np.ndarray, "n K"]:
@@ -195,5 +195,5 @@ def average_reading(logits: Any) -> Float[np.ndarray, "n K"]:
     Args:
         logits: option logits, shape ``[n, R, K]``; missing readings are left out of the average.
     """
-    found, _ = as_reader_logits(logits)
-    return np.log(np.maximum(stated(found), np.finfo(np.float64).tiny))
+    readings, _ = as_reader_logits(logits)
+    return np.log(np.maximum(stated(readings), np.finfo(np.float64).tiny))

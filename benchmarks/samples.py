@@ -42,18 +42,20 @@ def main() -> None:
     folder = Path(os.environ["CORDIAL_DATA"]) / "topical_chat_gpt35"
     readings = [row for row in rows(folder / "readings.csv") if row["reader"] == args.reader]
     labels = {(row["task"], row["item_id"]): row["label"] for row in rows(folder / "labels.csv")}
-    found = []
+    results = []
     print(f"{'nats a text':16s}{'texts':>8s}{'counts':>10s}{'calibrated':>12s}")
     for task in dict.fromkeys(row["task"] for row in readings):
-        own = [row for row in readings if row["task"] == task and (task, row["item_id"]) in labels]
-        truth = [labels[task, row["item_id"]] for row in own]
+        texts = [
+            row for row in readings if row["task"] == task and (task, row["item_id"]) in labels
+        ]
+        truth = [labels[task, row["item_id"]] for row in texts]
         losses = np.mean(
-            [losses_of(own, truth, args.labels, draw) for draw in range(args.draws)], axis=0
+            [losses_of(texts, truth, args.labels, draw) for draw in range(args.draws)], axis=0
         )
-        found.append({"task": task, "counts": losses[0], "calibrated": losses[1]})
-        print(f"{task:16s}{len(own):8d}{losses[0]:10.3f}{losses[1]:12.3f}", flush=True)
+        results.append({"task": task, "counts": losses[0], "calibrated": losses[1]})
+        print(f"{task:16s}{len(texts):8d}{losses[0]:10.3f}{losses[1]:12.3f}", flush=True)
     settings = {k: str(v) if isinstance(v, Path) else v for k, v in vars(args).items()}
-    args.out.write_text(json.dumps({"settings": settings, "rows": found}, indent=1))
+    args.out.write_text(json.dumps({"settings": settings, "rows": results}, indent=1))
 
 
 def rows(path: Path) -> list[dict[str, str]]:
@@ -62,19 +64,19 @@ def rows(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def losses_of(own: list[dict], truth: list[str], count: int, draw: int) -> tuple[float, float]:
+def losses_of(texts: list[dict], truth: list[str], count: int, draw: int) -> tuple[float, float]:
     """Log losses of the counts and of what two commands make of them, on unlabelled texts."""
-    order = np.random.default_rng([draw, 6]).permutation(len(own))
+    order = np.random.default_rng([draw, 6]).permutation(len(texts))
     labelled, rest = order[:count], order[count:]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         with (folder / "log.jsonl").open("w") as file:
-            for row in own:
+            for row in texts:
                 scores = [option for option in OPTIONS for _ in range(int(row[f"n_{option}"]))]
                 file.write(json.dumps({"item_id": row["item_id"], "scores": scores}) + "\n")
         with (folder / "labels.csv").open("w") as file:
             file.write("item_id,label\n")
-            file.writelines(f"{own[i]['item_id']},{truth[i]}\n" for i in labelled)
+            file.writelines(f"{texts[i]['item_id']},{truth[i]}\n" for i in labelled)
         for command in (
             f"read log.jsonl --options {','.join(OPTIONS)} -o readings.csv",
             "calibrate readings.csv labels.csv -o calibrated.csv",
@@ -83,7 +85,7 @@ def losses_of(own: list[dict], truth: list[str], count: int, draw: int) -> tuple
             subprocess.run(program, cwd=folder, check=True, stdout=subprocess.DEVNULL)
         cells = read_columns(folder / "calibrated.csv").cells
     probs = np.array([cells[f"p_{option}"] for option in OPTIONS], float).T
-    counts = np.array([[float(row[f"n_{option}"]) for option in OPTIONS] for row in own])
+    counts = np.array([[float(row[f"n_{option}"]) for option in OPTIONS] for row in texts])
     logits = cp.readings_from_counts(counts)
     raw = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     codes = np.array([OPTIONS.index(label) for label in truth])

@@ -18,8 +18,8 @@ from cordial_ppl.channels import CHANNELS
 from cordial_ppl.channels.loading import load_channel
 from cordial_ppl.errors import CordialWarning
 from cordial_ppl.evaluation.checks import check_simulation, simulate
-from cordial_ppl.evaluation.checks.picture import write_ranks
 from cordial_ppl.evaluation.checks.texts import make_texts
+from cordial_ppl.plots.ranks import write_ranks
 
 MODELS = sorted((Path(__file__).parent.parent / "models").glob("*.py"))
 
@@ -35,7 +35,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("simulations.json"))
     args = parser.parse_args()
     names = [*args.channels, *(map(str, MODELS) if args.gallery else ())]
-    found, failed = {}, False
+    results, failed = {}, False
     for name in names:
         channel = load_channel(name)
         texts = make_texts(channel, 0)
@@ -45,7 +45,7 @@ def main() -> None:
                 warnings.simplefilter("ignore", CordialWarning)
                 ranks = simulate(texts, args.sets, method=method)
             line = check_simulation(ranks)
-            found[f"{channel.name}, {method}"] = {"status": line.status, **line.figures}
+            results[f"{channel.name}, {method}"] = {"status": line.status, **line.figures}
             seconds = time.perf_counter() - start
             print(
                 f"{line.status:5}{channel.name:18}{method:9}{line.words} ({seconds:.0f} s)",
@@ -56,7 +56,7 @@ def main() -> None:
                 args.figures.mkdir(parents=True, exist_ok=True)
                 title = f"{channel.name}, {method}: {args.sets} simulated data sets"
                 write_ranks(args.figures / f"{channel.name}-{method}.png", ranks, title)
-    args.out.write_text(json.dumps(found, indent=1))
+    args.out.write_text(json.dumps(results, indent=1))
     raise SystemExit(failed)
 
 

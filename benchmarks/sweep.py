@@ -69,11 +69,11 @@ def batched(method: str, n: int, count: int, repeats: int) -> dict[str, float]:
 
     def work(seed: int) -> None:
         rows = draw(n, count, seed)
-        found = fit_subsets(
+        batch = fit_subsets(
             {method: METHODS[method](0)}, pool, labels, rows, range(seed, seed + count), report
         )
-        if isinstance(found[method], Exception):
-            raise found[method]  # type: ignore[misc]
+        if isinstance(batch[method], Exception):
+            raise batch[method]  # type: ignore[misc]
 
     first = timed(lambda: work(0))
     seconds = [timed(lambda seed=seed: work(seed)) for seed in range(1, repeats + 1)]
@@ -188,11 +188,11 @@ def main() -> None:
         for n in args.labels:
             loop, other = one_by_one(method, n), rival(method, n)
             for size in args.sizes:
-                found = batched(method, n, size, args.repeats)
-                speed, best = size / found["median"], size / found["best"]
-                row = {"method": method, "n": n, "batch": size, **found, "loop": loop}
+                times = batched(method, n, size, args.repeats)
+                speed, best = size / times["median"], size / times["best"]
+                row = {"method": method, "n": n, "batch": size, **times, "loop": loop}
                 rows.append(row | {"rival": other})
-                line = f"{found['first']:10.1f}{speed:10.1f}{best:10.1f}{1 / loop:10.1f}"
+                line = f"{times['first']:10.1f}{speed:10.1f}{best:10.1f}{1 / loop:10.1f}"
                 line += f"{speed * loop:10.1f}"
                 line += f"{1 / other[1]:10.1f}  {other[0]}" if other else ""
                 print(f"{method:14s}{n:5d}{size:7d}{line}", flush=True)

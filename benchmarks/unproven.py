@@ -47,18 +47,18 @@ def main() -> None:
     pairs, rows = load_pairs(), []
     for n in args.budgets:
         some = [pair for pair in pairs if n <= len(pair.reading.pool_labels)]
-        said = [fit_members(pair, n, args.draws, names, args.fits) for pair in some]
+        members = [fit_members(pair, n, args.draws, names, args.fits) for pair in some]
         for what, (base, extra) in ADDED.items():
             for rule, (count, earned) in RULES.items():
-                found = np.array([weigh(own, base, extra, count, earned) for own in said])
-                loss, weight = found.mean(axis=0).tolist()
+                values = np.array([weigh(member, base, extra, count, earned) for member in members])
+                loss, weight = values.mean(axis=0).tolist()
                 rows.append({"n": n, "added": what, "count": rule, "loss": loss, "weight": weight})
                 print(f"{n:4} {what:20} count {rule:10} {loss:.4f} nats, weight {weight:.2f}")
     args.out.write_text(json.dumps(rows, indent=1), "utf-8")
 
 
 def weigh(
-    said: dict[str, Said],
+    members: dict[str, Said],
     base: dict[str, float],
     extra: tuple[str, ...],
     count: float,
@@ -67,15 +67,15 @@ def weigh(
     """Mean log loss of a stack over the subsets, and the weight of its further members."""
     counts = base | dict.fromkeys(extra, count)
     added = np.array([name in extra for name in counts])
-    held_out = np.stack([said[name].held_out for name in counts], axis=-1).astype(float)
-    report = np.stack([said[name].report for name in counts], axis=-1)
+    held_out = np.stack([members[name].held_out for name in counts], axis=-1).astype(float)
+    report = np.stack([members[name].report for name in counts], axis=-1)
     losses, weights = [], []
-    for own, probs in zip(held_out, report, strict=True):
-        logs, prior = np.log(np.maximum(own, FLOOR)), np.array(list(counts.values()))
+    for log_probs, probs in zip(held_out, report, strict=True):
+        logs, prior = np.log(np.maximum(log_probs, FLOOR)), np.array(list(counts.values()))
         prior = earned_counts(logs, prior, added) if earned else prior
-        found = stack_weights(logs, prior)
-        losses.append(-np.log(np.maximum(probs @ found, FLOOR)).mean())
-        weights.append(found[added].sum())
+        stacked = stack_weights(logs, prior)
+        losses.append(-np.log(np.maximum(probs @ stacked, FLOOR)).mean())
+        weights.append(stacked[added].sum())
     return float(np.mean(losses)), float(np.mean(weights))
 
 

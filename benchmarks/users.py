@@ -78,24 +78,24 @@ def main() -> None:
     if args.speed:
         return speed()
     if args.benchmark:
-        found = {task: embedded(task, args.draws) for task in args.tasks or EMBEDDED}
-        args.out.write_text(json.dumps(found, indent=1))
+        results = {task: embedded(task, args.draws) for task in args.tasks or EMBEDDED}
+        args.out.write_text(json.dumps(results, indent=1))
         return None
     if not os.environ.get("CORDIAL_DATA"):
         parser.error(NEEDED)
     folder = Path(os.environ["CORDIAL_DATA"]) / "wmt23_esa_users"
-    found = {}
+    results = {}
     for task in args.tasks or TASKS:
         gains = [gain for split in range(args.splits) for gain in compare(folder, task, split)]
-        found[task] = {name: summarise([gain[name] for gain in gains]) for name in EFFECTS}
+        results[task] = {name: summarise([gain[name] for gain in gains]) for name in EFFECTS}
         print(task, flush=True)
-        for name, (late, low, high, users, every) in found[task].items():
+        for name, (late, low, high, users, every) in results[task].items():
             print(
                 f"  {name:28} {late:7.3f} [{low:.3f}, {high:.3f}] over texts, [{users[0]:.3f}, "
                 f"{users[1]:.3f}] over users; over all texts {every:.3f}",
                 flush=True,
             )
-    args.out.write_text(json.dumps(found, indent=1))
+    args.out.write_text(json.dumps(results, indent=1))
     return None
 
 
@@ -111,22 +111,22 @@ def embedded(name: str, draws: int) -> dict:
             first = "shift, mode" if effect.endswith(", mode") else "shift"
             means[f"{first} - {effect}"] = means[first] - means[effect]
     print(f"{name}: {late.sum()} of {len(rows)} texts after {LATE} or more", flush=True)
-    found = {}
+    results = {}
     for effect, gain in means.items():
         print(f"  {effect:44}", end="")
-        found[effect] = {}
+        results[effect] = {}
         for kept, which in (("late", late), ("all", np.ones(len(late), bool))):
             part = gain[:, which]
             over_texts = resample(part, np.arange(part.shape[1]))
             over_users = resample(part, users[which])
-            found[effect][kept] = [float(part.mean()), over_texts, over_users]
+            results[effect][kept] = [float(part.mean()), over_texts, over_users]
             print(
                 f" {kept} {part.mean():7.4f} [{over_texts[0]:.4f}, {over_texts[1]:.4f}] texts "
                 f"[{over_users[0]:.4f}, {over_users[1]:.4f}] users;",
                 end="",
             )
         print(flush=True)
-    return found
+    return results
 
 
 def gains_of_draw(task: SyntheticTask, rows: np.ndarray, draw: int) -> dict[str, np.ndarray]:
@@ -139,10 +139,12 @@ def gains_of_draw(task: SyntheticTask, rows: np.ndarray, draw: int) -> dict[str,
     gains = {}
     for name, (kind, base) in EFFECTS.items():
         probs, gains[name] = populations[base], np.zeros(len(rows))
-        for own in (first, ~first):
-            effect = kind().fit(probs[~own], labels[~own], users[~own], times[~own])
-            said, _ = effect.predict_in_order(probs[own], labels[own], users[own], times[own])
-            gains[name][own] = loss[own] - scores.log_loss(said, labels[own], per_text=True)
+        for half in (first, ~first):
+            effect = kind().fit(probs[~half], labels[~half], users[~half], times[~half])
+            shifted, _ = effect.predict_in_order(
+                probs[half], labels[half], users[half], times[half]
+            )
+            gains[name][half] = loss[half] - scores.log_loss(shifted, labels[half], per_text=True)
     return gains
 
 
@@ -163,9 +165,9 @@ def fit_populations(task: SyntheticTask, rows: np.ndarray, draw: int) -> dict[st
 def resample(gains: np.ndarray, groups: np.ndarray) -> list[float]:
     """95 % interval of a mean over draws and texts: draws, and groups of texts, drawn again."""
     rng = np.random.default_rng(0)
-    _, place = np.unique(groups, return_inverse=True)
-    counts = np.bincount(place).astype(float)
-    sums = np.stack([np.bincount(place, gain) for gain in gains])
+    _, index = np.unique(groups, return_inverse=True)
+    counts = np.bincount(index).astype(float)
+    sums = np.stack([np.bincount(index, gain) for gain in gains])
     means = np.zeros(BOOTSTRAPS)
     for b in range(BOOTSTRAPS):
         draws = rng.integers(0, len(sums), len(sums))
@@ -184,10 +186,10 @@ def compare(folder: Path, task: str, split: int) -> list[dict]:
     times = np.asarray(table.extras["time"], float)
     names = np.random.default_rng(split).permutation(np.unique(users))
     first = np.isin(users, names[: len(names) // 2])
-    found = []
-    for half, own in enumerate((first, ~first)):
+    results = []
+    for half, fold in enumerate((first, ~first)):
         rng = np.random.default_rng([split, half])
-        fitted, unseen = rng.permutation(np.flatnonzero(own))[:LABELS], np.flatnonzero(~own)
+        fitted, unseen = rng.permutation(np.flatnonzero(fold))[:LABELS], np.flatnonzero(~fold)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", CordialWarning)
             calibrator = Cordial(prior=without("wmt23_esa_users")).fit(
@@ -204,24 +206,24 @@ def compare(folder: Path, task: str, split: int) -> list[dict]:
         loss = scores.log_loss(population, labels[unseen], per_text=True)
         gains = {}
         for name, (kind, of) in EFFECTS.items():
-            base, known = (odds, unseen_odds) if of == "odds" else (calibrator, own_folds)
-            effect = kind().fit(known, *seen)
+            base, held_out_probs = (odds, unseen_odds) if of == "odds" else (calibrator, own_folds)
+            effect = kind().fit(held_out_probs, *seen)
             probs, earlier = effect.predict_in_order(base.predict_proba(logits[unseen]), *after)
             own_loss = scores.log_loss(probs, labels[unseen], per_text=True)
             gains[name] = loss - own_loss, earlier, users[unseen]
-        found.append(gains)
-    return found
+        results.append(gains)
+    return results
 
 
 def out_of_fold(logits: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """Predictions of proportional odds that have not seen their labels."""
     folds = assign_folds(len(labels), 4, np.random.default_rng(0))
-    found = np.zeros(logits.shape)
+    probs = np.zeros(logits.shape)
     for fold in range(4):
-        own = folds == fold
-        odds = ProportionalOdds().fit(logits[~own], labels[~own])
-        found[own] = odds.predict_proba(logits[own])
-    return found
+        held_out = folds == fold
+        odds = ProportionalOdds().fit(logits[~held_out], labels[~held_out])
+        probs[held_out] = odds.predict_proba(logits[held_out])
+    return probs
 
 
 def summarise(gains: list) -> tuple:
@@ -232,8 +234,8 @@ def summarise(gains: list) -> tuple:
     by_user = np.zeros((len(late), BOOTSTRAPS))
     for row, (gain, who) in enumerate(late):
         by_text[row] = gain[rng.integers(0, len(gain), (BOOTSTRAPS, len(gain)))].mean(axis=1)
-        _, place = np.unique(who, return_inverse=True)
-        sums, counts = np.bincount(place, gain), np.bincount(place)
+        _, index = np.unique(who, return_inverse=True)
+        sums, counts = np.bincount(index, gain), np.bincount(index)
         drawn = rng.integers(0, len(sums), (BOOTSTRAPS, len(sums)))
         by_user[row] = sums[drawn].sum(axis=1) / counts[drawn].sum(axis=1)
     # Splits share their texts: their intervals are averaged, not narrowed.

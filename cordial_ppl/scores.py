@@ -155,7 +155,7 @@ def means_given_stated(
 
 
 def reversals(probs: ArrayLike, tolerance: float = 0.05) -> Bool[np.ndarray, " pairs"]:
-    """Which neighbours of ordered readings are predicted in the wrong order.
+    """Find the neighbours of ordered readings that are predicted in the wrong order.
 
     Row y is the prediction for a reading that lies below row y + 1's, such as two saturated
     readings of adjacent classes. The pair is reversed when
@@ -210,7 +210,7 @@ class Interval(NamedTuple):
 
     @property
     def resolved(self) -> Any:
-        """Whether the interval excludes zero."""
+        """Return whether the interval excludes zero."""
         return (self.lower > 0) | (self.upper < 0)
 
 
@@ -269,14 +269,14 @@ def paired_bootstrap(
         sums = (texts @ differences.reshape(-1, n).T).reshape(count, -1, subsets)
         parts.append(np.einsum("cms,cs->cm", sums, rows) / (subsets * n))
     ends = np.quantile(np.concatenate(parts), [(1 - level) / 2, (1 + level) / 2], axis=0)
-    found = [differences.mean(axis=(-2, -1)), *ends.reshape(2, *methods)]
-    return Interval(*(found if methods else map(float, found)))
+    interval = [differences.mean(axis=(-2, -1)), *ends.reshape(2, *methods)]
+    return Interval(*(interval if methods else map(float, interval)))
 
 
 def _times_taken(
     rng: np.random.Generator, draws: int, size: int
 ) -> Float[np.ndarray, "draws size"]:
-    """How often each of `size` things is among `size` draws with replacement."""
+    """Count how often each of `size` things is among `size` draws with replacement."""
     taken = rng.integers(0, size, (draws, size)) + size * np.arange(draws)[:, None]
     return np.bincount(taken.ravel(), minlength=draws * size).reshape(draws, size).astype(float)
 

@@ -59,7 +59,7 @@ def _tables(rng: random.Random, folder: Path) -> list[str]:
     return names
 
 
-def _options(rng: random.Random, *known: str) -> Case:
+def _options(rng: random.Random, *names: str) -> Case:
     """Some options of a command, mostly with sensible values."""
     usual = {
         "--options": ("1,2,3", "3,2,1", '"1",2,3', "1,2", '"'),
@@ -73,14 +73,14 @@ def _options(rng: random.Random, *known: str) -> Case:
         "--json": None,
         "--quiet": None,
     }
-    found = []
-    for name in known:
+    case = []
+    for name in names:
         if rng.random() < 0.12:
             values = usual[name]
-            found.append(name)
+            case.append(name)
             if values is not None:
-                found.append(mostly(rng, rng.choice(values), _word(rng)))
-    return found
+                case.append(mostly(rng, rng.choice(values), _word(rng)))
+    return case
 
 
 COMMON = ("--options", "--reader", "--task", "--channel", "--json", "--quiet")
@@ -94,8 +94,8 @@ def _out(rng: random.Random, usual: str) -> Case:
 def _make_fitting(rng: random.Random, folder: Path) -> Case:
     files, command = _tables(rng, folder), rng.choice(("calibrate", "fit", "fuse", "learn-prior"))
     out = "o.csv" if command in ("calibrate", "fuse") else "o.cordial"
-    known = [name for name in FITTING if command != "learn-prior" or name in COMMON]
-    return [command, *files, *_out(rng, out), *_options(rng, *known)]
+    names = [name for name in FITTING if command != "learn-prior" or name in COMMON]
+    return [command, *files, *_out(rng, out), *_options(rng, *names)]
 
 
 def _make_reading(rng: random.Random, folder: Path) -> Case:
@@ -134,9 +134,9 @@ def five_stars(rng: random.Random) -> dict[str, list]:
 
 def _make_sweeping(rng: random.Random, folder: Path) -> Case:
     sweeps._make(rng, folder)
-    found = ["sweep", "sweep.toml", "-o", mostly(rng, "out", "sweep.toml", "labels.csv/x")]
-    found += ["--analyse", mostly(rng, "all", "none")] if rng.random() < 0.3 else []
-    return [*found, *_options(rng, "--json", "--quiet")]
+    case = ["sweep", "sweep.toml", "-o", mostly(rng, "out", "sweep.toml", "labels.csv/x")]
+    case += ["--analyse", mostly(rng, "all", "none")] if rng.random() < 0.3 else []
+    return [*case, *_options(rng, "--json", "--quiet")]
 
 
 def _enter(case: Case, folder: Path) -> None:
@@ -152,7 +152,7 @@ def _enter(case: Case, folder: Path) -> None:
     assert error is None or isinstance(error, SystemExit), f"{error!r}"
     new = [path for path in folder.rglob("*") if path.is_file() and path not in before]
     changed = [path for path, data in before.items() if path.read_bytes() != data]
-    said = result.stderr.splitlines()
+    messages = result.stderr.splitlines()
     if result.exit_code == 0:
         assert new or changed, "nothing was written"
         if "--json" in case:
@@ -160,19 +160,19 @@ def _enter(case: Case, folder: Path) -> None:
         for path in new:
             path.unlink()
         return
-    if result.exit_code == 1 and said and said[-1] == "error: a fit":
+    if result.exit_code == 1 and messages and messages[-1] == "error: a fit":
         # A sweep has written what it is to do.
         assert case[0] == "sweep" or not new
         for path in sorted(folder.rglob("*"), reverse=True):
             _clear(path, before)
         return
-    assert result.exit_code == 2, f"status {result.exit_code}: {said}"
+    assert result.exit_code == 2, f"status {result.exit_code}: {messages}"
     assert not new and not changed, f"files were written: {new} {changed}"
     assert not result.stdout or case[0] == "sweep"
     for path in sorted(folder.rglob("*"), reverse=True):
         _clear(path, before)
-    shown = [line for line in said if line.startswith(("error: ", "Error: "))]
-    assert len(shown) == 1, f"said {said}"
+    shown = [line for line in messages if line.startswith(("error: ", "Error: "))]
+    assert len(shown) == 1, f"said {messages}"
     raise InputError(shown[0])
 
 

@@ -87,11 +87,11 @@ def damage_bytes(rng: random.Random, data: bytes) -> bytes:
 
 
 def _flip(rng: random.Random, data: bytes) -> bytes:
-    found = bytearray(data)
+    flipped = bytearray(data)
     for _ in range(rng.choice((1, 1, 3, 30))):
-        if found:
-            found[rng.randrange(len(found))] = rng.randrange(256)
-    return bytes(found)
+        if flipped:
+            flipped[rng.randrange(len(flipped))] = rng.randrange(256)
+    return bytes(flipped)
 
 
 def _insert(rng: random.Random, data: bytes) -> bytes:
@@ -161,9 +161,9 @@ def damage_lines(rng: random.Random, text: str) -> str:
         elif kind == 3:
             lines[at] = lines[at][: rng.randint(0, len(lines[at]))]
         else:
-            place = rng.randint(0, len(lines[at]))
+            column = rng.randint(0, len(lines[at]))
             word = rng.choice(WORDS) if kind == 4 else json.dumps(rng.choice(VALUES))
-            lines[at] = lines[at][:place] + word + lines[at][place:]
+            lines[at] = lines[at][:column] + word + lines[at][column:]
     return "".join(lines)
 
 
@@ -222,10 +222,10 @@ def damage_table(rng: random.Random, table: dict[str, list]) -> list[tuple[str, 
             columns[at] = name, [copy.deepcopy(value) for _ in cells]
         elif kind == 5:
             rows = rng.sample(range(len(cells)), rng.randint(0, len(cells)))
-            columns = [(own, [part[i] for i in rows]) for own, part in columns]
+            columns = [(title, [part[i] for i in rows]) for title, part in columns]
         elif kind == 6 and cells:
             row = rng.randrange(len(cells))
-            columns = [(own, [*part, part[row]]) for own, part in columns]
+            columns = [(title, [*part, part[row]]) for title, part in columns]
         elif cells:
             cells[rng.randrange(len(cells))] = copy.deepcopy(rng.choice(VALUES))
     return columns
@@ -295,18 +295,18 @@ def _as_array(change: Callable[[random.Random, np.ndarray], Any]) -> Callable[..
 
 
 def _cell(rng: random.Random, array: np.ndarray) -> Any:
-    found = array.astype(object)
-    found[tuple(rng.randrange(size) for size in array.shape)] = rng.choice(
+    cells = array.astype(object)
+    cells[tuple(rng.randrange(size) for size in array.shape)] = rng.choice(
         (*VALUES, odd_value(rng))
     )
-    return rng.choice((found, found.tolist()))
+    return rng.choice((cells, cells.tolist()))
 
 
 def _number(rng: random.Random, array: np.ndarray) -> Any:
-    found = np.array(array, np.float64)
+    numbers = np.array(array, np.float64)
     places = rng.choice((..., 0, tuple(rng.randrange(size) for size in array.shape)))
-    found[places] = float(rng.choice((np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324, 1e200, -3)))
-    return found
+    numbers[places] = float(rng.choice((np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324, 1e200, -3)))
+    return numbers
 
 
 def _ragged(rng: random.Random, array: np.ndarray) -> Any:

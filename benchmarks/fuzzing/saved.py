@@ -102,13 +102,13 @@ def reseal(rng: random.Random, path: Path, kind: str) -> None:
     """Change settings or arrays of a saved file, and write it as if that were right."""
     meta, arrays = storage.read(path, kind)
     for _ in range(10):
-        own, stored = meta, dict(arrays)
+        settings, stored = meta, dict(arrays)
         if rng.random() < 0.5 or not arrays:
-            own = damage_tree(rng, meta)
+            settings = damage_tree(rng, meta)
         else:
             _damage_arrays(rng, stored)
         try:
-            return storage.write(path, kind, own, stored)
+            return storage.write(path, kind, settings, stored)
         except (CordialError, TypeError, ValueError):
             continue  # What cannot be written so.
 
@@ -130,11 +130,11 @@ def _damage_arrays(rng: random.Random, arrays: dict[str, np.ndarray]) -> None:
     elif kind == 5:
         arrays[name] = array[..., None] if rng.random() < 0.5 else array.T
     else:
-        found = np.array(array, np.float64)
-        places = ... if kind == 6 else tuple(rng.randrange(size) for size in found.shape)
-        if found.size:
-            found[places] = rng.choice(NUMBERS)
-        arrays[name] = found if array.dtype.kind == "f" else np.clip(found, -9, 9).astype("i8")
+        numbers = np.array(array, np.float64)
+        places = ... if kind == 6 else tuple(rng.randrange(size) for size in numbers.shape)
+        if numbers.size:
+            numbers[places] = rng.choice(NUMBERS)
+        arrays[name] = numbers if array.dtype.kind == "f" else np.clip(numbers, -9, 9).astype("i8")
 
 
 def _enter(kind: str, path: Path, folder: Path) -> None:
@@ -169,8 +169,8 @@ def _enter(kind: str, path: Path, folder: Path) -> None:
 def _enter_prior(prior: cp.LearnedPrior, folder: Path) -> None:
     for name in prior.channels:
         if name in ("mixture", "location"):
-            found = attempt(prior.of, target(name))
-            assert found is None or np.isfinite([*found.loc, *found.scale]).all()
+            density = attempt(prior.of, target(name))
+            assert density is None or np.isfinite([*density.loc, *density.scale]).all()
     save_again(prior, folder)
 
 

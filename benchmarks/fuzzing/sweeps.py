@@ -62,9 +62,9 @@ def as_toml(tree: dict[Any, Any]) -> str:
     lines, tables = [], []
     for name, value in tree.items():
         if isinstance(value, dict) and value and all(isinstance(v, dict) for v in value.values()):
-            for inner, own in value.items():
+            for inner, table in value.items():
                 tables.append(f"[{json.dumps(str(name))}.{json.dumps(str(inner))}]")
-                tables += [f"{json.dumps(str(k))} = {_inline(v)}" for k, v in own.items()]
+                tables += [f"{json.dumps(str(k))} = {_inline(v)}" for k, v in table.items()]
         else:
             lines.append(f"{json.dumps(str(name))} = {_inline(value)}")
     return "\n".join([*lines, *tables, ""])

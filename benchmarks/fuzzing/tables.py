@@ -144,9 +144,9 @@ def _arrow(rng: random.Random, cells: list) -> Any:
 
     def plain() -> Any:
         try:
-            found = pa.array(cells)
+            array = pa.array(cells)
             # Parquet has no objects without a field.
-            return pa.array(list(map(str, cells))) if _has_empty_struct(found.type) else found
+            return pa.array(list(map(str, cells))) if _has_empty_struct(array.type) else array
         except (pa.ArrowException, OverflowError, UnicodeEncodeError):
             shown = [None if cell is None else str(cell) for cell in cells]
             return pa.array([text and text.encode("utf-8", "replace").decode() for text in shown])
@@ -210,7 +210,7 @@ def _enter_readings(case: dict[str, Any], folder: Path) -> None:
     rows, size = table.logits.shape
     assert np.isfinite(table.logits).all() and abs(table.logits.mean(axis=1)).max() < 1e-6
     assert len(set(table.item_ids)) == len(table.item_ids) == rows and size == table.scale.size
-    assert [table.where(i) for i in range(rows)]
+    assert [table.columns.where(i) for i in range(rows)]
     read_provenance(table.columns)
     for name in table.extras:
         attempt(table.covariates, [name])
@@ -223,8 +223,8 @@ def write_everywhere(columns: dict[str, Any], folder: Path) -> None:
         out = folder / f"out.{ending}"
         try:
             if attempt(write_table, out, columns) is None and out.exists():
-                found = [str(cell) for cell in read_columns(out).cells["item_id"]]
-                assert found == columns["item_id"], f"{ending} holds other texts"
+                ids = [str(cell) for cell in read_columns(out).cells["item_id"]]
+                assert ids == columns["item_id"], f"{ending} holds other texts"
         finally:
             out.unlink(missing_ok=True)
 
@@ -245,11 +245,11 @@ def _make_labels(ending: str, rng: random.Random, folder: Path) -> dict[str, Any
 
 
 def _enter_labels(case: dict[str, Any], folder: Path) -> None:
-    found = read_labels(**case)
-    assert len(found.labels) == len(found.item_ids) > 0
-    assert len(found.weights) == len(found.labels) and (found.weights > 0).all()
-    assert 0 <= found.labels.min() <= found.labels.max() < case["scale"].size
-    write_everywhere({"item_id": found.item_ids} | found.extras, folder)
+    table = read_labels(**case)
+    assert len(table.labels) == len(table.item_ids) > 0
+    assert len(table.weights) == len(table.labels) and (table.weights > 0).all()
+    assert 0 <= table.labels.min() <= table.labels.max() < case["scale"].size
+    write_everywhere({"item_id": table.item_ids} | table.extras, folder)
 
 
 def _make_several(rng: random.Random, folder: Path) -> dict[str, Any]:
@@ -298,10 +298,10 @@ def _enter_texts(case: tuple[Path, list[str]], folder: Path) -> None:
     path, needed = case
     attempt(read_examples, path, Scale(OPTIONS), needed, 3)
     prompt = Prompt(Scale(OPTIONS), "".join(f"{{{name}}}" for name in needed))
-    found = read_questions(path, prompt)
-    assert all(isinstance(text, str) for cells in found.cells.values() for text in cells)
-    extras, _ = found.pass_on({"item_id": found.item_ids})
-    write_everywhere({"item_id": found.item_ids} | extras, folder)
+    questions = read_questions(path, prompt)
+    assert all(isinstance(text, str) for cells in questions.cells.values() for text in cells)
+    extras, _ = questions.pass_on({"item_id": questions.item_ids})
+    write_everywhere({"item_id": questions.item_ids} | extras, folder)
 
 
 def _make_written(rng: random.Random, folder: Path) -> dict[str, Any]:

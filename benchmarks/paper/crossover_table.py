@@ -58,13 +58,15 @@ def crossover_table(results: Results, *, ours: str | None = None) -> Product:
 
 def _row(results: Results, task: str, reader: str, ours: str) -> Record:
     budgets = results.budgets(task, reader)
-    found = {n: paired_intervals(results, (task, reader, n), ours).get(OTHER) for n in budgets}
-    known = {n: interval for n, interval in found.items() if interval is not None}
-    most = max(known, default=max(budgets))
+    intervals = {n: paired_intervals(results, (task, reader, n), ours).get(OTHER) for n in budgets}
+    finite = {n: interval for n, interval in intervals.items() if interval is not None}
+    most = max(finite, default=max(budgets))
     size = len(results.cells[task, reader, most][ours].stated)
-    delta = -known[most].mean if known else np.nan
-    predicted = scores.crossover(size * (size + 1), STRUCTURED, delta) if known else np.nan
-    sure = {n: known[n] for n in known if enough_draws(results.cells[task, reader, n], OTHER, ours)}
+    delta = -finite[most].mean if finite else np.nan
+    predicted = scores.crossover(size * (size + 1), STRUCTURED, delta) if finite else np.nan
+    sure = {
+        n: finite[n] for n in finite if enough_draws(results.cells[task, reader, n], OTHER, ours)
+    }
     observed = min((n for n in sure if sure[n].upper < 0), default=np.inf) if sure else np.nan
     both = np.isfinite([predicted, observed]).all()
     return {

@@ -73,11 +73,11 @@ def loss_differences(results: Results, *, ours: str | None = None) -> Product:
 
 def strongest_rivals(results: Results, ours: str) -> tuple[str, ...]:
     """Return the rivals with the lowest log loss over cells, first those that have it in all."""
-    found: dict[str, list[float]] = {method: [] for method in rivals(results, ours)}
+    means: dict[str, list[float]] = {method: [] for method in rivals(results, ours)}
     for key in results.cells:
         for method, interval in paired_intervals(results, key, ours).items():
-            found.get(method, []).append(interval.mean)
-    ranked = sorted(filter(found.get, found), key=lambda m: (-len(found[m]), np.mean(found[m])))
+            means.get(method, []).append(interval.mean)
+    ranked = sorted(filter(means.get, means), key=lambda m: (-len(means[m]), np.mean(means[m])))
     return tuple(ranked[:BANDS])
 
 

@@ -124,8 +124,8 @@ def excess_losses(gap: KnownGap, budgets: Sequence[int], draws: int, seed: int =
 
     def measure(n: int) -> list[list[float]]:
         folds = np.zeros((draws, FOLDS, texts, size))
-        draw, place = np.ogrid[:draws, :n]
-        np.add.at(folds, (draw, place % FOLDS, rows[:, :n], labels[:, :n]), 1.0)
+        draw, column = np.ogrid[:draws, :n]
+        np.add.at(folds, (draw, column % FOLDS, rows[:, :n], labels[:, :n]), 1.0)
         return [
             [gap.excess(np.maximum(reading @ channel, FLOOR)) for channel in channels]
             for channels in fit_channels(reading, folds)

@@ -42,10 +42,10 @@ def further_scores(results: Results, *, ours: str | None = None) -> Product:
     difference, named = MINUS.join(both), f"{label(ours)} minus {label(REFERENCE)}"
     table = tabulate(
         {"task": task, "reader": reader, "n": n, "metric": metric, "method": method}
-        | {"value": found.mean, "standard_error": found.error, "draws": found.draws}
+        | {"value": score.mean, "standard_error": score.error, "draws": score.draws}
         for (task, reader, n), cell in results.cells.items()
         for metric in METRICS
-        for method, found in [
+        for method, score in [
             *mean_scores(cell, results.methods, metric).items(),
             (difference, _mean_difference(cell, metric, both)),
         ]

@@ -43,8 +43,8 @@ def gap_table(
     Raises:
         InputError: a gap is out of reach with this seed.
     """
-    found = [around_crossover(delta, size, draws, seed) for size in sizes for delta in deltas]
-    table = tabulate(row for losses in found for row in _rows(losses))
+    gaps = [around_crossover(delta, size, draws, seed) for size in sizes for delta in deltas]
+    table = tabulate(row for losses in gaps for row in _rows(losses))
     return Product(
         name="known-gap",
         title="What estimating a channel costs, at a known gap",
@@ -54,13 +54,13 @@ def gap_table(
         "full one; overtakes: labels from which on the full channel loses no more than the affine "
         "one, over the predicted n* = (K (K - 1) - 4) / (2 delta).",
         table=table,
-        shown=tabulate(map(_summary, found)),
+        shown=tabulate(map(_summary, gaps)),
         notes=(
             f"{draws} samples of labels for each gap and number of labels.",
             "In known-gap.csv, excess is what estimation loses: the affine channel's is over the "
             "best affine one; over_truth, which the figure shows, has delta besides.",
         ),
-        draw=lambda: _draw(found, sizes),
+        draw=lambda: _draw(gaps, sizes),
     )
 
 
@@ -105,12 +105,12 @@ def _summary(losses: ExcessLosses) -> Record:
     return row
 
 
-def _draw(found: Sequence[ExcessLosses], sizes: Sequence[int]) -> Figure:
-    across = len(found) // len(sizes)
+def _draw(gaps: Sequence[ExcessLosses], sizes: Sequence[int]) -> Figure:
+    across = len(gaps) // len(sizes)
     with looking():
         figure = new_figure(PAGE, 1.5 * len(sizes) + 0.5)
         axes = figure.subplots(len(sizes), across, squeeze=False)
-        for axis, losses in zip(axes.ravel(), found, strict=True):
+        for axis, losses in zip(axes.ravel(), gaps, strict=True):
             _draw_gap(axis, losses)
         for row in axes:
             row[0].set_ylabel("log loss over the truth's (nats)")

@@ -60,8 +60,8 @@ def fit_channels(
     def strongest(draw: int) -> float:
         """The best strength, by the labels of the folds."""
         fitted = shrink_channel(reading, rest[draw, :, None], fold_centres[draw], strengths)
-        own = np.log(np.maximum(reading @ fitted, FLOOR))
-        return strengths[(folds[draw, :, None] * own).sum(axis=(0, 2, 3)).argmax()]
+        logs = np.log(np.maximum(reading @ fitted, FLOOR))
+        return strengths[(folds[draw, :, None] * logs).sum(axis=(0, 2, 3)).argmax()]
 
     chosen = np.array([[UNSHRUNK] * draws, [strongest(draw) for draw in range(draws)]])
     full, shrunk = shrink_channel(reading, whole, centres, chosen)

@@ -36,8 +36,8 @@ def loss_table(
         InputError: the sweep lacks ours, a budget that was asked for, or other methods.
     """
     ours = our_method(results, ours)
-    known = {n for _, _, n in results.cells}
-    chosen = budgets or [n for n in BUDGETS if n in known] or sorted(known)
+    tried = {n for _, _, n in results.cells}
+    chosen = budgets or [n for n in BUDGETS if n in tried] or sorted(tried)
     need_budgets(results, *chosen)
     table = tabulate(
         record for key in results.cells if key[2] in chosen for record in loss_records(results, key)
@@ -59,15 +59,15 @@ def loss_table(
 
 def _count_wins(results: Results, ours: str) -> str:
     """In how many settings ours is lowest, and where it is not."""
-    found = leads(results, ours, 1, FEW)
-    known = sum(not np.isnan(lead) for lead in found.values())
-    lost = {key: -lead for key, lead in found.items() if lead < 0}
+    margins = leads(results, ours, 1, FEW)
+    count = sum(not np.isnan(lead) for lead in margins.values())
+    lost = {key: -lead for key, lead in margins.items() if lead < 0}
     counted = (
         f"{label(ours)} has the lowest log loss of {len(rivals(results, ours)) + 1} methods in "
-        f"{known - len(lost)} of {known} settings (task, reader, number of labels) with at "
+        f"{count - len(lost)} of {count} settings (task, reader, number of labels) with at "
         f"most {FEW} labels; other forms of it are not counted as methods."
     )
-    return counted + _name_settings(" Not lowest, by nats behind: ", lost) + name_unknown(found)
+    return counted + _name_settings(" Not lowest, by nats behind: ", lost) + name_unknown(margins)
 
 
 def _compare_forms(results: Results, ours: str, other: str) -> str:
@@ -75,13 +75,13 @@ def _compare_forms(results: Results, ours: str, other: str) -> str:
     behind = {}
     for key, cell in results.cells.items():
         if key[2] <= FEW:
-            here, theirs = mean_pair(cell, ours, other)
-            behind[key] = here.mean - theirs.mean
-    known = sum(not np.isnan(more) for more in behind.values())
+            here, there = mean_pair(cell, ours, other)
+            behind[key] = here.mean - there.mean
+    count = sum(not np.isnan(more) for more in behind.values())
     lost = {key: more for key, more in behind.items() if more > 0}
     counted = (
-        f"{label(ours)} is at most as high as {label(other)} in {known - len(lost)} of "
-        f"{known} of them."
+        f"{label(ours)} is at most as high as {label(other)} in {count - len(lost)} of "
+        f"{count} of them."
     )
     return counted + _name_settings(" Higher, by nats: ", lost) + name_unknown(behind)
 

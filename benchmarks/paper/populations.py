@@ -94,7 +94,7 @@ def known_gap(delta: float, seed: int = 0, *, n: int = 2000, options: int = 5) -
         gap = _divergence(truth, reading @ nearest)
         return KnownGap(logits, truth, channel, nearest, phi, gap)
 
-    most = found = attempt(1.0)
+    most = population = attempt(1.0)
     if most.delta < delta:
         raise InputError(
             f"with seed {seed} and {options} options the gap is {most.delta:.4f} nats at most; "
@@ -103,15 +103,15 @@ def known_gap(delta: float, seed: int = 0, *, n: int = 2000, options: int = 5) -
     # The gap grows like t^2, so its root is interpolated; every other step halves the bracket.
     low, high, roots = 0.0, 1.0, [0.0, np.sqrt(most.delta)]
     for step in range(60):
-        if abs(found.delta - delta) <= TOLERANCE * delta:
+        if abs(population.delta - delta) <= TOLERANCE * delta:
             break
         share = 0.5 if step % 2 else (np.sqrt(delta) - roots[0]) / (roots[1] - roots[0])
         t = low + share * (high - low)
-        found = attempt(t)
-        below = found.delta < delta
+        population = attempt(t)
+        below = population.delta < delta
         low, high = (t, high) if below else (low, t)
-        roots[not below] = np.sqrt(found.delta)
-    return found
+        roots[not below] = np.sqrt(population.delta)
+    return population
 
 
 def affine_channel(
@@ -183,9 +183,9 @@ def fit_affine(
 
     def loss(phi: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         channel, slopes = affine_channel(phi, reading.shape[1])
-        probs, own = reading @ channel, shares[at // each]
-        pulls = reading.T @ (own / probs)
-        value = (beyond(phi) ** 2).sum(axis=1) - (own * np.log(probs)).sum(axis=(1, 2))
+        probs, truth = reading @ channel, shares[at // each]
+        pulls = reading.T @ (truth / probs)
+        value = (beyond(phi) ** 2).sum(axis=1) - (truth * np.log(probs)).sum(axis=(1, 2))
         return value, 2.0 * beyond(phi) - (slopes * pulls[:, None]).sum(axis=(2, 3))
 
     def fisher(phi: np.ndarray, at: np.ndarray) -> np.ndarray:

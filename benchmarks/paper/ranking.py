@@ -17,10 +17,10 @@ def rivals(results: Results, ours: str) -> tuple[str, ...]:
         InputError: there is none.
     """
     alike = forms(results, ours)
-    found = tuple(method for method in results.methods if method not in alike)
-    if not found:
+    others = tuple(method for method in results.methods if method not in alike)
+    if not others:
         raise InputError(f"this compares {ours!r} with other methods, and the sweep has none.")
-    return found
+    return others
 
 
 def forms(results: Results, ours: str) -> tuple[str, ...]:
@@ -31,8 +31,8 @@ def forms(results: Results, ours: str) -> tuple[str, ...]:
 
 def base_of(results: Results, method: str) -> str:
     """Return what a method is a variant of; itself where it is none."""
-    known = {each["name"]: each.get("base") for each in results.config.get("methods", ())}
-    return known.get(method) or method
+    bases = {each["name"]: each.get("base") for each in results.config.get("methods", ())}
+    return bases.get(method) or method
 
 
 def leads(results: Results, ours: str, least: int, most: int) -> dict[Key, float]:
@@ -47,13 +47,13 @@ def leads(results: Results, ours: str, least: int, most: int) -> dict[Key, float
     Returns:
         A lead for each cell with as many labels; NaN where ours or all others are left out.
     """
-    others, found = rivals(results, ours), {}
+    others, margins = rivals(results, ours), {}
     for key, cell in results.cells.items():
         if least <= key[2] <= most:
             means = {m: each.mean for m, each in mean_scores(cell, (ours, *others)).items()}
             best = min((means[m] for m in others if not np.isnan(means[m])), default=np.nan)
-            found[key] = best - means[ours]
-    return found
+            margins[key] = best - means[ours]
+    return margins
 
 
 def name_unknown(leads: Mapping[Key, float]) -> str:
@@ -65,13 +65,13 @@ def name_unknown(leads: Mapping[Key, float]) -> str:
 def need_budgets(results: Results, *budgets: int) -> None:
     """Raise an `InputError` that names the first budget that a task and reader do not have."""
     for task, reader in results.pairs:
-        found = results.budgets(task, reader)
+        tried = results.budgets(task, reader)
         for n in budgets:
-            if n not in found:
+            if n not in tried:
                 raise InputError(
                     f"this needs fits to {n} labels, which {task!r} read by {reader!r} lacks: add "
                     f"{n} to budgets in the sweep's file and run it; it has "
-                    f"{', '.join(map(str, found))}."
+                    f"{', '.join(map(str, tried))}."
                 )
 
 
@@ -79,5 +79,5 @@ def mean_pair(cell: Cell, ours: str, other: str) -> tuple[Mean, Mean]:
     """Return two methods' log losses over the draws that both have; without any, ours over its."""
     both = succeeded(cell, ours, other)
     draws = both if both.any() else succeeded(cell, ours)
-    here, theirs = (cell[method].scores["log_loss"] for method in (ours, other))
-    return mean_of(here[draws]), mean_of(theirs[both])
+    here, there = (cell[method].scores["log_loss"] for method in (ours, other))
+    return mean_of(here[draws]), mean_of(there[both])

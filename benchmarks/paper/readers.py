@@ -100,11 +100,11 @@ def _rows(
 
 def _count(settings: Iterable[float]) -> Record:
     """Count leads that are known."""
-    known = [lead for lead in settings if not np.isnan(lead)]
-    trailing = [-lead for lead in known if lead < 0]
+    finite = [lead for lead in settings if not np.isnan(lead)]
+    trailing = [-lead for lead in finite if lead < 0]
     return {
-        "settings": len(known),
-        "best": sum(lead >= 0 for lead in known),
+        "settings": len(finite),
+        "best": sum(lead >= 0 for lead in finite),
         "trails_by_at_most": max(trailing, default=None),
     }
 

@@ -31,9 +31,9 @@ def reversal_shares(results: Results, *, ours: str | None = None) -> Product:
     ours = our_method(results, ours)
     table = tabulate(
         {"task": task, "reader": reader, "n": n, "method": method}
-        | {"reversed": found.mean, "standard_error": found.error, "draws": found.draws}
+        | {"reversed": score.mean, "standard_error": score.error, "draws": score.draws}
         for (task, reader, n), cell in results.cells.items()
-        for method, found in mean_scores(cell, results.methods, "reversed").items()
+        for method, score in mean_scores(cell, results.methods, "reversed").items()
     )
     return Product(
         name="reversals",

@@ -56,17 +56,17 @@ def load_channel(channel: str | Path | Channel) -> Channel:
     if str(channel) in named:
         return named[str(channel)]
     if not str(channel).endswith(".py"):
-        known = ", ".join(named)
+        names = ", ".join(named)
         raise ChannelError(
-            f"no channel is called {str(channel)!r}; choose one of {known}, or give the path of a "
+            f"no channel is called {str(channel)!r}; choose one of {names}, or give the path of a "
             "file that ends in .py."
         )
     try:
         path = Path(channel).expanduser().resolve()
-        found = path.is_file()
+        exists = path.is_file()
     except (OSError, RuntimeError, ValueError) as error:  # No home, or no name of any file.
         raise ChannelError(f"there is no channel file at {channel!r}: {error}.") from error
-    if not found:
+    if not exists:
         raise ChannelError(f"there is no channel file at {channel}.")
     return _load_file(path, path.stat().st_mtime_ns)
 
@@ -104,9 +104,9 @@ def _load_file(path: Path, _: int) -> Channel:
 def _read_settings(module: ModuleType, name: str) -> dict[str, Any]:
     """What a file says of its parameters or covariates."""
     kind, expected = SETTINGS[name]
-    given = getattr(module, name, {})
+    value = getattr(module, name, {})
     with suppress(msgspec.ValidationError):
-        found = msgspec.convert(given, kind)
-        if name != "EXAMPLES" or all(low < high for low, high in found.values()):
-            return found
-    raise ChannelError(f"{name} in {module.__file__} must name {expected}; found {given!r}.")
+        texts = msgspec.convert(value, kind)
+        if name != "EXAMPLES" or all(low < high for low, high in texts.values()):
+            return texts
+    raise ChannelError(f"{name} in {module.__file__} must name {expected}; found {value!r}.")

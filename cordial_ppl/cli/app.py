@@ -66,7 +66,7 @@ def spread_options(command: Callable[..., None]) -> Callable[..., None]:
         quiet, json = values.get("quiet", False), values.get("json", False)
         for name, kind in groups.items():
             values[name] = kind(**{field.name: values.pop(field.name) for field in fields(kind)})
-        with showing(quiet=quiet, plain=not json), doing("loading", usual=4, then="working"):
+        with showing(quiet=quiet, plain=not json), doing("working"):
             command(**values)
 
     run.__name__, run.__doc__ = command.__name__, command.__doc__

@@ -49,7 +49,7 @@ def check(
         texts = _read(channel, readings, labels, settings)
         report = check_channel(channel, *texts, simulations=simulations, seed=seed)
     if plot is not None and report.ranks:
-        from cordial_ppl.evaluation.checks.picture import write_ranks
+        from cordial_ppl.plots.ranks import write_ranks
 
         title = f"Simulation-based calibration of {report.channel}, {simulations} data sets"
         write_ranks(plot, report.ranks, title)

@@ -100,11 +100,11 @@ def reporting() -> Iterator[None]:
             at_fault = isinstance(error, InputError | ChannelError)
             raise typer.Exit(2 if at_fault else 1) from error
         except USAGE as error:
-            words = error.format_message()
+            option = getattr(error, "option_name", "")
+            words = REMOVED[option] if option in REMOVED else error.format_message()
             # The name of the program is that of its first context.
             names = error.ctx.command_path.split()[1:] if error.ctx else []
             command = " ".join(["cordial", *names])
-            words = REMOVED.get(getattr(error, "option_name", None) or "", words)
             stop = "" if words.endswith((".", "?")) else "."
             say(f"error: {words[:1].lower()}{words[1:]}{stop} Try '{command} -h' for help.")
             raise typer.Exit(2) from error

@@ -73,12 +73,12 @@ def shift(
             f"{tables.readings} needs a column user: whose label is predicted{example}."
         )
     with naming(tables.readings):
-        users = as_users(extras["user"], len(table), table.where)
+        users = as_users(extras["user"], len(table), table.columns.where)
     with naming(tables.labels):
         order = labels.extras.get("order")
-        as_order(order, len(rows), labels.where)
+        as_order(order, len(rows), labels.columns.where)
         raters = labels.annotators or [users[row] for row in rows]
-        raters = as_users(raters, len(rows), labels.where)
+        raters = as_users(raters, len(rows), labels.columns.where)
     if calibrator is None:
         if len(rows) < MIN_LABELS:
             raise InputError(

@@ -25,10 +25,10 @@ def as_numbers(values: Any) -> np.ndarray:
         ValueError: They are no numbers, complex ones, dates, or rows of different lengths.
     """
     try:
-        found = np.asarray(unmasked(values))
-        if found.dtype.kind in "cmM":
-            raise TypeError(f"they are of type {found.dtype}")
-        return np.array(found, np.float64)
+        array = np.asarray(unmasked(values))
+        if array.dtype.kind in "cmM":
+            raise TypeError(f"they are of type {array.dtype}")
+        return np.array(array, np.float64)
     # Whatever a container raises that is asked to be an array, it is none of numbers.
     except Exception as error:
         raise ValueError(str(error) or type(error).__name__) from error

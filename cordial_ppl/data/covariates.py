@@ -34,12 +34,12 @@ def as_covariates(
     """
     if covariates is not None and not hasattr(covariates, "keys"):
         raise InputError(f"covariates must be numbers by name; got {quote(covariates)}.")
-    given = {} if covariates is None else {name: covariates[name] for name in covariates.keys()}
+    columns = {} if covariates is None else {name: covariates[name] for name in covariates.keys()}
     for name in needed or ():
-        if name not in given:
+        if name not in columns:
             raise InputError(f"the fit had the covariate {name!r}: give it here too.")
-    names = given if needed is None else needed
-    return {name: _as_column(name, given[name], rows, (levels or {}).get(name)) for name in names}
+    names = columns if needed is None else needed
+    return {name: _as_column(name, columns[name], rows, (levels or {}).get(name)) for name in names}
 
 
 def find_wrong(

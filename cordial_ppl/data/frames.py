@@ -16,45 +16,45 @@ from cordial_ppl.errors import InputError, quote
 LIBRARIES = "pandas", "polars"
 
 
-def column_names(given: Any) -> np.ndarray | None:
-    """Names of a data frame's columns if all are text; None for anything else."""
+def column_names(readings: Any) -> np.ndarray | None:
+    """Return the names of a data frame's columns if all are text; None for anything else."""
     for library in map(sys.modules.get, LIBRARIES):
-        if library is not None and isinstance(given, library.DataFrame):
-            names = list(given.columns)
+        if library is not None and isinstance(readings, library.DataFrame):
+            names = list(readings.columns)
             return np.array(names, object) if all(isinstance(n, str) for n in names) else None
     return None
 
 
-def check_columns(given: Any, known: np.ndarray | None, options: Sequence[str]) -> None:
+def check_columns(readings: Any, fitted: np.ndarray | None, options: Sequence[str]) -> None:
     """Refuse a data frame whose columns are in another order than the options.
 
     Args:
-        given: the readings.
-        known: names of the columns of the fit; None where they had none.
+        readings: the readings.
+        fitted: names of the columns of the fit; None where they had none.
         options: the options in order, after which columns may be named: "logit_1", or "1".
 
     Raises:
         InputError: the columns have other names than those of the fit, name the options in
             another order, or end in numbers that neither rise nor fall.
     """
-    names = column_names(given)
+    names = column_names(readings)
     if names is None:
         return
     ends = [name.rpartition("_")[2] for name in names]
-    if known is None and len(set(ends)) == len(ends):
+    if fitted is None and len(set(ends)) == len(ends):
         order = options if sorted(ends) == sorted(options) else in_order(ends)
-        known = names[[ends.index(end) for end in order]]
-    if known is not None and list(names) != list(known):
+        fitted = names[[ends.index(end) for end in order]]
+    if fitted is not None and list(names) != list(fitted):
         raise InputError(
-            f"columns must be, in this order: {', '.join(known)}; got {', '.join(names)}."
+            f"columns must be, in this order: {', '.join(fitted)}; got {', '.join(names)}."
         )
 
 
-def aligned(given: Any, values: Any, noun: str) -> Any:
+def aligned(readings: Any, values: Any, noun: str) -> Any:
     """Put what is known of each text in the order of the readings, where pandas names both.
 
     Args:
-        given: the readings: a data frame, or anything else; for a mapping of readers, its first
+        readings: the readings: a data frame, or anything else; for a mapping of readers, its first
             value.
         values: labels, groups, a covariate or readings of the same texts; only a series or data
             frame of pandas has an index.
@@ -67,54 +67,54 @@ def aligned(given: Any, values: Any, noun: str) -> Any:
         InputError: both have an index, and these do not hold the same names: by position, texts
             would be mixed up.
     """
-    if isinstance(given, Mapping):
-        given = next(iter(given.values()), None)
+    if isinstance(readings, Mapping):
+        readings = next(iter(readings.values()), None)
     pandas = sys.modules.get("pandas")
     if pandas is None:
         return values
     framed = pandas.DataFrame, pandas.Series
-    if not (isinstance(given, framed) and isinstance(values, framed)):
+    if not (isinstance(readings, framed) and isinstance(values, framed)):
         return values
-    index, own = given.index, values.index
-    if own.equals(index):
+    index, labels = readings.index, values.index
+    if labels.equals(index):
         return values
-    if len(own) != len(index) or not (own.is_unique and own.isin(index).all()):
+    if len(labels) != len(index) or not (labels.is_unique and labels.isin(index).all()):
         raise InputError(
-            f"{noun} and readings have different indexes: {quote(own[0])} ... of {len(own)}, "
+            f"{noun} and readings have different indexes: {quote(labels[0])} ... of {len(labels)}, "
             f"{quote(index[0])} ... of {len(index)}. If their rows are in the same order, pass "
             f"{noun if noun.isidentifier() else 'values'}.to_numpy()."
-            if len(own) and len(index)
+            if len(labels) and len(index)
             else f"{noun} and readings have different indexes; one is empty."
         )
     return values.loc[index]
 
 
 def aligned_labels(
-    given: Any, labels: Any, sample_weight: Any = None, texts: Any = None
+    readings: Any, labels: Any, sample_weight: Any = None, texts: Any = None
 ) -> tuple[Any, Any, Any]:
     """Put labels, their weights and their texts in the order of the readings; see `aligned`."""
     return (
-        aligned(given, labels, "labels"),
-        aligned(given, sample_weight, "sample_weight"),
-        aligned(given, texts, "texts"),
+        aligned(readings, labels, "labels"),
+        aligned(readings, sample_weight, "sample_weight"),
+        aligned(readings, texts, "texts"),
     )
 
 
-def all_aligned(given: Any, covariates: Any) -> Any:
+def all_aligned(readings: Any, covariates: Any) -> Any:
     """Put covariates in the order of the readings; see `aligned`."""
     if covariates is None or not hasattr(covariates, "keys"):
         return covariates
     return {
-        name: aligned(given, covariates[name], f"covariate {quote(name)}")
+        name: aligned(readings, covariates[name], f"covariate {quote(name)}")
         for name in covariates.keys()
     }
 
 
-def like(given: Any, values: np.ndarray, names: Any) -> Any:
+def like(readings: Any, values: np.ndarray, names: Any) -> Any:
     """Return predictions in the kind of table that the readings came in.
 
     Args:
-        given: the readings: a data frame of pandas or polars, or anything else; for a mapping of
+        readings: the readings: a data frame of pandas or polars, or anything else; for a mapping of
             readers, its first value.
         values: predictions ``[m, K]`` or ``[m]``, one row for each row of the readings.
         names: names of the K columns, or that of the one.
@@ -123,14 +123,14 @@ def like(given: Any, values: np.ndarray, names: Any) -> Any:
         A data frame ``[m, K]`` or a series ``[m]`` of the same library, in pandas with the index of
         the readings; ``values`` themselves if the readings are not a data frame.
     """
-    if isinstance(given, Mapping):
-        given = next(iter(given.values()), None)
+    if isinstance(readings, Mapping):
+        readings = next(iter(readings.values()), None)
     pandas, polars = (sys.modules.get(name) for name in LIBRARIES)
-    if pandas is not None and isinstance(given, pandas.DataFrame):
+    if pandas is not None and isinstance(readings, pandas.DataFrame):
         if values.ndim == 1:
-            return pandas.Series(values, index=given.index, name=names)
-        return pandas.DataFrame(values, index=given.index, columns=list(names))
-    if polars is not None and isinstance(given, polars.DataFrame):
+            return pandas.Series(values, index=readings.index, name=names)
+        return pandas.DataFrame(values, index=readings.index, columns=list(names))
+    if polars is not None and isinstance(readings, polars.DataFrame):
         if values.ndim == 1:
             return polars.Series(names, values)
         return polars.DataFrame(values, schema=[str(name) for name in names])

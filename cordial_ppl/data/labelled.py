@@ -47,14 +47,14 @@ class Labelled:
         texts: Int[np.ndarray, " n"] | None = None,
     ):
         count = len(labels)
-        own = {
+        fields = {
             "logits": logits,
             "labels": labels,
             "covariates": {} if covariates is None else covariates,
             "weights": np.ones(count) if weights is None else weights,
             "texts": -1 - np.arange(count) if texts is None else texts,
         }
-        vars(self).update(own)
+        vars(self).update(fields)
 
     @property
     def ranks(self) -> Int[np.ndarray, " n"]:
@@ -63,19 +63,19 @@ class Labelled:
 
     @property
     def count(self) -> int:
-        """Number of texts T."""
+        """Return the number of texts T."""
         return len(np.unique(self.texts))
 
     @property
     def first(self) -> Int[np.ndarray, " T"]:
-        """The first row of each text, in their order."""
+        """Return the first row of each text, in their order."""
         return np.sort(np.unique(self.texts, return_index=True)[1])
 
     def take(self, rows: Any) -> "Labelled":
-        """Some of the rows, by position."""
+        """Return some of the rows, by position."""
         extra = {name: column[rows] for name, column in self.covariates.items()}
-        own = self.weights[rows], self.texts[rows]
-        return Labelled(self.logits[rows], self.labels[rows], extra, *own)
+        labels, weights = self.labels[rows], self.weights[rows]
+        return Labelled(self.logits[rows], labels, extra, weights, self.texts[rows])
 
 
 class Data(NamedTuple):
@@ -100,17 +100,17 @@ class Data(NamedTuple):
 
     @property
     def readings(self) -> Readings:
-        """What a channel's model sees of the texts."""
+        """Return the texts as a channel's model sees them."""
         return Readings(jnp.moveaxis(self.logits, -1, 0), self.histogram, self.covariates)
 
 
 def on_cpu() -> bool:
-    """Whether programs run on a CPU, and not on an accelerator."""
+    """Return whether programs run on a CPU, and not on an accelerator."""
     return jax.default_backend() == "cpu"
 
 
 def capacity(rows: int) -> int:
-    """Number of rows that texts are padded to.
+    """Compute the number of rows that texts are padded to.
 
     Args:
         rows: how many texts there are.
@@ -162,12 +162,12 @@ def pad_texts(texts: Labelled, rows: int) -> Labelled:
 
 
 def texts_last(logits: Float[np.ndarray, "n *readers K"]) -> Float[np.ndarray, "*readers K n"]:
-    """Logits with the axis of the texts at the end, in memory too."""
+    """Move the axis of the texts to the end of logits, in memory too."""
     return np.ascontiguousarray(np.moveaxis(logits, 0, -1))
 
 
 def hold_out(labels: Int[np.ndarray, " n"], folds: Int[np.ndarray, " n"]) -> list[np.ndarray]:
-    """Labels without each fold in turn: those of the fold are -1.
+    """List the labels without each fold in turn: those of the fold are -1.
 
     Args:
         labels: options of the texts.

@@ -22,8 +22,8 @@ LARGEST = 1e4
 
 def rank_texts(texts: Any) -> np.ndarray:
     """Number texts 0..T-1 in the order in which they first occur among rows, ``[n]``."""
-    _, first, found = np.unique(np.asarray(texts), return_index=True, return_inverse=True)
-    return np.argsort(np.argsort(first))[found]
+    _, first, inverse = np.unique(np.asarray(texts), return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[inverse]
 
 
 def share_text(texts: Int[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
@@ -55,21 +55,21 @@ def as_weights(
     if values is None:
         return share_text(texts)
     try:
-        given = as_numbers(values)
+        numbers = as_numbers(values)
     except ValueError as error:
         raise InputError(f"sample_weight must be numbers: {error}.") from error
     rows, columns = (np.arange(len(texts)), np.zeros(1, int)) if cells is None else cells
-    count, several = 1 + int(rows.max()), cells is not None and given.ndim == 2
+    count, several = 1 + int(rows.max()), cells is not None and numbers.ndim == 2
     if (
-        given.ndim != 1 + several
-        or len(given) != count
-        or (several and given.shape[1] <= columns.max())
+        numbers.ndim != 1 + several
+        or len(numbers) != count
+        or (several and numbers.shape[1] <= columns.max())
     ):
         raise InputError(
             f"sample_weight must have one number a label, shape ({count},), or the shape of a "
-            f"table of labels; got shape {given.shape}."
+            f"table of labels; got shape {numbers.shape}."
         )
-    weights = given[rows, columns] if several else given[rows]
+    weights = numbers[rows, columns] if several else numbers[rows]
     if cells is not None and not several:
         weights = weights * share_text(texts)
     wrong = np.flatnonzero(~((weights >= 0) & (weights <= LARGEST)))
@@ -120,7 +120,9 @@ def as_texts(values: Any, rows: int) -> Int[np.ndarray, " n"]:
                 f"texts must be names or whole numbers; found {quote(name)} in row {row}."
             )
     digests = {name: hashlib.blake2b(str(name).encode(), digest_size=8) for name in set(names)}
-    numbers = {name: int.from_bytes(own.digest(), "little") >> 2 for name, own in digests.items()}
+    numbers = {
+        name: int.from_bytes(digest.digest(), "little") >> 2 for name, digest in digests.items()
+    }
     return np.array([numbers[name] for name in names], np.int64)
 
 
@@ -135,7 +137,7 @@ def of_fit(texts: Int[np.ndarray, " n"], fitted: Int[np.ndarray, " m"]) -> Bool[
 
 
 class TextLabels(NamedTuple):
-    """What is said of each of T texts, in the order of their first rows.
+    """The labels of each of T texts, in the order of their first rows.
 
     Attributes:
         first: the first row of each.
@@ -149,12 +151,12 @@ class TextLabels(NamedTuple):
 
     @property
     def effective(self) -> float:
-        r"""How many texts of equal weight say as much, :math:`(\sum_i w_i)^2 / \sum_i w_i^2`."""
+        r"""Compute how many equal texts say as much, :math:`(\sum_i w_i)^2 / \sum_i w_i^2`."""
         return float(self.weights.sum() ** 2 / np.sum(self.weights**2))
 
     @property
     def alike(self) -> bool:
-        """Whether all labels are of one option, as a single one is: nothing can be learned."""
+        """Return whether all labels are of one option, so that nothing can be learned."""
         return bool(np.count_nonzero(self.shares.sum(axis=0)) == 1)
 
 
@@ -182,7 +184,7 @@ def by_text(
 
 
 def have_several(labels: Any) -> bool:
-    """Whether labels have a row a text and a column an annotator, ``[n, m]``."""
+    """Return whether labels have a row a text and a column an annotator, ``[n, m]``."""
     shape = getattr(labels, "shape", None)
     if shape is not None:
         return len(shape) == 2
@@ -193,7 +195,7 @@ def have_several(labels: Any) -> bool:
 def list_labels(
     labels: Any, scale: Scale
 ) -> tuple[Int[np.ndarray, " rows"], Int[np.ndarray, " rows"], Int[np.ndarray, " rows"]]:
-    """The labels of several annotators one by one, text by text.
+    """List the labels of several annotators one by one, text by text.
 
     Args:
         labels: a row a text and a column an annotator; None, NaN, an empty cell, or -1 where that
@@ -227,6 +229,6 @@ def list_labels(
     rows, columns = np.nonzero(there)
     codes = scale.encode(
         cells[rows, columns].tolist(),
-        where=lambda place: f"row {rows[place]}, column {columns[place]}",
+        where=lambda index: f"row {rows[index]}, column {columns[index]}",
     )
     return codes, rows, columns

@@ -6,13 +6,13 @@ from typing import Any
 
 
 def is_counting(numbers: Sequence[float | None]) -> bool:
-    """Whether numbers are all known and rise in steps of one."""
-    known = [number for number in numbers if number is not None]
-    return bool(known) and list(numbers) == [known[0] + i for i in range(len(numbers))]
+    """Return whether no number is missing and they rise in steps of one."""
+    first = next(iter(numbers), None)
+    return first is not None and list(numbers) == [first + i for i in range(len(numbers))]
 
 
 def parse_number(label: Any) -> float | None:
-    """The finite number that a label or a name is, perhaps with a decimal comma; or None."""
+    """Return the finite number that a label or a name is, perhaps with a decimal comma; or None."""
     if isinstance(label, str) and label.count(",") == 1 and "." not in label:
         label = label.replace(",", ".")
     try:
@@ -25,14 +25,14 @@ def parse_number(label: Any) -> float | None:
 def in_order(names: Sequence[str]) -> tuple[str, ...]:
     """Sort names that are numbers, unless they rise or fall already."""
     numbers = [parse_number(name) for name in names]
-    known = [number for number in numbers if number is not None]
-    if known != numbers or sorted(known) in (known, known[::-1]):
+    finite = [number for number in numbers if number is not None]
+    if finite != numbers or sorted(finite) in (finite, finite[::-1]):
         return tuple(names)
-    return tuple(name for _, name in sorted(zip(known, names, strict=True)))
+    return tuple(name for _, name in sorted(zip(finite, names, strict=True)))
 
 
 def is_missing(label: Any) -> bool:
-    """Whether a label is missing: None, NaN, a null, or an empty text."""
+    """Return whether a label is missing: None, NaN, a null, or an empty text."""
     if label is None or (isinstance(label, str) and label.strip().lower() in ("", "nan")):
         return True
     return (isinstance(label, float) and math.isnan(label)) or type(label).__name__ == "NAType"

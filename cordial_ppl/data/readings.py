@@ -68,15 +68,14 @@ class Unread(NamedTuple):
     first: str
 
 
-def warn_of_unread(found: Unread) -> None:
+def warn_of_unread(unread: Unread) -> None:
     """Warn once of options without a reading, with their number and the first place."""
-    cells = f"in {found.rows} of {found.texts} rows"
-    if found.options == 1:
-        words = f"1 option {cells} has no reading ({found.first}) and was"
+    cells = f"in {unread.rows} of {unread.texts} rows"
+    if unread.options == 1:
+        words = f"1 option {cells} has no reading ({unread.first}) and was"
     else:
-        words = (
-            f"{found.options} options {cells} have no reading (the first in {found.first}) and were"
-        )
+        words = f"{unread.options} options {cells} have no reading (the first in {unread.first})"
+        words += " and were"
     warnings.warn(
         f"{words} floored at the smallest value of the row.", CordialWarning, stacklevel=4
     )
@@ -300,8 +299,8 @@ class _Table:
             first = tuple(np.argwhere(wrong)[0])
             more = int(wrong.sum()) - 1
             others = f" and {more} more {'cell' if more == 1 else 'cells'}" if more else ""
-            found = f"{self.numbers[first]:g} in {self.place(first)}{others}"
-            raise InputError(f"{rule}; found {found}.")
+            value = f"{self.numbers[first]:g} in {self.place(first)}{others}"
+            raise InputError(f"{rule}; found {value}.")
 
     def floor(self, logits: np.ndarray) -> Float64[np.ndarray, "n K"]:
         """Replace -inf by the smallest finite value of the row, and tell of it once."""

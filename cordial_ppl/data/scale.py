@@ -105,7 +105,7 @@ class Scale:
 
     @property
     def size(self) -> int:
-        """The number of options, K."""
+        """Return the number of options, K."""
         return len(self.options)
 
     @property
@@ -185,15 +185,15 @@ class Scale:
             SettingNeeded: the numbers lie between 1 and K - 1, and may count from either.
         """
         numbers = {parse_number(label) for label in labels if self.named(label) is None}
-        known = [number for number in numbers if number is not None]
-        if self.numbers is not None or not known or min(known) < 1 or max(known) > self.size:
+        finite = [number for number in numbers if number is not None]
+        if self.numbers is not None or not finite or min(finite) < 1 or max(finite) > self.size:
             return self
         names = tuple(str(i + 1) for i in range(self.size))
         first, last = self.options[0], self.options[-1]
-        if max(known) < self.size:
-            found = ", ".join(f"{number:g}" for number in sorted(known))
+        if max(finite) < self.size:
+            listed = ", ".join(f"{number:g}" for number in sorted(finite))
             raise SettingNeeded(
-                f"{noun} {found} may count {quote(first)} to {quote(last)} from 0 or from 1.",
+                f"{noun} {listed} may count {quote(first)} to {quote(last)} from 0 or from 1.",
                 "Number the options as the labels do, from 1 for example",
                 "options",
                 names,
@@ -244,11 +244,11 @@ class Scale:
         places: dict[str, set[int]] = {}
         for name, position in self._positions.items():
             places.setdefault(_fold(name), set()).add(position)
-        return {name: min(found) for name, found in places.items() if len(found) == 1}
+        return {name: min(group) for name, group in places.items() if len(group) == 1}
 
     @property
     def _counting(self) -> bool:
-        """Whether the options are numbers in steps of one."""
+        """Return whether the options are numbers in steps of one."""
         return is_counting(list(self.numbers or ()))
 
     def _position(self, label: Any) -> int | None:
@@ -266,15 +266,15 @@ class Scale:
         return self._positions.get(str(int(number)), index)
 
     def _between(self, label: Any) -> float | None:
-        """The position of a number between two options, if they are in order."""
+        """Return the position of a number between two options, if they are in order."""
         number = parse_number(label)
-        known = np.array(list(self.numbers or range(self.size)))
-        places = np.arange(self.size)
-        if known[0] > known[-1]:
-            known, places = known[::-1], places[::-1]
-        if number is None or not known[0] < number < known[-1] or (np.diff(known) <= 0).any():
+        numbers = np.array(list(self.numbers or range(self.size)))
+        positions = np.arange(self.size)
+        if numbers[0] > numbers[-1]:
+            numbers, positions = numbers[::-1], positions[::-1]
+        if number is None or not numbers[0] < number < numbers[-1] or (np.diff(numbers) <= 0).any():
             return None
-        return float(np.interp(number, known, places))
+        return float(np.interp(number, numbers, positions))
 
     def _complaint(self, cells: list, codes: list, where: Where | None, noun: str) -> InputError:
         bad = [i for i, code in enumerate(codes) if code is None]
@@ -287,16 +287,16 @@ class Scale:
         places: dict[str, list[int]] = {}
         for i in bad:
             places.setdefault(quote(cells[i]), []).append(i)
-        found = [f"{value} in {name_rows(rows, where)}" for value, rows in places.items()]
-        others = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
-        message = f"{noun} must be {self._expected()}; found {', '.join(found[:SHOWN])}{others}."
+        cited = [f"{value} in {name_rows(rows, where)}" for value, rows in places.items()]
+        others = f" and {len(cited) - SHOWN} more" if len(cited) > SHOWN else ""
+        message = f"{noun} must be {self._expected()}; found {', '.join(cited[:SHOWN])}{others}."
         numbers = {parse_number(cells[i]) for i in bad}
         words = {_fold(cell): cell.strip() for cell in cells if isinstance(cell, str)}
         if self._counting and numbers == {None} and len(bad) == len(cells):
             if 1 < len(words) <= self.size:
                 # Their order is not known: a command that names them so would fit a wrong scale.
-                found = list_names(words.values())
-                advice = f"If the options are words, {found} here, name all {self.size} worst first"
+                spelt = list_names(words.values())
+                advice = f"If the options are words, {spelt} here, name all {self.size} worst first"
                 return SettingNeeded(message, advice, "options", ("WORST", "...", "BEST"))
         from_zero = self.options == Scale.default(self.size).options
         if from_zero and 0 not in codes and numbers == {self.size}:
@@ -345,17 +345,17 @@ def _fold(name: str) -> str:
 
 
 def _numbers(names: Sequence[str]) -> dict[float, int] | None:
-    """Positions by the names' numbers; None if one is no number."""
+    """Number the positions by the names' numbers; None if one is no number."""
     numbers = [parse_number(name) for name in names]
-    found = {number: i for i, number in enumerate(numbers) if number is not None}
-    return found if found and len(found) == len(names) else None
+    positions = {number: i for i, number in enumerate(numbers) if number is not None}
+    return positions if positions and len(positions) == len(names) else None
 
 
 def _not_single(labels: Any, where: Where | None, noun: str) -> str:
     rows = enumerate(labels if isinstance(labels, list | tuple) else ())
-    found = (
+    wrong = (
         f"; found {quote(cell)} in {name_rows([i], where)}"
         for i, cell in rows
         if isinstance(cell, list | tuple | dict | set | np.ndarray)
     )
-    return f"{noun} must be one name or number each{next(found, '')}."
+    return f"{noun} must be one name or number each{next(wrong, '')}."

@@ -35,16 +35,16 @@ TIMES = 2, 3, 5, 10
 LEVEL = 0.8
 """Probability inside the ranges."""
 
-TRUST = 200
+LOSS_PRIOR_LABELS = 200
 """Labels from which their losses count more than what the calibrator expects."""
 
-DULL = 0.07
-"""By how much labels are sharper than predictions: they follow these to the power 1 + DULL."""
+UNDERCONFIDENCE = 0.07
+"""By how much labels are sharper than predictions, which they follow to the power 1 + this."""
 
 SHARE, LUCK = 0.8, 0.9
 """Gain, and half of its range, as shares of the epistemic gap."""
 
-SURPRISE = 0.05
+LOSS_DEVIATION = 0.05
 """Standard deviation over tasks of what a calibrator's loss is beside its expectation, nats."""
 
 FREE = 0.6
@@ -297,9 +297,9 @@ def forecast(
     said = out_of_fold[first]
     losses = -np.sum(shares * np.log(np.maximum(said, FLOOR)), axis=1)
     surprise = float(np.average(losses - entropy(said), weights=weights))
-    share = effective / (effective + TRUST)
-    loss = outlook.loss + share * surprise - (1 - share) * DULL * outlook.spread
-    around = NORMAL * math.sqrt(outlook.spread / effective + SURPRISE**2)
+    share = effective / (effective + LOSS_PRIOR_LABELS)
+    loss = outlook.loss + share * surprise - (1 - share) * UNDERCONFIDENCE * outlook.spread
+    around = NORMAL * math.sqrt(outlook.spread / effective + LOSS_DEVIATION**2)
     return Forecast(
         labels=known,
         texts=whole,

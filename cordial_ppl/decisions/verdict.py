@@ -24,18 +24,18 @@ from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions.forecasting import FEWEST
 from cordial_ppl.runtime.arrays import FLOOR
 
-TRUST = 50
+GAIN_PRIOR_LABELS = 50
 """Labels from which their gains count more than those that the calibrator expects.
 
 Fewer than for a forecast, which need not tell readers that say nothing."""
 
-DOUBT = 0.85
+GAIN_DEVIATION = 0.85
 """Standard deviation over tasks of the gain that a calibrator expects, as a share of it."""
 
 NORMAL = 1.645
 """Quantile of the normal distribution for intervals of 90 %."""
 
-USELESS, ENOUGH = 0.04, 50
+LEAST_GAIN, LABELS_TO_REJECT = 0.04, 50
 """A gain (nats) below which a reader is not worth its cost, and labels that can show this."""
 
 
@@ -162,17 +162,17 @@ def judge(
         return float(np.average(each, weights=weights))
 
     hoped = mean(np.sum(said * (logs - np.log(histogram)), axis=1))
-    share = effective / (effective + TRUST)
+    share = effective / (effective + GAIN_PRIOR_LABELS)
     gain = share * mean(ahead) + (1 - share) * hoped
     error = math.sqrt(mean((ahead - mean(ahead)) ** 2) / (effective - 1))
-    around = NORMAL * math.hypot(share * error, DOUBT * (1 - share) * hoped)
+    around = NORMAL * math.hypot(share * error, GAIN_DEVIATION * (1 - share) * hoped)
     low, high = gain - around, gain + around
     if low > 0 and mean(ahead) > 0 and not known.alike:
         advice, target = Advice.USE, None
-    elif effective >= ENOUGH and high < USELESS and not known.alike:
+    elif effective >= LABELS_TO_REJECT and high < LEAST_GAIN and not known.alike:
         advice, target = Advice.REJECT, None
     else:
-        advice, target = Advice.LABEL, max(ENOUGH, 2 * count)
+        advice, target = Advice.LABEL, max(LABELS_TO_REJECT, 2 * count)
     middle = counts @ values / total
     away = np.abs((said @ values)[:, None] - values)
     return Verdict(

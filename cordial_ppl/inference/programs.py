@@ -179,24 +179,24 @@ def predict(
     """
     run, kind = _predict(target), readings.logits.dtype
     count, *_, size = readings.logits.shape
-    whole = -(-len(draws) // DRAWS) * DRAWS
-    flat = repeat_rows(draws.astype(kind), whole)
-    weights = pad_rows(weights.astype(kind), whole, 0.0)
-    given = np.zeros(size) if values is None else values
-    places = np.broadcast_to(given, (count, size)).astype(kind)
+    padded = -(-len(draws) // DRAWS) * DRAWS
+    flat = repeat_rows(draws.astype(kind), padded)
+    weights = pad_rows(weights.astype(kind), padded, 0.0)
+    option_values = np.zeros(size) if values is None else values
+    positions = np.broadcast_to(option_values, (count, size)).astype(kind)
     probs = np.zeros((count, size))
-    means = None if values is None else np.empty((whole, count), kind)
+    means = None if values is None else np.empty((padded, count), kind)
     for first in range(0, count, TEXTS):
         rows = slice(first, min(first + TEXTS, count))
         texts, data = rows.stop - first, _texts(readings, rows)
         data = data._replace(histogram=_for_each_tile(data.histogram))
-        scores = texts_last(pad_rows(places[rows], TEXTS, 0.0))
-        for start in range(0, whole, DRAWS):
+        scores = texts_last(pad_rows(positions[rows], TEXTS, 0.0))
+        for start in range(0, padded, DRAWS):
             some = slice(start, start + DRAWS)
-            found = run(_for_each_tile(flat[some]), weights[some], data, scores)
-            probs[rows] += np.asarray(found[0])[:, :texts].T
+            results = run(_for_each_tile(flat[some]), weights[some], data, scores)
+            probs[rows] += np.asarray(results[0])[:, :texts].T
             if means is not None:
-                means[some, rows] = np.asarray(found[1])[:, :texts]
+                means[some, rows] = np.asarray(results[1])[:, :texts]
     probs /= probs.sum(axis=1, keepdims=True)
     return probs, None if means is None else means[: len(draws)]
 
@@ -224,17 +224,21 @@ def predict_folds(
     probs, room = np.empty((len(folds), histograms.shape[1])), TEXTS // tile
     nothing, weights = np.zeros((probs.shape[1], TEXTS), kind), np.full(DRAWS, 1 / DRAWS, kind)
     each = [np.flatnonzero(folds == fold) for fold in range(len(draws))]
-    tiles = [(f, own[i : i + tile]) for f, own in enumerate(each) for i in range(0, len(own), tile)]
+    tiles = [
+        (f, rows_of_fold[i : i + tile])
+        for f, rows_of_fold in enumerate(each)
+        for i in range(0, len(rows_of_fold), tile)
+    ]
     for start in range(0, len(tiles), room):
         some = tiles[start : start + room]
         at = np.resize([fold for fold, _ in some], room)
         index = np.concatenate([np.resize(rows, tile) for _, rows in some])
         extra = {name: column[index] for name, column in readings.covariates.items()}
-        given = Readings(readings.logits[index], readings.histogram, extra)
-        data = _texts(given, slice(0, len(index)))._replace(histogram=histograms[at].astype(kind))
-        found = np.asarray(run(flat[at], weights, data, nothing)[0]).T
-        for place, (_, rows) in enumerate(some):
-            probs[rows] = found[place * tile :][: len(rows)]
+        texts = Readings(readings.logits[index], readings.histogram, extra)
+        data = _texts(texts, slice(0, len(index)))._replace(histogram=histograms[at].astype(kind))
+        columns = np.asarray(run(flat[at], weights, data, nothing)[0]).T
+        for slot, (_, rows) in enumerate(some):
+            probs[rows] = columns[slot * tile :][: len(rows)]
     return probs / probs.sum(axis=1, keepdims=True)
 
 
@@ -266,8 +270,10 @@ def _predict(target: Target) -> Callable[..., Any]:
             probs = jax.vmap(lambda u: target.probs(u, readings))(draws[index]).astype(kind)
             each, start = [probs[..., option] for option in range(len(values))], index * tile
             mean = jnp.stack([weights @ part for part in each])
-            places = jax.lax.dynamic_slice_in_dim(values, start, tile, 1)
-            expected = sum(place[None] * part for place, part in zip(places, each, strict=True))
+            positions = jax.lax.dynamic_slice_in_dim(values, start, tile, 1)
+            expected = sum(
+                position[None] * part for position, part in zip(positions, each, strict=True)
+            )
             return (
                 jax.lax.dynamic_update_slice_in_dim(total[0], mean, start, 1),
                 jax.lax.dynamic_update_slice_in_dim(total[1], expected, start, 1),
@@ -298,17 +304,17 @@ def predict_draws(
         Probabilities in the precision of the readings.
     """
     run, kind = _predict_draws(target), readings.logits.dtype
-    count, whole = len(readings.logits), -(-len(draws) // DRAWS) * DRAWS
-    flat, shares = (repeat_rows(each.astype(kind), whole) for each in (draws, histograms))
-    found = np.empty((whole, count, histograms.shape[1]), kind)
+    count, padded = len(readings.logits), -(-len(draws) // DRAWS) * DRAWS
+    flat, shares = (repeat_rows(each.astype(kind), padded) for each in (draws, histograms))
+    probs_of_draws = np.empty((padded, count, histograms.shape[1]), kind)
     for first in range(0, count, TEXTS):
         rows = slice(first, min(first + TEXTS, count))
         data = _texts(readings, rows)
-        for start in range(0, whole, DRAWS):
+        for start in range(0, padded, DRAWS):
             some = slice(start, start + DRAWS)
             probs = np.asarray(run(flat[some], shares[some], data))
-            found[some, rows] = np.moveaxis(probs, 1, 2)[:, : rows.stop - first]
-    return found[: len(draws)]
+            probs_of_draws[some, rows] = np.moveaxis(probs, 1, 2)[:, : rows.stop - first]
+    return probs_of_draws[: len(draws)]
 
 
 @lru_cache(maxsize=512)
@@ -340,22 +346,22 @@ def tile_of(rows: int) -> int:
 
 
 def take_tile(
-    data: Data, index: Array, *place: Array
+    data: Data, index: Array, *dataset: Array
 ) -> tuple[Readings, Int[Array, " tile"], Float[Array, " tile"]]:
     """One tile of the texts with their labels and weights, of one of several data sets."""
     rows = data.labels.shape[-1]
     tile = tile_of(rows)
 
     def cut(values: Any) -> Array:
-        values, axis = jnp.asarray(values), len(place)
+        values, axis = jnp.asarray(values), len(dataset)
         middle = values.shape[axis:-1]
         # In one go: what is taken of one data set is this tile, and not all of its rows.
-        first = [where.astype(index.dtype) for where in place]
+        first = [where.astype(index.dtype) for where in dataset]
         starts = (*first, *(jnp.zeros_like(index) for _ in middle), index * tile)
-        found = jax.lax.dynamic_slice(values, starts, (*(1 for _ in place), *middle, tile))
-        return found.reshape(*middle, tile)
+        cut_values = jax.lax.dynamic_slice(values, starts, (*(1 for _ in dataset), *middle, tile))
+        return cut_values.reshape(*middle, tile)
 
-    histogram = data.histogram[place] if place else data.histogram
+    histogram = data.histogram[dataset] if dataset else data.histogram
     logits = jnp.moveaxis(cut(data.logits), -1, 0)
     covariates = {name: cut(column) for name, column in data.covariates.items()}
     return Readings(logits, histogram, covariates), cut(data.labels), cut(data.weights)

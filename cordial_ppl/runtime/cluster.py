@@ -14,14 +14,14 @@ from cordial_ppl.errors import CordialError, InputError
 
 
 def run_on_ray[R](
-    function: Callable[[Any, int], R], given: Any, jobs: Iterable[int], *, device: bool = False
+    function: Callable[[Any, int], R], shared: Any, jobs: Iterable[int], *, device: bool = False
 ) -> Iterator[tuple[int, R]]:
     """Run jobs on the Ray cluster there is, or on one that is started on this machine.
 
     Args:
-        function: takes ``given`` and the number of a job; may run more than once, when a worker
+        function: takes ``shared`` and the number of a job; may run more than once, when a worker
             dies.
-        given: what all jobs share; it is sent to a machine once.
+        shared: what all jobs share; it is sent to a machine once.
         jobs: numbers of the jobs, in the order in which they begin.
         device: whether a job takes an accelerator, where the cluster has some.
 
@@ -42,8 +42,8 @@ def run_on_ray[R](
         ray.init(log_to_driver=False, logging_level=logging.ERROR)
     try:
         accelerated = device and ray.cluster_resources().get("GPU", 0) >= 1
-        task, shared = ray.remote(_run).options(num_gpus=int(accelerated)), ray.put(given)
-        waiting = {task.remote(function, shared, job): job for job in jobs}
+        task, stored = ray.remote(_run).options(num_gpus=int(accelerated)), ray.put(shared)
+        waiting = {task.remote(function, stored, job): job for job in jobs}
         while waiting:
             (done,), _ = ray.wait(list(waiting))
             result, fault = ray.get(done)
@@ -57,9 +57,9 @@ def run_on_ray[R](
             ray.shutdown()
 
 
-def _run(function: Callable[[Any, int], Any], given: Any, job: int) -> tuple[Any, str]:
+def _run(function: Callable[[Any, int], Any], shared: Any, job: int) -> tuple[Any, str]:
     """Run a job in a worker: its result, and what went wrong; Ray would print a traceback."""
     try:
-        return function(given, job), ""
+        return function(shared, job), ""
     except CordialError as error:
         return None, str(error)

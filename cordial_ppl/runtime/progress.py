@@ -1,343 +1,191 @@
-"""What a call is doing, on stderr: nothing for two seconds, then one line that goes when it ends.
+"""Progress of a call on stderr: nothing for two seconds, then a line that goes when the call ends.
 
-A function that may take long says so with `doing`, wherever it is called from.  On a terminal and
-in a notebook one line is redrawn.  The program shows it after half a second; where its stderr is a
-file or a pipe, it writes a plain line there for each new stage, and of a long one at times that lie
-ever farther apart.
+On a terminal and in a notebook Rich redraws one line; where the stderr of the program is a file or
+a pipe, each stage of over two seconds writes one.
 """
 
-import math
+import io
 import os
 import sys
-import threading
-import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from multiprocessing import parent_process
+from threading import RLock, Timer, current_thread, main_thread
 from typing import Any
 
 VARIABLE = "CORDIAL_PROGRESS"
 """Environment variable; 0 or empty, nothing is shown."""
 
-DELAY, SOON, PERIOD = 2.0, 0.5, 0.5
-"""Seconds before a call shows anything and before a command does, and between two drawings."""
-
-PATIENCE = 1.0
-"""Seconds that a new stage has to last for a plain line of its own."""
-
-SHORTEST, LONGEST = 8.0, 60.0
-"""Seconds between two plain lines about a stage at least and at most; between, twice its time."""
-
-ENOUGH = 0.05
-"""Share of the parts from which they tell how long the others take."""
-
-COLUMNS = 80
-"""Width of a line where none is known."""
+DELAY = 2.0
+"""Seconds before a stage is shown."""
 
 _watchers: ContextVar[tuple[Callable[[float, str], None], ...]] = ContextVar("watchers", default=())
 
 
+class Stderr(io.TextIOBase):
+    """The stderr of now: that it is closed or full is no reason to fail."""
+
+    def __init__(self) -> None:
+        self.stream, self.redraw = sys.stderr, type(sys.stderr).__module__.startswith("ipykernel")
+        with suppress(AttributeError, OSError, ValueError):
+            self.redraw |= self.stream.isatty() and os.environ.get("TERM") != "dumb"
+
+    def write(self, text: str) -> int:
+        """Write a text, if that is possible."""
+        with suppress(AttributeError, OSError, ValueError):
+            self.stream.write(text)
+            self.stream.flush()
+        return len(text)
+
+
 class Stage:
-    """Something that takes a while.
+    """Something that takes a while; see `doing` for the arguments."""
 
-    Args:
-        what: What is being done.
-        total: How much there is to do; 0 where that is not known.
-        of: What is counted; where it is empty, a percentage is shown.
-        alike: Whether each part takes as long as another, so that the time left can be told.
-        usual: Seconds that it usually takes; 0 where that is not known.
-        then: What it is after a stage inside it; as before where it is empty.
-    """
+    def __init__(self, text: str, total: float, unit: str, display: "Display"):
+        self.text, self.total, self.unit, self.done = text, total, unit, 0.0
+        self.display, self.watchers, self.lock = display, _watchers.get(), RLock()
 
-    def __init__(self, what: str, total: float, of: str, alike: bool, usual: float, then: str):
-        self.what, self.total, self.of, self.alike, self.usual = what, total, of, alike, usual
-        self.name, self.watchers, self.done, self.free = what, _watchers.get(), 0.0, 0.0
-        self.then = then or what
-        # When it began, and how long compiling had taken by then, s.
-        self.begun = self.idle = 0.0
-
-    def reach(self, done: float, what: str | None = None, free: float = 0.0) -> None:
-        """Take note of what is done by now, of which some took no time; from any thread."""
-        self.done, self.what, self.free = done, what or self.what, free
-        if self.alike and self.total:
-            for see in self.watchers:
-                see(done / self.total, self.what)
-
-    def resume(self, now: float) -> None:
-        """Go on after a stage inside."""
-        self.what = self.name = self.then
-        self.begun, self.usual = now, 0.0
-
-    def part(self, note: str) -> str:
-        """Say what is done, how much of it, and what is being compiled."""
-        words = self.what
-        if self.total and self.of:
-            words += f", {math.floor(self.done):,} of {self.total:,.0f} {self.of}"
-        elif self.total:
-            words += f", {self.done / self.total:.0%}"
-        return f"{words}; {note}" if note else words
-
-    def text(self, now: float, idle: float, note: str, plain: bool = False) -> str:
-        """Say so, and for how long, and how long the rest will take."""
-        words, took = self.part(note), now - self.begun
-        worked, spent = self.done - self.free, took - (idle - self.idle)
-        young = plain and took < 2 * PATIENCE
-        words += "" if young else f", {_seconds(took)}"
-        # The first parts may be quick ones.
-        enough = spent >= 2 * PATIENCE and worked >= ENOUGH * (self.total - self.free)
-        if self.alike and worked > 0 and enough and not note:
-            words += f", about {_seconds(spent * (self.total - self.done) / worked)} left"
-        elif took < self.usual:
-            words += f"{', about' if young else ' of about'} {_seconds(self.usual)}"
-        return words
-
-
-class Line:
-    """One line about the stages of a call, and the thread that draws it.
-
-    Args:
-        stream: Where it is shown; None for nowhere.
-        redraw: Whether the line is drawn again and again; else each stage gets a line.
-        clock: Tells the time, s.
-    """
-
-    def __init__(
-        self,
-        stream: Any,
-        redraw: bool,
-        clock: Callable[[], float] = time.monotonic,
-        delay: float = DELAY,
-    ):
-        self.stream: Any = stream
-        self.redraw, self.clock, self.owner = redraw, clock, threading.get_ident()
-        self.lock, self.width, self.begun = threading.RLock(), 0, clock()
-        self.first = self.begun + delay
-        self.stages: list[Stage] = []
-        # Of plain lines: what was told, what is going on since when, when it is told again.
-        self.told: set[str] = set()
-        self.news: set[str] = set()
-        self.heard = self.again = 0.0
-        # What is being compiled, since when anything is, and how long it took before.
-        self.notes: list[str] = []
-        self.since = self.idle = 0.0
-
-    def enter(self, stage: Stage) -> bool:
-        """Begin a stage; return whether it is shown, as those of the line's own thread are."""
+    def reach(self, done: float, text: str | None = None) -> None:
+        """Note the parts that are done, from any thread; watchers are called one at a time."""
         with self.lock:
-            stage.begun = self.clock()
-            stage.idle = self._idle(stage.begun)
-            if self.stages and self.stages[-1].name == stage.name:
-                stage.begun, stage.usual = self.stages[-1].begun, self.stages[-1].usual
-            if self.stream is None or threading.get_ident() != self.owner:
-                return False
-            if not self.stages:
-                self.stop = threading.Event()
-                self.thread = threading.Thread(target=self._run, name="progress", daemon=True)
-                self.thread.start()
-            self.stages.append(stage)
-            return True
+            self.done, self.text = done, text or self.text
+            for watch in self.watchers if self.total else ():
+                watch(done / self.total, self.text)
+        self.display.refresh()
+
+
+class Display:
+    """The stages of one thread, and the line about them; without a stream there is none."""
+
+    def __init__(self, stream: Stderr | None):
+        self.stream, self.owner, self.lock = stream, current_thread(), RLock()
+        self.stages: list[Stage] = []
+        self.texts: set[str] = set()
+        self.line: Any = None
+        self.shown: Stage | None = None
+
+    def enter(self, stage: Stage) -> Timer:
+        """Begin a stage, and start the timer that shows it."""
+        with self.lock:
+            self.stages += [stage] * (stage not in self.stages)
+            self.refresh()
+        timer = Timer(DELAY, self.show, [stage])
+        timer.daemon = True
+        timer.start()
+        return timer
 
     def leave(self, stage: Stage) -> None:
-        """End a stage that is shown; after the last one nothing is drawn."""
+        """End a stage, and the line with the last."""
         with self.lock:
             self.stages.remove(stage)
-            if self.stages and not self.stages[-1].total:
-                self.stages[-1].resume(self.clock())
-            last, stop, thread = not self.stages, self.stop, self.thread
-        if last:
-            stop.set()
-            thread.join()
-            self.clear()
+            self.refresh() if self.stages else self.clear()
 
-    def tick(self) -> None:
-        """Draw the line, if it is time to."""
+    def show(self, stage: Stage) -> None:
+        """Begin the line, or write one in a pipe, if the stage still lasts."""
         with self.lock:
-            now = self.clock()
-            if not self.stages or now < self.first:
-                return
-            # The outermost whose end can be told, or else the innermost.
-            stage = next((s for s in self.stages if s.total and s.alike), self.stages[-1])
-            note = next(filter(None, reversed(self.notes)), "")
-            text = stage.text(now, self._idle(now), note, not self.redraw)
-            if self.redraw:
-                self._draw(text)
-            elif self._has_news({stage.name, note} - {""}, now):
-                self.again = now + min(max(SHORTEST, 2 * (now - stage.begun)), LONGEST)
-                self._write(f"{text} ...\n")
+            if self.stream and self.stream.redraw and self.line is None and stage in self.stages:
+                self.line, self.shown = _make_line(self.stream), None
+                self.refresh()
+                self.line.start()
+            elif self.stream and not self.stream.redraw and stage in self.stages:
+                if stage.text not in self.texts:
+                    self.stream.write(f"{stage.text} ...\n")
+                self.texts.add(stage.text)
+
+    def refresh(self) -> None:
+        """Describe the outermost stage whose parts are counted, or else the innermost."""
+        with self.lock:
+            if self.line is not None and self.stages:
+                stage = next((s for s in self.stages if s.total), self.stages[-1])
+                if stage is not self.shown:
+                    self.line.reset(0)
+                self.shown, self.line.tasks[0].total = stage, stage.total or None
+                parts = f", {stage.done:,.0f} of {stage.total:,.0f} {stage.unit}"
+                text = stage.text + parts * bool(stage.total and stage.unit)
+                self.line.update(0, description=text, completed=stage.done)
 
     def clear(self) -> None:
-        """Remove the line until it is drawn again."""
+        """Remove the line."""
         with self.lock:
-            if self.width:
-                self._draw("")
-                self.width = 0
-
-    def close(self) -> None:
-        """Remove the line for good."""
-        with self.lock:
-            self.clear()
-            self.stream = None
-
-    @contextmanager
-    def noting(self, note: str) -> Iterator[None]:
-        """Say what is being compiled; such time does not tell how long the rest will take."""
-        with self.lock:
-            if not self.notes:
-                self.since = self.clock()
-            self.notes.append(note)
-        try:
-            yield
-        finally:
-            with self.lock:
-                self.notes.remove(note)
-                if not self.notes:
-                    self.idle += self.clock() - self.since
-
-    def _has_news(self, said: set[str], now: float) -> bool:
-        """Whether there is something to tell in plain lines, which is told then."""
-        news = said - self.told
-        if news != self.news:
-            self.news, self.heard = news, now
-        if news and self.told and now < self.heard + PATIENCE:
-            return False
-        self.told |= news
-        return bool(news) or now >= self.again
-
-    def _idle(self, now: float) -> float:
-        return self.idle + (now - self.since if self.notes else 0.0)
-
-    def _run(self) -> None:
-        while not self.stop.wait(PERIOD):
-            self.tick()
-
-    def _draw(self, text: str) -> None:
-        """Write over the last line, and go back to its start: what else is written replaces it."""
-        columns = COLUMNS
-        with suppress(OSError, ValueError, AttributeError):
-            columns = os.get_terminal_size(self.stream.fileno()).columns or COLUMNS
-        text = " ".join(text.split())[: columns - 1]
-        self._write(text.ljust(min(self.width, columns - 1)) + "\r")
-        self.width = len(text)
-
-    def _write(self, text: str) -> None:
-        # A closed or full stderr, or one that cannot write a letter, is no reason to fail.
-        with suppress(AttributeError, OSError, ValueError):
-            if self.stream is not None:
-                self.stream.write(text)
-                self.stream.flush()
+            if self.line is not None:
+                self.line.stop()
+                self.line = None
 
 
-_lock = threading.Lock()
-_line: Line | None = None
+_display: Display | None = None
 
 
 @contextmanager
-def doing(
-    what: str,
-    total: float = 0,
-    of: str = "",
-    *,
-    alike: bool = True,
-    usual: float = 0,
-    then: str = "",
-) -> Iterator[Stage]:
-    """Show on stderr that something is being done, once the call has taken a while.
+def doing(text: str, total: float = 0, unit: str = "") -> Iterator[Stage]:
+    """Show on stderr that something is being done, once it has taken a while.
 
-    Outside the program a line is shown only where stderr is a terminal or a notebook, and of the
-    main thread.  Stages may be nested; those of further threads and of workers are not shown.
+    Python shows it on a terminal and in a notebook only.  Stages may be nested; those of further
+    threads and of workers are not shown.
 
     Args:
-        what: What is being done, such as "fitting".
-        total: How much there is to do, which `Stage.reach` counts up to; 0 where it is not known.
-        of: What is counted, such as "members"; where it is empty, a percentage is shown.
-        alike: Whether each part takes as long as another, so that the time left can be told.
-        usual: Seconds that it usually takes, where nothing is counted; 0 where that is not known.
-        then: What is done once a stage inside has ended, where that is something else.
+        text: The work, such as "fitting".
+        total: The number of parts, which `Stage.reach` counts up to; 0 where it is not known.
+        unit: What is counted, such as "members"; empty for a bar alone.
     """
-    global _line
-    stage = Stage(what, total, of, alike, usual, then)
-    with _lock:
-        line, first = _line, False
-        if line is None and threading.current_thread() is threading.main_thread():
-            line, first = Line(*_find_stream(plain=False), delay=DELAY), True
-            _line = line
-    shown = line is not None and line.enter(stage)
-    try:
-        yield stage
-    finally:
-        if line is not None and shown:
-            line.leave(stage)
-        if first:
-            with _lock:
-                _line = None if _line is line else _line
+    first = _display is None and current_thread() is main_thread()
+    with showing(plain=False) if first else nullcontext():
+        display = _display or Display(None)
+        stage = Stage(text, total, unit, display)
+        # Watchers hear of the outermost stage that counts.
+        token = _watchers.set(() if total else stage.watchers)
+        shown = bool(display.stream) and display.owner is current_thread()
+        timer = display.enter(stage) if shown else None
+        try:
+            yield stage
+        finally:
+            _watchers.reset(token)
+            if timer:
+                timer.cancel()
+                display.leave(stage)
 
 
 @contextmanager
 def showing(*, quiet: bool = False, plain: bool = True) -> Iterator[None]:
-    """Show the stages of a command, those of this thread; the half second begins here.
-
-    Args:
-        quiet: Whether nothing is shown.
-        plain: Whether plain lines are written where stderr is neither terminal nor notebook.
-    """
-    global _line
-    stream, redraw = (None, False) if quiet else _find_stream(plain)
-    with _lock:
-        before, _line = _line, Line(stream, redraw, delay=SOON)
+    """Show the stages of a command; `plain` writes lines where stderr is a file or a pipe."""
+    global _display
+    # Workers share the terminal of the process that they work for, which has a line of its own.
+    quiet |= sys.stderr is None or parent_process() is not None
+    quiet |= os.environ.get(VARIABLE, "1") in ("", "0") or current_thread() is not main_thread()
+    stream = None if quiet else Stderr()
+    before, _display = _display, Display(stream if stream and (stream.redraw or plain) else None)
     try:
         yield
     finally:
-        with _lock:
-            _line = before
+        _display = before
 
 
 @contextmanager
-def watching(see: Callable[[float, str], None]) -> Iterator[None]:
-    """Tell a function, too, the share of a stage that is done by now, and what is being done.
-
-    Args:
-        see: Called whenever a stage that was begun inside, and whose parts are alike, has got on,
-            from any thread.
-    """
-    before = _watchers.set((*_watchers.get(), see))
+def watching(watch: Callable[[float, str], None]) -> Iterator[None]:
+    """Tell a function the share that is done, and the text, of each counted stage begun inside."""
+    token = _watchers.set((*_watchers.get(), watch))
     try:
         yield
     finally:
-        _watchers.reset(before)
-
-
-@contextmanager
-def compiling(note: str = "") -> Iterator[None]:
-    """Say that a program is compiled, or take note of the time that making it ready takes."""
-    line = _line
-    if line is None:
-        yield
-    else:
-        with line.noting(note):
-            yield
+        _watchers.reset(token)
 
 
 def clear(for_good: bool = False) -> None:
-    """Remove the line, so that something else can be written."""
-    line = _line
-    if line is not None:
-        line.close() if for_good else line.clear()
+    """Remove the line, for two seconds or for good, so that something else can be written."""
+    if (display := _display) is not None and display.line is not None:
+        display.clear()
+        display.stream = None if for_good else display.stream
+        for stage in display.stages[-1:]:
+            display.enter(stage)
 
 
-def _find_stream(plain: bool) -> tuple[Any, bool]:
-    """Where progress is shown, and whether one line can be drawn again and again."""
-    stream = sys.stderr
-    # Workers share the terminal of the process that they work for, which has a line of its own.
-    if stream is None or parent_process() or os.environ.get(VARIABLE, "1") in ("", "0"):
-        return None, False
-    terminal = False
-    with suppress(AttributeError, OSError, ValueError):  # Closed, or with nothing but `write`.
-        terminal = stream.isatty() and os.environ.get("TERM") != "dumb"
-    redraw = terminal or type(stream).__module__.startswith("ipykernel")
-    return (stream if redraw or plain else None), redraw
+def _make_line(stream: Any) -> Any:
+    # It takes long to import, and most calls are quick.
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-
-def _seconds(number: float) -> str:
-    """Write a time: "8 s", "3 min"."""
-    return f"{number:.0f} s" if number < 100 else f"{number / 60:.0f} min"
+    columns = TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn()
+    console = Console(file=stream, force_terminal=True, force_jupyter=False)
+    line = Progress(*columns, console=console, transient=True, redirect_stdout=False)
+    line.add_task("")
+    return line

@@ -67,7 +67,7 @@ def pack(record: Record) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         if isinstance(value, dict):
             return {key: separate(part, f"{name}.{key}".strip(".")) for key, part in value.items()}
         if isinstance(value, list | tuple):
-            return [separate(part, f"{name}.{place}") for place, part in enumerate(value)]
+            return [separate(part, f"{name}.{index}") for index, part in enumerate(value)]
         return value
 
     plain = msgspec.to_builtins(record, builtin_types=(np.ndarray,), enc_hook=np.generic.item)
@@ -106,15 +106,15 @@ def write(path: str | Path, kind: str, meta: Mapping[str, Any], arrays: Mapping[
     from safetensors.numpy import save
 
     # safetensors takes the memory as it is, whatever the order of the axes.
-    found = {name: np.array(array, order="C") for name, array in arrays.items()}
+    copies = {name: np.array(array, order="C") for name, array in arrays.items()}
     try:
         header = {
             "version": VERSION,
             "kind": kind,
             "meta": meta,
-            "digest": _digest(kind, meta, found),
+            "digest": _digest(kind, meta, copies),
         }
-        data = save(found, {"cordial": json.dumps(header)})
+        data = save(copies, {"cordial": json.dumps(header)})
     except (TypeError, ValueError, SafetensorError) as error:
         raise CordialError(f"cannot save {path}: {error}.") from error
     with replacing(path) as temporary:
@@ -146,7 +146,7 @@ def read(path: str | Path, kind: str) -> tuple[dict[str, Any], dict[str, np.ndar
 
 
 def find_kind(path: str | Path) -> str:
-    """What a file says it holds, before its contents are checked.
+    """Return the kind that a file says it holds, before its contents are checked.
 
     Raises:
         FileError: The file cannot be read, or is of another format or version.
@@ -167,8 +167,8 @@ def blaming(path: str | Path) -> Iterator[None]:
     except (FileError, ChannelError):
         raise
     except Exception as error:  # A hostile file may make its parsers raise anything.
-        known = isinstance(error, ValueError | msgspec.MsgspecError)
-        reason = "".join(filter(str.isprintable, str(error) if known else repr(error)))
+        plain = isinstance(error, ValueError | msgspec.MsgspecError)
+        reason = "".join(filter(str.isprintable, str(error) if plain else repr(error)))
         raise FileError(
             f"{path} is damaged or was changed: {reason[:200].rstrip('.')}. Fit and save it again."
         ) from error
@@ -184,8 +184,6 @@ def _opening(path: str | Path, kind: str) -> Iterator[tuple[Any, dict[str, Any]]
             start = begun.read(64)
     except (OSError, ValueError) as error:
         raise FileError(f"cannot read {path}: {getattr(error, 'strerror', error)}.") from error
-    if b"meta.json" in start:  # A zip archive, as version 1 was.
-        raise _other_version(path, 1)
     if not start[8:].startswith(b'{"__metadata__":{"cordial":"'):
         hint = f" Make one with `{MAKERS[kind]}`." if kind in MAKERS else ""
         raise FileError(f"{path} was not saved by cordial.{hint}")

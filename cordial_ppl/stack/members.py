@@ -191,7 +191,7 @@ def fit_members(
     order = sorted(members[::-1], key=lambda member: isinstance(member, CalibratorMember))
     total, fitted = len(members), count(1)
     with (
-        doing("fitting", total if total > 1 else 0, "members", alike=False) as stage,
+        doing("fitting", total if total > 1 else 0, "members") as stage,
         ThreadPoolExecutor(max_workers=workers(max(1, total))) as pool,
     ):
 

@@ -83,12 +83,8 @@ class LabelTable:
         if (self.weights != 1).any():
             raise InputError(f"{problem} remove the column 'weight'.")
 
-    def where(self, position: int) -> str:
-        """Name the row of a label in the file: "line 7"."""
-        return self.columns.where(position)
-
     def take(self, rows: Sequence[int] | np.ndarray) -> "LabelTable":
-        """Keep some of the labels, by position."""
+        """Take some of the labels, by position."""
         rows = np.asarray(rows, np.int64)
         return LabelTable(
             self.columns.take(rows),
@@ -99,7 +95,7 @@ class LabelTable:
         )
 
     def among(self, item_ids: Collection[str]) -> "LabelTable":
-        """Keep the labels of some texts."""
+        """Take the labels of some texts."""
         items = set(item_ids)
         return self.take([i for i, item in enumerate(self.item_ids) if item in items])
 

@@ -73,7 +73,8 @@ def match_labels(
     unknown = np.flatnonzero(rows < 0)
     if not unknown.size:
         return labels, rows
-    shown = ", ".join(f"{quote(labels.item_ids[i])} ({labels.where(int(i))})" for i in unknown[:5])
+    where = labels.columns.where
+    shown = ", ".join(f"{quote(labels.item_ids[i])} ({where(int(i))})" for i in unknown[:5])
     more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
     problem = f"{len(unknown)} of {len(rows)} labels are for items without a reading"
     if strict or 2 * len(unknown) > len(rows):

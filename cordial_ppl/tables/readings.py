@@ -91,10 +91,6 @@ class ReadingTable:
         """The cells of every other column, by name, with None for a missing cell."""
         return passed_through(self.columns, ["item_id", *self.names])
 
-    def where(self, position: int) -> str:
-        """Name the row of a text in the file: "line 7"."""
-        return self.columns.where(position)
-
     def covariates(
         self, names: Iterable[str], levels: Mapping[str, int] | None = None
     ) -> dict[str, Float64[np.ndarray, " n"]]:

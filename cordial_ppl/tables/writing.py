@@ -18,7 +18,7 @@ SINKS = {
     ".jsonl": pl.LazyFrame.sink_ndjson,
     ".ndjson": pl.LazyFrame.sink_ndjson,
 }
-"""How a table is written, by the ending of its name."""
+"""Functions that write a table, by the ending of its name."""
 
 
 def write_table(
@@ -63,7 +63,7 @@ def write_table(
 
 
 def _fits(kind: Any, ending: str) -> bool:
-    """Whether a format can hold a type."""
+    """Tell a type that a format can hold."""
     if ending == ".parquet":
         return kind != pl.Struct([])
     if ending == ".csv" and kind.is_nested():

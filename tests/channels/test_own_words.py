@@ -4,9 +4,9 @@ import json
 
 import numpy as np
 import pytest
+from elements import Elements
 from few_labels import LABELS, LOGITS, STARS, TEST, TRUTH
 from review_tables import write_tables
-from test_report import Elements
 
 import cordial_ppl as cp
 from cordial_ppl import plots

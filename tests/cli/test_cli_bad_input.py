@@ -144,6 +144,10 @@ BAD_LABELS = {
         [LABELS + ",weight", "text 0,1,1", "text 1,1,-1"],
         "l.csv: column 'weight' must be from 0 to.*found -1 in line 3",
     ),
+    "large weights": (
+        [LABELS + ",weight", "text 0,1,1e9"],
+        "'weight' must be from 0 to 10,000.*found 1e.09 in line 2. Divide all weights by one num",
+    ),
     "half points": (
         lines(LABELS, [1, 2.5]),
         "l.csv: .* 1 of 2 lie between options, such as 2.5 in line 3. .*: --round split.$",

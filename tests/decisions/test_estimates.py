@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import jax
 import numpy as np
+import numpyro
+import numpyro.distributions as dist
 import pytest
 from numpyro.infer import MCMC, NUTS
 from scipy.stats import chi2
@@ -11,7 +13,7 @@ from scipy.stats import chi2
 import cordial_ppl as cp
 from cordial_ppl.decisions import estimating
 from cordial_ppl.decisions.estimates.bias import find_bias
-from cordial_ppl.decisions.estimates.effects import draw_effects, draw_spreads, effects_model
+from cordial_ppl.decisions.estimates.effects import DEGREES, draw_effects, draw_spreads
 from cordial_ppl.decisions.estimates.estimate import Estimate, Population
 from cordial_ppl.decisions.estimates.rectified import RectifiedMean
 from cordial_ppl.errors import InputError
@@ -35,6 +37,18 @@ def fitted():
 @pytest.fixture(scope="module")
 def estimate(fitted):
     return fitted.estimate(MADE.logits, ROWS, NAMES)
+
+
+def effects_model(residuals, groups, count, scale, expected):
+    tau = numpyro.sample("tau", dist.HalfNormal(scale))
+    variance = numpyro.sample("variance", dist.InverseGamma(DEGREES / 2, DEGREES / 2 * expected**2))
+    sigma = numpyro.deterministic("sigma", variance**0.5)
+    common = numpyro.sample("common", dist.ImproperUniform(dist.constraints.real, (), ()))
+    with numpyro.plate("groups", count):
+        scaled = numpyro.sample("scaled", dist.Normal(0.0, 1.0))
+    effects = numpyro.deterministic("effects", tau * scaled)
+    with numpyro.plate("labels", len(residuals)):
+        numpyro.sample("residual", dist.Normal(common + effects[groups], sigma), obs=residuals)
 
 
 def test_grid_and_nuts_agree_on_group_effects():

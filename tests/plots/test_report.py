@@ -4,11 +4,11 @@ import base64
 import json
 import re
 from dataclasses import replace
-from html.parser import HTMLParser
 from typing import Any
 
 import numpy as np
 import pytest
+from elements import Elements
 from few_labels import LABELS, LOGITS, STARS, TEST, TRUTH
 
 import cordial_ppl as cp
@@ -34,32 +34,6 @@ ROWS = range(len(EVERYTHING))
 def texts(rows: Any = ROWS):
     names = [f"text {k}" for k in ROWS]
     return Texts(names, centred(EVERYTHING), np.asarray(rows), ALL_LABELS[rows], {})
-
-
-class Elements(HTMLParser):
-    """Elements that were opened and closed, with their attributes, and the cells of tables."""
-
-    def __init__(self, page):
-        super().__init__()
-        self.open, self.found, self.words, self.rows = [], [], [], []
-        self.feed(page)
-
-    def handle_starttag(self, tag, attrs):
-        self.found.append((tag, dict(attrs)))
-        if tag == "tr":
-            self.rows.append([])
-        if tag in ("th", "td"):
-            self.rows[-1].append("")
-        if tag not in ("meta", "img"):
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        self.words.append(data)
-        if {"th", "td"} & set(self.open):
-            self.rows[-1][-1] += data
 
 
 @pytest.fixture(scope="module")

@@ -55,6 +55,7 @@ def test_what_is_installed_is_imported():
     assert not beside & set(re.findall(r"^ *(?:import|from) (\w+) ", code, flags=re.MULTILINE))
     names = {re.split(r"[\[>=]", line)[0] for line in project["dependencies"]}
     modules = {"scikit-learn": "sklearn", "backports.zstd": "backports", "arviz": "arviz_base"}
+    modules |= {name: name.replace("-", "_") for name in ("arviz-base", "arviz-stats")}
     assert {modules.get(name, name) for name in names} <= used
 
 

@@ -9,9 +9,8 @@ import polars as pl
 import pytest
 from review_tables import LABELLED, TEXTS, fast, read, write_tables
 
-from cordial_ppl.cli.calibrate import take_labelled
 from cordial_ppl.errors import CordialWarning, InputError
-from cordial_ppl.tables import match_labels, read_labels, read_readings
+from cordial_ppl.tables import read_labels, read_readings
 
 WORDS = ("poor", "fair", "good", "very good", "excellent")
 
@@ -194,33 +193,6 @@ def test_a_column_that_is_missing_among_numbers(desk, tmp_path):
     assert "gap.csv has no column for '3': no text has a reading of it" in said
 
 
-def texts_of(table, path, **given):
-    found, rows = match_labels(table, read_labels(path, table.scale, **given))
-    return take_labelled(table, rows, found, None)
-
-
-@pytest.mark.parametrize("shape", [long, wide])
-def test_labels_of_several_reach_the_likelihood(desk, tmp_path, shape):
-    _, columns, readings = desk
-    (tmp_path / "desk.csv").write_text(lines(shape(columns)))
-    table = read_readings(readings)
-    given = {"annotator": "who"} if shape is long else {}
-    texts = texts_of(table, "desk.csv", **given)
-    assert texts.count == LABELLED and len(texts.labels) == 40 - (shape is wide)
-    sums = np.bincount(texts.ranks, texts.weights)
-    np.testing.assert_allclose(sums, 1)
-    half = read_labels("desk.csv", table.scale, **given, annotators="mean", round="split")
-    np.testing.assert_allclose(_means(half), _means(texts))
-
-
-def _means(table):
-    """The mean label of each text, in the order of the texts' first labels."""
-    items = getattr(table, "item_ids", None) or table.ranks.tolist()
-    places = list(dict.fromkeys(items))
-    ranks = np.array([places.index(item) for item in items])
-    return np.bincount(ranks, table.weights * table.labels)
-
-
 def test_one_label_a_text_where_several_are_of_no_use(desk, tmp_path, cordial):
     _, columns, _ = desk
     (tmp_path / "desk.csv").write_text(lines(long(columns)))
@@ -290,14 +262,6 @@ def refusal(cordial, path, content, *more):
     said = cordial(*fast("calibrate", "r.csv", path, "-o", "none.csv", *more), status=2).stderr
     assert not (path.parent / "none.csv").exists()
     return said
-
-
-def test_weights_that_are_too_large(desk, tmp_path, cordial):
-    _, columns, _ = desk
-    given = columns | {"weight": ["1", "1e9", *["1"] * (LABELLED - 2)]}
-    said = refusal(cordial, tmp_path / "desk.csv", lines(given, ","))
-    assert "column 'weight' must be from 0 to 10,000" in said
-    assert "found 1e+09 in line 3. Divide all weights by one number.\n" in said
 
 
 def test_two_columns_of_labels_by_any_name(desk, tmp_path):

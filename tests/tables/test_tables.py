@@ -323,6 +323,8 @@ def test_columns_of_annotators(text):
     assert list(zip(found.item_ids, found.annotators or (), found.labels, strict=True)) == [
         ("a", "x", 0), ("a", "y", 1), ("b", "y", 1)
     ]  # fmt: skip
+    # The labels of a text count as one.
+    assert found.weights.tolist() == [0.5, 0.5, 1]
     assert found.extras["y"] == ["note"] * 3 and found.extras["input_label"] == ["3"] * 3
     assert read_labels(path, SCALE).labels.tolist() == [2, 2]
 

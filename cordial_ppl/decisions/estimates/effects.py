@@ -46,32 +46,6 @@ class Spreads(NamedTuple):
     sigma: Float[np.ndarray, " D"]
 
 
-def effects_model(
-    residuals: Float[Any, " n"], groups: Int[Any, " n"], count: int, scale: float, expected: float
-) -> None:
-    """State group effects as a NumPyro model; `draw_spreads` and `draw_effects` are its fast form.
-
-    Args:
-        residuals: label less out-of-fold prediction, in the units of the values.
-        groups: group of each residual, 0..count-1.
-        count: number of groups.
-        scale: scale of the half-normal prior of tau, in the units of the values.
-        expected: standard deviation about which the prior of sigma lies.
-    """
-    import numpyro
-    import numpyro.distributions as dist
-
-    tau = numpyro.sample("tau", dist.HalfNormal(scale))
-    variance = numpyro.sample("variance", dist.InverseGamma(DEGREES / 2, DEGREES / 2 * expected**2))
-    sigma: Any = numpyro.deterministic("sigma", variance**0.5)
-    common = numpyro.sample("common", dist.ImproperUniform(dist.constraints.real, (), ()))
-    with numpyro.plate("groups", count):
-        scaled = numpyro.sample("scaled", dist.Normal(0.0, 1.0))
-    effects: Any = numpyro.deterministic("effects", tau * scaled)
-    with numpyro.plate("labels", len(residuals)):
-        numpyro.sample("residual", dist.Normal(common + effects[groups], sigma), obs=residuals)
-
-
 def draw_spreads(
     residuals: Float[np.ndarray, " n"],
     groups: Int[np.ndarray, " n"],

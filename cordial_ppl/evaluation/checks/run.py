@@ -77,7 +77,7 @@ def check_channel(
         findings += [check_prior_predictive(texts, seed), *check_order(texts, rng)]
     with doing("checking the posterior"):
         posterior, times = check_times(texts, seed)
-    with doing("comparing with NUTS", usual=30), ThreadPoolExecutor(max_workers=1) as pool:
+    with doing("comparing with NUTS"), ThreadPoolExecutor(max_workers=1) as pool:
         # NUTS takes longest, most of it to compile.
         compared = pool.submit(lambda: [*check_posteriors(texts, posterior, seed)])
         conflict = check_conflict(texts, posterior, seed)

@@ -86,7 +86,7 @@ def learn_prior(
     if isinstance(channels, str) or not models or len({m.name for m in models}) < len(models):
         raise InputError("channels must be a list of one or several, each of another name.")
     named = tasks if isinstance(tasks, Mapping) else {f"task {i}": t for i, t in enumerate(tasks)}
-    data = [_check(key, given, count_levels(*models)) for key, given in named.items()]
+    data = [_check(key, task, count_levels(*models)) for key, task in named.items()]
     if len({fit.name for fit, _ in data}) < len(data):
         raise InputError("a task and reader comes twice: give each another name.")
     check_tasks(leave_out, list(dict.fromkeys(fit.task for fit, _ in data)))
@@ -108,12 +108,12 @@ def learn_prior(
         check_powers(target, sizes, settings.powers)
     fits, rng = [], np.random.default_rng(seed)
     with doing("fitting", len(data), "fits") as stage:
-        for place, (fit, texts) in enumerate(data):
+        for done, (fit, texts) in enumerate(data):
             modes, chosen = {}, _choose(texts, rng)
             for number, target in enumerate(targets[fit.size]):
-                stage.reach(place + number / len(models), f"fitting {fit.name}")
+                stage.reach(done + number / len(models), f"fitting {fit.name}")
                 modes[target.channel.name] = _find_mode(target, chosen, fit.name)
-                stage.reach(place + (number + 1) / len(models))
+                stage.reach(done + (number + 1) / len(models))
             spread = reading_spread(chosen.logits)
             fits.append(msgspec.structs.replace(fit, modes=modes, spread=spread))
     return LearnedPrior(tuple(fits), learned, settings)

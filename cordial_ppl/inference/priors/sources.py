@@ -105,8 +105,8 @@ class Priors:
         """The prior of a channel; None if it keeps that of its file."""
         if channel in self.given or self.shared is not None:
             return self.given.get(channel, self.shared)
-        known = self.learned is not None and channel in self.learned.channels
-        return self.learned if known else None
+        learned = self.learned
+        return learned if learned is not None and channel in learned.channels else None
 
     def check(self, targets: Collection[Target]) -> None:
         """Refuse the name of a parameter that the channel does not have, or none of the channels.
@@ -167,8 +167,8 @@ def as_priors(prior: Any, channels: Collection[str], default: LearnedPrior | Non
         elif name in channels:
             given[name] = NamedPrior(value, default) if isinstance(value, Mapping) else value
         else:
-            known = f"the channels {', '.join(channels)}" if channels else "no channel here"
-            raise InputError(f"prior may name {known}; got {name!r}.")
+            names = f"the channels {', '.join(channels)}" if channels else "no channel here"
+            raise InputError(f"prior may name {names}; got {name!r}.")
     if shared and not channels:
         raise InputError(f"prior names {next(iter(shared))!r}, but there is no channel here.")
     return Priors(given, NamedPrior(shared, default) if shared else None, default)

@@ -35,7 +35,7 @@ class Asking:
     def __init__(self, questions: Questions, model: Model, cache: Cache):
         self.questions, self.model, self.cache = questions, model, cache
         self.failures: dict[str, str] = {}
-        self.done = self.cached = self.asked = 0
+        self.done = self.asked = 0
         self.tokens = [0, 0]
         # Questions without an answer that the same command may get later.
         self._failed: dict[str, str] = {}
@@ -137,7 +137,7 @@ class Asking:
             if self.find(question)[1]:
                 yield question
             else:
-                self.done, self.cached = self.done + 1, self.cached + 1
+                self.done += 1
 
     async def _run(self, waiting: Iterator[Question], stage: Stage) -> None:
         async with self.model.connection:
@@ -162,7 +162,7 @@ class Asking:
                 self._in_a_row += 1
             else:
                 self.done, self._in_a_row = self.done + 1, 0
-            stage.reach(self.done, f"asking, {self.taken}", free=self.cached)
+            stage.reach(self.done, f"asking, {self.taken}")
             if alone:
                 return
 

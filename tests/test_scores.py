@@ -17,7 +17,7 @@ from cordial_ppl.errors import InputError
 from cordial_ppl.evaluation.sweep.scoring import saturated_readings
 from cordial_ppl.stack.calibrators.vector import fit_vector, vector_log_probs
 
-FOLDER = Path(__file__).parents[1] / "reference"
+FOLDER = Path(__file__).parent / "reference"
 REFERENCE = json.loads((FOLDER / "scores.json").read_text())
 ANALYSES = json.loads((FOLDER / "analyses.json").read_text())
 
