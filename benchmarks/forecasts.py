@@ -29,7 +29,7 @@ from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.readings import label_histogram
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions.forecasting import Forecast, Outlook, forecast
-from cordial_ppl.decisions.outlook import look_ahead
+from cordial_ppl.decisions.outlook import expected_loss_and_gap
 from cordial_ppl.decisions.verdict import Advice, Verdict, judge
 from cordial_ppl.errors import CordialWarning
 from cordial_ppl.estimators import Cordial
@@ -100,7 +100,7 @@ def measure(pair: Pair, draw: int, index: int, share: float) -> dict[str, Any]:
             "gain": log_loss(histogram, reading.report_labels) - loss,
             "labels": labels.tolist(),
             "out_of_fold": np.round(calibrator.out_of_fold_, 5).tolist(),
-            "outlook": look_ahead(*calibrator._mixture(held_out.logits), {}),
+            "outlook": expected_loss_and_gap(*calibrator._mixture(held_out.logits), {}),
         }
     where = {"source": pair.source, "half": pair.half, "pair": pair.name}
     where |= {"options": reading.scale.options}

@@ -1,15 +1,13 @@
 """What a fitted stack predicts of a corpus under draws from its posterior, summed by group."""
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from cordial_ppl.inference.posterior import Posterior
-
-if TYPE_CHECKING:
-    from cordial_ppl.estimators.decisions import Decisions
+from cordial_ppl.stack.fit import Fit
 
 BLOCK = 1024
 """Texts whose draws are in memory at a time."""
@@ -36,40 +34,39 @@ class CorpusDraws(NamedTuple):
     labelled: Float[np.ndarray, "D n K"]
 
 
-class Sampler:
+class PosteriorDraws:
     """Draws of every member of a fitted stack, the same for all texts.
 
     Args:
-        stack: the fitted stack.
+        fit: the fit.
         count: draws of each channel; a calibrator has one.
         redrawn: whether label histograms are drawn from their Dirichlet posteriors.
-        seed: seed of the random numbers.
     """
 
-    def __init__(self, stack: "Decisions", count: int, redrawn: bool, seed: int):
-        self.stack, self.labels = stack, float(stack.label_counts_.sum())
-        rng = np.random.default_rng([seed, count])
+    def __init__(self, fit: Fit, count: int, redrawn: bool):
+        self.fit, self.labels = fit, float(fit.label_counts.sum())
+        rng = np.random.default_rng([fit.seed, count])
         self.drawn = {
             name: posterior.draw(count, self.labels, redrawn, rng)
-            for name, posterior in stack.posteriors_.items()
+            for name, posterior in fit.posteriors.items()
         }
 
     def predict(
         self, logits: Float[np.ndarray, "m K"], covariates: Mapping[str, np.ndarray]
     ) -> Iterator[Member]:
         """Predict texts with each member that has weight: its weight, and its draws."""
-        for name, weight in self.stack.weights_.items():
-            fit = self.stack.fits_[name]
+        for name, weight in self.fit.weights.items():
+            member = self.fit.members[name]
             if weight <= 0:
                 continue
-            if isinstance(fit, Posterior):
-                yield weight, fit.predict_draws(logits, covariates, *self.drawn[name])
+            if isinstance(member, Posterior):
+                yield weight, member.predict_draws(logits, covariates, *self.drawn[name])
             else:
-                yield weight, fit.predict(logits)[0][None]
+                yield weight, member.predict(logits)[0][None]
 
 
 def sum_draws(
-    sampler: Sampler,
+    sampler: PosteriorDraws,
     logits: Float[np.ndarray, "N K"],
     covariates: Mapping[str, np.ndarray],
     groups: Int[np.ndarray, " N"],

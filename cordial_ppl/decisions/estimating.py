@@ -17,14 +17,14 @@ is weighed with what the channel says.  So its mean is not just that of the grou
 """
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int, Shaped
 
 from cordial_ppl.data.labelling import rank_texts
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.decisions.corpus import CorpusDraws, Sampler, sum_draws
+from cordial_ppl.decisions.corpus import CorpusDraws, PosteriorDraws, sum_draws
 from cordial_ppl.decisions.drift import Drift, compare, sketch
 from cordial_ppl.decisions.estimates.effects import (
     CORPUS_SCALE,
@@ -37,11 +37,9 @@ from cordial_ppl.decisions.estimates.estimate import Estimate, Population, name_
 from cordial_ppl.decisions.estimates.rectified import rectified_mean
 from cordial_ppl.errors import InputError, quote
 from cordial_ppl.scores import Interval
+from cordial_ppl.stack.fit import Fit
 from cordial_ppl.stack.settings import check_level
 from cordial_ppl.stack.weighing import stated
-
-if TYPE_CHECKING:
-    from cordial_ppl.estimators.decisions import Decisions
 
 DRAWS = 4000
 """Joint draws of the corpus and its groups."""
@@ -74,7 +72,7 @@ class Texts(NamedTuple):
 
 
 def estimate(
-    stack: "Decisions",
+    fit: Fit,
     logits: Float[np.ndarray, "N K"],
     covariates: dict[str, np.ndarray],
     rows: Any,
@@ -85,22 +83,22 @@ def estimate(
     probabilities: Any,
     draws: int,
 ) -> Estimate:
-    """Estimate a corpus; arguments and errors are those of ``Decisions.estimate``."""
-    level, scale, count = check_level(level), stack.scale_, len(logits)
-    if not stack.has_draws:
+    """Estimate a corpus; arguments and errors are those of ``Stack.estimate``."""
+    level, scale, count = check_level(level), fit.scale, len(logits)
+    if not fit.has_draws:
         raise InputError(
             "an estimate needs draws from a posterior: fit a stack with channels, such as Cordial, "
             'by another inference than "mode".'
         )
-    labels, rows = check_rows(stack, logits, rows)
+    labels, rows = check_rows(fit, logits, rows)
     names, codes = (["all"], np.zeros(count, int)) if groups is None else name_groups(groups, count)
-    known = stack.out_of_fold_
-    texts = Texts(rows, labels, codes, None if known is None else known[stack.said.first])
+    known = fit.out_of_fold
+    texts = Texts(rows, labels, codes, None if known is None else known[fit.text_labels.first])
     reached = np.arange(scale.size)[1:, None] <= np.arange(scale.size)
     values = np.concatenate([scale.values[None], reached.astype(float)])
-    sampler = Sampler(stack, draws, True, stack.seed)
+    sampler = PosteriorDraws(fit, draws, True)
     found = sum_draws(sampler, logits, covariates, codes, rows, values)
-    drawn = list(_draw(found, texts, values, stack.seed))
+    drawn = list(_draw(found, texts, values, fit.seed))
     whole, parts, effects = (np.stack(each, axis=-1) for each in zip(*drawn, strict=True))
 
     def describe(number: int, labelled: int, draws: np.ndarray, effect: Any) -> Population:
@@ -128,7 +126,7 @@ def estimate(
             level=level,
         ),
         draws=parts[:, : 0 if groups is None else None, 0],
-        alike=stack.said.alike,
+        alike=fit.text_labels.alike,
         sample=_compare(logits, rows, scale) if strata is None and probabilities is None else None,
     )
 
@@ -142,17 +140,17 @@ def _compare(
     return compare(sketch(logits[~chosen]), sketch(logits[chosen]), scale)
 
 
-def check_rows(stack: "Decisions", logits: np.ndarray, rows: Any) -> tuple[np.ndarray, np.ndarray]:
+def check_rows(fit: Fit, logits: np.ndarray, rows: Any) -> tuple[np.ndarray, np.ndarray]:
     """Shares of options among the labels of each text of a fit, and its row in a corpus.
 
     Raises:
         InputError: the rows are not those of the fit's texts.
     """
-    labels, said, found = stack.labels_, stack.said, np.asarray(rows)
-    ranks = rank_texts(stack.texts_)
+    labels, per_text, found = fit.labels, fit.text_labels, np.asarray(rows)
+    ranks = rank_texts(fit.texts)
     if found.dtype == bool and found.shape == (len(logits),):
         found = np.flatnonzero(found)
-    if found.shape == said.first.shape:
+    if found.shape == per_text.first.shape:
         found = found[ranks]
     if found.shape != labels.shape or found.dtype.kind not in "iu":
         raise InputError(
@@ -160,14 +158,14 @@ def check_rows(stack: "Decisions", logits: np.ndarray, rows: Any) -> tuple[np.nd
             f"in its order, or a mask of {len(logits)} texts; got {quote(rows)}."
         )
     inside = (found >= 0) & (found < len(logits))
-    own = found[said.first]
+    own = found[per_text.first]
     if not inside.all() or len(set(own.tolist())) < len(own) or (own[ranks] != found).any():
         raise InputError(
             f"rows must be different positions in 0..{len(logits) - 1}, equal ones for labels of "
             f"one text; got {quote(rows)}."
         )
     # A stack from a file keeps no readings to compare with.
-    fitted = logits[found] if stack._texts is None else stack._texts.logits
+    fitted = logits[found] if fit.logits is None else fit.logits
     others = np.abs(logits[found] - fitted).reshape(len(found), -1).max(axis=1) > TOLERANCE
     if others.any():
         first = int(np.flatnonzero(others)[0])
@@ -175,7 +173,7 @@ def check_rows(stack: "Decisions", logits: np.ndarray, rows: Any) -> tuple[np.nd
             f"rows must be the labelled texts of the fit, in its order; logits[{found[first]}] is "
             f"not the reading of label {first}. Give the rows that fit was called with."
         )
-    return said.shares, own.astype(np.int64)
+    return per_text.shares, own.astype(np.int64)
 
 
 def _draw(

@@ -11,7 +11,7 @@ from cordial_ppl.inference.programs import TEXTS
 from cordial_ppl.stack.members import predict_each
 
 
-def look_ahead(
+def expected_loss_and_gap(
     members: Sequence[tuple[Any, np.ndarray]],
     shares: Float[np.ndarray, "#m M"],
     covariates: Mapping[str, np.ndarray],

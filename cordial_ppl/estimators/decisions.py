@@ -9,20 +9,21 @@ from jaxtyping import Float, Int
 
 from cordial_ppl.data.frames import aligned
 from cordial_ppl.data.labelled import Labelled
-from cordial_ppl.data.labelling import TextLabels, by_text, of_fit
-from cordial_ppl.decisions.corpus import Sampler
+from cordial_ppl.data.labelling import of_fit
+from cordial_ppl.decisions.corpus import PosteriorDraws
 from cordial_ppl.decisions.drift import Drift, compare, sketch
 from cordial_ppl.decisions.estimates.bias import Bias, find_bias
 from cordial_ppl.decisions.estimates.estimate import Estimate
 from cordial_ppl.decisions.estimating import estimate
 from cordial_ppl.decisions.forecasting import Forecast, forecast
-from cordial_ppl.decisions.outlook import look_ahead
+from cordial_ppl.decisions.outlook import expected_loss_and_gap
 from cordial_ppl.decisions.predictive import LabelCheck, check_labels
 from cordial_ppl.decisions.verdict import Verdict, judge
 from cordial_ppl.errors import CordialWarning, InputError
 from cordial_ppl.estimators.estimator import Estimator
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.runtime.progress import doing
+from cordial_ppl.stack.fit import Fit
 from cordial_ppl.stack.members import Fitted
 from cordial_ppl.stack.settings import check_names, check_number
 
@@ -59,6 +60,22 @@ class Decisions(Estimator):
     _texts: Labelled | None = None
 
     @property
+    def fit_(self) -> Fit:
+        """The fit as one record, which decisions are made from."""
+        return Fit(
+            scale=self.scale_,
+            members=self.fits_,
+            weights=self.weights_,
+            labels=self.labels_,
+            sample_weight=self.sample_weight_,
+            texts=self.texts_,
+            label_counts=self.label_counts_,
+            out_of_fold=self.out_of_fold_,
+            logits=None if self._texts is None else self._texts.logits,
+            seed=self.seed,
+        )
+
+    @property
     def posteriors_(self) -> dict[str, Posterior]:
         """Posterior of each channel by name."""
         return {name: fit for name, fit in self.fits_.items() if isinstance(fit, Posterior)}
@@ -93,12 +110,8 @@ class Decisions(Estimator):
         """
         readings, extra = self._enter(logits, covariates)
         check_names("histogram", [histogram], ("redrawn", "fixed"))
-        found = Sampler(
-            self,
-            int(check_number("draws", draws, 2, whole=True)),
-            histogram == "redrawn",
-            self.seed,
-        )
+        count = int(check_number("draws", draws, 2, whole=True))
+        found = PosteriorDraws(self.fit_, count, histogram == "redrawn")
         shares, probs = zip(*found.predict(readings, extra), strict=True)
         weights = [np.full(len(p), share / len(p)) for share, p in zip(shares, probs, strict=True)]
         return np.concatenate(probs), np.concatenate(weights)
@@ -151,7 +164,7 @@ class Decisions(Estimator):
         )
         with doing("estimating"):
             return estimate(
-                self,
+                self.fit_,
                 readings,
                 extra,
                 rows,
@@ -187,15 +200,10 @@ class Decisions(Estimator):
                     f"column {name!r} must have one cell for each of {len(self.labels_)} labels; "
                     f"got {len(cells)}."
                 )
-        values, said = self.scale_.values, self.said
-        residuals = (said.shares - self.out_of_fold_[said.first]) @ values
-        own = {name: [cells[row] for row in said.first] for name, cells in columns.items()}
+        values, per_text = self.scale_.values, self.fit_.text_labels
+        residuals = (per_text.shares - self.out_of_fold_[per_text.first]) @ values
+        own = {name: [cells[row] for row in per_text.first] for name, cells in columns.items()}
         return find_bias(residuals, own, self.seed, LEAST_BIAS * float(np.ptp(values)))
-
-    @property
-    def said(self) -> TextLabels:
-        """What the labels of the fit say of each text: those of one text are put together."""
-        return by_text(self.labels_, self.scale_.size, self.sample_weight_, self.texts_)
 
     def verdict(self) -> Verdict | None:
         """Whether to use the calibrator, and why, from its out-of-fold predictions.
@@ -210,14 +218,9 @@ class Decisions(Estimator):
         return judge(self.labels_, self.out_of_fold_, self.scale_, *own)
 
     @property
-    def has_draws(self) -> bool:
-        """Whether draws of a channel say how uncertain it is; a mode says nothing."""
-        return any(np.ptp(own.draws, axis=0).any() for own in self.posteriors_.values())
-
-    @property
     def can_forecast(self) -> bool:
         """Whether ``forecast`` has what it needs: folds, and draws of a channel."""
-        return self.folded and self.has_draws
+        return self.folded and self.fit_.has_draws
 
     def forecast(
         self, logits: Any, covariates: Any = None, *, counts: Sequence[int] | None = None
@@ -246,20 +249,20 @@ class Decisions(Estimator):
                 "draws (with the mode there is one). Fit a Cordial with the default inference."
             )
         with doing("forecasting what more labels would give"):
-            found = look_ahead(*self._mixture(readings), extra)
+            found = expected_loss_and_gap(*self._mixture(readings), extra)
             own = self.sample_weight_, self.texts_
             return forecast(
                 self.labels_, self.out_of_fold_, self.scale_.values, found, counts, *own
             )
 
-    def check_readings(self, logits: Any) -> Drift:
+    def check_readings(self, logits: Any) -> Drift | None:
         """Test whether readings are like those of the fit; see `decisions.drift.compare`.
 
         Args:
             logits: option logits of new texts, ``[m, K]``.
 
         Returns:
-            How they differ, with a p value.
+            How they differ, with a p value; None where there are no readings.
 
         Raises:
             InputError: the readings are invalid.

@@ -159,6 +159,8 @@ class LabelFree(LogitCalibrator):
         (fit,) = CalibratorMember(self.name).fit([Case(texts)])
         self.fits_, self.weights_, self.losses_ = {self.name: fit.fitted}, {self.name: 1.0}, {}
         self.sketch_, self.texts_ = sketch(texts.logits[texts.first]), texts.texts
+        self.labels_, self.sample_weight_ = np.zeros(0, np.int64), np.zeros(0)
+        self.label_counts_ = np.zeros(0)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -71,7 +71,7 @@ def test_a_weight_is_so_many_labels(make):
     rows = np.repeat(np.arange(20), TIMES)
     one: Any = make().fit(LOGITS, LABELS, sample_weight=WEIGHTS, texts=range(20))
     many: Any = make().fit(LOGITS[rows], LABELS[rows], sample_weight=np.ones(len(rows)), texts=rows)
-    np.testing.assert_array_equal(one.folds_, many.folds_[many.said.first])
+    np.testing.assert_array_equal(one.folds_, many.folds_[many.fit_.text_labels.first])
     np.testing.assert_allclose(one.label_counts_, np.bincount(LABELS[rows], minlength=5))
     near = 0.01 if make is small else 1e-6
     for name in one.weights_:

@@ -7,7 +7,7 @@ import pytest
 from few_labels import LABELS, LOGITS, TEST
 
 from cordial_ppl.decisions import corpus
-from cordial_ppl.decisions.corpus import CorpusDraws, Sampler, sum_draws
+from cordial_ppl.decisions.corpus import CorpusDraws, PosteriorDraws, sum_draws
 from cordial_ppl.decisions.estimating import Texts, _draw
 from cordial_ppl.estimators.stack import Stack
 from cordial_ppl.inference.posterior import Posterior
@@ -25,7 +25,7 @@ def test_sums_are_those_of_single_texts(stack, monkeypatch):
     groups = np.random.default_rng(0).integers(0, 3, 40)
     groups[rows[0]] = 3
     values = np.array([[1.0, 2, 3, 4, 6], [0, 0, 0, 1, 1]])
-    sampler = Sampler(stack, 16, True, 0)
+    sampler = PosteriorDraws(stack.fit_, 16, True)
     monkeypatch.setattr(corpus, "BLOCK", 16)
     found = sum_draws(sampler, logits, {}, groups, rows, values)
     members = list(sampler.predict(logits, {}))

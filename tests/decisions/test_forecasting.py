@@ -14,7 +14,7 @@ import cordial_ppl as cp
 from cordial_ppl import plots
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions.forecasting import Forecast, Outlook, Range, entropy, forecast
-from cordial_ppl.decisions.outlook import look_ahead, spread_rows
+from cordial_ppl.decisions.outlook import expected_loss_and_gap, spread_rows
 from cordial_ppl.decisions.verdict import Advice, Verdict, judge
 from cordial_ppl.evaluation.synthetic import reviews
 
@@ -151,10 +151,10 @@ def test_the_gap_is_that_of_the_draws(calibrator):
     weights = posterior.prediction_weights
     gap = entropy(np.tensordot(weights, draws, 1)) - np.tensordot(weights, entropy(draws), 1)
     members = [(posterior, readings), (calibrator.fits_["temperature"], readings)]
-    alone = look_ahead(members[:1], np.ones((1, 1)), {})
+    alone = expected_loss_and_gap(members[:1], np.ones((1, 1)), {})
     assert alone.gap == pytest.approx(gap.mean(), rel=1e-3)
     assert alone.loss == pytest.approx(entropy(posterior.predict(readings, {})[0]).mean(), rel=1e-4)
-    both = look_ahead(members, np.array([[0.25, 0.75]]), {})
+    both = expected_loss_and_gap(members, np.array([[0.25, 0.75]]), {})
     assert both.gap == pytest.approx(alone.gap / 4)
     assert both.texts == 50
 
