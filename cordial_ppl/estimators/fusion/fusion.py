@@ -79,13 +79,11 @@ class Fusion(Estimator):
         shares_: posterior mean of each reader's weight within the joint channel.
         best_reader_: the reader whose stack has the lowest out-of-fold log loss.
         expected_: out-of-fold log losses; members with fewer than eight labels are left out.
-        labels_: labels of the fit, positions 0..K-1, shape ``[n]``; None for files of earlier
-            versions.
-        sample_weight_: what each of these labels counts; None as for ``labels_``.
-        texts_: which text each is of; None as for ``labels_``.
+        labels_: labels of the fit, positions 0..K-1, shape ``[n]``.
+        sample_weight_: what each of these labels counts.
+        texts_: which text each is of.
         out_of_fold_: out-of-fold probabilities of the labelled texts, shape ``[n, K]``, in the
-            order of ``labels_``; None with fewer than eight labels, or for files of earlier
-            versions.
+            order of ``labels_``; None with fewer than eight labels.
 
     Source: Section 2.7 of the paper, Several readers.
     """
@@ -94,9 +92,9 @@ class Fusion(Estimator):
     fits_: dict[str, Stack | Posterior]
     weights_: dict[str, float]
     expected_: ExpectedLoss
-    labels_: Int[np.ndarray, " n"] | None = None
-    sample_weight_: Float[np.ndarray, " n"] | None = None
-    texts_: Int[np.ndarray, " n"] | None = None
+    labels_: Int[np.ndarray, " n"]
+    sample_weight_: Float[np.ndarray, " n"]
+    texts_: Int[np.ndarray, " n"]
     out_of_fold_: Float[np.ndarray, "n K"] | None = None
 
     def __init__(
@@ -143,12 +141,12 @@ class Fusion(Estimator):
         self._check_fitted()
         readers = {name: stack.describe() for name, stack in self.stacks_.items()}
         lines, few = [], []
-        for name, found in readers.items():
-            labels, loss = found.expected["labels"], found.expected["cordial"]
-            known = f"{labels:.0f} {'label' if labels == 1 else 'labels'}"
-            known += "" if loss is None else f", by itself {loss:.2f}"
+        for name, summary in readers.items():
+            labels, loss = summary.expected["labels"], summary.expected["cordial"]
+            note = f"{labels:.0f} {'label' if labels == 1 else 'labels'}"
+            note += "" if loss is None else f", by itself {loss:.2f}"
             few += [name] if (labels or 0) < MIN_LABELS else []
-            lines.append(f"  {name} ({known}): {found.brief}")
+            lines.append(f"  {name} ({note}): {summary.brief}")
         blocks = [["The readers", *lines], ["Weights", *weight_lines(self.weights_)]]
         expected = self.expected_
         if math.isfinite(expected.cordial):
@@ -160,8 +158,8 @@ class Fusion(Estimator):
             blocks.append(["Expected log loss (out-of-fold, nats)", line])
         posteriors = {
             f"{name}, {channel}": figures
-            for name, found in readers.items()
-            for channel, figures in found.diagnostics.items()
+            for name, summary in readers.items()
+            for channel, figures in summary.diagnostics.items()
         }
         verdict = self.verdict()
         if verdict is not None and verdict.alike:
@@ -178,8 +176,7 @@ class Fusion(Estimator):
         self._check_fitted()
         if self.out_of_fold_ is None and self.expected_.labels >= MIN_LABELS:
             return None
-        own = self.sample_weight_, self.texts_
-        return judge(self.labels_, self.out_of_fold_, self.scale_, *own)
+        return judge(self.labels_, self.out_of_fold_, self.scale_, self.sample_weight_, self.texts_)
 
     def to_datatree(self) -> "DataTree":
         """Posteriors for ArviZ: a ``DataTree`` with a child for each member, "/" in names as "_".
@@ -272,21 +269,22 @@ class Fusion(Estimator):
 
     def _read(self, logits: Any, size: int | None = None) -> Float[np.ndarray, "n R K"]:
         if size is not None:
-            found, _ = as_reader_logits(logits, self.readers_, size)
+            readings, _ = as_reader_logits(logits, self.readers_, size)
             check_frames(logits, getattr(self, "_columns", self.scale_.options))
-            return found
-        given = self.readers
-        names = None if given is None else tuple(map(str, check_list("readers", given)))
-        found, names = as_reader_logits(logits, names)
+            return readings
+        names = self.readers
+        if names is not None:
+            names = tuple(map(str, check_list("readers", names)))
+        readings, names = as_reader_logits(logits, names)
         wrong = [name for name in names if name in COUNTS or names.count(name) > 1]
         if wrong:
             raise InputError(
                 f"readers must have different names, other than {' and '.join(COUNTS)}; rename "
                 f"{wrong[0]!r}."
             )
-        columns = check_frames(logits, Scale.of(self.options, found.shape[2]).options)
+        columns = check_frames(logits, Scale.of(self.options, readings.shape[2]).options)
         self._names, self._columns = names, columns
-        return found
+        return readings
 
     def _views(
         self,
@@ -316,15 +314,15 @@ class Fusion(Estimator):
         folds = deal_folds(texts, seed) if enough else None
         whole, scale = self._stack(0).settings, Scale.of(self.options, size)
 
-        def fit(place: int) -> tuple[Stack | Posterior, np.ndarray | None]:
+        def fit(index: int) -> tuple[Stack | Posterior, np.ndarray | None]:
             """Return a fitted member, and its out-of-fold predictions of the texts that it sees."""
-            if members[place] == JOINT.name:
+            if members[index] == JOINT.name:
                 each = [reading_spread(view, texts.weights) for view in views[: len(readers)]]
                 prior = joint_prior(whole.prior, size, each, tuple(covariates))
                 joint = ChannelMember(JOINT, 0, self.inference, prior, self.effort)
-                return joint.fit([Case(texts, folds, (seeds[place],))])[0]
-            seen = replace(texts, logits=views[place]).take(present[:, place])
-            stack = self._stack(seeds[place]).fit_labelled(seen, scale)
+                return joint.fit([Case(texts, folds, (seeds[index],))])[0]
+            seen = replace(texts, logits=views[index]).take(present[:, index])
+            stack = self._stack(seeds[index]).fit_labelled(seen, scale)
             return stack, stack.out_of_fold_
 
         what = f"fitting {len(readers)} readers"
@@ -332,20 +330,20 @@ class Fusion(Estimator):
             doing(what, len(members), "members") as stage,
             ThreadPoolExecutor(max_workers=workers(len(members))) as threads,
         ):
-            jobs = [threads.submit(fit, place) for place in range(len(members))]
+            jobs = [threads.submit(fit, index) for index in range(len(members))]
             for number, _ in enumerate(as_completed(jobs), 1):
                 stage.reach(number)
-        found = [job.result() for job in jobs]
+        results = [job.result() for job in jobs]
         held_out = np.zeros((len(labels), size, len(members)))
-        known = present & [unseen is not None for _, unseen in found]
-        for place, (fitted, unseen) in enumerate(found):
-            held_out[known[:, place], :, place] = 0.0 if unseen is None else unseen
+        mask = present & [unseen is not None for _, unseen in results]
+        for index, (fitted, unseen) in enumerate(results):
+            held_out[mask[:, index], :, index] = 0.0 if unseen is None else unseen
             if isinstance(fitted, Posterior):
                 warn_if_doubtful(fitted)
         prior = np.array([counts[name] for name in members])
-        mixture = weigh(texts, folds, held_out if enough else None, prior, present=known)
+        mixture = weigh(texts, folds, held_out if enough else None, prior, present=mask)
         self.readers_, self._spreads = readers, spreads
-        self.fits_ = {name: fitted for name, (fitted, _) in zip(members, found, strict=True)}
+        self.fits_ = {name: fitted for name, (fitted, _) in zip(members, results, strict=True)}
         self.weights_ = dict(zip(members, mixture.weights.tolist(), strict=True))
         self.expected_, self.out_of_fold_ = mixture.expected, mixture.out_of_fold
         self.labels_ = np.asarray(labels, np.int64)
@@ -357,17 +355,17 @@ class Fusion(Estimator):
         """Channels and calibrators of all members, what each sees, and its weight in each text."""
         views, present = self._views(logits, tuple(self.fits_), self._spreads)
         shares = shares_of(np.array(list(self.weights_.values())), present)
-        found: list[tuple[Fitted, np.ndarray]] = []
+        members: list[tuple[Fitted, np.ndarray]] = []
         weights = []
         for fit, seen, share in zip(self.fits_.values(), views, shares.T, strict=True):
             if isinstance(fit, Posterior):
-                found.append((fit, seen))
+                members.append((fit, seen))
                 weights.append(share)
             else:
                 # A missing reading has no weight, whatever stands in its place.
-                found += [(fit.fits_[name], np.nan_to_num(seen)) for name in fit.weights_]
+                members += [(fit.fits_[name], np.nan_to_num(seen)) for name in fit.weights_]
                 weights += [weight * share for weight in fit.weights_.values()]
-        return found, np.stack(weights, axis=1)
+        return members, np.stack(weights, axis=1)
 
 
 def _check_overlap(present: Bool[np.ndarray, "n R"], readers: Sequence[str]) -> None:
@@ -380,7 +378,7 @@ def _check_overlap(present: Bool[np.ndarray, "n R"], readers: Sequence[str]) -> 
         )
     apart = np.argwhere(np.triu(~(present.T @ present)))
     if len(apart):
-        one, other = (readers[place] for place in apart[0])
+        one, other = (readers[index] for index in apart[0])
         more = f" (nor {len(apart) - 1} more pairs)" if len(apart) > 1 else ""
         warnings.warn(
             f"the readers {one!r} and {other!r}{more} have read no labelled text in common: their "
