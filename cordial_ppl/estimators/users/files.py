@@ -26,7 +26,6 @@ class State(Record):
         totals: log likelihood of each one's labels at every value.
         counts: each one's number of labels.
         spreads: the standard deviations; a file has no ``logs``, which follow from them.
-        histogram: label histogram, which former versions kept and nothing uses.
     """
 
     effect: str
@@ -36,7 +35,6 @@ class State(Record):
     totals: Float64[np.ndarray, "_U _G"]
     counts: Int[np.ndarray, " _U"]
     spreads: Spreads
-    histogram: Float64[np.ndarray, " _K"] | None = None
 
 
 def read(path: str | Path) -> State:

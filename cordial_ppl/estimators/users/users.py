@@ -149,12 +149,12 @@ class UserShift(Parameters):
         population = as_population(probs, self.scale_)
         users = aligned(probs, users, "users")
         numbers = self._number(as_users(users, len(population)))
-        found = population.copy()
+        predictions = population.copy()
         for texts in _by_user(numbers):
-            who, place = np.unique(numbers[texts], return_inverse=True)
-            weights = self._weigh(self._totals[who], who)[place]
-            found[texts] = self.effect.average(population[texts], weights)
-        return like(probs, found, self.classes_)
+            who, index = np.unique(numbers[texts], return_inverse=True)
+            weights = self._weigh(self._totals[who], who)[index]
+            predictions[texts] = self.effect.average(population[texts], weights)
+        return like(probs, predictions, self.classes_)
 
     @on_one_core
     def predict_in_order(
@@ -185,7 +185,7 @@ class UserShift(Parameters):
         self._check_fitted()
         population, codes, names = _as_labelled(probs, labels, users, self.scale_)
         times = as_order(aligned(probs, order, "order"), len(codes))
-        found, earlier = population.copy(), np.zeros(len(codes), np.int64)
+        predictions, earlier = population.copy(), np.zeros(len(codes), np.int64)
         # Afresh too, users have their numbers: their labels are taken out of sigma's posterior.
         numbers, counts = self._number(names), np.array([*self.counts_.values(), 0])
         groups = np.unique(names, return_inverse=True)[1]
@@ -195,20 +195,20 @@ class UserShift(Parameters):
         # Some users at a time, whole ones.
         starts = np.flatnonzero(np.diff(who, prepend=-1))
         ends = np.searchsorted(starts, np.arange(0, len(rows), CHUNK_ROWS), side="right") - 1
-        for place in np.split(np.arange(len(rows)), np.unique(starts[ends])[1:]):
-            texts = rows[place]
+        for chunk in np.split(np.arange(len(rows)), np.unique(starts[ends])[1:]):
+            texts = rows[chunk]
             logs = self.effect.log_likelihoods(population[texts], codes[texts])
             sums = np.vstack([np.zeros_like(logs[:1]), logs.cumsum(axis=0)])
-            first, moment = (np.searchsorted(key[place], key[place]) for key in (who, moments))
+            first, moment = (np.searchsorted(key[chunk], key[chunk]) for key in (who, moments))
             totals, before = sums[moment] - sums[first], moment - first
             if not afresh:
-                known = numbers[texts] >= 0
-                totals[known] += self._totals[numbers[texts[known]]]
+                mask = numbers[texts] >= 0
+                totals[mask] += self._totals[numbers[texts[mask]]]
                 before = before + counts[numbers[texts]]
             earlier[texts], told = before, before > 0
             weights = self._weigh(totals[told], numbers[texts][told])
-            found[texts[told]] = self.effect.average(population[texts[told]], weights)
-        return like(probs, found, self.classes_), like(probs, earlier, "earlier")
+            predictions[texts[told]] = self.effect.average(population[texts[told]], weights)
+        return like(probs, predictions, self.classes_), like(probs, earlier, "earlier")
 
     @property
     def classes_(self) -> np.ndarray:
@@ -331,18 +331,18 @@ def load(path: str | Path) -> UserShift:
     with storage.blaming(path):
         settings, spreads = state.settings, state.spreads
         options = state.scale.options if settings["named"] else None
-        found = UserShift(options, sigma=settings["sigma"])
-        found.scale_ = state.scale
-        found.counts_ = dict(zip(state.names, state.counts.tolist(), strict=True))
-        found._totals = state.totals
-        known = found._deviations(state.scale.size)[0]
-        if state.totals.shape[1] != len(found._grid) or not np.array_equal(
-            spreads.deviations, known
+        shift = UserShift(options, sigma=settings["sigma"])
+        shift.scale_ = state.scale
+        shift.counts_ = dict(zip(state.names, state.counts.tolist(), strict=True))
+        shift._totals = state.totals
+        deviations = shift._deviations(state.scale.size)[0]
+        if state.totals.shape[1] != len(shift._grid) or not np.array_equal(
+            spreads.deviations, deviations
         ):
             raise ValueError("its values and standard deviations are not those of its settings")
-        found._spreads = spreads._replace(logs=log_normals(found._grid, spreads.deviations))
-        found.sigma_ = found._spreads.mean
-        return found
+        shift._spreads = spreads._replace(logs=log_normals(shift._grid, spreads.deviations))
+        shift.sigma_ = shift._spreads.mean
+        return shift
 
 
 def _as_labelled(
