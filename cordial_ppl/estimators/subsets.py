@@ -84,24 +84,26 @@ def fit_subsets(
         For each estimator its fits, or the error that one of its members ended with.
     """
     cases = make_cases(pool, labels, subsets, seeds)
-    needed = {name: own.parts(subsets.shape[1]) for name, own in estimators.items()}
-    stacked = {part.key for name, own in needed.items() if estimators[name].folded for part in own}
-    unique = {part.key: part for own in needed.values() for part in own}
+    needed = {name: estimator.parts(subsets.shape[1]) for name, estimator in estimators.items()}
+    stacked = {
+        part.key for name, parts in needed.items() if estimators[name].folded for part in parts
+    }
+    unique = {part.key: part for parts in needed.values() for part in parts}
 
     def fit(part: Member) -> Fits:
-        own = cases if part.key in stacked else [case._replace(folds=None) for case in cases]
-        fits = part.fit(own)
+        data_sets = cases if part.key in stacked else [case._replace(folds=None) for case in cases]
+        fits = part.fit(data_sets)
         return fits, np.stack([fit.fitted.predict(*report)[0] for fit in fits])
 
-    found = dict(zip(unique, fit_members(list(unique.values()), fit, on_done), strict=True))
+    jobs = dict(zip(unique, fit_members(list(unique.values()), fit, on_done), strict=True))
     results: dict[str, BatchFit | Exception] = {}
     for name, estimator in estimators.items():
         try:
             if isinstance(estimator, LabelFree):
                 results[name] = _without_labels(estimator, pool, len(subsets), report)
             else:
-                own = [found[part.key].result() for part in needed[name]]
-                results[name] = _mix(estimator, own, cases)
+                member_fits = [jobs[part.key].result() for part in needed[name]]
+                results[name] = _mix(estimator, member_fits, cases)
         except Exception as error:  # The fits of the other estimators are kept.
             results[name] = error
     return results
@@ -117,7 +119,8 @@ def make_cases(
     whole = Labelled(pool.logits, labels, pool.covariates)
     subset = [whole.take(rows) for rows in subsets]
     return [
-        Case(own, deal_folds(own, seed), (seed,)) for own, seed in zip(subset, seeds, strict=True)
+        Case(texts, deal_folds(texts, seed), (seed,))
+        for texts, seed in zip(subset, seeds, strict=True)
     ]
 
 
@@ -127,17 +130,19 @@ def _without_labels(estimator: LabelFree, pool: Texts, draws: int, report: Texts
     return BatchFit(np.broadcast_to(probs, (draws, *probs.shape)), np.ones((draws, 1)), ())
 
 
-def _mix(estimator: Estimator, found: Sequence[Fits], cases: Sequence[Case]) -> BatchFit:
+def _mix(estimator: Estimator, member_fits: Sequence[Fits], cases: Sequence[Case]) -> BatchFit:
     """Weigh the members of every subset, and predict with their mixture."""
-    fits, predicted = zip(*found, strict=True)
+    fits, predicted = zip(*member_fits, strict=True)
     weights = np.full((len(cases), len(fits)), 1 / len(fits))
     if isinstance(estimator, Stack) and estimator.folded:
         members = estimator.parts(len(cases[0].texts.labels))
         prior = estimator.prior_of_weights([part.name for part in members])
-        for place, case in enumerate(cases):
-            held_out = np.stack([fit[place].held_out for fit in fits], axis=-1)
-            weights[place] = weigh(case.texts, case.folds, held_out, *prior).weights
-    probs = sum(own[:, None, None] * each for own, each in zip(weights.T, predicted, strict=True))
+        for row, case in enumerate(cases):
+            held_out = np.stack([fit[row].held_out for fit in fits], axis=-1)
+            weights[row] = weigh(case.texts, case.folds, held_out, *prior).weights
+    probs = sum(
+        weight[:, None, None] * member for weight, member in zip(weights.T, predicted, strict=True)
+    )
     channels = [fit for fit in fits if isinstance(fit[0].fitted, Posterior)]
-    diagnostics = [[own.fitted.diagnostics for own in fit] for fit in channels]
+    diagnostics = [[fit.fitted.diagnostics for fit in channel] for channel in channels]
     return BatchFit(probs / np.sum(probs, axis=2, keepdims=True), weights, diagnostics)
