@@ -111,8 +111,8 @@ class Decisions(Estimator):
         readings, extra = self._enter(logits, covariates)
         check_names("histogram", [histogram], ("redrawn", "fixed"))
         count = int(check_number("draws", draws, 2, whole=True))
-        found = PosteriorDraws(self.fit_, count, histogram == "redrawn")
-        shares, probs = zip(*found.predict(readings, extra), strict=True)
+        posterior = PosteriorDraws(self.fit_, count, histogram == "redrawn")
+        shares, probs = zip(*posterior.predict(readings, extra), strict=True)
         weights = [np.full(len(p), share / len(p)) for share, p in zip(shares, probs, strict=True)]
         return np.concatenate(probs), np.concatenate(weights)
 
@@ -160,7 +160,8 @@ class Decisions(Estimator):
         """
         readings, extra = self._enter(logits, covariates)
         groups, strata = (
-            aligned(logits, own, noun) for own, noun in ((groups, "groups"), (strata, "strata"))
+            aligned(logits, column, noun)
+            for column, noun in ((groups, "groups"), (strata, "strata"))
         )
         with doing("estimating"):
             return estimate(
@@ -202,8 +203,10 @@ class Decisions(Estimator):
                 )
         values, per_text = self.scale_.values, self.fit_.text_labels
         residuals = (per_text.shares - self.out_of_fold_[per_text.first]) @ values
-        own = {name: [cells[row] for row in per_text.first] for name, cells in columns.items()}
-        return find_bias(residuals, own, self.seed, LEAST_BIAS * float(np.ptp(values)))
+        text_columns = {
+            name: [cells[row] for row in per_text.first] for name, cells in columns.items()
+        }
+        return find_bias(residuals, text_columns, self.seed, LEAST_BIAS * float(np.ptp(values)))
 
     def verdict(self) -> Verdict | None:
         """Whether to use the calibrator, and why, from its out-of-fold predictions.
@@ -214,8 +217,7 @@ class Decisions(Estimator):
         self._check_fitted()
         if not self.folded:
             return None
-        own = self.sample_weight_, self.texts_
-        return judge(self.labels_, self.out_of_fold_, self.scale_, *own)
+        return judge(self.labels_, self.out_of_fold_, self.scale_, self.sample_weight_, self.texts_)
 
     @property
     def can_forecast(self) -> bool:
@@ -249,10 +251,15 @@ class Decisions(Estimator):
                 "draws (with the mode there is one). Fit a Cordial with the default inference."
             )
         with doing("forecasting what more labels would give"):
-            found = expected_loss_and_gap(*self._mixture(readings), extra)
-            own = self.sample_weight_, self.texts_
+            outlook = expected_loss_and_gap(*self._mixture(readings), extra)
             return forecast(
-                self.labels_, self.out_of_fold_, self.scale_.values, found, counts, *own
+                self.labels_,
+                self.out_of_fold_,
+                self.scale_.values,
+                outlook,
+                counts,
+                self.sample_weight_,
+                self.texts_,
             )
 
     def check_readings(self, logits: Any) -> Drift | None:
@@ -269,8 +276,8 @@ class Decisions(Estimator):
             NotFittedError: ``fit`` was not called yet.
         """
         self._check_fitted()
-        found = sketch(self._read(logits, self.scale_.size))
-        return compare(self.sketch_, found, self.scale_)
+        readings = self._read(logits, self.scale_.size)
+        return compare(self.sketch_, sketch(readings), self.scale_)
 
     def check_labels(
         self,
@@ -300,13 +307,13 @@ class Decisions(Estimator):
             InputError: the readings or the labels are invalid.
             NotFittedError: ``fit`` was not called yet.
         """
-        given = self._enter_labels(logits, labels, covariates, sample_weight, texts)
-        fitted = of_fit(given.texts, self.texts_)
+        data = self._enter_labels(logits, labels, covariates, sample_weight, texts)
+        fitted = of_fit(data.texts, self.texts_)
         if fitted.any():
             warnings.warn(
-                f"{len(np.unique(given.texts[fitted]))} of {given.count} texts are of the fit: "
+                f"{len(np.unique(data.texts[fitted]))} of {data.count} texts are of the fit: "
                 "the check flatters. Leave those out.",
                 CordialWarning,
                 stacklevel=2,
             )
-        return check_labels(*self._mixture(given.logits), given, self.seed)
+        return check_labels(*self._mixture(data.logits), data, self.seed)
