@@ -224,8 +224,8 @@ class ChannelCalibrator(Stack):
     @property
     def settings(self) -> Stack:
         """The same calibrator with settings that are validated and complete."""
-        given = self.inference != "default" or self.prior is not None
-        if self.calibrators and given and "_valid" not in vars(self):
+        is_default = self.inference == "default" and self.prior is None
+        if self.calibrators and not is_default and "_valid" not in vars(self):
             raise InputError(f"the channel {self.channel!r} takes neither inference nor prior.")
         return super().settings
 

@@ -144,8 +144,8 @@ class Stack(Exports):
         """
         if "_valid" in vars(self):
             return self
-        given = (*self.base, *check_list("channels", self.channels))
-        channels = tuple(load_channel(channel) for channel in given)
+        sources = (*self.base, *check_list("channels", self.channels))
+        channels = tuple(load_channel(channel) for channel in sources)
         names = [channel.name for channel in channels]
         default = self.CALIBRATORS if self.calibrators is None else self.calibrators
         calibrators = check_list("calibrators", default)
@@ -158,8 +158,8 @@ class Stack(Exports):
         late = {name: least for name, least in self.min_labels.items() if name in calibrators}
         kinds = {c.name: 2.0 if is_built_in(c) else 1.0 for c in channels}
         counts = {name: self.COUNTS.get(name, kinds.get(name, 1.0)) for name in members}
-        found = self.__sklearn_clone__()
-        vars(found).update(
+        stack = self.__sklearn_clone__()
+        vars(stack).update(
             base=(),
             channels=channels,
             calibrators=calibrators,
@@ -171,7 +171,7 @@ class Stack(Exports):
             effort=check_effort(self.effort),
             _valid=True,
         )
-        return found
+        return stack
 
     @property
     def fitted_settings(self) -> "Stack":
@@ -197,19 +197,20 @@ class Stack(Exports):
 
     def parts(self, labels: int) -> tuple[Member, ...]:
         """The members with so many labels, unfitted."""
-        own = self.settings
+        settings = self.settings
         channels = (
             ChannelMember(
                 channel,
-                place,
-                own.inference,
-                own.prior.of(channel.name),
-                own.effort,
+                index,
+                settings.inference,
+                settings.prior.of(channel.name),
+                settings.effort,
             )
-            for place, channel in enumerate(own.channels)
+            for index, channel in enumerate(settings.channels)
         )
-        found = [name for name in own.calibrators if labels >= own.min_labels.get(name, 0)]
-        return (*channels, *map(CalibratorMember, found))
+        least = settings.min_labels
+        names = [name for name in settings.calibrators if labels >= least.get(name, 0)]
+        return (*channels, *map(CalibratorMember, names))
 
     def levels(self) -> dict[str, int]:
         """Levels of covariates, as the base class says."""
@@ -238,9 +239,9 @@ class Stack(Exports):
         """
         settings = self.settings
         as_covariates(covariates, len(logits), levels=count_levels(*settings.channels))
-        own = [part for part in settings.parts(0) if isinstance(part, ChannelMember)]
-        targets = [part.target(logits.shape[1], covariates) for part in own]
-        for part, target in zip(own, targets, strict=True):
+        parts = [part for part in settings.parts(0) if isinstance(part, ChannelMember)]
+        targets = [part.target(logits.shape[1], covariates) for part in parts]
+        for part, target in zip(parts, targets, strict=True):
             resolve(part.prior, target, reading_spread(logits))
         settings.prior.check(targets)
 
@@ -279,9 +280,9 @@ class Stack(Exports):
         """
         # Refused before the fit.
         size = None if corpus is None else np.shape(logits)[-1]
-        found = None if corpus is None else sketch(self._read(corpus, size))
+        corpus_sketch = None if corpus is None else sketch(self._read(corpus, size))
         super().fit(logits, labels, covariates, sample_weight=sample_weight, texts=texts)
-        self.sketch_ = self.sketch_ if found is None else found
+        self.sketch_ = self.sketch_ if corpus_sketch is None else corpus_sketch
         return self
 
     def _fit(self, texts: Labelled) -> None:
