@@ -96,11 +96,12 @@ class Estimator(Parameters, ABC):
         readings = self._read(logits)
         scale = Scale.of(self.options, readings.shape[-1])
         check_columns(logits, None, scale.options)
-        given = aligned_labels(logits, labels, sample_weight, texts)
+        labels, sample_weight, texts = aligned_labels(logits, labels, sample_weight, texts)
         extra = as_covariates(all_aligned(logits, covariates), len(readings))
         # While rows are still those that were given.
         self.check(readings, extra)
-        self.fit_labelled(_label(readings, extra, scale, *given), scale)
+        data = _label(readings, extra, scale, labels, sample_weight, texts)
+        self.fit_labelled(data, scale)
         names = column_names(logits)
         if names is not None:
             self.feature_names_in_ = names
@@ -245,9 +246,9 @@ class Estimator(Parameters, ABC):
             covariates: their covariates, as in ``fit``.
             sample_weight: what each label counts, as in ``fit``.
         """
-        given = self._enter_labels(logits, labels, covariates, sample_weight)
-        found = self._predict_entered(given.logits, given.covariates)[0]
-        return accuracy(found, given.labels, given.weights)
+        data = self._enter_labels(logits, labels, covariates, sample_weight)
+        probs = self._predict_entered(data.logits, data.covariates)[0]
+        return accuracy(probs, data.labels, data.weights)
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import ClassifierTags
@@ -273,16 +274,16 @@ class Estimator(Parameters, ABC):
     ) -> tuple[Float[np.ndarray, "m K"], Any]:
         with doing("predicting"):
             mixture = self._mixture(readings)
-            found = predict_mixture(*mixture, covariates, self.scale_.values, level)
-        return _check_finite(found[0]), found[1]
+            probs, ends = predict_mixture(*mixture, covariates, self.scale_.values, level)
+        return _check_finite(probs), ends
 
     def _enter(
         self, logits: Any, covariates: Mapping[str, Any] | None
     ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
         """Validate readings and covariates to be predicted."""
         self._check_fitted()
-        known = getattr(self, "feature_names_in_", None)
-        check_columns(logits, known, self.scale_.options)
+        names = getattr(self, "feature_names_in_", None)
+        check_columns(logits, names, self.scale_.options)
         readings = self._read(logits, self.scale_.size)
         covariates = all_aligned(logits, covariates)
         return readings, as_covariates(covariates, len(readings), self.covariates_, self.levels())
@@ -297,8 +298,8 @@ class Estimator(Parameters, ABC):
     ) -> Labelled:
         """Validate labelled texts for what is fitted already; arguments are those of ``fit``."""
         readings, extra = self._enter(logits, covariates)
-        given = aligned_labels(logits, labels, sample_weight, texts)
-        return _label(readings, extra, self.scale_, *given)
+        labels, sample_weight, texts = aligned_labels(logits, labels, sample_weight, texts)
+        return _label(readings, extra, self.scale_, labels, sample_weight, texts)
 
     def _read(self, logits: Any, size: int | None = None) -> Float[np.ndarray, "n *readers K"]:
         """Validate and centre readings; ``size`` is the number of options, if known."""
@@ -358,13 +359,13 @@ def _label(
     if codes is None:
         codes, rows, columns = list_labels(labels, scale)
         weights = as_weights(sample_weight, of[rows], (rows, columns))
-        found = Labelled(readings, np.zeros(count, np.int64), extra, None, of).take(rows)
-        found = replace(found, labels=codes, weights=weights)
+        data = Labelled(readings, np.zeros(count, np.int64), extra, None, of).take(rows)
+        data = replace(data, labels=codes, weights=weights)
     else:
-        found = Labelled(readings, codes, extra, as_weights(sample_weight, of), of)
+        data = Labelled(readings, codes, extra, as_weights(sample_weight, of), of)
     # What counts nothing is left out.
-    seen = np.flatnonzero(found.weights)
-    return found if len(seen) == len(found.labels) else found.take(seen)
+    seen = np.flatnonzero(data.weights)
+    return data if len(seen) == len(data.labels) else data.take(seen)
 
 
 def _check_finite(probs: Float[np.ndarray, "m K"]) -> Float[np.ndarray, "m K"]:

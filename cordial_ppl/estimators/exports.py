@@ -103,8 +103,9 @@ class Exports(Decisions):
             InputError: logits came without labels, or are invalid.
         """
         self._check_fitted()
-        given = logits is not None or labels is not None
-        data = self.labelled(logits, labels, covariates) if given else None
+        data = None
+        if logits is not None or labels is not None:
+            data = self.labelled(logits, labels, covariates)
         options, seed = self.scale_.options, self.seed
         return join(
             {

@@ -167,7 +167,7 @@ class StackRecord(Record):
                 check_shares("out-of-fold probabilities", probs)
             check_sketch(self.sketch_, scale.size)
             priors = {name: getattr(fit, "prior", None) for name, fit in fits.items()}
-            given = {name: prior for name, prior in priors.items() if prior is not None}
+            channel_priors = {name: prior for name, prior in priors.items() if prior is not None}
             learned = [name for name in self.__struct_fields__ if name.endswith("_")]
             stack = object.__new__(kinds[self.estimator])
             vars(stack).update(
@@ -176,7 +176,7 @@ class StackRecord(Record):
                 options=scale.options if self.named else None,
                 channels=tuple(models.values()),
                 # Fitted to other readings, the default is another one; what was given is not.
-                prior=None if self.default_prior else Priors(given),
+                prior=None if self.default_prior else Priors(channel_priors),
                 fits_=fits,
                 **{name: getattr(self, name) for name in (*SETTINGS, *learned)},
             )
@@ -193,15 +193,15 @@ def find_channels(
         InputError: one has other contents.
         SettingNeeded: one is needed and not given.
     """
-    found, given = {}, {channel.name: channel for channel in map(load_channel, channels)}
+    models, candidates = {}, {channel.name: channel for channel in map(load_channel, channels)}
     for name, posterior in saved.items():
-        if name in given and posterior.digest not in ("", given[name].digest):
+        if name in candidates and posterior.digest not in ("", candidates[name].digest):
             raise InputError(
-                f"the calibrator was fitted with another {name}.py than {given[name].source}: "
+                f"the calibrator was fitted with another {name}.py than {candidates[name].source}: "
                 "their contents differ. Name the file as it was, or fit the calibrator again."
             )
-        if name not in given and not (posterior.built_in and name in CHANNELS):
-            files = (f"{n}.py" for n in saved if n not in (*given, *CHANNELS))
+        if name not in candidates and not (posterior.built_in and name in CHANNELS):
+            files = (f"{n}.py" for n in saved if n not in (*candidates, *CHANNELS))
             raise SettingNeeded(
                 f"the calibrator was fitted with the channel file {name}.py.",
                 "Name that file again (its code is run)",
@@ -209,8 +209,8 @@ def find_channels(
                 tuple(files) or (f"{name}.py",),
             )
         built_in = posterior.built_in and name in CHANNELS
-        found[name] = CHANNELS[name] if built_in else given[name]
-    return found
+        models[name] = CHANNELS[name] if built_in else candidates[name]
+    return models
 
 
 def check_shares(name: str, shares: np.ndarray) -> None:

@@ -40,10 +40,10 @@ class Parameters:
         Raises:
             InputError: a name is not an argument of the constructor.
         """
-        known = self.get_params()
-        check_names("set_params", params, known)
+        settings = self.get_params()
+        check_names("set_params", params, settings)
         if params:
-            type(self).__init__(self, **known | params)
+            type(self).__init__(self, **settings | params)
             for name in vars(self).keys() - self._settings().keys():
                 delattr(self, name)
         return self
@@ -67,7 +67,7 @@ class Parameters:
         return Tags(None, TargetTags(required=True))
 
     def __repr__(self) -> str:
-        known = signature(type(self)).parameters
+        arguments = signature(type(self)).parameters
         shown = {name: SHORT.repr(value) for name, value in self.get_params().items()}
-        given = [f"{k}={v}" for k, v in shown.items() if v != SHORT.repr(known[k].default)]
-        return f"{type(self).__name__}({', '.join(given)})"
+        changes = [f"{k}={v}" for k, v in shown.items() if v != SHORT.repr(arguments[k].default)]
+        return f"{type(self).__name__}({', '.join(changes)})"
