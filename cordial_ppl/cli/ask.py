@@ -144,23 +144,23 @@ def ask(
             raise
         records = asking.records(reader or model, task)
         with doing("reading the answers"):
-            found = collect(records, scale=scale, spellings=spellings, before=before)
-    extras, dropped = questions.pass_on(found.readings)
-    write_table(out, found.readings | extras)
+            collection = collect(records, scale=scale, spellings=spellings, before=before)
+    extras, dropped = questions.pass_on(collection.readings)
+    write_table(out, collection.readings | extras)
     if json:
         read, written = asking.tokens
         took = {"requests": asking.asked, "tokens_read": read, "tokens_written": written}
         took |= {"missing": asking.failures, "held_back": dropped}
-        return show_json(as_json(found, model) | took)
+        return show_json(as_json(collection, model) | took)
     if not quiet:
         if asking.asked:
             say(f"{asking.done:,} of {len(questions):,} answers, {asking.taken}")
-        report(found, model, out, None)
+        report(collection, model, out, None)
     if asking.failures:
         lost = count(len(asking.failures), "text")
         say(f"warning: {lost} without an answer left out: {name_failures(asking.failures)}")
-    warn(found)
-    if samples and (found.unread or found.count("unread")):
+    warn(collection)
+    if samples and (collection.unread or collection.count("unread")):
         say("warning: if answers ended before they named an option, raise --max-tokens")
     if dropped:
         names = ", ".join(dropped)

@@ -287,7 +287,7 @@ class _Table:
         if size not in (None, shape[1]):
             raise InputError(f"{noun} must have {size} columns; found {shape[1]}.")
 
-    def place(self, cell: Any) -> str:
+    def name_cell(self, cell: Any) -> str:
         """Name a cell: "row 3, column 'p_1'"."""
         row, column = map(int, cell)
         name = column if self.columns is None else quote(self.columns[column])
@@ -299,7 +299,7 @@ class _Table:
             first = tuple(np.argwhere(wrong)[0])
             more = int(wrong.sum()) - 1
             others = f" and {more} more {'cell' if more == 1 else 'cells'}" if more else ""
-            value = f"{self.numbers[first]:g} in {self.place(first)}{others}"
+            value = f"{self.numbers[first]:g} in {self.name_cell(first)}{others}"
             raise InputError(f"{rule}; found {value}.")
 
     def floor(self, logits: np.ndarray) -> Float64[np.ndarray, "n K"]:
@@ -320,7 +320,7 @@ class _Table:
             )
         lowest = np.where(missing, np.inf, logits).min(axis=1)
         floors = lowest + np.where(read == 1, ONE_OPTION_FLOOR, 0.0)
-        first = self.place(np.argwhere(missing)[0])
+        first = self.name_cell(np.argwhere(missing)[0])
         self.tell(Unread(int(missing.sum()), int(missing.any(axis=1).sum()), len(logits), first))
         return np.where(missing, floors[:, None], logits)
 
@@ -333,5 +333,5 @@ class _Table:
             try:
                 float(value)
             except Exception:
-                return f"{noun} must be numbers; found {quote(value)} in {self.place(cell)}."
+                return f"{noun} must be numbers; found {quote(value)} in {self.name_cell(cell)}."
         return f"{noun} must be a table of numbers with rows of one length: {error}."

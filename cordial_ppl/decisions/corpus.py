@@ -84,8 +84,8 @@ def sum_draws(
         values: value of each option, one row for each quantity that is estimated.
     """
     count, size = int(groups.max()) + 1, logits.shape[1]
-    place = np.full(len(logits), -1)
-    place[rows] = np.arange(len(rows))
+    label_ranks = np.full(len(logits), -1)
+    label_ranks[rows] = np.arange(len(rows))
     spread, mixed = np.zeros((count, len(values))), np.zeros((count, size))
     sums: list[np.ndarray] = []
     labelled: list[np.ndarray] = []
@@ -93,23 +93,23 @@ def sum_draws(
     for start in range(0, len(logits), BLOCK):
         block = slice(start, start + BLOCK)
         extra = {name: column[block] for name, column in covariates.items()}
-        here = place[block]
+        here = label_ranks[block]
         others = np.flatnonzero(here < 0)
         others = others[np.argsort(groups[block][others], kind="stable")]
         present, starts = np.unique(groups[block][others], return_index=True)
         mixture, channel = np.zeros((len(here), size)), 0
-        for weight, found in sampler.predict(logits[block], extra):
-            mixture += weight * found.mean(axis=0)
-            if len(found) == 1:
+        for weight, probs in sampler.predict(logits[block], extra):
+            mixture += weight * probs.mean(axis=0)
+            if len(probs) == 1:
                 continue
             if not start:
                 shares.append(weight)
-                sums.append(np.zeros((len(found), count, size)))
-                labelled.append(np.zeros((len(found), len(rows), size)))
+                sums.append(np.zeros((len(probs), count, size)))
+                labelled.append(np.zeros((len(probs), len(rows), size)))
             if len(present):
-                parts = np.add.reduceat(found[:, others], starts, axis=1, dtype=np.float64)
+                parts = np.add.reduceat(probs[:, others], starts, axis=1, dtype=np.float64)
                 sums[channel][:, present] += parts
-            labelled[channel][:, here[here >= 0]] = found[:, here >= 0]
+            labelled[channel][:, here[here >= 0]] = probs[:, here >= 0]
             channel += 1
         mixture /= mixture.sum(axis=1, keepdims=True)
         rest, homes = mixture[others], groups[block][others]

@@ -92,13 +92,15 @@ def estimate(
         )
     labels, rows = check_rows(fit, logits, rows)
     names, codes = (["all"], np.zeros(count, int)) if groups is None else name_groups(groups, count)
-    known = fit.out_of_fold
-    texts = Texts(rows, labels, codes, None if known is None else known[fit.text_labels.first])
+    out_of_fold = fit.out_of_fold
+    texts = Texts(
+        rows, labels, codes, None if out_of_fold is None else out_of_fold[fit.text_labels.first]
+    )
     reached = np.arange(scale.size)[1:, None] <= np.arange(scale.size)
     values = np.concatenate([scale.values[None], reached.astype(float)])
     sampler = PosteriorDraws(fit, draws, True)
-    found = sum_draws(sampler, logits, covariates, codes, rows, values)
-    drawn = list(_draw(found, texts, values, fit.seed))
+    corpus = sum_draws(sampler, logits, covariates, codes, rows, values)
+    drawn = list(_draw(corpus, texts, values, fit.seed))
     whole, parts, effects = (np.stack(each, axis=-1) for each in zip(*drawn, strict=True))
 
     def describe(number: int, labelled: int, draws: np.ndarray, effect: Any) -> Population:
@@ -146,60 +148,65 @@ def check_rows(fit: Fit, logits: np.ndarray, rows: Any) -> tuple[np.ndarray, np.
     Raises:
         InputError: the rows are not those of the fit's texts.
     """
-    labels, per_text, found = fit.labels, fit.text_labels, np.asarray(rows)
+    labels, per_text, positions = fit.labels, fit.text_labels, np.asarray(rows)
     ranks = rank_texts(fit.texts)
-    if found.dtype == bool and found.shape == (len(logits),):
-        found = np.flatnonzero(found)
-    if found.shape == per_text.first.shape:
-        found = found[ranks]
-    if found.shape != labels.shape or found.dtype.kind not in "iu":
+    if positions.dtype == bool and positions.shape == (len(logits),):
+        positions = np.flatnonzero(positions)
+    if positions.shape == per_text.first.shape:
+        positions = positions[ranks]
+    if positions.shape != labels.shape or positions.dtype.kind not in "iu":
         raise InputError(
             f"rows must be the positions in logits of the {len(labels)} labelled texts of the fit, "
             f"in its order, or a mask of {len(logits)} texts; got {quote(rows)}."
         )
-    inside = (found >= 0) & (found < len(logits))
-    own = found[per_text.first]
-    if not inside.all() or len(set(own.tolist())) < len(own) or (own[ranks] != found).any():
+    inside = (positions >= 0) & (positions < len(logits))
+    text_rows = positions[per_text.first]
+    if (
+        not inside.all()
+        or len(set(text_rows.tolist())) < len(text_rows)
+        or (text_rows[ranks] != positions).any()
+    ):
         raise InputError(
             f"rows must be different positions in 0..{len(logits) - 1}, equal ones for labels of "
             f"one text; got {quote(rows)}."
         )
     # A stack from a file keeps no readings to compare with.
-    fitted = logits[found] if fit.logits is None else fit.logits
-    others = np.abs(logits[found] - fitted).reshape(len(found), -1).max(axis=1) > TOLERANCE
+    fitted = logits[positions] if fit.logits is None else fit.logits
+    others = np.abs(logits[positions] - fitted).reshape(len(positions), -1).max(axis=1) > TOLERANCE
     if others.any():
         first = int(np.flatnonzero(others)[0])
         raise InputError(
-            f"rows must be the labelled texts of the fit, in its order; logits[{found[first]}] is "
-            f"not the reading of label {first}. Give the rows that fit was called with."
+            "rows must be the labelled texts of the fit, in its order; "
+            f"logits[{positions[first]}] is not the reading of label {first}. "
+            "Give the rows that fit was called with."
         )
-    return per_text.shares, own.astype(np.int64)
+    return per_text.shares, text_rows.astype(np.int64)
 
 
 def _draw(
-    found: CorpusDraws, texts: Texts, values: Float[np.ndarray, "V K"], seed: int
+    corpus: CorpusDraws, texts: Texts, values: Float[np.ndarray, "V K"], seed: int
 ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """Draw, for each quantity, the mean of the corpus, those of the groups, and their effects."""
     rng = np.random.default_rng([seed, len(texts.groups)])
-    picked = rng.choice(len(found.weights), DRAWS, p=found.weights)
-    counts, groups, known = texts.count(), texts.groups[texts.rows], texts.out_of_fold
+    picked = rng.choice(len(corpus.weights), DRAWS, p=corpus.weights)
+    counts, groups, out_of_fold = texts.count(), texts.groups[texts.rows], texts.out_of_fold
     left = counts - texts.count(texts.rows)
-    if known is None:
+    if out_of_fold is None:
         groups = groups[:0]
-    for value, spread in zip(values, found.spread.T, strict=True):
+    for value, spread in zip(values, corpus.spread.T, strict=True):
         span = float(np.ptp(value))
         residuals, under, variance = np.empty(0), np.empty((DRAWS, 0)), 0.0
-        if known is not None:
-            residuals = texts.labels @ value - known @ value
-            under = residuals - (found.labelled @ value)[picked]
+        if out_of_fold is not None:
+            residuals = texts.labels @ value - out_of_fold @ value
+            under = residuals - (corpus.labelled @ value)[picked]
             # A text's residual is of the mean of its labels, which vary less than one.
             within = texts.labels @ value**2 - (texts.labels @ value) ** 2
-            variance = np.mean(known @ value**2 - (known @ value) ** 2 - within)
+            variance = np.mean(out_of_fold @ value**2 - (out_of_fold @ value) ** 2 - within)
         expected = np.sqrt(max(SHARE * variance, (LEAST * span) ** 2))
         noise = rng.standard_normal((DRAWS, len(counts))) * np.sqrt(np.maximum(spread, 0))
         known_sums = texts.count(texts.rows, texts.labels @ value)
-        sums = known_sums + (found.sums @ value)[picked] + noise
-        whole, own = (
+        sums = known_sums + (corpus.sums @ value)[picked] + noise
+        whole, effects = (
             draw_effects(
                 under,
                 of,
@@ -215,5 +222,5 @@ def _draw(
         # No label lies beyond the scale.
         lowest, highest = known_sums + left * value.min(), known_sums + left * value.max()
         mean = (sums.sum(axis=1) + left.sum() * whole[:, 0]).clip(lowest.sum(), highest.sum())
-        means = (sums + left * own).clip(lowest, highest) / counts
-        yield mean / counts.sum(), means, own
+        means = (sums + left * effects).clip(lowest, highest) / counts
+        yield mean / counts.sum(), means, effects

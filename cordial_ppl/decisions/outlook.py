@@ -34,9 +34,9 @@ def expected_loss_and_gap(
     count, size = len(members[0][1]), members[0][1].shape[-1]
     rows = spread_rows(members[0][1])
     extra = {name: column[rows] for name, column in covariates.items()}
-    own = shares[rows] if len(shares) > 1 else shares
+    text_shares = shares[rows] if len(shares) > 1 else shares
     mixed, gap = np.zeros((len(rows), size)), np.zeros(len(rows))
-    for (fit, seen), share in zip(members, own.T, strict=True):
+    for (fit, seen), share in zip(members, text_shares.T, strict=True):
         if not share.any():
             continue
         draws = predict_each(fit, seen[rows], extra)

@@ -88,12 +88,12 @@ def check_labels(
         seed: seed of the simulated labels.
     """
     size = texts.logits.shape[-1]
-    first, said, weights = by_text(texts.labels, size, texts.weights, texts.texts)
+    first, label_shares, weights = by_text(texts.labels, size, texts.weights, texts.texts)
     members = [(fit, seen[first]) for fit, seen in members]
     texts, weights = texts.take(first), weights / weights.sum()
     probs, _ = predict_mixture(members, shares, texts.covariates, np.zeros(size))
     losses, rows = -np.log(np.maximum(probs, FLOOR)), np.arange(len(probs))
-    observed = float(weights @ (said * losses).sum(axis=1))
+    observed = float(weights @ (label_shares * losses).sum(axis=1))
     sets = simulate(members, shares[0], texts, SIMULATIONS, np.random.default_rng(seed))
     simulated = np.concatenate([losses[rows, labels] @ weights for labels in sets])
     # Equal losses may differ in their last digits.

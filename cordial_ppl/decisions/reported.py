@@ -35,7 +35,7 @@ class Parameter:
         shares: of the channels that the draws are from, which sum to one.
         draws: its draws in its units, ``[S]``, or ``[S, ...]`` of a vector.
         weights: weights of the draws, which sum to one, ``[S]``.
-        own: the channel whose own it is; empty for one that has a meaning in all of them.
+        channel: the channel that it belongs to; empty for one that has a meaning in all of them.
         words: what it is, in the words of that channel's author; empty where there are none.
         index: which entry of a vector it is; empty for a whole parameter.
     """
@@ -44,7 +44,7 @@ class Parameter:
     shares: dict[str, float]
     draws: Draws
     weights: Float[np.ndarray, " S"]
-    own: str = ""
+    channel: str = ""
     words: str = ""
     index: tuple[int, ...] = ()
 
@@ -106,31 +106,31 @@ def list_parameters(
         Parameters by name; one of a channel's own among other channels as "skewed.skew".
     """
     shares, parameters_by_name = channel_shares(posteriors, weights), {}
-    own = {name: _own(posterior) for name, posterior in posteriors.items()}
+    descriptions = {name: _describe(posterior) for name, posterior in posteriors.items()}
     drawn = {
         name: {key: np.asarray(x, np.float64) for key, x in posteriors[name].parameters().items()}
         for name in posteriors
-        if name in shares or own[name]
+        if name in shares or descriptions[name]
     }
     keys = dict.fromkeys(key for name in shares for key in drawn[name])
     for key in sorted(keys, key=lambda key: [*PARAMETERS, key].index(key)):
         # One that an author describes is that channel's own.
-        parts = {name: share for name, share in shares.items() if key not in own[name]}
+        parts = {name: share for name, share in shares.items() if key not in descriptions[name]}
         if parts and all(key in drawn[name] and drawn[name][key].ndim == 1 for name in parts):
             total = sum(parts.values())
             parts = {name: x / total if total else 1 / len(parts) for name, x in parts.items()}
             weights_of = [x * np.asarray(posteriors[name].weights) for name, x in parts.items()]
             draws = np.concatenate([drawn[name][key] for name in parts])
             parameters_by_name[key] = Parameter(key, parts, draws, np.concatenate(weights_of))
-    for name, descriptions in own.items():
+    for name, words_by_key in descriptions.items():
         of = np.asarray(posteriors[name].weights)
-        for key, words in descriptions.items():
+        for key, words in words_by_key.items():
             one = Parameter(key, {name: 1.0}, drawn[name][key], of, name, words)
             parameters_by_name[f"{name}.{key}" if len(posteriors) > 1 else key] = one
     return parameters_by_name
 
 
-def _own(posterior: Posterior) -> dict[str, str]:
+def _describe(posterior: Posterior) -> dict[str, str]:
     """Return a channel's own parameters, and what its author says of each."""
     channel = posterior.channel
     if is_built_in(channel):

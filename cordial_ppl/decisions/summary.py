@@ -91,7 +91,8 @@ class Summary:
         losses: expected log loss (nats) of each member alone; empty if unknown.
         forecast: what more labels would give; None if unknown.
         verdict: whether to use the calibrator; None if unknown.
-        own: of each channel of one's own the parameters that it adds, in its author's words.
+        channel_faults: of each channel of one's own the parameters that it adds, in its author's
+            words.
     """
 
     faults: tuple[Fault, ...]
@@ -103,15 +104,19 @@ class Summary:
     losses: dict[str, float]
     forecast: Forecast | None = None
     verdict: Verdict | None = None
-    own: dict[str, tuple[Fault, ...]] = field(default_factory=dict)
+    channel_faults: dict[str, tuple[Fault, ...]] = field(default_factory=dict)
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """Faults, the expected loss, warnings, the forecast and the verdict, one sentence each."""
         noun, _, losses = self._losses()
-        own = [f"channel {name}: {fault}" for name, faults in self.own.items() for fault in faults]
-        known = [f"{noun}: {losses}"] if losses else []
-        return (*map(str, self.faults), *own, *known, *self.warnings, *self.closing)
+        additions = [
+            f"channel {name}: {fault}"
+            for name, faults in self.channel_faults.items()
+            for fault in faults
+        ]
+        loss = [f"{noun}: {losses}"] if losses else []
+        return (*map(str, self.faults), *additions, *loss, *self.warnings, *self.closing)
 
     @property
     def closing(self) -> tuple[str, ...]:
@@ -137,14 +142,19 @@ class Summary:
         if self.verdict and self.verdict.alike:
             return join_blocks([], self.warnings, self.closing)
         blocks = []
-        weights = {name: f"weight {self.weights.get(name, 1.0):.2f}" for name in self.own}
+        weights = {
+            name: f"weight {self.weights.get(name, 1.0):.2f}" for name in self.channel_faults
+        }
         for title, note, faults in (
             ("The reader", f"from {' and '.join(self.channels)}", self.faults),
-            *((f"The channel {name}", weights[name], faults) for name, faults in self.own.items()),
+            *(
+                (f"The channel {name}", weights[name], faults)
+                for name, faults in self.channel_faults.items()
+            ),
         ):
             if faults:
-                known = any(fault.low is not None for fault in faults)
-                what = "median and 90 % interval" if known else "at the mode, without intervals"
+                intervals = any(fault.low is not None for fault in faults)
+                what = "median and 90 % interval" if intervals else "at the mode, without intervals"
                 blocks.append([f"{title} ({what}, {note})", *_lines(faults)])
         if self.weights:
             width = max(map(len, self.weights)) + 2
@@ -173,12 +183,12 @@ class Summary:
     def _losses(self) -> tuple[str, str, str]:
         """The name of the losses, a note, and the losses; without folds only the raw reading's."""
         names = {"cordial": "calibrated", "histogram": "label histogram", "raw": "raw reading"}
-        known = {words: self.expected.get(name) for name, words in names.items()}
-        figures = [f"{words} {loss:.2f}" for words, loss in known.items() if loss is not None]
-        if self.expected and known["calibrated"] is None and known["raw reading"] is not None:
+        losses = {words: self.expected.get(name) for name, words in names.items()}
+        figures = [f"{words} {loss:.2f}" for words, loss in losses.items() if loss is not None]
+        if self.expected and losses["calibrated"] is None and losses["raw reading"] is not None:
             labels = self.expected["labels"]
             on = "the one label" if labels == 1 else f"the {labels:.0f} labels"
-            loss = f"raw reading, on {on}, {known['raw reading']:.2f}"
+            loss = f"raw reading, on {on}, {losses['raw reading']:.2f}"
             return "log loss", "nats; too few labels for folds", loss
         return "expected log loss", "out-of-fold, nats", ", ".join(figures)
 
@@ -218,14 +228,14 @@ def describe(
         warnings = tuple(warn(None, diagnostics))
         return Summary((), (), weights, diagnostics, unknown, warnings, {}, verdict=verdict)
     listed = list_parameters(posteriors, weights).values()
-    known = [entry for parameter in listed for entry in parameter.entries]
-    shared = {parameter.name: parameter for parameter in known if not parameter.own}
-    own: dict[str, tuple[Fault, ...]] = {}
-    for parameter in known:
-        if parameter.own:
-            own[parameter.own] = (*own.get(parameter.own, ()), as_fault(parameter))
+    entries = [entry for parameter in listed for entry in parameter.entries]
+    shared = {parameter.name: parameter for parameter in entries if not parameter.channel}
+    channel_faults: dict[str, tuple[Fault, ...]] = {}
+    for parameter in entries:
+        if name := parameter.channel:
+            channel_faults[name] = (*channel_faults.get(name, ()), as_fault(parameter))
     warnings = warn(expected, diagnostics)
-    if any(parameter.modes for parameter in known):
+    if any(parameter.modes for parameter in entries):
         warnings.append(
             "the mode has no intervals: those of predictions show only how the members disagree."
         )
@@ -234,12 +244,12 @@ def describe(
         channels=tuple(channel_shares(posteriors, weights)),
         weights=weights,
         diagnostics=diagnostics,
-        expected={name: _known(x) for name, x in zip(LOSSES, expected or (), strict=False)},
+        expected={name: _finite(x) for name, x in zip(LOSSES, expected or (), strict=False)},
         warnings=tuple(warnings),
         losses=dict(losses or {}),
         forecast=forecast,
         verdict=verdict,
-        own=own,
+        channel_faults=channel_faults,
     )
 
 
@@ -248,7 +258,7 @@ def as_fault(parameter: Parameter) -> Fault:
     draws, weights, modes = parameter.draws, parameter.weights, parameter.modes
     low, median, high = np.quantile(draws, LEVELS, weights=weights, method="inverted_cdf").tolist()
     fixed = not modes and low == high
-    kind = "" if parameter.own else parameter.site.partition(" ")[0]
+    kind = "" if parameter.channel else parameter.site.partition(" ")[0]
     words = parameter.words
     if kind == "concentration":
         # exp(-kappa (z - c)^2) is a Gaussian of this standard deviation, in classes.
@@ -332,11 +342,12 @@ def _lines(faults: Iterable[Fault]) -> Iterator[str]:
             yield f"    {row}".rstrip()
 
 
-def _biases(known: Mapping[str, Parameter], scale: Scale) -> Iterator[Parameter]:
+def _biases(parameters: Mapping[str, Parameter], scale: Scale) -> Iterator[Parameter]:
     """Return the reader's bias at both ends of the scale and in the middle."""
-    if not {"offset", "gain"} <= known.keys() or known["offset"].shares != known["gain"].shares:
+    offset, stretch, top = parameters.get("offset"), parameters.get("gain"), scale.size - 1
+    if offset is None or stretch is None or offset.shares != stretch.shares:
         return
-    offset, gain, top = known["offset"], known["gain"].draws, scale.size - 1
+    gain = stretch.draws
     middle = {"in the middle": top / 2} if top > 1 else {}
     low, high = (f"at {option!r}" for option in (scale.options[0], scale.options[-1]))
     for position, y in {low: 0.0, **middle, high: float(top)}.items():
@@ -348,8 +359,8 @@ def _diagnose(posterior: Posterior) -> dict[str, Any]:
     figures = posterior.diagnostics
     return {
         "method": figures.method,
-        "khat": _known(figures.khat),
-        "ess": _known(figures.ess),
+        "khat": _finite(figures.khat),
+        "ess": _finite(figures.ess),
         "draws": len(posterior.weights),
         "trusted": bool(figures.trusted),
     }
@@ -363,7 +374,7 @@ def _quality(figures: Mapping[str, Any]) -> str:
     return f"{draws}{khat}{ess}{trust}"
 
 
-def _known(number: float) -> Any:
+def _finite(number: float) -> Any:
     """Return the number itself if it is finite, else None."""
     return number if math.isfinite(number) else None
 

@@ -27,7 +27,7 @@ class Labels:
         self.spellings = spellings
         self.listed = Scale(listed) if listed else None
         self.between = 0
-        self._found: dict[tuple[str, str | None], dict[str | None, str]] = {}
+        self._labels: dict[tuple[str, str | None], dict[str | None, str]] = {}
 
     def add(
         self, item: str, task: str | None, text: str | InputError, user: str | None = None
@@ -59,7 +59,7 @@ class Labels:
                     names = ", ".join(self.listed.options)
                     raise InputError(f"a label must be one of {names}; found {text!r}.") from None
                 self.between += 1
-        previous = self._found.setdefault((item, task), {}).setdefault(user, label)
+        previous = self._labels.setdefault((item, task), {}).setdefault(user, label)
         if previous != label:
             by = "" if user is None else f" of {quote(user)}"
             problem = f"a text must have one label{by}; {quote(item)} has {quote(previous)}, "
@@ -82,7 +82,7 @@ class Labels:
         wanted = None if items is None else set(items)
         labels = {
             key: by_user
-            for key, by_user in self._found.items()
+            for key, by_user in self._labels.items()
             if wanted is None or key[0] in wanted
         }
         rows = [(*key, *pair) for key, by_user in labels.items() for pair in by_user.items()]

@@ -71,7 +71,7 @@ class Naming:
     swapped: tuple[str, ...] = ()
 
     @property
-    def given(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, Any]:
         """The attributes that are set."""
         values = {name: getattr(self, name) for name in ROLES}
         return {name: value for name, value in values.items() if value}
@@ -79,7 +79,7 @@ class Naming:
     @property
     def paths(self) -> dict[str, tuple[str, ...]]:
         """The paths of every attribute."""
-        paths = {name: as_tuple(value) for name, value in self.given.items() if name != "where"}
+        paths = {name: as_tuple(value) for name, value in self.settings.items() if name != "where"}
         return paths | {"where": tuple(condition.path for condition in self.where)}
 
 

@@ -64,7 +64,7 @@ def parameter(calibrator: Stack, name: str, *, ax: Axes | None = None) -> Axes:
     if shown.modes:
         raise InputError("a mode is one point and has no distribution to be drawn.")
     before = _prior(calibrator, shown)
-    unit = f" ({UNITS[name]})" if name in UNITS and not shown.own else ""
+    unit = f" ({UNITS[name]})" if name in UNITS and not shown.channel else ""
     vector = shown.draws.ndim > 1
     with drawing(ax, height=height(shown)) as axis:
         (_draw_entries if vector else _draw_densities)(axis, shown, before)
@@ -157,7 +157,7 @@ def _draw_densities(axis: Axes, shown: Parameter, before: np.ndarray) -> None:
     after = np.random.default_rng(0).choice(draws, len(draws), p=weights / weights.sum())
     logs = not bounded and bool(min(after.min(), before.min()) > 0)
     ends = np.array([np.quantile(each, (REACH, 1 - REACH)) for each in (before, after)])
-    neutral = [PHRASES[shown.site][0]] if shown.site in PHRASES and not shown.own else []
+    neutral = [PHRASES[shown.site][0]] if shown.site in PHRASES and not shown.channel else []
     low, high = float(min([ends.min(), *neutral])), float(max([ends.max(), *neutral]))
     if bounded:
         limits = low, 1.0

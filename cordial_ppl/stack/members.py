@@ -53,8 +53,8 @@ class CalibratorFit:
         probs = np.empty((len(logits), logits.shape[-1]))
         for start in range(0, len(logits), BLOCK):
             rows = slice(start, start + BLOCK)
-            found = np.exp(self.calibrator.log_probs(self.params, logits[rows]))
-            probs[rows] = found / found.sum(axis=1, keepdims=True)
+            masses = np.exp(self.calibrator.log_probs(self.params, logits[rows]))
+            probs[rows] = masses / masses.sum(axis=1, keepdims=True)
         return probs, None if values is None else (probs @ values)[None]
 
     @property
@@ -76,8 +76,8 @@ def predict_each(
     """
     options = np.eye(logits.shape[-1])
     parts = [np.asarray(fit.predict(logits, covariates, option)[1]) for option in options]
-    found = np.stack(parts, axis=-1, dtype=np.float64)
-    return found / found.sum(axis=-1, keepdims=True)
+    probs = np.stack(parts, axis=-1, dtype=np.float64)
+    return probs / probs.sum(axis=-1, keepdims=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,23 +96,23 @@ class CalibratorMember:
         calibrator = CALIBRATORS[self.name]
         logits = np.stack([case.texts.logits for case in cases])
         labels = np.stack([np.stack([case.texts.labels, *case.masks]) for case in cases])
-        given = [np.stack([case.texts.weights for case in cases])[:, None]]
+        arguments = [np.stack([case.texts.weights for case in cases])[:, None]]
         if calibrator.validated:
-            given.append(np.stack([case.texts.texts for case in cases])[:, None])
-        params = calibrator.fit(logits[:, None], labels, *given)
+            arguments.append(np.stack([case.texts.texts for case in cases])[:, None])
+        params = calibrator.fit(logits[:, None], labels, *arguments)
 
-        def one(place: int, fold: int) -> CalibratorFit:
-            return CalibratorFit(calibrator, type(params)(*(leaf[place, fold] for leaf in params)))
+        def one(index: int, fold: int) -> CalibratorFit:
+            return CalibratorFit(calibrator, type(params)(*(leaf[index, fold] for leaf in params)))
 
         fits = []
-        for place, case in enumerate(cases):
+        for index, case in enumerate(cases):
             held_out = None
             if case.folds is not None:
                 held_out = np.empty((len(case.folds), logits.shape[-1]))
                 for fold in range(len(case.masks)):
                     rows = case.folds == fold
-                    held_out[rows], _ = one(place, 1 + fold).predict(case.texts.logits[rows])
-            fits.append(Fit(one(place, 0), held_out))
+                    held_out[rows], _ = one(index, 1 + fold).predict(case.texts.logits[rows])
+            fits.append(Fit(one(index, 0), held_out))
         return fits
 
 
@@ -122,7 +122,7 @@ class ChannelMember:
 
     Attributes:
         channel: which one.
-        place: its place among the members, for random numbers that differ: or their errors would
+        index: its place among the members, for random numbers that differ: or their errors would
             correlate.
         method: how its posterior is found.
         prior: what replaces its prior; None for its own.
@@ -130,7 +130,7 @@ class ChannelMember:
     """
 
     channel: Channel
-    place: int
+    index: int
     method: str
     prior: Source
     effort: Effort
@@ -144,7 +144,7 @@ class ChannelMember:
     def key(self) -> tuple:
         """Members with equal keys have equal fits; priors of arrays are told apart by identity."""
         prior = self.prior.key if isinstance(self.prior, NamedPrior) else id(self.prior)
-        return self.channel, self.place, self.method, prior, self.effort
+        return self.channel, self.index, self.method, prior, self.effort
 
     def target(self, size: int, covariates: Mapping[str, Any], *readers: int) -> Target:
         """The channel's density for K options."""
@@ -156,16 +156,16 @@ class ChannelMember:
         first = cases[0].texts
         *readers, size = first.logits.shape[1:]
         target = self.target(size, first.covariates, *readers)
-        own = [
+        seeded_cases = [
             case._replace(
-                seed=(*case.seed, self.place),
+                seed=(*case.seed, self.index),
                 prior=resolve(
                     self.prior, target, reading_spread(case.texts.logits, case.texts.weights)
                 ),
             )
             for case in cases
         ]
-        return fit_cases(target, own, method=self.method, effort=self.effort)
+        return fit_cases(target, seeded_cases, method=self.method, effort=self.effort)
 
 
 Member = CalibratorMember | ChannelMember
@@ -208,12 +208,15 @@ def fit_members(
 
 def warn_if_doubtful(posterior: Posterior) -> None:
     """Warn if a posterior that should be exact is not reliable; literal methods only report it."""
-    found = posterior.diagnostics
-    if found.method in ("default", "nuts") and not found.trusted:
-        if found.method == "nuts":
-            figures, other = f"ESS {found.ess:.0f}, {found.divergences} divergences", "default"
+    diagnostics = posterior.diagnostics
+    if diagnostics.method in ("default", "nuts") and not diagnostics.trusted:
+        if diagnostics.method == "nuts":
+            figures, other = (
+                f"ESS {diagnostics.ess:.0f}, {diagnostics.divergences} divergences",
+                "default",
+            )
         else:
-            figures, other = f"k-hat {found.khat:.2f}, ESS {found.ess:.0f}", "nuts"
+            figures, other = f"k-hat {diagnostics.khat:.2f}, ESS {diagnostics.ess:.0f}", "nuts"
         warnings.warn(
             f"the posterior of channel {posterior.channel.name!r} is not reliable ({figures}); "
             f"compare with inference {other!r}.",

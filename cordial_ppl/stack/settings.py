@@ -16,11 +16,13 @@ LEAST_EFFORT = Effort(particles=64, proposals=1, moves=1, last_moves=0, least_es
 """Fewer particles are too few to fit the tail of their weights to."""
 
 
-def check_names(setting: str, names: Iterable[Any], known: Collection[str]) -> None:
+def check_names(setting: str, names: Iterable[Any], options: Collection[str]) -> None:
     """Raise an ``InputError`` that lists the known names if another one was given."""
     for name in names:
-        if not isinstance(name, str) or name not in known:
-            allowed = f"one of {', '.join(known)}" if known else "nothing here, for there is none"
+        if not isinstance(name, str) or name not in options:
+            allowed = (
+                f"one of {', '.join(options)}" if options else "nothing here, for there is none"
+            )
             raise InputError(f"{setting} may name {allowed}; got {quote(name)}.")
 
 
@@ -39,13 +41,13 @@ def check_list(setting: str, values: Any) -> tuple[Any, ...]:
 
 
 def check_mapping(
-    setting: str, values: Any, known: Collection[str] | None = None
+    setting: str, values: Any, options: Collection[str] | None = None
 ) -> dict[Any, Any]:
     """Return a setting's values by name, or raise an ``InputError``; None is an empty mapping."""
     if values is not None and not isinstance(values, Mapping):
         raise InputError(f"{setting} must be values by name; got {quote(values)}.")
-    if known is not None:
-        check_names(setting, values or (), known)
+    if options is not None:
+        check_names(setting, values or (), options)
     return dict(values or {})
 
 
@@ -91,5 +93,5 @@ def check_level(level: Any) -> float:
 
 def check_counts(counts: Any, members: Collection[str]) -> dict[str, float]:
     """Return pseudo-counts of members as ``float``, or raise an ``InputError``."""
-    given = check_mapping("weight_counts", counts, members)
-    return {n: check_number(f"weight_counts of {n!r}", own) for n, own in given.items()}
+    numbers = check_mapping("weight_counts", counts, members)
+    return {n: check_number(f"weight_counts of {n!r}", count) for n, count in numbers.items()}

@@ -80,17 +80,20 @@ def weigh(
         counts = earned_counts(logs, counts, unproven, counted, texts.texts)
     weights = stack_weights(logs, counts, present, counted, texts.texts)
     mixed = np.einsum("nkm,nm->nk", held_out, shares_of(weights, present))
-    known, size = present.any(axis=1), texts.logits.shape[-1]
+    coverage, size = present.any(axis=1), texts.logits.shape[-1]
     histograms = np.stack(
-        [label_histogram(own, size, weights=counted) for own in hold_out(labels, folds)]
+        [
+            label_histogram(fold_labels, size, weights=counted)
+            for fold_labels in hold_out(labels, folds)
+        ]
     )
     losses = (
-        mean_loss(mixed[rows, labels][known], counted[known]),
+        mean_loss(mixed[rows, labels][coverage], counted[coverage]),
         mean_loss(histograms[folds, labels], counted),
     )
-    mixed = mixed / mixed.sum(axis=1, keepdims=True) if known.all() else None
+    mixed = mixed / mixed.sum(axis=1, keepdims=True) if coverage.all() else None
     expected = ExpectedLoss(*losses, raw_loss, texts.count)
-    each = tuple(mean_loss(own, counted) for own in chosen.T)
+    each = tuple(mean_loss(probs, counted) for probs in chosen.T)
     return Mixture(weights, expected, each, mixed)
 
 
@@ -101,10 +104,10 @@ def shares_of(
 
     Members that have no weight at all share alike; a text that no member predicts gets zeros.
     """
-    own = np.where(present, weights, 0.0)
-    own = np.where(own.sum(axis=1, keepdims=True) > 0, own, present)
-    total = own.sum(axis=1, keepdims=True)
-    return own / np.where(total > 0, total, 1.0)
+    shares = np.where(present, weights, 0.0)
+    shares = np.where(shares.sum(axis=1, keepdims=True) > 0, shares, present)
+    total = shares.sum(axis=1, keepdims=True)
+    return shares / np.where(total > 0, total, 1.0)
 
 
 def stated(logits: Float[np.ndarray, "n *readers K"]) -> Float[np.ndarray, "n K"]:

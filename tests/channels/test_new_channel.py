@@ -43,7 +43,7 @@ def test_a_new_channel_goes_everywhere(cordial, mine, tmp_path):
     mode = "--inference", "mode"
     arguments = "calibrate", readings, labels, "-o", "o.csv", *mode, *options, "--json"
     said = json.loads(cordial(*arguments).stdout)["summary"]
-    assert "mine" in said["weights"] and said["own"]["mine"][0]["name"] == "gain"
+    assert "mine" in said["weights"] and said["channel_faults"]["mine"][0]["name"] == "gain"
     probs = np.array([read("o.csv")[f"p_{k}"] for k in range(1, 6)], float).T
     stack = cp.Cordial([*"12345"], channels=[mine], inference="mode")
     expected = stack.fit(logits[:LABELLED], given, extra).predict_proba(logits, {"doubt": doubt})
@@ -54,7 +54,7 @@ def test_a_new_channel_goes_everywhere(cordial, mine, tmp_path):
     # The file that is named again has the words.
     again = cp.load("j.cordial", channels=[mine])
     assert "  gain " in again.summary() and "classes a stated class" in again.summary()
-    assert again.describe().own == stack.describe().own
+    assert again.describe().channel_faults == stack.describe().channel_faults
     cordial("report", "j.cordial", readings, labels, "-o", "page.html", "--channel", mine)
     assert "classes a stated class" in (tmp_path / "page.html").read_text()
 

@@ -82,7 +82,7 @@ def test_words_are_the_authors_and_numbers_in_their_units(write):
     mine = around(load_channel(path), steps=[1.0, 0.5, 0.0, -1.0], share=np.log(4))
     summary = summarise(around(CHANNELS["location"], offset=0.7), mine)
     assert {fault.name for fault in summary.faults} >= {*PARAMETERS, "bias at '1'"}
-    bias, share, *steps = summary.own["mine"]
+    bias, share, *steps = summary.channel_faults["mine"]
     assert (share.name, share.words) == ("share", "share of careful people")
     assert share.median == pytest.approx(0.8, abs=0.01)
     assert share.low and share.high and share.low < share.median < share.high
@@ -101,7 +101,7 @@ def test_words_are_the_authors_and_numbers_in_their_units(write):
     assert "  ".join(beside).split() == " ".join(cells).split()
     assert len(beside) < len(cells) and max(map(len, beside)) <= 100
     assert f"channel mine: {steps[0]}" in summary.sentences
-    assert json.loads(json.dumps(summary.to_dict()))["own"]["mine"][2]["words"] == SAID
+    assert json.loads(json.dumps(summary.to_dict()))["channel_faults"]["mine"][2]["words"] == SAID
 
 
 def test_a_paper_name_is_the_papers_unless_the_author_says_what_it_is(write):
@@ -109,10 +109,13 @@ def test_a_paper_name_is_the_papers_unless_the_author_says_what_it_is(write):
     assert [(f.name, f.words) for f in plain.faults] == [
         ("offset", "rates 0.7 too low at the low end")
     ]
-    assert [fault.name for fault in plain.own["mine"]][:2] == ["bias", "share"]
+    assert [fault.name for fault in plain.channel_faults["mine"]][:2] == ["bias", "share"]
     other = summarise(around(load_channel(write({"offset": "half of it"}, "other")), offset=0.7))
     assert not other.faults
-    assert (other.own["other"][0].name, other.own["other"][0].words) == ("offset", "half of it")
+    assert (other.channel_faults["other"][0].name, other.channel_faults["other"][0].words) == (
+        "offset",
+        "half of it",
+    )
 
 
 def test_words_for_one_channel_hide_no_parameter_of_another(write):
@@ -120,24 +123,28 @@ def test_words_for_one_channel_hide_no_parameter_of_another(write):
     other = around(load_channel(write({"offset": "half of it"}, "other")), offset=-0.2)
     both = summarise(plain, other)
     assert [(f.name, round(f.median, 1)) for f in both.faults] == [("offset", 0.7)]
-    assert both.own["other"][0].words == "half of it"
+    assert both.channel_faults["other"][0].words == "half of it"
 
 
 def test_the_packages_channels_have_no_words_of_their_own():
-    assert not summarise(*(around(CHANNELS[name]) for name in ("location-vector", "bridge"))).own
+    assert not summarise(
+        *(around(CHANNELS[name]) for name in ("location-vector", "bridge"))
+    ).channel_faults
 
 
 def test_of_a_long_vector_the_largest_entries_are_said(write):
     path = write({"steps": SAID})
     steps = [
         f
-        for f in summarise(around(load_channel(path), size=50), size=50).own["mine"]
+        for f in summarise(around(load_channel(path), size=50), size=50).channel_faults["mine"]
         if f.name.startswith("steps")
     ]
     assert [f.name for f in steps] == [f"steps[{k}]" for k in range(49)]
     true = np.random.default_rng(3).choice([-1, 1], 60) * np.linspace(0.5, 6.4, 60)
     mine = around(load_channel(path), size=61, steps=np.roll(true, 5), spread=0.01)
-    steps = [f for f in summarise(mine, size=61).own["mine"] if f.name.startswith("steps")]
+    steps = [
+        f for f in summarise(mine, size=61).channel_faults["mine"] if f.name.startswith("steps")
+    ]
     assert [f.name for f in steps] == [f"steps[{k}]" for k in (*range(5), *range(15, 60))]
     assert steps[0].words == f"{SAID}; the 50 largest of 60 entries"
     assert [f.words for f in steps[1:]] == [""] * 49
@@ -171,7 +178,9 @@ def test_plots_are_labelled_with_them(fitted):
     label = " ".join(axis.get_xlabel().split()).replace("\\", "")
     assert label == f"mine.steps[1]: {SAID}"
     assert not [line for line in axis.get_lines() if line.get_linestyle() == ":"]
-    step = next(fault for fault in fitted.describe().own["mine"] if fault.name == "steps[1]")
+    step = next(
+        fault for fault in fitted.describe().channel_faults["mine"] if fault.name == "steps[1]"
+    )
     assert tuple(axis.get_lines()[2].get_xdata()) == pytest.approx((step.low, step.high))
     labels = [axis.get_xlabel() for axis in plots.parameters(fitted).axes]
     assert [label.split(":")[0].split()[0] for label in labels if label] == [
@@ -188,7 +197,7 @@ def test_a_vector_is_a_row_an_entry(fitted):
     prior = fitted.posteriors_["mine"].sample_prior(4000, fitted.seed)["steps"]
     drawn = {(line.get_ydata()[0], line.get_color()): line.get_xdata() for line in axis.lines
              if len(line.get_xdata()) == 2}  # fmt: skip
-    steps = [f for f in fitted.describe().own["mine"] if f.name.startswith("steps")]
+    steps = [f for f in fitted.describe().channel_faults["mine"] if f.name.startswith("steps")]
     for row, step in enumerate(steps):
         assert drawn[row, OURS] == pytest.approx((step.low, step.high))
         usual = np.quantile(prior[:, row], (0.05, 0.95))

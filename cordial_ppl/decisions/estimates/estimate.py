@@ -98,7 +98,7 @@ class Estimate:
         Raises:
             InputError: there is no such group.
         """
-        first, second = self._place(a), self._place(b)
+        first, second = self._index(a), self._index(b)
         return summarise(self.draws[:, first] - self.draws[:, second], self.level)
 
     @cached_property
@@ -274,7 +274,7 @@ class Estimate:
             for high, low in pairs
         ]
 
-    def _place(self, name: str) -> int:
+    def _index(self, name: str) -> int:
         names = list(self.groups)
         if name not in names:
             raise InputError(

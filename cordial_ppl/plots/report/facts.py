@@ -148,7 +148,7 @@ class Facts:
             "labelled": self.labelled,
             "held_out": self.held_out,
             "scores": {
-                name: found.means | {"gain": found.gain} for name, found in self.scores.items()
+                name: score.means | {"gain": score.gain} for name, score in self.scores.items()
             },
             "summary": self.summary.to_dict(),
             "drift": None if self.drift is None else self.drift.to_dict(),
@@ -263,12 +263,12 @@ def _list_moved(
     return tuple(
         Moved(
             item=texts.items[int(row)],
-            others=int(counts[far[place]]) - 1,
+            others=int(counts[far[index]]) - 1,
             before=float(before[row]),
             after=float(after[row]),
-            low=float(low[place]),
-            high=float(high[place]),
+            low=float(low[index]),
+            high=float(high[index]),
             label=labels.get(int(row), ""),
         )
-        for place, row in enumerate(rows)
+        for index, row in enumerate(rows)
     )

@@ -74,7 +74,9 @@ def make_page(facts: Facts, *, of: str) -> str:
             (*_cells(fault), UNITS.get(fault.name.partition(" ")[0], ""))
             for fault in facts.summary.faults
         ],
-        own={name: list(map(_cells, said)) for name, said in facts.summary.own.items()},
+        channel_faults={
+            name: list(map(_cells, faults)) for name, faults in facts.summary.channel_faults.items()
+        },
         score_head=("score", *(COLUMNS[name] for name in shown), "gain"),
         scores=[
             (f"{name} ({SCORED[name]})" if name in SCORED else name,)

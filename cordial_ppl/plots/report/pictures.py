@@ -56,10 +56,10 @@ class Image(NamedTuple):
 
 def draw_pictures(facts: Facts) -> dict[str, list[Image]]:
     """Draw the figures of a report, by their names in its template."""
-    found: dict[str, list[Image]] = {}
+    images: dict[str, list[Image]] = {}
     for name, draw, alt, size in _list_pictures(facts):
-        found.setdefault(name, []).append(Image(_draw(draw, *size), alt))
-    return found
+        images.setdefault(name, []).append(Image(_draw(draw, *size), alt))
+    return images
 
 
 def _list_pictures(facts: Facts) -> Iterator[Picture]:
@@ -91,8 +91,8 @@ def _list_pictures(facts: Facts) -> Iterator[Picture]:
     alt = ", ".join(f"{name} {weight:.2f}" for name, weight in summary.weights.items())
     size = COLUMN, 0.6 + 0.2 * len(summary.weights)
     yield "weights", partial(plots.weights, calibrator), f"Weights: {alt}", size
-    known = list_parameters(calibrator.posteriors_, calibrator.weights_)
-    for name, parameter in known.items():
+    parameters = list_parameters(calibrator.posteriors_, calibrator.weights_)
+    for name, parameter in parameters.items():
         # A posterior that is one point, by inference "mode", has no interval and cannot be drawn.
         if not parameter.modes:
             draw = partial(plots.parameter, calibrator, name)
