@@ -242,7 +242,6 @@ USAGE = {
     "--demonstrations texts.csv": "no column 'label'",
     "--prompt nowhere.txt": "cannot read nowhere.txt",
     "--prompt prompt.txt --permutations 2": "the prompt has no {options}",
-    "--after x --guess": "--after and --guess exclude each other",
     "--spell 9=nine": "spellings must be of the options 1, 2, 3, 4, 5; found 'nine' for '9'",
 }
 
