@@ -68,10 +68,12 @@ def read_columns(path: str | Path) -> Columns:
             files have different columns.
     """
     path = Path(path)
-    ending = ".parquet" if path.is_dir() else path.suffix.lower()
+    with reading(path):
+        folder = path.is_dir()
+    ending = ".parquet" if folder else path.suffix.lower()
     if ending not in _READERS:
         raise FileError(f"{path}: a table's name must end in {name_endings(ENDINGS)}.")
-    if not path.is_dir():
+    if not folder:
         with reading(path):
             path.open("rb").close()
     columns = _READERS[ending](path)

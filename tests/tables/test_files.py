@@ -132,6 +132,8 @@ def test_files_that_cannot_be_read(tmp_path):
         read_readings(tmp_path / "named.csv")
     with pytest.raises(FileError, match="cannot read.*No such file"):
         read_readings(tmp_path / "r.csv")
+    with pytest.raises(FileError, match="too long"):
+        read_readings(tmp_path / ("x" * 300 + ".csv"))
     with pytest.raises(FileError, match=r"must end in \.csv, .*\.parquet, \.jsonl or \.ndjson"):
         read_readings(tmp_path / "r.doc")
     (tmp_path / "named.xlsx").write_bytes(b"PK\3\4 and nothing else")
