@@ -13,7 +13,7 @@ from cordial_ppl.errors import InputError
 from cordial_ppl.runtime.progress import doing
 
 if TYPE_CHECKING:
-    from cordial_ppl.tables import LabelTable, ReadingTable
+    pass
 
 ENDING = ".cordial"
 """The ending of a calibrator's file."""
@@ -228,7 +228,7 @@ class LabelledTables(Labelling, Chosen):
         """Return the files of the tables."""
         return [self.readings, self.labels]
 
-    def read(self, **settings: Any) -> tuple["ReadingTable", "LabelTable", np.ndarray]:
+    def read(self, **settings: Any) -> tuple[Any, Any, np.ndarray]:
         """Read both tables, as `read_labelled` does.
 
         Args:
