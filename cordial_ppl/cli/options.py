@@ -4,16 +4,13 @@ import csv
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 import typer
 
 from cordial_ppl.errors import InputError
 from cordial_ppl.runtime.progress import doing
-
-if TYPE_CHECKING:
-    pass
 
 ENDING = ".cordial"
 """The ending of a calibrator's file."""
