@@ -1,6 +1,7 @@
 """Estimates of a corpus and its groups: identities, NUTS, the truth of simulations, bad input."""
 
 from dataclasses import replace
+from typing import Any
 
 import jax
 import numpy as np
@@ -46,7 +47,7 @@ def effects_model(residuals, groups, count, scale, expected):
     common = numpyro.sample("common", dist.ImproperUniform(dist.constraints.real, (), ()))
     with numpyro.plate("groups", count):
         scaled = numpyro.sample("scaled", dist.Normal(0.0, 1.0))
-    effects = numpyro.deterministic("effects", tau * scaled)
+    effects: Any = numpyro.deterministic("effects", tau * scaled)
     with numpyro.plate("labels", len(residuals)):
         numpyro.sample("residual", dist.Normal(common + effects[groups], sigma), obs=residuals)
 
