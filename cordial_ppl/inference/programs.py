@@ -96,7 +96,7 @@ def run_pcn(
 ) -> PCNState:
     """Move particles, in any number of moves, on NumPy arrays.
 
-    Arguments are those of `log_densities` and `cordial_ppl.inference.moves.move`.
+    Arguments are those of `log_densities` and of the moves of `cordial_ppl.inference.moves`.
     """
     run, kind = _pcn_program(target), begin.standard.dtype
     now, temper = jax.tree.map(lambda leaf: np.asarray(leaf, kind), (begin, temper))

@@ -82,7 +82,7 @@ def cache_programs(folder: str | os.PathLike | None = None) -> Path | None:
 
 
 def _is_private(path: Path) -> bool:
-    """Whether a folder belongs to the user and nobody else can write to it."""
+    """Return whether a folder belongs to the user and nobody else can write to it."""
     status = path.stat()
     if not hasattr(os, "getuid"):  # Windows keeps a user's folders apart by itself.
         return True
