@@ -25,9 +25,9 @@ from real import EMBEDDED, FOLDER, HALVES, NEEDED, SOURCES, Pair, load_embedded,
 
 from cordial_ppl.channels import PAPER_CHANNELS
 from cordial_ppl.estimators import Cordial
-from cordial_ppl.estimators.stack import PAPER_CALIBRATORS
 from cordial_ppl.runtime.arrays import FLOOR
 from cordial_ppl.scores import paired_bootstrap
+from cordial_ppl.stack.settings import PAPER_CALIBRATORS
 from cordial_ppl.stack.stacking import stack_weights
 
 DEFAULT = Cordial().settings

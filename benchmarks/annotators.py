@@ -189,10 +189,10 @@ def unshift(texts: Texts, rng: np.random.Generator) -> Rows:
         return rows, labels, weights
     first = fit(texts, (rows, labels, weights), int(rng.integers(1000)))
     people = texts.people.ravel().astype(str)
-    users = cp.UserShift().fit(first.out_of_fold_, labels, people)
+    users = cp.UserShift().fit(first.fit_.out_of_fold, labels, people)
     matrices = SHIFT.matrices(np.array([users.values_[name] for name in people]), size)
     # What was said by somebody without a shift, given what was said with it.
-    joint = matrices[np.arange(n * m), labels] * first.out_of_fold_
+    joint = matrices[np.arange(n * m), labels] * first.fit_.out_of_fold
     joint = np.maximum(joint, 1e-12)
     joint /= joint.sum(axis=1, keepdims=True)
     shared = (joint * weights[:, None]).reshape(n, m, size).sum(axis=1)

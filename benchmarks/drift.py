@@ -27,9 +27,11 @@ from real import FOLDER, NEEDED, SOURCES, load_task
 
 import cordial_ppl as cp
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.decisions.drift import RATE, compare, sketch
+from cordial_ppl.decisions import answers
+from cordial_ppl.decisions.drift import RATE, compare
 from cordial_ppl.errors import CordialWarning
 from cordial_ppl.runtime.arrays import FLOOR
+from cordial_ppl.stack.sketch import sketch
 
 KEPT, WORSE, LEVEL, OTHERS = 20, 0.1, 0.9, 20
 CASES = ("halves", "20 and the rest", "20 and the whole", "another, whole kept", "another, 20 kept")
@@ -80,7 +82,7 @@ def labels(task: Task, n: int, new: int, fits: int) -> Iterator[dict[str, float]
             calibrator = cp.Cordial(seed=seed).fit(logits[rows], truth[rows])
             fitted_loss = cp.scores.log_loss(calibrator.predict_proba(logits[rest]), truth[rest])
             for other, seen in readers.items():
-                drift = calibrator.check_labels(seen[others], truth[others])
+                drift = answers.check_labels(calibrator.fit_, seen[others], truth[others])
                 probs = calibrator.predict_proba(seen[rest])
                 loss = cp.scores.log_loss(probs, truth[rest])
                 expected = -(probs * np.log(np.maximum(probs, FLOOR))).sum(axis=1).mean()

@@ -35,6 +35,8 @@ from cordial_ppl.errors import CordialWarning
 from cordial_ppl.estimators import Cordial
 from cordial_ppl.estimators.subsets import Texts
 from cordial_ppl.scores import log_loss
+from cordial_ppl.stack.entering import predict
+from cordial_ppl.stack.fit import fit_stack
 
 COUNTS = 20, 40, 50, 100
 STEPS = (20, 40), (20, 100), (50, 100)
@@ -87,11 +89,10 @@ def measure(pair: Pair, draw: int, index: int, share: float) -> dict[str, Any]:
     for count in COUNTS:
         rows = order[:count]
         labels = reading.pool_labels[rows]
-        calibrator = Cordial(
-            reading.scale.options, prior=without(pair.source), seed=draw
-        ).fit_labelled(Labelled(pool.logits[rows], labels, {}), reading.scale)
-        assert calibrator.out_of_fold_ is not None
-        loss = log_loss(calibrator.predict_proba(held_out.logits), reading.report_labels)
+        settings = Cordial(prior=without(pair.source), seed=draw).settings
+        fit = fit_stack(Labelled(pool.logits[rows], labels, {}), reading.scale, settings)
+        assert fit.out_of_fold is not None
+        loss = log_loss(predict(fit, held_out.logits, {})[0], reading.report_labels)
         histogram = np.tile(
             label_histogram(labels, reading.scale.size), (len(reading.report_labels), 1)
         )
@@ -99,8 +100,8 @@ def measure(pair: Pair, draw: int, index: int, share: float) -> dict[str, Any]:
             "loss": loss,
             "gain": log_loss(histogram, reading.report_labels) - loss,
             "labels": labels.tolist(),
-            "out_of_fold": np.round(calibrator.out_of_fold_, 5).tolist(),
-            "outlook": expected_loss_and_gap(*calibrator._mixture(held_out.logits), {}),
+            "out_of_fold": np.round(fit.out_of_fold, 5).tolist(),
+            "outlook": expected_loss_and_gap(*fit.mixture(held_out.logits), {}),
         }
     where = {"source": pair.source, "half": pair.half, "pair": pair.name}
     where |= {"options": reading.scale.options}

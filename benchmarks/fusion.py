@@ -34,6 +34,7 @@ import cordial_ppl as cp
 from cordial_ppl.estimators.fusion.readings import read_by
 from cordial_ppl.evaluation.synthetic import benchmark
 from cordial_ppl.scores import paired_bootstrap
+from cordial_ppl.stack.entering import enter, predict
 from cordial_ppl.tables import match_labels, read_labels, read_several
 
 SUMMEVAL = ("coherence", "consistency", "fluency", "relevance")
@@ -140,8 +141,8 @@ def compare(texts: Texts, draw: int, args: Any) -> Iterator[tuple[int, str, np.n
         for index, name in enumerate(texts.readers):
             rows = np.flatnonzero(read_by(texts.report)[:, index])
             if len(rows) == len(texts.report):
-                single = fusion.stacks_[name].predict_proba(texts.report[:, index])
-                predictions[f"reader {name}"] = single
+                readings = enter(fusion.fit_.fits[name], texts.report[:, index])
+                predictions[f"reader {name}"] = predict(fusion.fit_.fits[name], *readings)[0]
         best = f"reader {fusion.best_reader_}"
         if best in predictions:
             predictions["best reader by CV"] = predictions[best]

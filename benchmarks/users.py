@@ -197,7 +197,7 @@ def compare(folder: Path, task: str, split: int) -> list[dict]:
             )
             odds = ProportionalOdds().fit(logits[fitted], labels[fitted])
             own_folds, unseen_odds = (
-                calibrator.out_of_fold_,
+                calibrator.fit_.out_of_fold,
                 out_of_fold(logits[fitted], labels[fitted]),
             )
         seen = labels[fitted], users[fitted], times[fitted]

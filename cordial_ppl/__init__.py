@@ -21,6 +21,12 @@ if TYPE_CHECKING:
     from cordial_ppl.data.readings import readings_from_counts as readings_from_counts
     from cordial_ppl.data.readings import readings_from_probabilities as readings_from_probabilities
     from cordial_ppl.data.rounding import round_labels as round_labels
+    from cordial_ppl.decisions.answers import check_labels as check_labels
+    from cordial_ppl.decisions.answers import check_readings as check_readings
+    from cordial_ppl.decisions.answers import describe as describe
+    from cordial_ppl.decisions.answers import find_bias as find_bias
+    from cordial_ppl.decisions.answers import predict_draws as predict_draws
+    from cordial_ppl.decisions.answers import verdict as verdict
     from cordial_ppl.decisions.estimates.estimate import Estimate as Estimate
     from cordial_ppl.decisions.forecasting import Forecast as Forecast
     from cordial_ppl.decisions.planning import Plan as Plan
@@ -84,6 +90,14 @@ _ROOMS = {
         "FileError",
         "InputError",
         "NotFittedError",
+    ),
+    "cordial_ppl.decisions.answers": (
+        "check_labels",
+        "check_readings",
+        "describe",
+        "find_bias",
+        "predict_draws",
+        "verdict",
     ),
     "cordial_ppl.decisions.estimates.estimate": ("Estimate",),
     "cordial_ppl.decisions.forecasting": ("Forecast",),

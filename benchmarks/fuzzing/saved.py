@@ -12,6 +12,7 @@ import numpy as np
 
 import cordial_ppl as cp
 from cordial_ppl.channels.loading import load_channel
+from cordial_ppl.decisions import answers
 from cordial_ppl.errors import CordialError
 from cordial_ppl.estimators.fusion import Fusion
 from cordial_ppl.evaluation.sweep.results import Outcome, outcome_path, read_outcome, write_outcome
@@ -148,16 +149,17 @@ def _enter(kind: str, path: Path, folder: Path) -> None:
         readings: Any = np.stack([TEST] * len(fitted.readers_), axis=1)
     elif hasattr(fitted, "users_"):
         probs = fitted.predict_proba(
-            np.full((4, fitted.scale_.size), 1 / fitted.scale_.size), ["ann", "bob", "new", "ann"]
+            np.full((4, fitted.fit_.scale.size), 1 / fitted.fit_.scale.size),
+            ["ann", "bob", "new", "ann"],
         )
         assert_probabilities(probs, 4)
         assert len(fitted.values_) == len(fitted.intervals()) == len(fitted.users_)
         return save_again(fitted, folder)
     else:
         readings = TEST
-        fitted.describe().to_dict()
+        answers.describe(fitted.fit_).to_dict()
         assert fitted.summary()
-    extra = {name: np.ones(len(TEST)) for name in fitted.covariates_}
+    extra = {name: np.ones(len(TEST)) for name in fitted.fit_.covariates}
     probs = fitted.predict_proba(readings, extra)
     assert_probabilities(probs, len(TEST))
     low, high = fitted.predict_interval(readings, covariates=extra)

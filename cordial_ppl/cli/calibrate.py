@@ -1,6 +1,7 @@
 """`cordial calibrate` and its first half, `cordial fit`: from two tables to a fitted calibrator."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -98,7 +99,7 @@ def fit_tables(
         InputError: A table is not as it must be, or they do not fit together.
         ChannelError: A file's model breaks the contract of a channel.
     """
-    from cordial_ppl.decisions.drift import sketch
+    from cordial_ppl.stack.sketch import sketch
     from cordial_ppl.tables import list_groups, read_provenance
 
     settings = fitting.settings
@@ -106,8 +107,9 @@ def fit_tables(
     check(table, labels)
     texts = take_labelled(table, rows, labels, fitting.channel)
     calibrator = fit_calibrator(texts, table.scale, settings)
-    calibrator.provenance_ = read_provenance(table.columns, rows.tolist())
-    calibrator.sketch_ = sketch(table.logits)
+    provenance = read_provenance(table.columns, rows.tolist())
+    fit = replace(calibrator.fit_, provenance=provenance, sketch=sketch(table.logits))
+    calibrator.fit_ = fit
     return FittedTables(table, labels, rows, list_groups(table, rows, labels), calibrator)
 
 
@@ -169,21 +171,26 @@ def fit_calibrator(texts: "Labelled", scale: "Scale", settings: Mapping[str, Any
     """
     with doing("loading"), leaving_at_once():
         from cordial_ppl.estimators import Cordial
+        from cordial_ppl.stack.fit import fit_stack
 
         calibrator = Cordial(scale.options, **settings)
-        calibrator.check(texts.logits, texts.covariates)
-        return calibrator.fit_labelled(texts, scale)
+        complete = calibrator.settings
+        complete.check(texts.logits, texts.covariates)
+        calibrator.fit_ = fit_stack(texts, scale, complete)
+        return calibrator
 
 
 def _show(fitted: FittedTables, counts: dict, done: str, shown: Shown) -> None:
     """Print the summary and one line on stderr, or all of it as JSON."""
     from cordial_ppl.cli.output import STDOUT, show_json
+    from cordial_ppl.decisions import answers
 
     table, calibrator = fitted.table, fitted.calibrator
-    covariates = table.covariates(calibrator.covariates_)
-    able = calibrator.can_forecast
-    forecast = calibrator.forecast(table.logits, covariates) if able else None
-    summary, biases = calibrator.describe(forecast), calibrator.find_bias(fitted.groups)
+    covariates = table.covariates(calibrator.fit_.covariates)
+    fit, forecast = calibrator.fit_, None
+    if answers.can_forecast(fit):
+        forecast = answers.forecast(fit, table.logits, covariates)
+    summary, biases = answers.describe(fit, forecast), answers.find_bias(fit, fitted.groups)
     if shown.json:
         rows = [bias._asdict() for bias in biases]
         return show_json({**counts, "summary": summary.to_dict(), "biases": rows})

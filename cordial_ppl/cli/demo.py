@@ -20,6 +20,7 @@ def demo(shown: Shown, seed: Seed = 0, inference: Method = Inference.DEFAULT) ->
     from cordial_ppl.data.labelled import Labelled
     from cordial_ppl.data.readings import as_logits, label_histogram
     from cordial_ppl.data.scale import Scale
+    from cordial_ppl.decisions.answers import describe
     from cordial_ppl.evaluation import synthetic
     from cordial_ppl.stack.weighing import stated
 
@@ -43,7 +44,7 @@ def demo(shown: Shown, seed: Seed = 0, inference: Method = Inference.DEFAULT) ->
         }
         for name, probs in predictions.items()
     }
-    summary = calibrator.describe()
+    summary = describe(calibrator.fit_)
     if shown.json:
         counts = {"labels": LABELS, "held_out": len(unseen)}
         show_json({**counts, "scores": scored, "summary": summary.to_dict()})

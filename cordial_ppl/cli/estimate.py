@@ -131,7 +131,7 @@ def _estimate(
         table.logits,
         fitted.rows,
         groups,
-        table.covariates(calibrator.covariates_),
+        table.covariates(calibrator.fit_.covariates),
         level=wanted.level,
         **design,
     )
@@ -206,12 +206,14 @@ def _show(
 ) -> None:
     """Print the estimate, its warnings and the verdict on the calibrator; or all of it as JSON."""
     from cordial_ppl.cli.output import STDOUT, show_json
+    from cordial_ppl.decisions import answers
     from cordial_ppl.decisions.estimates.bias import drop_copies
 
     calibrator = fitted.calibrator
     # The column of the estimate is accounted for, and so is another of the same groups.
     groups = drop_copies(fitted.groups, fitted.groups.get(wanted.by or "", ()))
-    biases, verdict = calibrator.find_bias(groups), calibrator.verdict()
+    biases = answers.find_bias(calibrator.fit_, groups)
+    verdict = answers.verdict(calibrator.fit_)
     if shown.json:
         content = made.to_dict() | {"biases": [bias._asdict() for bias in biases]}
         show_json(content | {"verdict": None if verdict is None else verdict.to_dict()})

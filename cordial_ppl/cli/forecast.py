@@ -36,6 +36,7 @@ def show_forecast(
     """
     from cordial_ppl.cli.output import STDOUT
     from cordial_ppl.cli.predict import load_reader, warn_of_drift
+    from cordial_ppl.decisions.answers import check_readings
     from cordial_ppl.tables import read_readings
 
     if width is not None and not width > 0:
@@ -43,10 +44,10 @@ def show_forecast(
     settings = chosen.settings
     fitted, settings["options"] = load_reader(calibrator, settings["options"], channels)
     table = read_readings(readings, **settings)
-    drift = fitted.check_readings(table.logits)
+    drift = check_readings(fitted.fit_, table.logits)
     if drift is not None and drift.alarm:
         warn_of_drift(calibrator, fitted, readings, drift)
-    covariates = table.covariates(fitted.covariates_, fitted.levels())
+    covariates = table.covariates(fitted.fit_.covariates, fitted.fit_.levels)
     forecast = fitted.forecast(table.logits, covariates)
     if not shown.json:
         STDOUT.print(forecast.text)

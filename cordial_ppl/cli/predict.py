@@ -62,10 +62,11 @@ def predict(
     else:
         check_writable(output)
     with doing("loading"):
-        from cordial_ppl.decisions.drift import compare, merge, sketch
+        from cordial_ppl.decisions.drift import compare
         from cordial_ppl.estimators.bulk.cluster import predict_on_ray
         from cordial_ppl.estimators.bulk.predictor import predict_table
         from cordial_ppl.estimators.fusion import Fusion
+        from cordial_ppl.stack.sketch import merge, sketch
 
         fitted, settings["options"] = load_calibrator(calibrator, settings["options"], channel)
     several = isinstance(fitted, Fusion)
@@ -86,10 +87,12 @@ def predict(
             path = readings if engine is Engine.LOCAL else readings.absolute()
             table = open_readings(path, **settings)
             counted: list[np.ndarray] = []
-            levels = fitted.levels()
-            table.check(fitted.covariates_, levels, lambda logits: counted.append(sketch(logits)))
+            levels = fitted.fit_.levels
+            table.check(
+                fitted.fit_.covariates, levels, lambda logits: counted.append(sketch(logits))
+            )
             warn_of_others(calibrator, fitted, readings, table)
-            drift = compare(fitted.sketch_, merge(counted), fitted.scale_)
+            drift = compare(fitted.fit_.sketch, merge(counted), fitted.fit_.scale)
             if drift is not None and drift.alarm:
                 warn_of_drift(calibrator, fitted, readings, drift)
     with leaving_at_once():
@@ -98,7 +101,7 @@ def predict(
         else:
             predict_table(fitted, table, output)
     if shown.json:
-        options = fitted.scale_.options
+        options = fitted.fit_.scale.options
         figures = {} if several else {"drift": None if drift is None else drift.to_dict()}
         show_json({"output": str(output), "texts": len(table), "options": options, **figures})
     elif not shown.quiet:
@@ -131,7 +134,7 @@ def load_calibrator(
             f"{path} holds shifts of users, from which `cordial shift` predicts; give a "
             "calibrator, from `cordial fit` or `cordial fuse --save`."
         )
-    scale = fitted.scale_
+    scale = fitted.fit_.scale
     if options is not None and len(options) != scale.size:
         raise InputError(
             f"--options names {len(options)} options, but {path} was fitted on {scale.size}: "
@@ -174,7 +177,7 @@ def warn_of_others(path: Path, fitted: "Stack", readings: Path, table: "ReadingT
     """Warn of readings that were made in another way than those of the fit."""
     from cordial_ppl.tables import differences, read_provenance
 
-    others = differences(fitted.provenance_, read_provenance(table.columns))
+    others = differences(fitted.fit_.provenance, read_provenance(table.columns))
     if others:
         warnings.warn(
             f"{readings} has readings of another kind than {path} was fitted on: "
@@ -188,7 +191,7 @@ def warn_of_others(path: Path, fitted: "Stack", readings: Path, table: "ReadingT
 def warn_of_drift(path: Path, fitted: "Stack", readings: Path, drift: "Drift") -> None:
     """Warn of readings that are not distributed like those of the fit."""
     warnings.warn(
-        f"{readings}, {path}: {drift.describe(fitted.scale_)}. The texts or the reader have "
+        f"{readings}, {path}: {drift.describe(fitted.fit_.scale)}. The texts or the reader have "
         "changed, or these are some of the texts alone, such as one system's. Label a few of "
         "these: `cordial report` says whether the calibration still holds for them.",
         CordialWarning,

@@ -45,7 +45,7 @@ def report(
         logits=table.logits,
         rows=rows,
         labels=labels.labels,
-        covariates=table.covariates(fitted.covariates_, fitted.levels()),
+        covariates=table.covariates(fitted.fit_.covariates, fitted.fit_.levels),
         kind=table.kind,
         columns=list_groups(table, rows, labels),
         weights=labels.weights,

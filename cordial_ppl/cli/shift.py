@@ -63,7 +63,7 @@ def shift(
             from cordial_ppl.estimators import load
 
             calibrator = load(calibrator_path, channels=fitting.channel or ())
-            options = options or calibrator.scale_
+            options = options or calibrator.fit_.scale
     table, labels, rows = tables.read(options=options)
     scale, extras = table.scale, table.extras
     if "user" not in extras:
@@ -87,9 +87,9 @@ def shift(
             )
         texts = take_labelled(table, rows, labels, fitting.channel)
         calibrator = fit_calibrator(texts, scale, settings)
-    extra = table.covariates(calibrator.covariates_, calibrator.levels())
+    extra = table.covariates(calibrator.fit_.covariates, calibrator.fit_.levels)
     population = calibrator.predict_proba(table.logits, extra)
-    labelled = population[rows] if calibrator_path else calibrator.out_of_fold_
+    labelled = population[rows] if calibrator_path else calibrator.fit_.out_of_fold
     assert labelled is not None  # with so many labels
     with doing("comparing users"):
         rated = scale.decode(labels.labels)

@@ -1,22 +1,19 @@
 """Whether readings are like those of a fit, from counts alone: no text is kept, no table held."""
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Float64, Int, Int64
+from jaxtyping import Float64, Int, Int64
 
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions.permutation import adjusted_p
+from cordial_ppl.stack.sketch import span, steps_of_class
 
 RATE = 0.01
 """Share of alarms where nothing differs, at most."""
 
 LEAST = 0.05
 """Least difference that raises an alarm: a share of the texts, or of the scale's length."""
-
-STEPS = 64
-"""Steps of expected scores on a scale of up to so many classes, at most."""
 
 PERMUTATIONS, SHUFFLED = 999, 10**5
 LARGEST = 10**8
@@ -77,46 +74,6 @@ class Drift(NamedTuple):
         return self._asdict() | {"options": self.options.tolist(), "alarm": self.alarm}
 
 
-def sketch(logits: Float[np.ndarray, "n K"]) -> Int64[np.ndarray, "2 cells"]:
-    """Count readings by stated option and expected score.
-
-    Args:
-        logits: option logits, nats.
-
-    Returns:
-        A column for each cell that has texts, with the cell and the number of texts.  A cell is an
-        option, 0..K-1, and a score, rounded to steps of which a whole number makes a class.
-    """
-    # A row for each option: few options, many texts.
-    rows = np.ascontiguousarray(logits.T)
-    size = len(rows)
-    probs = np.exp(rows - rows.max(axis=0))
-    scores = np.arange(size) @ probs / probs.sum(axis=0)
-    steps = np.rint(scores * _steps(size)).astype(np.int64)
-    counts = np.bincount(rows.argmax(axis=0) * _span(size) + steps)
-    cells = np.flatnonzero(counts)
-    return np.stack([cells, counts[cells]])
-
-
-def merge(sketches: Sequence[Int64[np.ndarray, "2 _"]]) -> Int64[np.ndarray, "2 cells"]:
-    """Add up the sketches of parts of a table."""
-    cells, texts = np.concatenate(sketches, axis=1)
-    cells, places = np.unique(cells, return_inverse=True)
-    return np.stack([cells, np.bincount(places, texts, len(cells)).astype(np.int64)])
-
-
-def check_sketch(sketch: Int64[np.ndarray, "2 cells"], size: int) -> None:
-    """Check that a sketch is one of readings with so many options.
-
-    Raises:
-        ValueError: it is not.
-    """
-    cells, texts = sketch
-    inside = len(cells) and 0 <= cells[0] and cells[-1] < size * _span(size)
-    if not inside or (np.diff(cells) <= 0).any() or texts.min() < 1:
-        raise ValueError("the counts of readings are of other options")
-
-
 def compare(
     fit: Int64[np.ndarray, "2 _"], new: Int64[np.ndarray, "2 _"], scale: Scale
 ) -> Drift | None:
@@ -146,12 +103,12 @@ def compare(
     cells, places = np.unique(np.concatenate([fit[0], new[0]]), return_inverse=True)
     counts = np.zeros((2, len(cells)), np.int64)
     counts[0, places[: fit.shape[1]]], counts[1, places[fit.shape[1] :]] = fit[1], new[1]
-    option, score = np.divmod(cells, _span(scale.size))
+    option, score = np.divmod(cells, span(scale.size))
     shares = counts / np.array(texts)[:, None]
     options = np.stack([np.bincount(option, row, scale.size) for row in shares])
     steps, step = np.unique(score, return_inverse=True)
     below = np.stack([np.bincount(step, row) for row in shares]).cumsum(axis=1)
-    positions = steps / _steps(scale.size)
+    positions = steps / steps_of_class(scale.size)
     values = np.interp(positions, np.arange(scale.size), scale.values)
     means, scores = options @ scale.values, np.diff(below, axis=1, prepend=0.0) @ values
     return Drift(
@@ -196,13 +153,3 @@ def _permute(
             weights = 1 / each
         both[:, column] = deviation**2 @ weights
     return float(adjusted_p(both).min())
-
-
-def _steps(size: int) -> int:
-    """Steps of a class."""
-    return max(1, STEPS // (size - 1))
-
-
-def _span(size: int) -> int:
-    """Number of different scores."""
-    return (size - 1) * _steps(size) + 1

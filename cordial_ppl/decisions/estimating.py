@@ -25,7 +25,7 @@ from jaxtyping import Float, Int, Shaped
 from cordial_ppl.data.labelling import rank_texts
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions.corpus import CorpusDraws, PosteriorDraws, sum_draws
-from cordial_ppl.decisions.drift import Drift, compare, sketch
+from cordial_ppl.decisions.drift import Drift, compare
 from cordial_ppl.decisions.estimates.effects import (
     CORPUS_SCALE,
     GROUP_SCALE,
@@ -39,6 +39,7 @@ from cordial_ppl.errors import InputError, quote
 from cordial_ppl.scores import Interval
 from cordial_ppl.stack.fit import Fit
 from cordial_ppl.stack.settings import check_level
+from cordial_ppl.stack.sketch import sketch
 from cordial_ppl.stack.weighing import stated
 
 DRAWS = 4000

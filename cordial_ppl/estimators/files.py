@@ -6,8 +6,8 @@ file must be named again to load the stack.
 
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float, Float64, Int64, Num
@@ -16,23 +16,32 @@ from cordial_ppl.channels import CHANNELS, is_built_in
 from cordial_ppl.channels.channel import Channel
 from cordial_ppl.channels.loading import load_channel
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.decisions.drift import check_sketch
 from cordial_ppl.errors import InputError, SettingNeeded
 from cordial_ppl.inference.posterior import Diagnostics, Posterior
 from cordial_ppl.inference.priors import Priors
 from cordial_ppl.inference.sampler import Effort
 from cordial_ppl.inference.target import Prior
+from cordial_ppl.runtime import storage
 from cordial_ppl.runtime.storage import Record, blaming
 from cordial_ppl.stack.calibrators import CALIBRATORS
+from cordial_ppl.stack.fit import Fit
 from cordial_ppl.stack.members import CalibratorFit, Fitted
+from cordial_ppl.stack.settings import Defaults, make_settings
+from cordial_ppl.stack.sketch import check_sketch
 from cordial_ppl.stack.weighing import ExpectedLoss
 
-if TYPE_CHECKING:
-    from cordial_ppl.estimators.stack import Stack
-
 KIND = "calibrator"
-SETTINGS = "inference", "weight_counts", "seed", "min_labels", "calibrators", "effort"
-"""Arguments of a stack that its file has as they are."""
+SETTINGS = (
+    *("inference", "weight_counts", "seed", "min_labels", "calibrators", "effort"),
+    "has_default_prior",
+)
+"""Settings that a file has as they are."""
+
+VALUES = (
+    *("scale", "covariates", "weights", "losses", "expected", "provenance", "label_counts"),
+    *("sketch", "labels", "sample_weight", "texts", "out_of_fold", "folds"),
+)
+"""Values of a fit that a file has as they are."""
 
 
 class PosteriorRecord(Record):
@@ -83,12 +92,12 @@ class PosteriorRecord(Record):
         return posterior
 
 
-class StackRecord(Record):
-    """A fitted stack; names that end in "_" are attributes of the fit, see ``Stack``."""
+class FitRecord(Record):
+    """A fit of a stack and its settings; names are those of ``Fit`` and ``Settings``."""
 
     estimator: str
     named: bool
-    default_prior: bool
+    has_default_prior: bool
     inference: str
     weight_counts: dict[str, float]
     seed: int
@@ -97,91 +106,99 @@ class StackRecord(Record):
     effort: Effort
     posteriors: dict[str, PosteriorRecord]
     regressions: dict[str, dict[str, Num[np.ndarray, "..."]]]
-    scale_: Scale
-    covariates_: tuple[str, ...]
-    weights_: dict[str, float]
-    losses_: dict[str, float]
-    expected_: ExpectedLoss
-    provenance_: dict[str, list[str]]
-    label_counts_: Num[np.ndarray, " _K"]
-    sketch_: Int64[np.ndarray, "2 _cells"]
-    labels_: Int64[np.ndarray, " _n"]
-    sample_weight_: Float64[np.ndarray, " _n"]
-    texts_: Int64[np.ndarray, " _n"]
-    out_of_fold_: Float64[np.ndarray, "_n _K"] | None = None
-    folds_: Int64[np.ndarray, " _n"] | None = None
+    scale: Scale
+    covariates: tuple[str, ...]
+    weights: dict[str, float]
+    losses: dict[str, float]
+    expected: ExpectedLoss
+    provenance: dict[str, list[str]]
+    label_counts: Num[np.ndarray, " _K"]
+    sketch: Int64[np.ndarray, "2 _cells"]
+    labels: Int64[np.ndarray, " _n"]
+    sample_weight: Float64[np.ndarray, " _n"]
+    texts: Int64[np.ndarray, " _n"]
+    out_of_fold: Float64[np.ndarray, "_n _K"] | None = None
+    folds: Int64[np.ndarray, " _n"] | None = None
 
     @classmethod
-    def of(cls, stack: "Stack") -> "StackRecord":
-        """What is saved of a fitted stack."""
-        settings = stack.fitted_settings
-        learned = [name for name in cls.__struct_fields__ if name.endswith("_")]
-        regressions = {k: v.params for k, v in stack.fits_.items() if isinstance(v, CalibratorFit)}
+    def of(cls, fit: Fit, estimator: str, named: bool) -> "FitRecord":
+        """Make the record of a fit.
+
+        Args:
+            fit: the fit.
+            estimator: name of its class.
+            named: whether the options were given.
+        """
+        regressions = {k: v.params for k, v in fit.members.items() if isinstance(v, CalibratorFit)}
         return cls(
-            estimator=type(stack).__name__,
-            named=stack.options is not None,
-            default_prior=stack.has_default_prior,
-            posteriors={name: PosteriorRecord.of(fit) for name, fit in stack.posteriors_.items()},
+            estimator=estimator,
+            named=named,
+            posteriors={name: PosteriorRecord.of(each) for name, each in fit.posteriors.items()},
             regressions={
                 name: {field: np.asarray(values) for field, values in params._asdict().items()}
                 for name, params in regressions.items()
             },
-            **{name: getattr(settings, name) for name in SETTINGS},
-            **{name: getattr(stack, name) for name in learned},
+            **{name: getattr(fit.settings, name) for name in SETTINGS},
+            **{name: getattr(fit, name) for name in VALUES},
         )
 
-    def restore(
-        self,
-        path: str | Path,
-        channels: Iterable[str | Path | Channel],
-        kinds: Mapping[str, type],
-    ) -> "Stack":
-        """Make the stack, ready to predict.
-
-        Arguments and errors are those of `cordial_ppl.load`; ``kinds`` are the classes by name.
-        """
-        models, scale = find_channels(self.posteriors, channels), self.scale_
+    def restore(self, path: str | Path, channels: Iterable[str | Path | Channel]) -> Fit:
+        """Make the fit; arguments and errors are those of `cordial_ppl.load`."""
+        models, size = find_channels(self.posteriors, channels), self.scale.size
         with blaming(path):
-            fits: dict[str, Fitted] = {}
+            members: dict[str, Fitted] = {}
             for name, posterior in self.posteriors.items():
-                fits[name] = posterior.restore(models[name], scale.size)
+                members[name] = posterior.restore(models[name], size)
             for name, params in self.regressions.items():
                 kind = CALIBRATORS[name]
-                fits[name] = fit = CalibratorFit(kind, kind.params(**params))
-                if not np.isfinite(fit.predict(np.zeros((1, scale.size)))[0]).all():
+                members[name] = fit = CalibratorFit(kind, kind.params(**params))
+                if not np.isfinite(fit.predict(np.zeros((1, size)))[0]).all():
                     raise ValueError(f"calibrator {name!r} predicts no probabilities")
-            check_shares("weights", np.array(list(self.weights_.values())))
-            counts = self.label_counts_
-            if len(counts) != scale.size or counts.min() < 0 or self.weights_.keys() != fits.keys():
-                raise ValueError("the weights or the counts of labels are of another fit")
-            weights = self.sample_weight_
-            if (
-                self.labels_.min(initial=0) < 0
-                or weights.min(initial=1) <= 0
-                or not np.array_equal(np.bincount(self.labels_, weights, scale.size), counts)
-            ):
-                raise ValueError("the labels are of another fit")
-            if self.folds_ is not None and self.folds_.min(initial=0) < 0:
-                raise ValueError("a fold has a negative number")
-            for probs in () if self.out_of_fold_ is None else self.out_of_fold_:
-                check_shares("out-of-fold probabilities", probs)
-            check_sketch(self.sketch_, scale.size)
-            priors = {name: getattr(fit, "prior", None) for name, fit in fits.items()}
+            self._check(members)
+            priors = {name: getattr(member, "prior", None) for name, member in members.items()}
             channel_priors = {name: prior for name, prior in priors.items() if prior is not None}
-            learned = [name for name in self.__struct_fields__ if name.endswith("_")]
-            stack = object.__new__(kinds[self.estimator])
-            vars(stack).update(
-                # The channels and calibrators of the file are all that there are.
-                base=(),
-                options=scale.options if self.named else None,
+            given = {name: getattr(self, name) for name in SETTINGS}
+            # Fitted to other readings, a default prior is another one; what was given is not.
+            settings = make_settings(
+                Defaults(min_labels=given.pop("min_labels")),
                 channels=tuple(models.values()),
-                # Fitted to other readings, the default is another one; what was given is not.
-                prior=None if self.default_prior else Priors(channel_priors),
-                fits_=fits,
-                **{name: getattr(self, name) for name in (*SETTINGS, *learned)},
+                prior=Priors(channel_priors),
+                **{name: value for name, value in given.items() if name != "has_default_prior"},
             )
-            stack._fitted_settings = stack.settings  # Validates them.
-            return stack
+            settings = replace(settings, has_default_prior=self.has_default_prior)
+            values = {name: getattr(self, name) for name in VALUES}
+            return Fit(settings=settings, members=members, **values)
+
+    def _check(self, members: Mapping[str, Fitted]) -> None:
+        """Check that the numbers belong together.
+
+        Raises:
+            ValueError: they do not.
+        """
+        size, counts, weights = self.scale.size, self.label_counts, self.sample_weight
+        check_shares("weights", np.array(list(self.weights.values())))
+        if len(counts) != size or counts.min() < 0 or self.weights.keys() != members.keys():
+            raise ValueError("the weights or the counts of labels are of another fit")
+        if (
+            self.labels.min(initial=0) < 0
+            or weights.min(initial=1) <= 0
+            or not np.array_equal(np.bincount(self.labels, weights, size), counts)
+        ):
+            raise ValueError("the labels are of another fit")
+        if self.folds is not None and self.folds.min(initial=0) < 0:
+            raise ValueError("a fold has a negative number")
+        for probs in () if self.out_of_fold is None else self.out_of_fold:
+            check_shares("out-of-fold probabilities", probs)
+        check_sketch(self.sketch, size)
+
+
+def save(fit: Fit, path: str | Path, estimator: str, named: bool) -> None:
+    """Write a fit to one file; arguments are those of ``FitRecord.of``.
+
+    Raises:
+        FileError: the file cannot be written.
+    """
+    storage.write(path, KIND, *storage.pack(FitRecord.of(fit, estimator, named)))
 
 
 def find_channels(

@@ -1,17 +1,18 @@
 """The named stacks: the default, the paper's comparisons, and how they are loaded."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from cordial_ppl.channels import DEFAULT_CHANNELS, PAPER_CHANNELS
 from cordial_ppl.channels.channel import Channel
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.estimators.files import KIND, StackRecord
-from cordial_ppl.estimators.stack import PAPER_CALIBRATORS, Stack
-from cordial_ppl.inference.priors import LearnedPrior, shipped_prior
+from cordial_ppl.estimators.files import KIND, FitRecord
+from cordial_ppl.estimators.stack import Stack
+from cordial_ppl.inference.priors import shipped_prior
 from cordial_ppl.runtime import storage
 from cordial_ppl.runtime.storage import blaming
-from cordial_ppl.stack.settings import check_names
+from cordial_ppl.stack.settings import PAPER_CALIBRATORS, WEIGHT_COUNTS, Defaults, check_names
 
 SCALAR_CHANNELS: tuple[str, ...] = ("scalar", "scalar-vector")
 FULL_CHANNELS: tuple[str, ...] = ("full", "full-vector")
@@ -19,8 +20,12 @@ FULL_CHANNELS: tuple[str, ...] = ("full", "full-vector")
 FLAT = dict.fromkeys((*PAPER_CALIBRATORS, *SCALAR_CHANNELS, *FULL_CHANNELS), 0.0)
 """Pseudo-counts for weights by maximum likelihood."""
 
+CHANNEL_COUNTS = {"mixture": 0.5, "mixture-vector": 3.0, "location": 0.5, "bridge": 4.0}
+"""Pseudo-counts of the default's channels: with the calibrators' together nine labels' worth,
+chosen on one half of the tasks of `benchmarks/accuracy.py`."""
 
-class Cordial(Stack, named=True):
+
+class Cordial(Stack):
     r"""The paper's estimator: channels and calibrators in logit space, stacked (Eq. 5).
 
     .. math:: \hat p(z \mid x) = \sum_m \omega_m\, \hat p_m(z \mid x)
@@ -39,17 +44,14 @@ class Cordial(Stack, named=True):
     for one of a file, which has to earn it.
     """
 
-    # Together nine labels' worth, chosen on one half of the tasks of `benchmarks/accuracy.py`.
-    COUNTS = {"mixture": 0.5, "mixture-vector": 3.0, "location": 0.5, "bridge": 4.0, **Stack.COUNTS}
-
-    base = DEFAULT_CHANNELS
-    CALIBRATORS = (*PAPER_CALIBRATORS, "dirichlet")
-    min_labels = {"dirichlet": 200}
-
-    @property
-    def _learned(self) -> LearnedPrior:
-        """The prior that comes with the package."""
-        return shipped_prior()
+    _defaults = Defaults(
+        channels=DEFAULT_CHANNELS,
+        calibrators=(*PAPER_CALIBRATORS, "dirichlet"),
+        weight_counts=CHANNEL_COUNTS | WEIGHT_COUNTS,
+        min_labels={"dirichlet": 200},
+        learned=shipped_prior,
+        name="Cordial",
+    )
 
     @classmethod
     def paper(
@@ -81,21 +83,21 @@ class Cordial(Stack, named=True):
             weight_counts=same,
             seed=seed,
         )
-        paper.base = PAPER_CHANNELS
+        paper._defaults = replace(cls._defaults, channels=PAPER_CHANNELS)
         return paper
 
 
-class LogitStack(Stack, named=True):
+class LogitStack(Stack):
     """The stack without channels, which shows what the channels add.
 
     Its members are temperature scaling, vector scaling and proportional odds, with weights by
     maximum likelihood as in the paper.  Arguments are those of ``Stack``.
     """
 
-    COUNTS = FLAT
+    _defaults = Defaults(weight_counts=FLAT, name="LogitStack")
 
 
-class FullChannelStack(LogitStack, named=True):
+class FullChannelStack(LogitStack):
     r"""The logit stack with full channels on both readings, shrunk toward the scalar one.
 
     .. math:: \hat p(z) = \sum_y T(z \mid y)\, q(y \mid x), \qquad
@@ -105,10 +107,14 @@ class FullChannelStack(LogitStack, named=True):
     cross-validated (Section 2.5 of the paper).
     """
 
-    CALIBRATORS = (*PAPER_CALIBRATORS, *FULL_CHANNELS)
+    _defaults = Defaults(
+        calibrators=(*PAPER_CALIBRATORS, *FULL_CHANNELS),
+        weight_counts=FLAT,
+        name="FullChannelStack",
+    )
 
 
-class ScalarStack(Stack, named=True):
+class ScalarStack(Stack):
     r"""The logit stack with Bayesian scalar channels on both readings.
 
     .. math:: \hat p_\beta(z) = \beta\, q(z \mid x) + (1 - \beta)\, \pi(z)
@@ -118,8 +124,13 @@ class ScalarStack(Stack, named=True):
     2.5 of the paper).
     """
 
-    COUNTS = FLAT
-    base = SCALAR_CHANNELS
+    _defaults = Defaults(channels=SCALAR_CHANNELS, weight_counts=FLAT, name="ScalarStack")
+
+
+NAMED: dict[str, type[Stack]] = {
+    kind.__name__: kind for kind in (Cordial, LogitStack, FullChannelStack, ScalarStack)
+}
+"""Classes that can be saved, by name."""
 
 
 def load(path: str | Path, *, channels: Sequence[str | Path | Channel] = ()) -> Stack:
@@ -140,5 +151,28 @@ def load(path: str | Path, *, channels: Sequence[str | Path | Channel] = ()) -> 
     """
     meta, arrays = storage.read(path, KIND)
     with blaming(path):
-        record = storage.unpack(StackRecord, meta, arrays)
-    return record.restore(path, channels, Stack.NAMED)
+        record = storage.unpack(FitRecord, meta, arrays)
+    return restore(record, path, channels)
+
+
+def restore(
+    record: FitRecord, path: str | Path, channels: Sequence[str | Path | Channel] = ()
+) -> Stack:
+    """Make the stack of a record; the other arguments and errors are those of ``load``."""
+    fit = record.restore(path, channels)
+    settings = fit.settings
+    with blaming(path):
+        stack = NAMED[record.estimator](
+            fit.scale.options if record.named else None,
+            channels=settings.channels,
+            calibrators=settings.calibrators,
+            inference=settings.inference,
+            prior=None if settings.has_default_prior else settings.prior,
+            weight_counts=settings.weight_counts,
+            seed=settings.seed,
+            effort=settings.effort,
+        )
+    # The channels of the file are all that there are.
+    stack._defaults = replace(stack._defaults, channels=(), min_labels=settings.min_labels)
+    stack.fit_ = fit
+    return stack

@@ -49,8 +49,12 @@ class Parameters:
         return self
 
     def _settings(self) -> dict[str, Any]:
-        """All attributes that are not learned."""
-        return {k: v for k, v in vars(self).items() if not (k.endswith("_") or k.startswith("_"))}
+        """Collect all attributes that are not learned."""
+        return {
+            name: value
+            for name, value in vars(self).items()
+            if name == "_defaults" or not (name.endswith("_") or name.startswith("_"))
+        }
 
     def __sklearn_clone__[T: "Parameters"](self: T) -> T:
         # Settings are shared, not copied: a prior is known by its identity.

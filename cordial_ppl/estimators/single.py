@@ -1,4 +1,4 @@
-"""Single calibrators and channels as estimators: stacks of one member, without folds."""
+"""Single calibrators and channels as estimators: fits of one member, without folds."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -9,23 +9,34 @@ import numpy as np
 from cordial_ppl.channels.channel import Channel
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.decisions.drift import sketch
+from cordial_ppl.decisions import answers
 from cordial_ppl.errors import InputError
+from cordial_ppl.estimators.estimator import Estimator
 from cordial_ppl.estimators.named import FULL_CHANNELS
-from cordial_ppl.estimators.stack import Stack
-from cordial_ppl.inference.fit import Case
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.inference.priors import LearnedPrior
 from cordial_ppl.inference.sampler import DEFAULT_EFFORT, Effort
 from cordial_ppl.inference.target import Prior
-from cordial_ppl.stack.members import CalibratorFit, CalibratorMember, Member
-from cordial_ppl.stack.settings import check_names
+from cordial_ppl.stack.fit import Fit, fit_stack, fit_without_labels
+from cordial_ppl.stack.members import CalibratorFit
+from cordial_ppl.stack.settings import Defaults, Settings, check_names, make_settings
 
 if TYPE_CHECKING:
     from xarray import DataTree
 
 
-class LogitCalibrator(Stack):
+class SingleCalibrator(Estimator[Fit]):
+    """A calibrator of one member, without folds; base of those below."""
+
+    def summary(self) -> str:
+        """Describe the reader's faults in plain words."""
+        return answers.describe(self.fit_).text
+
+    def _fit(self, texts: Labelled, scale: Scale, settings: Settings) -> Fit:
+        return fit_stack(texts, scale, settings)
+
+
+class LogitCalibrator(SingleCalibrator):
     """A calibrator that acts on the logits; base of those below.
 
     Args:
@@ -36,21 +47,20 @@ class LogitCalibrator(Stack):
     """
 
     name: str
-    folded = False
 
     def __init__(self, options: Sequence[str | float] | Scale | None = None):
         self.options = options
 
     @property
-    def calibrators(self) -> tuple[str, ...]:
-        """The one calibrator."""
-        return (self.name,)
+    def settings(self) -> Settings:
+        """The settings; see ``Estimator.settings``."""
+        return Settings(calibrators=(self.name,), folded=False)
 
     @property
     def params_(self) -> Any:
         """Fitted parameters, a NamedTuple of arrays."""
-        fit = self.fits_[self.name]
-        return fit.params if isinstance(fit, CalibratorFit) else None
+        member = self.fit_.members[self.name]
+        return member.params if isinstance(member, CalibratorFit) else None
 
 
 class TemperatureScaling(LogitCalibrator):
@@ -125,7 +135,6 @@ class LabelFree(LogitCalibrator):
         logits: Any,
         labels: Any = None,
         covariates: Mapping[str, Any] | None = None,
-        corpus: Any = None,
         *,
         sample_weight: Any = None,
         texts: Any = None,
@@ -136,7 +145,6 @@ class LabelFree(LogitCalibrator):
             logits: option logits of any texts, shape ``[n, K]`` with ``n >= 1``.
             labels: ignored; may be left out.
             covariates: ignored.
-            corpus: all texts that it is for, as of any stack.
             sample_weight: what each reading counts; by default one, which the rows of a text share.
             texts: which text each row is of, where a text has several rows.
 
@@ -149,18 +157,10 @@ class LabelFree(LogitCalibrator):
         readings = self._read(logits)
         # Any labels will do.
         labels = np.full(len(readings), Scale.of(self.options, readings.shape[-1]).options[0])
-        return super().fit(logits, labels, corpus=corpus, sample_weight=sample_weight, texts=texts)
+        return super().fit(logits, labels, sample_weight=sample_weight, texts=texts)
 
-    def parts(self, labels: int) -> tuple[Member, ...]:
-        """None: nothing is fitted to labels."""
-        return ()
-
-    def _fit(self, texts: Labelled) -> None:
-        (fit,) = CalibratorMember(self.name).fit([Case(texts)])
-        self.fits_, self.weights_, self.losses_ = {self.name: fit.fitted}, {self.name: 1.0}, {}
-        self.sketch_, self.texts_ = sketch(texts.logits[texts.first]), texts.texts
-        self.labels_, self.sample_weight_ = np.zeros(0, np.int64), np.zeros(0)
-        self.label_counts_ = np.zeros(0)
+    def _fit(self, texts: Labelled, scale: Scale, settings: Settings) -> Fit:
+        return fit_without_labels(texts, scale, settings)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -186,7 +186,7 @@ class BatchCalibration(LabelFree):
     name = "batch"
 
 
-class ChannelCalibrator(Stack):
+class ChannelCalibrator(SingleCalibrator):
     """One channel as an estimator.
 
     Args:
@@ -204,8 +204,6 @@ class ChannelCalibrator(Stack):
         posterior_: the posterior of the channel's parameters.
     """
 
-    folded = False
-
     def __init__(
         self,
         channel: str | Path | Channel,
@@ -218,21 +216,27 @@ class ChannelCalibrator(Stack):
     ):
         self.channel, self.options, self.inference = channel, options, inference
         self.prior, self.seed, self.effort = prior, seed, effort
-        full = isinstance(channel, str) and channel in FULL_CHANNELS
-        self.channels, self.calibrators = ((), (str(channel),)) if full else ((channel,), ())
 
     @property
-    def settings(self) -> Stack:
-        """The same calibrator with settings that are validated and complete."""
-        is_default = self.inference == "default" and self.prior is None
-        if self.calibrators and not is_default and "_valid" not in vars(self):
+    def settings(self) -> Settings:
+        """The settings, validated and complete; see ``Estimator.settings``."""
+        full = tuple(name for name in FULL_CHANNELS if name == self.channel)
+        if full and not (self.inference == "default" and self.prior is None):
             raise InputError(f"the channel {self.channel!r} takes neither inference nor prior.")
-        return super().settings
+        return make_settings(
+            Defaults(calibrators=full),
+            channels=() if full else (self.channel,),
+            inference=self.inference,
+            prior=self.prior,
+            seed=self.seed,
+            effort=self.effort,
+            folded=False,
+        )
 
     @property
     def posterior_(self) -> Posterior:
         """The posterior of the channel's parameters."""
-        for posterior in self.posteriors_.values():
+        for posterior in self.fit_.posteriors.values():
             return posterior
         raise AttributeError(f"the channel {self.channel!r} has no posterior.")
 
@@ -240,7 +244,6 @@ class ChannelCalibrator(Stack):
         self, logits: Any = None, labels: Any = None, covariates: Any = None
     ) -> "DataTree":
         """The posterior for ArviZ; arguments and errors are those of ``Stack.to_datatree``."""
-        tree = super().to_datatree(logits, labels, covariates)
-        for name in self.posteriors_:
-            return tree[name].copy()  # pyright: ignore[reportReturnType]
+        for tree in answers.export(self.fit_, logits, labels, covariates).values():
+            return tree
         raise InputError(f"the channel {self.channel!r} has no posterior.")

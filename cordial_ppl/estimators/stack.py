@@ -5,61 +5,36 @@ give the weights.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
 
-from cordial_ppl.channels import is_built_in
-from cordial_ppl.channels.channel import Channel, count_levels
-from cordial_ppl.channels.loading import load_channel
-from cordial_ppl.data.covariates import as_covariates
+from cordial_ppl.channels.channel import Channel
 from cordial_ppl.data.labelled import Labelled
+from cordial_ppl.data.readings import as_logits
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.decisions.drift import sketch
+from cordial_ppl.decisions import answers
+from cordial_ppl.decisions.estimates.estimate import Estimate
+from cordial_ppl.decisions.forecasting import Forecast
 from cordial_ppl.errors import InputError
-from cordial_ppl.estimators.exports import Exports
-from cordial_ppl.inference.fit import Case
-from cordial_ppl.inference.priors import LearnedPrior, Priors, as_priors, reading_spread, resolve
+from cordial_ppl.estimators import files
+from cordial_ppl.estimators.estimator import Estimator
+from cordial_ppl.inference.export import join
+from cordial_ppl.inference.posterior import Posterior
+from cordial_ppl.inference.priors import LearnedPrior, Priors
 from cordial_ppl.inference.sampler import DEFAULT_EFFORT, Effort
 from cordial_ppl.inference.target import Prior
-from cordial_ppl.stack.calibrators import CALIBRATORS
-from cordial_ppl.stack.members import (
-    CalibratorMember,
-    ChannelMember,
-    Member,
-    fit_members,
-    warn_if_doubtful,
-)
-from cordial_ppl.stack.settings import (
-    check_counts,
-    check_effort,
-    check_list,
-    check_method,
-    check_names,
-    check_seed,
-)
-from cordial_ppl.stack.stacking import MIN_LABELS, assign_folds
-from cordial_ppl.stack.weighing import weigh
+from cordial_ppl.stack.fit import Fit, fit_stack
+from cordial_ppl.stack.settings import Defaults, Settings, make_settings
+from cordial_ppl.stack.sketch import sketch
 
-PAPER_CALIBRATORS: tuple[str, ...] = ("temperature", "vector", "odds")
-"""The paper's calibrators in logit space."""
-
-FOLDS = 4
+if TYPE_CHECKING:
+    from xarray import DataTree
 
 
-def deal_folds(texts: Labelled, seed: int) -> Int[np.ndarray, " n"]:
-    """Return the fold of each label, the same for the labels of a text.
-
-    Args:
-        texts: the labelled texts.
-        seed: seed of the folds.
-    """
-    return assign_folds(texts.count, FOLDS, np.random.default_rng(seed))[texts.ranks]
-
-
-class Stack(Exports):
+class Stack(Estimator[Fit]):
     """Weighted mixture of channels and calibrators; base of the named ones.
 
     Args:
@@ -82,41 +57,13 @@ class Stack(Exports):
         effort: how much work the default inference does.
 
     Attributes:
+        fit_: the fit as one record, `cordial_ppl.stack.fit.Fit`: labels, members, weights,
+            out-of-fold probabilities and losses.
         weights_: weight of each member by name.
-        expected_: out-of-fold log losses.
-        losses_: out-of-fold log loss of each member alone; empty with fewer than eight labels.
-        fits_: fitted members by name.
         posteriors_: posterior of each channel by name.
-        provenance_: how the readings were made: lists of values under "model", "prompt" and
-            "decoding".  The command line sets it; a file keeps it.
     """
 
-    COUNTS: ClassVar[Mapping[str, float]] = {
-        "temperature": 0.25,
-        "vector": 0.25,
-        "odds": 0.5,
-        "dirichlet": 0.25,
-    }
-    """Default pseudo-counts of the weights; of other members 2 a channel, 1 a calibrator."""
-
-    base: Sequence[Any] = ()
-    """Channels beside those that were given."""
-
-    CALIBRATORS: ClassVar[Sequence[str]] = PAPER_CALIBRATORS
-    """Default calibrators."""
-
-    min_labels: Mapping[str, int] = {}
-    """Number of labels from which a calibrator is a member, if not the first."""
-
-    folded = True
-
-    # What a subclass has whose constructor lacks a setting.
-    channels: Any = ()
-    calibrators: Any = None
-    inference: Any = "default"
-    prior: Any = None
-    weight_counts: Any = None
-    effort: Any = DEFAULT_EFFORT
+    _defaults: Defaults = Defaults()
 
     def __init__(
         self,
@@ -135,115 +82,28 @@ class Stack(Exports):
         self.seed, self.effort = seed, effort
 
     @property
-    def settings(self) -> "Stack":
-        """The same stack, unfitted, with settings that are validated and complete.
-
-        Raises:
-            InputError: a setting is invalid; the message says what it may be.
-            ChannelError: there is no such channel.
-        """
-        if "_valid" in vars(self):
-            return self
-        sources = (*self.base, *check_list("channels", self.channels))
-        channels = tuple(load_channel(channel) for channel in sources)
-        names = [channel.name for channel in channels]
-        default = self.CALIBRATORS if self.calibrators is None else self.calibrators
-        calibrators = check_list("calibrators", default)
-        check_names("calibrators", calibrators, CALIBRATORS)
-        members = (*names, *calibrators)
-        doubled = sorted({name for name in members if members.count(name) > 1})
-        if doubled:
-            raise InputError(f"two members of the stack are called {doubled[0]!r}: rename one.")
-        alone = isinstance(self.prior, Prior) and len(names) == 1
-        late = {name: least for name, least in self.min_labels.items() if name in calibrators}
-        kinds = {c.name: 2.0 if is_built_in(c) else 1.0 for c in channels}
-        counts = {name: self.COUNTS.get(name, kinds.get(name, 1.0)) for name in members}
-        stack = self.__sklearn_clone__()
-        vars(stack).update(
-            base=(),
-            channels=channels,
-            calibrators=calibrators,
-            min_labels=late,
-            inference=check_method(self.inference),
-            prior=as_priors({names[0]: self.prior} if alone else self.prior, names, self._learned),
-            weight_counts=counts | check_counts(self.weight_counts, members),
-            seed=check_seed(self.seed),
-            effort=check_effort(self.effort),
-            _valid=True,
+    def settings(self) -> Settings:
+        """The settings, validated and complete; see ``Estimator.settings``."""
+        return make_settings(
+            self._defaults,
+            channels=self.channels,
+            calibrators=self.calibrators,
+            inference=self.inference,
+            prior=self.prior,
+            weight_counts=self.weight_counts,
+            seed=self.seed,
+            effort=self.effort,
         )
-        return stack
 
     @property
-    def fitted_settings(self) -> "Stack":
-        """The settings of the fit, for which no file is read again; before a fit, ``settings``."""
-        return vars(self).get("_fitted_settings") or self.settings
+    def weights_(self) -> dict[str, float]:
+        """Weight of each member by name."""
+        return dict(self.fit_.weights)
 
     @property
-    def members(self) -> tuple[str, ...]:
-        """Names of all members, channels first."""
-        settings = self.settings
-        return (*(channel.name for channel in settings.channels), *settings.calibrators)
-
-    @property
-    def has_default_prior(self) -> bool:
-        """Whether the prior is the default one."""
-        prior = self.fitted_settings.prior
-        return not prior.by_channel and prior.shared is None and prior.learned is self._learned
-
-    @property
-    def _learned(self) -> LearnedPrior | None:
-        """The learned prior that is the default."""
-        return None
-
-    def parts(self, labels: int) -> tuple[Member, ...]:
-        """The members with so many labels, unfitted."""
-        settings = self.settings
-        channels = (
-            ChannelMember(
-                channel,
-                index,
-                settings.inference,
-                settings.prior.of(channel.name),
-                settings.effort,
-            )
-            for index, channel in enumerate(settings.channels)
-        )
-        least = settings.min_labels
-        names = [name for name in settings.calibrators if labels >= least.get(name, 0)]
-        return (*channels, *map(CalibratorMember, names))
-
-    def levels(self) -> dict[str, int]:
-        """Levels of covariates, as the base class says."""
-        return count_levels(*self.fitted_settings.channels)
-
-    def prior_of_weights(
-        self, names: Sequence[str]
-    ) -> tuple[Float[np.ndarray, " M"], Bool[np.ndarray, " M"]]:
-        """Pseudo-counts of members, and which of them have to earn theirs: channels of files."""
-        settings = self.settings
-        unproven = {channel.name for channel in settings.channels if not is_built_in(channel)}
-        counts = np.array([settings.weight_counts[name] for name in names])
-        return counts, np.array([name in unproven for name in names])
-
-    def check(self, logits: Float[np.ndarray, "n K"], covariates: Mapping[str, Any]) -> None:
-        """Check that texts have what the channels need.
-
-        Args:
-            logits: validated, centred readings.
-            covariates: of the texts, by name.
-
-        Raises:
-            InputError: a setting is invalid, a channel uses a covariate that the texts lack or has
-                fewer levels of one, or the prior does not fit the channels.
-            ChannelError: a channel breaks the contract.
-        """
-        settings = self.settings
-        as_covariates(covariates, len(logits), levels=count_levels(*settings.channels))
-        parts = [part for part in settings.parts(0) if isinstance(part, ChannelMember)]
-        targets = [part.target(logits.shape[1], covariates) for part in parts]
-        for part, target in zip(parts, targets, strict=True):
-            resolve(part.prior, target, reading_spread(logits))
-        settings.prior.check(targets)
+    def posteriors_(self) -> dict[str, Posterior]:
+        """Posterior of each channel by name."""
+        return self.fit_.posteriors
 
     def fit[T: "Stack"](
         self: T,
@@ -280,42 +140,138 @@ class Stack(Exports):
         """
         # Refused before the fit.
         size = None if corpus is None else np.shape(logits)[-1]
-        corpus_sketch = None if corpus is None else sketch(self._read(corpus, size))
+        counts = None if corpus is None else sketch(as_logits(corpus, size=size))
         super().fit(logits, labels, covariates, sample_weight=sample_weight, texts=texts)
-        self.sketch_ = self.sketch_ if corpus_sketch is None else corpus_sketch
+        if counts is not None:
+            self.fit_ = replace(self.fit_, sketch=counts)
         return self
 
-    def _fit(self, texts: Labelled) -> None:
-        """Fit to validated, centred readings."""
-        logits, labels = texts.logits, texts.labels
-        settings = self.settings
-        # Rounding must not make 200 thirds of three labels fewer than 200.
-        parts = settings.parts(round(float(texts.weights.sum())))
-        folds = held_out = None
-        if self.folded and texts.count >= MIN_LABELS:
-            folds = deal_folds(texts, settings.seed)
-        case = Case(texts, folds, (settings.seed,))
-        fits = [job.result() for job in fit_members(parts, lambda part: part.fit([case])[0])]
-        if folds is not None:
-            held_out = np.stack([fit.held_out for fit in fits], axis=-1)
-        names = [part.name for part in parts]
-        mixture = weigh(texts, folds, held_out, *settings.prior_of_weights(names))
-        self._fitted_settings = settings
-        self.fits_ = {name: fit.fitted for name, fit in zip(names, fits, strict=True)}
-        self.weights_ = dict(zip(names, mixture.weights.tolist(), strict=True))
-        self.losses_ = dict(zip(names, mixture.losses, strict=False))
-        self.expected_, self.out_of_fold_ = mixture.expected, mixture.out_of_fold
-        self.provenance_ = {}
-        self._texts, self.folds_ = texts, folds
-        self.sketch_ = sketch(logits[texts.first])
-        self.labels_ = np.asarray(labels, np.int64)
-        self.sample_weight_, self.texts_ = texts.weights, np.asarray(texts.texts, np.int64)
-        self.label_counts_ = np.bincount(labels, texts.weights, logits.shape[-1])
-        for posterior in self.posteriors_.values():
-            warn_if_doubtful(posterior)
+    def _fit(self, texts: Labelled, scale: Scale, settings: Settings) -> Fit:
+        return fit_stack(texts, scale, settings)
 
-    def _mixture(
-        self, logits: np.ndarray
-    ) -> tuple[list[tuple[Any, np.ndarray]], Float[np.ndarray, "1 M"]]:
-        weights = np.array([list(self.weights_.values())])
-        return [(self.fits_[name], logits) for name in self.weights_], weights
+    def summary(self, forecast: Forecast | None = None) -> str:
+        """Describe the reader's faults, weights, expected log loss and a verdict in plain words.
+
+        Args:
+            forecast: what more labels would give, from ``forecast``, for a sentence on it.
+        """
+        return answers.describe(self.fit_, forecast).text
+
+    def estimate(
+        self,
+        logits: Any,
+        rows: Any,
+        groups: Any = None,
+        covariates: Any = None,
+        *,
+        level: float = 0.9,
+        strata: Any = None,
+        probabilities: Any = None,
+        draws: int = 256,
+    ) -> Estimate:
+        """Estimate the mean label and the shares of the options, of a corpus and of its groups.
+
+        Intervals are meant to hold in repeated sampling of labels.  Labelled texts count as
+        themselves: what is estimated are the labels of just these texts.  A group has an effect of
+        its own, for a reader errs differently by group; one without labels is extrapolated.
+
+        Args:
+            logits: option logits of all texts, labelled or not, shape ``[N, K]``.
+            rows: positions in ``logits`` of the texts of the fit, in its order, one a label or one
+                a text.  The mean of a text's labels counts as its label.
+            groups: group of each text, such as the system that wrote it, shape ``[N]``; None for
+                the whole corpus alone.
+            covariates: per-text covariates, as in ``fit``, each of shape ``[N]``.
+            level: probability inside the intervals, between 0 and 1.
+            strata: strata that labelled texts were drawn from, shape ``[N]``, for the design-based
+                estimate; see ``rectified_mean``.
+            probabilities: inclusion probability of each labelled text, shape ``[n]``, likewise.
+            draws: how many draws of each channel.
+
+        Returns:
+            The estimates.
+
+        Raises:
+            InputError: the readings or groups are invalid, ``rows`` are other texts than those of
+                the fit, or there are no draws: without channels, or with ``inference="mode"``.
+            NotFittedError: ``fit`` was not called yet.
+
+        Source:
+            `cordial_ppl.decisions.estimates`; `cordial_ppl.decisions.estimating` has the formula.
+        """
+        return answers.estimate(
+            self.fit_,
+            logits,
+            rows,
+            groups,
+            covariates,
+            level=level,
+            strata=strata,
+            probabilities=probabilities,
+            draws=draws,
+        )
+
+    def forecast(
+        self, logits: Any, covariates: Any = None, *, counts: Sequence[int] | None = None
+    ) -> Forecast:
+        """Forecast what more labels would give: log loss, and the interval of the texts' mean.
+
+        Nothing is fitted for it.  With fewer than 20 labels nothing is forecast.
+
+        Args:
+            logits: option logits of all texts that the mean is wanted of, ``[m, K]``.
+            covariates: their covariates, as in ``fit``.
+            counts: numbers of labels; by default 2, 3, 5 and 10 times those of the fit.
+
+        Returns:
+            The loss to expect now, and at these numbers of labels, with 80 % ranges.
+
+        Raises:
+            NotFittedError: ``fit`` was not called yet.
+            InputError: the readings are invalid, or the calibrator has no folds, or no channel
+                with draws.
+        """
+        return answers.forecast(self.fit_, logits, covariates, counts=counts)
+
+    def to_datatree(
+        self, logits: Any = None, labels: Any = None, covariates: Any = None
+    ) -> "DataTree":
+        """Export the posteriors of all channels to ArviZ: a ``DataTree`` with one child a channel.
+
+        ``az.summary(tree)`` looks at all of them, ``az.summary(tree["mixture"])`` at one, and
+        ``az.compare({name: tree[name] for name in calibrator.posteriors_})`` compares them.  Their
+        log likelihoods are of the texts that the stack was fitted to.
+
+        Args:
+            logits: other labelled texts, ``[m, K]``, such as for a stack that was loaded.
+            labels: their options.
+            covariates: their covariates, as in ``fit``.
+
+        Returns:
+            A tree whose children have the groups that `cordial_ppl.inference.export` describes;
+            groups ``posterior`` and ``prior`` beside them have the parameters of all channels, by
+            names such as "mixture.offset".
+
+        Raises:
+            NotFittedError: ``fit`` was not called yet.
+            InputError: logits came without labels, or are invalid.
+        """
+        return join(answers.export(self.fit_, logits, labels, covariates))
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted calibrator to one file of plain data, which ``load`` reads.
+
+        Args:
+            path: the file to write, by convention ending in ``.cordial``.
+
+        Raises:
+            NotFittedError: ``fit`` was not called yet.
+            InputError: this is not a named stack, such as ``Cordial``.
+            FileError: the file cannot be written.
+        """
+        name = type(self).__name__
+        if name != self._defaults.name:
+            raise InputError(
+                f"only a named stack, such as Cordial, can be saved; this is a {name}."
+            )
+        files.save(self.fit_, path, name, named=self.options is not None)

@@ -13,10 +13,10 @@ from jaxtyping import Float, Int
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.estimators.estimator import Estimator
 from cordial_ppl.estimators.single import LabelFree
-from cordial_ppl.estimators.stack import Stack, deal_folds
 from cordial_ppl.inference.fit import Case, Fit
 from cordial_ppl.inference.posterior import Diagnostics, Posterior
 from cordial_ppl.runtime.blas import on_one_core
+from cordial_ppl.stack.fit import deal_folds
 from cordial_ppl.stack.members import Member, fit_members
 from cordial_ppl.stack.weighing import weigh
 
@@ -57,7 +57,7 @@ Fits = tuple[Sequence[Fit], Float[np.ndarray, "S m K"]]
 
 @on_one_core
 def fit_subsets(
-    estimators: Mapping[str, Estimator],
+    estimators: Mapping[str, Estimator[Any]],
     pool: Texts,
     labels: Int[np.ndarray, " N"],
     subsets: Int[np.ndarray, "S n"],
@@ -84,9 +84,14 @@ def fit_subsets(
         For each estimator its fits, or the error that one of its members ended with.
     """
     cases = make_cases(pool, labels, subsets, seeds)
-    needed = {name: estimator.parts(subsets.shape[1]) for name, estimator in estimators.items()}
+    needed = {
+        name: list_members(estimator, subsets.shape[1]) for name, estimator in estimators.items()
+    }
     stacked = {
-        part.key for name, parts in needed.items() if estimators[name].folded for part in parts
+        part.key
+        for name, parts in needed.items()
+        if estimators[name].settings.folded
+        for part in parts
     }
     unique = {part.key: part for parts in needed.values() for part in parts}
 
@@ -107,6 +112,11 @@ def fit_subsets(
         except Exception as error:  # The fits of the other estimators are kept.
             results[name] = error
     return results
+
+
+def list_members(estimator: Estimator[Any], labels: int) -> tuple[Member, ...]:
+    """List the members that an estimator fits to so many labels; none if it needs no labels."""
+    return () if isinstance(estimator, LabelFree) else estimator.settings.members(labels)
 
 
 def make_cases(
@@ -130,13 +140,14 @@ def _without_labels(estimator: LabelFree, pool: Texts, draws: int, report: Texts
     return BatchFit(np.broadcast_to(probs, (draws, *probs.shape)), np.ones((draws, 1)), ())
 
 
-def _mix(estimator: Estimator, member_fits: Sequence[Fits], cases: Sequence[Case]) -> BatchFit:
+def _mix(estimator: Estimator[Any], member_fits: Sequence[Fits], cases: Sequence[Case]) -> BatchFit:
     """Weigh the members of every subset, and predict with their mixture."""
     fits, predicted = zip(*member_fits, strict=True)
     weights = np.full((len(cases), len(fits)), 1 / len(fits))
-    if isinstance(estimator, Stack) and estimator.folded:
-        members = estimator.parts(len(cases[0].texts.labels))
-        prior = estimator.prior_of_weights([part.name for part in members])
+    settings = estimator.settings
+    if settings.folded:
+        members = settings.members(len(cases[0].texts.labels))
+        prior = settings.weight_prior([part.name for part in members])
         for row, case in enumerate(cases):
             held_out = np.stack([fit[row].held_out for fit in fits], axis=-1)
             weights[row] = weigh(case.texts, case.folds, held_out, *prior).weights

@@ -9,8 +9,9 @@ from jaxtyping import Float, Int
 
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError
-from cordial_ppl.estimators.stack import Stack
+from cordial_ppl.estimators.estimator import Estimator
 from cordial_ppl.evaluation.products.figure import COLUMN, literal, looking
+from cordial_ppl.stack.fit import Fit
 
 Axes = Any
 """A `matplotlib.axes.Axes`."""
@@ -50,18 +51,20 @@ def short(name: str) -> str:
     return literal(name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…")
 
 
-def check_stack(calibrator: object) -> Stack:
-    """Return a stack as it is.
+def fit_of(calibrator: object) -> Fit:
+    """Return the fit of a calibrator of one reader.
 
     Raises:
-        InputError: it is no stack.
+        InputError: it is no such calibrator.
+        NotFittedError: there was no fit yet.
     """
-    if not isinstance(calibrator, Stack):
+    fit = calibrator.fit_ if isinstance(calibrator, Estimator) else None
+    if not isinstance(fit, Fit):
         raise InputError(
-            "this plot is of a stack on one reader, such as Cordial; got a "
-            f"{type(calibrator).__name__}. Of a fusion, take one of its stacks_."
+            "this plot is of a calibrator of one reader, such as Cordial; got a "
+            f"{type(calibrator).__name__}."
         )
-    return calibrator
+    return fit
 
 
 def name_options(axis: Any, scale: Scale, places: Sequence[float] | None = None) -> None:

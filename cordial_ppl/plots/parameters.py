@@ -9,9 +9,9 @@ import numpy as np
 from cordial_ppl.decisions.reported import Parameter, list_parameters
 from cordial_ppl.decisions.summary import LEVELS, PHRASES
 from cordial_ppl.errors import InputError
-from cordial_ppl.estimators.stack import Stack
+from cordial_ppl.estimators.estimator import Estimator
 from cordial_ppl.evaluation.products.figure import INK, PAGE, Figure, looking, new_figure, wrap
-from cordial_ppl.plots.axis import OURS, PEOPLE, Axes, check_stack, drawing
+from cordial_ppl.plots.axis import OURS, PEOPLE, Axes, drawing, fit_of
 
 UNITS = {
     "temperature": "factor on the logits",
@@ -36,7 +36,7 @@ LINE, WORDS = 38, 110
 """Letters of a line under a panel, and of what its author says of a parameter."""
 
 
-def parameter(calibrator: Stack, name: str, *, ax: Axes | None = None) -> Axes:
+def parameter(calibrator: Estimator[Any], name: str, *, ax: Axes | None = None) -> Axes:
     """Draw the posterior of one parameter over its prior.
 
     It is that of ``summary()``: of the channels on the plain temperature reading, in proportion to
@@ -74,7 +74,7 @@ def parameter(calibrator: Stack, name: str, *, ax: Axes | None = None) -> Axes:
     return axis
 
 
-def parameters(calibrator: Stack) -> Figure:
+def parameters(calibrator: Estimator[Any]) -> Figure:
     """Draw the posteriors of all parameters of a summary, a panel each.
 
     Args:
@@ -122,10 +122,10 @@ def height(shown: Parameter) -> float:
     return 1.6 if shown.draws.ndim == 1 else max(1.6, 0.8 + ROW * len(shown.entries))
 
 
-def _list(calibrator: Stack) -> dict[str, Parameter]:
+def _list(calibrator: Estimator[Any]) -> dict[str, Parameter]:
     """Return the parameters of a summary by name."""
-    check_stack(calibrator).describe()  # Says so if there is no fit.
-    return list_parameters(calibrator.posteriors_, calibrator.weights_)
+    fit = fit_of(calibrator)
+    return list_parameters(fit.posteriors, fit.weights)
 
 
 def _find(listed: dict[str, Parameter], name: str) -> Parameter:
@@ -143,11 +143,11 @@ def _find(listed: dict[str, Parameter], name: str) -> Parameter:
     raise InputError(f"the channels have no parameter {name!r}; they have: {available or 'none'}.")
 
 
-def _prior(calibrator: Stack, shown: Parameter) -> np.ndarray:
+def _prior(calibrator: Estimator[Any], shown: Parameter) -> np.ndarray:
     """Draws from the prior of a parameter, pooled over channels as those of its posterior are."""
-    samples = []
+    fit, samples = calibrator.fit_, []
     for channel, share in shown.shares.items():
-        draws = calibrator.posteriors_[channel].sample_prior(DRAWS, calibrator.seed)[shown.site]
+        draws = fit.posteriors[channel].sample_prior(DRAWS, fit.seed)[shown.site]
         samples.append(draws[: round(share * DRAWS), *shown.index])
     return np.concatenate(samples).astype(float)
 

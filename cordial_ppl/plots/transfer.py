@@ -5,15 +5,15 @@ from typing import Any
 import numpy as np
 
 from cordial_ppl.data.readings import as_logits
+from cordial_ppl.decisions.answers import labelled_texts
 from cordial_ppl.estimators.estimator import Estimator
-from cordial_ppl.estimators.stack import Stack
 from cordial_ppl.plots.axis import (
     OURS,
     PEOPLE,
     RAW,
     Axes,
-    check_stack,
     drawing,
+    fit_of,
     group,
     name_options,
 )
@@ -28,7 +28,7 @@ GROUPS, LEAST, DECIMALS = 10, 3, 2
 
 
 def transfer_curve(
-    calibrator: Stack,
+    calibrator: Estimator[Any],
     logits: Any = None,
     labels: Any = None,
     covariates: Any = None,
@@ -62,8 +62,8 @@ def transfer_curve(
             without labels or cannot be used, none were given for a calibrator that keeps none (one
             from a file), or matplotlib is not installed.
     """
-    data = check_stack(calibrator).labelled(logits, labels, covariates)
-    values, raw = calibrator.scale_.values, stated(data.logits) @ calibrator.scale_.values
+    data = labelled_texts(fit_of(calibrator), logits, labels, covariates)
+    values, raw = calibrator.fit_.scale.values, stated(data.logits) @ calibrator.fit_.scale.values
     mean = calibrator.predict_mean(data.logits, data.covariates)
     ends = calibrator.predict_interval(data.logits, level, data.covariates)
     step, lowest, highest = np.min(np.diff(np.sort(values))), min(values), max(values)
@@ -80,8 +80,8 @@ def transfer_curve(
         axis.fill_between(x, low, high, color=OURS, alpha=0.2, lw=0, zorder=2)
         words = f"calibrated, {100 * level:.0f} % intervals"
         axis.plot(x, y, color=OURS, marker="o", label=words, zorder=3)
-        name_options(axis.xaxis, calibrator.scale_)
-        name_options(axis.yaxis, calibrator.scale_)
+        name_options(axis.xaxis, calibrator.fit_.scale)
+        name_options(axis.yaxis, calibrator.fit_.scale)
         axis.set_ylim(lowest - 0.4 * step, highest + 0.4 * step)
         axis.set_xlim(lowest - 0.2 * step, highest + 0.2 * step)
         axis.set_xlabel("what the reader states (mean)")
@@ -91,7 +91,7 @@ def transfer_curve(
 
 
 def label_shares(
-    calibrator: Estimator,
+    calibrator: Estimator[Any],
     logits: Any,
     labels: Any = None,
     covariates: Any = None,
@@ -118,7 +118,7 @@ def label_shares(
         InputError: the readings or labels cannot be used, or matplotlib is not installed.
     """
     after = np.asarray(calibrator.predict_proba(logits, covariates)).mean(axis=0)
-    scale = calibrator.scale_
+    scale = calibrator.fit_.scale
     before = stated(as_logits(logits, size=scale.size)).mean(axis=0)
     places = np.arange(scale.size)
     with drawing(ax, height=1.9) as axis:

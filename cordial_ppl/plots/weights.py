@@ -1,10 +1,9 @@
 """How far each member of a stack, or each reader of a fusion, is believed."""
 
-from cordial_ppl.errors import NotFittedError
 from cordial_ppl.estimators.fusion import Fusion
 from cordial_ppl.estimators.stack import Stack
 from cordial_ppl.evaluation.products.figure import literal
-from cordial_ppl.plots.axis import CHANNEL, OURS, Axes, check_stack, drawing
+from cordial_ppl.plots.axis import CHANNEL, OURS, Axes, drawing, fit_of
 
 
 def weights(calibrator: Stack | Fusion, *, ax: Axes | None = None) -> Axes:
@@ -25,13 +24,9 @@ def weights(calibrator: Stack | Fusion, *, ax: Axes | None = None) -> Axes:
         InputError: matplotlib is not installed.
     """
     fusion = isinstance(calibrator, Fusion)
-    if not fusion:
-        check_stack(calibrator)
-    if not hasattr(calibrator, "weights_"):
-        raise NotFittedError(f"this {type(calibrator).__name__} is not fitted: call fit first.")
-    single = calibrator.readers_ if fusion else tuple(calibrator.posteriors_)
+    single = calibrator.readers_ if fusion else tuple(fit_of(calibrator).posteriors)
     kinds = ("readers", "all readers") if fusion else ("channels", "calibrators")
-    ranked = sorted(calibrator.weights_.items(), key=lambda item: item[1])
+    ranked = sorted(calibrator.fit_.weights.items(), key=lambda item: item[1])
     with drawing(ax, height=0.5 + 0.17 * len(ranked)) as axis:
         for kind, color, wanted in ((kinds[0], OURS, True), (kinds[1], CHANNEL, False)):
             rows = [k for k, (name, _) in enumerate(ranked) if (name in single) is wanted]

@@ -1,49 +1,92 @@
-"""A fit of a stack as one record: its labels, members, weights and out-of-fold predictions."""
+"""A fit of a stack as one record: labelled texts, members, weights and out-of-fold predictions."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
 
+from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.labelling import TextLabels, by_text
+from cordial_ppl.data.readings import as_logits
 from cordial_ppl.data.scale import Scale
+from cordial_ppl.inference.fit import Case
 from cordial_ppl.inference.posterior import Posterior
-from cordial_ppl.stack.members import Fitted
+from cordial_ppl.runtime.progress import doing
+from cordial_ppl.stack.members import Fitted, fit_members, warn_if_doubtful
+from cordial_ppl.stack.settings import Settings
+from cordial_ppl.stack.sketch import sketch
+from cordial_ppl.stack.stacking import MIN_LABELS, assign_folds
+from cordial_ppl.stack.weighing import ExpectedLoss, weigh
+
+FOLDS = 4
 
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """Values that decisions are made from; a stack has them as attributes.
+    """What a fit leaves: predictions, decisions and files are made from it.
 
     Attributes:
+        settings: what was fitted.
         scale: the K options.
+        covariates: names of the covariates that the fit had, which predictions need too.
         members: fitted members by name.
         weights: weight of each member by name; they sum to one.
+        losses: out-of-fold log loss of each member alone, nats; empty without folds.
+        expected: out-of-fold log losses.
         labels: labels of the fit, positions 0..K-1.
-        sample_weight: weight of each label.
-        texts: number of the text that each label is of, as in ``Labelled``.
+        sample_weight: what each of these labels counts.
+        texts: which text each is of: a digest of its name, by which a report and a check recognise
+            it, or a negative number where it has none.
         label_counts: sum of the weights of the labels with each option.
-        out_of_fold: out-of-fold probabilities of the labelled texts; None without folds.
-        logits: centred logits of the labelled texts, nats; None for a fit from a file.
-        seed: seed of every random number.
+        sketch: counts of the readings that the fit was for.
+        folds: fold of each label, 0..3, the same for those of a text; None with fewer than eight.
+        out_of_fold: out-of-fold probabilities of the labelled texts, in the order of the labels;
+            None without folds.
+        labelled: the labelled texts; None for a fit from a file, which keeps no texts.
+        columns: names of the columns if the readings were a data frame; they are not saved.
+        provenance: how the readings were made: lists of values under "model", "prompt" and
+            "decoding".
     """
 
+    settings: Settings
     scale: Scale
+    covariates: tuple[str, ...]
     members: Mapping[str, Fitted]
     weights: Mapping[str, float]
+    losses: Mapping[str, float]
+    expected: ExpectedLoss
     labels: Int[np.ndarray, " n"]
     sample_weight: Float[np.ndarray, " n"]
-    texts: Int[np.ndarray, " n"]
+    texts: Int[np.ndarray, " texts"]
     label_counts: Float[np.ndarray, " K"]
-    out_of_fold: Float[np.ndarray, "n K"] | None
-    logits: Float[np.ndarray, "n K"] | None
-    seed: int
+    sketch: Int[np.ndarray, "2 cells"]
+    folds: Int[np.ndarray, " n"] | None = None
+    out_of_fold: Float[np.ndarray, "n K"] | None = None
+    labelled: Labelled | None = None
+    columns: np.ndarray | None = None
+    provenance: dict[str, list[str]] = field(default_factory=dict)
 
     @property
     def posteriors(self) -> dict[str, Posterior]:
         """Posterior of each channel by name."""
         return {name: fit for name, fit in self.members.items() if isinstance(fit, Posterior)}
+
+    @property
+    def seed(self) -> int:
+        """Seed of every random number."""
+        return self.settings.seed
+
+    @property
+    def logits(self) -> Float[np.ndarray, "n K"] | None:
+        """Centred logits of the labelled texts, nats; None for a fit from a file."""
+        return None if self.labelled is None else self.labelled.logits
+
+    @property
+    def levels(self) -> dict[str, int]:
+        """Levels of the covariates that number something, such as users."""
+        return self.settings.levels
 
     @property
     def has_draws(self) -> bool:
@@ -54,3 +97,86 @@ class Fit:
     def text_labels(self) -> TextLabels:
         """The labels of each text, put together."""
         return by_text(self.labels, self.scale.size, self.sample_weight, self.texts)
+
+    def read(self, logits: Any) -> Float[np.ndarray, "m K"]:
+        """Validate and centre readings of the options of the fit."""
+        return as_logits(logits, size=self.scale.size)
+
+    def mixture(
+        self, logits: Float[np.ndarray, "m K"]
+    ) -> tuple[list[tuple[Fitted, np.ndarray]], Float[np.ndarray, "1 M"]]:
+        """Return the members, each with the readings that it sees, and their weights."""
+        weights = np.array([list(self.weights.values())])
+        return [(self.members[name], logits) for name in self.weights], weights
+
+
+def deal_folds(texts: Labelled, seed: int) -> Int[np.ndarray, " n"]:
+    """Return the fold of each label, the same for the labels of a text.
+
+    Args:
+        texts: the labelled texts.
+        seed: seed of the folds.
+    """
+    return assign_folds(texts.count, FOLDS, np.random.default_rng(seed))[texts.ranks]
+
+
+def fit_stack(texts: Labelled, scale: Scale, settings: Settings) -> Fit:
+    """Fit the members to all labels and without each of four folds, and weigh them.
+
+    Args:
+        texts: labelled texts, validated and centred; ``settings.check`` has passed them.
+        scale: their options.
+        settings: what is fitted.
+    """
+    members = settings.members(float(texts.weights.sum()))
+    folds = held_out = None
+    if settings.folded and texts.count >= MIN_LABELS:
+        folds = deal_folds(texts, settings.seed)
+    case = Case(texts, folds, (settings.seed,))
+    with doing("fitting"):
+        jobs = fit_members(members, lambda member: member.fit([case])[0])
+        fits = [job.result() for job in jobs]
+    if folds is not None:
+        held_out = np.stack([fit.held_out for fit in fits], axis=-1)
+    names = [member.name for member in members]
+    mixture = weigh(texts, folds, held_out, *settings.weight_prior(names))
+    fit = Fit(
+        settings=settings,
+        scale=scale,
+        covariates=tuple(texts.covariates),
+        members={name: fit.fitted for name, fit in zip(names, fits, strict=True)},
+        weights=dict(zip(names, mixture.weights.tolist(), strict=True)),
+        losses=dict(zip(names, mixture.losses, strict=False)),
+        expected=mixture.expected,
+        labels=np.asarray(texts.labels, np.int64),
+        sample_weight=texts.weights,
+        texts=np.asarray(texts.texts, np.int64),
+        label_counts=np.bincount(texts.labels, texts.weights, scale.size),
+        sketch=sketch(texts.logits[texts.first]),
+        folds=folds,
+        out_of_fold=mixture.out_of_fold,
+        labelled=texts,
+    )
+    for posterior in fit.posteriors.values():
+        warn_if_doubtful(posterior)
+    return fit
+
+
+def fit_without_labels(texts: Labelled, scale: Scale, settings: Settings) -> Fit:
+    """Fit the one calibrator of the settings to readings alone; arguments as of ``fit_stack``."""
+    (member,) = settings.members(0)
+    nothing, nan = np.zeros(0), float("nan")
+    return Fit(
+        settings=settings,
+        scale=scale,
+        covariates=(),
+        members={member.name: member.fit([Case(texts)])[0].fitted},
+        weights={member.name: 1.0},
+        losses={},
+        expected=ExpectedLoss(nan, nan, nan, 0),
+        labels=np.zeros(0, np.int64),
+        sample_weight=nothing,
+        texts=np.asarray(texts.texts, np.int64),
+        label_counts=nothing,
+        sketch=sketch(texts.logits[texts.first]),
+    )

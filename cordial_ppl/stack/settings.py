@@ -1,19 +1,199 @@
-"""Validation of settings: each check returns what it was given, or says what it may be."""
+"""Settings of a stack as one validated record, and the checks that make it."""
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from jaxtyping import Bool, Float
 
+from cordial_ppl.channels import is_built_in
+from cordial_ppl.channels.channel import Channel, count_levels
+from cordial_ppl.channels.loading import load_channel
+from cordial_ppl.data.covariates import as_covariates
 from cordial_ppl.errors import InputError, quote
 from cordial_ppl.inference.fit import METHODS
-from cordial_ppl.inference.sampler import Effort
+from cordial_ppl.inference.priors import LearnedPrior, Priors, as_priors, reading_spread, resolve
+from cordial_ppl.inference.sampler import DEFAULT_EFFORT, Effort
+from cordial_ppl.inference.target import Prior
+from cordial_ppl.stack.calibrators import CALIBRATORS
+from cordial_ppl.stack.members import CalibratorMember, ChannelMember, Member
+
+PAPER_CALIBRATORS: tuple[str, ...] = ("temperature", "vector", "odds")
+"""The paper's calibrators in logit space."""
+
+WEIGHT_COUNTS = {"temperature": 0.25, "vector": 0.25, "odds": 0.5, "dirichlet": 0.25}
+"""Default pseudo-counts of calibrators' weights."""
 
 LARGEST_SEED = 2**32 - 1
 
 LEAST_EFFORT = Effort(particles=64, proposals=1, moves=1, last_moves=0, least_ess=0.0, repairs=0)
 """Fewer particles are too few to fit the tail of their weights to."""
+
+
+@dataclass(frozen=True)
+class Defaults:
+    """What a class of stacks has beside, or in place of, the arguments of its constructor.
+
+    Attributes:
+        channels: channels beside those that are given.
+        calibrators: calibrators where none are given.
+        weight_counts: pseudo-counts of the weights where none are given; of a member that is not
+            named 2 for a channel of the package, 1 for another member.
+        min_labels: number of labels from which a calibrator is a member, if not the first.
+        learned: returns the learned prior where no prior is given.
+        name: name of the class in files; None for one that cannot be saved.
+    """
+
+    channels: Sequence[Any] = ()
+    calibrators: Sequence[str] = PAPER_CALIBRATORS
+    weight_counts: Mapping[str, float] = field(default_factory=WEIGHT_COUNTS.copy)
+    min_labels: Mapping[str, int] = field(default_factory=dict)
+    learned: Callable[[], LearnedPrior | None] = lambda: None
+    name: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Settings:
+    """Settings of a fit, validated and complete; ``make_settings`` makes them.
+
+    Attributes:
+        channels: the channels.
+        calibrators: names of the calibrators.
+        inference: how posteriors are found.
+        prior: priors of the channels.
+        has_default_prior: whether these are the defaults.
+        weight_counts: Dirichlet pseudo-count of the weight of each member.
+        min_labels: number of labels from which a calibrator is a member, if not the first.
+        seed: seed of the folds and of every random number.
+        effort: how much work the default inference does.
+        folded: whether members are fitted to folds too, to be weighed.
+    """
+
+    channels: tuple[Channel, ...] = ()
+    calibrators: tuple[str, ...] = ()
+    inference: str = "default"
+    prior: Priors = field(default_factory=Priors)
+    has_default_prior: bool = True
+    weight_counts: Mapping[str, float] = field(default_factory=dict)
+    min_labels: Mapping[str, int] = field(default_factory=dict)
+    seed: int = 0
+    effort: Effort = DEFAULT_EFFORT
+    folded: bool = True
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of all members, channels first."""
+        return (*(channel.name for channel in self.channels), *self.calibrators)
+
+    @property
+    def levels(self) -> dict[str, int]:
+        """Levels of the covariates that number something, such as users, as the channels say."""
+        return count_levels(*self.channels)
+
+    def members(self, labels: float) -> tuple[Member, ...]:
+        """Return the members that are fitted to so many labels."""
+        channels = (
+            ChannelMember(channel, index, self.inference, self.prior.of(channel.name), self.effort)
+            for index, channel in enumerate(self.channels)
+        )
+        # Rounding must not make 200 thirds of three labels fewer than 200.
+        labels, least = round(labels), self.min_labels
+        names = [name for name in self.calibrators if labels >= least.get(name, 0)]
+        return (*channels, *map(CalibratorMember, names))
+
+    def weight_prior(
+        self, names: Sequence[str]
+    ) -> tuple[Float[np.ndarray, " M"], Bool[np.ndarray, " M"]]:
+        """Return pseudo-counts of members, and which have to earn theirs: channels of files."""
+        unproven = {channel.name for channel in self.channels if not is_built_in(channel)}
+        counts = np.array([self.weight_counts.get(name, 1.0) for name in names])
+        return counts, np.array([name in unproven for name in names])
+
+    def check(
+        self, logits: Float[np.ndarray, "n *readers K"], covariates: Mapping[str, Any]
+    ) -> None:
+        """Check that texts have what the channels need.
+
+        Args:
+            logits: validated, centred readings; of several readers their average is looked at.
+            covariates: of the texts, by name.
+
+        Raises:
+            InputError: a channel uses a covariate that the texts lack or has fewer levels of one,
+                or the prior does not fit the channels.
+            ChannelError: a channel breaks the contract.
+        """
+        as_covariates(covariates, len(logits), levels=self.levels)
+        if logits.ndim == 3:
+            logits = np.nanmean(logits, axis=1)
+        parts = [part for part in self.members(0) if isinstance(part, ChannelMember)]
+        targets = [part.target(logits.shape[-1], covariates) for part in parts]
+        for part, target in zip(parts, targets, strict=True):
+            resolve(part.prior, target, reading_spread(logits))
+        self.prior.check(targets)
+
+
+def make_settings(
+    defaults: Defaults,
+    *,
+    channels: Any = (),
+    calibrators: Any = None,
+    inference: Any = "default",
+    prior: Any = None,
+    weight_counts: Any = None,
+    seed: Any = 0,
+    effort: Any = DEFAULT_EFFORT,
+    folded: bool = True,
+) -> Settings:
+    """Validate the arguments of a constructor and complete them; channel files are read.
+
+    Args:
+        defaults: those of the class.
+        channels: further channels, as in ``Stack``.
+        calibrators: names of the calibrators; None for the default.
+        inference: how posteriors are found.
+        prior: as in ``Stack``.
+        weight_counts: pseudo-counts where they differ from the default.
+        seed: seed of the folds and of every random number.
+        effort: how much work the default inference does.
+        folded: whether members are fitted to folds too.
+
+    Raises:
+        InputError: a setting is invalid; the message says what it may be.
+        ChannelError: there is no such channel.
+    """
+    sources = (*defaults.channels, *check_list("channels", channels))
+    models = tuple(map(load_channel, sources))
+    names = [model.name for model in models]
+    calibrators = check_list(
+        "calibrators", defaults.calibrators if calibrators is None else calibrators
+    )
+    check_names("calibrators", calibrators, CALIBRATORS)
+    members = (*names, *calibrators)
+    doubled = sorted({name for name in members if members.count(name) > 1})
+    if doubled:
+        raise InputError(f"two members of the stack are called {doubled[0]!r}: rename one.")
+    alone = isinstance(prior, Prior) and len(names) == 1
+    learned = defaults.learned()
+    priors = as_priors({names[0]: prior} if alone else prior, names, learned)
+    kinds = {model.name: 2.0 if is_built_in(model) else 1.0 for model in models}
+    counts = {name: defaults.weight_counts.get(name, kinds.get(name, 1.0)) for name in members}
+    return Settings(
+        channels=models,
+        calibrators=calibrators,
+        inference=check_method(inference),
+        prior=priors,
+        has_default_prior=not priors.by_channel
+        and priors.shared is None
+        and priors.learned is learned,
+        weight_counts=counts | check_counts(weight_counts, members),
+        min_labels={k: v for k, v in defaults.min_labels.items() if k in calibrators},
+        seed=check_seed(seed),
+        effort=check_effort(effort),
+        folded=folded,
+    )
 
 
 def check_names(setting: str, names: Iterable[Any], options: Collection[str]) -> None:

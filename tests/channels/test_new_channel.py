@@ -10,6 +10,7 @@ import pytest
 from review_tables import LABELLED, TEXTS, read, write_tables
 
 import cordial_ppl as cp
+from cordial_ppl.decisions import answers
 from cordial_ppl.estimators.bulk.predictor import BatchPredictor
 from cordial_ppl.evaluation.checks import check_channel
 from cordial_ppl.evaluation.sweep import read_config, run_sweep
@@ -54,7 +55,7 @@ def test_a_new_channel_goes_everywhere(cordial, mine, tmp_path):
     # The file that is named again has the words.
     again = cp.load("j.cordial", channels=[mine])
     assert "  gain " in again.summary() and "classes a stated class" in again.summary()
-    assert again.describe().channel_faults == stack.describe().channel_faults
+    assert again.describe().channel_faults == answers.describe(stack.fit_).channel_faults
     cordial("report", "j.cordial", readings, labels, "-o", "page.html", "--channel", mine)
     assert "classes a stated class" in (tmp_path / "page.html").read_text()
 

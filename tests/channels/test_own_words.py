@@ -13,6 +13,7 @@ from cordial_ppl import plots
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.channels.loading import load_channel
 from cordial_ppl.data.scale import Scale
+from cordial_ppl.decisions import answers
 from cordial_ppl.decisions.reported import PARAMETERS
 from cordial_ppl.decisions.summary import describe
 from cordial_ppl.errors import ChannelError, InputError
@@ -179,7 +180,9 @@ def test_plots_are_labelled_with_them(fitted):
     assert label == f"mine.steps[1]: {SAID}"
     assert not [line for line in axis.get_lines() if line.get_linestyle() == ":"]
     step = next(
-        fault for fault in fitted.describe().channel_faults["mine"] if fault.name == "steps[1]"
+        fault
+        for fault in answers.describe(fitted.fit_).channel_faults["mine"]
+        if fault.name == "steps[1]"
     )
     assert tuple(axis.get_lines()[2].get_xdata()) == pytest.approx((step.low, step.high))
     labels = [axis.get_xlabel() for axis in plots.parameters(fitted).axes]
@@ -197,7 +200,11 @@ def test_a_vector_is_a_row_an_entry(fitted):
     prior = fitted.posteriors_["mine"].sample_prior(4000, fitted.seed)["steps"]
     drawn = {(line.get_ydata()[0], line.get_color()): line.get_xdata() for line in axis.lines
              if len(line.get_xdata()) == 2}  # fmt: skip
-    steps = [f for f in fitted.describe().channel_faults["mine"] if f.name.startswith("steps")]
+    steps = [
+        f
+        for f in answers.describe(fitted.fit_).channel_faults["mine"]
+        if f.name.startswith("steps")
+    ]
     for row, step in enumerate(steps):
         assert drawn[row, OURS] == pytest.approx((step.low, step.high))
         usual = np.quantile(prior[:, row], (0.05, 0.95))

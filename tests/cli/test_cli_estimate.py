@@ -7,6 +7,7 @@ import pytest
 from review_tables import LABELLED, TEXTS, read, write_tables
 
 import cordial_ppl as cp
+from cordial_ppl.decisions import answers
 from cordial_ppl.tables import read_labelled, write_table
 
 SYSTEMS = [f"system {'abc'[row % 3]}" for row in range(TEXTS)]
@@ -32,7 +33,7 @@ def test_the_mean_of_all_texts(cordial, tables, made):
     assert first == "20 of 60 texts are labelled; intervals of 90 %"
     assert mean.startswith(f"  mean {expected.overall.mean.mean:.2f} (")
     assert "from sampling alone" in mean
-    assert result.stdout.rstrip().endswith(fitted.verdict().text)
+    assert result.stdout.rstrip().endswith(answers.verdict(fitted.fit_).text)
 
 
 def test_groups_in_a_table_and_a_picture(cordial, tables, made):

@@ -41,7 +41,7 @@ def test_users_are_told_apart(cordial, files):
     table, given = read_readings(files[0]), [str(z) for z in read(files[1])["label"]]
     calibrator = cp.Cordial(table.scale, inference="mode", seed=4)
     calibrator.fit(table.logits[:LABELLED], given)
-    shifts = cp.UserShift(table.scale).fit(calibrator.out_of_fold_, given, USERS[:LABELLED])
+    shifts = cp.UserShift(table.scale).fit(calibrator.fit_.out_of_fold, given, USERS[:LABELLED])
     population = calibrator.predict_proba(table.logits)
     expected = shifts.predict_proba(population, users)
     np.testing.assert_allclose(written(), expected, rtol=0, atol=1e-9)

@@ -20,9 +20,10 @@ from cordial_ppl.data.labelling import (
     share_text,
 )
 from cordial_ppl.data.scale import Scale
+from cordial_ppl.decisions import answers
 from cordial_ppl.decisions.verdict import Advice
 from cordial_ppl.errors import InputError
-from cordial_ppl.estimators.stack import deal_folds
+from cordial_ppl.stack.fit import deal_folds
 from cordial_ppl.stack.stacking import assign_folds
 
 WEIGHTS = np.random.default_rng(0).integers(1, 4, 20).astype(float)
@@ -71,13 +72,13 @@ def test_a_weight_is_so_many_labels(make):
     rows = np.repeat(np.arange(20), TIMES)
     one: Any = make().fit(LOGITS, LABELS, sample_weight=WEIGHTS, texts=range(20))
     many: Any = make().fit(LOGITS[rows], LABELS[rows], sample_weight=np.ones(len(rows)), texts=rows)
-    np.testing.assert_array_equal(one.folds_, many.folds_[many.fit_.text_labels.first])
-    np.testing.assert_allclose(one.label_counts_, np.bincount(LABELS[rows], minlength=5))
+    np.testing.assert_array_equal(one.fit_.folds, many.fit_.folds[many.fit_.text_labels.first])
+    np.testing.assert_allclose(one.fit_.label_counts, np.bincount(LABELS[rows], minlength=5))
     near = 0.01 if make is small else 1e-6
     for name in one.weights_:
         assert one.weights_[name] == pytest.approx(many.weights_[name], abs=3 * near)
     assert rms(one.predict_proba(TEST), many.predict_proba(TEST)) < near
-    for loss, other in zip(one.expected_, many.expected_, strict=True):
+    for loss, other in zip(one.fit_.expected, many.fit_.expected, strict=True):
         assert loss == pytest.approx(other, abs=near)
 
 
@@ -85,9 +86,9 @@ def test_a_verdict_weighs_texts():
     weights = np.tile(WEIGHTS, 2)
     labels = TEXTS.labels[:40]
     one: Any = cp.LogitStack().fit(TEXTS.logits[:40], labels, sample_weight=weights)
-    right, values = one.out_of_fold_.argmax(axis=1) == labels, one.scale_.values
-    off = np.abs(one.out_of_fold_ @ values - values[labels])
-    found = one.verdict()
+    right, values = one.fit_.out_of_fold.argmax(axis=1) == labels, one.fit_.scale.values
+    off = np.abs(one.fit_.out_of_fold @ values - values[labels])
+    found = answers.verdict(one.fit_)
     assert found.accuracy == pytest.approx(weights @ right / weights.sum())
     assert found.error == pytest.approx(weights @ off / weights.sum())
     assert found.accuracy != pytest.approx(right.mean())
@@ -99,8 +100,8 @@ def test_what_weighs_nothing_is_not_there():
     found: Any = small().fit(more, np.concatenate([LABELS, LABELS]), sample_weight=weights)
     expected = small().fit(LOGITS, LABELS)
     np.testing.assert_array_equal(found.predict_proba(TEST), expected.predict_proba(TEST))
-    np.testing.assert_array_equal(found.out_of_fold_, expected.out_of_fold_)
-    assert len(found.labels_) == 20
+    np.testing.assert_array_equal(found.fit_.out_of_fold, expected.fit_.out_of_fold)
+    assert len(found.fit_.labels) == 20
 
 
 def test_a_table_of_annotators_is_its_labels_one_by_one():
@@ -113,20 +114,20 @@ def test_a_table_of_annotators_is_its_labels_one_by_one():
     found: Any = cp.LogitStack().fit(logits, table)
     expected = cp.LogitStack().fit(logits[rows], labels, texts=rows)
     np.testing.assert_array_equal(found.predict_proba(TEST), expected.predict_proba(TEST))
-    np.testing.assert_array_equal(found.texts_, -1 - rows)
-    np.testing.assert_allclose(found.sample_weight_, 1 / np.bincount(rows)[rows])
-    assert found.expected_.labels == found.verdict().labels == 12
-    assert found.label_counts_.sum() == pytest.approx(12)
+    np.testing.assert_array_equal(found.fit_.texts, -1 - rows)
+    np.testing.assert_allclose(found.fit_.sample_weight, 1 / np.bincount(rows)[rows])
+    assert found.fit_.expected.labels == answers.verdict(found.fit_).labels == 12
+    assert found.fit_.label_counts.sum() == pytest.approx(12)
     frame = pandas.DataFrame(table, columns=["a", "b", "c"]).where(there)
     again = cp.LogitStack().fit(logits, frame)
     np.testing.assert_array_equal(again.predict_proba(TEST), expected.predict_proba(TEST))
     # A weight of a text is shared by its labels; one of each label is its own.
     weights = np.linspace(0.5, 2, 12)
     found = cp.LogitStack().fit(logits, table, sample_weight=weights)
-    np.testing.assert_allclose(by_text(labels, 5, found.sample_weight_, rows).weights, weights)
+    np.testing.assert_allclose(by_text(labels, 5, found.fit_.sample_weight, rows).weights, weights)
     each = np.random.default_rng(0).uniform(1, 2, table.shape)
     found = cp.LogitStack().fit(logits, table, sample_weight=each)
-    np.testing.assert_array_equal(found.sample_weight_, each[rows, columns])
+    np.testing.assert_array_equal(found.fit_.sample_weight, each[rows, columns])
 
 
 def test_halves_of_a_label_are_a_soft_label():
@@ -156,7 +157,7 @@ def test_every_decision_counts_texts():
     once: Any = small().fit(LOGITS, LABELS)
     thrice: Any = small().fit(LOGITS[rows], LABELS[rows], texts=rows)
     assert rms(once.predict_proba(TEST), thrice.predict_proba(TEST)) < 0.01
-    found, other = once.verdict(), thrice.verdict()
+    found, other = answers.verdict(once.fit_), answers.verdict(thrice.fit_)
     assert found.advice == other.advice and found.labels == other.labels == 20
     np.testing.assert_allclose(found.gain, other.gain, atol=0.02)
     ahead, further = (own.forecast(TEXTS.logits) for own in (once, thrice))
@@ -173,10 +174,10 @@ def test_every_decision_counts_texts():
     assert by_text_alone.overall.mean == right.mean
     groups = {"who": [f"g{row % 2}" for row in range(20)]}
     tripled = {"who": [groups["who"][row] for row in rows]}
-    assert [b.column for b in once.find_bias(groups)] == [
-        b.column for b in thrice.find_bias(tripled)
+    assert [b.column for b in answers.find_bias(once.fit_, groups)] == [
+        b.column for b in answers.find_bias(thrice.fit_, tripled)
     ]
-    np.testing.assert_array_equal(thrice.sketch_, once.sketch_)
+    np.testing.assert_array_equal(thrice.fit_.sketch, once.fit_.sketch)
 
 
 def test_accuracy_by_weight(stack):
@@ -234,8 +235,13 @@ def test_few_texts_that_weigh_much_are_few():
     even: Any = small().fit(logits, labels)
     found: Any = small().fit(logits, labels, sample_weight=kept)
     assert by_text(labels, 5, kept).effective == pytest.approx(4, abs=0.1)
-    assert even.verdict().labels == 40 and even.verdict().advice is Advice.USE
-    assert found.verdict().labels == 4 and found.verdict().advice is Advice.LABEL
+    assert (
+        answers.verdict(even.fit_).labels == 40 and answers.verdict(even.fit_).advice is Advice.USE
+    )
+    assert (
+        answers.verdict(found.fit_).labels == 4
+        and answers.verdict(found.fit_).advice is Advice.LABEL
+    )
     pool = TEXTS.logits
     assert even.forecast(pool).steps and not found.forecast(pool).steps
 

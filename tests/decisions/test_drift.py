@@ -12,9 +12,10 @@ from review_tables import LABELLED, fast, read, write_tables
 import cordial_ppl as cp
 from cordial_ppl.data.readings import readings_from_counts
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.decisions import drift
-from cordial_ppl.decisions.drift import RATE, Drift, check_sketch, compare, merge, sketch
+from cordial_ppl.decisions import answers, drift
+from cordial_ppl.decisions.drift import RATE, Drift, compare
 from cordial_ppl.errors import InputError
+from cordial_ppl.stack.sketch import check_sketch, merge, sketch
 from cordial_ppl.tables import write_table
 
 FIVE = Scale(STARS)
@@ -144,19 +145,20 @@ def test_without_texts_there_is_nothing_to_compare():
 def test_a_calibrator_knows_the_readings_of_its_fit():
     alone = small().fit(LOGITS, LABELS)
     np.testing.assert_array_equal(
-        alone.sketch_, sketch(LOGITS - LOGITS.mean(axis=1, keepdims=True))
+        alone.fit_.sketch, sketch(LOGITS - LOGITS.mean(axis=1, keepdims=True))
     )
-    found, turned = map(alone.check_readings, (TEXTS.logits, -TEXTS.logits))
+    found, turned = (
+        answers.check_readings(alone.fit_, logits) for logits in (TEXTS.logits, -TEXTS.logits)
+    )
     assert found and not found.alarm and found.texts == (20, 300)
     assert turned and turned.alarm
     whole = cp.LogitStack().fit(LOGITS, LABELS, corpus=TEXTS.logits)
-    found = whole.check_readings(TEXTS.logits)
+    found = answers.check_readings(whole.fit_, TEXTS.logits)
     assert found and found.p == 1 and found.texts == (300, 300)
     np.testing.assert_array_equal(
         whole.predict_proba(TEST), cp.LogitStack().fit(LOGITS, LABELS).predict_proba(TEST)
     )
-    raw = cp.RawReading().fit(LOGITS, corpus=TEXTS.logits).fit(LOGITS)
-    found = raw.check_readings(TEXTS.logits)
+    found = answers.check_readings(cp.RawReading().fit(LOGITS).fit_, TEXTS.logits)
     assert found and found.texts == (20, 300)
     for corpus in (TEXTS.logits[:, :4], [[np.nan] * 5]):
         with pytest.raises(InputError):
@@ -167,7 +169,7 @@ def test_a_saved_calibrator_knows_them_too(tmp_path):
     fitted = cp.LogitStack().fit(LOGITS, LABELS, corpus=TEXTS.logits)
     fitted.save(tmp_path / "s.cordial")
     found = cp.load(tmp_path / "s.cordial")
-    np.testing.assert_array_equal(found.sketch_, fitted.sketch_)
+    np.testing.assert_array_equal(found.fit_.sketch, fitted.fit_.sketch)
 
 
 @pytest.mark.parametrize(
@@ -181,7 +183,7 @@ def test_counts_that_are_no_sketch(wrong):
 def test_the_commands_warn(cordial, tmp_path):
     readings, labels = write_tables(tmp_path)
     cordial(*fast("fit", readings, labels, "-o", "j.cordial"))
-    assert cp.load("j.cordial").sketch_[1].sum() > LABELLED
+    assert cp.load("j.cordial").fit_.sketch[1].sum() > LABELLED
     result = cordial("predict", "j.cordial", readings, "-o", "o.csv", "--json")
     found = json.loads(result.stdout)["drift"]
     assert "differ" not in result.stderr and found["p"] == 1 and found["alarm"] is False

@@ -12,7 +12,7 @@ from numpyro.infer import MCMC, NUTS
 from scipy.stats import chi2
 
 import cordial_ppl as cp
-from cordial_ppl.decisions import estimating
+from cordial_ppl.decisions import answers, estimating
 from cordial_ppl.decisions.estimates.bias import find_bias
 from cordial_ppl.decisions.estimates.effects import DEGREES, draw_effects, draw_spreads
 from cordial_ppl.decisions.estimates.estimate import Estimate, Population
@@ -88,7 +88,9 @@ def test_a_corpus_without_groups_has_no_best_one(fitted, estimate):
 
 def test_draws_average_to_the_prediction(fitted):
     for histogram, limit in (("fixed", 0.01), ("redrawn", 0.03)):
-        probs, weights = fitted.predict_draws(MADE.logits[:30], 512, histogram=histogram)
+        probs, weights = answers.predict_draws(
+            fitted.fit_, MADE.logits[:30], 512, histogram=histogram
+        )
         assert probs.shape == (len(weights), 30, 5) and weights.sum() == pytest.approx(1)
         np.testing.assert_allclose(probs.sum(axis=2), 1, atol=1e-5)
         mean = np.tensordot(weights, probs, axes=1)
@@ -98,7 +100,7 @@ def test_draws_average_to_the_prediction(fitted):
 def test_a_redrawn_histogram_makes_a_corpus_less_certain(fitted):
     spread = {}
     for histogram in ("fixed", "redrawn"):
-        probs, weights = fitted.predict_draws(MADE.logits, 256, histogram=histogram)
+        probs, weights = answers.predict_draws(fitted.fit_, MADE.logits, 256, histogram=histogram)
         spread[histogram] = np.sqrt(np.cov((probs @ np.arange(5)).mean(axis=1), aweights=weights))
     assert spread["redrawn"] > spread["fixed"]
 
@@ -187,8 +189,8 @@ def test_residuals_are_expected_to_vary_as_predicted(fitted, monkeypatch):
     fitted.estimate(MADE.logits, ROWS, NAMES)
     variance = np.mean(
         [
-            np.sum(row * (fitted.scale_.values - row @ fitted.scale_.values) ** 2)
-            for row in fitted.out_of_fold_
+            np.sum(row * (fitted.fit_.scale.values - row @ fitted.fit_.scale.values) ** 2)
+            for row in fitted.fit_.out_of_fold
         ]
     )
     (corpus, expected), (groups, same) = seen[:2]
@@ -201,7 +203,7 @@ def test_the_unit_of_the_scale_changes_nothing(fitted, estimate):
     double = cp.Cordial(options, seed=0).fit(MADE.logits[ROWS], MADE.labels[ROWS] * 2)
     found = double.estimate(MADE.logits, ROWS, NAMES)
     for name, group in estimate.groups.items():
-        ends = 2 * (np.array(group.mean) - fitted.scale_.values[0])
+        ends = 2 * (np.array(group.mean) - fitted.fit_.scale.values[0])
         np.testing.assert_allclose(found.groups[name].mean, ends, atol=1e-6)
 
 
@@ -251,11 +253,11 @@ def test_equal_labels_of_any_weight_are_alike():
     rows = np.flatnonzero(MADE.labels == 4)[:60]
     weights = np.random.default_rng(0).uniform(0.1, 1, 60)
     fitted = cp.Cordial(seed=0).fit(MADE.logits[rows], MADE.labels[rows], sample_weight=weights)
-    verdict = fitted.verdict()
+    verdict = answers.verdict(fitted.fit_)
     assert verdict and verdict.alike
     assert fitted.estimate(MADE.logits, rows, np.arange(TEXTS) % 2).alike
     alone = cp.Cordial(seed=0).fit(MADE.logits[:1], MADE.labels[:1])
-    assert alone.verdict() and "1 label is too few" in str(alone.verdict())
+    assert answers.verdict(alone.fit_) and "1 label is too few" in str(answers.verdict(alone.fit_))
     assert "temperature" not in alone.summary()
 
 
@@ -278,7 +280,7 @@ def test_a_group_that_the_reader_wrongs_is_found_and_mended():
     truth = labels[wronged].mean()
     assert abs(found.groups["2"].mean.mean - truth) < abs(calibrated - truth) / 2
     assert found.ranking[-1] == "2"
-    (bias,) = fitted.find_bias({"system": groups[rows], "row": rows})
+    (bias,) = answers.find_bias(fitted.fit_, {"system": groups[rows], "row": rows})
     assert (bias.column, bias.group) == ("system", "2") and bias.residual < -0.5
     assert "system '2' is rated" in str(bias) and "too high" in str(bias)
 
@@ -300,7 +302,7 @@ def test_with_few_labels_the_groups_have_the_whole_spread(labels):
     for group in found.groups.values():
         assert group.mean.upper - group.mean.lower > 0.8
     assert found.overall.labels == labels
-    assert fitted.find_bias({"system": NAMES[rows]}) == []
+    assert answers.find_bias(fitted.fit_, {"system": NAMES[rows]}) == []
 
 
 def test_a_group_without_labels_is_said_to_be_extrapolated():
@@ -367,10 +369,10 @@ def test_groups_are_found_by_the_index_of_the_readings(fitted):
 def test_labels_that_are_all_alike_teach_nothing():
     rows = np.flatnonzero(MADE.labels == 4)[:60]
     fitted = cp.Cordial(seed=0).fit(MADE.logits[rows], MADE.labels[rows])
-    verdict = fitted.verdict()
+    verdict = answers.verdict(fitted.fit_)
     assert verdict and "all 60 labels are alike, from which nothing can be learned" in verdict.text
-    assert fitted.find_bias({"system": np.arange(60) % 3}) == []
-    told = fitted.describe()
+    assert answers.find_bias(fitted.fit_, {"system": np.arange(60) % 3}) == []
+    told = answers.describe(fitted.fit_)
     assert told.text == verdict.text == "\n".join(told.sentences)
     assert (told.faults, told.expected["cordial"], told.losses) == ((), None, {})
     assert told.brief == "unknown, for all labels are alike"

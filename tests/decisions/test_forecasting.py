@@ -13,6 +13,7 @@ from scipy.stats import t as student
 import cordial_ppl as cp
 from cordial_ppl import plots
 from cordial_ppl.data.scale import Scale
+from cordial_ppl.decisions import answers
 from cordial_ppl.decisions.forecasting import Forecast, Outlook, Range, entropy, forecast
 from cordial_ppl.decisions.outlook import expected_loss_and_gap, spread_rows
 from cordial_ppl.decisions.verdict import Advice, Verdict, judge
@@ -146,11 +147,11 @@ def test_texts_are_sampled_evenly_and_once(shape):
 def test_the_gap_is_that_of_the_draws(calibrator):
     """By hand from the probabilities of each draw; a calibrator, which has one, adds nothing."""
     posterior = calibrator.posteriors_["location"]
-    readings = calibrator._read(TEXTS.logits[:50])
+    readings = calibrator.fit_.read(TEXTS.logits[:50])
     draws = np.stack([posterior.predict(readings, {}, e)[1] for e in np.eye(5)], -1)
     weights = posterior.prediction_weights
     gap = entropy(np.tensordot(weights, draws, 1)) - np.tensordot(weights, entropy(draws), 1)
-    members = [(posterior, readings), (calibrator.fits_["temperature"], readings)]
+    members = [(posterior, readings), (calibrator.fit_.members["temperature"], readings)]
     alone = expected_loss_and_gap(members[:1], np.ones((1, 1)), {})
     assert alone.gap == pytest.approx(gap.mean(), rel=1e-3)
     assert alone.loss == pytest.approx(entropy(posterior.predict(readings, {})[0]).mean(), rel=1e-4)
@@ -163,7 +164,7 @@ def test_what_is_loaded_says_the_same(calibrator, tmp_path):
     calibrator.save(tmp_path / "a.cordial")
     found = cp.load(tmp_path / "a.cordial")
     assert found.forecast(TEXTS.logits) == calibrator.forecast(TEXTS.logits)
-    assert found.verdict() == calibrator.verdict()
+    assert answers.verdict(found.fit_) == answers.verdict(calibrator.fit_)
 
 
 def test_the_summary_ends_with_the_forecast_and_the_verdict(calibrator):
@@ -171,8 +172,8 @@ def test_the_summary_ends_with_the_forecast_and_the_verdict(calibrator):
     *_, more, verdict = calibrator.summary(found).split("\n\n")
     assert more == found.sentence.capitalize()
     assert more.startswith("Labels: 20 known; 40 would lower the expected loss by about 0.")
-    assert verdict == calibrator.verdict().text
-    content = json.loads(json.dumps(calibrator.describe(found).to_dict()))
+    assert verdict == answers.verdict(calibrator.fit_).text
+    content = json.loads(json.dumps(answers.describe(calibrator.fit_, found).to_dict()))
     assert content["forecast"]["steps"][0]["labels"] == 40
     assert content["verdict"]["advice"] == "use it"
     assert content["sentences"][-2:] == [found.sentence, verdict]
@@ -180,11 +181,11 @@ def test_the_summary_ends_with_the_forecast_and_the_verdict(calibrator):
 
 def test_without_out_of_fold_predictions_nothing_is_said():
     plain = cp.TemperatureScaling(TEXTS.options).fit(TEXTS.logits[:30], STARS[TEXTS.labels[:30]])
-    assert plain.verdict() is None
+    assert answers.verdict(plain.fit_) is None
     mode = cp.Cordial(inference="mode").fit(TEXTS.logits[:30], TEXTS.labels[:30])
     for calibrator in (plain, mode):
         with pytest.raises(cp.InputError, match="cannot forecast"):
-            calibrator.forecast(TEXTS.logits)
+            answers.forecast(calibrator.fit_, TEXTS.logits)
     with pytest.raises(cp.NotFittedError):
         cp.Cordial().forecast(TEXTS.logits)
 

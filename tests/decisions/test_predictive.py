@@ -10,6 +10,7 @@ from scipy.stats import kstest
 
 import cordial_ppl as cp
 from cordial_ppl.data.labelled import Labelled
+from cordial_ppl.decisions import answers
 from cordial_ppl.decisions.predictive import RATE, check_labels, simulate
 from cordial_ppl.errors import InputError, NotFittedError
 
@@ -23,7 +24,7 @@ def stack():
 
 
 def sets(stack, count, texts=NEW, seed=0):
-    members, shares = stack._mixture(texts)
+    members, shares = stack.fit_.mixture(texts)
     given = Labelled(texts, np.zeros(len(texts), np.int64), {})
     return np.concatenate(
         list(simulate(members, shares[0], given, count, np.random.default_rng(seed)))
@@ -57,7 +58,7 @@ def test_draws_are_taken_by_their_weights(monkeypatch):
 
 
 def test_p_values_are_uniform_under_the_model(stack):
-    members, shares = stack._mixture(NEW)
+    members, shares = stack.fit_.mixture(NEW)
     found = [
         check_labels(members, shares, Labelled(NEW, labels, {}), seed=1).p
         for labels in np.random.default_rng(3).permutation(sets(stack, 300, seed=2))
@@ -68,35 +69,37 @@ def test_p_values_are_uniform_under_the_model(stack):
 
 def test_figures_are_what_they_are_called(stack):
     rows = slice(100, 130)
-    found = stack.check_labels(TEXTS.logits[rows], TEXTS.labels[rows])
+    found = answers.check_labels(stack.fit_, TEXTS.logits[rows], TEXTS.labels[rows])
     loss = cp.scores.log_loss(stack.predict_proba(TEXTS.logits[rows]), TEXTS.labels[rows])
     assert found.loss == pytest.approx(loss) and found.labels == 30
     probs = stack.predict_proba(NEW)
     assert found.expected == pytest.approx(-(probs * np.log(probs)).sum(axis=1).mean(), abs=0.03)
     assert found.lower < found.expected < found.upper
     assert not found.alarm and "about as well as expected: log loss" in found.text
-    assert stack.check_labels(TEXTS.logits[rows], TEXTS.labels[rows]) == found
+    assert answers.check_labels(stack.fit_, TEXTS.logits[rows], TEXTS.labels[rows]) == found
     assert json.loads(json.dumps(found.to_dict()))["p"] == found.p
 
 
 def test_a_reader_that_turned_round_is_found(stack):
     rows = slice(100, 130)
-    found = stack.check_labels(TEXTS.logits[rows, ::-1], TEXTS.labels[rows])
+    found = answers.check_labels(stack.fit_, TEXTS.logits[rows, ::-1], TEXTS.labels[rows])
     assert found.alarm and found.loss > found.upper and "worse than expected" in found.text
-    one = stack.check_labels(TEXTS.logits[100:101], TEXTS.labels[100:101])
+    one = answers.check_labels(stack.fit_, TEXTS.logits[100:101], TEXTS.labels[100:101])
     assert one.labels == 1 and 0 < one.p <= 1
 
 
 def test_a_text_is_one_observation(stack):
     """However many have labelled it; its labels count by their weights."""
     rows, labels = np.arange(100, 130), TEXTS.labels[100:130]
-    once = stack.check_labels(TEXTS.logits[rows], labels)
-    twice = stack.check_labels(TEXTS.logits[rows], np.column_stack([labels, labels]))
+    once = answers.check_labels(stack.fit_, TEXTS.logits[rows], labels)
+    twice = answers.check_labels(stack.fit_, TEXTS.logits[rows], np.column_stack([labels, labels]))
     assert twice.labels == 30 and twice.text == once.text
     np.testing.assert_allclose(twice[:5], once[:5])
     weights, other = np.linspace(0, 2, 60), np.minimum(labels + 1, 4)
     both, given = np.tile(rows, 2), np.concatenate([labels, other])
-    found = stack.check_labels(TEXTS.logits[both], given, sample_weight=weights, texts=both)
+    found = answers.check_labels(
+        stack.fit_, TEXTS.logits[both], given, sample_weight=weights, texts=both
+    )
     losses = cp.scores.log_loss(stack.predict_proba(TEXTS.logits[both]), given, per_text=True)
     assert found.loss == pytest.approx(weights @ losses / weights.sum())
     assert found.labels == 30 and found.lower < found.expected < found.upper
@@ -106,9 +109,9 @@ def test_labels_by_name_and_single_calibrators():
     for fitted in (cp.TemperatureScaling(STARS), cp.RawReading(STARS)):
         fitted.fit(LOGITS, [STARS[k] for k in LABELS])
         names = [STARS[k] for k in TEXTS.labels[100:120]]
-        found = fitted.check_labels(TEXTS.logits[100:120], names)
+        found = answers.check_labels(fitted.fit_, TEXTS.logits[100:120], names)
         assert 0 < found.p <= 1 and found.labels == 20
         with pytest.raises(InputError, match="whole numbers 1..5"):
-            fitted.check_labels(TEXTS.logits[100:120], ["6"] * 20)
+            answers.check_labels(fitted.fit_, TEXTS.logits[100:120], ["6"] * 20)
     with pytest.raises(NotFittedError):
-        cp.Cordial().check_labels(LOGITS, LABELS)
+        answers.check_labels(cp.Cordial().fit_, LOGITS, LABELS)

@@ -9,9 +9,9 @@ from scipy.special import softmax
 
 import cordial_ppl as cp
 from cordial_ppl.estimators.named import FULL_CHANNELS
-from cordial_ppl.estimators.stack import PAPER_CALIBRATORS
 from cordial_ppl.stack.calibrators import CALIBRATORS
 from cordial_ppl.stack.calibrators.full import fit_scalar, full_log_probs, shrink_channel
+from cordial_ppl.stack.settings import PAPER_CALIBRATORS
 
 FOLDER = Path(__file__).parents[1] / "reference"
 REFERENCE = json.loads((FOLDER / "baselines.json").read_text())["full"]
@@ -96,7 +96,7 @@ def test_the_comparison_stacks(kind, tmp_path):
     raw = softmax(TEXTS, axis=1)
     losses = [cp.scores.log_loss(p[20:], CLASSES[20:]) for p in (probs, raw)]
     assert losses[0] < 0.8 * losses[1]
-    assert judge.expected_.labels == 20 and own[0] in judge.summary()
+    assert judge.fit_.expected.labels == 20 and own[0] in judge.summary()
     low, high = judge.predict_interval(TEXTS)
     assert (low <= high).all()
     judge.save(tmp_path / "judge.cordial")

@@ -46,8 +46,8 @@ def test_one_label():
     found = small().fit(LOGITS[:1], LABELS[:1])
     assert_probabilities(found.predict_proba(TEST), 40, 5)
     np.testing.assert_allclose(list(found.weights_.values()), WEIGHTS, rtol=1e-12)
-    assert np.isnan(found.expected_.cordial) and np.isnan(found.expected_.histogram)
-    assert found.expected_.labels == 1 and np.isfinite(found.expected_.raw)
+    assert np.isnan(found.fit_.expected.cordial) and np.isnan(found.fit_.expected.histogram)
+    assert found.fit_.expected.labels == 1 and np.isfinite(found.fit_.expected.raw)
     assert found.summary()
 
 
@@ -163,10 +163,10 @@ def test_estimators_have_one_interface(estimator):
     np.testing.assert_allclose(mean, probs @ np.arange(1.0, 6.0))
     low, high = estimator.predict_interval(TEST)
     assert (low <= mean).all() and (mean <= high).all()
-    assert sum(estimator.weights_.values()) == pytest.approx(1.0)
+    assert sum(estimator.fit_.weights.values()) == pytest.approx(1.0)
     if not isinstance(estimator, cp.RawReading | cp.BatchCalibration):
-        assert estimator.expected_.labels == 20 and estimator.expected_.raw > 0
-        assert estimator.label_counts_.tolist() == np.bincount(LABELS).tolist()
+        assert estimator.fit_.expected.labels == 20 and estimator.fit_.expected.raw > 0
+        assert estimator.fit_.label_counts.tolist() == np.bincount(LABELS).tolist()
     assert "Weights of the members" in estimator.summary()
 
 
@@ -183,4 +183,4 @@ def test_label_free_calibrators_need_no_labels():
     rows = np.repeat(np.arange(20), np.arange(20) % 3 + 1)
     several = cp.BatchCalibration(STARS).fit(LOGITS[rows], texts=rows)
     np.testing.assert_allclose(several.predict_proba(TEST), alone, rtol=1e-6)
-    np.testing.assert_array_equal(several.sketch_, batch.fit(LOGITS).sketch_)
+    np.testing.assert_array_equal(several.fit_.sketch, batch.fit(LOGITS).fit_.sketch)

@@ -1,5 +1,6 @@
 """Fusion of several readers: what it predicts, what may be missing, and what it refuses."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import cordial_ppl as cp
 from cordial_ppl.estimators.fusion.readings import pool
 from cordial_ppl.runtime import storage
 from cordial_ppl.scores import log_loss
+from cordial_ppl.stack.entering import predict
 
 
 @pytest.fixture(scope="module")
@@ -37,12 +39,12 @@ def test_probabilities_weights_and_losses(fusion, gappy):
     assert tuple(fusion.weights_) == (*NAMES, "average reading", "joint channel")
     for shares in (fusion.weights_, fusion.shares_):
         assert np.isclose(sum(shares.values()), 1) and shares["plain"] > shares["noise"]
-    assert fusion.best_reader_ == "plain" and fusion.expected_.labels == 20
-    assert fusion.stacks_["lower"].expected_.labels == 18
+    assert fusion.best_reader_ == "plain" and fusion.fit_.expected.labels == 20
+    assert fusion.fit_.fits["lower"].expected.labels == 18
     raw = cp.RawReading().fit(average_reading(THREE)).predict_proba(average_reading(THREE_TEST))
     assert log_loss(probs, TRUTH) < log_loss(raw, TRUTH)
-    assert_probabilities(fusion.out_of_fold_, 20, 5)
-    assert fusion.expected_.cordial == pytest.approx(log_loss(fusion.out_of_fold_, LABELS))
+    assert_probabilities(fusion.fit_.out_of_fold, 20, 5)
+    assert fusion.fit_.expected.cordial == pytest.approx(log_loss(fusion.fit_.out_of_fold, LABELS))
     low, high = fusion.predict_interval(gappy)
     mean = fusion.predict_mean(gappy)
     assert (0 <= low).all() and (low <= mean).all() and (mean <= high).all() and (high <= 4).all()
@@ -51,22 +53,26 @@ def test_probabilities_weights_and_losses(fusion, gappy):
         assert words in text
 
 
+def mix(fit, logits):
+    return predict(fit, logits - logits.mean(axis=1, keepdims=True), {})[0]
+
+
 def test_it_is_the_mixture_of_its_members(fusion):
     """A missing reading is left out of its text alone, whatever the other readers weigh."""
     logits = THREE_TEST.copy()
     logits[3, 0] = np.nan
     read = np.nan_to_num(logits)
-    parts = [fusion.stacks_[name].predict_proba(read[:, r]) for r, name in enumerate(NAMES)]
-    parts.append(fusion.fits_["average reading"].predict_proba(pool(logits, fusion._spreads)))
-    parts.append(fusion.fits_["joint channel"].predict(logits, {})[0])
+    parts = [mix(fusion.fit_.fits[name], read[:, r]) for r, name in enumerate(NAMES)]
+    parts.append(mix(fusion.fit_.members["average reading"], pool(logits, fusion.fit_.spreads)))
+    parts.append(fusion.fit_.members["joint channel"].predict(logits, {})[0])
     weights = np.tile(list(fusion.weights_.values()), (40, 1))
     weights[3, 0] = 0
     expected = np.einsum("nm,mnk->nk", weights / weights.sum(axis=1, keepdims=True), parts)
     np.testing.assert_allclose(fusion.predict_proba(logits), expected, rtol=0, atol=1e-6)
     two = LogitFusion(average=False).fit(THREE[:, [0, 2]], LABELS)
-    two.weights_ = {"reader 0": 1.0, "reader 1": 0.0}
+    two.fit_ = replace(two.fit_, weights={"reader 0": 1.0, "reader 1": 0.0})
     alone = np.stack([np.full((40, 5), np.nan), THREE_TEST[:, 2]], axis=1)
-    expected = two.stacks_["reader 1"].predict_proba(THREE_TEST[:, 2])
+    expected = mix(two.fit_.fits["reader 1"], THREE_TEST[:, 2])
     np.testing.assert_allclose(two.predict_proba(alone), expected, rtol=0, atol=1e-6)
 
 
@@ -84,7 +90,7 @@ def test_a_saved_fusion_predicts_the_same(fusion, tmp_path):
     fusion.save(tmp_path / "f.cordial")
     found = cp.load(tmp_path / "f.cordial")
     assert isinstance(found, cp.Fusion) and found.readers_ == NAMES
-    for name in ("weights_", "expected_", "shares_"):
+    for name in ("weights_", "shares_", "best_reader_"):
         assert getattr(found, name) == getattr(fusion, name)
     expected = fusion.predict_proba(THREE_TEST)
     np.testing.assert_array_equal(found.predict_proba(THREE_TEST), expected)
@@ -172,11 +178,11 @@ def test_columns_of_readers_have_one_order(options, columns, reader):
 def test_one_reader():
     found = cp.Fusion(inference="mode").fit(THREE[:, :1], LABELS)
     assert found.weights_ == found.shares_ == {"reader 0": 1.0}
-    own = found.stacks_[found.best_reader_]
+    alone = found.fit_.fits[found.best_reader_]
     np.testing.assert_allclose(
-        found.predict_proba(THREE_TEST[:, :1]), own.predict_proba(THREE_TEST[:, 0]), atol=1e-12
+        found.predict_proba(THREE_TEST[:, :1]), mix(alone, THREE_TEST[:, 0]), atol=1e-12
     )
-    assert found.expected_[::2] == pytest.approx(own.expected_[::2])
+    assert found.fit_.expected[::2] == pytest.approx(alone.expected[::2])
 
 
 def test_few_labels_leave_the_weights_of_the_prior():
@@ -186,7 +192,7 @@ def test_few_labels_leave_the_weights_of_the_prior():
     flat = dict.fromkeys(found.weights_, 1.0)
     alike = LogitFusion(weight_counts=flat).fit(THREE[:5], LABELS[:5])
     assert set(alike.weights_.values()) == {0.25}
-    assert found.out_of_fold_ is None and np.isnan(found.expected_.cordial)
+    assert found.fit_.out_of_fold is None and np.isnan(found.fit_.expected.cordial)
     text = found.summary()
     assert "too few labels for folds (5)" in text and "by itself" not in text
     some = THREE.copy()
@@ -207,8 +213,8 @@ def test_readers_whose_texts_do_not_overlap():
 def test_priors_reach_the_joint_channel():
     given = {"offset": (2.0, 1e-3), "temperature": (1.0, 1e-3)}
     fusion = cp.Fusion(prior=given, channels=["scalar"], inference="mode").fit(THREE, LABELS)
-    posteriors: Any = fusion.stacks_["reader 0"].posteriors_
-    found: Any = fusion.fits_["joint channel"]
+    posteriors: Any = fusion.fit_.fits["reader 0"].posteriors
+    found: Any = fusion.fit_.members["joint channel"]
     assert "scalar" in posteriors
     assert posteriors["mixture"].mean()["offset"] == pytest.approx(2.0, abs=0.01)
     assert found.mean()["offset"] == pytest.approx(2.0, abs=0.01)
@@ -218,7 +224,7 @@ def test_priors_reach_the_joint_channel():
 @pytest.mark.nightly
 def test_arviz_sees_every_member(fusion):
     tree: Any = fusion.to_datatree()
-    assert set(tree.children) == set(fusion.fits_)
+    assert set(tree.children) == set(fusion.fit_.members)
     stack = set(tree["plain"].children) - {"posterior", "prior"}
     assert stack == set(fusion.stacks_["plain"].posteriors_)
     names = tree["joint channel"]["posterior"]["temperature"].coords["reader"].values
@@ -272,8 +278,8 @@ def test_a_weight_is_so_many_labels_for_a_fusion(tmp_path):
     )
     expected = copies.predict_proba(THREE_TEST)
     np.testing.assert_allclose(weighed.predict_proba(THREE_TEST), expected, rtol=0, atol=0.02)
-    assert weighed.expected_.labels == copies.expected_.labels == 20
+    assert weighed.fit_.expected.labels == copies.fit_.expected.labels == 20
     copies.save(tmp_path / "f.cordial")
     found = cp.load(tmp_path / "f.cordial")
-    np.testing.assert_array_equal(found.texts_, rows)
+    np.testing.assert_array_equal(found.fit_.texts, rows)
     assert found.verdict() == copies.verdict()

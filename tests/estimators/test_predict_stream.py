@@ -16,6 +16,7 @@ from polars.testing import assert_frame_equal
 
 from cordial_ppl import LogitStack
 from cordial_ppl.channels.channel import Channel
+from cordial_ppl.decisions import answers
 from cordial_ppl.errors import CordialWarning, FileError, InputError
 from cordial_ppl.estimators.bulk import predictor
 from cordial_ppl.estimators.bulk.predictor import BatchPredictor, predict_batch, predict_table
@@ -61,8 +62,8 @@ def write(path, frame, start=0, stop=None):
 
 
 def stream(calibrator, path, output, **chosen):
-    table = open_readings(path, options=calibrator.scale_, **chosen)
-    table.check(calibrator.covariates_)
+    table = open_readings(path, options=calibrator.fit_.scale, **chosen)
+    table.check(calibrator.fit_.covariates)
     shares = []
     with watching(lambda share, _: shares.append(share)):
         texts = predict_table(calibrator, table, output)
@@ -216,7 +217,7 @@ def names(path):
 
 def test_the_command_takes_a_folder(cordial, folder, light):
     done = cordial("predict", "judge.cordial", "parts", "-o", "o.csv", "--json")
-    found, drift = json.loads(done.stdout), light.check_readings(MANY)
+    found, drift = json.loads(done.stdout), answers.check_readings(light.fit_, MANY)
     # Of all batches together.
     assert found.pop("drift") == json.loads(json.dumps(drift.to_dict()))
     assert found == {"output": "o.csv", "texts": 100, "options": list(STARS)}

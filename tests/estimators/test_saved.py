@@ -40,8 +40,8 @@ def users(tmp_path):
 
 def assert_same(found, fitted):
     assert type(found) is type(fitted)
-    assert found.scale_ == fitted.scale_ and found.weights_ == fitted.weights_
-    assert found.members == fitted.members and found.summary() == fitted.summary()
+    assert found.fit_.scale == fitted.fit_.scale and found.weights_ == fitted.weights_
+    assert found.settings.names == fitted.settings.names and found.summary() == fitted.summary()
     for method in ("predict_proba", "predict", "predict_mean", "predict_interval"):
         expected = getattr(fitted, method)(TEST)
         np.testing.assert_array_equal(getattr(found, method)(TEST), expected)
@@ -53,9 +53,9 @@ def test_a_calibrator_comes_back_bit_for_bit(judge, saved, tmp_path):
     for name, posterior in judge.posteriors_.items():
         np.testing.assert_array_equal(found.posteriors_[name].draws, posterior.draws)
         np.testing.assert_equal(found.posteriors_[name].diagnostics, posterior.diagnostics)
-    np.testing.assert_array_equal(found.out_of_fold_, judge.out_of_fold_)
-    np.testing.assert_array_equal(found.labels_, LABELS)
-    np.testing.assert_array_equal(found.sketch_, judge.sketch_)
+    np.testing.assert_array_equal(found.fit_.out_of_fold, judge.fit_.out_of_fold)
+    np.testing.assert_array_equal(found.fit_.labels, LABELS)
+    np.testing.assert_array_equal(found.fit_.sketch, judge.fit_.sketch)
     found.save(tmp_path / "again.cordial")
     assert (tmp_path / "again.cordial").read_bytes() == saved.read_bytes()
 
@@ -67,7 +67,7 @@ def test_a_stack_without_channels_comes_back(options, labels, tmp_path):
     stack.save(tmp_path / "x.cordial")
     found = cp.load(tmp_path / "x.cordial")
     assert_same(found, stack)
-    np.testing.assert_equal(found.expected_, stack.expected_)
+    np.testing.assert_equal(found.fit_.expected, stack.fit_.expected)
 
 
 def test_a_channel_file_must_be_named_again_and_be_the_same(tmp_path):
@@ -230,5 +230,5 @@ def test_weights_and_texts_are_kept(tmp_path):
     fitted.save(tmp_path / "x.cordial")
     found = cp.load(tmp_path / "x.cordial")
     assert_same(found, fitted)
-    for name in ("sample_weight_", "texts_", "label_counts_", "folds_"):
-        np.testing.assert_array_equal(getattr(found, name), getattr(fitted, name))
+    for name in ("sample_weight", "texts", "label_counts", "folds"):
+        np.testing.assert_array_equal(getattr(found.fit_, name), getattr(fitted.fit_, name))

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import cordial_ppl as cp
 from cordial_ppl.errors import InputError, NotFittedError
-from cordial_ppl.estimators.files import StackRecord
+from cordial_ppl.estimators.files import FitRecord
 from cordial_ppl.estimators.stack import Stack
 from cordial_ppl.inference.target import Prior
 from cordial_ppl.runtime import storage
@@ -80,21 +80,21 @@ def settings_of(stack):
 def test_a_clone_of_the_papers_stack_is_the_papers(weights):
     paper = cp.Cordial.paper(STARS, weights=weights, seed=3)
     assert settings_of(clone(paper)) == settings_of(paper)
-    assert clone(paper).set_params(seed=4).members == paper.members
+    assert clone(paper).set_params(seed=4).settings.names == paper.settings.names
 
 
 def test_a_clone_of_a_loaded_calibrator_has_the_settings_of_its_file(stack, tmp_path):
-    fields, arrays = storage.pack(StackRecord.of(stack))
+    fields, arrays = storage.pack(FitRecord.of(stack.fit_, "Cordial", stack.options is not None))
     # It is of another class, whose default prior is another.
-    fields |= {"estimator": "Cordial", "default_prior": False}
+    fields |= {"has_default_prior": False}
     storage.write(tmp_path / "judge.cordial", "calibrator", fields, arrays)
     found = clone(cp.load(tmp_path / "judge.cordial"))
-    assert type(found) is cp.Cordial and not hasattr(found, "scale_")
+    assert type(found) is cp.Cordial and not hasattr(found, "fit_")
     assert settings_of(found) == settings_of(stack)
     np.testing.assert_array_equal(
         found.fit(LOGITS, LABELS).predict_proba(TEST), stack.predict_proba(TEST)
     )
-    assert found.set_params(seed=4).seed == 4 and found.members == stack.members
+    assert found.set_params(seed=4).seed == 4 and found.settings.names == stack.settings.names
 
 
 def test_only_what_differs_from_the_default_is_shown():

@@ -11,9 +11,10 @@ from scipy.stats import beta
 
 import cordial_ppl as cp
 from cordial_ppl import plots
+from cordial_ppl.decisions import answers
 from cordial_ppl.decisions.reported import channel_shares, list_parameters
 from cordial_ppl.errors import InputError
-from cordial_ppl.plots.axis import check_stack
+from cordial_ppl.plots.axis import fit_of
 from cordial_ppl.plots.reliability import MARKS
 
 matplotlib.use("Agg")
@@ -44,8 +45,8 @@ def words(labels) -> list:
 
 
 def test_transfer_curve_is_what_texts_get_by_their_stated_mean(judge):
-    axis = plots.transfer_curve(judge, TEST, judge.scale_.decode(TRUTH))
-    found, values = lines(axis), judge.scale_.values
+    axis = plots.transfer_curve(judge, TEST, judge.fit_.scale.decode(TRUTH))
+    found, values = lines(axis), judge.fit_.scale.values
     said = softmax(TEST, axis=1) @ values
     mean, (low, high) = judge.predict_mean(TEST), judge.predict_interval(TEST)
     curve = found[CURVE]
@@ -70,12 +71,12 @@ def test_transfer_curve_is_what_texts_get_by_their_stated_mean(judge):
 
 
 def test_transfer_curve_of_few_readings(judge):
-    one = plots.transfer_curve(judge, TEST[:1], judge.scale_.decode(TRUTH[:1]))
+    one = plots.transfer_curve(judge, TEST[:1], judge.fit_.scale.decode(TRUTH[:1]))
     assert len(lines(one)[CURVE]) == 1
     # Texts with the same rating are one point.
     ratings = np.repeat([0, 1, 4], [10, 1, 20])
     hard = np.log(np.eye(5)[ratings] * 0.96 + 0.008)
-    curve = lines(plots.transfer_curve(judge, hard, judge.scale_.decode(ratings)))[CURVE]
+    curve = lines(plots.transfer_curve(judge, hard, judge.fit_.scale.decode(ratings)))[CURVE]
     assert len(curve) <= 3
     np.testing.assert_allclose(curve[-1, 1], judge.predict_mean(hard[-1:]), atol=1e-6)
 
@@ -86,13 +87,13 @@ def test_a_calibrator_that_keeps_no_texts_needs_some(judge, tmp_path):
     for fitted in (loaded, cp.RawReading().fit(LOGITS)):
         with pytest.raises(InputError, match="keeps no texts of its fit"):
             plots.transfer_curve(fitted)
-    given = lines(plots.transfer_curve(loaded, LOGITS, judge.scale_.decode(LABELS)))
+    given = lines(plots.transfer_curve(loaded, LOGITS, judge.fit_.scale.decode(LABELS)))
     for name, line in lines(plots.transfer_curve(judge)).items():
         np.testing.assert_allclose(given[name], line, atol=1e-6)
 
 
 def test_label_shares_are_means(judge):
-    axis = plots.label_shares(judge, TEST, judge.scale_.decode(TRUTH))
+    axis = plots.label_shares(judge, TEST, judge.fit_.scale.decode(TRUTH))
     found = lines(axis)
     np.testing.assert_allclose(found["calibrated"][:, 1], judge.predict_proba(TEST).mean(axis=0))
     np.testing.assert_allclose(found["as stated"][:, 1], softmax(TEST, axis=1).mean(axis=0))
@@ -147,7 +148,7 @@ def test_long_scales_are_named_in_part():
 def test_options_in_another_order_than_their_numbers():
     names = ("1", "3", "2", "5", "4")
     judge = cp.LogitStack(names).fit(LOGITS, [names[z] for z in LABELS])
-    axis = plots.transfer_curve(judge, TEST, judge.scale_.decode(TRUTH))
+    axis = plots.transfer_curve(judge, TEST, judge.fit_.scale.decode(TRUTH))
     assert axis.get_xlim() == pytest.approx((0.8, 5.2))
     assert words(axis.get_xticklabels()) == list(STARS)
 
@@ -155,7 +156,7 @@ def test_options_in_another_order_than_their_numbers():
 def test_odd_names_are_drawn_as_they_stand():
     names = [r"$0-$10", r"a $\frac$ b", "$", "10 $", "\ud800"]
     stack = cp.LogitStack(names).fit(LOGITS, LABELS)
-    labels = stack.scale_.decode(TRUTH)
+    labels = stack.fit_.scale.decode(TRUTH)
     drawn = [
         plots.transfer_curve(stack, TEST, labels),
         plots.label_shares(stack, TEST, labels),
@@ -193,7 +194,7 @@ def test_parameters_have_prior_posterior_and_interval(judge):
     figure = plots.parameters(judge)
     shown = [axis.get_xlabel().split()[0] for axis in figure.axes if axis.get_xlabel()]
     assert shown == ["temperature", "offset", "gain", "concentration", "strength"]
-    faults = {fault.name: fault for fault in judge.describe().faults}
+    faults = {fault.name: fault for fault in answers.describe(judge.fit_).faults}
     axis = plots.parameter(judge, "temperature")
     found = lines(axis)
     low, high = axis.get_lines()[2].get_xdata()
@@ -250,7 +251,7 @@ def test_what_cannot_be_drawn():
     for wrong in ("judge.cordial", cp.Fusion()):
         name = type(wrong).__name__
         with pytest.raises(InputError, match=f"on one reader, such as Cordial; got a {name}"):
-            check_stack(wrong)
+            fit_of(wrong)
 
 
 def test_of_many_groups_the_ends_are_drawn_and_a_legend_can_name_the_estimate(judge):

@@ -13,6 +13,7 @@ from few_labels import LABELS, LOGITS, STARS, TEST, TRUTH
 
 import cordial_ppl as cp
 from cordial_ppl import plots
+from cordial_ppl.decisions import answers
 from cordial_ppl.plots.report import Texts, gather
 from cordial_ppl.plots.report import page as paging
 from cordial_ppl.plots.report.page import make_page
@@ -55,7 +56,7 @@ def write(pictures, monkeypatch):
 
 def test_every_score_is_what_its_name_says(judge, facts):
     raw = np.exp(TEST) / np.exp(TEST).sum(axis=1, keepdims=True)
-    probs, values = judge.predict_proba(TEST), judge.scale_.values
+    probs, values = judge.predict_proba(TEST), judge.fit_.scale.values
     flat = np.tile((np.bincount(LABELS, minlength=5) + 1) / (len(LABELS) + 5), (len(TEST), 1))
     steps = np.arange(4)
     measures = (
@@ -128,11 +129,11 @@ def test_the_page_says_the_facts_in_figures(facts, write):
 
 def test_whether_the_calibration_still_holds(judge, facts, write):
     """For the readings of all texts and the labels outside the fit, if they are five."""
-    assert facts.drift.to_dict() == judge.check_readings(EVERYTHING).to_dict()
-    assert facts.check == judge.check_labels(TEST, [STARS[z] for z in TRUTH])
+    assert facts.drift.to_dict() == answers.check_readings(judge.fit_, EVERYTHING).to_dict()
+    assert facts.check == answers.check_labels(judge.fit_, TEST, [STARS[z] for z in TRUTH])
     assert facts.check.labels == 40
     words = " ".join(" ".join(Elements(write(facts)).words).split())
-    assert f"Over all texts, {facts.drift.describe(judge.scale_)}." in words
+    assert f"Over all texts, {facts.drift.describe(judge.fit_.scale)}." in words
     assert f"Does the calibration hold? {facts.check.text}." in words
     found = facts.to_dict()
     assert found["drift"]["texts"] == (20, 60) and found["check"]["p"] == facts.check.p
@@ -183,7 +184,7 @@ def test_pictures_show_what_stands_above_them(facts, monkeypatch):
     rows, labels = facts.scored
     assert labels.tolist() == TRUTH.tolist()
     raw, probs, logits = facts.raw[rows], facts.probs[rows], facts.texts.logits[rows]
-    names = np.array(facts.calibrator.scale_.decode(labels))
+    names = np.array(facts.calibrator.fit_.scale.decode(labels))
     expected = (
         ("labels", np.eye(5)[labels], logits),
         ("as stated", raw, logits),
@@ -211,11 +212,11 @@ def test_a_group_that_is_rated_too_high_is_named(judge, write):
     """The texts of the fit may come in any order; among others they are not told apart."""
     rng = np.random.default_rng(0)
     rows = rng.permutation(len(LABELS))
-    residuals = LABELS - judge.out_of_fold_ @ np.arange(5)
+    residuals = LABELS - judge.fit_.out_of_fold @ np.arange(5)
     system = np.where(residuals > np.median(residuals), "A", "B")
     columns = {"system": system[rows].tolist(), "item": [f"text {k}" for k in rows]}
     found = gather(judge, replace(texts(rows), columns=columns))
-    assert list(found.biases) == judge.find_bias({"system": system}) and found.biases
+    assert list(found.biases) == answers.find_bias(judge.fit_, {"system": system}) and found.biases
     assert found.to_dict()["biases"][0]["column"] == "system"
     words = " ".join(Elements(write(found)).words)
     assert f"S{str(found.biases[0])[1:]}" in words and "rated" in words
@@ -244,7 +245,7 @@ def test_a_file_knows_the_histogram_of_its_fit(judge, facts, write, tmp_path):
 def test_texts_that_are_moved_most(judge, facts, write):
     probs = judge.predict_proba(EVERYTHING)
     raw = np.exp(EVERYTHING) / np.exp(EVERYTHING).sum(axis=1, keepdims=True)
-    change = np.abs((probs - raw) @ judge.scale_.values)
+    change = np.abs((probs - raw) @ judge.fit_.scale.values)
     assert [text.item for text in facts.moved] == [f"text {k}" for k in np.argsort(-change)[:10]]
     assert {text.others for text in facts.moved} == {0}
     assert all(text.low <= text.after <= text.high for text in facts.moved)
@@ -324,14 +325,14 @@ def test_the_command_writes_the_page(files, cordial, tmp_path):
 
 
 def test_the_command_looks_for_groups_in_the_other_columns(files, cordial, judge, tmp_path):
-    residuals = LABELS - judge.out_of_fold_ @ np.arange(5)
+    residuals = LABELS - judge.fit_.out_of_fold @ np.arange(5)
     high = (residuals > np.median(residuals)).astype(int)
     rows = [f"text {k},{STARS[z]},{'AB'[high[k]]},{k}" for k, z in enumerate(LABELS)]
     (tmp_path / "labels.csv").write_text("\n".join(["item_id,label,system,note", *rows]))
     content = json.loads(cordial(*files, "page.html", "--json").stdout)
     columns = {"system": ["AB"[k] for k in high]}
     assert content["biases"] and content["biases"] == [
-        found._asdict() for found in judge.find_bias(columns)
+        found._asdict() for found in answers.find_bias(judge.fit_, columns)
     ]
 
 

@@ -16,7 +16,6 @@ from few_labels import LABELS, LOGITS, TEST, small
 from review_tables import fast, write_tables
 
 import cordial_ppl as cp
-from cordial_ppl.estimators.files import StackRecord
 from cordial_ppl.evaluation.synthetic import reviews
 from cordial_ppl.runtime import storage
 from cordial_ppl.runtime.cache import VARIABLE
@@ -120,8 +119,7 @@ builtins.open = io.open = watch_stream
 os.open, os.mkdir, socket.socket = watch_file, watch_folder, Watched
 import cordial_ppl as cp
 from cordial_ppl.cli import main
-from cordial_ppl.estimators.files import StackRecord
-from cordial_ppl.runtime import storage
+from cordial_ppl.estimators import files
 
 os.chdir(sys.argv[1])
 try:
@@ -133,7 +131,7 @@ texts = __import__("few_labels")
 stack = texts.small().fit(texts.LOGITS, texts.LABELS)
 logits = cp.LogitStack().fit(texts.LOGITS, texts.LABELS)
 logits.save("stack.cordial")
-storage.write("channels.cordial", "calibrator", *storage.pack(StackRecord.of(stack)))
+files.save(stack.fit_, "channels.cordial", "Cordial", named=False)
 draws = stack.posteriors_["mixture"].draws
 probs = stack.predict_proba(texts.TEST)
 print(json.dumps([sorted(written), called, draws.tobytes().hex(), probs.tobytes().hex()]))
@@ -187,7 +185,9 @@ def test_another_process_gets_the_same_to_the_last_bit(watched, fitted, tmp_path
     assert fitted.predict_proba(TEST).tobytes().hex() == probs
     cp.LogitStack().fit(LOGITS, LABELS).save(tmp_path / "stack.cordial")
     storage.write(
-        tmp_path / "channels.cordial", "calibrator", *storage.pack(StackRecord.of(fitted))
+        tmp_path / "channels.cordial",
+        "calibrator",
+        *storage.pack(FitRecord.of(fitted.fit_, "Cordial", False)),
     )
     for name in ("stack.cordial", "channels.cordial"):
         assert digest(tmp_path / name) == digest(folder / "work" / name)

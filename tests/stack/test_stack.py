@@ -25,6 +25,7 @@ from cordial_ppl.channels.channel import Channel, observe
 from cordial_ppl.errors import CordialWarning, InputError
 from cordial_ppl.estimators.stack import Stack
 from cordial_ppl.stack.calibrators import CALIBRATORS
+from cordial_ppl.stack.settings import Defaults
 from cordial_ppl.stack.stacking import LEAST_ERROR, MIN_LABELS, earned_counts, stack_weights
 
 MEMBERS = [
@@ -46,15 +47,15 @@ def test_the_stack_of_seven(judge):
     assert min(judge.weights_.values()) > 0
     assert list(judge.posteriors_) == MEMBERS[:4]
     assert all(p.diagnostics.trusted for p in judge.posteriors_.values())
-    assert judge.scale_.options == STARS
-    expected = judge.expected_
+    assert judge.fit_.scale.options == STARS
+    expected = judge.fit_.expected
     assert expected.labels == 20 and 0 < expected.cordial < expected.raw
     assert "mixture" in judge.summary()
 
 
 def test_predictions_are_the_weighted_members(judge):
     parts = [
-        judge.weights_[name] * judge.fits_[name].predict(TEST - TEST.mean(1)[:, None], {})[0]
+        judge.weights_[name] * judge.fit_.members[name].predict(TEST - TEST.mean(1)[:, None], {})[0]
         for name in MEMBERS
     ]
     np.testing.assert_allclose(judge.predict_proba(TEST), sum(parts), rtol=0, atol=1e-6)
@@ -70,31 +71,31 @@ def test_options_and_means_in_the_users_terms(judge, stack):
 
 
 def test_losses_of_the_members_by_themselves(judge):
-    assert list(judge.losses_) == MEMBERS
-    assert judge.expected_.cordial < max(judge.losses_.values())
+    assert list(judge.fit_.losses) == MEMBERS
+    assert judge.fit_.expected.cordial < max(judge.fit_.losses.values())
     alone = Stack(calibrators=("temperature",)).fit(LOGITS, LABELS)
-    assert alone.losses_["temperature"] == pytest.approx(alone.expected_.cordial)
-    assert not Stack(calibrators=("temperature",)).fit(LOGITS[:5], LABELS[:5]).losses_
+    assert alone.fit_.losses["temperature"] == pytest.approx(alone.fit_.expected.cordial)
+    assert not Stack(calibrators=("temperature",)).fit(LOGITS[:5], LABELS[:5]).fit_.losses
 
 
 def test_the_paper_presets():
     flat, counted = cp.Cordial.paper(), cp.Cordial.paper(weights="one-count")
     assert (flat.inference, counted.inference) == ("laplace", "laplace")
     assert set(flat.settings.weight_counts.values()) == {0.0}
-    assert counted.settings.weight_counts == dict.fromkeys(flat.members, 1.0)
-    assert flat.members == (*PAPER_CHANNELS, *MEMBERS[4:])
+    assert counted.settings.weight_counts == dict.fromkeys(flat.settings.names, 1.0)
+    assert flat.settings.names == (*PAPER_CHANNELS, *MEMBERS[4:])
     with pytest.raises(InputError, match="weights may name one of flat, one-count"):
         cp.Cordial.paper(weights="two")
 
 
 def calibrators(stack, labels):
-    return [part.name for part in stack.parts(labels) if part.name in CALIBRATORS]
+    return [part.name for part in stack.settings.members(labels) if part.name in CALIBRATORS]
 
 
 def test_a_calibrator_that_waits_for_labels(tmp_path):
     late = {"vector": 20}
     stack = Stack(calibrators=("temperature", "vector"))
-    stack.min_labels = late
+    stack._defaults = Defaults(min_labels=late)
     assert calibrators(stack, 19) == ["temperature"] and calibrators(stack, 20)[1] == "vector"
     few, many = stack.fit(LOGITS[:19], LABELS[:19]).weights_, stack.fit(LOGITS, LABELS).weights_
     assert list(few) == ["temperature"] and list(many) == ["temperature", "vector"]
@@ -219,7 +220,7 @@ def test_a_bad_channel_of_a_file_gets_little_weight(tmp_path):
     assert stack.settings.weight_counts == {"mixture": 2.0, "flipped": 1.0, "temperature": 0.25}
     stack.fit(LOGITS, LABELS)
     assert stack.weights_["flipped"] < 0.1
-    assert stack.losses_["flipped"] > stack.losses_["mixture"] + 1
+    assert stack.fit_.losses["flipped"] > stack.fit_.losses["mixture"] + 1
 
 
 def test_few_labels_are_not_believed():

@@ -77,7 +77,7 @@ class BatchPredictor:
         """
         rows = pl.DataFrame(batch).with_row_index(ROW)
         columns = Columns(Path("the batch"), rows.lazy())
-        layout = find_layout(columns, self.calibrator.scale_)
+        layout = find_layout(columns, self.calibrator.fit_.scale)
         predictions = predict_batch(self.calibrator, ReadingTable(columns, *layout))
         return predictions if isinstance(batch, pl.DataFrame) else predictions.to_arrow()
 
@@ -95,14 +95,16 @@ def predict_batch(calibrator: "Estimator", table: ReadingTable) -> pl.DataFrame:
     Raises:
         InputError: A cell is invalid; with its row.
     """
+    from cordial_ppl.stack.entering import predict_all
     from cordial_ppl.stack.interval import label_range
 
-    scale = calibrator.scale_
+    fit = calibrator.fit_
+    scale = fit.scale
     options = pl.Series(scale.options)
-    covariates = table.covariates(calibrator.covariates_, calibrator.levels())
+    covariates = table.covariates(fit.covariates, fit.levels)
     items = name_items(table.columns)
     if len(items):
-        probs, mean, low, high = calibrator.predict_all(table.logits, LEVEL, covariates)
+        probs, mean, low, high = predict_all(fit, table.logits, LEVEL, covariates)
     else:
         probs, (mean, low, high) = np.empty((0, scale.size)), np.empty((3, 0))
     first, last = label_range(probs, LEVEL)

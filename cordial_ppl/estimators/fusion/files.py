@@ -10,15 +10,22 @@ from jaxtyping import Float, Float64, Int64
 from cordial_ppl.channels.channel import Channel
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import naming
-from cordial_ppl.estimators.files import PosteriorRecord, StackRecord, check_shares
+from cordial_ppl.estimators.files import FitRecord, PosteriorRecord, check_shares
+from cordial_ppl.estimators.fusion.fit import FusionFit
 from cordial_ppl.estimators.fusion.joint import JOINT
-from cordial_ppl.estimators.stack import Stack
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.runtime import storage
 from cordial_ppl.runtime.storage import Record, blaming
+from cordial_ppl.stack.fit import Fit
 from cordial_ppl.stack.weighing import ExpectedLoss
 
 KIND = "fusion"
+
+VALUES = (
+    *("scale", "readers", "spreads", "weights", "expected", "covariates"),
+    *("labels", "sample_weight", "texts", "out_of_fold"),
+)
+"""Values of a fit that a file has as they are."""
 
 
 class FusionRecord(Record):
@@ -29,7 +36,7 @@ class FusionRecord(Record):
         settings: arguments of the fusion, in plain data.
         readers: names of the readers.
         spreads: spread of each reader's logits, nats.
-        stacks: each stack by member.
+        stacks: fit of each stack by member.
         joint: posterior of the channel over all readers; None for a single reader.
         weights: weight of each member by name.
         expected: out-of-fold log losses.
@@ -44,7 +51,7 @@ class FusionRecord(Record):
     settings: dict[str, Any]
     readers: tuple[str, ...]
     spreads: Float[np.ndarray, " _R"]
-    stacks: dict[str, StackRecord]
+    stacks: dict[str, FitRecord]
     joint: PosteriorRecord | None
     weights: dict[str, float]
     expected: ExpectedLoss
@@ -55,27 +62,52 @@ class FusionRecord(Record):
     out_of_fold: Float64[np.ndarray, "_n _K"] | None = None
 
 
+def save(fit: FusionFit, settings: dict[str, Any], path: str | Path) -> None:
+    """Write a fit to one file.
+
+    Args:
+        fit: the fit.
+        settings: arguments of the fusion, in plain data.
+        path: the file.
+
+    Raises:
+        FileError: the file cannot be written.
+    """
+    joint = fit.members.get(JOINT.name)
+    record = FusionRecord(
+        settings=settings,
+        stacks={
+            name: FitRecord.of(member, "Cordial", settings["named"])
+            for name, member in fit.members.items()
+            if isinstance(member, Fit)
+        },
+        joint=PosteriorRecord.of(joint) if isinstance(joint, Posterior) else None,
+        **{name: getattr(fit, name) for name in VALUES},
+    )
+    storage.write(path, KIND, *storage.pack(record))
+
+
 def read(
     path: str | Path, channels: Sequence[str | Path | Channel]
-) -> tuple[FusionRecord, dict[str, Stack | Posterior]]:
-    """Read a fitted fusion and its members; arguments and errors are those of ``cp.load``."""
+) -> tuple[FusionFit, dict[str, Any]]:
+    """Read a fit and the fusion's settings; arguments and errors are those of ``cp.load``."""
     meta, arrays = storage.read(path, KIND)
     with blaming(path):
         saved = storage.unpack(FusionRecord, meta, arrays)
-    fits: dict[str, Stack | Posterior] = {}
+    members: dict[str, Fit | Posterior] = {}
     for name, record in saved.stacks.items():
         with naming(name):
-            fits[name] = record.restore(path, channels, Stack.NAMED)
+            members[name] = record.restore(path, channels)
     with blaming(path):
-        if any(record.scale_ != saved.scale for record in saved.stacks.values()):
+        if any(record.scale != saved.scale for record in saved.stacks.values()):
             raise ValueError("its stacks are of other scales")
         readers, weights = saved.readers, saved.weights
-        if tuple(fits)[: len(readers)] != readers or len(saved.spreads) != len(readers):
+        if tuple(members)[: len(readers)] != readers or len(saved.spreads) != len(readers):
             raise ValueError("the readers and their stacks do not fit together")
         if saved.joint is not None:
-            fits[JOINT.name] = saved.joint.restore(JOINT, saved.scale.size, len(readers))
+            members[JOINT.name] = saved.joint.restore(JOINT, saved.scale.size, len(readers))
         check_shares("weights", np.array(list(weights.values())))
-        if weights.keys() != fits.keys():
+        if weights.keys() != members.keys():
             raise ValueError("the weights are of other members")
         labels, probs = saved.labels, saved.out_of_fold
         if not ((labels >= 0) & (labels < saved.scale.size)).all():
@@ -87,4 +119,5 @@ def read(
                 raise ValueError("the out-of-fold probabilities are of other labels")
             for row in probs:
                 check_shares("out-of-fold probabilities", row)
-    return saved, fits
+        values = {name: getattr(saved, name) for name in VALUES}
+        return FusionFit(members=members, **values), dict(saved.settings)

@@ -9,22 +9,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 
 from cordial_ppl.channels.channel import Channel
 from cordial_ppl.channels.readers import reader_weights
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.scale import Scale
+from cordial_ppl.decisions import answers
 from cordial_ppl.decisions.summary import join_blocks, warn, weight_lines
 from cordial_ppl.decisions.verdict import Verdict, judge
 from cordial_ppl.errors import CordialWarning, InputError
 from cordial_ppl.estimators import Cordial
 from cordial_ppl.estimators.estimator import Estimator
-from cordial_ppl.estimators.files import PosteriorRecord, StackRecord
 from cordial_ppl.estimators.fusion import files
+from cordial_ppl.estimators.fusion.fit import FusionFit, view
 from cordial_ppl.estimators.fusion.joint import AVERAGE, COUNTS, JOINT, READER_COUNT, joint_prior
-from cordial_ppl.estimators.fusion.readings import as_reader_logits, check_frames, pool, read_by
-from cordial_ppl.estimators.stack import Stack, deal_folds
+from cordial_ppl.estimators.fusion.readings import as_reader_logits, check_frames, read_by
+from cordial_ppl.estimators.stack import Stack
+from cordial_ppl.inference.export import join
 from cordial_ppl.inference.fit import Case
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.inference.priors import LearnedPrior, reading_spread
@@ -32,16 +34,17 @@ from cordial_ppl.inference.sampler import DEFAULT_EFFORT, Effort
 from cordial_ppl.runtime import storage
 from cordial_ppl.runtime.compilation import workers
 from cordial_ppl.runtime.progress import doing
-from cordial_ppl.stack.members import ChannelMember, Fitted, warn_if_doubtful
-from cordial_ppl.stack.settings import check_counts, check_flag, check_list, check_seed
+from cordial_ppl.stack.fit import Fit, deal_folds, fit_stack
+from cordial_ppl.stack.members import ChannelMember, warn_if_doubtful
+from cordial_ppl.stack.settings import Settings, check_counts, check_flag, check_list, check_seed
 from cordial_ppl.stack.stacking import MIN_LABELS
-from cordial_ppl.stack.weighing import ExpectedLoss, shares_of, weigh
+from cordial_ppl.stack.weighing import weigh
 
 if TYPE_CHECKING:
     from xarray import DataTree
 
 
-class Fusion(Estimator):
+class Fusion(Estimator[FusionFit]):
     r"""Several readers' calibrated predictions, stacked.
 
     .. math:: \hat p(z \mid x) = \sum_r \omega_r\, \hat p_r(z \mid x)
@@ -72,30 +75,14 @@ class Fusion(Estimator):
         effort: how much work the default inference does.
 
     Attributes:
+        fit_: the fit as one record, `cordial_ppl.estimators.fusion.fit.FusionFit`.
         readers_: names of the readers.
-        fits_: the fitted members by name: a stack for each reader and for "average reading", and
-            the posterior of "joint channel"; a single reader has neither of the last two.
         weights_: weight of each member by name.
         shares_: posterior mean of each reader's weight within the joint channel.
         best_reader_: the reader whose stack has the lowest out-of-fold log loss.
-        expected_: out-of-fold log losses; members with fewer than eight labels are left out.
-        labels_: labels of the fit, positions 0..K-1, shape ``[n]``.
-        sample_weight_: what each of these labels counts.
-        texts_: which text each is of.
-        out_of_fold_: out-of-fold probabilities of the labelled texts, shape ``[n, K]``, in the
-            order of ``labels_``; None with fewer than eight labels.
 
     Source: Section 2.7 of the paper, Several readers.
     """
-
-    readers_: tuple[str, ...]
-    fits_: dict[str, Stack | Posterior]
-    weights_: dict[str, float]
-    expected_: ExpectedLoss
-    labels_: Int[np.ndarray, " n"]
-    sample_weight_: Float[np.ndarray, " n"]
-    texts_: Int[np.ndarray, " n"]
-    out_of_fold_: Float[np.ndarray, "n K"] | None = None
 
     def __init__(
         self,
@@ -117,14 +104,19 @@ class Fusion(Estimator):
         self.seed, self.effort = seed, effort
 
     @property
-    def stacks_(self) -> dict[str, Stack]:
-        """Return the fitted stack of each reader by name."""
-        return {name: fit for name in self.readers_ if isinstance(fit := self.fits_[name], Stack)}
+    def readers_(self) -> tuple[str, ...]:
+        """Names of the readers."""
+        return self.fit_.readers
+
+    @property
+    def weights_(self) -> dict[str, float]:
+        """Weight of each member by name."""
+        return dict(self.fit_.weights)
 
     @property
     def shares_(self) -> dict[str, float]:
         """Posterior mean of each reader's weight within the joint channel."""
-        joint = self.fits_.get(JOINT.name)
+        joint = self.fit_.members.get(JOINT.name)
         if not isinstance(joint, Posterior):
             return dict.fromkeys(self.readers_, 1 / len(self.readers_))
         weights = np.asarray(reader_weights(joint.parameters()["contrast"]))
@@ -133,13 +125,12 @@ class Fusion(Estimator):
     @property
     def best_reader_(self) -> str:
         """The reader whose stack has the lowest out-of-fold log loss, if that is known of any."""
-        losses = {name: stack.expected_.cordial for name, stack in self.stacks_.items()}
+        losses = {name: fit.expected.cordial for name, fit in self.fit_.fits.items()}
         return min(losses, key=lambda name: np.nan_to_num(losses[name], nan=np.inf))
 
     def summary(self) -> str:
         """Each reader's errors, the members' weights and the expected log loss in plain words."""
-        self._check_fitted()
-        readers = {name: stack.describe() for name, stack in self.stacks_.items()}
+        readers = {name: answers.describe(fit) for name, fit in self.fit_.fits.items()}
         lines, few = [], []
         for name, summary in readers.items():
             labels, loss = summary.expected["labels"], summary.expected["cordial"]
@@ -148,7 +139,7 @@ class Fusion(Estimator):
             few += [name] if (labels or 0) < MIN_LABELS else []
             lines.append(f"  {name} ({note}): {summary.brief}")
         blocks = [["The readers", *lines], ["Weights", *weight_lines(self.weights_)]]
-        expected = self.expected_
+        expected = self.fit_.expected
         if math.isfinite(expected.cordial):
             line = (
                 f"  fused {expected.cordial:.2f}, label histogram {expected.histogram:.2f}, "
@@ -173,10 +164,10 @@ class Fusion(Estimator):
             The verdict; None with labelled texts that only readers with fewer than eight labels
             have read.
         """
-        self._check_fitted()
-        if self.out_of_fold_ is None and self.expected_.labels >= MIN_LABELS:
+        fit = self.fit_
+        if fit.out_of_fold is None and fit.expected.labels >= MIN_LABELS:
             return None
-        return judge(self.labels_, self.out_of_fold_, self.scale_, self.sample_weight_, self.texts_)
+        return judge(fit.labels, fit.out_of_fold, fit.scale, fit.sample_weight, fit.texts)
 
     def to_datatree(self) -> "DataTree":
         """Posteriors for ArviZ: a ``DataTree`` with a child for each member, "/" in names as "_".
@@ -189,14 +180,14 @@ class Fusion(Estimator):
         """
         from xarray import DataTree
 
-        self._check_fitted()
-        names = {"options": self.scale_.options, "readers": self.readers_, "seed": self.seed}
+        fit = self.fit_
+        names = {"options": fit.scale.options, "readers": fit.readers, "seed": self.seed}
         return DataTree(
             children={
-                name.replace("/", "_"): fit.to_datatree(**names)
-                if isinstance(fit, Posterior)
-                else fit.to_datatree()
-                for name, fit in self.fits_.items()
+                name.replace("/", "_"): member.to_datatree(**names)
+                if isinstance(member, Posterior)
+                else join(answers.export(member))
+                for name, member in fit.members.items()
             }
         )
 
@@ -216,40 +207,20 @@ class Fusion(Estimator):
         """
         if type(self) is not Fusion:
             raise InputError(f"only a Fusion can be saved; this is a {type(self).__name__}.")
-        self._check_fitted()
         settings = {
             "average": bool(self.average),
             "inference": self.inference,
-            "weight_counts": check_counts(self.weight_counts, tuple(self.fits_)),
+            "weight_counts": check_counts(self.weight_counts, tuple(self.fit_.members)),
             "seed": int(self.seed),
             "named": self.options is not None,
             "effort": self.effort._asdict(),
         }
-        joint = self.fits_.get(JOINT.name)
-        record = files.FusionRecord(
-            scale=self.scale_,
-            settings=settings,
-            readers=self.readers_,
-            spreads=self._spreads,
-            stacks={k: StackRecord.of(v) for k, v in self.fits_.items() if isinstance(v, Stack)},
-            joint=PosteriorRecord.of(joint) if isinstance(joint, Posterior) else None,
-            weights=self.weights_,
-            expected=self.expected_,
-            covariates=self.covariates_,
-            labels=self.labels_,
-            sample_weight=self.sample_weight_,
-            texts=self.texts_,
-            out_of_fold=self.out_of_fold_,
-        )
-        storage.write(path, files.KIND, *storage.pack(record))
+        files.save(self.fit_, settings, path)
 
-    def levels(self) -> dict[str, int]:
-        """Levels of covariates, as the base class says."""
-        return self.stacks_[self.readers_[0]].levels()
-
-    def check(self, logits: Float[np.ndarray, "n R K"], covariates: Mapping[str, Any]) -> None:
-        """Check that texts have what the channels need, as `Stack.check`."""
-        self._stack(0).check(np.nanmean(logits, axis=1), covariates)
+    @property
+    def settings(self) -> Settings:
+        """The settings of each stack; see ``Estimator.settings``."""
+        return self._stack(0).settings
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -267,11 +238,7 @@ class Fusion(Estimator):
         settings = {"inference": self.inference, "prior": self.prior, "channels": self.channels}
         return Cordial(self.options, **settings, seed=seed, effort=self.effort)
 
-    def _read(self, logits: Any, size: int | None = None) -> Float[np.ndarray, "n R K"]:
-        if size is not None:
-            readings, _ = as_reader_logits(logits, self.readers_, size)
-            check_frames(logits, getattr(self, "_columns", self.scale_.options))
-            return readings
+    def _read(self, logits: Any) -> Float[np.ndarray, "n R K"]:
         names = self.readers
         if names is not None:
             names = tuple(map(str, check_list("readers", names)))
@@ -286,19 +253,7 @@ class Fusion(Estimator):
         self._names, self._columns = names, columns
         return readings
 
-    def _views(
-        self,
-        logits: Float[np.ndarray, "n R K"],
-        members: Sequence[str],
-        spreads: Float[np.ndarray, " R"],
-    ) -> tuple[list[np.ndarray], Bool[np.ndarray, "n M"]]:
-        """Return what each member sees of the readings, and of which texts it sees anything."""
-        shared = {AVERAGE: pool(logits, spreads), JOINT.name: logits}
-        more = [shared[name] for name in members[logits.shape[1] :]]
-        present = np.hstack([read_by(logits), np.ones((len(logits), len(more)), bool)])
-        return [*logits.swapaxes(0, 1), *more], present
-
-    def _fit(self, texts: Labelled) -> None:
+    def _fit(self, texts: Labelled, scale: Scale, settings: Settings) -> FusionFit:
         logits, labels, covariates = texts.logits, texts.labels, texts.covariates
         readers, size = self._names, logits.shape[-1]
         members, seed = self._members(readers), check_seed(self.seed)
@@ -307,23 +262,22 @@ class Fusion(Estimator):
         _check_overlap(read_by(logits), readers)
         spreads = np.nanstd(logits, axis=(0, 2))
         spreads = np.where(spreads > 0, spreads, 1.0)
-        views, present = self._views(logits, members, spreads)
+        views, present = view(logits, members, spreads)
         # Members must not share their random numbers, or their errors correlate.
         seeds = np.random.SeedSequence(seed).generate_state(len(members)).tolist()
         enough = texts.count >= MIN_LABELS
         folds = deal_folds(texts, seed) if enough else None
-        whole, scale = self._stack(0).settings, Scale.of(self.options, size)
 
-        def fit(index: int) -> tuple[Stack | Posterior, np.ndarray | None]:
+        def fit(index: int) -> tuple[Fit | Posterior, np.ndarray | None]:
             """Return a fitted member, and its out-of-fold predictions of the texts that it sees."""
             if members[index] == JOINT.name:
                 each = [reading_spread(view, texts.weights) for view in views[: len(readers)]]
-                prior = joint_prior(whole.prior, size, each, tuple(covariates))
+                prior = joint_prior(settings.prior, size, each, tuple(covariates))
                 joint = ChannelMember(JOINT, 0, self.inference, prior, self.effort)
                 return joint.fit([Case(texts, folds, (seeds[index],))])[0]
             seen = replace(texts, logits=views[index]).take(present[:, index])
-            stack = self._stack(seeds[index]).fit_labelled(seen, scale)
-            return stack, stack.out_of_fold_
+            stack = fit_stack(seen, scale, replace(settings, seed=seeds[index]))
+            return stack, stack.out_of_fold
 
         what = f"fitting {len(readers)} readers"
         with (
@@ -342,30 +296,20 @@ class Fusion(Estimator):
                 warn_if_doubtful(fitted)
         prior = np.array([counts[name] for name in members])
         mixture = weigh(texts, folds, held_out if enough else None, prior, present=mask)
-        self.readers_, self._spreads = readers, spreads
-        self.fits_ = {name: fitted for name, (fitted, _) in zip(members, results, strict=True)}
-        self.weights_ = dict(zip(members, mixture.weights.tolist(), strict=True))
-        self.expected_, self.out_of_fold_ = mixture.expected, mixture.out_of_fold
-        self.labels_ = np.asarray(labels, np.int64)
-        self.sample_weight_, self.texts_ = texts.weights, np.asarray(texts.texts, np.int64)
-
-    def _mixture(
-        self, logits: Float[np.ndarray, "m R K"]
-    ) -> tuple[list[tuple[Fitted, np.ndarray]], Float[np.ndarray, "m M"]]:
-        """Channels and calibrators of all members, what each sees, and its weight in each text."""
-        views, present = self._views(logits, tuple(self.fits_), self._spreads)
-        shares = shares_of(np.array(list(self.weights_.values())), present)
-        members: list[tuple[Fitted, np.ndarray]] = []
-        weights = []
-        for fit, seen, share in zip(self.fits_.values(), views, shares.T, strict=True):
-            if isinstance(fit, Posterior):
-                members.append((fit, seen))
-                weights.append(share)
-            else:
-                # A missing reading has no weight, whatever stands in its place.
-                members += [(fit.fits_[name], np.nan_to_num(seen)) for name in fit.weights_]
-                weights += [weight * share for weight in fit.weights_.values()]
-        return members, np.stack(weights, axis=1)
+        return FusionFit(
+            scale=scale,
+            covariates=tuple(covariates),
+            readers=readers,
+            spreads=spreads,
+            members={name: fitted for name, (fitted, _) in zip(members, results, strict=True)},
+            weights=dict(zip(members, mixture.weights.tolist(), strict=True)),
+            expected=mixture.expected,
+            labels=np.asarray(labels, np.int64),
+            sample_weight=texts.weights,
+            texts=np.asarray(texts.texts, np.int64),
+            out_of_fold=mixture.out_of_fold,
+            options=self._columns,
+        )
 
 
 def _check_overlap(present: Bool[np.ndarray, "n R"], readers: Sequence[str]) -> None:
@@ -390,15 +334,10 @@ def _check_overlap(present: Bool[np.ndarray, "n R"], readers: Sequence[str]) -> 
 
 def load(path: str | Path, *, channels: Sequence[str | Path | Channel] = ()) -> Fusion:
     """Read a fitted fusion; arguments and errors are those of ``cp.load``."""
-    saved, fits = files.read(path, channels)
+    fit, settings = files.read(path, channels)
     with storage.blaming(path):
-        settings = dict(saved.settings)
-        options = saved.scale.options if settings.pop("named") else None
+        options = fit.scale.options if settings.pop("named") else None
         effort = Effort(**settings.pop("effort"))
-        fusion = Fusion(options, readers=saved.readers, effort=effort, **settings)
-    fusion.fits_, fusion.readers_, fusion._spreads = fits, saved.readers, saved.spreads
-    fusion.weights_, fusion.expected_ = saved.weights, saved.expected
-    fusion.scale_, fusion.covariates_ = saved.scale, saved.covariates
-    fusion.labels_, fusion.out_of_fold_ = saved.labels, saved.out_of_fold
-    fusion.sample_weight_, fusion.texts_ = saved.sample_weight, saved.texts
+        fusion = Fusion(options, readers=fit.readers, effort=effort, **settings)
+    fusion.fit_ = fit
     return fusion

@@ -94,7 +94,7 @@ class Method(msgspec.Struct, frozen=True):
         kind = METHODS[self.base]
         seeded = {"seed": seed} if "seed" in signature(kind.make).parameters else {}
         estimator = kind.make(**seeded, **self.settings)
-        estimator.parts(0)  # Validates the settings.
+        _ = estimator.settings  # Validates them.
         return estimator
 
 

@@ -12,7 +12,6 @@ import msgspec
 import numpy as np
 
 from cordial_ppl.errors import FileError, InputError, naming
-from cordial_ppl.estimators.stack import Stack
 from cordial_ppl.evaluation.sweep.config import SweepConfig
 from cordial_ppl.evaluation.sweep.methods import External, Method
 from cordial_ppl.evaluation.sweep.results import Outcome, outcome_path, read_outcome
@@ -75,10 +74,10 @@ def check_methods(config: SweepConfig, readings: Sequence[Reading]) -> None:
     """
     for method in config.methods:
         estimator = method.build(0) if isinstance(method, Method) else None
-        if isinstance(estimator, Stack):
+        if estimator is not None:
             for reading in readings:
                 with naming(f"method.{method.name}, task {reading.task!r}"):
-                    estimator.check(*reading.pool)
+                    estimator.settings.check(*reading.pool)
 
 
 def describe(config: SweepConfig, readings: Sequence[Reading]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from itertools import groupby
 from pathlib import Path
 
 from cordial_ppl.errors import CordialWarning, FileError
-from cordial_ppl.estimators.subsets import BatchFit, fit_subsets
+from cordial_ppl.estimators.subsets import BatchFit, fit_subsets, list_members
 from cordial_ppl.evaluation.sweep.config import SweepConfig
 from cordial_ppl.evaluation.sweep.methods import External, Method
 from cordial_ppl.evaluation.sweep.plan import Job, check_methods, describe, plan
@@ -136,7 +136,7 @@ def make_cell(
     """
     reading, n, draws = jobs[0].reading, jobs[0].n, config.draws
     estimators = {m.name: m.build(0) for job in jobs if isinstance(m := job.method, Method)}
-    members = {part.key for estimator in estimators.values() for part in estimator.parts(n)}
+    members = {part.key for estimator in estimators.values() for part in list_members(estimator, n)}
     batch = fit_subsets(
         estimators,
         reading.pool,

@@ -9,6 +9,7 @@ from jaxtyping import Bool, Float, Int
 
 from cordial_ppl import scores
 from cordial_ppl.data.labelling import as_texts, of_fit, rank_texts, share_text
+from cordial_ppl.decisions import answers
 from cordial_ppl.decisions.drift import Drift
 from cordial_ppl.decisions.estimates.bias import Bias
 from cordial_ppl.decisions.predictive import LabelCheck
@@ -169,22 +170,23 @@ def gather(calibrator: Stack, texts: Texts) -> Facts:
     """
     if not len(texts.rows):
         raise InputError("a report needs at least one labelled text; got none.")
-    able = calibrator.can_forecast
-    forecast = calibrator.forecast(texts.logits, texts.covariates) if able else None
+    fit, forecast = calibrator.fit_, None
+    if answers.can_forecast(fit):
+        forecast = answers.forecast(fit, texts.logits, texts.covariates)
     raw, probs = stated(texts.logits), calibrator.predict_proba(texts.logits, texts.covariates)
     names = as_texts([texts.items[row] for row in texts.rows.tolist()], len(texts.rows))
-    unseen = ~of_fit(names, calibrator.texts_)
+    unseen = ~of_fit(names, calibrator.fit_.texts)
     held_out = len(np.unique(texts.rows[unseen]))
     return Facts(
         calibrator=calibrator,
         texts=texts,
-        summary=calibrator.describe(forecast),
+        summary=answers.describe(fit, forecast),
         raw=raw,
         probs=probs,
         unseen=unseen,
         scores=_score(calibrator, texts, raw, probs, unseen) if held_out >= FEWEST else {},
         moved=_list_moved(calibrator, texts, raw, probs),
-        drift=calibrator.check_readings(texts.logits),
+        drift=answers.check_readings(fit, texts.logits),
         check=_check(calibrator, texts, names, unseen) if held_out >= FEW else None,
         biases=_find_bias(calibrator, texts, names),
     )
@@ -192,33 +194,40 @@ def gather(calibrator: Stack, texts: Texts) -> Facts:
 
 def _find_bias(calibrator: Stack, texts: Texts, names: Int[np.ndarray, " n"]) -> Sequence[Bias]:
     """Find biases by group; none where the labelled texts are not just those of the fit."""
-    fitted, order = np.argsort(calibrator.texts_, kind="stable"), np.argsort(names, kind="stable")
-    if not np.array_equal(names[order], calibrator.texts_[fitted]):
+    texts_of_fit = calibrator.fit_.texts
+    fitted, order = np.argsort(texts_of_fit, kind="stable"), np.argsort(names, kind="stable")
+    if not np.array_equal(names[order], texts_of_fit[fitted]):
         return ()
     order = order[np.argsort(fitted)]
-    return calibrator.find_bias(
-        {name: [cells[row] for row in order] for name, cells in texts.columns.items()}
+    return answers.find_bias(
+        calibrator.fit_,
+        {name: [cells[row] for row in order] for name, cells in texts.columns.items()},
     )
 
 
 def _check(
     calibrator: Stack, texts: Texts, names: Int[np.ndarray, " n"], unseen: np.ndarray
 ) -> LabelCheck:
-    rows, labels = texts.rows[unseen], calibrator.scale_.decode(texts.labels[unseen])
+    rows, labels = texts.rows[unseen], calibrator.fit_.scale.decode(texts.labels[unseen])
     extra = {name: column[rows] for name, column in texts.covariates.items()}
     weights = texts.counted[unseen]
-    return calibrator.check_labels(
-        texts.logits[rows], labels, extra, sample_weight=weights, texts=names[unseen]
+    return answers.check_labels(
+        calibrator.fit_,
+        texts.logits[rows],
+        labels,
+        extra,
+        sample_weight=weights,
+        texts=names[unseen],
     )
 
 
 def _score(
     calibrator: Stack, texts: Texts, raw: np.ndarray, probs: np.ndarray, unseen: np.ndarray
 ) -> dict[str, Score]:
-    rows, labels, values = texts.rows[unseen], texts.labels[unseen], calibrator.scale_.values
+    rows, labels, values = texts.rows[unseen], texts.labels[unseen], calibrator.fit_.scale.values
     predictions = {"raw": raw[rows], "calibrated": probs[rows]}
-    if calibrator.label_counts_.size:
-        smoothed = calibrator.label_counts_ + 1
+    if calibrator.fit_.label_counts.size:
+        smoothed = calibrator.fit_.label_counts + 1
         predictions["histogram"] = np.tile(smoothed / smoothed.sum(), (len(rows), 1))
     measures: dict[str, Callable[[np.ndarray], np.ndarray]] = {
         "log loss": lambda p: scores.log_loss(p, labels, per_text=True),
@@ -249,7 +258,7 @@ def _score(
 def _list_moved(
     calibrator: Stack, texts: Texts, raw: np.ndarray, probs: np.ndarray
 ) -> tuple[Moved, ...]:
-    before, after = raw @ calibrator.scale_.values, probs @ calibrator.scale_.values
+    before, after = raw @ calibrator.fit_.scale.values, probs @ calibrator.fit_.scale.values
     # Texts with the same reading are one.
     same = np.column_stack([texts.logits, np.round(after, 6)])
     _, first, counts = np.unique(same, axis=0, return_index=True, return_counts=True)
@@ -258,7 +267,9 @@ def _list_moved(
     extra = {name: column[rows] for name, column in texts.covariates.items()}
     low, high = calibrator.predict_interval(texts.logits[rows], LEVEL, extra)
     labels: dict[int, str] = {}
-    for row, label in zip(texts.rows.tolist(), calibrator.scale_.decode(texts.labels), strict=True):
+    for row, label in zip(
+        texts.rows.tolist(), calibrator.fit_.scale.decode(texts.labels), strict=True
+    ):
         labels[row] = f"{labels[row]}, {label}" if row in labels else label
     return tuple(
         Moved(

@@ -59,7 +59,7 @@ def make_page(facts: Facts, *, of: str) -> str:
     )
     loss = facts.scores.get("log loss")
     shown = [name for name in COLUMNS if loss and name in loss.means]
-    options = facts.calibrator.scale_.options
+    options = facts.calibrator.fit_.scale.options
     return environment.get_template("page.html").render(
         facts=facts,
         of=of,

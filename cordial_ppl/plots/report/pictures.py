@@ -64,7 +64,7 @@ def draw_pictures(facts: Facts) -> dict[str, list[Image]]:
 
 def _list_pictures(facts: Facts) -> Iterator[Picture]:
     calibrator, texts, summary = facts.calibrator, facts.texts, facts.summary
-    scale, (rows, labels) = calibrator.scale_, facts.scored
+    scale, (rows, labels) = calibrator.fit_.scale, facts.scored
     names, logits = scale.decode(labels), texts.logits[rows]
     extra = {name: column[rows] for name, column in texts.covariates.items()}
     before, after = (probs.mean(axis=0) @ scale.values for probs in (facts.raw, facts.probs))

@@ -1,0 +1,291 @@
+"""Answers from a fit: each function validates what it is asked and calls one computation."""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Float
+
+from cordial_ppl.data.frames import aligned
+from cordial_ppl.data.labelled import Labelled
+from cordial_ppl.data.labelling import of_fit
+from cordial_ppl.decisions import drift, estimating, forecasting, predictive, summary
+from cordial_ppl.decisions.corpus import PosteriorDraws
+from cordial_ppl.decisions.estimates import bias
+from cordial_ppl.decisions.estimates.estimate import Estimate
+from cordial_ppl.decisions.outlook import expected_loss_and_gap
+from cordial_ppl.decisions.verdict import Verdict, judge
+from cordial_ppl.errors import CordialWarning, InputError
+from cordial_ppl.runtime.progress import doing
+from cordial_ppl.stack.entering import enter, enter_labels
+from cordial_ppl.stack.fit import Fit
+from cordial_ppl.stack.settings import check_names, check_number
+from cordial_ppl.stack.sketch import sketch
+
+if TYPE_CHECKING:
+    from xarray import DataTree
+
+LEAST_BIAS = 0.025
+"""Share of the scale's length that a group must be off to be reported: a tenth of five stars."""
+
+
+def predict_draws(
+    fit: Fit,
+    logits: Any,
+    draws: int = 256,
+    covariates: Any = None,
+    *,
+    histogram: str = "redrawn",
+) -> tuple[Float[np.ndarray, "D m K"], Float[np.ndarray, " D"]]:
+    r"""Probabilities of the options under draws from the posterior, for means and other sums.
+
+    A member's draws share its weight equally, so that the weighted mean of the draws is close
+    to ``predict_proba``.
+
+    Args:
+        fit: the fit, ``calibrator.fit_``.
+        logits: option logits, as in ``predict_proba``.
+        draws: how many draws of each channel; a calibrator has one.
+        covariates: per-text covariates, as in ``fit``.
+        histogram: "redrawn" draws the label histogram, which channels fall back on, from its
+            Dirichlet posterior: over a corpus its uncertainty does not average out; "fixed"
+            is the posterior mean, as in ``predict_proba``.
+
+    Returns:
+        Probabilities of the D draws of all members, and the weight of each.
+
+    Raises:
+        InputError: the readings, or the number or kind of draws are invalid.
+    """
+    readings, extra = enter(fit, logits, covariates)
+    check_names("histogram", [histogram], ("redrawn", "fixed"))
+    count = int(check_number("draws", draws, 2, whole=True))
+    posterior = PosteriorDraws(fit, count, histogram == "redrawn")
+    shares, probs = zip(*posterior.predict(readings, extra), strict=True)
+    weights = [np.full(len(p), share / len(p)) for share, p in zip(shares, probs, strict=True)]
+    return np.concatenate(probs), np.concatenate(weights)
+
+
+def estimate(
+    fit: Fit,
+    logits: Any,
+    rows: Any,
+    groups: Any = None,
+    covariates: Any = None,
+    *,
+    level: float = 0.9,
+    strata: Any = None,
+    probabilities: Any = None,
+    draws: int = 256,
+) -> Estimate:
+    """Estimate a corpus; arguments, result and errors are those of ``Stack.estimate``."""
+    readings, extra = enter(fit, logits, covariates)
+    groups, strata = (
+        aligned(logits, column, noun) for column, noun in ((groups, "groups"), (strata, "strata"))
+    )
+    with doing("estimating"):
+        return estimating.estimate(
+            fit,
+            readings,
+            extra,
+            rows,
+            groups,
+            level=level,
+            strata=strata,
+            probabilities=probabilities,
+            draws=int(check_number("draws", draws, 2, whole=True)),
+        )
+
+
+def find_bias(fit: Fit, columns: Mapping[str, Any]) -> list[bias.Bias]:
+    """Look for groups of texts that the reader rates too low or too high after calibration.
+
+    Args:
+        fit: the fit, ``calibrator.fit_``.
+        columns: what is known of the labelled texts, such as which system wrote each, by name,
+            each of shape ``[n]`` in the order of the fit, one cell a label.
+
+    Returns:
+        Columns whose groups differ by more than chance, with the worst group of each; a test
+        with an error rate of 5 % over all columns, see
+        `cordial_ppl.decisions.estimates.bias`.  None with fewer than eight labels.
+
+    Raises:
+        InputError: a column has another length.
+    """
+    if fit.out_of_fold is None:
+        return []
+    for name, cells in columns.items():
+        if len(cells) != len(fit.labels):
+            raise InputError(
+                f"column {name!r} must have one cell for each of {len(fit.labels)} labels; "
+                f"got {len(cells)}."
+            )
+    values, per_text = fit.scale.values, fit.text_labels
+    residuals = (per_text.shares - fit.out_of_fold[per_text.first]) @ values
+    text_columns = {name: [cells[row] for row in per_text.first] for name, cells in columns.items()}
+    return bias.find_bias(residuals, text_columns, fit.seed, LEAST_BIAS * float(np.ptp(values)))
+
+
+def forecast(
+    fit: Fit, logits: Any, covariates: Any = None, *, counts: Sequence[int] | None = None
+) -> forecasting.Forecast:
+    """Forecast what more labels give; arguments, result and errors are of ``Stack.forecast``."""
+    readings, extra = enter(fit, logits, covariates)
+    if not can_forecast(fit):
+        raise InputError(
+            "this calibrator cannot forecast: it has no folds, or no channel with "
+            "draws (with the mode there is one). Fit a Cordial with the default inference."
+        )
+    with doing("forecasting what more labels would give"):
+        outlook = expected_loss_and_gap(*fit.mixture(readings), extra)
+        return forecasting.forecast(
+            fit.labels,
+            fit.out_of_fold,
+            fit.scale.values,
+            outlook,
+            counts,
+            fit.sample_weight,
+            fit.texts,
+        )
+
+
+def check_readings(fit: Fit, logits: Any) -> drift.Drift | None:
+    """Test whether readings are like those of the fit; see `decisions.drift.compare`.
+
+    Args:
+        fit: the fit, ``calibrator.fit_``.
+        logits: option logits of new texts, ``[m, K]``.
+
+    Returns:
+        How they differ, with a p value; None where there are no readings.
+
+    Raises:
+        InputError: the readings are invalid.
+    """
+    return drift.compare(fit.sketch, sketch(fit.read(logits)), fit.scale)
+
+
+def check_labels(
+    fit: Fit,
+    logits: Any,
+    labels: Any,
+    covariates: Any = None,
+    *,
+    sample_weight: Any = None,
+    texts: Any = None,
+) -> predictive.LabelCheck:
+    """Test whether new labels are such as the calibrator predicts, by their log loss.
+
+    Label sets are simulated from the joint posterior predictive distribution, so that a fit to
+    few labels expects less of itself; see `cordial_ppl.decisions.predictive.check_labels`.
+
+    Args:
+        fit: the fit, ``calibrator.fit_``.
+        logits: option logits of texts that are not of the fit, ``[n, K]``.
+        labels: their options, as in ``fit``; of several annotators ``[n, annotators]``.
+        covariates: their covariates, as in ``fit``.
+        sample_weight: what each label counts, as in ``fit``.
+        texts: which text each row is of, as in ``fit``; a text is one observation.
+
+    Returns:
+        The log loss, what was expected of it, and the p value.
+
+    Raises:
+        InputError: the readings or the labels are invalid.
+    """
+    data = enter_labels(fit, logits, labels, covariates, sample_weight, texts)
+    fitted = of_fit(data.texts, fit.texts)
+    if fitted.any():
+        warnings.warn(
+            f"{len(np.unique(data.texts[fitted]))} of {data.count} texts are of the fit: "
+            "the check flatters. Leave those out.",
+            CordialWarning,
+            stacklevel=2,
+        )
+    return predictive.check_labels(*fit.mixture(data.logits), data, fit.seed)
+
+
+def describe(fit: Fit, forecast: forecasting.Forecast | None = None) -> summary.Summary:
+    """Describe a fit in plain words and figures.
+
+    Args:
+        fit: the fit, ``calibrator.fit_``.
+        forecast: what more labels would give, for a sentence on it.
+    """
+    return summary.describe(
+        fit.posteriors,
+        fit.weights,
+        fit.expected if fit.settings.folded else None,
+        fit.scale,
+        fit.losses,
+        forecast,
+        verdict(fit),
+    )
+
+
+def verdict(fit: Fit) -> Verdict | None:
+    """Judge whether to use a calibrator, and why, from its out-of-fold predictions.
+
+    Args:
+        fit: the fit, ``calibrator.fit_``.
+
+    Returns:
+        The verdict; None for a calibrator without folds.
+    """
+    if not fit.settings.folded:
+        return None
+    return judge(fit.labels, fit.out_of_fold, fit.scale, fit.sample_weight, fit.texts)
+
+
+def can_forecast(fit: Fit) -> bool:
+    """Return whether ``forecast`` has what it needs: folds, and draws of a channel."""
+    return fit.settings.folded and fit.has_draws
+
+
+def labelled_texts(
+    fit: Fit, logits: Any = None, labels: Any = None, covariates: Any = None
+) -> Labelled:
+    """Validate labelled texts, or return those of the fit where none are given.
+
+    Args:
+        fit: the fit, ``calibrator.fit_``.
+        logits: option logits, ``[n, K]``.
+        labels: their options.
+        covariates: their covariates, as in ``fit``.
+
+    Raises:
+        InputError: logits came without labels or are invalid, or nothing came for a fit that was
+            loaded: files keep no texts.
+    """
+    if (logits is None) != (labels is None):
+        raise InputError("logits and labels go together: give both, or neither.")
+    if logits is not None:
+        return enter_labels(fit, logits, labels, covariates)
+    if fit.labelled is None:
+        raise InputError("this calibrator keeps no texts of its fit: give logits and labels.")
+    return fit.labelled
+
+
+def export(
+    fit: Fit, logits: Any = None, labels: Any = None, covariates: Any = None
+) -> "dict[str, DataTree]":
+    """Export the posterior of each channel to ArviZ, by name of the channel.
+
+    Args:
+        fit: the fit, ``calibrator.fit_``.
+        logits: labelled texts for the log likelihoods, ``[m, K]``; by default those of the fit.
+        labels: their options.
+        covariates: their covariates, as in ``fit``.
+
+    Raises:
+        InputError: logits came without labels, or are invalid.
+    """
+    data = None
+    if logits is not None or labels is not None:
+        data = labelled_texts(fit, logits, labels, covariates)
+    return {
+        name: posterior.to_datatree(data=data, options=fit.scale.options, seed=fit.seed)
+        for name, posterior in fit.posteriors.items()
+    }

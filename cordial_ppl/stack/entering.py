@@ -1,0 +1,172 @@
+"""Validation of the readings and labels that a fit is asked about, and its predictions of them."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Float
+
+from cordial_ppl.data.covariates import as_covariates
+from cordial_ppl.data.frames import aligned_labels, all_aligned, check_columns
+from cordial_ppl.data.labelled import Labelled
+from cordial_ppl.data.labelling import as_texts, as_weights, have_several, list_labels
+from cordial_ppl.data.scale import Scale
+from cordial_ppl.errors import InputError, name_rows
+from cordial_ppl.runtime.progress import doing
+from cordial_ppl.stack.interval import predict_mixture
+
+
+@runtime_checkable
+class AnyFit(Protocol):
+    """A fit of one reader or of several: what predictions need of it, as in ``Fit``."""
+
+    @property
+    def scale(self) -> Scale:
+        """The K options."""
+        ...
+
+    @property
+    def covariates(self) -> tuple[str, ...]:
+        """Names of the covariates."""
+        ...
+
+    @property
+    def columns(self) -> np.ndarray | None:
+        """Names of the columns of the readings."""
+        ...
+
+    @property
+    def levels(self) -> dict[str, int]:
+        """Levels of the covariates that number something."""
+        ...
+
+    def read(self, logits: Any) -> np.ndarray:
+        """Validate and centre readings."""
+        ...
+
+    def mixture(self, logits: np.ndarray) -> tuple[list[tuple[Any, np.ndarray]], np.ndarray]:
+        """Return members, each with the readings that it sees, and their weights: one row, or m."""
+        ...
+
+
+def enter(
+    fit: AnyFit, logits: Any, covariates: Mapping[str, Any] | None = None
+) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Validate readings and covariates, and centre the readings.
+
+    Args:
+        fit: the fit.
+        logits: option logits, ``[m, K]``.
+        covariates: the covariates that it was fitted with, each of shape ``[m]``.
+
+    Raises:
+        InputError: the readings are invalid or have other options, or a covariate is missing.
+    """
+    check_columns(logits, fit.columns, fit.scale.options)
+    # Sums round alike only in one order of memory.
+    readings = np.ascontiguousarray(fit.read(logits))
+    covariates = all_aligned(logits, covariates)
+    return readings, as_covariates(covariates, len(readings), fit.covariates, fit.levels)
+
+
+def enter_labels(
+    fit: AnyFit,
+    logits: Any,
+    labels: Any,
+    covariates: Mapping[str, Any] | None = None,
+    sample_weight: Any = None,
+    texts: Any = None,
+) -> Labelled:
+    """Validate labelled texts for what is fitted already; arguments are those of ``Stack.fit``."""
+    readings, extra = enter(fit, logits, covariates)
+    labels, sample_weight, texts = aligned_labels(logits, labels, sample_weight, texts)
+    return label_rows(readings, extra, fit.scale, labels, sample_weight, texts)
+
+
+def label_rows(
+    readings: np.ndarray,
+    extra: dict[str, np.ndarray],
+    scale: Scale,
+    labels: Any,
+    sample_weight: Any,
+    texts: Any,
+) -> Labelled:
+    """Add labels and weights to readings and covariates, one label a row.
+
+    Raises:
+        InputError: a label is no option, or there are more or fewer labels than readings.
+    """
+    several = have_several(labels)
+    codes = None if several else scale.encode(labels)
+    count = len(labels) if codes is None else len(codes)
+    if count != len(readings):
+        raise InputError(
+            f"every labelled text needs one row of logits: {len(readings)} rows came with "
+            f"{count} {'rows of ' if several else ''}labels."
+        )
+    of = as_texts(texts, count)
+    if codes is None:
+        codes, rows, columns = list_labels(labels, scale)
+        weights = as_weights(sample_weight, of[rows], (rows, columns))
+        data = Labelled(readings, np.zeros(count, np.int64), extra, None, of).take(rows)
+        data = replace(data, labels=codes, weights=weights)
+    else:
+        data = Labelled(readings, codes, extra, as_weights(sample_weight, of), of)
+    # What counts nothing is left out.
+    seen = np.flatnonzero(data.weights)
+    return data if len(seen) == len(data.labels) else data.take(seen)
+
+
+def predict(
+    fit: AnyFit,
+    readings: np.ndarray,
+    covariates: Mapping[str, np.ndarray],
+    level: float | None = None,
+) -> tuple[Float[np.ndarray, "m K"], Any]:
+    """Predict texts that are validated already.
+
+    Args:
+        fit: the fit.
+        readings: centred logits.
+        covariates: of the texts, by name.
+        level: probability inside the interval of the mean; None where none is wanted.
+
+    Returns:
+        Probabilities, and the ends of the interval before it is widened to the mean.
+
+    Raises:
+        InputError: a channel gives no probabilities for a text.
+    """
+    with doing("predicting"):
+        probs, ends = predict_mixture(*fit.mixture(readings), covariates, fit.scale.values, level)
+    rows = np.flatnonzero(~np.isfinite(probs).all(axis=1))
+    if rows.size:
+        # A user's channel may take the logarithm of a covariate, say.
+        raise InputError(
+            f"the fit gives no probabilities for {name_rows(rows)}: does a reading or "
+            "covariate there lie far outside those of the labelled texts?"
+        )
+    return probs, ends
+
+
+def predict_all(
+    fit: AnyFit, logits: Any, level: float, covariates: Mapping[str, Any] | None = None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Predict probabilities, means and intervals of the means, for little more than the first cost.
+
+    Args:
+        fit: the fit.
+        logits: option logits, ``[m, K]``.
+        level: probability inside the interval, validated.
+        covariates: per-text covariates, as in ``fit``.
+
+    Returns:
+        Arrays of what ``predict_proba``, ``predict_mean`` and ``predict_interval`` return.
+
+    Raises:
+        InputError: the readings are invalid.
+    """
+    probs, ends = predict(fit, *enter(fit, logits, covariates), level)
+    mean = probs @ fit.scale.values
+    return probs, mean, np.minimum(ends[0], mean), np.maximum(ends[1], mean)
