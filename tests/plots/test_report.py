@@ -301,7 +301,7 @@ def test_the_page_stands_by_itself(facts):
         )
     words = " ".join(elements.words)
     assert all(fault.words in words for fault in facts.summary.faults)
-    assert all(name in page for name in facts.calibrator.members[:7])
+    assert all(name in page for name in facts.calibrator.settings.names[:7])
     assert "nan" not in re.findall(r"[a-z]+", words.lower())
 
 
