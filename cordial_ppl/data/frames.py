@@ -56,8 +56,8 @@ def aligned(readings: Any, values: Any, noun: str) -> Any:
     Args:
         readings: the readings: a data frame, or anything else; for a mapping of readers, its first
             value.
-        values: labels, groups, a covariate or readings of the same texts; only a series or data
-            frame of pandas has an index.
+        values: labels, groups, covariates by name or readings of the same texts; only a series or
+            data frame of pandas has an index.
         noun: what messages call the values.
 
     Returns:
@@ -72,6 +72,11 @@ def aligned(readings: Any, values: Any, noun: str) -> Any:
     pandas = sys.modules.get("pandas")
     if pandas is None:
         return values
+    if isinstance(values, Mapping):
+        return {
+            name: aligned(readings, cells, f"{noun} {quote(name)}")
+            for name, cells in values.items()
+        }
     framed = pandas.DataFrame, pandas.Series
     if not (isinstance(readings, framed) and isinstance(values, framed)):
         return values
@@ -98,16 +103,6 @@ def aligned_labels(
         aligned(readings, sample_weight, "sample_weight"),
         aligned(readings, texts, "texts"),
     )
-
-
-def all_aligned(readings: Any, covariates: Any) -> Any:
-    """Put covariates in the order of the readings; see `aligned`."""
-    if covariates is None or not hasattr(covariates, "keys"):
-        return covariates
-    return {
-        name: aligned(readings, covariates[name], f"covariate {quote(name)}")
-        for name in covariates.keys()
-    }
 
 
 def like(readings: Any, values: np.ndarray, names: Any) -> Any:

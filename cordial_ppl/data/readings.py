@@ -6,20 +6,14 @@ Adding a constant to the logits of a row changes nothing, so rows are centred to
 
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Float64, Int
 
 from cordial_ppl.data.containers import as_numbers
-from cordial_ppl.errors import (
-    CordialWarning,
-    InputError,
-    Where,
-    name_row,
-    name_rows,
-    quote,
-)
+from cordial_ppl.errors import CordialWarning, InputError, Where, name_row, name_rows, quote
 
 LARGEST = 1e9
 """Logits this large are invalid; masks this low (the smallest float32, say) stand for -inf."""
@@ -70,14 +64,12 @@ class Unread(NamedTuple):
 
 def warn_of_unread(unread: Unread) -> None:
     """Warn once of options without a reading, with their number and the first place."""
-    cells = f"in {unread.rows} of {unread.texts} rows"
-    if unread.options == 1:
-        words = f"1 option {cells} has no reading ({unread.first}) and was"
-    else:
-        words = f"{unread.options} options {cells} have no reading (the first in {unread.first})"
-        words += " and were"
+    options, rows, texts, first = unread
     warnings.warn(
-        f"{words} floored at the smallest value of the row.", CordialWarning, stacklevel=4
+        f"{options} option{'s' * (options > 1)} in {rows} of {texts} rows without a reading, the "
+        f"first in {first}: floored at the smallest value of the row.",
+        CordialWarning,
+        stacklevel=4,
     )
 
 
@@ -152,10 +144,7 @@ def as_logits_of_readers(
         InputError: the values have another shape, a text has no reading at all or only part of one,
             or a reading is invalid; the message names the reader and the text.
     """
-    try:
-        table = as_numbers(values)
-    except ValueError as error:
-        raise InputError(f"logits must be numbers of shape [n, R, K]: {error}.") from error
+    table = as_numbers(values, "logits")
     if table.ndim != 3 or not table.size:
         hint = " One reader is an axis too: logits[:, None]." if table.ndim == 2 else ""
         raise InputError(f"logits must have shape [n, R, K]; found {list(table.shape)}.{hint}")
@@ -273,17 +262,19 @@ class _Table:
         if self.columns is None:
             self.columns = getattr(values, "columns", None)
         try:
-            self.numbers = as_numbers(values)
-        except ValueError as error:
-            raise InputError(self._not_numbers(values, noun, error)) from error
+            self.numbers = as_numbers(values, noun)
+        except InputError:
+            self._refuse_cells(values, noun)
+            raise
         shape = self.numbers.shape
         if len(shape) != 2:
             hint = " One text is a row: write values[None, :]." if len(shape) == 1 else ""
             raise InputError(f"{noun} must have the shape [n, K]; found {list(shape)}.{hint}")
-        if not shape[0]:
-            raise InputError(f"{noun} must hold at least one row; found none.")
-        if shape[1] < 2:
-            raise InputError(f"{noun} need at least two columns, one an option; found one.")
+        if not shape[0] or shape[1] < 2:
+            raise InputError(
+                f"{noun} must have at least one row, of at least two columns, one an option; found "
+                f"the shape {list(shape)}."
+            )
         if size not in (None, shape[1]):
             raise InputError(f"{noun} must have {size} columns; found {shape[1]}.")
 
@@ -297,17 +288,14 @@ class _Table:
         """Raise for the first cell that breaks a rule."""
         if wrong.any():
             first = tuple(np.argwhere(wrong)[0])
-            more = int(wrong.sum()) - 1
-            others = f" and {more} more {'cell' if more == 1 else 'cells'}" if more else ""
+            others = f" and {wrong.sum() - 1} more" if wrong.sum() > 1 else ""
             value = f"{self.numbers[first]:g} in {self.name_cell(first)}{others}"
             raise InputError(f"{rule}; found {value}.")
 
     def floor(self, logits: np.ndarray) -> Float64[np.ndarray, "n K"]:
         """Replace -inf by the smallest finite value of the row, and tell of it once."""
-        rule = (
-            "logits must be finite, below 1e9 (a missing option is -inf, in a file an empty cell)"
-        )
-        self.reject(~(logits < LARGEST), rule)
+        rule = "finite, below 1e9 (a missing option is -inf, in a file an empty cell)"
+        self.reject(~(logits < LARGEST), f"logits must be {rule}")
         missing = (logits <= -LARGEST) | (logits < logits.max(axis=1, keepdims=True) - MASKED)
         if not missing.any():
             return logits
@@ -324,14 +312,16 @@ class _Table:
         self.tell(Unread(int(missing.sum()), int(missing.any(axis=1).sum()), len(logits), first))
         return np.where(missing, floors[:, None], logits)
 
-    def _not_numbers(self, values: Any, noun: str, error: Exception) -> str:
-        try:
-            rows = np.asarray(values, dtype=object)
-        except Exception:
-            rows = np.empty(0)
-        for cell, value in np.ndenumerate(rows) if rows.ndim == 2 else ():
+    def _refuse_cells(self, values: Any, noun: str) -> None:
+        """Raise for the first cell that is no number, if the values are a table."""
+        table = np.empty(0)
+        with suppress(Exception):  # A container may raise anything when it is made an array.
+            table = np.asarray(values, dtype=object)
+        for cell, value in np.ndenumerate(table) if table.ndim == 2 else ():
             try:
                 float(value)
-            except Exception:
-                return f"{noun} must be numbers; found {quote(value)} in {self.name_cell(cell)}."
-        return f"{noun} must be a table of numbers with rows of one length: {error}."
+            except Exception as error:
+                where = self.name_cell(cell)
+                raise InputError(
+                    f"{noun} must be numbers; found {quote(value)} in {where}."
+                ) from error

@@ -64,7 +64,7 @@ def round_positions(positions: Float64[np.ndarray, " n"], scale: Scale, how: str
         counted = pairs > 0
         both = np.stack([below, above], axis=1)
         return Rounded(np.repeat(rows, 2)[counted.ravel()], both[counted], pairs[counted])
-    numbers = np.array(list(scale.numbers or range(scale.size)))
+    numbers = scale.numerals
     upward = numbers[-1] > numbers[0] if how == "half-up" else _is_odd(below, numbers)
     up = (share > 0.5) | ((share == 0.5) & upward)
     return Rounded(rows, below + up, np.ones(len(positions)))

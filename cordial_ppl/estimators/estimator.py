@@ -9,13 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from cordial_ppl.data.covariates import as_covariates
-from cordial_ppl.data.frames import (
-    aligned_labels,
-    all_aligned,
-    check_columns,
-    column_names,
-    like,
-)
+from cordial_ppl.data.frames import aligned, aligned_labels, check_columns, column_names, like
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.labelling import as_texts, as_weights, have_several, list_labels
 from cordial_ppl.data.readings import as_logits
@@ -97,7 +91,7 @@ class Estimator(Parameters, ABC):
         scale = Scale.of(self.options, readings.shape[-1])
         check_columns(logits, None, scale.options)
         labels, sample_weight, texts = aligned_labels(logits, labels, sample_weight, texts)
-        extra = as_covariates(all_aligned(logits, covariates), len(readings))
+        extra = as_covariates(aligned(logits, covariates, "covariates"), len(readings))
         # While rows are still those that were given.
         self.check(readings, extra)
         data = _label(readings, extra, scale, labels, sample_weight, texts)
@@ -285,7 +279,7 @@ class Estimator(Parameters, ABC):
         names = getattr(self, "feature_names_in_", None)
         check_columns(logits, names, self.scale_.options)
         readings = self._read(logits, self.scale_.size)
-        covariates = all_aligned(logits, covariates)
+        covariates = aligned(logits, covariates, "covariates")
         return readings, as_covariates(covariates, len(readings), self.covariates_, self.levels())
 
     def _enter_labels(

@@ -7,11 +7,16 @@ texts, `provenance` the models and prompts of readings.
 """
 
 from cordial_ppl.runtime.outputs import check_writable, discard_unfinished, replacing
-from cordial_ppl.tables.groups import list_groups, read_groups
+from cordial_ppl.tables.groups import (
+    MADE,
+    differences,
+    list_groups,
+    read_groups,
+    read_provenance,
+)
 from cordial_ppl.tables.labels import LabelTable, read_labels
 from cordial_ppl.tables.matching import match_labels, read_labelled
 from cordial_ppl.tables.predictions import Predictions
-from cordial_ppl.tables.provenance import MADE, differences, read_provenance
 from cordial_ppl.tables.readings import ReadingTable, list_values, open_readings, read_readings
 from cordial_ppl.tables.several import read_several
 from cordial_ppl.tables.writing import write_table

@@ -5,11 +5,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from itertools import chain
+from pathlib import Path
 
 import polars as pl
 
 from cordial_ppl.errors import InputError, SettingNeeded, list_names
 from cordial_ppl.tables.columns import list_distinct, named
+from cordial_ppl.tables.files import read_columns
 from cordial_ppl.tables.frame import Columns
 
 IDS = (
@@ -21,6 +23,11 @@ IDS = (
 
 JOINED = "|"
 """Separator between the parts of an id that several columns make, as `cordial read` writes it."""
+
+
+def open_columns(path: str | Path, task: str | None = None, id: Sequence[str] = ()) -> Columns:
+    """Open a table, name the column of its ids and select the rows of a task."""
+    return select(identify(read_columns(path), id), "task", task)
 
 
 def select(columns: Columns, field: str, chosen: str | None) -> Columns:
@@ -54,11 +61,9 @@ def select(columns: Columns, field: str, chosen: str | None) -> Columns:
         raise SettingNeeded(problem, "Choose one, for example", field, prefix + names[0])
     if name is not None and name not in names:
         raise InputError(f"{columns.path} has no {field} {name!r}; found {list_names(names)}.")
-    if column != field:
-        columns = columns.rename(column, field)
-    if name is None:
-        return columns
-    return replace(columns, masks=(*columns.masks, named(field) == name))
+    columns = columns.rename(column, field)
+    mask = () if name is None else (named(field) == name,)
+    return replace(columns, masks=(*columns.masks, *mask))
 
 
 def split_choice(columns: Columns, field: str, chosen: str | None) -> tuple[str, str | None]:
@@ -103,19 +108,15 @@ def identify(columns: Columns, id: Sequence[str] = ()) -> Columns:
     column = next(filter(None, (_spell(columns, name) for name in id)), "item_id")
     if column not in columns.schema:
         raise missing_column(columns, "item_id", "id", nearest("item_id", columns.schema, IDS))
-    return columns.rename(column, "item_id") if column != "item_id" else columns
+    return columns.rename(column, "item_id")
 
 
 def _spell(columns: Columns, name: str) -> str | None:
     """Find the column of a name, or the only one that differs in capitals and blanks alone."""
-
-    def bare(text: str) -> str:
-        return " ".join(text.casefold().split())
-
-    names = [*columns.schema]
-    matches = [column for column in names if bare(column) == bare(name)]
-    exact = [column for column in matches if column in (name, name.strip())]
-    return next(iter(exact), matches[0] if len(matches) == 1 else None)
+    name = name.strip()
+    folded = name.casefold().split()
+    matches = [column for column in columns.schema if column.casefold().split() == folded]
+    return name if name in matches else matches[0] if len(matches) == 1 else None
 
 
 def missing_column(

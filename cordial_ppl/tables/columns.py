@@ -73,16 +73,14 @@ def numbers(
         InputError: A cell is not a number; with its row.
     """
     cells = columns.collect(name).to_series()
-    if cells.dtype in (pl.Categorical, pl.Enum):
-        cells = cells.cast(pl.String)
-    if cells.dtype == pl.String:
-        text = cells.str.strip_chars()
+    if cells.dtype in (pl.String, pl.Categorical, pl.Enum):
+        text = cells.cast(pl.String).str.strip_chars()
         cells = text if empty is None else text.set(text == "", None)
         cells = _point_decimals(cells, columns.commas)
-    if not (cells.dtype.is_numeric() or cells.dtype in (pl.String, pl.Boolean, pl.Null)):
-        values = pl.Series([None] * len(cells), dtype=pl.Float64)
-    else:
+    if cells.dtype.is_numeric() or cells.dtype in (pl.String, pl.Boolean, pl.Null):
         values = cells.cast(pl.Float64, strict=False)
+    else:
+        values = pl.Series([None] * len(cells), dtype=pl.Float64)
     wrong = (values.is_null() & cells.is_not_null()).arg_true()
     if len(wrong):
         (cell,) = as_list(cells[wrong[:1]])
@@ -173,17 +171,7 @@ def name_items(columns: Columns) -> pl.Series:
 
 
 def read_items(columns: Columns) -> list[str]:
-    """Read the ids of the texts.
-
-    Args:
-        columns: The table.
-
-    Returns:
-        The column `item_id`, one id a row.
-
-    Raises:
-        InputError: There is no such column, a row has no id, or an id occurs twice.
-    """
+    """List the ids of the texts, as `name_items` reads them; an id that occurs twice is refused."""
     items = name_items(columns)
     repeated = items.filter(items.is_duplicated()).unique(maintain_order=True)
     if len(repeated):

@@ -5,12 +5,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from cordial_ppl.data.numerals import in_order, is_counting, parse_number
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import CordialWarning, InputError, SettingNeeded, list_names
-from cordial_ppl.tables.columns import KINDS, is_reading, list_distinct
+from cordial_ppl.tables.columns import KINDS, is_reading, list_distinct, named
 from cordial_ppl.tables.frame import Columns
 
 EXAMPLE = "Name the options in order, for example"
@@ -62,15 +61,20 @@ def find_layout(columns: Columns, options: Any = None) -> tuple[Scale, str, tupl
         return _scale_of_ratings(columns, scale), kind, ("rating",)
     names = {option: name for option, name in group.items() if name not in empty}
     if scale is None:
-        scale = _scale_of(columns, names)
-        return scale, kind, tuple(names.values())
+        return _scale_of(columns, names), kind, tuple(names.values())
     if {*names} <= {*scale.aliases} <= {*group}:
         return scale, kind, tuple(group[alias] for alias in scale.aliases)
     matches = _match(group, scale)
     if matches is not None and set(names.values()) <= set(matches.values()):
         absent = [option for i, option in enumerate(scale.options) if i not in matches]
         if not absent or (free and len(names) > 1):
-            _warn_of_absent(columns, absent)
+            if absent:
+                warnings.warn(
+                    f"{columns.path} has no column for {list_names(absent)}: no text has such a "
+                    "reading.",
+                    CordialWarning,
+                    stacklevel=3,
+                )
             matches = {i: f"{kind}_{option}" for i, option in enumerate(scale.options)} | matches
             return scale, kind, tuple(matches[i] for i in range(scale.size))
     if _can_rename(tuple(names), scale, free):
@@ -90,17 +94,6 @@ def _match(group: dict[str, str], scale: Scale) -> dict[int, str] | None:
     columns = {k: group[option] for option, k in positions.items() if k is not None}
     named = [k for k in positions.values() if k is not None]
     return columns if len(columns) == len(named) else None
-
-
-def _warn_of_absent(columns: Columns, absent: list[str]) -> None:
-    if not absent:
-        return
-    them = "it" if len(absent) == 1 else "these"
-    warnings.warn(
-        f"{columns.path} has no column for {list_names(absent)}: no text has a reading of {them}.",
-        CordialWarning,
-        stacklevel=4,
-    )
 
 
 def _can_rename(names: tuple[str, ...], scale: Scale, free: bool) -> bool:
@@ -127,15 +120,11 @@ def _scale_of_ratings(columns: Columns, scale: Scale | None) -> Scale:
 
 def _find_empty(columns: Columns) -> set[str]:
     """Find the columns of readings without a value in the selected rows."""
-
-    def some(name: str) -> pl.Expr:
-        cell = pl.col(name)
-        text = columns.schema[name] == pl.String
-        return (cell.str.strip_chars() != "" if text else cell.is_not_null()).any()
-
-    names = [name for name in columns.schema if is_reading(name)] if columns.masks else []
-    filled = columns.collect(*map(some, names)).row(0) if names else ()
-    return {name for name, any_filled in zip(names, filled, strict=True) if not any_filled}
+    if not columns.masks:
+        return set()
+    names = list(filter(is_reading, columns.schema))
+    blank = columns.collect(*((named(name) == "").all() for name in names))
+    return {column.name for column in blank if column.item()}
 
 
 def _scale_of(columns: Columns, group: dict[str, str]) -> Scale:
@@ -150,26 +139,13 @@ def _scale_of(columns: Columns, group: dict[str, str]) -> Scale:
     if ordered != tuple(group):
         problem = f"{columns.path}: the columns {names} are of numbers that neither rise nor fall."
         raise SettingNeeded(problem, EXAMPLE, "options", ordered)
-    _check_gaps(columns, group)
+    whole = [int(n) for n in map(parse_number, group) if n is not None and n.is_integer()]
+    steps = np.abs(np.diff(whole))
+    if len(whole) == len(group) and steps.min() == 1 < steps.max() <= len(group):
+        step = 1 if whole[-1] > whole[0] else -1
+        options = tuple(map(str, range(whole[0], whole[-1] + step, step)))
+        absent = list_names(option for option in options if int(option) not in whole)
+        problem = f"{columns.path}: the columns {names} leave out {absent}. Name the options"
+        advice = "without what is none of them. If it is one that was never read, name all"
+        raise SettingNeeded(problem, advice, "options", options)
     return Scale(tuple(group))
-
-
-def _check_gaps(columns: Columns, group: dict[str, str]) -> None:
-    """Ask for the options where the columns' numbers leave one out."""
-    numbers = [parse_number(name) for name in group]
-    if None in numbers or not all(number.is_integer() for number in numbers if number is not None):
-        return
-    steps = np.abs(np.diff(np.array(numbers)))
-    if steps.min() != 1 or steps.max() == 1 or steps.max() > len(group):
-        return
-    first, last = int(numbers[0] or 0), int(numbers[-1] or 0)
-    step = 1 if last > first else -1
-    options = tuple(str(number) for number in range(first, last + step, step))
-    absent = list_names(option for option in options if float(option) not in numbers)
-    raise SettingNeeded(
-        f"{columns.path}: the columns {list_names(group.values())} leave out {absent}. Name the "
-        "options without what is none of them.",
-        "If it is one that was never read, name all",
-        "options",
-        options,
-    )
