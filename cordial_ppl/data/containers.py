@@ -1,5 +1,6 @@
 """Containers: lists, frames, masked arrays and whatever else can be an array, as arrays."""
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -7,11 +8,33 @@ import numpy as np
 from cordial_ppl.errors import InputError
 
 
+def collected(values: Any) -> Any:
+    """Collect a lazy frame of polars; anything else stays as it is."""
+    polars = sys.modules.get("polars")
+    lazy = polars is not None and isinstance(values, polars.LazyFrame)
+    return values.collect() if lazy else values
+
+
 def unmasked(values: Any) -> Any:
     """Put None where a masked array is masked, which NumPy would show what lies below of."""
     if isinstance(values, np.ma.MaskedArray):
-        return np.ma.filled(values.astype(object), None)
-    return values
+        return np.where(np.ma.getmaskarray(values), None, values.data.astype(object))
+    return collected(values)
+
+
+def ordered_categories(values: Any) -> list | None:
+    """List the categories in order of a type, or of the type of a series.
+
+    Args:
+        values: An ordered categorical of pandas, an Enum of polars, or anything else.
+
+    Returns:
+        The categories; None where the type has none, or no order.
+    """
+    kind = getattr(values, "dtype", values)
+    ordered = getattr(kind, "ordered", type(kind).__name__ == "Enum")
+    names = getattr(kind, "categories", None)
+    return None if names is None or ordered is not True else list(names)
 
 
 def as_cells(values: Any, noun: str, count: int, kind: type | None = None) -> np.ndarray:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from cordial_ppl.data.containers import collected
 from cordial_ppl.data.numerals import in_order
 from cordial_ppl.errors import InputError, quote
 
@@ -18,6 +19,7 @@ LIBRARIES = "pandas", "polars"
 
 def column_names(readings: Any) -> np.ndarray | None:
     """Return the names of a data frame's columns if all are text; None for anything else."""
+    readings = collected(readings)
     for library in map(sys.modules.get, LIBRARIES):
         if library is not None and isinstance(readings, library.DataFrame):
             names = list(readings.columns)
@@ -120,6 +122,7 @@ def like(readings: Any, values: np.ndarray, names: Any) -> Any:
     """
     if isinstance(readings, Mapping):
         readings = next(iter(readings.values()), None)
+    readings = collected(readings)
     pandas, polars = (sys.modules.get(name) for name in LIBRARIES)
     if pandas is not None and isinstance(readings, pandas.DataFrame):
         if values.ndim == 1:

@@ -12,7 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Float64, Int
 
-from cordial_ppl.data.containers import as_numbers
+from cordial_ppl.data.containers import as_numbers, collected, ordered_categories, unmasked
+from cordial_ppl.data.numerals import is_missing, name_minus
+from cordial_ppl.data.ratings import encode_ratings, scale_of_ratings
 from cordial_ppl.errors import CordialWarning, InputError, Where, name_row, name_rows, quote
 
 LARGEST = 1e9
@@ -233,6 +235,56 @@ def readings_from_counts(
     return np.log((numbers + pseudo_count) / (totals + pseudo_count * numbers.shape[1]))
 
 
+def readings_from_ratings(
+    ratings: Any, options: Any = None, *, round: bool = False
+) -> Float64[np.ndarray, "n K"]:
+    """Turn hard ratings, one stated option a text, into logits: log((1{r = k} + a) / (1 + a K)).
+
+    The pseudo-count a is 1/2: a hard rating is a sample of one (`readings_from_counts`). A rating
+    that is missing (None, NaN, an empty cell) makes a row of NaN, a text without a reading, and one
+    warning counts them.
+
+    Args:
+        ratings: numbers or names of options, [n]: a list, an array, or a series.
+        options: the K options that were possible, in the scale's order; by default those of an
+            ordered categorical of pandas or of an Enum of polars.
+        round: whether ratings between options, such as averages of samples, are rounded half up.
+
+    Returns:
+        Log-probabilities [n, K] (nats), not centred.
+
+    Raises:
+        InputError: a rating is no option, lies between two (without `round`), or all are missing.
+        SettingNeeded: the options are not known; those that the ratings suggest are proposed.
+    """
+    try:
+        cells = np.asarray(unmasked(ratings), object)
+    except Exception as error:  # A container may raise anything when it is made an array.
+        raise InputError(f"ratings must have the shape [n]: {error}.") from error
+    if cells.ndim != 1:
+        raise InputError(
+            "ratings must have the shape [n], one stated option a text; found "
+            f"{list(cells.shape)}. For samples give their counts: readings_from_counts."
+        )
+    rated = np.array([i for i, cell in enumerate(cells) if not is_missing(cell)], np.int64)
+    if not rated.size:
+        raise InputError("there are no ratings: at least one is needed.")
+    options = ordered_categories(ratings) if options is None else options
+    scale = scale_of_ratings(cells[rated], options)
+    positions = encode_ratings(cells[rated], scale, lambda i: name_row(int(rated[i])), round=round)
+    logits = np.full((len(cells), scale.size), np.nan)
+    logits[rated] = readings_from_counts(np.eye(scale.size)[positions])
+    if len(rated) < len(cells):
+        absent = np.setdiff1d(np.arange(len(cells)), rated)
+        warnings.warn(
+            f"{len(absent)} of {len(cells)} texts have no rating, in {name_rows(absent)}: their "
+            "readings are NaN.",
+            CordialWarning,
+            stacklevel=2,
+        )
+    return logits
+
+
 def label_histogram(
     labels: Int[Any, " n"],
     size: int,
@@ -259,6 +311,7 @@ class _Table:
 
     def __init__(self, values: Any, noun: str, source: Source, size: int | None = None):
         self.where, self.columns, self.tell = source
+        values = collected(values)
         if self.columns is None:
             self.columns = getattr(values, "columns", None)
         try:
@@ -321,7 +374,7 @@ class _Table:
             try:
                 float(value)
             except Exception as error:
-                where = self.name_cell(cell)
+                where = f"{quote(value)} in {self.name_cell(cell)}"
                 raise InputError(
-                    f"{noun} must be numbers; found {quote(value)} in {where}."
+                    f"{noun} must be numbers; found {where}.{name_minus(value)}"
                 ) from error

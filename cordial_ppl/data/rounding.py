@@ -48,7 +48,7 @@ def round_labels(labels: Any, options: Any, how: str = "half-up") -> Rounded:
     Raises:
         InputError: A label is neither an option nor between two, or there is no such way.
     """
-    scale = Scale.default(options) if isinstance(options, int) else Scale.of(options, len(options))
+    scale = Scale.default(options) if isinstance(options, int) else Scale.of(options)
     return round_positions(scale.locate(labels), scale, how)
 
 

@@ -4,6 +4,7 @@ import unicodedata
 import warnings
 from collections.abc import Callable, Iterable, Sequence, Set, Sized
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from functools import cached_property
 from numbers import Real
 from typing import Any
@@ -11,8 +12,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float64, Int64
 
-from cordial_ppl.data.containers import unmasked
-from cordial_ppl.data.numerals import is_counting, is_missing, parse_number
+from cordial_ppl.data.containers import ordered_categories, unmasked
+from cordial_ppl.data.numerals import is_counting, is_missing, name_minus, parse_number
 from cordial_ppl.errors import (
     CordialWarning,
     InputError,
@@ -69,18 +70,18 @@ class Scale:
         return cls(tuple(map(str, range(size))))
 
     @classmethod
-    def of(cls, options: Any, size: int) -> "Scale":
+    def of(cls, options: Any, size: int | None = None) -> "Scale":
         """Make the scale of readings with `size` columns.
 
         Args:
-            options: the names in the scale's order (numbers are taken as names), a scale, or None
-                for 0..K-1.
-            size: number of columns K of the readings.
+            options: the names in the scale's order (numbers are taken as names), a scale, an
+                ordered categorical of pandas, an Enum of polars or Python, or None for 0..K-1.
+            size: number of columns K of the readings, if they are known.
 
         Raises:
             InputError: the number of names is not `size`, or the names are no scale.
         """
-        if options is None:
+        if options is None and size is not None:
             return cls.default(size)
         if isinstance(options, Scale):
             scale = options
@@ -88,7 +89,7 @@ class Scale:
             names = _names(options)
             numbered = all(isinstance(name, Real) for name in names)
             scale = cls(tuple(map(str, names)), numbered=numbered)
-        if scale.size != size:
+        if size not in (None, scale.size):
             raise InputError(
                 f"the readings have {size} columns but {scale.size} options are named: "
                 f"{list_names(scale.options)}. Name one option for every column."
@@ -210,6 +211,7 @@ class Scale:
         """Turn labels into positions; refuse those that have none."""
         try:
             cells = np.asarray(unmasked(labels)).tolist()
+            cells = [*map(_plain, cells)] if isinstance(cells, list) else cells
         except Exception:  # Rows differ in length, or a container raises anything.
             cells = labels
         if not isinstance(cells, list | tuple):
@@ -222,6 +224,7 @@ class Scale:
                     f"{noun} must have the shape [n], one name or number each; found "
                     f"{quote(cell)} in {name_rows([row], where)}."
                 )
+        cells = list(cells)
         positions = {cell: position(cell) for cell in set(cells)}
         codes = [positions[cell] for cell in cells]
         if None in codes:
@@ -311,7 +314,8 @@ class Scale:
             return SettingNeeded(message, advice, "options", names)
         if all(self._between(cells[i]) is not None for i in bad):
             message += " Labels between options can be rounded: round_labels."
-        return InputError(message)
+        written = (*(cells[i] for i in bad), *self.options)
+        return InputError(message + next(filter(None, map(name_minus, written)), ""))
 
     def _expected(self) -> str:
         if self._counting:
@@ -324,7 +328,8 @@ def _names(options: Any) -> tuple[Any, ...]:
     try:
         if isinstance(options, str | bytes | Set):
             raise TypeError("a text is one name, and a set has no order")
-        names = tuple(options)
+        categories = ordered_categories(options)
+        names = tuple(map(_plain, options if categories is None else categories))
         _ = tuple(map(str, names))
         return names
     except Exception as error:  # What looks like a sequence may raise anything.
@@ -332,6 +337,11 @@ def _names(options: Any) -> tuple[Any, ...]:
             f"options must be a sequence of names; found {quote(options)}. "
             "Write options=('1', '2', '3') for three options."
         ) from error
+
+
+def _plain(label: Any) -> Any:
+    """The value of a member of a Python Enum; anything else as it is."""
+    return label.value if isinstance(label, Enum) else label
 
 
 def _composed(name: str) -> str:

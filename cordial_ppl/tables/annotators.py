@@ -17,9 +17,6 @@ from cordial_ppl.tables.frame import ROW, Columns
 COMBINATIONS = ("each", "mean", "median")
 """Treatments of several labels of a text."""
 
-BLANK = {"", "nan", "na", "n/a", "#n/a", "<na>", "null", "none"}
-"""Cells without a label, in small letters, unless an option has the name."""
-
 PREFIX = "label_"
 """How the columns of annotators begin, where there is no column `label`."""
 

@@ -21,13 +21,52 @@ IDS = (
 )
 """Names of columns and fields that name a text, the likeliest first."""
 
+RATINGS = ("rating", "score", "stars", "grade", "points", "verdict", "judgment", "judgement")
+"""Names of columns that may hold a reader's ratings, the likeliest first."""
+
 JOINED = "|"
 """Separator between the parts of an id that several columns make, as `cordial read` writes it."""
 
 
-def open_columns(path: str | Path, task: str | None = None, id: Sequence[str] = ()) -> Columns:
-    """Open a table, name the column of its ids and select the rows of a task."""
-    return select(identify(read_columns(path), id), "task", task)
+def open_columns(
+    path: str | Path,
+    *,
+    task: str | None = None,
+    id: Sequence[str] = (),
+    rating: str | None = None,
+    apart: Sequence[str] = (),
+    needed: bool = True,
+) -> Columns:
+    """Open a table, give the columns that are named their roles, and select the rows of a task.
+
+    Args:
+        path: As `read_columns` reads it.
+        task: The task to take; none is asked for where each text is of one task.
+        id: Other names of the column `item_id`.
+        rating: Another name of the column `rating`.
+        apart: Columns that are named for something else, and are no task.
+        needed: Whether the columns of the task and of the rating must be there.
+
+    Raises:
+        FileError: The file cannot be read.
+        InputError: There is no such task.
+        SettingNeeded: A column has another name, or texts are of several tasks.
+    """
+    columns = identify(read_columns(path), id)
+    column = None if rating is None else _spell(columns, rating)
+    if column is not None:
+        columns = columns.rename(column, "rating")
+    elif rating is not None and needed:
+        match = nearest(rating, columns.schema, RATINGS)
+        raise missing_column(columns, rating, "rating", match)
+    if task is not None:
+        there = split_choice(columns, "task", task)[0] in columns.schema
+        return select(columns, "task", task) if needed or there else columns
+    if "task" in columns.schema and "task" not in apart:
+        pair = pl.struct(named("item_id"), named("task")).n_unique()
+        pairs, items = columns.collect(pair.alias("pairs"), named("item_id").n_unique()).row(0)
+        return columns if pairs == items else select(columns, "task", None)
+    return columns
 
 
 def select(columns: Columns, field: str, chosen: str | None) -> Columns:

@@ -6,18 +6,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 from jaxtyping import Float64, Int64
 
 from cordial_ppl.data.labelling import LARGEST
 from cordial_ppl.data.rounding import round_positions
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import CordialWarning, InputError, SettingNeeded, name_rows, naming, quote
-from cordial_ppl.tables.annotators import BLANK, combine, lay_out, read_annotators
-from cordial_ppl.tables.choices import identify, select, split_choice
-from cordial_ppl.tables.columns import finite, name_items, named, passed_through
-from cordial_ppl.tables.files import read_columns
-from cordial_ppl.tables.frame import ROW, Columns
+from cordial_ppl.tables.annotators import combine, lay_out, read_annotators
+from cordial_ppl.tables.choices import open_columns
+from cordial_ppl.tables.columns import finite, name_items, passed_through, skip_blank
+from cordial_ppl.tables.frame import Columns
 
 
 @dataclass(frozen=True)
@@ -101,6 +99,7 @@ def read_labels(
     annotator: str | None = None,
     annotators: str = "each",
     round: str | None = None,
+    apart: Sequence[str] = (),
 ) -> LabelTable:
     """Read the labels of some texts; rows without a label are skipped, and one warning counts them.
 
@@ -119,6 +118,7 @@ def read_labels(
         annotators: "each" for every label, "mean" or "median" for one a text.
         round: How labels between options are rounded: "half-up", "nearest-even" or "split", which
             makes two labels of one; see `round_labels`.
+        apart: Columns that are named for something else, such as groups, and are no task.
 
     Returns:
         The labels.
@@ -130,12 +130,10 @@ def read_labels(
         SettingNeeded: The file holds several tasks, a column has another name, labels lie between
             options or count them otherwise, or texts have several labels and no annotators.
     """
-    columns = read_columns(path)
-    if task is not None and split_choice(columns, "task", task)[0] not in columns.schema:
-        task = None
-    columns = select(identify(columns, id), "task", task)
+    apart = tuple(filter(None, (*label, annotator, *apart)))
+    columns = open_columns(path, task=task, id=id, apart=apart, needed=False)
     columns = lay_out(columns, label, annotator)
-    columns, weights = _weigh(_skip_blank(columns, scale))
+    columns, weights = _weigh(skip_blank(columns, "label", scale))
     items = name_items(columns).to_list()
     people = read_annotators(columns, items, annotator)
     with naming(path):
@@ -165,29 +163,17 @@ def read_labels(
     return replace(table, labels=labels, weights=shares / np.bincount(texts, shares)[texts])
 
 
-def _skip_blank(columns: Columns, scale: Scale) -> Columns:
-    """Select the rows with a label, and warn of the others."""
-    blank = [name for name in BLANK if scale.named(name) is None]
-    mask = ~named("label").str.to_lowercase().is_in(blank)
-    labelled = replace(columns, masks=(*columns.masks, mask))
-    # A row of the file may have a label by some annotators alone.
-    count, filled = (part.collect(pl.col(ROW).n_unique()).item() for part in (columns, labelled))
-    if not filled:
-        raise InputError(
-            f"{columns.path} has no label: column 'label' is empty in all {count} rows."
-        )
-    if filled < count:
-        _warn(columns, f"{count - filled} of {count} rows have no label yet and are skipped.")
-    return labelled
-
-
 def _weigh(columns: Columns) -> tuple[Columns, Float64[np.ndarray, " n"]]:
     """Select the labels that count, and warn of those of weight 0; with the weights."""
     if "weight" not in columns.schema:
         for name in columns.schema:
             if name.strip().casefold() in ("weight", "weights"):
-                use = "rename it to 'weight' if it says how many labels one counts as."
-                _warn(columns, f"column {quote(name)} is not used; {use}")
+                warnings.warn(
+                    f"{columns.path}: column {quote(name)} is not used; rename it to 'weight' if "
+                    "it says how many labels one counts as.",
+                    CordialWarning,
+                    stacklevel=3,
+                )
         return columns, np.ones(len(columns))
     with naming(columns.path):
         weights = finite(columns, "weight")
@@ -204,10 +190,10 @@ def _weigh(columns: Columns) -> tuple[Columns, Float64[np.ndarray, " n"]]:
         raise InputError(f"{columns.path}: column 'weight' is 0 in all rows: no label counts.")
     if rows.size == weights.size:
         return columns, weights
-    number = weights.size - rows.size
-    _warn(columns, f"{number} of {weights.size} labels have weight 0 and are left out.")
+    warnings.warn(
+        f"{columns.path}: {weights.size - rows.size} of {weights.size} labels have weight 0 and "
+        "are left out.",
+        CordialWarning,
+        stacklevel=3,
+    )
     return columns.take(rows), weights[rows]
-
-
-def _warn(columns: Columns, problem: str) -> None:
-    warnings.warn(f"{columns.path}: {problem}", CordialWarning, stacklevel=4)

@@ -6,16 +6,38 @@ from typing import Any
 
 import numpy as np
 
+from cordial_ppl.data.containers import ordered_categories
 from cordial_ppl.data.numerals import in_order, is_counting, parse_number
+from cordial_ppl.data.ratings import WIDEST, scale_of_ratings
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.errors import CordialWarning, InputError, SettingNeeded, list_names
-from cordial_ppl.tables.columns import KINDS, is_reading, list_distinct, named
+from cordial_ppl.errors import CordialWarning, InputError, SettingNeeded, list_names, naming
+from cordial_ppl.tables.choices import RATINGS, nearest
+from cordial_ppl.tables.columns import BLANK, KINDS, is_reading, list_distinct, named
 from cordial_ppl.tables.frame import Columns
+
+LABELS = ("label", "human", "gold")
+"""How columns of people's labels begin, which are no reader's ratings."""
+
+OTHERS = {
+    "item_id",
+    "id",
+    "index",
+    "annotator",
+    "user",
+    "order",
+    "weight",
+    "reader",
+    "task",
+    "length",
+}
+"""Columns that hold other numbers."""
 
 EXAMPLE = "Name the options in order, for example"
 
 
-def find_layout(columns: Columns, options: Any = None) -> tuple[Scale, str, tuple[str, ...]]:
+def find_layout(
+    columns: Columns, options: Any = None, *, rated: bool = False
+) -> tuple[Scale, str, tuple[str, ...]]:
     """Find the one group of readings that a table holds, and the scale.
 
     Where rows were selected, columns without a value in any of them do not count: they hold the
@@ -27,6 +49,7 @@ def find_layout(columns: Columns, options: Any = None) -> tuple[Scale, str, tupl
             column `rating` needs them. Columns that are numbered in order may get other names, and
             an option without a column, which no text has a reading of, one warning; a `Scale` may
             only give words for numbers.
+        rated: Whether the column `rating` is the readings, whatever else there is.
 
     Returns:
         The scale, the kind of the readings ("logit", "logprob", "p", "n" or "rating") and their
@@ -35,8 +58,10 @@ def find_layout(columns: Columns, options: Any = None) -> tuple[Scale, str, tupl
     Raises:
         InputError: There is no group of readings or more than one, there are fewer than two
             options, or `options` does not name the columns.
-        SettingNeeded: `options` is needed and not given.
+        SettingNeeded: `options` is needed and not given, or a column of ratings has another name.
     """
+    if rated:
+        return _scale_of_ratings(columns, options), "rating", ("rating",)
     empty = _find_empty(columns)
     groups: dict[str, dict[str, str]] = {kind: {} for kind in KINDS}
     for name in columns.schema:
@@ -48,17 +73,22 @@ def find_layout(columns: Columns, options: Any = None) -> tuple[Scale, str, tupl
     filled = {kind: group for kind, group in groups.items() if set(group.values()) - empty}
     if len(filled) != 1:
         several = " and ".join(list_names(group.values(), shown=3) for group in filled.values())
-        raise InputError(
+        problem = (
             f"{columns.path} must have one group of columns logit_, logprob_, p_ or n_, or "
             f"`rating`; found {several or list_names(columns.schema)}."
-            + (" Remove or rename all but one group." if filled else "")
         )
+        if filled:
+            raise InputError(f"{problem} Remove or rename all but one group.")
+        likely = find_rating(columns)
+        if likely is None:
+            raise InputError(problem)
+        advice = f"If {likely!r} is the reader's rating, one stated option a text, name it"
+        raise SettingNeeded(problem, advice, "rating", likely)
     ((kind, group),) = filled.items()
-    free = not isinstance(options, Scale)
-    size = len(options or ()) if free else options.size
-    scale = None if options is None else Scale.of(options, size=size)
     if kind == "rating":
-        return _scale_of_ratings(columns, scale), kind, ("rating",)
+        return _scale_of_ratings(columns, options), kind, ("rating",)
+    free = not isinstance(options, Scale)
+    scale = None if options is None else Scale.of(options)
     names = {option: name for option, name in group.items() if name not in empty}
     if scale is None:
         return _scale_of(columns, names), kind, tuple(names.values())
@@ -108,14 +138,34 @@ def _can_rename(names: tuple[str, ...], scale: Scale, free: bool) -> bool:
     return (is_counting(old) and (words or numbers)) or (numbers and old == [None] * len(old))
 
 
-def _scale_of_ratings(columns: Columns, scale: Scale | None) -> Scale:
+def _scale_of_ratings(columns: Columns, options: Any) -> Scale:
     """Make the scale of a column of ratings; options that are words may be numbered in it."""
-    seen = list_distinct(columns, "rating")
-    if scale is None:
-        problem = "a column 'rating' does not say which ratings were possible; found"
-        text = f"{columns.path}: {problem} {list_names(sorted(filter(None, seen)))}."
-        raise SettingNeeded(text, EXAMPLE, "options", ("1", "2", "3"))
-    return scale.counted(filter(None, seen), "ratings")
+    cells = [cell for cell in list_distinct(columns, "rating") if cell.casefold() not in BLANK]
+    categories = ordered_categories(columns.schema["rating"])
+    with naming(columns.path):
+        if not cells:
+            raise InputError("column 'rating' is empty in all rows.")
+        return scale_of_ratings(cells, categories if options is None else options)
+
+
+def find_rating(columns: Columns) -> str | None:
+    """Find the column that looks like a reader's ratings: few whole numbers, by its name or alone.
+
+    Args:
+        columns: A table without readings.
+
+    Returns:
+        The column's name; None if there is none, or several without a likely name.
+    """
+    small: list[str] = []
+    for name in columns.schema:
+        cells = [cell for cell in list_distinct(columns, name) if cell.casefold() not in BLANK]
+        numbers = [parse_number(cell) for cell in cells] if len(cells) <= WIDEST else []
+        whole = all(number is not None and number.is_integer() for number in numbers)
+        if numbers and whole and name not in OTHERS and not name.startswith(LABELS):
+            small.append(name)
+    likely = nearest("rating", small, RATINGS)
+    return small[0] if likely is None and len(small) == 1 else likely
 
 
 def _find_empty(columns: Columns) -> set[str]:

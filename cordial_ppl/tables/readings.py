@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 from jaxtyping import Float64
 
+from cordial_ppl.data.ratings import encode_ratings
 from cordial_ppl.data.readings import (
     Source,
     Unread,
@@ -33,6 +34,7 @@ from cordial_ppl.tables.columns import (
     numbers,
     passed_through,
     read_items,
+    skip_blank,
 )
 from cordial_ppl.tables.files import read_columns
 from cordial_ppl.tables.frame import Columns
@@ -45,6 +47,9 @@ CONVERSIONS = {
     "n": (0.0, readings_from_counts),
 }
 """What an empty cell of each kind means, and the function that makes logits of the numbers."""
+
+AVERAGES = "Round them in the table, or give the counts of the samples in columns n_."
+"""What to do about ratings between options."""
 
 CHECKED = 1 << 18
 """Rows that are checked at a time; a message counts the faults among these."""
@@ -177,7 +182,7 @@ class ReadingTable:
         with naming(columns.path):
             if self.kind == "rating":
                 cells = filled(columns, "rating", "Remove the rows without a rating.")
-                rated = self.scale.encode(cells, where=columns.where, noun="ratings")
+                rated = encode_ratings(cells, self.scale, columns.where, remedy=AVERAGES)
                 return as_logits(readings_from_counts(np.eye(self.scale.size)[rated]))
             empty, convert = CONVERSIONS[self.kind]
             values = np.full((len(columns), len(names)), empty)
@@ -188,6 +193,14 @@ class ReadingTable:
             return as_logits(values, source=source)
 
 
+def as_table(columns: Columns, options: Any = None, *, rated: bool = False) -> ReadingTable:
+    """Find the readings of columns, as `find_layout` does; rows without a rating are skipped."""
+    scale, kind, names = find_layout(columns, options, rated=rated)
+    if kind == "rating":
+        columns = skip_blank(columns, "rating", scale)
+    return ReadingTable(columns, scale, kind, names)
+
+
 def open_readings(
     path: str | Path,
     *,
@@ -195,6 +208,8 @@ def open_readings(
     reader: str | None = None,
     task: str | None = None,
     id: Sequence[str] = (),
+    rating: str | None = None,
+    apart: Sequence[str] = (),
 ) -> ReadingTable:
     """Find the readings of a table, which need not fit in memory.
 
@@ -204,8 +219,11 @@ def open_readings(
         options: The K options in the scale's order; by default the columns' order in the file. A
             column `rating` needs them.
         reader: The reader to take, where the file holds several; see `choices.select`.
-        task: The task to take, where the file holds several.
+        task: The task to take, where the file holds several and a text is of more than one.
         id: Other names of the column `item_id`.
+        rating: The column of hard ratings, one stated option a text; other columns are then no
+            readings. Rows without a rating are skipped, and one warning counts them.
+        apart: Columns that are named for something else, such as groups, and are no reader or task.
 
     Returns:
         The readings of that reader and task, not yet checked.
@@ -215,8 +233,10 @@ def open_readings(
         InputError: A column or a name is missing.
         SettingNeeded: The file holds several readers or tasks, or a column `rating` has no options.
     """
-    columns = select(open_columns(path, task, id), "reader", reader)
-    return ReadingTable(columns, *find_layout(columns, options))
+    columns = open_columns(path, task=task, id=id, rating=rating, apart=apart)
+    if reader is not None or "reader" not in apart:
+        columns = select(columns, "reader", reader)
+    return as_table(columns, options, rated=rating is not None)
 
 
 def read_readings(path: str | Path, **chosen: Any) -> ReadingTable:

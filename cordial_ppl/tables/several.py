@@ -1,6 +1,7 @@
 """Readings by several readers, from one table or from a table each, joined by `item_id`."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,9 @@ import polars as pl
 
 from cordial_ppl.errors import InputError, SettingNeeded, list_names
 from cordial_ppl.tables.choices import open_columns, select, split_choice
-from cordial_ppl.tables.columns import is_reading, list_distinct, named
+from cordial_ppl.tables.columns import BLANK, is_reading, list_distinct, named
 from cordial_ppl.tables.frame import ROW, Columns, reading
-from cordial_ppl.tables.layout import find_layout
-from cordial_ppl.tables.readings import ReadingTable
+from cordial_ppl.tables.readings import ReadingTable, as_table
 
 
 def read_several(
@@ -22,6 +22,7 @@ def read_several(
     readers: Sequence[str] | None = None,
     task: str | None = None,
     id: Sequence[str] = (),
+    rating: str | None = None,
     gaps: bool = False,
 ) -> ReadingTable:
     """Read the readings of the same texts by several readers, of whatever kind each gave.
@@ -32,9 +33,11 @@ def read_several(
         options: The K options in the scale's order; by default the columns' order in the file of
             the first reader that has columns. A file of hard ratings alone needs them.
         readers: The readers to take, in order; by default all. Another column that names them
-            comes before, "judge=gpt", or stands alone, "judge".
+            comes before, "judge=gpt", or stands alone, "judge". Several that are all columns of a
+            table hold the hard ratings of a reader each.
         task: The task to take, where a file holds several.
         id: Other names of the column `item_id`.
+        rating: The column of hard ratings, in tables that have it.
         gaps: Whether some of the readers that are asked for may be in no file.
 
     Returns:
@@ -52,7 +55,7 @@ def read_several(
     sources: dict[str, Columns] = {}
     choices: dict[str, list[str]] = {}
     for path in map(Path, paths):
-        columns = open_columns(path, task, id)
+        columns = open_columns(path, task=task, id=id, rating=rating, needed=rating is None)
         for name, part in _split_readers(columns, readers or (), choices).items():
             if name in sources:
                 raise InputError(
@@ -74,7 +77,8 @@ def read_several(
         for name in names:
             if name in sources and name not in tables:
                 try:
-                    tables[name] = ReadingTable(sources[name], *find_layout(sources[name], options))
+                    rated = rating is not None and "rating" in sources[name].schema
+                    tables[name] = as_table(sources[name], options, rated=rated)
                 except SettingNeeded as error:
                     if last or error.setting != "options":
                         raise
@@ -87,6 +91,8 @@ def _split_readers(
     columns: Columns, readers: Sequence[str], choices: dict[str, list[str]]
 ) -> Mapping[str, Columns]:
     """Split a table into those of its readers, and note which readers a choice names."""
+    if len(readers) > 1 and {*readers} <= {*columns.schema}:
+        return {name: _of_column(columns, name, readers) for name in readers}
     picks = {reader: split_choice(columns, "reader", reader) for reader in readers}
     column = next((other for other, _ in picks.values() if other != "reader"), "reader")
     if column not in columns.schema:
@@ -99,6 +105,14 @@ def _split_readers(
             choices.setdefault(reader, []).extend([name] if name else names)
     columns = columns.rename(column, "reader")
     return {name: select(columns, "reader", name) for name in names}
+
+
+def _of_column(columns: Columns, name: str, readers: Sequence[str]) -> Columns:
+    """Take the ratings of one reader out of a table with a column for each."""
+    rest = [cell for cell in columns.schema if cell not in readers and not is_reading(cell)]
+    rated = ~named(name).str.to_lowercase().is_in(list(BLANK))
+    frame = columns.frame.filter(rated).select(ROW, *rest, pl.col(name).alias("rating"))
+    return replace(columns, frame=frame)
 
 
 def _join(tables: dict[str, ReadingTable], names: tuple[str, ...]) -> ReadingTable:
