@@ -23,13 +23,9 @@ def unmasked(values: Any) -> Any:
 
 
 def ordered_categories(values: Any) -> list | None:
-    """List the categories in order of a type, or of the type of a series.
+    """List the categories of an ordered categorical of pandas or an Enum of polars, or of a series.
 
-    Args:
-        values: An ordered categorical of pandas, an Enum of polars, or anything else.
-
-    Returns:
-        The categories; None where the type has none, or no order.
+    None where a type has none, or no order.
     """
     kind = getattr(values, "dtype", values)
     ordered = getattr(kind, "ordered", type(kind).__name__ == "Enum")

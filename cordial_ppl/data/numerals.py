@@ -26,14 +26,7 @@ def parse_number(label: Any) -> float | None:
 
 
 def name_minus(label: object) -> str:
-    """Name a minus sign that is another character than a hyphen, where a number has one.
-
-    Args:
-        label: what cannot be read.
-
-    Returns:
-        A sentence for a message, with a blank before it; nothing for anything else.
-    """
+    """Name the minus sign of a number that is no hyphen, in a sentence; "" for anything else."""
     text = str(label).strip()
     sign = text[:1]
     if sign not in MINUS or not sign or parse_number(f"-{text[1:]}") is None:

@@ -19,13 +19,8 @@ WIDEST = 21
 def scale_of_ratings(ratings: Sequence[Any] | np.ndarray, options: Any = None) -> Scale:
     """Make the scale of hard ratings, which do not say what else was possible.
 
-    Args:
-        ratings: the ratings that there are.
-        options: the options; None where they are not known.
-
     Raises:
-        InputError: the options are no scale.
-        SettingNeeded: the options are not known, or the ratings may count them in two ways.
+        SettingNeeded: the options are not known (None), or the ratings may count them in two ways.
     """
     if options is not None:
         return Scale.of(options).counted(ratings, "ratings")
@@ -54,17 +49,9 @@ def encode_ratings(
     round: bool = False,
     remedy: str = "round=True rounds them; the counts of samples say more: readings_from_counts.",
 ) -> Int[np.ndarray, " n"]:
-    """Turn hard ratings into positions 0..K-1 on the scale.
+    """Turn hard ratings into positions 0..K-1; refuse those between options, or round them half up.
 
-    Args:
-        ratings: numbers or names of options.
-        scale: the options.
-        where: names the place of a rating in messages.
-        round: whether ratings between options are rounded, half up.
-        remedy: what to do about these, for the message.
-
-    Raises:
-        InputError: a rating is no option, or lies between two (without `round`).
+    A message names the place of a rating (`where`), and what to do about those between options.
     """
     positions = scale.locate(ratings, where=where, noun="ratings")
     between = np.flatnonzero(positions % 1)

@@ -64,16 +64,7 @@ def filled(columns: Columns, name: str, remedy: str) -> list:
 
 
 def skip_blank(columns: Columns, name: str, scale: Scale) -> Columns:
-    """Select the rows with a label, or with a rating, and warn of the others.
-
-    Args:
-        columns: The table.
-        name: The column, "label" or "rating".
-        scale: The options, which may have the name of a blank cell.
-
-    Raises:
-        InputError: There is no such row.
-    """
+    """Select the rows with a label, or a rating, and warn of the others; refuse a blank column."""
     blank = [word for word in BLANK if scale.named(word) is None]
     mask = ~named(name).str.to_lowercase().is_in(blank)
     part = replace(columns, masks=(*columns.masks, mask))

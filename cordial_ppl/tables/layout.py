@@ -81,7 +81,9 @@ def find_layout(
             raise InputError(f"{problem} Remove or rename all but one group.")
         likely = find_rating(columns)
         if likely is None:
-            raise InputError(problem)
+            labelled = any(name.startswith(LABELS) for name in columns.schema)
+            swapped = " It holds labels: the readings come first, then the labels." * labelled
+            raise InputError(problem + swapped)
         advice = f"If {likely!r} is the reader's rating, one stated option a text, name it"
         raise SettingNeeded(problem, advice, "rating", likely)
     ((kind, group),) = filled.items()
@@ -149,14 +151,7 @@ def _scale_of_ratings(columns: Columns, options: Any) -> Scale:
 
 
 def find_rating(columns: Columns) -> str | None:
-    """Find the column that looks like a reader's ratings: few whole numbers, by its name or alone.
-
-    Args:
-        columns: A table without readings.
-
-    Returns:
-        The column's name; None if there is none, or several without a likely name.
-    """
+    """Find the column that looks like ratings: few whole numbers, by its name or alone."""
     small: list[str] = []
     for name in columns.schema:
         cells = [cell for cell in list_distinct(columns, name) if cell.casefold() not in BLANK]

@@ -10,8 +10,6 @@ import numpy as np
 from jaxtyping import Int64
 
 from cordial_ppl.errors import CordialWarning, InputError, list_names, quote
-from cordial_ppl.tables.columns import is_reading
-from cordial_ppl.tables.files import read_columns
 from cordial_ppl.tables.labels import LabelTable, read_labels
 from cordial_ppl.tables.readings import ReadingTable, read_readings
 
@@ -47,36 +45,14 @@ def read_labelled(
         The readings, the labels of texts that have one, and their positions in the readings.
 
     Raises:
-        InputError: As `read_readings`, `read_labels` and `match_labels` raise; or the two tables
-            are swapped.
+        InputError: As `read_readings`, `read_labels` and `match_labels` raise.
     """
     columns: dict[str, Any] = {"task": task, "id": id, "apart": apart}
-    try:
-        table = read_readings(readings, options=options, reader=reader, rating=rating, **columns)
-    except InputError as error:
-        if _are_swapped(readings, labels):
-            raise InputError(
-                f"{readings} holds labels and {labels} holds readings: swap the two."
-            ) from error
-        raise
+    table = read_readings(readings, options=options, reader=reader, rating=rating, **columns)
     labelled = read_labels(labels, table.scale, **columns, **labelling)
     if sparse:
         labelled = labelled.among(table.item_ids)
     return table, *match_labels(table, labelled)
-
-
-def _are_swapped(readings: Path, labels: Path) -> bool:
-    """Tell whether one table has labels alone and the other readings alone."""
-    try:
-        first, second = ([*read_columns(path).schema] for path in (readings, labels))
-    except InputError:
-        return False
-    labelled = [any(name.startswith("label") for name in names) for names in (first, second)]
-    return (
-        labelled == [True, False]
-        and not any(map(is_reading, first))
-        and any(map(is_reading, second))
-    )
 
 
 def match_labels(

@@ -1,5 +1,6 @@
 """Readings by several readers, from one table or from a table each, joined by `item_id`."""
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from cordial_ppl.errors import InputError, SettingNeeded, list_names
+from cordial_ppl.errors import CordialWarning, InputError, SettingNeeded, list_names
 from cordial_ppl.tables.choices import open_columns, select, split_choice
 from cordial_ppl.tables.columns import BLANK, is_reading, list_distinct, named
 from cordial_ppl.tables.frame import ROW, Columns, reading
@@ -92,7 +93,16 @@ def _split_readers(
 ) -> Mapping[str, Columns]:
     """Split a table into those of its readers, and note which readers a choice names."""
     if len(readers) > 1 and {*readers} <= {*columns.schema}:
-        return {name: _of_column(columns, name, readers) for name in readers}
+        parts = {name: _of_column(columns, name, readers) for name in readers}
+        rows = pl.concat(part.collect(ROW) for part in parts.values()).n_unique()
+        if rows < len(columns):
+            warnings.warn(
+                f"{columns.path}: {len(columns) - rows} of {len(columns)} rows have no rating and "
+                "are skipped.",
+                CordialWarning,
+                stacklevel=3,
+            )
+        return parts
     picks = {reader: split_choice(columns, "reader", reader) for reader in readers}
     column = next((other for other, _ in picks.values() if other != "reader"), "reader")
     if column not in columns.schema:

@@ -86,15 +86,17 @@ def test_averages_and_other_minus_signs_are_named(text):
 
 
 def test_one_column_a_judge(text):
-    path = text("r.csv", "item_id,gpt,claude,text", "a,1,1,u", "b,3,,v")
-    table = read_several([path], readers=["gpt", "claude"], options=("1", "2", "3"))
+    path = text("r.csv", "item_id,gpt,claude,text", "a,1,1,u", "b,3,,v", "c,,NA,w")
+    with pytest.warns(CordialWarning, match="1 of 3 rows have no rating and are skipped"):
+        table = read_several([path], readers=["gpt", "claude"], options=("1", "2", "3"))
     assert table.readers == ("gpt", "claude") and table.extras == {"text": ["u", "v"]}
     rated = as_logits(readings_from_ratings([1, 3], ("1", "2", "3")))
     np.testing.assert_array_equal(table.logits[:, 0], rated)
     np.testing.assert_array_equal(table.logits[0, 1], rated[0])
     assert np.isnan(table.logits[1, 1]).all()
+    full = text("r.csv", "item_id,gpt,claude", "a,1,2", "b,3,1")
     with pytest.raises(SettingNeeded, match=r"options=\('1','2','3'\)"):
-        read_several([path], readers=["gpt", "claude"])
+        read_several([full], readers=["gpt", "claude"])
 
 
 def test_a_column_that_is_named_is_no_task(text):
@@ -124,7 +126,9 @@ def test_texts_of_one_task_each_need_no_task(text):
 def test_swapped_tables_and_ids_in_two_spellings_are_told(text):
     readings = text("r.csv", "item_id,p_0,p_1", "caf\u00e9,.5,.5", "b,.5,.5")
     labels = text("l.csv", "item_id,label", unicodedata.normalize("NFD", "caf\u00e9,1"), "b,0")
-    with pytest.raises(InputError, match="l.csv holds labels and .*r.csv holds readings: swap"):
+    with pytest.raises(
+        InputError, match="l.csv must have .* It holds labels: the readings"
+    ):
         read_labelled(labels, readings)
     with pytest.warns(CordialWarning, match="in both files, with accents .* NFC"):
         read_labelled(readings, labels)
