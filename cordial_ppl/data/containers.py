@@ -18,7 +18,7 @@ def collected(values: Any) -> Any:
 def unmasked(values: Any) -> Any:
     """Put None where a masked array is masked, which NumPy would show what lies below of."""
     if isinstance(values, np.ma.MaskedArray):
-        return np.where(np.ma.getmaskarray(values), None, values.data.astype(object))
+        return np.where(np.ma.getmaskarray(values), np.array(None), values.data.astype(object))
     return collected(values)
 
 

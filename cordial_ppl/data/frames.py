@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from cordial_ppl.data.containers import collected
 from cordial_ppl.data.numerals import in_order
 from cordial_ppl.errors import InputError, quote
 
@@ -19,12 +18,14 @@ LIBRARIES = "pandas", "polars"
 
 def column_names(readings: Any) -> np.ndarray | None:
     """Return the names of a data frame's columns if all are text; None for anything else."""
-    readings = collected(readings)
-    for library in map(sys.modules.get, LIBRARIES):
-        if library is not None and isinstance(readings, library.DataFrame):
-            names = list(readings.columns)
-            return np.array(names, object) if all(isinstance(n, str) for n in names) else None
-    return None
+    pandas, polars = (sys.modules.get(name) for name in LIBRARIES)
+    if polars is not None and isinstance(readings, polars.DataFrame | polars.LazyFrame):
+        names = readings.collect_schema().names()
+    elif pandas is not None and isinstance(readings, pandas.DataFrame):
+        names = list(readings.columns)
+    else:
+        return None
+    return np.array(names, object) if all(isinstance(name, str) for name in names) else None
 
 
 def check_columns(readings: Any, fitted: np.ndarray | None, options: Sequence[str]) -> None:
@@ -122,13 +123,12 @@ def like(readings: Any, values: np.ndarray, names: Any) -> Any:
     """
     if isinstance(readings, Mapping):
         readings = next(iter(readings.values()), None)
-    readings = collected(readings)
     pandas, polars = (sys.modules.get(name) for name in LIBRARIES)
     if pandas is not None and isinstance(readings, pandas.DataFrame):
         if values.ndim == 1:
             return pandas.Series(values, index=readings.index, name=names)
         return pandas.DataFrame(values, index=readings.index, columns=list(names))
-    if polars is not None and isinstance(readings, polars.DataFrame):
+    if polars is not None and isinstance(readings, polars.DataFrame | polars.LazyFrame):
         if values.ndim == 1:
             return polars.Series(names, values)
         return polars.DataFrame(values, schema=[str(name) for name in names])

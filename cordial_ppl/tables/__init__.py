@@ -3,7 +3,7 @@
 `files` reads the formats, `writing` writes them, `columns` reads cells, `layout` finds the readings
 among the columns. `readings`, `labels` (`annotators`: several of a text), `several` (readers side
 by side) and `predictions` (made elsewhere) build on these; `groups` reads what names groups of
-texts, `provenance` the models and prompts of readings.
+texts, and the models and prompts of readings.
 """
 
 from cordial_ppl.runtime.outputs import check_writable as check_writable

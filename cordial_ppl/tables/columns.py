@@ -29,6 +29,12 @@ PREFIXES = tuple(f"{kind}_" for kind in KINDS)
 BLANK = {"", "nan", "na", "n/a", "#n/a", "<na>", "null", "none"}
 """Cells without a label or a rating, in small letters, unless an option has the name."""
 
+FIXED = {
+    *("item_id", "label", "rating", "reader", "task", "weight"),
+    *("stratum", "probability", "order"),
+}
+"""Columns that have a fixed meaning."""
+
 
 def is_reading(name: str) -> bool:
     """Tell a column of readings by its name."""

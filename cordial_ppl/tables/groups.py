@@ -10,16 +10,10 @@ import polars as pl
 from jaxtyping import Int64
 
 from cordial_ppl.errors import list_names
-from cordial_ppl.tables.columns import as_names, filled, is_reading, named
+from cordial_ppl.tables.columns import FIXED, as_names, filled, is_reading, named
 from cordial_ppl.tables.frame import Columns
 from cordial_ppl.tables.labels import LabelTable
 from cordial_ppl.tables.readings import ReadingTable
-
-FIXED = {
-    *("item_id", "label", "rating", "reader", "task", "weight"),
-    *("stratum", "probability", "order"),
-}
-"""Columns that have a fixed meaning."""
 
 MADE = ("model", "prompt", "decoding", "date")
 """Columns of a reading's provenance, `reader_model`, ..."""

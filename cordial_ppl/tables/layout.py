@@ -12,24 +12,13 @@ from cordial_ppl.data.ratings import WIDEST, scale_of_ratings
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import CordialWarning, InputError, SettingNeeded, list_names, naming
 from cordial_ppl.tables.choices import RATINGS, nearest
-from cordial_ppl.tables.columns import BLANK, KINDS, is_reading, list_distinct, named
+from cordial_ppl.tables.columns import BLANK, FIXED, KINDS, is_reading, list_distinct, named
 from cordial_ppl.tables.frame import Columns
 
 LABELS = ("label", "human", "gold")
 """How columns of people's labels begin, which are no reader's ratings."""
 
-OTHERS = {
-    "item_id",
-    "id",
-    "index",
-    "annotator",
-    "user",
-    "order",
-    "weight",
-    "reader",
-    "task",
-    "length",
-}
+OTHERS = {*FIXED, "id", "index", "annotator", "user", "length"}
 """Columns that hold other numbers."""
 
 EXAMPLE = "Name the options in order, for example"
@@ -79,7 +68,7 @@ def find_layout(
         )
         if filled:
             raise InputError(f"{problem} Remove or rename all but one group.")
-        likely = find_rating(columns)
+        likely = _find_rating(columns)
         if likely is None:
             labelled = any(name.startswith(LABELS) for name in columns.schema)
             swapped = " It holds labels: the readings come first, then the labels." * labelled
@@ -150,7 +139,7 @@ def _scale_of_ratings(columns: Columns, options: Any) -> Scale:
         return scale_of_ratings(cells, categories if options is None else options)
 
 
-def find_rating(columns: Columns) -> str | None:
+def _find_rating(columns: Columns) -> str | None:
     """Find the column that looks like ratings: few whole numbers, by its name or alone."""
     small: list[str] = []
     for name in columns.schema:

@@ -36,7 +36,7 @@ def test_a_hard_rating_is_a_sample_of_one(ratings, kind):
         [1, None, 2],
         ["1", " ", "2"],
         np.array([1, np.nan, 2]),
-        np.ma.masked_array([1, 9, 2], [0, 1, 0]),
+        np.ma.masked_array([1, 9, 2], [False, True, False]),
         pd.Series([1, None, 2], index=[7, 8, 9]),
         pd.array([1, None, 2], dtype="Int64"),
         pl.Series([1, None, 2]),

@@ -68,9 +68,7 @@ def some_blank(columns):
 
 
 FILES = {
-    "semicolons": (lambda c: lines(c), "", ""),
     "a byte order mark": (lambda c: lines(c), "utf-8-sig", ""),
-    "tabs": (lambda c: lines(c, "\t"), "", ""),
     "blank labels": (lambda c: lines(some_blank(c)), "", ""),
     "blank rows": (lambda c: lines({**c, "": [""] * LABELLED}) + ";;\r\n;;\r\n", "", ""),
     "another id": (

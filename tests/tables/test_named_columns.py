@@ -126,9 +126,7 @@ def test_texts_of_one_task_each_need_no_task(text):
 def test_swapped_tables_and_ids_in_two_spellings_are_told(text):
     readings = text("r.csv", "item_id,p_0,p_1", "caf\u00e9,.5,.5", "b,.5,.5")
     labels = text("l.csv", "item_id,label", unicodedata.normalize("NFD", "caf\u00e9,1"), "b,0")
-    with pytest.raises(
-        InputError, match="l.csv must have .* It holds labels: the readings"
-    ):
+    with pytest.raises(InputError, match="l.csv must have .* It holds labels: the readings"):
         read_labelled(labels, readings)
     with pytest.warns(CordialWarning, match="in both files, with accents .* NFC"):
         read_labelled(readings, labels)
