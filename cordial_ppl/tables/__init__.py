@@ -6,22 +6,39 @@ by side) and `predictions` (made elsewhere) build on these; `groups` reads what 
 texts, and the models and prompts of readings.
 """
 
-from cordial_ppl.runtime.outputs import check_writable as check_writable
-from cordial_ppl.runtime.outputs import discard_unfinished as discard_unfinished
-from cordial_ppl.runtime.outputs import replacing as replacing
-from cordial_ppl.tables.groups import MADE as MADE
-from cordial_ppl.tables.groups import differences as differences
-from cordial_ppl.tables.groups import list_groups as list_groups
-from cordial_ppl.tables.groups import read_groups as read_groups
-from cordial_ppl.tables.groups import read_provenance as read_provenance
-from cordial_ppl.tables.labels import LabelTable as LabelTable
-from cordial_ppl.tables.labels import read_labels as read_labels
-from cordial_ppl.tables.matching import match_labels as match_labels
-from cordial_ppl.tables.matching import read_labelled as read_labelled
-from cordial_ppl.tables.predictions import Predictions as Predictions
-from cordial_ppl.tables.readings import ReadingTable as ReadingTable
-from cordial_ppl.tables.readings import list_values as list_values
-from cordial_ppl.tables.readings import open_readings as open_readings
-from cordial_ppl.tables.readings import read_readings as read_readings
-from cordial_ppl.tables.several import read_several as read_several
-from cordial_ppl.tables.writing import write_table as write_table
+from cordial_ppl.runtime.outputs import check_writable, discard_unfinished, replacing
+from cordial_ppl.tables.groups import (
+    MADE,
+    differences,
+    list_groups,
+    read_groups,
+    read_provenance,
+)
+from cordial_ppl.tables.labels import LabelTable, read_labels
+from cordial_ppl.tables.matching import match_labels, read_labelled
+from cordial_ppl.tables.predictions import Predictions
+from cordial_ppl.tables.readings import ReadingTable, list_values, open_readings, read_readings
+from cordial_ppl.tables.several import read_several
+from cordial_ppl.tables.writing import write_table
+
+__all__ = [
+    "MADE",
+    "LabelTable",
+    "Predictions",
+    "ReadingTable",
+    "check_writable",
+    "differences",
+    "discard_unfinished",
+    "list_groups",
+    "list_values",
+    "match_labels",
+    "open_readings",
+    "read_groups",
+    "read_labelled",
+    "read_labels",
+    "read_provenance",
+    "read_readings",
+    "read_several",
+    "replacing",
+    "write_table",
+]
