@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from cordial_ppl.data.readings import Readings as Readings
     from cordial_ppl.data.readings import readings_from_counts as readings_from_counts
     from cordial_ppl.data.readings import readings_from_probabilities as readings_from_probabilities
+    from cordial_ppl.data.readings import readings_from_ratings as readings_from_ratings
     from cordial_ppl.data.rounding import round_labels as round_labels
     from cordial_ppl.decisions.answers import check_labels as check_labels
     from cordial_ppl.decisions.answers import check_readings as check_readings
@@ -116,6 +117,7 @@ _ROOMS = {
         "Readings",
         "readings_from_counts",
         "readings_from_probabilities",
+        "readings_from_ratings",
     ),
     "cordial_ppl.data.rounding": ("round_labels",),
     "cordial_ppl.estimators.saved": ("load",),

@@ -4,6 +4,7 @@ Predictions are probabilities [n, K], labels positions 0..K-1 on the scale, [n].
 validates its input and raises an `InputError` that names the first row at fault.
 """
 
+from itertools import batched
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -11,7 +12,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy.typing import ArrayLike
 
-from cordial_ppl.data.containers import as_numbers, unmasked
+from cordial_ppl.data.containers import as_cells, as_numbers
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError, name_rows, quote
 from cordial_ppl.runtime.arrays import FLOOR
@@ -242,31 +243,22 @@ def paired_bootstrap(
         InputError: the differences are no such array or not all finite, or an option is out of
             range.
     """
-    try:
-        differences = as_numbers(differences)
-    except ValueError as error:
-        raise InputError(f"differences must be numbers: {error}") from error
-    if differences.ndim < 2:
+    differences = as_numbers(differences, "differences")
+    if differences.ndim < 2 or not differences.size or not np.isfinite(differences).all():
         raise InputError(
-            "differences must be of S subsets and n texts, an array [S, n] or [methods, S, n]; got "
-            f"shape {differences.shape}."
+            "differences must be finite, of S subsets and n texts, an array [S, n] or "
+            f"[methods, S, n]; got shape {differences.shape} with "
+            f"{(~np.isfinite(differences)).sum()} not finite."
         )
     *methods, subsets, n = differences.shape
-    if not differences.size or not np.isfinite(differences).all():
-        raise InputError(
-            "differences must be finite, for at least one subset and one text; got "
-            f"{subsets} and {n} with {(~np.isfinite(differences)).sum()} not finite."
-        )
     if not 0 < level < 1 or draws < 1:
         raise InputError(
             f"level must lie between 0 and 1 and draws be positive; got {level} and {draws}."
         )
     rng, parts = np.random.default_rng(seed), []
-    chunk = max(1, CHUNK // max(n, differences.size // n))
-    for start in range(0, draws, chunk):
-        count = min(chunk, draws - start)
-        texts, rows = _times_taken(rng, count, n), _times_taken(rng, count, subsets)
-        sums = (texts @ differences.reshape(-1, n).T).reshape(count, -1, subsets)
+    for chunk in batched(range(draws), max(1, CHUNK // max(n, differences.size // n))):
+        texts, rows = (_times_taken(rng, len(chunk), size) for size in (n, subsets))
+        sums = (texts @ differences.reshape(-1, n).T).reshape(len(chunk), -1, subsets)
         parts.append(np.einsum("cms,cs->cm", sums, rows) / (subsets * n))
     ends = np.quantile(np.concatenate(parts), [(1 - level) / 2, (1 + level) / 2], axis=0)
     interval = [differences.mean(axis=(-2, -1)), *ends.reshape(2, *methods)]
@@ -283,25 +275,20 @@ def _times_taken(
 
 def as_probabilities(probs: ArrayLike) -> Float[np.ndarray, "n K"]:
     """Check that rows are distributions over at least two options."""
-    try:
-        p = as_numbers(probs)
-    except ValueError as error:
-        raise InputError(f"probs must be numbers in n rows of K options: {error}") from error
+    p = as_numbers(probs, "probs")
     hint = "For logits, take their softmax first."
     if p.ndim != 2 or p.shape[0] < 1 or p.shape[1] < 2:
         raise InputError(
             f"probs must have n >= 1 rows and K >= 2 columns; got shape {p.shape}. {hint}"
         )
-    positive = (np.isfinite(p) & (p >= 0)).all(axis=1)
     with np.errstate(over="ignore"):
-        totals = p.sum(axis=1)
-    for good, rule in (
-        (positive, "be finite and not negative"),
-        (np.abs(totals - 1) <= SUM_TOLERANCE, f"sum to one within {SUM_TOLERANCE}"),
-    ):
-        if not good.all():
-            rows = name_rows(np.flatnonzero(~good))
-            raise InputError(f"each row of probs must {rule}; not so in {rows}. {hint}")
+        off = np.abs(p.sum(axis=1) - 1)
+    wrong = np.flatnonzero(~(np.isfinite(p) & (p >= 0)).all(axis=1) | ~(off <= SUM_TOLERANCE))
+    if wrong.size:
+        raise InputError(
+            "each row of probs must be finite, not negative and sum to one within "
+            f"{SUM_TOLERANCE}; not so in {name_rows(wrong)}. {hint}"
+        )
     return p
 
 
@@ -310,20 +297,11 @@ def _predictions(
 ) -> tuple[Float[np.ndarray, "n K"], Int[np.ndarray, " n"]]:
     """Check predictions and the labels (or stated classes) that go with them."""
     p = as_probabilities(probs)
-    try:
-        z = np.asarray(unmasked(labels))
-    except Exception as error:  # A container may raise anything when it is made an array.
-        raise InputError(f"{name} must have one value per row of probs: {error}.") from error
-    if z.shape != p.shape[:1]:
-        raise InputError(
-            f"{name} must have one value per row of probs, shape ({len(p)},); got shape {z.shape}."
-        )
-    return p, Scale.default(p.shape[1]).encode(z, noun=name)
+    labels = as_cells(labels, name, len(p))
+    return p, Scale.default(p.shape[1]).encode(labels, noun=name)
 
 
 def _checked_floor(floor: float) -> float:
     if not isinstance(floor, Real) or not 0 < floor < 1:
-        raise InputError(
-            f"floor must lie between 0 and 1; got {quote(floor)}. The default is {FLOOR}."
-        )
+        raise InputError(f"floor must lie between 0 and 1, such as {FLOOR}; got {quote(floor)}.")
     return floor

@@ -1,28 +1,78 @@
 """Containers: lists, frames, masked arrays and whatever else can be an array, as arrays."""
 
+import sys
 from typing import Any
 
 import numpy as np
+
+from cordial_ppl.errors import InputError
+
+
+def collected(values: Any) -> Any:
+    """Collect a lazy frame of polars; anything else stays as it is."""
+    polars = sys.modules.get("polars")
+    lazy = polars is not None and isinstance(values, polars.LazyFrame)
+    return values.collect() if lazy else values
 
 
 def unmasked(values: Any) -> Any:
     """Put None where a masked array is masked, which NumPy would show what lies below of."""
     if isinstance(values, np.ma.MaskedArray):
-        return np.ma.filled(values.astype(object), None)
-    return values
+        return np.where(np.ma.getmaskarray(values), np.array(None), values.data.astype(object))
+    return collected(values)
 
 
-def as_numbers(values: Any) -> np.ndarray:
+def ordered_categories(values: Any) -> list | None:
+    """List the categories of an ordered categorical of pandas or an Enum of polars, or of a series.
+
+    None where a type has none, or no order.
+    """
+    kind = getattr(values, "dtype", values)
+    ordered = getattr(kind, "ordered", type(kind).__name__ == "Enum")
+    names = getattr(kind, "categories", None)
+    return None if names is None or ordered is not True else list(names)
+
+
+def as_cells(values: Any, noun: str, count: int, kind: type | None = None) -> np.ndarray:
+    """Turn a container into an array of one cell a text, or a label.
+
+    Args:
+        values: NumPy, JAX, pandas, polars or lists.
+        noun: What messages call the values, in the plural.
+        count: How many there must be.
+        kind: Their type; by default what NumPy makes of them.
+
+    Raises:
+        InputError: They are no array of this shape.
+    """
+    try:
+        cells = np.asarray(unmasked(values), kind)
+    except Exception as error:  # A container may raise anything when it is made an array.
+        raise InputError(f"{noun} must be one for each text: {error}.") from error
+    check_count(cells, noun, count)
+    return cells
+
+
+def check_count(cells: np.ndarray, noun: str, count: int) -> None:
+    """Refuse an array that is not of shape [count]."""
+    if cells.shape != (count,):
+        raise InputError(
+            f"{noun} must be one for each of {count} texts; got shape {list(cells.shape)}."
+        )
+
+
+def as_numbers(values: Any, noun: str) -> np.ndarray:
     """Copy numbers of any container into a float64 array; what is masked or None becomes NaN.
 
     Args:
         values: NumPy, JAX, pandas, polars or lists.
+        noun: What messages call the values, in the plural.
 
     Returns:
         The numbers, in the same shape.
 
     Raises:
-        ValueError: They are no numbers, complex ones, dates, or rows of different lengths.
+        InputError: They are no numbers, complex ones, dates, or rows of different lengths.
     """
     try:
         array = np.asarray(unmasked(values))
@@ -31,4 +81,5 @@ def as_numbers(values: Any) -> np.ndarray:
         return np.array(array, np.float64)
     # Whatever a container raises that is asked to be an array, it is none of numbers.
     except Exception as error:
-        raise ValueError(str(error) or type(error).__name__) from error
+        reason = str(error) or type(error).__name__
+        raise InputError(f"{noun} must be numbers, in rows of one length: {reason}.") from error

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float64, Int64
 
-from cordial_ppl.data.containers import as_numbers
+from cordial_ppl.data.containers import as_numbers, check_count
 from cordial_ppl.errors import InputError, quote
 
 
@@ -34,12 +34,20 @@ def as_covariates(
     """
     if covariates is not None and not hasattr(covariates, "keys"):
         raise InputError(f"covariates must be numbers by name; got {quote(covariates)}.")
-    columns = {} if covariates is None else {name: covariates[name] for name in covariates.keys()}
-    for name in needed or ():
-        if name not in columns:
+    values = {} if covariates is None else {name: covariates[name] for name in covariates.keys()}
+    columns: dict[str, np.ndarray] = {}
+    for name in values if needed is None else needed:
+        if name not in values:
             raise InputError(f"the fit had the covariate {name!r}: give it here too.")
-    names = columns if needed is None else needed
-    return {name: _as_column(name, columns[name], rows, (levels or {}).get(name)) for name in names}
+        noun = f"covariate {quote(name)}"
+        column = as_numbers(values[name], noun)
+        check_count(column, noun, rows)
+        wrong, rule = find_wrong(column, (levels or {}).get(name))
+        if wrong.size:
+            value = f"it is {column[wrong[0]]:g} in row {wrong[0]}"
+            raise InputError(f"covariate {quote(name)} must be {rule}; {value}.")
+        columns[name] = column
+    return columns
 
 
 def find_wrong(
@@ -59,20 +67,3 @@ def find_wrong(
         wrong |= (column < 0) | (column >= levels) | (column != np.floor(column))
         rule = f"whole numbers 0..{levels - 1}, as its channel has {levels} levels"
     return np.flatnonzero(wrong), rule
-
-
-def _as_column(name: str, values: Any, rows: int, levels: int | None) -> np.ndarray:
-    what = f"covariate {quote(name)}"
-    try:
-        column = as_numbers(values)
-    except ValueError as error:
-        raise InputError(f"{what} must be numbers: {error}.") from error
-    if column.shape != (rows,):
-        raise InputError(
-            f"{what} must have one number a text, shape ({rows},); got shape {column.shape}."
-        )
-    wrong, rule = find_wrong(column, levels)
-    if wrong.size:
-        row = wrong[0]
-        raise InputError(f"{what} must be {rule}; it is {column[row]:g} in row {row}.")
-    return column

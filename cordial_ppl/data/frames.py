@@ -18,11 +18,14 @@ LIBRARIES = "pandas", "polars"
 
 def column_names(readings: Any) -> np.ndarray | None:
     """Return the names of a data frame's columns if all are text; None for anything else."""
-    for library in map(sys.modules.get, LIBRARIES):
-        if library is not None and isinstance(readings, library.DataFrame):
-            names = list(readings.columns)
-            return np.array(names, object) if all(isinstance(n, str) for n in names) else None
-    return None
+    pandas, polars = (sys.modules.get(name) for name in LIBRARIES)
+    if polars is not None and isinstance(readings, polars.DataFrame | polars.LazyFrame):
+        names = readings.collect_schema().names()
+    elif pandas is not None and isinstance(readings, pandas.DataFrame):
+        names = list(readings.columns)
+    else:
+        return None
+    return np.array(names, object) if all(isinstance(name, str) for name in names) else None
 
 
 def check_columns(readings: Any, fitted: np.ndarray | None, options: Sequence[str]) -> None:
@@ -56,8 +59,8 @@ def aligned(readings: Any, values: Any, noun: str) -> Any:
     Args:
         readings: the readings: a data frame, or anything else; for a mapping of readers, its first
             value.
-        values: labels, groups, a covariate or readings of the same texts; only a series or data
-            frame of pandas has an index.
+        values: labels, groups, covariates by name or readings of the same texts; only a series or
+            data frame of pandas has an index.
         noun: what messages call the values.
 
     Returns:
@@ -72,6 +75,11 @@ def aligned(readings: Any, values: Any, noun: str) -> Any:
     pandas = sys.modules.get("pandas")
     if pandas is None:
         return values
+    if isinstance(values, Mapping):
+        return {
+            name: aligned(readings, cells, f"{noun} {quote(name)}")
+            for name, cells in values.items()
+        }
     framed = pandas.DataFrame, pandas.Series
     if not (isinstance(readings, framed) and isinstance(values, framed)):
         return values
@@ -100,16 +108,6 @@ def aligned_labels(
     )
 
 
-def all_aligned(readings: Any, covariates: Any) -> Any:
-    """Put covariates in the order of the readings; see `aligned`."""
-    if covariates is None or not hasattr(covariates, "keys"):
-        return covariates
-    return {
-        name: aligned(readings, covariates[name], f"covariate {quote(name)}")
-        for name in covariates.keys()
-    }
-
-
 def like(readings: Any, values: np.ndarray, names: Any) -> Any:
     """Return predictions in the kind of table that the readings came in.
 
@@ -130,7 +128,7 @@ def like(readings: Any, values: np.ndarray, names: Any) -> Any:
         if values.ndim == 1:
             return pandas.Series(values, index=readings.index, name=names)
         return pandas.DataFrame(values, index=readings.index, columns=list(names))
-    if polars is not None and isinstance(readings, polars.DataFrame):
+    if polars is not None and isinstance(readings, polars.DataFrame | polars.LazyFrame):
         if values.ndim == 1:
             return polars.Series(names, values)
         return polars.DataFrame(values, schema=[str(name) for name in names])

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from cordial_ppl.data.containers import as_numbers, unmasked
+from cordial_ppl.data.containers import as_cells, as_numbers, check_count, unmasked
 from cordial_ppl.data.numerals import is_missing
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError, quote
@@ -54,24 +54,17 @@ def as_weights(
     """
     if values is None:
         return share_text(texts)
-    try:
-        numbers = as_numbers(values)
-    except ValueError as error:
-        raise InputError(f"sample_weight must be numbers: {error}.") from error
-    rows, columns = (np.arange(len(texts)), np.zeros(1, int)) if cells is None else cells
-    count, several = 1 + int(rows.max()), cells is not None and numbers.ndim == 2
-    if (
-        numbers.ndim != 1 + several
-        or len(numbers) != count
-        or (several and numbers.shape[1] <= columns.max())
-    ):
-        raise InputError(
-            f"sample_weight must have one number a label, shape ({count},), or the shape of a "
-            f"table of labels; got shape {numbers.shape}."
-        )
-    weights = numbers[rows, columns] if several else numbers[rows]
-    if cells is not None and not several:
-        weights = weights * share_text(texts)
+    numbers = as_numbers(values, "sample_weight")
+    rows = np.arange(len(texts)) if cells is None else cells[0]
+    if cells is not None and numbers.ndim == 2:
+        if len(numbers) != 1 + rows.max() or numbers.shape[1] <= cells[1].max():
+            raise InputError(
+                f"sample_weight of a table must have the shape of its labels; got {numbers.shape}."
+            )
+        weights = numbers[cells]
+    else:
+        check_count(numbers, "sample_weight", 1 + int(rows.max()))
+        weights = numbers[rows] * (1.0 if cells is None else share_text(texts))
     wrong = np.flatnonzero(~((weights >= 0) & (weights <= LARGEST)))
     if wrong.size:
         raise InputError(
@@ -100,15 +93,7 @@ def as_texts(values: Any, rows: int) -> Int[np.ndarray, " n"]:
     """
     if values is None:
         return -1 - np.arange(rows)
-    try:
-        cells = np.asarray(unmasked(values))
-    # A container may raise anything when it is made an array.
-    except Exception as error:
-        raise InputError(f"texts must be one name or number each: {error}.") from error
-    if cells.shape != (rows,):
-        raise InputError(
-            f"texts must have one name or number a label, shape ({rows},); got shape {cells.shape}."
-        )
+    cells = as_cells(values, "names of texts", rows)
     if cells.dtype.kind in "iu":
         if cells.min(initial=0) < 0:
             raise InputError(f"texts that are numbers must be 0 or above; found {cells.min()}.")
@@ -119,11 +104,8 @@ def as_texts(values: Any, rows: int) -> Int[np.ndarray, " n"]:
             raise InputError(
                 f"texts must be names or whole numbers; found {quote(name)} in row {row}."
             )
-    digests = {name: hashlib.blake2b(str(name).encode(), digest_size=8) for name in set(names)}
-    numbers = {
-        name: int.from_bytes(digest.digest(), "little") >> 2 for name, digest in digests.items()
-    }
-    return np.array([numbers[name] for name in names], np.int64)
+    digests = (hashlib.blake2b(str(name).encode(), digest_size=8).digest() for name in names)
+    return np.array([int.from_bytes(digest, "little") >> 2 for digest in digests], np.int64)
 
 
 def of_fit(texts: Int[np.ndarray, " n"], fitted: Int[np.ndarray, " m"]) -> Bool[np.ndarray, " n"]:
@@ -218,9 +200,7 @@ def list_labels(
             "for a missing label."
         )
     minus = not {"-1", "-1.0"} & set(scale.options)
-    there = np.array(
-        [[not (is_missing(cell) or (minus and cell == -1)) for cell in row] for row in cells]
-    ).reshape(cells.shape)
+    there = ~np.vectorize(lambda cell: is_missing(cell) or (minus and cell == -1), [bool])(cells)
     empty = np.flatnonzero(~there.any(axis=1))
     if empty.size:
         raise InputError(

@@ -4,6 +4,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+MINUS = "\u2010\u2011\u2012\u2013\u2014\u2212\ufe63\uff0d"
+"""Characters that look like the minus sign of numbers."""
+
 
 def is_counting(numbers: Sequence[float | None]) -> bool:
     """Return whether no number is missing and they rise in steps of one."""
@@ -20,6 +23,15 @@ def parse_number(label: Any) -> float | None:
     except (TypeError, ValueError, OverflowError):
         return None
     return number if math.isfinite(number) else None
+
+
+def name_minus(label: object) -> str:
+    """Name the minus sign of a number that is no hyphen, in a sentence; "" for anything else."""
+    text = str(label).strip()
+    sign = text[:1]
+    if sign not in MINUS or not sign or parse_number(f"-{text[1:]}") is None:
+        return ""
+    return f" The minus sign of {text!r} is the character U+{ord(sign):04X}: write -, U+002D."
 
 
 def in_order(names: Sequence[str]) -> tuple[str, ...]:

@@ -6,20 +6,16 @@ Adding a constant to the logits of a row changes nothing, so rows are centred to
 
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Float64, Int
 
-from cordial_ppl.data.containers import as_numbers
-from cordial_ppl.errors import (
-    CordialWarning,
-    InputError,
-    Where,
-    name_row,
-    name_rows,
-    quote,
-)
+from cordial_ppl.data.containers import as_numbers, collected, ordered_categories, unmasked
+from cordial_ppl.data.numerals import is_missing, name_minus
+from cordial_ppl.data.ratings import encode_ratings, scale_of_ratings
+from cordial_ppl.errors import CordialWarning, InputError, Where, name_row, name_rows, quote
 
 LARGEST = 1e9
 """Logits this large are invalid; masks this low (the smallest float32, say) stand for -inf."""
@@ -70,14 +66,12 @@ class Unread(NamedTuple):
 
 def warn_of_unread(unread: Unread) -> None:
     """Warn once of options without a reading, with their number and the first place."""
-    cells = f"in {unread.rows} of {unread.texts} rows"
-    if unread.options == 1:
-        words = f"1 option {cells} has no reading ({unread.first}) and was"
-    else:
-        words = f"{unread.options} options {cells} have no reading (the first in {unread.first})"
-        words += " and were"
+    options, rows, texts, first = unread
     warnings.warn(
-        f"{words} floored at the smallest value of the row.", CordialWarning, stacklevel=4
+        f"{options} option{'s' * (options > 1)} in {rows} of {texts} rows without a reading, the "
+        f"first in {first}: floored at the smallest value of the row.",
+        CordialWarning,
+        stacklevel=4,
     )
 
 
@@ -152,10 +146,7 @@ def as_logits_of_readers(
         InputError: the values have another shape, a text has no reading at all or only part of one,
             or a reading is invalid; the message names the reader and the text.
     """
-    try:
-        table = as_numbers(values)
-    except ValueError as error:
-        raise InputError(f"logits must be numbers of shape [n, R, K]: {error}.") from error
+    table = as_numbers(values, "logits")
     if table.ndim != 3 or not table.size:
         hint = " One reader is an axis too: logits[:, None]." if table.ndim == 2 else ""
         raise InputError(f"logits must have shape [n, R, K]; found {list(table.shape)}.{hint}")
@@ -244,6 +235,56 @@ def readings_from_counts(
     return np.log((numbers + pseudo_count) / (totals + pseudo_count * numbers.shape[1]))
 
 
+def readings_from_ratings(
+    ratings: Any, options: Any = None, *, round: bool = False
+) -> Float64[np.ndarray, "n K"]:
+    """Turn hard ratings, one stated option a text, into logits: log((1{r = k} + a) / (1 + a K)).
+
+    The pseudo-count a is 1/2: a hard rating is a sample of one (`readings_from_counts`). A rating
+    that is missing (None, NaN, an empty cell) makes a row of NaN, a text without a reading, and one
+    warning counts them.
+
+    Args:
+        ratings: numbers or names of options, [n]: a list, an array, or a series.
+        options: the K options that were possible, in the scale's order; by default those of an
+            ordered categorical of pandas or of an Enum of polars.
+        round: whether ratings between options, such as averages of samples, are rounded half up.
+
+    Returns:
+        Log-probabilities [n, K] (nats), not centred.
+
+    Raises:
+        InputError: a rating is no option, lies between two (without `round`), or all are missing.
+        SettingNeeded: the options are not known; those that the ratings suggest are proposed.
+    """
+    try:
+        cells = np.asarray(unmasked(ratings), object)
+    except Exception as error:  # A container may raise anything when it is made an array.
+        raise InputError(f"ratings must have the shape [n]: {error}.") from error
+    if cells.ndim != 1:
+        raise InputError(
+            "ratings must have the shape [n], one stated option a text; found "
+            f"{list(cells.shape)}. For samples give their counts: readings_from_counts."
+        )
+    rated = np.array([i for i, cell in enumerate(cells) if not is_missing(cell)], np.int64)
+    if not rated.size:
+        raise InputError("there are no ratings: at least one is needed.")
+    options = ordered_categories(ratings) if options is None else options
+    scale = scale_of_ratings(cells[rated], options)
+    positions = encode_ratings(cells[rated], scale, lambda i: name_row(int(rated[i])), round=round)
+    logits = np.full((len(cells), scale.size), np.nan)
+    logits[rated] = readings_from_counts(np.eye(scale.size)[positions])
+    if len(rated) < len(cells):
+        absent = np.setdiff1d(np.arange(len(cells)), rated)
+        warnings.warn(
+            f"{len(absent)} of {len(cells)} texts have no rating, in {name_rows(absent)}: their "
+            "readings are NaN.",
+            CordialWarning,
+            stacklevel=2,
+        )
+    return logits
+
+
 def label_histogram(
     labels: Int[Any, " n"],
     size: int,
@@ -270,20 +311,23 @@ class _Table:
 
     def __init__(self, values: Any, noun: str, source: Source, size: int | None = None):
         self.where, self.columns, self.tell = source
+        values = collected(values)
         if self.columns is None:
             self.columns = getattr(values, "columns", None)
         try:
-            self.numbers = as_numbers(values)
-        except ValueError as error:
-            raise InputError(self._not_numbers(values, noun, error)) from error
+            self.numbers = as_numbers(values, noun)
+        except InputError:
+            self._refuse_cells(values, noun)
+            raise
         shape = self.numbers.shape
         if len(shape) != 2:
             hint = " One text is a row: write values[None, :]." if len(shape) == 1 else ""
             raise InputError(f"{noun} must have the shape [n, K]; found {list(shape)}.{hint}")
-        if not shape[0]:
-            raise InputError(f"{noun} must hold at least one row; found none.")
-        if shape[1] < 2:
-            raise InputError(f"{noun} need at least two columns, one an option; found one.")
+        if not shape[0] or shape[1] < 2:
+            raise InputError(
+                f"{noun} must have at least one row, of at least two columns, one an option; found "
+                f"the shape {list(shape)}."
+            )
         if size not in (None, shape[1]):
             raise InputError(f"{noun} must have {size} columns; found {shape[1]}.")
 
@@ -297,17 +341,14 @@ class _Table:
         """Raise for the first cell that breaks a rule."""
         if wrong.any():
             first = tuple(np.argwhere(wrong)[0])
-            more = int(wrong.sum()) - 1
-            others = f" and {more} more {'cell' if more == 1 else 'cells'}" if more else ""
+            others = f" and {wrong.sum() - 1} more" if wrong.sum() > 1 else ""
             value = f"{self.numbers[first]:g} in {self.name_cell(first)}{others}"
             raise InputError(f"{rule}; found {value}.")
 
     def floor(self, logits: np.ndarray) -> Float64[np.ndarray, "n K"]:
         """Replace -inf by the smallest finite value of the row, and tell of it once."""
-        rule = (
-            "logits must be finite, below 1e9 (a missing option is -inf, in a file an empty cell)"
-        )
-        self.reject(~(logits < LARGEST), rule)
+        rule = "finite, below 1e9 (a missing option is -inf, in a file an empty cell)"
+        self.reject(~(logits < LARGEST), f"logits must be {rule}")
         missing = (logits <= -LARGEST) | (logits < logits.max(axis=1, keepdims=True) - MASKED)
         if not missing.any():
             return logits
@@ -324,14 +365,16 @@ class _Table:
         self.tell(Unread(int(missing.sum()), int(missing.any(axis=1).sum()), len(logits), first))
         return np.where(missing, floors[:, None], logits)
 
-    def _not_numbers(self, values: Any, noun: str, error: Exception) -> str:
-        try:
-            rows = np.asarray(values, dtype=object)
-        except Exception:
-            rows = np.empty(0)
-        for cell, value in np.ndenumerate(rows) if rows.ndim == 2 else ():
+    def _refuse_cells(self, values: Any, noun: str) -> None:
+        """Raise for the first cell that is no number, if the values are a table."""
+        table = np.empty(0)
+        with suppress(Exception):  # A container may raise anything when it is made an array.
+            table = np.asarray(values, dtype=object)
+        for cell, value in np.ndenumerate(table) if table.ndim == 2 else ():
             try:
                 float(value)
-            except Exception:
-                return f"{noun} must be numbers; found {quote(value)} in {self.name_cell(cell)}."
-        return f"{noun} must be a table of numbers with rows of one length: {error}."
+            except Exception as error:
+                where = f"{quote(value)} in {self.name_cell(cell)}"
+                raise InputError(
+                    f"{noun} must be numbers; found {where}.{name_minus(value)}"
+                ) from error

@@ -48,7 +48,7 @@ def round_labels(labels: Any, options: Any, how: str = "half-up") -> Rounded:
     Raises:
         InputError: A label is neither an option nor between two, or there is no such way.
     """
-    scale = Scale.default(options) if isinstance(options, int) else Scale.of(options, len(options))
+    scale = Scale.default(options) if isinstance(options, int) else Scale.of(options)
     return round_positions(scale.locate(labels), scale, how)
 
 
@@ -64,7 +64,7 @@ def round_positions(positions: Float64[np.ndarray, " n"], scale: Scale, how: str
         counted = pairs > 0
         both = np.stack([below, above], axis=1)
         return Rounded(np.repeat(rows, 2)[counted.ravel()], both[counted], pairs[counted])
-    numbers = np.array(list(scale.numbers or range(scale.size)))
+    numbers = scale.numerals
     upward = numbers[-1] > numbers[0] if how == "half-up" else _is_odd(below, numbers)
     up = (share > 0.5) | ((share == 0.5) & upward)
     return Rounded(rows, below + up, np.ones(len(positions)))

@@ -2,8 +2,9 @@
 
 import unicodedata
 import warnings
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence, Set, Sized
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from functools import cached_property
 from numbers import Real
 from typing import Any
@@ -11,8 +12,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float64, Int64
 
-from cordial_ppl.data.containers import unmasked
-from cordial_ppl.data.numerals import is_counting, is_missing, parse_number
+from cordial_ppl.data.containers import ordered_categories, unmasked
+from cordial_ppl.data.numerals import is_counting, is_missing, name_minus, parse_number
 from cordial_ppl.errors import (
     CordialWarning,
     InputError,
@@ -69,18 +70,18 @@ class Scale:
         return cls(tuple(map(str, range(size))))
 
     @classmethod
-    def of(cls, options: Any, size: int) -> "Scale":
+    def of(cls, options: Any, size: int | None = None) -> "Scale":
         """Make the scale of readings with `size` columns.
 
         Args:
-            options: the names in the scale's order (numbers are taken as names), a scale, or None
-                for 0..K-1.
-            size: number of columns K of the readings.
+            options: the names in the scale's order (numbers are taken as names), a scale, an
+                ordered categorical of pandas, an Enum of polars or Python, or None for 0..K-1.
+            size: number of columns K of the readings, if they are known.
 
         Raises:
             InputError: the number of names is not `size`, or the names are no scale.
         """
-        if options is None:
+        if options is None and size is not None:
             return cls.default(size)
         if isinstance(options, Scale):
             scale = options
@@ -88,7 +89,7 @@ class Scale:
             names = _names(options)
             numbered = all(isinstance(name, Real) for name in names)
             scale = cls(tuple(map(str, names)), numbered=numbered)
-        if scale.size != size:
+        if size not in (None, scale.size):
             raise InputError(
                 f"the readings have {size} columns but {scale.size} options are named: "
                 f"{list_names(scale.options)}. Name one option for every column."
@@ -111,13 +112,17 @@ class Scale:
     @property
     def values(self) -> Float64[np.ndarray, " K"]:
         """The options' numbers if all of their names are numbers, or their positions."""
-        numbers = _numbers(self.options) or range(self.size)
-        return np.array(list(numbers), np.float64)
+        return np.array(list(_numbers(self.options) or range(self.size)), np.float64)
 
     @cached_property
     def numbers(self) -> dict[float, int] | None:
         """Positions by the numbers of the options' names or of their aliases; None for words."""
         return _numbers(self.options) or _numbers(self.aliases)
+
+    @property
+    def numerals(self) -> Float64[np.ndarray, " K"]:
+        """The numbers that labels count the options with: names, aliases or else positions."""
+        return np.array(list(self.numbers or range(self.size)), np.float64)
 
     def encode(
         self, labels: Any, *, where: Where | None = None, noun: str = "labels"
@@ -137,10 +142,7 @@ class Scale:
                 are no labels.
             SettingNeeded: the labels fit options that start at 1.
         """
-        cells, codes = self._find(labels, where, noun)
-        if None in codes:
-            raise self._complaint(cells, codes, where, noun)
-        return np.array(codes, np.int64)
+        return self._read(labels, self._position, where, noun).astype(np.int64)
 
     def locate(
         self, labels: Any, *, where: Where | None = None, noun: str = "labels"
@@ -151,18 +153,11 @@ class Scale:
             InputError: as `encode` raises, but for a number between two options.
             SettingNeeded: the labels fit options that start at another number.
         """
-        cells, codes = self._find(labels, where, noun)
-        places = [
-            self._between(cell) if code is None else code
-            for cell, code in zip(cells, codes, strict=True)
-        ]
-        if None in places:
-            raise self._complaint(cells, places, where, noun)
-        return np.round(np.array(places, np.float64), 9)
+        return np.round(self._read(labels, self._between, where, noun), 9)
 
     def at(self, positions: Float64[np.ndarray, " n"]) -> Float64[np.ndarray, " n"]:
         """The numbers at positions that may lie between options, as labels count them."""
-        return np.interp(positions, np.arange(self.size), list(self.numbers or range(self.size)))
+        return np.interp(positions, np.arange(self.size), self.numerals)
 
     def named(self, label: Any) -> int | None:
         """The position of an option by its name or alias; None for another label."""
@@ -206,23 +201,35 @@ class Scale:
         )
         return replace(self, aliases=names)
 
-    def _find(self, labels: Any, where: Where | None, noun: str) -> tuple[list, list]:
-        """The labels as Python objects, and the position of each; None for what is no option."""
+    def _read(
+        self,
+        labels: Any,
+        position: Callable[[Any], float | None],
+        where: Where | None,
+        noun: str,
+    ) -> Float64[np.ndarray, " n"]:
+        """Turn labels into positions; refuse those that have none."""
         try:
-            values = np.asarray(unmasked(labels))
-        # A container may raise anything when it is made an array.
-        except Exception as error:
-            raise InputError(_not_single(labels, where, noun)) from error
-        if values.ndim != 1:
-            raise InputError(f"{noun} must have the shape [n]; found {list(values.shape)}.")
-        if not values.size:
+            cells = np.asarray(unmasked(labels)).tolist()
+            cells = [*map(_plain, cells)] if isinstance(cells, list) else cells
+        except Exception:  # Rows differ in length, or a container raises anything.
+            cells = labels
+        if not isinstance(cells, list | tuple):
+            raise InputError(f"{noun} must have the shape [n]; found {quote(labels)}.")
+        if not cells:
             raise InputError(f"there are no {noun}: at least one is needed.")
-        cells = values.tolist()
-        try:
-            positions = {cell: self._position(cell) for cell in set(cells)}
-        except TypeError as error:
-            raise InputError(_not_single(cells, where, noun)) from error
-        return cells, [positions[cell] for cell in cells]
+        for row, cell in enumerate(cells):
+            if isinstance(cell, Sized) and not isinstance(cell, str | bytes):
+                raise InputError(
+                    f"{noun} must have the shape [n], one name or number each; found "
+                    f"{quote(cell)} in {name_rows([row], where)}."
+                )
+        cells = list(cells)
+        positions = {cell: position(cell) for cell in set(cells)}
+        codes = [positions[cell] for cell in cells]
+        if None in codes:
+            raise self._complaint(cells, codes, where, noun)
+        return np.array(codes, np.float64)
 
     def decode(self, indices: Any) -> list[str]:
         """Turn positions 0..K-1, shape [n], into option names; raise an `InputError` for others."""
@@ -266,15 +273,14 @@ class Scale:
         return self._positions.get(str(int(number)), index)
 
     def _between(self, label: Any) -> float | None:
-        """Return the position of a number between two options, if they are in order."""
-        number = parse_number(label)
-        numbers = np.array(list(self.numbers or range(self.size)))
-        positions = np.arange(self.size)
-        if numbers[0] > numbers[-1]:
-            numbers, positions = numbers[::-1], positions[::-1]
-        if number is None or not numbers[0] < number < numbers[-1] or (np.diff(numbers) <= 0).any():
-            return None
-        return float(np.interp(number, numbers, positions))
+        """Return the position of an option, or of a number between two, if they are in order."""
+        position, number = self._position(label), parse_number(label)
+        order = np.argsort(self.numerals)
+        ordered = (np.diff(order) == 1).all() or (np.diff(order) == -1).all()
+        low, *_, high = self.numerals[order]
+        if position is not None or not ordered or number is None or not low < number < high:
+            return position
+        return float(np.interp(number, self.numerals[order], order))
 
     def _complaint(self, cells: list, codes: list, where: Where | None, noun: str) -> InputError:
         bad = [i for i, code in enumerate(codes) if code is None]
@@ -284,38 +290,36 @@ class Scale:
             return InputError(
                 f"{noun} must not be missing; there is none in {rows}. Remove such rows."
             )
-        places: dict[str, list[int]] = {}
+        rows_of: dict[str, list[int]] = {}
         for i in bad:
-            places.setdefault(quote(cells[i]), []).append(i)
-        cited = [f"{value} in {name_rows(rows, where)}" for value, rows in places.items()]
+            rows_of.setdefault(quote(cells[i]), []).append(i)
+        cited = [f"{value} in {name_rows(rows, where)}" for value, rows in rows_of.items()]
         others = f" and {len(cited) - SHOWN} more" if len(cited) > SHOWN else ""
         message = f"{noun} must be {self._expected()}; found {', '.join(cited[:SHOWN])}{others}."
         numbers = {parse_number(cells[i]) for i in bad}
         words = {_fold(cell): cell.strip() for cell in cells if isinstance(cell, str)}
-        if self._counting and numbers == {None} and len(bad) == len(cells):
-            if 1 < len(words) <= self.size:
-                # Their order is not known: a command that names them so would fit a wrong scale.
-                spelt = list_names(words.values())
-                advice = f"If the options are words, {spelt} here, name all {self.size} worst first"
-                return SettingNeeded(message, advice, "options", ("WORST", "...", "BEST"))
-        from_zero = self.options == Scale.default(self.size).options
-        if from_zero and 0 not in codes and numbers == {self.size}:
-            names = tuple(str(i + 1) for i in range(self.size))
-            advice = "If your scale starts at 1, name the options"
-            return SettingNeeded(message, advice, "options", names)
-        first = next(iter(self.numbers or ()), 0)
-        if self._counting and numbers == {first - 1} and self.size - 1 not in codes:
-            names = tuple(str(int(first) - 1 + i) for i in range(self.size))
-            advice = f"If your labels start at {first - 1:g}, name the options"
+        spelt = numbers == {None} and len(bad) == len(cells) and 1 < len(words) <= self.size
+        if self._counting and spelt:
+            # Their order is not known: a command that names them so would fit a wrong scale.
+            named = list_names(words.values())
+            advice = f"If the options are words, {named} here, name all {self.size} worst first"
+            return SettingNeeded(message, advice, "options", ("WORST", "...", "BEST"))
+        first = self.numerals[0]
+        up = first == 0 and numbers == {self.size} and 0 not in codes
+        down = numbers == {first - 1} and self.size - 1 not in codes
+        if self._counting and (up or down):
+            first = int(first) + up - down
+            names = tuple(str(first + i) for i in range(self.size))
+            advice = f"If your scale starts at {first}, name the options"
             return SettingNeeded(message, advice, "options", names)
         if all(self._between(cells[i]) is not None for i in bad):
             message += " Labels between options can be rounded: round_labels."
-        return InputError(message)
+        written = (*(cells[i] for i in bad), *self.options)
+        return InputError(message + next(filter(None, map(name_minus, written)), ""))
 
     def _expected(self) -> str:
         if self._counting:
-            first, last = min(self.numbers or {0}), max(self.numbers or {0})
-            return f"whole numbers {first:g}..{last:g}"
+            return f"whole numbers {self.numerals[0]:g}..{self.numerals[-1]:g}"
         positions = "" if self.numbers else f" (or their positions 0..{self.size - 1})"
         return f"among the options {list_names(self.options)}{positions}"
 
@@ -324,7 +328,8 @@ def _names(options: Any) -> tuple[Any, ...]:
     try:
         if isinstance(options, str | bytes | Set):
             raise TypeError("a text is one name, and a set has no order")
-        names = tuple(options)
+        categories = ordered_categories(options)
+        names = tuple(map(_plain, options if categories is None else categories))
         _ = tuple(map(str, names))
         return names
     except Exception as error:  # What looks like a sequence may raise anything.
@@ -332,6 +337,11 @@ def _names(options: Any) -> tuple[Any, ...]:
             f"options must be a sequence of names; found {quote(options)}. "
             "Write options=('1', '2', '3') for three options."
         ) from error
+
+
+def _plain(label: Any) -> Any:
+    """The value of a member of a Python Enum; anything else as it is."""
+    return label.value if isinstance(label, Enum) else label
 
 
 def _composed(name: str) -> str:
@@ -349,13 +359,3 @@ def _numbers(names: Sequence[str]) -> dict[float, int] | None:
     numbers = [parse_number(name) for name in names]
     positions = {number: i for i, number in enumerate(numbers) if number is not None}
     return positions if positions and len(positions) == len(names) else None
-
-
-def _not_single(labels: Any, where: Where | None, noun: str) -> str:
-    rows = enumerate(labels if isinstance(labels, list | tuple) else ())
-    wrong = (
-        f"; found {quote(cell)} in {name_rows([i], where)}"
-        for i, cell in rows
-        if isinstance(cell, list | tuple | dict | set | np.ndarray)
-    )
-    return f"{noun} must be one name or number each{next(wrong, '')}."

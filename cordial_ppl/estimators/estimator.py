@@ -9,13 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from cordial_ppl.data.covariates import as_covariates
-from cordial_ppl.data.frames import (
-    aligned_labels,
-    all_aligned,
-    check_columns,
-    column_names,
-    like,
-)
+from cordial_ppl.data.frames import aligned, aligned_labels, check_columns, column_names, like
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.readings import as_logits
 from cordial_ppl.data.scale import Scale
@@ -112,7 +106,7 @@ class Estimator[F: AnyFit](Parameters, ABC):
         scale = Scale.of(self.options, readings.shape[-1])
         check_columns(logits, None, scale.options)
         labels, sample_weight, texts = aligned_labels(logits, labels, sample_weight, texts)
-        extra = as_covariates(all_aligned(logits, covariates), len(readings))
+        extra = as_covariates(aligned(logits, covariates, "covariates"), len(readings))
         settings = self.settings
         # While rows are still those that were given.
         settings.check(readings, extra)

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from cordial_ppl.data.covariates import as_covariates
-from cordial_ppl.data.frames import aligned_labels, all_aligned, check_columns
+from cordial_ppl.data.frames import aligned, aligned_labels, check_columns
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.labelling import as_texts, as_weights, have_several, list_labels
 from cordial_ppl.data.scale import Scale
@@ -66,7 +66,7 @@ def enter(
     check_columns(logits, fit.columns, fit.scale.options)
     # Sums round alike only in one order of memory.
     readings = np.ascontiguousarray(fit.read(logits))
-    covariates = all_aligned(logits, covariates)
+    covariates = aligned(logits, covariates, "covariates")
     return readings, as_covariates(covariates, len(readings), fit.covariates, fit.levels)
 
 

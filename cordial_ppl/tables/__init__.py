@@ -3,15 +3,20 @@
 `files` reads the formats, `writing` writes them, `columns` reads cells, `layout` finds the readings
 among the columns. `readings`, `labels` (`annotators`: several of a text), `several` (readers side
 by side) and `predictions` (made elsewhere) build on these; `groups` reads what names groups of
-texts, `provenance` the models and prompts of readings.
+texts, and the models and prompts of readings.
 """
 
 from cordial_ppl.runtime.outputs import check_writable, discard_unfinished, replacing
-from cordial_ppl.tables.groups import list_groups, read_groups
+from cordial_ppl.tables.groups import (
+    MADE,
+    differences,
+    list_groups,
+    read_groups,
+    read_provenance,
+)
 from cordial_ppl.tables.labels import LabelTable, read_labels
 from cordial_ppl.tables.matching import match_labels, read_labelled
 from cordial_ppl.tables.predictions import Predictions
-from cordial_ppl.tables.provenance import MADE, differences, read_provenance
 from cordial_ppl.tables.readings import ReadingTable, list_values, open_readings, read_readings
 from cordial_ppl.tables.several import read_several
 from cordial_ppl.tables.writing import write_table

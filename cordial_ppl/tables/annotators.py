@@ -17,9 +17,6 @@ from cordial_ppl.tables.frame import ROW, Columns
 COMBINATIONS = ("each", "mean", "median")
 """Treatments of several labels of a text."""
 
-BLANK = {"", "nan", "na", "n/a", "#n/a", "<na>", "null", "none"}
-"""Cells without a label, in small letters, unless an option has the name."""
-
 PREFIX = "label_"
 """How the columns of annotators begin, where there is no column `label`."""
 
@@ -50,15 +47,18 @@ def lay_out(columns: Columns, label: Sequence[str] = (), annotator: str | None =
         InputError: Annotators are named in two ways.
         SettingNeeded: There is no such column of labels.
     """
-    names = _list_labels(columns, label)
+    names = tuple(label) or ("label",)
+    if not label and "label" not in columns.schema:
+        prefixed = [name for name in columns.schema if name.startswith(PREFIX)]
+        people = [name for name in prefixed if name.removeprefix(PREFIX) not in STATISTICS]
+        names = tuple(people) if len(people) > 1 else names
     for name in names:
         if name not in columns.schema:
             match = nearest(name, columns.schema, LABELS)
-            if match is not None and len(names) > 1 and match not in names:
-                match = tuple(match if label == name else label for label in names)
-            raise missing_column(columns, name, "label", match)
+            others = tuple(match if label == name else label for label in names if match)
+            raise missing_column(columns, name, "label", others if len(others) > 1 else match)
     if len(names) == 1:
-        return columns.rename(names[0], "label") if names[0] != "label" else columns
+        return columns.rename(names[0], "label")
     if "label" in columns.schema and "label" not in names:
         columns = columns.rename("label", "input_label")
     rest = [name for name in (*columns.schema, ROW) if name not in names]
@@ -74,20 +74,6 @@ def lay_out(columns: Columns, label: Sequence[str] = (), annotator: str | None =
     )
     frame = frame.with_columns(pl.col("annotator").replace(names, people))
     return replace(columns, frame=frame.sort(ROW, maintain_order=True))
-
-
-def _list_labels(columns: Columns, label: Sequence[str]) -> tuple[str, ...]:
-    """List the columns of labels, which need not exist."""
-    if label or "label" in columns.schema:
-        return tuple(label) or ("label",)
-    prefixed = [name for name in columns.schema if name.startswith(PREFIX)]
-    names = tuple(name for name in prefixed if name.removeprefix(PREFIX) not in STATISTICS)
-    return names if len(names) > 1 else ("label",)
-
-
-def list_blank(scale: Scale) -> list[str]:
-    """List the contents of cells without a label, in small letters."""
-    return [name for name in BLANK if scale.named(name) is None]
 
 
 def read_annotators(
@@ -160,22 +146,18 @@ def combine(
     rows: dict[str, list[int]] = {}
     for row, item in enumerate(items):
         rows.setdefault(item, []).append(row)
-    numbers = scale.at(positions)
-    average = np.average if how == "mean" else _median
-    # A mean of equal numbers may differ from them by rounding.
-    values = []
+    numbers, values = scale.at(positions), []
     for index in rows.values():
-        labels = numbers[index]
-        label = average(labels, weights=weights[index])
+        labels, counts = numbers[index], weights[index]
+        # A median lies in the middle between two values with half of the weight each.
+        middle = 0.5 + np.array([-1e-12, 1e-12])
+        label = (
+            np.average(labels, weights=counts)
+            if how == "mean"
+            else np.quantile(labels, middle, weights=counts, method="inverted_cdf").mean()
+        )
+        # A mean of equal numbers may differ from them by rounding.
         values.append(float(np.clip(label, labels.min(), labels.max())))
-    counts = np.array([weights[index].mean() for index in rows.values()])
     first = np.array([index[0] for index in rows.values()], np.int64)
-    return first, scale.locate(values), counts
-
-
-def _median(values: Float64[np.ndarray, " n"], weights: Float64[np.ndarray, " n"]) -> float:
-    """Compute the weighted median: the middle between two values with half of the weight each."""
-    order = np.argsort(values, kind="stable")
-    below = np.cumsum(weights[order]) / weights.sum()
-    first, last = np.searchsorted(below, 0.5 - 1e-12), np.searchsorted(below, 0.5 + 1e-12)
-    return float(values[order[[first, last]]].mean())
+    means = np.array([weights[index].mean() for index in rows.values()])
+    return first, scale.locate(values), means

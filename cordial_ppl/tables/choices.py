@@ -5,11 +5,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from itertools import chain
+from pathlib import Path
 
 import polars as pl
 
 from cordial_ppl.errors import InputError, SettingNeeded, list_names
 from cordial_ppl.tables.columns import list_distinct, named
+from cordial_ppl.tables.files import read_columns
 from cordial_ppl.tables.frame import Columns
 
 IDS = (
@@ -19,8 +21,53 @@ IDS = (
 )
 """Names of columns and fields that name a text, the likeliest first."""
 
+RATINGS = ("rating", "score", "stars", "grade", "points", "verdict", "judgment", "judgement")
+"""Names of columns that may hold a reader's ratings, the likeliest first."""
+
 JOINED = "|"
 """Separator between the parts of an id that several columns make, as `cordial read` writes it."""
+
+
+def open_columns(
+    path: str | Path,
+    *,
+    task: str | None = None,
+    id: Sequence[str] = (),
+    rating: str | None = None,
+    apart: Sequence[str] = (),
+    needed: bool = True,
+) -> Columns:
+    """Open a table, give the columns that are named their roles, and select the rows of a task.
+
+    Args:
+        path: As `read_columns` reads it.
+        task: The task to take; none is asked for where each text is of one task.
+        id: Other names of the column `item_id`.
+        rating: Another name of the column `rating`.
+        apart: Columns that are named for something else, and are no task.
+        needed: Whether the columns of the task and of the rating must be there.
+
+    Raises:
+        FileError: The file cannot be read.
+        InputError: There is no such task.
+        SettingNeeded: A column has another name, or texts are of several tasks.
+    """
+    columns = identify(read_columns(path), id)
+    column = None if rating is None else _spell(columns, rating)
+    if column is not None:
+        columns = columns.rename(column, "rating")
+    elif rating is not None and needed:
+        match = nearest(rating, columns.schema, RATINGS)
+        raise missing_column(columns, rating, "rating", match)
+    if task is not None:
+        there = split_choice(columns, "task", task)[0] in columns.schema
+        return select(columns, "task", task) if needed or there else columns
+    free = "task" in columns.schema and "task" not in apart
+    if free and len(list_distinct(columns, "task")) > 1:
+        pair = pl.struct(named("item_id"), named("task")).n_unique()
+        pairs, items = columns.collect(pair.alias("pairs"), named("item_id").n_unique()).row(0)
+        return columns if pairs == items else select(columns, "task", None)
+    return columns
 
 
 def select(columns: Columns, field: str, chosen: str | None) -> Columns:
@@ -54,11 +101,9 @@ def select(columns: Columns, field: str, chosen: str | None) -> Columns:
         raise SettingNeeded(problem, "Choose one, for example", field, prefix + names[0])
     if name is not None and name not in names:
         raise InputError(f"{columns.path} has no {field} {name!r}; found {list_names(names)}.")
-    if column != field:
-        columns = columns.rename(column, field)
-    if name is None:
-        return columns
-    return replace(columns, masks=(*columns.masks, named(field) == name))
+    columns = columns.rename(column, field)
+    mask = () if name is None else (named(field) == name,)
+    return replace(columns, masks=(*columns.masks, *mask))
 
 
 def split_choice(columns: Columns, field: str, chosen: str | None) -> tuple[str, str | None]:
@@ -103,19 +148,15 @@ def identify(columns: Columns, id: Sequence[str] = ()) -> Columns:
     column = next(filter(None, (_spell(columns, name) for name in id)), "item_id")
     if column not in columns.schema:
         raise missing_column(columns, "item_id", "id", nearest("item_id", columns.schema, IDS))
-    return columns.rename(column, "item_id") if column != "item_id" else columns
+    return columns.rename(column, "item_id")
 
 
 def _spell(columns: Columns, name: str) -> str | None:
     """Find the column of a name, or the only one that differs in capitals and blanks alone."""
-
-    def bare(text: str) -> str:
-        return " ".join(text.casefold().split())
-
-    names = [*columns.schema]
-    matches = [column for column in names if bare(column) == bare(name)]
-    exact = [column for column in matches if column in (name, name.strip())]
-    return next(iter(exact), matches[0] if len(matches) == 1 else None)
+    name = name.strip()
+    folded = name.casefold().split()
+    matches = [column for column in columns.schema if column.casefold().split() == folded]
+    return name if name in matches else matches[0] if len(matches) == 1 else None
 
 
 def missing_column(

@@ -5,22 +5,35 @@ single column `rating` holds one hard rating a text.
 """
 
 import re
+import warnings
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
 from jaxtyping import Float64
 
 from cordial_ppl.data.covariates import find_wrong
-from cordial_ppl.data.numerals import is_missing
-from cordial_ppl.errors import InputError, name_rows, quote
-from cordial_ppl.tables.frame import Columns, as_list
+from cordial_ppl.data.numerals import is_missing, name_minus
+from cordial_ppl.data.scale import Scale
+from cordial_ppl.errors import CordialWarning, InputError, name_rows, quote
+from cordial_ppl.tables.frame import ROW, Columns, as_list
 
 KINDS = ("logit", "logprob", "p", "n")
 """Kinds of reading, each the prefix of its columns before an underscore."""
 
 PREFIXES = tuple(f"{kind}_" for kind in KINDS)
 """How columns of readings begin."""
+
+
+BLANK = {"", "nan", "na", "n/a", "#n/a", "<na>", "null", "none"}
+"""Cells without a label or a rating, in small letters, unless an option has the name."""
+
+FIXED = {
+    *("item_id", "label", "rating", "reader", "task", "weight"),
+    *("stratum", "probability", "order"),
+}
+"""Columns that have a fixed meaning."""
 
 
 def is_reading(name: str) -> bool:
@@ -56,6 +69,26 @@ def filled(columns: Columns, name: str, remedy: str) -> list:
     return cells
 
 
+def skip_blank(columns: Columns, name: str, scale: Scale) -> Columns:
+    """Select the rows with a label, or a rating, and warn of the others; refuse a blank column."""
+    blank = [word for word in BLANK if scale.named(word) is None]
+    mask = ~named(name).str.to_lowercase().is_in(blank)
+    part = replace(columns, masks=(*columns.masks, mask))
+    # A row of the file may have a label by some annotators alone.
+    count, filled = (table.collect(pl.col(ROW).n_unique()).item() for table in (columns, part))
+    if not filled:
+        raise InputError(
+            f"{columns.path} has no {name}: column {name!r} is empty in all {count} rows."
+        )
+    if filled < count:
+        warnings.warn(
+            f"{columns.path}: {count - filled} of {count} rows have no {name} and are skipped.",
+            CordialWarning,
+            stacklevel=4,
+        )
+    return part
+
+
 def numbers(
     columns: Columns, name: str, *, empty: float | None = None
 ) -> Float64[np.ndarray, " n"]:
@@ -73,21 +106,20 @@ def numbers(
         InputError: A cell is not a number; with its row.
     """
     cells = columns.collect(name).to_series()
-    if cells.dtype in (pl.Categorical, pl.Enum):
-        cells = cells.cast(pl.String)
-    if cells.dtype == pl.String:
-        text = cells.str.strip_chars()
+    if cells.dtype in (pl.String, pl.Categorical, pl.Enum):
+        text = cells.cast(pl.String).str.strip_chars()
         cells = text if empty is None else text.set(text == "", None)
         cells = _point_decimals(cells, columns.commas)
-    if not (cells.dtype.is_numeric() or cells.dtype in (pl.String, pl.Boolean, pl.Null)):
-        values = pl.Series([None] * len(cells), dtype=pl.Float64)
-    else:
+    if cells.dtype.is_numeric() or cells.dtype in (pl.String, pl.Boolean, pl.Null):
         values = cells.cast(pl.Float64, strict=False)
+    else:
+        values = pl.Series([None] * len(cells), dtype=pl.Float64)
     wrong = (values.is_null() & cells.is_not_null()).arg_true()
     if len(wrong):
         (cell,) = as_list(cells[wrong[:1]])
         comma = re.fullmatch(r"-?\d+,\d+", str(cell))
         advice = " Write a point before decimals, and nothing at thousands." if comma else ""
+        advice += name_minus(cell)
         raise InputError(
             f"column {quote(name)} must be numbers; found {quote(cell)} in "
             f"{columns.where(wrong[0])}.{advice}"
@@ -173,17 +205,7 @@ def name_items(columns: Columns) -> pl.Series:
 
 
 def read_items(columns: Columns) -> list[str]:
-    """Read the ids of the texts.
-
-    Args:
-        columns: The table.
-
-    Returns:
-        The column `item_id`, one id a row.
-
-    Raises:
-        InputError: There is no such column, a row has no id, or an id occurs twice.
-    """
+    """List the ids of the texts, as `name_items` reads them; an id that occurs twice is refused."""
     items = name_items(columns)
     repeated = items.filter(items.is_duplicated()).unique(maintain_order=True)
     if len(repeated):

@@ -70,11 +70,10 @@ def read_columns(path: str | Path) -> Columns:
     path = Path(path)
     with reading(path):
         folder = path.is_dir()
-    ending = ".parquet" if folder else path.suffix.lower()
-    if ending not in _READERS:
-        raise FileError(f"{path}: a table's name must end in {name_endings(ENDINGS)}.")
-    if not folder:
-        with reading(path):
+        ending = ".parquet" if folder else path.suffix.lower()
+        if ending not in _READERS:
+            raise FileError(f"{path}: a table's name must end in {name_endings(ENDINGS)}.")
+        if not folder:
             path.open("rb").close()
     columns = _READERS[ending](path)
     if not len(columns):
@@ -97,13 +96,9 @@ def _read_parquet(path: Path) -> Columns:
             names = scan.collect_schema().names()
             count = scan.select(pl.len()).collect().item()
         header = header or names
-        for problem, others in (
-            ("lacks", [name for name in header if name not in names]),
-            ("has further columns:", [name for name in names if name not in header]),
-        ):
-            if others:
-                first = files[0].name
-                raise FileError(f"{file} {problem} {list_names(others)}, unlike {first}.")
+        if others := {*header} ^ {*names}:
+            first, one = files[0].name, list_names(sorted(others))
+            raise FileError(f"{file} and {first} must have the same columns; only one has {one}.")
         scans.append(scan.select(header))
         starts.append(starts[-1] + count)
 
@@ -144,12 +139,12 @@ def _numbered(path: Path, reader: Any) -> Iterator[list]:
     size = line = 0
     for row in reader:
         start, line = line + 1, reader.line_num
-        if not any(map(str.strip, row)):
-            continue
-        size = size or len(row)
-        if len(row) != size:
-            raise FileError(f"{path}: line {start} has {len(row)} cells, the header has {size}.")
-        yield [*row, start]
+        if any(map(str.strip, row)):
+            size = size or len(row)
+            if len(row) != size:
+                problem = f"line {start} has {len(row)} cells, the header has {size}."
+                raise FileError(f"{path}: {problem}")
+            yield [*row, start]
 
 
 def _read_sheet(path: Path) -> Columns:
@@ -184,10 +179,8 @@ def _as_frame(path: Path, rows: Iterable[list]) -> pl.LazyFrame:
     if doubled:
         raise FileError(f"{path}: column {quote(doubled[0])} occurs twice in the header.")
     schema = dict.fromkeys(names, pl.String) | {ROW: pl.Int64}
-    frames = [pl.DataFrame(schema=schema)]
-    for chunk in batched(rows, CHUNK):
-        frames.append(pl.DataFrame(list(zip(*chunk, strict=True)), schema))
-    frame = pl.concat(frames)
+    parts = (pl.DataFrame(list(chunk), schema, orient="row") for chunk in batched(rows, CHUNK))
+    frame = pl.concat([pl.DataFrame(schema=schema), *parts])
     unnamed = [name for name in names if name not in header]
     blank = [name for name in unnamed if not frame[name].str.contains(r"\S").any()]
     return frame.drop(blank).lazy()

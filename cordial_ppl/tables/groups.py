@@ -1,4 +1,7 @@
-"""Groups of texts: columns that name systems, topics or users."""
+"""What other columns say of the texts: groups (systems, topics, users), and their readings' origin.
+
+The origin of readings is their provenance: the model, the prompt and the decoding.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,16 +9,20 @@ from typing import Any
 import polars as pl
 from jaxtyping import Int64
 
-from cordial_ppl.tables.columns import as_names, filled, is_reading, named
+from cordial_ppl.errors import list_names
+from cordial_ppl.tables.columns import FIXED, as_names, filled, is_reading, named
 from cordial_ppl.tables.frame import Columns
 from cordial_ppl.tables.labels import LabelTable
 from cordial_ppl.tables.readings import ReadingTable
 
-NO_GROUPS = {
-    *("item_id", "label", "rating", "reader", "task", "weight"),
-    *("stratum", "probability", "order"),
-}
-"""Columns that have a fixed meaning."""
+MADE = ("model", "prompt", "decoding", "date")
+"""Columns of a reading's provenance, `reader_model`, ..."""
+
+LASTING = MADE[:-1]
+"""The part that a calibrator remembers: readings made in another way may have other faults."""
+
+Provenance = dict[str, list[str]]
+"""By `LASTING`, the different values there are."""
 
 
 def read_groups(columns: Columns, by: str) -> list[str]:
@@ -38,15 +45,9 @@ def read_groups(columns: Columns, by: str) -> list[str]:
 
 def list_grouping(columns: Columns) -> list[str]:
     """List the columns that may group texts: some values, each of several texts."""
-    names = [name for name in columns.schema if _is_free(name)]
-    counts = columns.collect(pl.len(), *(named(name).n_unique() for name in names)).row(0)
-    texts, *sizes = counts
+    names = list(filter(_is_free, columns.schema))
+    texts, *sizes = columns.collect(pl.len(), *(named(name).n_unique() for name in names)).row(0)
     return [name for name, size in zip(names, sizes, strict=True) if 1 < size <= texts // 2]
-
-
-def _is_free(name: str) -> bool:
-    """Tell a column without a fixed meaning."""
-    return name not in NO_GROUPS and not is_reading(name)
 
 
 def list_groups(
@@ -63,11 +64,55 @@ def list_groups(
         Cells of the labelled texts by column; an empty one is "".
     """
     groups: dict[str, list[str]] = {}
-    for columns, chosen in (
-        (labels.columns, range(len(rows))),
-        (readings.columns, rows.tolist()),
-    ):
+    tables = (labels.columns, range(len(rows))), (readings.columns, rows.tolist())
+    for columns, chosen in tables:
         names = filter(_is_free, columns.schema)
         for cells in columns.collect(*(pl.col(name).gather(chosen) for name in names)):
             groups[cells.name] = as_names(cells).to_list()
     return groups
+
+
+def _is_free(name: str) -> bool:
+    """Tell a column without a fixed meaning."""
+    return name not in FIXED and not is_reading(name)
+
+
+def read_provenance(columns: Columns, rows: Sequence[int] | None = None) -> Provenance:
+    """Read the provenance of a table's readings.
+
+    Args:
+        columns: The table.
+        rows: The rows that count; by default all.
+
+    Returns:
+        The different values of `reader_model`, `reader_prompt` and `reader_decoding`, as far as
+        the table has them.
+    """
+    provenance: Provenance = {}
+    for name in LASTING:
+        if f"reader_{name}" in columns.schema:
+            cell = pl.col(f"reader_{name}")
+            cell = cell if rows is None else cell.gather(rows)
+            cells = columns.collect(cell.unique(maintain_order=True)).to_series()
+            if values := [value for value in as_names(cells) if value]:
+                provenance[name] = values
+    return provenance
+
+
+def differences(fitted: Provenance, new: Provenance) -> list[str]:
+    """List differences of readings from those that a calibrator was fitted on.
+
+    Args:
+        fitted: The provenance of its readings.
+        new: The provenance of the others.
+
+    Returns:
+        A phrase for each difference; none where either is not known.
+    """
+    phrases = []
+    for name, values in fitted.items():
+        other = [value for value in new.get(name, []) if value not in values]
+        if other:
+            shown = list_names(other, 3), list_names(values, 3)
+            phrases.append(f"{name} {shown[0]} where the calibrator knows {shown[1]}")
+    return phrases

@@ -1,31 +1,21 @@
 """Tables of labels: a row for each label of a text, found by its `item_id`."""
 
 import warnings
-from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 from jaxtyping import Float64, Int64
 
 from cordial_ppl.data.labelling import LARGEST
 from cordial_ppl.data.rounding import round_positions
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.errors import (
-    CordialWarning,
-    InputError,
-    SettingNeeded,
-    name_rows,
-    naming,
-    quote,
-)
-from cordial_ppl.tables.annotators import combine, lay_out, list_blank, read_annotators
-from cordial_ppl.tables.choices import identify, select, split_choice
-from cordial_ppl.tables.columns import finite, name_items, named, passed_through
-from cordial_ppl.tables.files import read_columns
-from cordial_ppl.tables.frame import ROW, Columns
+from cordial_ppl.errors import CordialWarning, InputError, SettingNeeded, name_rows, naming, quote
+from cordial_ppl.tables.annotators import combine, lay_out, read_annotators
+from cordial_ppl.tables.choices import open_columns
+from cordial_ppl.tables.columns import finite, name_items, passed_through, skip_blank
+from cordial_ppl.tables.frame import Columns
 
 
 @dataclass(frozen=True)
@@ -72,14 +62,13 @@ class LabelTable:
             SettingNeeded: Texts have several labels.
         """
         problem = f"{self.columns.path}: {consumer} takes one label a text, of weight 1;"
-        repeated = next((item for item, n in Counter(self.item_ids).items() if n > 1), None)
-        if repeated is not None:
-            advice, setting, value = (
+        if self.several:
+            advice = (
                 ("Round it", "round", "nearest-even")
                 if self.annotators is None
                 else ("Take the mean of each text's labels", "annotators", "mean")
             )
-            raise SettingNeeded(f"{problem} {quote(repeated)} has several.", advice, setting, value)
+            raise SettingNeeded(f"{problem} some have several.", *advice)
         if (self.weights != 1).any():
             raise InputError(f"{problem} remove the column 'weight'.")
 
@@ -110,6 +99,7 @@ def read_labels(
     annotator: str | None = None,
     annotators: str = "each",
     round: str | None = None,
+    apart: Sequence[str] = (),
 ) -> LabelTable:
     """Read the labels of some texts; rows without a label are skipped, and one warning counts them.
 
@@ -128,6 +118,7 @@ def read_labels(
         annotators: "each" for every label, "mean" or "median" for one a text.
         round: How labels between options are rounded: "half-up", "nearest-even" or "split", which
             makes two labels of one; see `round_labels`.
+        apart: Columns that are named for something else, such as groups, and are no task.
 
     Returns:
         The labels.
@@ -139,12 +130,10 @@ def read_labels(
         SettingNeeded: The file holds several tasks, a column has another name, labels lie between
             options or count them otherwise, or texts have several labels and no annotators.
     """
-    columns = read_columns(path)
-    if task is not None and split_choice(columns, "task", task)[0] not in columns.schema:
-        task = None
-    columns = identify(select(columns, "task", task), id)
+    apart = tuple(filter(None, (*label, annotator, *apart)))
+    columns = open_columns(path, task=task, id=id, apart=apart, needed=False)
     columns = lay_out(columns, label, annotator)
-    columns, weights = _skip_weightless(_skip_blank(columns, scale))
+    columns, weights = _weigh(skip_blank(columns, "label", scale))
     items = name_items(columns).to_list()
     people = read_annotators(columns, items, annotator)
     with naming(path):
@@ -174,46 +163,8 @@ def read_labels(
     return replace(table, labels=labels, weights=shares / np.bincount(texts, shares)[texts])
 
 
-def _skip_blank(columns: Columns, scale: Scale) -> Columns:
-    """Select the rows with a label, and warn of the others."""
-    labelled = replace(
-        columns, masks=(*columns.masks, ~named("label").str.to_lowercase().is_in(list_blank(scale)))
-    )
-    # A row of the file may have a label by some annotators alone.
-    count, filled = (part.collect(pl.col(ROW).n_unique()).item() for part in (columns, labelled))
-    if not filled:
-        raise InputError(
-            f"{columns.path} has no label: column 'label' is empty in all {count} rows."
-        )
-    if filled < count:
-        warnings.warn(
-            f"{columns.path}: {count - filled} of {count} rows have no label yet and are skipped.",
-            CordialWarning,
-            stacklevel=3,
-        )
-    return labelled
-
-
-def _skip_weightless(columns: Columns) -> tuple[Columns, Float64[np.ndarray, " n"]]:
-    """Select the rows that count, and warn of those of weight 0; with the weights."""
-    with naming(columns.path):
-        weights = _read_weights(columns)
-    rows = np.flatnonzero(weights)
-    if not rows.size:
-        raise InputError(f"{columns.path}: column 'weight' is 0 in all rows: no label counts.")
-    if rows.size < weights.size:
-        warnings.warn(
-            f"{columns.path}: {weights.size - rows.size} of {weights.size} labels have weight 0 "
-            "and are left out.",
-            CordialWarning,
-            stacklevel=3,
-        )
-        columns, weights = columns.take(rows), weights[rows]
-    return columns, weights
-
-
-def _read_weights(columns: Columns) -> Float64[np.ndarray, " n"]:
-    """Read the column `weight`, numbers from 0 up; ones if there is none."""
+def _weigh(columns: Columns) -> tuple[Columns, Float64[np.ndarray, " n"]]:
+    """Select the labels that count, and warn of those of weight 0; with the weights."""
     if "weight" not in columns.schema:
         for name in columns.schema:
             if name.strip().casefold() in ("weight", "weights"):
@@ -223,14 +174,26 @@ def _read_weights(columns: Columns) -> Float64[np.ndarray, " n"]:
                     CordialWarning,
                     stacklevel=3,
                 )
-        return np.ones(len(columns))
-    weights = finite(columns, "weight")
-    wrong = np.flatnonzero((weights < 0) | (weights > LARGEST))
-    if wrong.size:
-        value = weights[wrong[0]]
-        remedy = "Remove such rows." if value < 0 else "Divide all weights by one number."
-        raise InputError(
-            f"column 'weight' must be from 0 to {LARGEST:,.0f}, how many labels one "
-            f"counts as; found {value:g} in {name_rows(wrong, columns.where)}. {remedy}"
-        )
-    return weights
+        return columns, np.ones(len(columns))
+    with naming(columns.path):
+        weights = finite(columns, "weight")
+        wrong = np.flatnonzero((weights < 0) | (weights > LARGEST))
+        if wrong.size:
+            value = weights[wrong[0]]
+            remedy = "Remove such rows." if value < 0 else "Divide all weights by one number."
+            raise InputError(
+                f"column 'weight' must be from 0 to {LARGEST:,.0f}, how many labels one "
+                f"counts as; found {value:g} in {name_rows(wrong, columns.where)}. {remedy}"
+            )
+    rows = np.flatnonzero(weights)
+    if not rows.size:
+        raise InputError(f"{columns.path}: column 'weight' is 0 in all rows: no label counts.")
+    if rows.size == weights.size:
+        return columns, weights
+    warnings.warn(
+        f"{columns.path}: {weights.size - rows.size} of {weights.size} labels have weight 0 and "
+        "are left out.",
+        CordialWarning,
+        stacklevel=3,
+    )
+    return columns.take(rows), weights[rows]

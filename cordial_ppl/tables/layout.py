@@ -5,18 +5,28 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import polars as pl
 
+from cordial_ppl.data.containers import ordered_categories
 from cordial_ppl.data.numerals import in_order, is_counting, parse_number
+from cordial_ppl.data.ratings import WIDEST, scale_of_ratings
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.errors import CordialWarning, InputError, SettingNeeded, list_names
-from cordial_ppl.tables.columns import KINDS, is_reading, list_distinct
+from cordial_ppl.errors import CordialWarning, InputError, SettingNeeded, list_names, naming
+from cordial_ppl.tables.choices import RATINGS, nearest
+from cordial_ppl.tables.columns import BLANK, FIXED, KINDS, is_reading, list_distinct, named
 from cordial_ppl.tables.frame import Columns
+
+LABELS = ("label", "human", "gold")
+"""How columns of people's labels begin, which are no reader's ratings."""
+
+OTHERS = {*FIXED, "id", "index", "annotator", "user", "length"}
+"""Columns that hold other numbers."""
 
 EXAMPLE = "Name the options in order, for example"
 
 
-def find_layout(columns: Columns, options: Any = None) -> tuple[Scale, str, tuple[str, ...]]:
+def find_layout(
+    columns: Columns, options: Any = None, *, rated: bool = False
+) -> tuple[Scale, str, tuple[str, ...]]:
     """Find the one group of readings that a table holds, and the scale.
 
     Where rows were selected, columns without a value in any of them do not count: they hold the
@@ -28,6 +38,7 @@ def find_layout(columns: Columns, options: Any = None) -> tuple[Scale, str, tupl
             column `rating` needs them. Columns that are numbered in order may get other names, and
             an option without a column, which no text has a reading of, one warning; a `Scale` may
             only give words for numbers.
+        rated: Whether the column `rating` is the readings, whatever else there is.
 
     Returns:
         The scale, the kind of the readings ("logit", "logprob", "p", "n" or "rating") and their
@@ -36,8 +47,10 @@ def find_layout(columns: Columns, options: Any = None) -> tuple[Scale, str, tupl
     Raises:
         InputError: There is no group of readings or more than one, there are fewer than two
             options, or `options` does not name the columns.
-        SettingNeeded: `options` is needed and not given.
+        SettingNeeded: `options` is needed and not given, or a column of ratings has another name.
     """
+    if rated:
+        return _scale_of_ratings(columns, options), "rating", ("rating",)
     empty = _find_empty(columns)
     groups: dict[str, dict[str, str]] = {kind: {} for kind in KINDS}
     for name in columns.schema:
@@ -49,28 +62,40 @@ def find_layout(columns: Columns, options: Any = None) -> tuple[Scale, str, tupl
     filled = {kind: group for kind, group in groups.items() if set(group.values()) - empty}
     if len(filled) != 1:
         several = " and ".join(list_names(group.values(), shown=3) for group in filled.values())
-        raise InputError(
+        problem = (
             f"{columns.path} must have one group of columns logit_, logprob_, p_ or n_, or "
             f"`rating`; found {several or list_names(columns.schema)}."
-            + (" Remove or rename all but one group." if filled else "")
         )
+        if filled:
+            raise InputError(f"{problem} Remove or rename all but one group.")
+        likely = _find_rating(columns)
+        if likely is None:
+            labelled = any(name.startswith(LABELS) for name in columns.schema)
+            swapped = " It holds labels: the readings come first, then the labels." * labelled
+            raise InputError(problem + swapped)
+        advice = f"If {likely!r} is the reader's rating, one stated option a text, name it"
+        raise SettingNeeded(problem, advice, "rating", likely)
     ((kind, group),) = filled.items()
-    free = not isinstance(options, Scale)
-    size = len(options or ()) if free else options.size
-    scale = None if options is None else Scale.of(options, size=size)
     if kind == "rating":
-        return _scale_of_ratings(columns, scale), kind, ("rating",)
+        return _scale_of_ratings(columns, options), kind, ("rating",)
+    free = not isinstance(options, Scale)
+    scale = None if options is None else Scale.of(options)
     names = {option: name for option, name in group.items() if name not in empty}
     if scale is None:
-        scale = _scale_of(columns, names)
-        return scale, kind, tuple(names.values())
+        return _scale_of(columns, names), kind, tuple(names.values())
     if {*names} <= {*scale.aliases} <= {*group}:
         return scale, kind, tuple(group[alias] for alias in scale.aliases)
     matches = _match(group, scale)
     if matches is not None and set(names.values()) <= set(matches.values()):
         absent = [option for i, option in enumerate(scale.options) if i not in matches]
         if not absent or (free and len(names) > 1):
-            _warn_of_absent(columns, absent)
+            if absent:
+                warnings.warn(
+                    f"{columns.path} has no column for {list_names(absent)}: no text has such a "
+                    "reading.",
+                    CordialWarning,
+                    stacklevel=3,
+                )
             matches = {i: f"{kind}_{option}" for i, option in enumerate(scale.options)} | matches
             return scale, kind, tuple(matches[i] for i in range(scale.size))
     if _can_rename(tuple(names), scale, free):
@@ -92,17 +117,6 @@ def _match(group: dict[str, str], scale: Scale) -> dict[int, str] | None:
     return columns if len(columns) == len(named) else None
 
 
-def _warn_of_absent(columns: Columns, absent: list[str]) -> None:
-    if not absent:
-        return
-    them = "it" if len(absent) == 1 else "these"
-    warnings.warn(
-        f"{columns.path} has no column for {list_names(absent)}: no text has a reading of {them}.",
-        CordialWarning,
-        stacklevel=4,
-    )
-
-
 def _can_rename(names: tuple[str, ...], scale: Scale, free: bool) -> bool:
     """Tell a scale whose options are other names of the columns, in their order.
 
@@ -115,27 +129,36 @@ def _can_rename(names: tuple[str, ...], scale: Scale, free: bool) -> bool:
     return (is_counting(old) and (words or numbers)) or (numbers and old == [None] * len(old))
 
 
-def _scale_of_ratings(columns: Columns, scale: Scale | None) -> Scale:
+def _scale_of_ratings(columns: Columns, options: Any) -> Scale:
     """Make the scale of a column of ratings; options that are words may be numbered in it."""
-    seen = list_distinct(columns, "rating")
-    if scale is None:
-        problem = "a column 'rating' does not say which ratings were possible; found"
-        text = f"{columns.path}: {problem} {list_names(sorted(filter(None, seen)))}."
-        raise SettingNeeded(text, EXAMPLE, "options", ("1", "2", "3"))
-    return scale.counted(filter(None, seen), "ratings")
+    cells = [cell for cell in list_distinct(columns, "rating") if cell.casefold() not in BLANK]
+    categories = ordered_categories(columns.schema["rating"])
+    with naming(columns.path):
+        if not cells:
+            raise InputError("column 'rating' is empty in all rows.")
+        return scale_of_ratings(cells, categories if options is None else options)
+
+
+def _find_rating(columns: Columns) -> str | None:
+    """Find the column that looks like ratings: few whole numbers, by its name or alone."""
+    small: list[str] = []
+    for name in columns.schema:
+        cells = [cell for cell in list_distinct(columns, name) if cell.casefold() not in BLANK]
+        numbers = [parse_number(cell) for cell in cells] if len(cells) <= WIDEST else []
+        whole = all(number is not None and number.is_integer() for number in numbers)
+        if numbers and whole and name not in OTHERS and not name.startswith(LABELS):
+            small.append(name)
+    likely = nearest("rating", small, RATINGS)
+    return small[0] if likely is None and len(small) == 1 else likely
 
 
 def _find_empty(columns: Columns) -> set[str]:
     """Find the columns of readings without a value in the selected rows."""
-
-    def some(name: str) -> pl.Expr:
-        cell = pl.col(name)
-        text = columns.schema[name] == pl.String
-        return (cell.str.strip_chars() != "" if text else cell.is_not_null()).any()
-
-    names = [name for name in columns.schema if is_reading(name)] if columns.masks else []
-    filled = columns.collect(*map(some, names)).row(0) if names else ()
-    return {name for name, any_filled in zip(names, filled, strict=True) if not any_filled}
+    if not columns.masks:
+        return set()
+    names = list(filter(is_reading, columns.schema))
+    blank = columns.collect(*((named(name) == "").all() for name in names))
+    return {column.name for column in blank if column.item()}
 
 
 def _scale_of(columns: Columns, group: dict[str, str]) -> Scale:
@@ -150,26 +173,13 @@ def _scale_of(columns: Columns, group: dict[str, str]) -> Scale:
     if ordered != tuple(group):
         problem = f"{columns.path}: the columns {names} are of numbers that neither rise nor fall."
         raise SettingNeeded(problem, EXAMPLE, "options", ordered)
-    _check_gaps(columns, group)
+    whole = [int(n) for n in map(parse_number, group) if n is not None and n.is_integer()]
+    steps = np.abs(np.diff(whole))
+    if len(whole) == len(group) and steps.min() == 1 < steps.max() <= len(group):
+        step = 1 if whole[-1] > whole[0] else -1
+        options = tuple(map(str, range(whole[0], whole[-1] + step, step)))
+        absent = list_names(option for option in options if int(option) not in whole)
+        problem = f"{columns.path}: the columns {names} leave out {absent}. Name the options"
+        advice = "without what is none of them. If it is one that was never read, name all"
+        raise SettingNeeded(problem, advice, "options", options)
     return Scale(tuple(group))
-
-
-def _check_gaps(columns: Columns, group: dict[str, str]) -> None:
-    """Ask for the options where the columns' numbers leave one out."""
-    numbers = [parse_number(name) for name in group]
-    if None in numbers or not all(number.is_integer() for number in numbers if number is not None):
-        return
-    steps = np.abs(np.diff(np.array(numbers)))
-    if steps.min() != 1 or steps.max() == 1 or steps.max() > len(group):
-        return
-    first, last = int(numbers[0] or 0), int(numbers[-1] or 0)
-    step = 1 if last > first else -1
-    options = tuple(str(number) for number in range(first, last + step, step))
-    absent = list_names(option for option in options if float(option) not in numbers)
-    raise SettingNeeded(
-        f"{columns.path}: the columns {list_names(group.values())} leave out {absent}. Name the "
-        "options without what is none of them.",
-        "If it is one that was never read, name all",
-        "options",
-        options,
-    )

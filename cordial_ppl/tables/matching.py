@@ -4,6 +4,7 @@ import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from unicodedata import normalize
 
 import numpy as np
 from jaxtyping import Int64
@@ -21,6 +22,8 @@ def read_labelled(
     reader: str | None = None,
     task: str | None = None,
     id: Sequence[str] = (),
+    rating: str | None = None,
+    apart: Sequence[str] = (),
     sparse: bool = False,
     **labelling: Any,
 ) -> tuple[ReadingTable, LabelTable, Int64[np.ndarray, " n"]]:
@@ -33,6 +36,8 @@ def read_labelled(
         reader: The reader to take.
         task: The task to take.
         id: Other names of the column `item_id`.
+        rating: The column of hard ratings.
+        apart: Columns that are named for something else, and are no reader or task.
         sparse: Whether the reader may have read few of the labelled texts, as others did.
         labelling: Other arguments of `read_labels`.
 
@@ -42,8 +47,9 @@ def read_labelled(
     Raises:
         InputError: As `read_readings`, `read_labels` and `match_labels` raise.
     """
-    table = read_readings(readings, options=options, reader=reader, task=task, id=id)
-    labelled = read_labels(labels, table.scale, task=task, id=id, **labelling)
+    columns: dict[str, Any] = {"task": task, "id": id, "apart": apart}
+    table = read_readings(readings, options=options, reader=reader, rating=rating, **columns)
+    labelled = read_labels(labels, table.scale, **columns, **labelling)
     if sparse:
         labelled = labelled.among(table.item_ids)
     return table, *match_labels(table, labelled)
@@ -77,6 +83,14 @@ def match_labels(
     shown = ", ".join(f"{quote(labels.item_ids[i])} ({where(int(i))})" for i in unknown[:5])
     more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
     problem = f"{len(unknown)} of {len(rows)} labels are for items without a reading"
+    composed = {normalize("NFC", item): item for item in readings.item_ids}
+    spelt = (labels.item_ids[i] for i in unknown)
+    alike = next((item for item in spelt if normalize("NFC", item) in composed), None)
+    if alike is not None:
+        problem += (
+            f" ({quote(alike)} is in both files, with accents in one character here and in two "
+            "there: normalise the ids to NFC)"
+        )
     if strict or 2 * len(unknown) > len(rows):
         raise InputError(
             f"{problem}: {shown}{more}. The readings have items such as "

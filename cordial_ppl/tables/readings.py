@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 from jaxtyping import Float64
 
+from cordial_ppl.data.ratings import encode_ratings
 from cordial_ppl.data.readings import (
     Source,
     Unread,
@@ -24,7 +25,7 @@ from cordial_ppl.data.readings import (
 )
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import naming
-from cordial_ppl.tables.choices import identify, select, split_choice
+from cordial_ppl.tables.choices import open_columns, select, split_choice
 from cordial_ppl.tables.columns import (
     filled,
     finite,
@@ -33,13 +34,22 @@ from cordial_ppl.tables.columns import (
     numbers,
     passed_through,
     read_items,
+    skip_blank,
 )
 from cordial_ppl.tables.files import read_columns
 from cordial_ppl.tables.frame import Columns
 from cordial_ppl.tables.layout import find_layout
 
-EMPTY = {"logit": -np.inf, "logprob": -np.inf, "p": 0.0, "n": 0.0}
-"""What an empty cell means: an option without a reading, or one that was never rated."""
+CONVERSIONS = {
+    "logit": (-np.inf, None),
+    "logprob": (-np.inf, None),
+    "p": (0.0, readings_from_probabilities),
+    "n": (0.0, readings_from_counts),
+}
+"""What an empty cell of each kind means, and the function that makes logits of the numbers."""
+
+AVERAGES = "Round them in the table, or give the counts of the samples in columns n_."
+"""What to do about ratings between options."""
 
 CHECKED = 1 << 18
 """Rows that are checked at a time; a message counts the faults among these."""
@@ -172,19 +182,23 @@ class ReadingTable:
         with naming(columns.path):
             if self.kind == "rating":
                 cells = filled(columns, "rating", "Remove the rows without a rating.")
-                rated = self.scale.encode(cells, where=columns.where, noun="ratings")
+                rated = encode_ratings(cells, self.scale, columns.where, remedy=AVERAGES)
                 return as_logits(readings_from_counts(np.eye(self.scale.size)[rated]))
-            empty, blank = EMPTY[self.kind], np.full(len(columns), EMPTY[self.kind])
-            cells = [
-                numbers(columns, name, empty=empty) if name in columns.schema else blank
-                for name in names
-            ]
-            values = np.stack(cells, axis=1)
-            if self.kind == "p":
-                values = readings_from_probabilities(values, source=source)
-            elif self.kind == "n":
-                values = readings_from_counts(values, source=source)
+            empty, convert = CONVERSIONS[self.kind]
+            values = np.full((len(columns), len(names)), empty)
+            for k, name in enumerate(names):
+                if name in columns.schema:
+                    values[:, k] = numbers(columns, name, empty=empty)
+            values = values if convert is None else convert(values, source=source)
             return as_logits(values, source=source)
+
+
+def as_table(columns: Columns, options: Any = None, *, rated: bool = False) -> ReadingTable:
+    """Find the readings of columns, as `find_layout` does; rows without a rating are skipped."""
+    scale, kind, names = find_layout(columns, options, rated=rated)
+    if kind == "rating":
+        columns = skip_blank(columns, "rating", scale)
+    return ReadingTable(columns, scale, kind, names)
 
 
 def open_readings(
@@ -194,6 +208,8 @@ def open_readings(
     reader: str | None = None,
     task: str | None = None,
     id: Sequence[str] = (),
+    rating: str | None = None,
+    apart: Sequence[str] = (),
 ) -> ReadingTable:
     """Find the readings of a table, which need not fit in memory.
 
@@ -202,9 +218,12 @@ def open_readings(
             `logprob_`, `p_` or `n_` (or one column `rating`).
         options: The K options in the scale's order; by default the columns' order in the file. A
             column `rating` needs them.
-        reader: The reader to take, where the file holds several; see `columns.select`.
-        task: The task to take, where the file holds several.
+        reader: The reader to take, where the file holds several; see `choices.select`.
+        task: The task to take, where the file holds several and a text is of more than one.
         id: Other names of the column `item_id`.
+        rating: The column of hard ratings, one stated option a text; other columns are then no
+            readings. Rows without a rating are skipped, and one warning counts them.
+        apart: Columns that are named for something else, such as groups, and are no reader or task.
 
     Returns:
         The readings of that reader and task, not yet checked.
@@ -214,19 +233,18 @@ def open_readings(
         InputError: A column or a name is missing.
         SettingNeeded: The file holds several readers or tasks, or a column `rating` has no options.
     """
-    columns = identify(read_columns(path), id)
-    columns = select(select(columns, "task", task), "reader", reader)
-    return ReadingTable(columns, *find_layout(columns, options))
+    columns = open_columns(path, task=task, id=id, rating=rating, apart=apart)
+    if reader is not None or "reader" not in apart:
+        columns = select(columns, "reader", reader)
+    return as_table(columns, options, rated=rating is not None)
 
 
 def read_readings(path: str | Path, **chosen: Any) -> ReadingTable:
     """Read and check the readings of all texts, as `open_readings` finds them.
 
     Raises:
-        FileError: The file cannot be read or is not what its ending says.
-        InputError: A column or a name is missing, an id occurs twice, or a reading is invalid;
-            with its row and column.
-        SettingNeeded: The file holds several readers or tasks, or a column `rating` has no options.
+        InputError: As `open_readings` raises; or an id occurs twice, or a reading is invalid; with
+            its row and column.
     """
     table = open_readings(path, **chosen)
     _ = table.item_ids, table.logits

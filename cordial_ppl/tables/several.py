@@ -1,17 +1,19 @@
 """Readings by several readers, from one table or from a table each, joined by `item_id`."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from cordial_ppl.errors import CordialWarning, InputError, SettingNeeded, list_names, quote
-from cordial_ppl.tables.columns import is_reading, named
+from cordial_ppl.errors import CordialWarning, InputError, SettingNeeded, list_names
+from cordial_ppl.tables.choices import open_columns, select, split_choice
+from cordial_ppl.tables.columns import BLANK, is_reading, list_distinct, named
 from cordial_ppl.tables.frame import ROW, Columns, reading
-from cordial_ppl.tables.readings import ReadingTable, list_values, read_readings
+from cordial_ppl.tables.readings import ReadingTable, as_table
 
 
 def read_several(
@@ -21,6 +23,7 @@ def read_several(
     readers: Sequence[str] | None = None,
     task: str | None = None,
     id: Sequence[str] = (),
+    rating: str | None = None,
     gaps: bool = False,
 ) -> ReadingTable:
     """Read the readings of the same texts by several readers, of whatever kind each gave.
@@ -31,9 +34,11 @@ def read_several(
         options: The K options in the scale's order; by default the columns' order in the file of
             the first reader that has columns. A file of hard ratings alone needs them.
         readers: The readers to take, in order; by default all. Another column that names them
-            comes before, "judge=gpt", or stands alone, "judge".
+            comes before, "judge=gpt", or stands alone, "judge". Several that are all columns of a
+            table hold the hard ratings of a reader each.
         task: The task to take, where a file holds several.
         id: Other names of the column `item_id`.
+        rating: The column of hard ratings, in tables that have it.
         gaps: Whether some of the readers that are asked for may be in no file.
 
     Returns:
@@ -48,60 +53,80 @@ def read_several(
             is asked for (with `gaps`, each of them) is in no file, or readers rate other options.
         SettingNeeded: A file holds several tasks, or no file says what the options are.
     """
-    sources, choices = _find_readers(paths, task, readers or ())
+    sources: dict[str, Columns] = {}
+    choices: dict[str, list[str]] = {}
+    for path in map(Path, paths):
+        columns = open_columns(path, task=task, id=id, rating=rating, needed=rating is None)
+        for name, part in _split_readers(columns, readers or (), choices).items():
+            if name in sources:
+                raise InputError(
+                    f"the reader {name!r} is in {sources[name].path} and in {path}: rename one, or "
+                    "put all its readings into one file."
+                )
+            sources[name] = part
     chosen = [name for reader in readers or () for name in choices.get(reader, [reader])]
     names = tuple(sources) if readers is None else tuple(dict.fromkeys(chosen))
-    if not names:
-        raise InputError("readers must name at least one; by default all are taken.")
     missing = [name for name in names if name not in sources]
-    if missing and not (gaps and len(missing) < len(names)):
+    if not names or (missing and not (gaps and len(missing) < len(names))):
         raise InputError(
-            f"there is no reader {missing[0]!r} in {list_names(map(str, paths))}; found "
-            f"{list_names(sources)}."
+            f"readers must be some of those in {list_names(map(str, paths))}, "
+            f"{list_names(sources)}; there is no reader {list_names(missing)}."
         )
     tables: dict[str, ReadingTable] = {}
     # Ratings do not say what could have been rated: readers with columns of options come first.
     for last in (False, True):
         for name in names:
             if name in sources and name not in tables:
-                path, reader = sources[name]
                 try:
-                    table = read_readings(path, options=options, reader=reader, task=task, id=id)
+                    rated = rating is not None and "rating" in sources[name].schema
+                    tables[name] = as_table(sources[name], options, rated=rated)
                 except SettingNeeded as error:
                     if last or error.setting != "options":
                         raise
                 else:
-                    tables[name], options = table, table.scale
-    return _join(tables, names)
+                    options = tables[name].scale
+    return _join({name: tables[name] for name in names if name in tables}, names)
 
 
-def _find_readers(
-    paths: Sequence[str | Path], task: str | None, chosen: Sequence[str]
-) -> tuple[dict[str, tuple[Path, str | None]], dict[str, list[str]]]:
-    """Find the file of each reader and its choice there, and the readers of each choice."""
-    sources: dict[str, tuple[Path, str | None]] = {}
-    choices: dict[str, list[str]] = {}
-    for path in map(Path, paths):
-        names = list_values(path, "reader", task if list_values(path, "task") else None, chosen)
-        if len(names) > 1 and "" in names:
-            raise InputError(f"{path}: every row needs a reader; the column is empty in some.")
-        for name in names or [path.stem]:
-            if name in sources:
-                raise InputError(
-                    f"the reader {name!r} is in {sources[name][0]} and in {path}: rename one, or "
-                    "put all its readings into one file."
-                )
-            choice = names.get(name)
-            sources[name] = path, choice
-            if choice is not None and choice != name:
-                choices[choice] = [name]
-                choices.setdefault(choice.removesuffix(f"={name}"), []).append(name)
-    return sources, choices
+def _split_readers(
+    columns: Columns, readers: Sequence[str], choices: dict[str, list[str]]
+) -> Mapping[str, Columns]:
+    """Split a table into those of its readers, and note which readers a choice names."""
+    if len(readers) > 1 and {*readers} <= {*columns.schema}:
+        parts = {name: _of_column(columns, name, readers) for name in readers}
+        rows = pl.concat(part.collect(ROW) for part in parts.values()).n_unique()
+        if rows < len(columns):
+            warnings.warn(
+                f"{columns.path}: {len(columns) - rows} of {len(columns)} rows have no rating and "
+                "are skipped.",
+                CordialWarning,
+                stacklevel=3,
+            )
+        return parts
+    picks = {reader: split_choice(columns, "reader", reader) for reader in readers}
+    column = next((other for other, _ in picks.values() if other != "reader"), "reader")
+    if column not in columns.schema:
+        return {columns.path.stem: columns}
+    names = list_distinct(columns, column)
+    if len(names) > 1 and "" in names:
+        raise InputError(f"{columns.path}: every row needs a reader; the column is empty in some.")
+    for reader, (other, name) in picks.items():
+        if other == column != "reader":
+            choices.setdefault(reader, []).extend([name] if name else names)
+    columns = columns.rename(column, "reader")
+    return {name: select(columns, "reader", name) for name in names}
+
+
+def _of_column(columns: Columns, name: str, readers: Sequence[str]) -> Columns:
+    """Take the ratings of one reader out of a table with a column for each."""
+    rest = [cell for cell in columns.schema if cell not in readers and not is_reading(cell)]
+    rated = ~named(name).str.to_lowercase().is_in(list(BLANK))
+    frame = columns.frame.filter(rated).select(ROW, *rest, pl.col(name).alias("rating"))
+    return replace(columns, frame=frame)
 
 
 def _join(tables: dict[str, ReadingTable], names: tuple[str, ...]) -> ReadingTable:
     """Join the tables of readers by `item_id`."""
-    tables = {name: tables[name] for name in names if name in tables}
     parts: dict[str, pl.DataFrame] = {}
     for reader, table in tables.items():
         # Without the reader's name, and readings of options that only other rows have.
@@ -124,21 +149,6 @@ def _join(tables: dict[str, ReadingTable], names: tuple[str, ...]) -> ReadingTab
     return ReadingTable(columns, first.scale, kind, checked=logits, readers=names)
 
 
-def _warn_if_few(name: str, cells: pl.DataFrame, new: Sequence[str]) -> None:
-    """Warn of a column in which readers differ for less than half of the texts."""
-    counts = cells.group_by("item_id", maintain_order=True).agg(pl.len(), pl.col(name).n_unique())
-    several = counts.filter(pl.col("len") > 1)
-    other = several.filter(pl.col(name) > 1)["item_id"]
-    if 2 * len(other) < len(several):
-        warnings.warn(
-            f"the readers differ in {quote(name)} for {len(other):,} of {len(several):,} texts, "
-            f"such as {quote(other[0])}: it becomes {list_names(new)}. "
-            "Make them agree to keep one column.",
-            CordialWarning,
-            stacklevel=4,
-        )
-
-
 def _tell_apart(parts: dict[str, pl.DataFrame]) -> list[pl.DataFrame]:
     """Name columns after their readers where these differ in the value of a text."""
     taken = {name for part in parts.values() for name in part.columns}
@@ -155,5 +165,4 @@ def _tell_apart(parts: dict[str, pl.DataFrame]) -> list[pl.DataFrame]:
                     column = f"input_{column}"
                 new[reader][name] = column
                 taken.add(column)
-            _warn_if_few(name, cells, [new[reader][name] for reader in owners])
     return [part.rename(new[reader]) for reader, part in parts.items()]

@@ -104,10 +104,10 @@ BAD_READINGS = {
         "r.csv holds 2 readers: 'r1', 'r2'. Choose one, for example: --reader r1.$",
     ),
     "tasks": (
-        lines("item_id,task,p_0,p_1", ["t1,0.5,0.5", "t2,0.5,0.5"]),
+        ["item_id,task,p_0,p_1", "a,t1,0.5,0.5", "a,t2,0.5,0.5"],
         "r.csv holds 2 tasks: 't1', 't2'. Choose one, for example: --task t1.$",
     ),
-    "ratings": (lines("item_id,rating", [4, 2]), "found '2', '4'. Name .*: --options 1,2,3.$"),
+    "ratings": (lines("item_id,rating", [4, 2]), "found '2', '4'. Name .*: --options 1,2,3,4.$"),
 }
 
 BAD_JSON = {

@@ -71,7 +71,7 @@ def test_whoever_stops_early_has_a_plan_too(cordial, readings):
         cordial(*fast("calibrate", readings, labels, "-o", out))
         for labels, out in ((filled, "o.csv"), (fill("fewer.csv", 12), "fewer-o.csv"))
     ]
-    warned = "warning: filled.jsonl: 8 of 20 rows have no label yet and are skipped.\n"
+    warned = "warning: filled.jsonl: 8 of 20 rows have no label and are skipped.\n"
     assert [result.stderr for result in results] == [warned, ""]
     assert read("o.csv") == read("fewer-o.csv")
     again = "plan", readings, "-n", 8, "--labelled", filled, "-o", "rest.csv"

@@ -79,7 +79,7 @@ def test_missing_options_are_floored_and_counted_once():
     ("values", "message"),
     [
         ([[0, 1], [np.nan, 0]], "found nan in row 1, column 0"),
-        ([[0, np.inf], [np.nan, 0]], "found inf in row 0, column 1 and 1 more cell"),
+        ([[0, np.inf], [np.nan, 0]], "found inf in row 0, column 1 and 1 more"),
         ([[0, 1e38]], "found 1e[+]38 in row 0, column 1"),
         ([[0, 1], [-np.inf, -np.inf]], "every option is -inf or empty in row 1"),
         (pd.DataFrame({"logit_1": [0, 1], "logit_2": [0, None]}), "nan in row 1, column 'logit_2'"),
@@ -89,7 +89,7 @@ def test_missing_options_are_floored_and_counted_once():
         (np.array([[0, 1j]]), "must be numbers; found 0j in row 0, column 0"),
         ([0, 1], r"shape \[n, K\]; found \[2\]. One text"),
         (np.zeros((0, 3)), "at least one row"),
-        (np.zeros((3, 1)), "at least two columns"),
+        (np.zeros((3, 1)), "at least one row, of at least two columns"),
         (None, "shape|numbers"),
     ],
 )
@@ -148,7 +148,7 @@ def test_histogram_of_the_labels_that_count(labels, data):
 @pytest.mark.parametrize("mask", [-1e4, -65504.0, -1e9, -1e12, float(np.finfo(np.float32).min)])
 def test_masks_are_missing_options(mask):
     logits = np.array([[0.0, 1.0, -60.0], [2.0, mask, 60.0]])
-    with pytest.warns(CordialWarning, match="1 option in 1 of 2 rows has no reading"):
+    with pytest.warns(CordialWarning, match="1 option in 1 of 2 rows without a reading"):
         masked = as_logits(logits)
     with pytest.warns(CordialWarning):
         missing = as_logits(np.where(logits == mask, -np.inf, logits))

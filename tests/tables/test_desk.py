@@ -68,9 +68,7 @@ def some_blank(columns):
 
 
 FILES = {
-    "semicolons": (lambda c: lines(c), "", ""),
     "a byte order mark": (lambda c: lines(c), "utf-8-sig", ""),
-    "tabs": (lambda c: lines(c, "\t"), "", ""),
     "blank labels": (lambda c: lines(some_blank(c)), "", ""),
     "blank rows": (lambda c: lines({**c, "": [""] * LABELLED}) + ";;\r\n;;\r\n", "", ""),
     "another id": (
@@ -154,20 +152,6 @@ def test_words_in_other_capitals(desk, tmp_path):
     assert set(read("o.csv")["label"]) <= {*WORDS}
 
 
-def test_decimal_commas_in_readings(desk, tmp_path):
-    calibrate, _, readings = desk
-    calibrate("l.csv", "")
-    plain = read("o.csv")
-    cells = read(readings)
-    commas = {
-        name: [cell.replace(".", ",") for cell in column] if name != "item_id" else column
-        for name, column in cells.items()
-    }
-    (tmp_path / "commas.csv").write_text(lines(commas))
-    calibrate("l.csv", "", readings="commas.csv")
-    assert read("o.csv") == plain
-
-
 def test_readers_in_another_column(desk, tmp_path, cordial):
     calibrate, _, readings = desk
     cells = read(readings)
@@ -190,7 +174,7 @@ def test_a_column_that_is_missing_among_numbers(desk, tmp_path):
     del cells["logit_3"]
     (tmp_path / "gap.csv").write_text(lines(cells, ","))
     said = calibrate("l.csv", "--options 1,2,3,4,5", readings="gap.csv")
-    assert "gap.csv has no column for '3': no text has a reading of it" in said
+    assert "gap.csv has no column for '3': no text has such a reading" in said
 
 
 def test_one_label_a_text_where_several_are_of_no_use(desk, tmp_path, cordial):
@@ -307,20 +291,6 @@ def test_words_for_columns_that_are_numbered(desk, tmp_path, cordial):
     for wrong in (mixed, many):
         said = refusal(cordial, tmp_path / "desk.csv", lines(wrong, ","))
         assert "whole numbers 1..5" in said and "--options" not in said
-
-
-def test_rows_of_a_text_by_nobody(desk, tmp_path, cordial):
-    _, columns, _ = desk
-    path = tmp_path / "desk.csv"
-    other = "2" if columns["label"][0] == "1" else "1"
-    again = {"item_id": [*columns["item_id"], "text 0"], "label": [*columns["label"], other]}
-    said = refusal(cordial, path, lines(again, ","))
-    assert "an item_id must occur once; 'text 0' is in lines 2 and 22. Keep one of these" in said
-    assert said.endswith("which person a label is of: --annotator COLUMN.\n")
-    # A person's own label twice is no other person's.
-    again["annotator"] = ["ann"] * (LABELLED + 1)
-    said = refusal(cordial, path, lines(again, ","))
-    assert said.endswith("'ann' labels 'text 0' in lines 2 and 22. Keep one of these rows.\n")
 
 
 @pytest.mark.parametrize("name", ["weights", "Weight"])

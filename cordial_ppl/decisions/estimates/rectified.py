@@ -151,10 +151,7 @@ def _as_rows(rows: Any, size: int, n: int) -> Int64[np.ndarray, " n"]:
 
 
 def _finite(values: Any, name: str) -> Float64[np.ndarray, " n"]:
-    try:
-        numbers = as_numbers(values)
-    except ValueError as error:
-        raise InputError(f"{name} must be numbers: {error}.") from error
+    numbers = as_numbers(values, name)
     wrong = np.flatnonzero(~np.isfinite(numbers.ravel()))
     if numbers.ndim != 1 or not numbers.size or wrong.size:
         where = f" in {name_rows(wrong)}" if wrong.size else ""

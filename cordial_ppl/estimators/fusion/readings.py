@@ -33,15 +33,10 @@ def as_reader_logits(
     """
     if isinstance(values, Mapping):
         readers = tuple(map(str, values if readers is None else readers))
-        try:
-            tables = {
-                str(name): as_numbers(aligned(values, table, f"logits of {name!r}"))
-                for name, table in values.items()
-            }
-        except InputError:
-            raise
-        except ValueError as error:
-            raise InputError(f"logits of each reader must be numbers [n, K]: {error}.") from error
+        tables: dict[str, np.ndarray] = {}
+        for name, table in values.items():
+            noun = f"logits of {name!r}"
+            tables[str(name)] = as_numbers(aligned(values, table, noun), noun)
         if not tables or not tables.keys() <= set(readers):
             expected, received = ", ".join(readers) or "there are", ", ".join(tables) or "none"
             raise InputError(f"logits must be those of the readers {expected}; found {received}.")

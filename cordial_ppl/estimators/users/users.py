@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from cordial_ppl.channels.effects import SHIFT, Effect
+from cordial_ppl.data.containers import as_cells
 from cordial_ppl.data.frames import aligned, like
 from cordial_ppl.data.labelling import as_weights
 from cordial_ppl.data.scale import Scale
@@ -19,7 +20,7 @@ from cordial_ppl.errors import InputError, NotFittedError
 from cordial_ppl.estimators.parameters import Parameters
 from cordial_ppl.estimators.users import files
 from cordial_ppl.estimators.users.spreads import SPREAD_PROBS, SPREADS, WIDEST, Spreads, log_normals
-from cordial_ppl.estimators.users.validation import as_cells, as_order, as_population, as_users
+from cordial_ppl.estimators.users.validation import as_order, as_population, as_users
 from cordial_ppl.runtime import storage
 from cordial_ppl.runtime.arrays import CHUNK_ROWS
 from cordial_ppl.runtime.blas import on_one_core
@@ -352,7 +353,7 @@ def _as_labelled(
     population = as_population(probs, scale)
     codes = scale.encode(aligned(probs, labels, "labels"))
     users = aligned(probs, users, "users")
-    as_cells("labels", codes, len(population))
+    as_cells(codes, "labels", len(population))
     return population, codes, as_users(users, len(population))
 
 

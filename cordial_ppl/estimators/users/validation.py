@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Real
 
-from cordial_ppl.data.containers import unmasked
+from cordial_ppl.data.containers import as_cells
 from cordial_ppl.data.frames import check_columns
 from cordial_ppl.data.numerals import parse_number
 from cordial_ppl.data.scale import Scale
@@ -51,7 +51,7 @@ def as_users(users: Any, count: int, where: Where | None = None) -> list[str]:
     Raises:
         InputError: they have another length, or one is missing.
     """
-    names = [as_name(cell) for cell in as_cells("users", users, count, object).tolist()]
+    names = [as_name(cell) for cell in as_cells(users, "users", count, object).tolist()]
     missing = [row for row, name in enumerate(names) if not name]
     if missing:
         raise InputError(f"every text needs a user; none is named in {name_rows(missing, where)}.")
@@ -73,7 +73,7 @@ def as_order(order: Any, count: int, where: Where | None = None) -> Real[np.ndar
     """
     if order is None:
         return np.arange(count, dtype=np.float64)
-    cells = as_cells("order", order, count)
+    cells = as_cells(order, "order", count)
     if cells.dtype.kind in "mM":
         valid, times = ~np.isnat(cells), cells.view(np.int64)
     else:
@@ -104,20 +104,3 @@ def _as_time(cell: object) -> tuple[str, float]:
         return "", 0
     kind = "date with a zone" if moment.tzinfo else "date"
     return kind, (moment.replace(tzinfo=moment.tzinfo or UTC) - EPOCH) // MICROSECOND
-
-
-def as_cells(name: str, values: Any, count: int, kind: type | None = None) -> np.ndarray:
-    """Turn a container into an array of one cell per text.
-
-    Raises:
-        InputError: it has another shape.
-    """
-    try:
-        cells = np.asarray(unmasked(values), kind)
-    except Exception as error:  # A container may raise anything.
-        raise InputError(f"{name} must be one for each text: {error}.") from error
-    if cells.shape != (count,):
-        raise InputError(
-            f"{name} must be one for each of {count} texts; got shape {list(cells.shape)}."
-        )
-    return cells

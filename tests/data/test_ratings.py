@@ -1,0 +1,120 @@
+"""Hard ratings: what each becomes, what is asked for, and what is turned away."""
+
+import enum
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cordial_ppl as cp
+from cordial_ppl.data.readings import as_logits
+from cordial_ppl.errors import CordialWarning, InputError, SettingNeeded
+
+OPTIONS = tuple(map(str, range(7)))
+
+
+class Words(enum.Enum):
+    POOR = "poor"
+    FAIR = "fair"
+    GOOD = "good"
+
+
+@given(st.lists(st.integers(0, 6), min_size=1, max_size=20), st.sampled_from([int, float, str]))
+def test_a_hard_rating_is_a_sample_of_one(ratings, kind):
+    found = cp.readings_from_ratings([kind(k) for k in ratings], OPTIONS)
+    expected = cp.readings_from_counts(np.eye(7)[ratings])
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_allclose(np.exp(found).sum(axis=1), 1)
+
+
+@pytest.mark.parametrize(
+    "ratings",
+    [
+        [1, None, 2],
+        ["1", " ", "2"],
+        np.array([1, np.nan, 2]),
+        np.ma.masked_array([1, 9, 2], [False, True, False]),
+        pd.Series([1, None, 2], index=[7, 8, 9]),
+        pd.array([1, None, 2], dtype="Int64"),
+        pl.Series([1, None, 2]),
+    ],
+)
+def test_a_text_without_a_rating_has_no_reading_and_is_counted(ratings):
+    with pytest.warns(CordialWarning, match="1 of 3 texts have no rating, in row 1"):
+        found = cp.readings_from_ratings(ratings, [0, 1, 2])
+    assert np.isnan(found[1]).all() and found[[0, 2]].argmax(axis=1).tolist() == [1, 2]
+    with pytest.raises(InputError, match="found nan in row 1"):
+        as_logits(found)
+
+
+@pytest.mark.parametrize(
+    ("ratings", "options"),
+    [
+        (
+            pd.Series(["good", "poor"], dtype=pd.CategoricalDtype(["poor", "fair", "good"], True)),
+            None,
+        ),
+        (pl.Series(["good", "poor"], dtype=pl.Enum(["poor", "fair", "good"])), None),
+        ([Words.GOOD, Words.POOR], Words),
+        (["good", "Poor"], pl.Enum(["poor", "fair", "good"])),
+        ([3, 1], ("1", "2", "3")),
+    ],
+)
+def test_options_may_be_those_of_a_type(ratings, options):
+    assert cp.readings_from_ratings(ratings, options).argmax(axis=1).tolist() == [2, 0]
+    assert cp.readings_from_ratings(ratings, options).shape == (2, 3)
+
+
+@pytest.mark.parametrize(
+    ("ratings", "proposal"),
+    [
+        ([0, 6, 3], OPTIONS),
+        ([2, 4.0], ("1", "2", "3", "4")),
+        (["-2", "1"], ("-2", "-1", "0", "1")),
+        ([1, 1.5, 2.5], ("1", "2", "3")),
+        ([1, 1], ("1", "2")),
+        ([70, 85, 100], ("WORST", "...", "BEST")),
+        (["good", "bad"], ("WORST", "...", "BEST")),
+    ],
+)
+def test_options_are_asked_for_and_whole_ones_proposed(ratings, proposal):
+    with pytest.raises(SettingNeeded, match="which ratings were possible") as raised:
+        cp.readings_from_ratings(ratings)
+    assert (raised.value.setting, raised.value.value) == ("options", proposal)
+
+
+def test_averages_are_rounded_when_it_is_asked_for():
+    averages = [2, 2.67, 3.5]
+    with pytest.raises(InputError, match="2 of 3 lie between .* such as 2.67 in row 1. round=True"):
+        cp.readings_from_ratings(averages, OPTIONS)
+    found = cp.readings_from_ratings(averages, OPTIONS, round=True)
+    np.testing.assert_array_equal(found, cp.readings_from_ratings([2, 3, 4], OPTIONS))
+
+
+@pytest.mark.parametrize(
+    ("ratings", "message"),
+    [
+        ([1, 7], "whole numbers 0..6; found 7 in row 1"),
+        ([None, 7], "found 7 in row 1"),
+        (["\u22121"], r"The minus sign of '.1' is the character U\+2212"),
+        ([], "no ratings"),
+        ([None], "no ratings"),
+        ([[1, 2]], r"shape \[n\], .* found \[1, 2\]. For samples .* readings_from_counts"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.* have no rating")
+def test_what_is_no_rating(ratings, message):
+    with pytest.raises(InputError, match=message):
+        cp.readings_from_ratings(ratings, OPTIONS)
+
+
+def test_lazy_frames_are_collected():
+    frame = pl.DataFrame({"a": [1.0, 2.0], "b": [0.0, 1.0]})
+    np.testing.assert_array_equal(as_logits(frame.lazy()), as_logits(frame))
+    fitted = cp.LabelHistogram().fit(frame.lazy(), [0, 1])
+    assert fitted.predict_proba(frame.lazy()).columns == ["0", "1"]
+    with pytest.raises(InputError, match="columns must be, in this order: a, b; got b, a"):
+        fitted.predict_proba(frame.select("b", "a").lazy())

@@ -1,0 +1,140 @@
+"""Columns that are named: of ratings, of ids, of anything, each is that and nothing else."""
+
+import unicodedata
+
+import numpy as np
+import polars as pl
+import pytest
+
+from cordial_ppl.data.readings import as_logits, readings_from_ratings
+from cordial_ppl.errors import CordialWarning, InputError, SettingNeeded
+from cordial_ppl.tables import (
+    open_readings,
+    read_labelled,
+    read_labels,
+    read_readings,
+    read_several,
+)
+
+STARS = tuple("0123456")
+LINES = "item_id,score,p_x,note", "a,0,.1,u", "b,6,.2,v", "c,,.3,w", "d,3,.4,x"
+
+
+@pytest.fixture
+def text(tmp_path):
+    def write(name, *lines):
+        path = tmp_path / name
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        return path
+
+    return write
+
+
+def test_a_column_of_ratings_is_the_readings(text):
+    path = text("r.csv", *LINES)
+    with pytest.warns(CordialWarning, match="1 of 4 rows have no rating and are skipped"):
+        table = read_readings(path, rating="Score ", options=STARS)
+    expected = as_logits(readings_from_ratings([0, 6, 3], STARS))
+    np.testing.assert_array_equal(table.logits, expected)
+    assert table.kind == "rating" and table.item_ids == ["a", "b", "d"]
+    assert table.extras == {"p_x": [".1", ".2", ".4"], "note": ["u", "v", "x"]}
+    with pytest.warns(CordialWarning, match="1 of 4 rows"):
+        stream = open_readings(path, rating="score", options=STARS)
+    stream.check()
+    parts = [part.logits for part in stream.batches(2)]
+    np.testing.assert_array_equal(np.concatenate(parts), expected)
+
+
+@pytest.mark.parametrize(
+    ("lines", "chosen", "setting", "value"),
+    [
+        (LINES, {"rating": "score"}, "options", STARS),
+        (LINES, {"rating": "scor"}, "rating", "score"),
+        (("item_id,Score,text", "a,1,u", "b,3,v"), {}, "rating", "Score"),
+        (("item_id,gpt,text", "a,1,u", "b,3,v"), {}, "rating", "gpt"),
+        (("item_id,label,grade", "a,1,2", "b,3,2"), {}, "rating", "grade"),
+    ],
+)
+def test_what_is_proposed_fits_the_table(text, lines, chosen, setting, value):
+    with pytest.raises(SettingNeeded) as raised:
+        read_readings(text("r.csv", *lines), **chosen)
+    assert (raised.value.setting, raised.value.value) == (setting, value)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("item_id,gpt,claude", "a,1,2", "b,3,4"),
+        ("item_id,label", "a,1", "b,3"),
+        ("item_id,length", "a,1", "b,3"),
+        ("item_id,score", "a,0.5", "b,3"),
+    ],
+)
+def test_nothing_is_proposed_that_may_be_wrong(text, lines):
+    with pytest.raises(InputError, match="must have one group of columns") as raised:
+        read_readings(text("r.csv", *lines))
+    assert not isinstance(raised.value, SettingNeeded)
+
+
+def test_averages_and_other_minus_signs_are_named(text):
+    averages = text("r.csv", "item_id,rating", "a,1", "b,2.67")
+    with pytest.raises(InputError, match="1 of 2 lie between .* such as 2.67 in line 3"):
+        read_readings(averages, options=STARS)
+    for lines in (("item_id,p_1,p_2", "a,\u22121,2"), ("item_id,rating", "a,\u22121")):
+        with pytest.raises(InputError, match=r"in line 2. The minus sign of .* U\+2212"):
+            read_readings(text("r.csv", *lines), options=("1", "2"))
+
+
+def test_one_column_a_judge(text):
+    path = text("r.csv", "item_id,gpt,claude,text", "a,1,1,u", "b,3,,v", "c,,NA,w")
+    with pytest.warns(CordialWarning, match="1 of 3 rows have no rating and are skipped"):
+        table = read_several([path], readers=["gpt", "claude"], options=("1", "2", "3"))
+    assert table.readers == ("gpt", "claude") and table.extras == {"text": ["u", "v"]}
+    rated = as_logits(readings_from_ratings([1, 3], ("1", "2", "3")))
+    np.testing.assert_array_equal(table.logits[:, 0], rated)
+    np.testing.assert_array_equal(table.logits[0, 1], rated[0])
+    assert np.isnan(table.logits[1, 1]).all()
+    full = text("r.csv", "item_id,gpt,claude", "a,1,2", "b,3,1")
+    with pytest.raises(SettingNeeded, match=r"options=\('1','2','3'\)"):
+        read_several([full], readers=["gpt", "claude"])
+
+
+def test_a_column_that_is_named_is_no_task(text):
+    readings = text("r.csv", "task,rating", "0,5", "1,4")
+    labels = text("l.csv", "task,worker,label", "0,w1,5", "0,w2,4", "1,w1,4")
+    _, labelled, rows = read_labelled(
+        readings, labels, id=["task"], annotator="worker", options=tuple("12345")
+    )
+    assert rows.tolist() == [0, 0, 1] and labelled.annotators == ["w1", "w2", "w1"]
+    several = text("s.csv", "item_id,task,reader,p_1,p_2", "a,x,u,.5,.5", "a,y,v,.5,.5")
+    with pytest.raises(SettingNeeded, match="2 tasks"):
+        read_readings(several)
+    with pytest.raises(InputError, match="an item_id must occur once"):
+        read_readings(several, apart=["task", "reader"])
+    who = text("w.csv", "item_id,task,label", "a,x,1", "a,y,2")
+    found = read_labels(who, read_readings(text("p.csv", "item_id,p_1,p_2", "a,.5,.5")).scale,
+                        annotator="task")  # fmt: skip
+    assert found.annotators == ["x", "y"]
+
+
+def test_texts_of_one_task_each_need_no_task(text):
+    path = text("r.csv", "item_id,task,p_1,p_2", "a,x,.5,.5", "b,y,.5,.5")
+    assert read_readings(path).extras == {"task": ["x", "y"]}
+    assert read_readings(path, task="y").item_ids == ["b"]
+
+
+def test_swapped_tables_and_ids_in_two_spellings_are_told(text):
+    readings = text("r.csv", "item_id,p_0,p_1", "caf\u00e9,.5,.5", "b,.5,.5")
+    labels = text("l.csv", "item_id,label", unicodedata.normalize("NFD", "caf\u00e9,1"), "b,0")
+    with pytest.raises(InputError, match="l.csv must have .* It holds labels: the readings"):
+        read_labelled(labels, readings)
+    with pytest.warns(CordialWarning, match="in both files, with accents .* NFC"):
+        read_labelled(readings, labels)
+
+
+def test_an_enum_of_a_parquet_file_is_the_scale(tmp_path):
+    words = pl.Series(["poor", "good"], dtype=pl.Enum(["poor", "fair", "good"]))
+    pl.DataFrame({"item_id": ["a", "b"], "rating": words}).write_parquet(tmp_path / "r.parquet")
+    table = read_readings(tmp_path / "r.parquet")
+    assert table.scale.options == ("poor", "fair", "good")
+    assert table.logits.argmax(axis=1).tolist() == [0, 2]
