@@ -105,13 +105,13 @@ class Display(Thread):
                 columns = words, BarColumn(), TextColumn("{task.fields[seconds]:.0f} s")
                 self.line = Progress(*columns, console=console, auto_refresh=False, transient=True)
                 self.line.add_task("", seconds=0.0)
-                self.line.start()
             # The outermost stage whose parts are counted, or else the innermost.
             stage = next((each for each in stages if each.total), stages[-1])
             parts = f", {stage.done:,.0f} of {stage.total:,.0f} {stage.unit}"
             text = stage.text + parts * bool(stage.total and stage.unit)
             parts_done = {"total": stage.total or None, "completed": stage.done}
             self.line.update(0, description=text, seconds=monotonic() - stage.begun, **parts_done)
+            self.line.start()
             self.line.refresh()
 
 

@@ -96,11 +96,9 @@ def test_each_text_gets_its_own_scores(tmp_path, monkeypatch):
             (answer,), _ = asking.find(question)
             expected = Scores("logprob", model.one(tokens).tolist(), [*OPTIONS])
             assert asking.model.evidence([answer.body]) == expected
-        # After the first question, prompts of like length go together.
-        first, *batches = model.batches
-        lengths = [length for batch in batches for length in batch]
-        assert len(first) == 1 and lengths == sorted(lengths)
-        assert list(map(len, batches)) == [2, 2, 2, 2]
+        # Prompts of like length go together.
+        lengths = [length for batch in model.batches for length in batch]
+        assert lengths == sorted(lengths) and list(map(len, model.batches)) == [2, 2, 2, 2, 1]
         read = sum(len(tokens.prompt) + sum(map(len, tokens.options)) for tokens in asked)
         assert (asking.done, asking.asked, asking.tokens) == (9, 9, [read, 0])
         again = ask(cache, model)

@@ -15,6 +15,9 @@ from typing import Any, NamedTuple
 from cordial_ppl.errors import FileError
 from cordial_ppl.logs.ask.prompt import Messages
 
+Body = Mapping[str, Any]
+"""A response, as it is kept; `usage` counts its tokens, as OpenAI does."""
+
 MARK = 0x434F5244
 """SQLite's `application_id`, which tells our files from those of other programs."""
 
@@ -35,7 +38,7 @@ class Answer(NamedTuple):
     """
 
     settings: Mapping[str, Any]
-    body: Mapping[str, Any]
+    body: Body
     date: str
 
 

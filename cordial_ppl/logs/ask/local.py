@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from cordial_ppl.errors import InputError
-from cordial_ppl.logs.ask.model import load
+from cordial_ppl.logs.ask.asking import load
 from cordial_ppl.logs.ask.prompt import Messages
 
 Tokens = list[int]
