@@ -7,10 +7,9 @@ from importlib import import_module
 from typing import Any
 
 from cordial_ppl.errors import InputError, ServerError
-from cordial_ppl.logs.ask.cache import Answer, Body, Cache, key_of
+from cordial_ppl.logs.ask.cache import Body, Cache, Response, key_of
 from cordial_ppl.logs.ask.questions import Question, Questions
-from cordial_ppl.logs.evidence import Answer as Words
-from cordial_ppl.logs.evidence import Orders, Scores
+from cordial_ppl.logs.evidence import Answer, Orders, Scores
 from cordial_ppl.logs.records import Record
 from cordial_ppl.runtime.progress import doing
 
@@ -51,10 +50,10 @@ class Model(ABC):
 
     @abstractmethod
     def size(self, body: Body) -> int:
-        """Count the answers in a response; 0 if it is damaged or lacks log-probabilities."""
+        """Count the answers in a response."""
 
     @abstractmethod
-    def evidence(self, bodies: Sequence[Body]) -> list[Words] | Scores:
+    def evidence(self, bodies: Sequence[Body]) -> list[Answer] | Scores:
         """Read the responses to a question."""
 
     @abstractmethod
@@ -126,7 +125,7 @@ class Asking:
             The number of answers that it lacks now.
         """
         today = datetime.now(UTC).date().isoformat()
-        self.cache.put(self._key(question, lacking), Answer(settings, body, today))
+        self.cache.put(self._key(question), Response(settings, body, today))
         self.asked += 1
         usage = body["usage"] if isinstance(body.get("usage"), Mapping) else {}
         numbers = (usage.get(name) for name in ("prompt_tokens", "completion_tokens"))
@@ -143,25 +142,11 @@ class Asking:
         failures = self.failures if isinstance(error, Refused) else self._failed
         failures[question.item_id] = str(error)
 
-    def find(self, question: Question) -> tuple[list[Answer], int]:
-        """Look up a question in the cache.
-
-        Args:
-            question: The question.
-
-        Returns:
-            The responses, and how many answers they lack.
-        """
-        answers: list[Answer] = []
-        lacking = self.model.wanted
-        while lacking > 0:
-            answer = self.cache.get(self._key(question, lacking))
-            number = 0 if answer is None else self.model.size(answer.body)
-            if answer is None or not number:
-                break
-            answers.append(answer)
-            lacking -= number
-        return answers, max(lacking, 0)
+    def find(self, question: Question) -> tuple[list[Response], int]:
+        """Look up the responses to a question, and how many answers they lack."""
+        responses = self.cache.get(self._key(question))
+        number = sum(self.model.size(response.body) for response in responses)
+        return responses, max(self.model.wanted - number, 0)
 
     def records(self, reader: str, task: str | None = None) -> Iterator[Record]:
         """Make a record of every text whose questions are all answered, in the texts' order.
@@ -179,8 +164,8 @@ class Asking:
             # The bias of positions cancels only in the mean over all orders.
             if any(lacking for _, lacking in orders):
                 continue
-            parts = [model.evidence([answer.body for answer in some]) for some, _ in orders]
-            answers = [answer for some, _ in orders for answer in some]
+            parts = [model.evidence([each.body for each in some]) for some, _ in orders]
+            responses = [each for some, _ in orders for each in some]
             yield Record(
                 location=f"the answer about {item!r}",
                 item_id=item,
@@ -188,16 +173,15 @@ class Asking:
                 reader=reader,
                 task=task,
                 made={
-                    "model": _join(str(one.body.get("model") or model.name) for one in answers),
+                    "model": _join(str(each.body.get("model") or model.name) for each in responses),
                     "prompt": digest,
-                    "decoding": _join(model.describe(answer.settings) for answer in answers),
-                    "date": max(answer.date for answer in answers),
+                    "decoding": _join(model.describe(each.settings) for each in responses),
+                    "date": max(each.date for each in responses),
                 },
             )
 
-    def _key(self, question: Question, lacking: int) -> str:
-        model = self.model
-        return key_of(model.name, question.messages, model.settings, model.wanted - lacking)
+    def _key(self, question: Question) -> str:
+        return key_of(self.model.name, question.messages, self.model.settings)
 
     def _unanswered(self) -> Iterator[tuple[Question, int]]:
         """Go through the questions that lack answers, and count the others as done."""

@@ -13,7 +13,6 @@ from cordial_ppl.logs.ask.questions import Question
 from cordial_ppl.logs.ask.server import Server
 from cordial_ppl.logs.evidence import Answer, Position
 from cordial_ppl.logs.responses import read_answers
-from cordial_ppl.logs.rows import STUMBLES
 
 TOP, FEWER = 20, 5
 """Alternatives to a token to ask for; and from a server that refuses as many."""
@@ -108,12 +107,8 @@ class Chat(Model):
                 return sent, body
 
     def size(self, body: Body) -> int:
-        """Count the answers of a completion that can be read."""
-        try:
-            answers = read_answers(body)
-            message = body["choices"][0]["message"]
-        except STUMBLES:
-            return 0
+        """Count the answers of a completion; without its log-probabilities it has none."""
+        answers, message = read_answers(body), body["choices"][0]["message"]
         # An empty answer and a refusal have no alternatives to be read.
         empty = message.get("refusal") or not message.get("content")
         several = any(len(position.top) > 1 for position in answers[0].positions)

@@ -56,9 +56,8 @@ class Scoring(Model):
                     asking.keep(question, 1, self.settings, body)
 
     def size(self, body: Body) -> int:
-        """Return 1 for a response with a score of every option, else 0."""
-        scores = body.get("scores")
-        return int(isinstance(scores, dict) and set(scores) == set(self.options))
+        """Return 1: a response has a score of every option."""
+        return 1
 
     def evidence(self, bodies: Sequence[Body]) -> Scores:
         """Read the scores of the options."""
