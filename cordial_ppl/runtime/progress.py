@@ -116,29 +116,32 @@ class Display(Thread):
 
 
 _display: Display | None = None
-_mode = {"quiet": False, "plain": False}
 
 
 @contextmanager
-def doing(text: str, total: float = 0, unit: str = "") -> Iterator[Stage]:
+def doing(
+    text: str, total: float = 0, unit: str = "", *, plain: bool = False, quiet: bool = False
+) -> Iterator[Stage]:
     """Show on stderr that something is being done, once it has taken a while.
 
-    Python shows it on a terminal and in a notebook only.  Stages may be nested; those of further
-    threads and of workers are not shown.
+    Stages may be nested; those of further threads and of workers are not shown.
 
     Args:
         text: The work, such as "fitting".
         total: The number of parts, which `Stage.reach` counts up to; 0 where it is not known.
         unit: What is counted, such as "members"; empty for a bar alone.
+        plain: Whether stages are shown in a file or a pipe too; that of the outermost one counts.
+        quiet: Whether none is shown; that of the outermost one counts.
     """
     global _display
-    stage, display, first = Stage(text, total, unit), None, _display is None
-    # Workers share the terminal of the process that they work for, which has a line of its own.
-    if current_thread() is main_thread() and parent_process() is None:
-        if first and not _mode["quiet"] and os.environ.get(VARIABLE, "1") not in ("", "0"):
-            _display = Display(_mode["plain"])
+    stage, first, main = Stage(text, total, unit), False, current_thread() is main_thread()
+    if main and _display is None:
+        _display, first = Display(plain), True
+        # Workers share the terminal of the process that they work for, which has its own line.
+        quiet |= os.environ.get(VARIABLE, "1") in ("", "0") or parent_process() is not None
+        if not quiet:
             _display.start()
-        display = _display
+    display = _display if main else None
     if display:
         display.stages.append(stage)
     # Watchers hear of the outermost stage that counts.
@@ -152,17 +155,6 @@ def doing(text: str, total: float = 0, unit: str = "") -> Iterator[Stage]:
         if display and first:
             display.clear(for_good=True)
             _display = None
-
-
-@contextmanager
-def showing(*, quiet: bool = False, plain: bool = True) -> Iterator[None]:
-    """Show the stages of a command; `plain` writes lines where stderr is a file or a pipe."""
-    before = dict(_mode)
-    _mode.update(quiet=quiet, plain=plain)
-    try:
-        yield
-    finally:
-        _mode.update(before)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ import pytest
 from few_labels import LABELS, LOGITS, small
 
 from cordial_ppl.runtime import progress
-from cordial_ppl.runtime.progress import doing, showing, watching
+from cordial_ppl.runtime.progress import doing, watching
 
 
 class Terminal(io.StringIO):
@@ -66,23 +66,9 @@ def test_a_line_shows_the_outermost_stage_that_counts_and_goes_at_the_end(stderr
     assert "inside" not in stream.getvalue() and stream.getvalue().endswith("\x1b[2K")
 
 
-def test_a_short_stage_is_not_shown(stderr, monkeypatch):
-    stream = stderr()
-    monkeypatch.setattr(progress, "DELAY", 1000.0)
-    with doing("fitting"):
-        pass
-    assert stream.getvalue() == ""
-
-
-def test_a_pipe_gets_one_line_a_stage_of_the_program_and_none_of_python(stderr):
+def test_a_pipe_gets_one_line_a_stage_of_the_program(stderr):
     stream = stderr(terminal=False)
-    with doing("fitting"):
-        assert not stream.written.wait(0.1)
-    with showing(quiet=True), doing("fitting"):
-        assert not stream.written.wait(0.1)
-    with showing(plain=False), doing("fitting"):
-        assert not stream.written.wait(0.1)
-    with showing(), doing("reading"):
+    with doing("reading", plain=True):
         wait_for(stream, "reading")
         for _ in range(2):
             with doing("fitting", 5, "parts"):
@@ -90,11 +76,22 @@ def test_a_pipe_gets_one_line_a_stage_of_the_program_and_none_of_python(stderr):
     assert stream.getvalue() == "reading ...\nfitting ...\n"
 
 
-@pytest.mark.parametrize("value", ["0", ""])
-def test_it_can_be_turned_off(stderr, monkeypatch, value):
-    stream = stderr()
+@pytest.mark.parametrize(
+    ("terminal", "delay", "value", "quiet"),
+    [
+        (True, 1000.0, "1", False),
+        (False, 0.01, "1", False),
+        (True, 0.01, "1", True),
+        (True, 0.01, "0", False),
+        (True, 0.01, "", False),
+    ],
+    ids=["a short stage", "a pipe of Python", "quiet", "turned off", "emptied"],
+)
+def test_nothing_is_shown(stderr, monkeypatch, terminal, delay, value, quiet):
+    stream = stderr(terminal=terminal)
+    monkeypatch.setattr(progress, "DELAY", delay)
     monkeypatch.setenv(progress.VARIABLE, value)
-    with doing("fitting"), showing(), doing("reading"):
+    with doing("fitting", plain=terminal, quiet=quiet), doing("reading"):
         assert not stream.written.wait(0.1)
 
 
@@ -104,7 +101,7 @@ def test_it_can_be_turned_off(stderr, monkeypatch, value):
 )
 def test_a_stderr_that_fails_is_no_reason_to_fail(stderr, terminal, error):
     stream = stderr(terminal=terminal, error=error)
-    with showing(), doing("fitting"):
+    with doing("fitting", plain=True):
         assert stream.written.wait(20)
 
 
@@ -131,6 +128,6 @@ def test_watchers_hear_one_at_a_time_of_the_outermost_stage_that_counts():
 
 def test_a_fit_with_a_closed_stderr_prints_nothing(stderr, capsys):
     stderr(terminal=False).close()
-    with showing():
+    with doing("working", plain=True):
         small().fit(LOGITS, LABELS)
     assert capsys.readouterr().out == ""

@@ -18,9 +18,6 @@ from cordial_ppl.logs.ask.prompt import Messages
 Body = Mapping[str, Any]
 """A response, as it is kept; `usage` counts its tokens, as OpenAI does."""
 
-MARK = 0x434F5244
-"""SQLite's `application_id`, which tells our files from those of other programs."""
-
 TABLE = "CREATE TABLE IF NOT EXISTS responses (key TEXT, settings TEXT, body TEXT, date TEXT)"
 INDEX = "CREATE INDEX IF NOT EXISTS keys ON responses (key)"
 
@@ -99,10 +96,6 @@ def open_cache(path: str | Path) -> Iterator[Cache]:
             connection.execute("PRAGMA locking_mode = EXCLUSIVE")
             with connection:
                 connection.execute("BEGIN IMMEDIATE")
-                if not connection.execute("SELECT 1 FROM sqlite_master").fetchone():
-                    connection.execute(f"PRAGMA application_id = {MARK}")
-                if connection.execute("PRAGMA application_id").fetchone() != (MARK,):
-                    raise FileError(f"{path} is a file of another program: write to another file.")
                 connection.execute(TABLE)
                 connection.execute(INDEX)
             # A killed process loses nothing; a power cut may lose the last answers.
@@ -110,10 +103,8 @@ def open_cache(path: str | Path) -> Iterator[Cache]:
             connection.execute("PRAGMA synchronous = NORMAL")
             yield Cache(connection)
     except sqlite3.Error as error:
-        if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
-            raise FileError(
-                f"another run uses the cache {path}: wait until it ends, or write to another file."
-            ) from error
+        busy = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY
+        reason = "another run uses it" if busy else str(error)
         raise FileError(
-            f"{path} cannot be used as a cache of answers: {error}. Write to another file."
+            f"{path} cannot be used as a cache of answers: {reason}. Write to another file."
         ) from error
