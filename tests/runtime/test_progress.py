@@ -1,5 +1,6 @@
 """Progress as a user sees it: a line on a terminal, lines in a pipe, or nothing."""
 
+import importlib
 import io
 import sys
 import threading
@@ -32,6 +33,7 @@ class Terminal(io.StringIO):
 @pytest.fixture
 def stderr(monkeypatch):
     """Replace stderr, and let every stage be shown after a hundredth of a second."""
+    importlib.import_module("rich.progress")  # The first time takes longer than tests wait.
     monkeypatch.setattr(progress, "DELAY", 0.01)
     monkeypatch.setenv(progress.VARIABLE, "1")
     monkeypatch.setenv("TERM", "xterm")

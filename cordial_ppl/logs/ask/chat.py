@@ -95,10 +95,10 @@ class Chat(Model):
                 body = await self.server.complete(messages, sent, self.has_answered)
             except Refused as refusal:
                 less = None if self._is_known else _concede(settings, str(refusal))
-                if less is None and ("logprob" not in str(refusal) or self._is_known):
-                    raise
-                if less is None:
+                if less is None and "logprob" in str(refusal) and not self._is_known:
                     raise self._no_logprobs(str(refusal)) from refusal
+                if less is None:
+                    raise
                 settings = less
             else:
                 if not self.size(body):
