@@ -35,10 +35,10 @@ class Words:
 class Arithmetic(LocalModel):
     """A model that likes options by the words before them, whatever else is in the batch."""
 
-    def __init__(self, version="v1"):
-        self.tokenizer, self.longest = Words(chat=True), 80
-        self.version, self.precision = version, "float32"
-        self.batches = []
+    def __init__(self, options, version="v1"):
+        self.name, self.options = "tiny", options
+        self.tokenizer, self.longest, self.batches = Words(chat=True), 80, []
+        self.settings = {"scored": [*options], "precision": "float32", "version": version}
 
     def score(self, questions):
         self.batches.append([len(own.prompt) for own in questions])

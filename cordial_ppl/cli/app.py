@@ -27,7 +27,7 @@ from cordial_ppl.cli.report import report
 from cordial_ppl.cli.shift import shift
 from cordial_ppl.cli.sweep import sweep
 from cordial_ppl.runtime.cache import cache_programs
-from cordial_ppl.runtime.progress import doing, showing
+from cordial_ppl.runtime.progress import doing
 
 
 class Commands(TyperGroup):
@@ -66,7 +66,7 @@ def spread_options(command: Callable[..., None]) -> Callable[..., None]:
         quiet, json = values.get("quiet", False), values.get("json", False)
         for name, kind in groups.items():
             values[name] = kind(**{field.name: values.pop(field.name) for field in fields(kind)})
-        with showing(quiet=quiet, plain=not json), doing("working"):
+        with doing("working", plain=not json, quiet=quiet):
             command(**values)
 
     run.__name__, run.__doc__ = command.__name__, command.__doc__

@@ -113,14 +113,13 @@ def ask(
     )
     if local:
         from cordial_ppl.logs.ask.local import LocalModel
-        from cordial_ppl.logs.ask.scoring import Scoring
 
         values = ("--server", server), ("--key-variable", key_variable), ("--samples", samples)
         values += ("--max-tokens", max_tokens), ("--concurrency", concurrency)
         if unused := [name for name, value in values if value]:
             raise InputError(f"{', '.join(unused)}: for servers only, not with --local.")
         with doing(f"loading {model}"):
-            asked = Scoring(model, LocalModel.load(model), scale.options)
+            asked = LocalModel.load(model, scale.options)
     else:
         from cordial_ppl.logs.ask.chat import Chat
         from cordial_ppl.logs.ask.server import Server

@@ -5,13 +5,11 @@ that colour-blind readers can tell apart; marks and dashes differ too. Needs mat
 (``pip install -e ".[plots]"``), which is imported when something is drawn.
 """
 
-from cordial_ppl.plots.forecast import forecast
-from cordial_ppl.plots.groups import groups
-from cordial_ppl.plots.learning import learning_curve
+from cordial_ppl.plots.labels import forecast, learning_curve
 from cordial_ppl.plots.parameters import parameter, parameters
+from cordial_ppl.plots.ranked import groups, user_values
 from cordial_ppl.plots.reliability import stated_classes, thresholds
 from cordial_ppl.plots.transfer import label_shares, transfer_curve
-from cordial_ppl.plots.users import user_values
 from cordial_ppl.plots.weights import weights
 
 __all__ = [

@@ -1,6 +1,6 @@
 """The posterior of the reader's parameters, with its prior and what a faultless reader has."""
 
-from contextlib import suppress
+from itertools import batched
 from textwrap import shorten
 from typing import Any
 
@@ -92,28 +92,23 @@ def parameters(calibrator: Estimator[Any]) -> Figure:
         raise InputError("the stack has no channels whose parameters could be drawn.")
     # Vectors, which need higher rows, have rows of their own.
     numbers = [name for name in listed if listed[name].draws.ndim == 1]
-    rows = [
-        each[k : k + 3]
-        for each in (numbers, [name for name in listed if name not in numbers])
-        for k in range(0, len(each), 3)
-    ]
+    vectors = [name for name in listed if listed[name].draws.ndim > 1]
+    rows = [*batched(numbers, 3), *batched(vectors, 3)]
     with looking():
         heights = [max(height(listed[name]) for name in row) for row in rows]
         page = new_figure(PAGE, sum(heights))
         shape = len(rows), max(map(len, rows))
         panels = page.subplots(*shape, squeeze=False, gridspec_kw={"height_ratios": heights})
+        empty = []
         for row, across in zip(rows, panels, strict=True):
             for name, axis in zip(row, across, strict=False):
                 parameter(calibrator, name, ax=axis)
-        empty = [
-            axis for row, across in zip(rows, panels, strict=True) for axis in across[len(row) :]
-        ]
+            empty += list(across[len(row) :])
         for axis in empty:
             axis.axis("off")
         # The legend has an empty panel if there is one.
-        position = "upper left" if empty else "best"
-        free = empty[0] if empty else panels[0, 0]
-        free.legend(*panels[0, 0].get_legend_handles_labels(), loc=position)
+        free, corner = (empty[0], "upper left") if empty else (panels[0, 0], "best")
+        free.legend(*panels[0, 0].get_legend_handles_labels(), loc=corner)
     return page
 
 
@@ -130,14 +125,12 @@ def _list(calibrator: Estimator[Any]) -> dict[str, Parameter]:
 
 def _find(listed: dict[str, Parameter], name: str) -> Parameter:
     """Return the parameter of that name, or the entry of one."""
-    site, _, position = name.partition("[")
     if name in listed:
         return listed[name]
-    with suppress(KeyError, ValueError, IndexError):
-        index = tuple(map(int, position.removesuffix("]").split(",")))
-        entry = listed[site].entry(index)
-        if entry.name.endswith(f"[{position}") and entry.draws.ndim == 1 and min(index) >= 0:
-            return entry
+    for key, each in listed.items():
+        for index in np.ndindex(each.draws.shape[1:]):
+            if name == f"{key}[{','.join(map(str, index))}]":
+                return each.entry(index)
     shapes = {key: list(each.draws.shape[1:]) for key, each in listed.items()}
     available = ", ".join(f"{key} {shape}" if shape else key for key, shape in shapes.items())
     raise InputError(f"the channels have no parameter {name!r}; they have: {available or 'none'}.")
@@ -156,20 +149,17 @@ def _draw_densities(axis: Axes, shown: Parameter, before: np.ndarray) -> None:
     draws, weights, bounded = shown.draws, shown.weights, shown.site == "strength"
     after = np.random.default_rng(0).choice(draws, len(draws), p=weights / weights.sum())
     logs = not bounded and bool(min(after.min(), before.min()) > 0)
-    ends = np.array([np.quantile(each, (REACH, 1 - REACH)) for each in (before, after)])
+    scale, unscale = (np.log, np.exp) if logs else (np.asarray, np.asarray)
     neutral = [PHRASES[shown.site][0]] if shown.site in PHRASES and not shown.channel else []
-    low, high = float(min([ends.min(), *neutral])), float(max([ends.max(), *neutral]))
-    if bounded:
-        limits = low, 1.0
-    elif logs:
-        limits = low * (low / high) ** ROOM, high * (high / low) ** ROOM
-    else:
-        limits = low - ROOM * (high - low), high + ROOM * (high - low)
+    ends = [np.quantile(each, (REACH, 1 - REACH)) for each in (before, after)]
+    values = scale(np.concatenate([*ends, neutral]))
+    room = ROOM * np.ptp(values)
+    limits = (values.min(), 1.0) if bounded else (values.min() - room, values.max() + room)
     top = 0.0
     for each, color, label in ((before, PEOPLE, "prior"), (after, OURS, "posterior")):
-        grid, density = _density(each, logs, limits, bounded)
-        axis.plot(grid, density, color=color, marker="", label=label)
-        axis.fill_between(grid, density, color=color, alpha=0.25, lw=0)
+        grid, density = _density(scale(each), limits, bounded)
+        axis.plot(unscale(grid), density, color=color, marker="", label=label)
+        axis.fill_between(unscale(grid), density, color=color, alpha=0.25, lw=0)
         top = max(top, float(density.max()))
     low, median, high = np.quantile(draws, LEVELS, weights=weights, method="inverted_cdf")
     axis.plot((low, high), (-0.05 * top,) * 2, color=OURS, lw=2, marker="")
@@ -177,25 +167,25 @@ def _draw_densities(axis: Axes, shown: Parameter, before: np.ndarray) -> None:
     for value in neutral:
         axis.axvline(value, color=INK, lw=0.7, ls=":")
     if logs:
-        _use_logs(axis, limits)
-    axis.set(xlim=limits, ylim=(-0.12 * top, None), yticks=[])
+        _use_logs(axis, *unscale(limits))
+    axis.set(xlim=unscale(limits), ylim=(-0.12 * top, None), yticks=[])
     axis.spines["left"].set_visible(False)
 
 
 def _draw_entries(axis: Axes, shown: Parameter, before: np.ndarray) -> None:
-    entries, ends = shown.entries, []
-    for row, entry in enumerate(entries):
-        options = {"weights": shown.weights, "method": "inverted_cdf"}
-        low, median, high = np.quantile(entry.draws, LEVELS, **options)
-        prior = np.quantile(before[:, *entry.index], LEVELS[::2])
-        once = {"label": "prior"} if not row else {}
-        axis.plot(prior, (row, row), color=PEOPLE, lw=3, marker="", alpha=0.6, zorder=1, **once)
-        once = {"label": "posterior"} if not row else {}
-        axis.plot((low, high), (row, row), color=OURS, lw=1.2, marker="", zorder=2, **once)
-        axis.plot(median, row, color=OURS, marker="o", ls="", ms=3, zorder=3)
-        ends += [low, high, *prior]
+    entries, options = shown.entries, {"weights": shown.weights, "method": "inverted_cdf"}
+    draws, rows = np.stack([entry.draws for entry in entries], axis=1), np.arange(len(entries))
+    low, median, high = np.quantile(draws, LEVELS, axis=0, **options)
+    prior = np.stack([before[:, *entry.index] for entry in entries], axis=1)
+    prior = np.quantile(prior, LEVELS[::2], axis=0)
+    wide, thin = {"color": PEOPLE, "lw": 3, "alpha": 0.6}, {"color": OURS, "lw": 1.2, "zorder": 2}
+    for ends, label, look in ((prior, "prior", wide), ((low, high), "posterior", thin)):
+        # A line for each column, of which a legend names the first.
+        axis.plot(ends, (rows, rows), marker="", **look)[0].set_label(label)
+    axis.plot(median, rows, color=OURS, marker="o", ls="", ms=3, zorder=3)
+    ends = low.min(), high.max(), prior.min(), prior.max()
     if min(ends) > 0:
-        _use_logs(axis, (min(ends), max(ends)))
+        _use_logs(axis, min(ends), max(ends))
     elif max(ends) > 0:
         axis.axvline(0, color=INK, lw=0.5, ls=":", zorder=0)
     names = [entry.name.removeprefix(shown.site) for entry in entries]
@@ -203,28 +193,25 @@ def _draw_entries(axis: Axes, shown: Parameter, before: np.ndarray) -> None:
     axis.set_ylim(len(names) - 0.4, -0.6)
 
 
-def _use_logs(axis: Axes, limits: tuple[float, float]) -> None:
+def _use_logs(axis: Axes, low: float, high: float) -> None:
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
     axis.set_xscale("log")
     # Two decades or more are named by their tens.
-    subs = (1.0,) if limits[1] > 100 * limits[0] else (1.0, 2.0, 5.0)
+    subs = (1.0,) if high > 100 * low else (1.0, 2.0, 5.0)
     axis.xaxis.set_major_locator(LogLocator(subs=subs))
     axis.xaxis.set_minor_locator(NullLocator())
     axis.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
 
 
-def _density(
-    draws: np.ndarray, logs: bool, limits: tuple[float, float], bounded: bool
-) -> tuple[Any, Any]:
-    """Density on a grid, of the logarithms where the axis has them."""
+def _density(draws: np.ndarray, limits: Any, bounded: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Density on a grid between the limits."""
     from arviz_stats.base.array import array_stats
 
     inside = draws[(draws >= limits[0]) & (draws <= limits[1])]
-    values, ends = (np.log(inside), np.log(limits)) if logs else (inside, limits)
     # A share may pile up at its bound, where its density ends; others end where they are nothing.
-    wide: dict[str, Any] = {} if bounded else {"custom_lims": tuple(map(float, ends))}
-    grid, density, _ = array_stats.kde(values, bw="silverman", bound_correction=bounded, **wide)
+    wide: dict[str, Any] = {} if bounded else {"custom_lims": tuple(map(float, limits))}
+    grid, density, _ = array_stats.kde(inside, bw="silverman", bound_correction=bounded, **wide)
     some = np.flatnonzero(density > NOTHING * density.max())
-    grid, density = grid[some[0] : some[-1] + 1], density[some[0] : some[-1] + 1]
-    return (np.exp(grid) if logs else grid), density * len(inside) / len(draws)
+    some = slice(some[0], some[-1] + 1)
+    return grid[some], density[some] * len(inside) / len(draws)

@@ -61,9 +61,7 @@ def stated_classes(
         draw_heatmap(axis, means_given_stated(shares, readings.argmax(axis=1)))
         name_options(axis.xaxis, scale, range(scale.size))
         name_options(axis.yaxis, scale, range(scale.size))
-        axis.set_title(literal(title))
-        axis.set_xlabel("label")
-        axis.set_ylabel("stated class")
+        axis.set(title=literal(title), xlabel="label", ylabel="stated class")
     return axis
 
 
@@ -112,28 +110,20 @@ def thresholds(
         for index, (t, shade, mark) in enumerate(zip(shown, shades, MARKS, strict=False)):
             below, predicted = codes <= t, shares[:, : t + 1].sum(axis=1)
             bins = group(predicted, int(np.clip(len(predicted) // TEXTS, 1, MOST)), DECIMALS)
-            seen = np.array([below[rows].mean() for rows in bins])
-            hits, sizes = np.array([(below[rows].sum(), len(rows)) for rows in bins]).T
-            low, high = beta.ppf(
-                [[(1 - LEVEL) / 2], [(1 + LEVEL) / 2]], hits + 0.5, sizes - hits + 0.5
+            hits, sizes, sums = np.array(
+                [(below[rows].sum(), len(rows), predicted[rows].sum()) for rows in bins]
+            ).T
+            low, high = (
+                beta.ppf(share, hits + 0.5, sizes - hits + 0.5)
+                for share in ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
             )
-            x = np.array([predicted[rows].mean() for rows in bins])
+            x, seen = sums / sizes, hits / sizes
             x[(x < END) | (x > 1 - END)] += BESIDE * (index - (len(shown) - 1) / 2)
-            axis.errorbar(
-                x,
-                seen,
-                yerr=np.maximum([seen - low, high - seen], 0),
-                color=shade,
-                marker=mark,
-                mfc="none",
-                ls="",
-                elinewidth=0.6,
-                label=f"≤ {short(scale.options[t])}",
-            )
+            bars = np.maximum([seen - low, high - seen], 0)
+            look = {"color": shade, "marker": mark, "mfc": "none", "ls": "", "elinewidth": 0.6}
+            axis.errorbar(x, seen, yerr=bars, label=f"≤ {short(scale.options[t])}", **look)
         ends, ticks = (-0.07, 1.07), [0, 0.25, 0.5, 0.75, 1]
         axis.set(xlim=ends, ylim=ends, xticks=ticks, yticks=ticks, aspect="equal")
-        axis.set_title(literal(title))
-        axis.set_xlabel("predicted P(label ≤ t)")
-        axis.set_ylabel("observed share")
+        axis.set(xlabel="predicted P(label ≤ t)", ylabel="observed share", title=literal(title))
         axis.legend(loc="best")
     return axis

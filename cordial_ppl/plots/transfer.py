@@ -84,8 +84,7 @@ def transfer_curve(
         name_options(axis.yaxis, calibrator.fit_.scale)
         axis.set_ylim(lowest - 0.4 * step, highest + 0.4 * step)
         axis.set_xlim(lowest - 0.2 * step, highest + 0.2 * step)
-        axis.set_xlabel("what the reader states (mean)")
-        axis.set_ylabel("label")
+        axis.set(xlabel="what the reader states (mean)", ylabel="label")
         axis.legend(loc="best")
     return axis
 
@@ -131,7 +130,6 @@ def label_shares(
         axis.plot(places + 0.15, after, color=OURS, marker="o", label="calibrated", **marks)
         name_options(axis.xaxis, scale, places.tolist())
         axis.set_ylim(0, None)
-        axis.set_xlabel("option")
-        axis.set_ylabel("share of texts")
+        axis.set(xlabel="option", ylabel="share of texts")
         axis.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
     return axis

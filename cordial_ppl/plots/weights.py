@@ -31,17 +31,9 @@ def weights(calibrator: Stack | Fusion, *, ax: Axes | None = None) -> Axes:
         for kind, color, wanted in ((kinds[0], OURS, True), (kinds[1], CHANNEL, False)):
             rows = [k for k, (name, _) in enumerate(ranked) if (name in single) is wanted]
             if rows:
-                axis.barh(rows, [ranked[k][1] for k in rows], color=color, label=kind)
+                bars = axis.barh(rows, [ranked[k][1] for k in rows], color=color, label=kind)
+                axis.bar_label(bars, fmt="%.2f", padding=2, fontsize="small")
         axis.set_yticks(range(len(ranked)), [literal(name) for name, _ in ranked])
-        for row, (_, weight) in enumerate(ranked):
-            axis.annotate(
-                f"{weight:.2f}",
-                (weight, row),
-                (2, 0),
-                textcoords="offset points",
-                va="center",
-                fontsize="small",
-            )
         axis.set_xlim(0, 1.15 * ranked[-1][1])
         axis.set_xlabel("weight")
         axis.legend(loc="lower right")

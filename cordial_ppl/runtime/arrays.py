@@ -4,6 +4,8 @@ XLA compiles a program once for every shape, so a number of texts is rounded up 
 rows that fill it are masked out.
 """
 
+from typing import Any
+
 import jax
 import numpy as np
 
@@ -33,15 +35,11 @@ def repeat_rows(x: AnyArray, size: int) -> np.ndarray:
 
     What a model does with a text's values (a logarithm, say) may be undefined for a constant.
     """
-    rows = np.asarray(x)
-    if len(rows) == size:
-        return rows
-    # NumPy's `pad` takes longer than what is done with the rows.
-    return np.concatenate([rows, np.repeat(rows[-1:], size - len(rows), axis=0)])
+    return pad_rows(x, size, np.asarray(x)[-1:])
 
 
-def pad_rows(x: AnyArray, size: int, fill: float) -> np.ndarray:
-    """Append rows of a constant to ``[n, ...]`` rows, up to ``size``.
+def pad_rows(x: AnyArray, size: int, fill: Any) -> np.ndarray:
+    """Append rows of a constant, or of one row, to ``[n, ...]`` rows, up to ``size``.
 
     Raises:
         ValueError: there are more rows.
@@ -49,8 +47,7 @@ def pad_rows(x: AnyArray, size: int, fill: float) -> np.ndarray:
     rows = np.asarray(x)
     if len(rows) == size:
         return rows
-    if len(rows) > size:
-        raise ValueError(f"cannot pad {len(rows)} rows to {size}: choose a size of {len(rows)} up.")
-    padded = np.full((size, *rows.shape[1:]), fill, rows.dtype)
-    padded[: len(rows)] = rows
+    # NumPy's `pad` takes longer than what is done with the rows.
+    padded = np.empty((size, *rows.shape[1:]), rows.dtype)
+    padded[: len(rows)], padded[len(rows) :] = rows, fill
     return padded

@@ -28,8 +28,7 @@ def on_one_core[**P, R](function: Callable[P, R]) -> Callable[P, R]:
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
         with LOCK:
             controller = get_cached_controller()
-            limit = INSIDE[0] if INSIDE else controller.limit(limits=1, user_api="blas")
-            INSIDE.append(limit)
+            INSIDE.append(INSIDE[0] if INSIDE else controller.limit(limits=1, user_api="blas"))
             OpenBLASController.clear_controlling_thread()
         try:
             return function(*args, **kwargs)

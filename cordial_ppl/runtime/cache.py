@@ -3,6 +3,7 @@
 import os
 import stat
 import sys
+import warnings
 from contextlib import suppress
 from pathlib import Path
 
@@ -44,7 +45,8 @@ def cache_programs(folder: str | os.PathLike | None = None) -> Path | None:
     """Switch JAX's cache of compiled programs on, for this process and those that it starts.
 
     Where the user has chosen a cache of JAX's (``JAX_COMPILATION_CACHE_DIR``), that one stays.
-    To load a program is to run code: a folder that others can write to is not used.
+    To load a program is to run code: a folder that others can write to is not used.  Processes may
+    share the folder: one that meets a program half written compiles it itself.
 
     Args:
         folder: an existing folder, or one to make; by default `cache_directory`.
@@ -78,6 +80,8 @@ def cache_programs(folder: str | os.PathLike | None = None) -> Path | None:
         # Once it is imported, JAX looks at its environment no more.
         if "jax" in sys.modules:
             sys.modules["jax"].config.update(name, value)
+    # JAX writes a file where others read it. A checksum tells it from a whole one.
+    warnings.filterwarnings("ignore", "Error reading persistent compilation cache entry")
     return path
 
 
@@ -90,14 +94,12 @@ def _is_private(path: Path) -> bool:
 
 
 def _delete_oldest(path: Path) -> None:
-    """Delete the oldest programs beyond `LARGEST`."""
-    files = sorted(((file.stat(), file) for file in path.glob("*-cache")), key=_age)
-    total = 0
-    for status, file in files:
+    """Delete what a full disk left empty, and the oldest programs beyond `LARGEST`."""
+    files, total = [], 0
+    for file in path.glob("*-cache"):
+        with suppress(FileNotFoundError):  # Another process deletes too.
+            files.append((file.stat(), file))
+    for status, file in sorted(files, key=lambda entry: -entry[0].st_mtime):
         total += status.st_size
-        if total > LARGEST:
+        if total > LARGEST or not status.st_size:
             file.unlink(missing_ok=True)
-
-
-def _age(entry: tuple[os.stat_result, Path]) -> float:
-    return -entry[0].st_mtime

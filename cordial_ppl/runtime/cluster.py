@@ -14,7 +14,7 @@ from cordial_ppl.errors import CordialError, InputError
 
 
 def run_on_ray[R](
-    function: Callable[[Any, int], R], shared: Any, jobs: Iterable[int], *, device: bool = False
+    function: Callable[[Any, int], R], shared: Any, jobs: Iterable[int]
 ) -> Iterator[tuple[int, R]]:
     """Run jobs on the Ray cluster there is, or on one that is started on this machine.
 
@@ -23,7 +23,6 @@ def run_on_ray[R](
             dies.
         shared: what all jobs share; it is sent to a machine once.
         jobs: numbers of the jobs, in the order in which they begin.
-        device: whether a job takes an accelerator, where the cluster has some.
 
     Yields:
         The number of each job and what it returned, as they are done.
@@ -41,8 +40,7 @@ def run_on_ray[R](
     if started:
         ray.init(log_to_driver=False, logging_level=logging.ERROR)
     try:
-        accelerated = device and ray.cluster_resources().get("GPU", 0) >= 1
-        task, stored = ray.remote(_run).options(num_gpus=int(accelerated)), ray.put(shared)
+        task, stored = ray.remote(_run), ray.put(shared)
         waiting = {task.remote(function, stored, job): job for job in jobs}
         while waiting:
             (done,), _ = ray.wait(list(waiting))

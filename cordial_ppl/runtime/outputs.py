@@ -25,7 +25,8 @@ def check_writable(path: str | Path, *, endings: Collection[str] | None = None) 
     """
     if endings is not None and Path(path).suffix.lower() not in endings:
         raise FileError(f"{path}: the name must end in {name_endings(endings)}.")
-    _open_beside(path).unlink()
+    with _beside(path, folder=False):
+        pass
 
 
 def name_endings(endings: Collection[str]) -> str:
@@ -48,21 +49,9 @@ def replacing(path: str | Path, *, folder: bool = False) -> Iterator[Path]:
     Raises:
         FileError: The file cannot be written; nothing is left behind.
     """
-    temporary = _open_beside(path)
-    _UNFINISHED.add(temporary)
-    try:
-        if folder:
-            temporary.unlink()
-            temporary.mkdir()
+    with _beside(path, folder) as (temporary, target):
         yield temporary
-        os.replace(temporary, os.path.realpath(path))
-    except OSError as error:
-        raise FileError(f"cannot write {path}: {error.strerror or error}.") from error
-    except UnicodeEncodeError as error:
-        half = quote(error.object[error.start : error.end])
-        raise FileError(f"cannot write {path}: {half} cannot be encoded in UTF-8.") from error
-    finally:
-        _discard(temporary)
+        os.replace(temporary, target)
 
 
 def discard_unfinished() -> None:
@@ -72,30 +61,35 @@ def discard_unfinished() -> None:
 
 
 def _discard(temporary: Path) -> None:
-    if temporary.is_dir():
-        shutil.rmtree(temporary, ignore_errors=True)
-    else:
-        temporary.unlink(missing_ok=True)
+    shutil.rmtree(temporary, ignore_errors=True)
+    with suppress(OSError):  # A folder is gone by now.
+        temporary.unlink()
     _UNFINISHED.discard(temporary)
 
 
-def _open_beside(path: str | Path) -> Path:
-    """Make an empty file in the folder of `path`, or of what it links to."""
-    try:
-        target = Path(os.path.realpath(path))
-    except ValueError as error:
-        raise FileError(f"cannot write {quote(str(path))}: {error}.") from error
+@contextmanager
+def _beside(path: str | Path, folder: bool) -> Iterator[tuple[Path, Path]]:
+    """Make an empty file or folder beside `path`, or what it links to; it is removed at the end."""
+    if "\0" in str(path):
+        raise FileError(f"cannot write {quote(str(path))}: a name holds no null character.")
+    target = Path(os.path.realpath(path))
+    temporary = target.with_name(f".{uuid.uuid4().hex}{target.suffix}")
     if os.path.isdir(target):
         raise FileError(f"cannot write {path}: it is a folder.")
     if os.path.exists(target) and not os.path.isfile(target):
         # Replacing a device or a pipe would destroy it.
         raise FileError(f"cannot write {path}: it is a device or a pipe, not a file.")
-    temporary = target.with_name(f".{uuid.uuid4().hex}{target.suffix}")
+    _UNFINISHED.add(temporary)
     try:
         # A name that is too long is refused only when it is looked up.
         with suppress(FileNotFoundError):
             target.stat()
-        temporary.touch(exist_ok=False)
+        temporary.mkdir() if folder else temporary.touch(exist_ok=False)
+        yield temporary, target
     except OSError as error:
         raise FileError(f"cannot write {path}: {error.strerror or error}.") from error
-    return temporary
+    except UnicodeEncodeError as error:
+        half = quote(error.object[error.start : error.end])
+        raise FileError(f"cannot write {path}: {half} cannot be encoded in UTF-8.") from error
+    finally:
+        _discard(temporary)

@@ -107,13 +107,9 @@ def write(path: str | Path, kind: str, meta: Mapping[str, Any], arrays: Mapping[
 
     # safetensors takes the memory as it is, whatever the order of the axes.
     copies = {name: np.array(array, order="C") for name, array in arrays.items()}
+    header = {"version": VERSION, "kind": kind, "meta": meta}
     try:
-        header = {
-            "version": VERSION,
-            "kind": kind,
-            "meta": meta,
-            "digest": _digest(kind, meta, copies),
-        }
+        header["digest"] = _digest(kind, meta, copies)
         data = save(copies, {"cordial": json.dumps(header)})
     except (TypeError, ValueError, SafetensorError) as error:
         raise CordialError(f"cannot save {path}: {error}.") from error
@@ -190,16 +186,11 @@ def _opening(path: str | Path, kind: str) -> Iterator[tuple[Any, dict[str, Any]]
     with blaming(path), safe_open(path, "np") as file:
         header = json.loads(file.metadata()["cordial"])
         if header["version"] != VERSION:
-            raise _other_version(path, int(header["version"]))
+            raise FileError(
+                f"{path} has file format {int(header['version'])}; this version of cordial_ppl "
+                f"reads {VERSION}: fit and save again, or install the version that wrote it."
+            )
         yield file, header
-
-
-def _other_version(path: str | Path, version: int) -> FileError:
-    later = "upgrade with pip install --upgrade cordial-ppl"
-    return FileError(
-        f"{path} was saved by another version of cordial_ppl (file format {version}, this one "
-        f"reads {VERSION}): {later if version > VERSION else 'fit again and save'}."
-    )
 
 
 def _digest(kind: str, meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> str:
@@ -209,6 +200,5 @@ def _digest(kind: str, meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
     for name, array in arrays.items():
         if array.dtype.kind not in "biuf" or not np.isfinite(array).all():
             raise ValueError(f"array {name!r} does not hold finite numbers, but {array.dtype}")
-    return hashlib.sha256(
-        json.dumps((VERSION, kind, meta)).encode() + save(dict(arrays))
-    ).hexdigest()
+    content = json.dumps((VERSION, kind, meta)).encode() + save(dict(arrays))
+    return hashlib.sha256(content).hexdigest()

@@ -19,7 +19,7 @@ import cordial_ppl as cp
 from cordial_ppl.errors import FileError
 from cordial_ppl.evaluation.sweep import run_sweep
 from cordial_ppl.evaluation.sweep.results import CELLS
-from cordial_ppl.logs.ask.cache import Answer, open_cache
+from cordial_ppl.logs.ask.cache import Response, open_cache
 from cordial_ppl.tables import check_writable, write_table
 
 resource = pytest.importorskip("resource")
@@ -65,7 +65,7 @@ def test_a_sweep_on_a_full_disk_goes_on_when_there_is_room(tmp_path):
 
 
 def test_answers_on_a_full_disk(tmp_path):
-    answer = Answer({}, {"choices": ["x" * 5000]}, "2025-12-31")
+    answer = Response({}, {"choices": ["x" * 5000]}, "2025-12-31")
     with open_cache(tmp_path / "cache") as cache:
         cache.put("a", answer)
     with pytest.raises(FileError, match="cache"), open_cache(tmp_path / "cache") as cache:
@@ -73,7 +73,7 @@ def test_answers_on_a_full_disk(tmp_path):
             for number in range(100):
                 cache.put(str(number), answer)
     with open_cache(tmp_path / "cache") as cache:
-        assert cache.get("a") == answer
+        assert cache.get("a") == [answer]
 
 
 @pytest.mark.parametrize("code", [errno.EROFS, errno.EACCES])

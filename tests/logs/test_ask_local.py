@@ -8,7 +8,8 @@ transformers = pytest.importorskip("transformers")
 tokenizers = pytest.importorskip("tokenizers")
 
 from cordial_ppl.errors import InputError  # noqa: E402
-from cordial_ppl.logs.ask.local import LocalModel, tokenise  # noqa: E402
+from cordial_ppl.logs.ask.local import LocalModel  # noqa: E402
+from cordial_ppl.logs.ask.tokens import tokenise  # noqa: E402
 from cordial_ppl.tables.files import read_columns  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -69,7 +70,7 @@ def network_of_places(size):
 def local(request):
     words = tokenizer(request.param == "chat")
     make = network_of_places if request.param == "places" else network
-    return LocalModel(make(len(words)), words)
+    return LocalModel("tiny", make(len(words)), words, OPTIONS)
 
 
 def messages(text):
@@ -133,4 +134,4 @@ def test_from_texts_to_readings(cordial, tmp_path):
     assert np.isfinite(found).all()
     np.testing.assert_array_equal(found[:4], found[4:8])
     with pytest.raises(InputError, match="cannot load the model"):
-        LocalModel.load(str(tmp_path))
+        LocalModel.load(str(tmp_path), OPTIONS)

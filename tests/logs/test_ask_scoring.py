@@ -10,12 +10,13 @@ from words_model import Arithmetic, Words
 
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError
-from cordial_ppl.logs.ask import scoring
+from cordial_ppl.logs.ask import local
 from cordial_ppl.logs.ask.asking import Asking
 from cordial_ppl.logs.ask.cache import open_cache
-from cordial_ppl.logs.ask.local import LocalModel, tokenise
+from cordial_ppl.logs.ask.local import LocalModel
 from cordial_ppl.logs.ask.prompt import Prompt
 from cordial_ppl.logs.ask.questions import read_questions
+from cordial_ppl.logs.ask.tokens import tokenise
 from cordial_ppl.logs.evidence import Scores
 from cordial_ppl.runtime.progress import watching
 from cordial_ppl.tables.files import read_columns
@@ -62,7 +63,10 @@ class Mamba:
     [
         (lambda: tokenise(Words(True), MESSAGES, ("a b", "a  b")), "a b, a  b alike"),
         (lambda: tokenise(Bare(False), MESSAGES, ("good", "evil")), "no token to begin"),
-        (lambda: LocalModel(Mamba(), None), "Mamba has no cache of keys and values"),
+        (
+            lambda: LocalModel("tiny", Mamba(), None, OPTIONS),
+            "Mamba has no cache of keys and values",
+        ),
     ],
 )
 def test_models_and_tokenizers_that_cannot_be_used(attempt, words):
@@ -77,13 +81,13 @@ def write(lengths):
 
 def test_each_text_gets_its_own_scores(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(scoring, "BATCH", 2)
+    monkeypatch.setattr(local, "BATCH", 2)
     write(np.random.default_rng(0).permutation(9).tolist())
     questions = read_questions("texts.csv", Prompt(Scale(OPTIONS)))
-    model, shares = Arithmetic(), []
+    model, shares = Arithmetic(OPTIONS), []
 
     def ask(cache, model):
-        asking = Asking(questions, scoring.Scoring("tiny", model, OPTIONS), cache)
+        asking = Asking(questions, model, cache)
         with watching(lambda share, line: shares.append(share)):
             asking.run()
         return asking
@@ -96,22 +100,19 @@ def test_each_text_gets_its_own_scores(tmp_path, monkeypatch):
             (answer,), _ = asking.find(question)
             expected = Scores("logprob", model.one(tokens).tolist(), [*OPTIONS])
             assert asking.model.evidence([answer.body]) == expected
-        # After the first question, prompts of like length go together.
-        first, *batches = model.batches
-        lengths = [length for batch in batches for length in batch]
-        assert len(first) == 1 and lengths == sorted(lengths)
-        assert list(map(len, batches)) == [2, 2, 2, 2]
+        # Prompts of like length go together.
+        lengths = [length for batch in model.batches for length in batch]
+        assert lengths == sorted(lengths) and list(map(len, model.batches)) == [2, 2, 2, 2, 1]
         read = sum(len(tokens.prompt) + sum(map(len, tokens.options)) for tokens in asked)
         assert (asking.done, asking.asked, asking.tokens) == (9, 9, [read, 0])
         again = ask(cache, model)
         assert (again.done, again.asked) == (9, 0)
         # Another version of the model is another model.
-        assert ask(cache, Arithmetic("v2")).asked == 9
+        assert ask(cache, Arithmetic(OPTIONS, "v2")).asked == 9
 
 
 def test_from_texts_to_readings(cordial, monkeypatch):
-    model = Arithmetic()
-    monkeypatch.setattr(LocalModel, "load", lambda name: model)
+    monkeypatch.setattr(LocalModel, "load", lambda name, options: Arithmetic(options))
     command = ("ask", "texts.csv", "-o", "out.csv", "--model", "tiny", "--local")
     command += ("--options", ",".join(OPTIONS))
     write([50])

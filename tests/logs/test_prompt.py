@@ -9,9 +9,8 @@ import pytest
 
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError
-from cordial_ppl.logs.ask.examples import read_examples
 from cordial_ppl.logs.ask.prompt import Example, Prompt, read_template
-from cordial_ppl.logs.ask.questions import option_orders
+from cordial_ppl.logs.ask.questions import option_orders, read_examples
 
 STARS = Scale(("1", "2", "3", "4", "5"))
 FORWARD = tuple(range(5))

@@ -26,8 +26,7 @@ def own_settings(monkeypatch):
         jax.config.update(name, value)
 
 
-def test_a_second_process_compiles_nothing(tmp_path):
-    code = """
+PROGRAM = """
 from cordial_ppl.runtime.cache import cache_programs
 cache_programs()
 import jax
@@ -38,14 +37,24 @@ jax.monitoring.register_event_listener(lambda event, **_: hits.append(event))
 compiled(lambda x: 3 * x)(np.ones(5))
 print(hits.count("/jax/compilation_cache/cache_hits"))
 """
-    hits = []
-    for _ in range(2):
-        environment = os.environ | {VARIABLE: str(tmp_path / "programs")}
-        command = [sys.executable, "-c", code]
+
+
+def test_a_second_process_compiles_nothing_but_what_is_half_written(tmp_path):
+    folder = tmp_path / "programs"
+
+    def count_hits():
+        command = [sys.executable, "-W", "error::UserWarning", "-c", PROGRAM]
+        environment = os.environ | {VARIABLE: str(folder)}
         done = subprocess.run(command, env=environment, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
-        hits.append(int(done.stdout))
-    assert hits[0] < hits[1] and (tmp_path / "programs").stat().st_mode & 0o777 == 0o700
+        return int(done.stdout)
+
+    first, second = count_hits(), count_hits()
+    assert first < second and folder.stat().st_mode & 0o777 == 0o700
+    # JAX writes into the file that another process may read meanwhile.
+    for file in folder.glob("*-cache"):
+        file.write_bytes(file.read_bytes()[:100])
+    assert count_hits() == 0
 
 
 def test_settings_that_jax_has_read_are_changed_too(tmp_path):
@@ -86,10 +95,10 @@ def test_the_folder_follows_the_environment(monkeypatch, tmp_path):
     assert cache_directory() == tmp_path / "cordial"
 
 
-def test_the_oldest_programs_make_room(monkeypatch, tmp_path):
+def test_the_oldest_and_empty_programs_make_room(monkeypatch, tmp_path):
     monkeypatch.setattr(cache, "LARGEST", 20)
-    for age, name in enumerate(("new-cache", "older-cache", "oldest-cache")):
-        (tmp_path / name).write_bytes(b"0123456789")
+    for age, name in enumerate(("new-cache", "empty-cache", "older-cache", "oldest-cache")):
+        (tmp_path / name).write_bytes(b"0123456789" * (age != 1))
         os.utime(tmp_path / name, (1000 - age, 1000 - age))
     cache_programs(tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["new-cache", "older-cache"]

@@ -1,19 +1,64 @@
-"""Questions put to a model, several at once; every answer is kept as it comes."""
+"""Questions put to a model; every answer is kept as it comes."""
 
-import asyncio
-import datetime
-from collections.abc import Iterable, Iterator, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from importlib import import_module
+from typing import Any
 
-from cordial_ppl.errors import ServerError
-from cordial_ppl.logs.ask.cache import Answer, Cache, key_of
-from cordial_ppl.logs.ask.model import Model, Refused
+from cordial_ppl.errors import InputError, ServerError
+from cordial_ppl.logs.ask.cache import Body, Cache, Response, key_of
 from cordial_ppl.logs.ask.questions import Question, Questions
-from cordial_ppl.logs.evidence import Orders
+from cordial_ppl.logs.evidence import Answer, Orders, Scores
 from cordial_ppl.logs.records import Record
-from cordial_ppl.runtime.progress import Stage, doing
+from cordial_ppl.runtime.progress import doing
 
 NAMED = 3
 """Failures that a message names."""
+
+
+class Refused(ServerError):
+    """The model does not answer this question, and would not if it were repeated."""
+
+
+class Model(ABC):
+    """A model that answers questions, on a server or on this machine.
+
+    Attributes:
+        name: Its name.
+        settings: The settings of its decoding, which tell its answers apart in the cache.
+        wanted: Answers to each question.
+        has_answered: Whether it is known to answer, so that a refusal is about the question.
+    """
+
+    name: str
+    settings: Mapping[str, Any]
+    wanted: int = 1
+    has_answered: bool = False
+
+    @abstractmethod
+    def ask(self, questions: Iterator[tuple[Question, int]], asking: "Asking") -> None:
+        """Ask questions, as many as there is hope for, and tell `asking` what becomes of each.
+
+        Args:
+            questions: Each with the number of answers that it lacks.
+            asking: Keeps answers and failures.
+
+        Raises:
+            InputError: No question can be answered.
+        """
+
+    @abstractmethod
+    def size(self, body: Body) -> int:
+        """Count the answers in a response."""
+
+    @abstractmethod
+    def evidence(self, bodies: Sequence[Body]) -> list[Answer] | Scores:
+        """Read the responses to a question."""
+
+    @abstractmethod
+    def describe(self, settings: Mapping[str, Any]) -> str:
+        """Describe the decoding of an answer."""
 
 
 class Asking:
@@ -27,7 +72,6 @@ class Asking:
     Attributes:
         failures: Texts that the model does not rate, and why.
         done: Questions that are answered.
-        cached: Those of them that the cache had an answer to.
         asked: Requests that got an answer in this run.
         tokens: Tokens of their prompts, and of the answers.
     """
@@ -39,7 +83,6 @@ class Asking:
         self.tokens = [0, 0]
         # Questions without an answer that the same command may get later.
         self._failed: dict[str, str] = {}
-        self._in_a_row = 0
 
     @property
     def taken(self) -> str:
@@ -49,51 +92,61 @@ class Asking:
     def run(self) -> None:
         """Ask all questions that have no answer yet.
 
-        Until one is answered they go one at a time: that shows whether key, model and address are
-        right, and which settings the server takes.
-
         Raises:
             InputError: No question can be answered: the key, the model or the address is wrong, or
                 the model gives no log-probabilities.
             ServerError: Some questions got no answer, for a reason that may pass, or no question
                 got one; the answers that came are kept.
         """
-        waiting = self._unanswered()
+        waiting, number = self._unanswered(), len(self.questions)
         self.model.has_answered = len(self.cache) > 0
-        try:
-            with doing("asking", len(self.questions), "answers") as stage:
-                asyncio.run(self._run(waiting, stage))
-        except ExceptionGroup as group:
-            # One worker's error cancels the others.
-            raise group.exceptions[0] from None
+        with doing("asking", number, "answers") as self._stage:
+            self.model.ask(waiting, self)
         unasked = sum(1 for _ in waiting)
         if unasked or self._failed or not self.done:
-            number = len(self.questions)
             raise ServerError(
                 f"{number - self.done} of {number} questions got no answer: "
                 f"{name_failures(self._failed | self.failures)}."
                 + (" The others were not asked." if unasked else "")
             )
 
-    def find(self, question: Question) -> tuple[list[Answer], int]:
-        """Look up a question in the cache.
+    def keep(
+        self, question: Question, lacking: int, settings: Mapping[str, Any], body: Body
+    ) -> int:
+        """Keep a response to a question.
 
         Args:
             question: The question.
+            lacking: The number of answers that it lacked.
+            settings: The settings of the response's decoding.
+            body: The response.
 
         Returns:
-            The responses, and how many answers they lack.
+            The number of answers that it lacks now.
         """
-        answers: list[Answer] = []
-        lacking = self.model.wanted
-        while lacking > 0:
-            answer = self.cache.get(self._key(question, lacking))
-            number = 0 if answer is None else self.model.size(answer.body)
-            if answer is None or not number:
-                break
-            answers.append(answer)
-            lacking -= number
-        return answers, max(lacking, 0)
+        today = datetime.now(UTC).date().isoformat()
+        self.cache.put(self._key(question), Response(settings, body, today))
+        self.asked += 1
+        usage = body["usage"] if isinstance(body.get("usage"), Mapping) else {}
+        numbers = (usage.get(name) for name in ("prompt_tokens", "completion_tokens"))
+        for position, number in enumerate(numbers):
+            self.tokens[position] += number if isinstance(number, int) else 0
+        lacking -= self.model.size(body)
+        if lacking <= 0:
+            self.done += 1
+            self._stage.reach(self.done, f"asking, {self.taken}")
+        return lacking
+
+    def fail(self, question: Question, error: ServerError) -> None:
+        """Note why a question has no answer, and whether it may get one later."""
+        failures = self.failures if isinstance(error, Refused) else self._failed
+        failures[question.item_id] = str(error)
+
+    def find(self, question: Question) -> tuple[list[Response], int]:
+        """Look up the responses to a question, and how many answers they lack."""
+        responses = self.cache.get(self._key(question))
+        number = sum(self.model.size(response.body) for response in responses)
+        return responses, max(self.model.wanted - number, 0)
 
     def records(self, reader: str, task: str | None = None) -> Iterator[Record]:
         """Make a record of every text whose questions are all answered, in the texts' order.
@@ -111,8 +164,8 @@ class Asking:
             # The bias of positions cancels only in the mean over all orders.
             if any(lacking for _, lacking in orders):
                 continue
-            parts = [model.evidence([answer.body for answer in some]) for some, _ in orders]
-            answers = [answer for some, _ in orders for answer in some]
+            parts = [model.evidence([each.body for each in some]) for some, _ in orders]
+            responses = [each for some, _ in orders for each in some]
             yield Record(
                 location=f"the answer about {item!r}",
                 item_id=item,
@@ -120,65 +173,33 @@ class Asking:
                 reader=reader,
                 task=task,
                 made={
-                    "model": _join(str(one.body.get("model") or model.name) for one in answers),
+                    "model": _join(str(each.body.get("model") or model.name) for each in responses),
                     "prompt": digest,
-                    "decoding": _join(model.describe(answer.settings) for answer in answers),
-                    "date": max(answer.date for answer in answers),
+                    "decoding": _join(model.describe(each.settings) for each in responses),
+                    "date": max(each.date for each in responses),
                 },
             )
 
-    def _key(self, question: Question, lacking: int) -> str:
-        model = self.model
-        return key_of(model.name, question.messages, model.settings, model.wanted - lacking)
+    def _key(self, question: Question) -> str:
+        return key_of(self.model.name, question.messages, self.model.settings)
 
-    def _unanswered(self) -> Iterator[Question]:
+    def _unanswered(self) -> Iterator[tuple[Question, int]]:
         """Go through the questions that lack answers, and count the others as done."""
         for question in self.questions:
-            if self.find(question)[1]:
-                yield question
+            if lacking := self.find(question)[1]:
+                yield question, lacking
             else:
                 self.done += 1
 
-    async def _run(self, waiting: Iterator[Question], stage: Stage) -> None:
-        async with self.model.connection:
-            await self._work(waiting, stage, alone=True)
-            async with asyncio.TaskGroup() as workers:
-                for _ in range(self.model.concurrency):
-                    workers.create_task(self._work(waiting, stage))
 
-    async def _work(self, waiting: Iterator[Question], stage: Stage, alone: bool = False) -> None:
-        """Ask one question after the other; alone, until one is not refused."""
-        patience = self.model.patience
-        while self._in_a_row < patience and (question := next(waiting, None)) is not None:
-            try:
-                await self._ask(question)
-            except Refused as refusal:
-                self.failures[question.item_id] = str(refusal)
-                # A model that answers others refuses this text.
-                self._in_a_row += not self.done
-                continue
-            except ServerError as error:
-                self._failed[question.item_id] = str(error)
-                self._in_a_row += 1
-            else:
-                self.done, self._in_a_row = self.done + 1, 0
-            stage.reach(self.done, f"asking, {self.taken}")
-            if alone:
-                return
-
-    async def _ask(self, question: Question) -> None:
-        """Ask a question until it has as many answers as are wanted; keep each."""
-        _, lacking = self.find(question)
-        while lacking > 0:
-            settings, body = await self.model.answer(question.messages, lacking)
-            today = datetime.datetime.now(datetime.UTC).date().isoformat()
-            self.cache.put(self._key(question, lacking), Answer(settings, body, today))
-            self.asked += 1
-            usage = body["usage"] if isinstance(body.get("usage"), Mapping) else {}
-            for position, name in enumerate(("prompt_tokens", "completion_tokens")):
-                number = usage.get(name)
-                self.tokens[position] += number if isinstance(number, int) else 0
-            lacking -= self.model.size(body)
+def load(module: str, extra: str) -> Any:
+    """Import a package of an extra; an `InputError` says how to install it."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise InputError(
+            f"asking a model this way needs {module}: pip install -e '.[{extra}]'."
+        ) from error
 
 
 def _join(words: Iterable[str]) -> str:

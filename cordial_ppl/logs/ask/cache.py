@@ -1,7 +1,7 @@
 """Cache of answers that were paid for: an SQLite file, from which an interrupted run resumes.
 
-A row is an answer: the SHA-256 of the question, the settings that were sent, and the response. The
-file holds neither prompts nor keys.
+A row is a response: the SHA-256 of the question, the settings that were sent, the response, and the
+day it came. The file holds neither prompts nor keys.
 """
 
 import hashlib
@@ -15,18 +15,15 @@ from typing import Any, NamedTuple
 from cordial_ppl.errors import FileError
 from cordial_ppl.logs.ask.prompt import Messages
 
-MARK = 0x434F5244
-"""SQLite's `application_id`, which tells our files from those of other programs."""
+Body = Mapping[str, Any]
+"""A response, as it is kept; `usage` counts its tokens, as OpenAI does."""
 
-TABLE = """
-CREATE TABLE answers
-(key TEXT PRIMARY KEY, settings TEXT NOT NULL, body TEXT NOT NULL, date TEXT NOT NULL)
-WITHOUT ROWID
-"""
+TABLE = "CREATE TABLE IF NOT EXISTS responses (key TEXT, settings TEXT, body TEXT, date TEXT)"
+INDEX = "CREATE INDEX IF NOT EXISTS keys ON responses (key)"
 
 
-class Answer(NamedTuple):
-    """An answer in the cache.
+class Response(NamedTuple):
+    """A response in the cache.
 
     Attributes:
         settings: The settings of its decoding.
@@ -35,29 +32,19 @@ class Answer(NamedTuple):
     """
 
     settings: Mapping[str, Any]
-    body: Mapping[str, Any]
+    body: Body
     date: str
 
 
-def key_of(model: str, messages: Messages, settings: Mapping[str, Any], sample: int = 0) -> str:
-    """Identify a question, whichever server is asked.
-
-    Args:
-        model: The model's name.
-        messages: The conversation.
-        settings: The settings of decoding.
-        sample: Number of samples of the same question that were taken before.
-
-    Returns:
-        The SHA-256, in hexadecimal digits.
-    """
-    text = json.dumps([model, messages, settings, sample], ensure_ascii=False, sort_keys=True)
+def key_of(model: str, messages: Messages, settings: Mapping[str, Any]) -> str:
+    """Identify a question, whichever server is asked, by its SHA-256 in hexadecimal digits."""
+    text = json.dumps([model, messages, settings], ensure_ascii=False, sort_keys=True)
     # A table may hold half a surrogate pair, which UTF-8 cannot encode.
     return hashlib.sha256(text.encode(errors="backslashreplace")).hexdigest()
 
 
 class Cache:
-    """A file of answers; each is on disk before the next question.
+    """A file of responses; each is on disk before the next question.
 
     Args:
         connection: The open file.
@@ -67,29 +54,25 @@ class Cache:
         self._connection = connection
 
     def __len__(self) -> int:
-        """The number of answers."""
-        return self._connection.execute("SELECT count(*) FROM answers").fetchone()[0]
+        """The number of responses."""
+        return self._connection.execute("SELECT count(*) FROM responses").fetchone()[0]
 
-    def get(self, key: str) -> Answer | None:
-        """Find an answer; None if there is none, or it is damaged."""
-        query = "SELECT settings, body, date FROM answers WHERE key = ?"
-        row = self._connection.execute(query, (key,)).fetchone()
-        try:
-            settings, body = json.loads(row[0]), json.loads(row[1])
-            return Answer(dict(settings), dict(body), str(row[2]))
-        except (ValueError, TypeError, RecursionError):
-            return None
+    def get(self, key: str) -> list[Response]:
+        """Find the responses to a question, in the order in which they came."""
+        query = "SELECT settings, body, date FROM responses WHERE key = ? ORDER BY rowid"
+        rows = self._connection.execute(query, (key,))
+        return [Response(json.loads(sent), json.loads(body), date) for sent, body, date in rows]
 
-    def put(self, key: str, answer: Answer) -> None:
-        """Write an answer to disk.
+    def put(self, key: str, response: Response) -> None:
+        """Write a response to disk.
 
         Raises:
             FileError: The disk is full, or another program locks the file.
         """
-        row = key, json.dumps(answer.settings), json.dumps(answer.body), answer.date
+        row = key, json.dumps(response.settings), json.dumps(response.body), response.date
         try:
             with self._connection:
-                self._connection.execute("INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?)", row)
+                self._connection.execute("INSERT INTO responses VALUES (?, ?, ?, ?)", row)
         except sqlite3.Error as error:
             raise FileError(f"cannot write an answer to the cache: {error}.") from error
 
@@ -109,26 +92,19 @@ def open_cache(path: str | Path) -> Iterator[Cache]:
     """
     try:
         with closing(sqlite3.connect(path, timeout=1.0)) as connection:
-            # Bytes that are not UTF-8 make an answer damaged, not the run fail.
-            connection.text_factory = lambda text: text.decode(errors="replace")
             # Two runs would pay for the same answers. The lock ends with the process.
             connection.execute("PRAGMA locking_mode = EXCLUSIVE")
             with connection:
                 connection.execute("BEGIN IMMEDIATE")
-                if not connection.execute("SELECT 1 FROM sqlite_master").fetchone():
-                    connection.execute(f"PRAGMA application_id = {MARK}")
-                    connection.execute(TABLE)
-            (mark,) = connection.execute("PRAGMA application_id").fetchone()
-            if mark != MARK:
-                raise FileError(f"{path} is a file of another program: write to another file.")
+                connection.execute(TABLE)
+                connection.execute(INDEX)
             # A killed process loses nothing; a power cut may lose the last answers.
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = NORMAL")
             yield Cache(connection)
-    # The schema of a damaged file may not be UTF-8.
-    except (sqlite3.Error, UnicodeDecodeError) as error:
-        if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
-            raise FileError(
-                f"another run uses the cache {path}: wait until it ends, or write to another file."
-            ) from error
-        raise FileError(f"{path} cannot be used as a cache of answers: {error}.") from error
+    except sqlite3.Error as error:
+        busy = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY
+        reason = "another run uses it" if busy else str(error)
+        raise FileError(
+            f"{path} cannot be used as a cache of answers: {reason}. Write to another file."
+        ) from error

@@ -1,22 +1,27 @@
 """Chat completions of a model on a server; settings that the server does not take are left out."""
 
+import asyncio
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from cordial_ppl.errors import InputError
-from cordial_ppl.logs.ask.model import Body, Model, Refused
+from cordial_ppl.errors import InputError, ServerError
+from cordial_ppl.logs.ask.asking import Asking, Model, Refused
+from cordial_ppl.logs.ask.cache import Body
 from cordial_ppl.logs.ask.prompt import Messages
+from cordial_ppl.logs.ask.questions import Question
 from cordial_ppl.logs.ask.server import Server
 from cordial_ppl.logs.evidence import Answer, Position
 from cordial_ppl.logs.responses import read_answers
-from cordial_ppl.logs.rows import STUMBLES
 
 TOP, FEWER = 20, 5
 """Alternatives to a token to ask for; and from a server that refuses as many."""
 
 SEVERAL = 100
 """Samples in one request, at most."""
+
+PATIENCE = 10
+"""Failures in a row that end the run."""
 
 MUTE = Answer("", [Position("", {})])
 """A refusal in words, which has no log-probabilities and names no option."""
@@ -32,12 +37,10 @@ class Chat(Model):
         concurrency: Questions at once, at most.
     """
 
-    patience = 10
-
     def __init__(
         self, server: Server, *, samples: int = 0, max_tokens: int = 16, concurrency: int = 8
     ):
-        self.server, self.name, self.connection = server, server.model, server.client
+        self.server, self.name, self._in_a_row = server, server.model, 0
         self.samples, self.wanted, self.concurrency = samples, max(samples, 1), concurrency
         logprobs = {} if samples else {"logprobs": True, "top_logprobs": TOP}
         self.settings = {"temperature": float(samples > 0), "max_tokens": max_tokens, **logprobs}
@@ -45,7 +48,43 @@ class Chat(Model):
         self._taken = self.settings | ({"n": samples} if samples > 1 else {})
         self._is_known = False
 
-    async def answer(self, messages: Messages, lacking: int) -> tuple[Mapping[str, Any], Body]:
+    def ask(self, questions: Iterator[tuple[Question, int]], asking: Asking) -> None:
+        """Ask several questions at once, but until one is answered, one at a time.
+
+        That shows whether key, model and address are right, and which settings the server takes.
+        """
+        try:
+            asyncio.run(self._ask_all(questions, asking))
+        except ExceptionGroup as group:
+            # One worker's error cancels the others.
+            raise group.exceptions[0] from None
+
+    async def _ask_all(self, questions: Iterator[tuple[Question, int]], asking: Asking) -> None:
+        async with self.server.client:
+            await self._work(questions, asking, alone=True)
+            async with asyncio.TaskGroup() as workers:
+                for _ in range(self.concurrency):
+                    workers.create_task(self._work(questions, asking))
+
+    async def _work(
+        self, questions: Iterator[tuple[Question, int]], asking: Asking, alone: bool = False
+    ) -> None:
+        """Ask one question after the other; alone, until one is answered."""
+        while self._in_a_row < PATIENCE and not (alone and self._is_known):
+            question, lacking = next(questions, (None, 0))
+            if question is None:
+                break
+            try:
+                while lacking > 0:
+                    settings, body = await self._answer(question.messages, lacking)
+                    lacking = asking.keep(question, lacking, settings, body)
+                self._in_a_row = 0
+            except ServerError as error:
+                asking.fail(question, error)
+                # A model that answers others refuses this text.
+                self._in_a_row += not (isinstance(error, Refused) and self.has_answered)
+
+    async def _answer(self, messages: Messages, lacking: int) -> tuple[Mapping[str, Any], Body]:
         """Ask for a completion; while the server has answered none, ask for less if it refuses."""
         settings, number = self._taken, min(lacking, SEVERAL)
         while True:
@@ -56,12 +95,11 @@ class Chat(Model):
                 body = await self.server.complete(messages, sent, self.has_answered)
             except Refused as refusal:
                 less = None if self._is_known else _concede(settings, str(refusal))
-                if less is not None:
-                    settings = less
-                elif "logprob" in str(refusal) and not self._is_known:
+                if less is None and "logprob" in str(refusal) and not self._is_known:
                     raise self._no_logprobs(str(refusal)) from refusal
-                else:
+                if less is None:
                     raise
+                settings = less
             else:
                 if not self.size(body):
                     raise self._no_logprobs("its answer has none")
@@ -69,12 +107,8 @@ class Chat(Model):
                 return sent, body
 
     def size(self, body: Body) -> int:
-        """Count the answers of a completion that can be read."""
-        try:
-            answers = read_answers(body)
-            message = body["choices"][0]["message"]
-        except STUMBLES:
-            return 0
+        """Count the answers of a completion; without its log-probabilities it has none."""
+        answers, message = read_answers(body), body["choices"][0]["message"]
         # An empty answer and a refusal have no alternatives to be read.
         empty = message.get("refusal") or not message.get("content")
         several = any(len(position.top) > 1 for position in answers[0].positions)

@@ -8,111 +8,43 @@ cache of keys and values.
 import hashlib
 import inspect
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import batched
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float64
 
 from cordial_ppl.errors import InputError
-from cordial_ppl.logs.ask.model import load
-from cordial_ppl.logs.ask.prompt import Messages
+from cordial_ppl.logs.ask.asking import Asking, Model, Refused, load
+from cordial_ppl.logs.ask.cache import Body
+from cordial_ppl.logs.ask.questions import Question
+from cordial_ppl.logs.ask.tokens import Tokenised, Tokens, tokenise
+from cordial_ppl.logs.evidence import Scores
 
-Tokens = list[int]
-
-
-class Tokenised(NamedTuple):
-    """A prompt and its options, as tokens.
-
-    Attributes:
-        prompt: The tokens before every option.
-        options: The tokens of each option.
-    """
-
-    prompt: Tokens
-    options: list[Tokens]
-
-    @property
-    def length(self) -> int:
-        """The number of tokens with the longest option."""
-        return len(self.prompt) + max(map(len, self.options))
+BATCH, WINDOW = 16, 512
+"""Prompts that go through the model together, and prompts that are sorted by length, so that there
+is little padding."""
 
 
-def tokenise(tokenizer: Any, messages: Messages, options: Sequence[str]) -> Tokenised:
-    """Turn a prompt and its options into tokens.
-
-    The prompt is tokenised with each option behind it, as the model would read them; the tokens
-    that all have in common are the prompt. If one option's tokens begin another's ("1" and "10"),
-    the end of the answer counts as a token of every option.
+class LocalModel(Model):
+    """A causal language model with its tokenizer, which scores options.
 
     Args:
-        tokenizer: A tokenizer of `transformers`.
-        messages: The conversation.
-        options: The options.
-
-    Returns:
-        The tokens.
-
-    Raises:
-        InputError: Two options have the same tokens, or the tokenizer has no first token.
-    """
-    chat = bool(getattr(tokenizer, "chat_template", None))
-    if chat:
-        prompt = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
-        before, end = "", tokenizer.eos_token or "\n"
-    else:
-        prompt, before, end = _as_text(messages), " ", "\n"
-
-    def encode(text: str) -> Tokens:
-        # A chat template writes the special tokens itself.
-        return tokenizer(text, add_special_tokens=not chat)["input_ids"]
-
-    sequences = [encode(f"{prompt}{before}{option}") for option in options]
-    if len(set(map(tuple, sequences))) < len(sequences):
-        raise InputError(
-            f"the model's tokenizer writes some of the options {', '.join(options)} alike."
-        )
-    if any(a == b[: len(a)] for a in sequences for b in sequences if a is not b):
-        sequences = [encode(f"{prompt}{before}{option}{end}") for option in options]
-    shared, alone = 0, encode(prompt)
-    # At least one token is left for each option.
-    longest = min(len(alone), *(len(tokens) - 1 for tokens in sequences))
-    while shared < longest and all(tokens[shared] == alone[shared] for tokens in sequences):
-        shared += 1
-    if shared > 0:
-        return Tokenised(alone[:shared], [tokens[shared:] for tokens in sequences])
-    start = tokenizer.eos_token_id if tokenizer.bos_token_id is None else tokenizer.bos_token_id
-    if start is None:
-        raise InputError("the model's tokenizer has no token to begin a text with.")
-    return Tokenised([start], sequences)
-
-
-def _as_text(messages: Messages) -> str:
-    """Write a conversation for a model without a chat template; each question ends in a colon."""
-    text = ""
-    for message in messages:
-        content = message["content"]
-        if message["role"] == "assistant":
-            text += f" {content}\n\n"
-        else:
-            text += content if content.endswith(":") else f"{content}\nAnswer:"
-    return text
-
-
-class LocalModel:
-    """A causal language model with its tokenizer.
-
-    Args:
+        name: Its name.
         model: The model (`transformers.AutoModelForCausalLM`), on its device.
         tokenizer: Its tokenizer.
+        options: The options.
         version: Distinguishes it from other models of the same name.
 
     Raises:
         InputError: The model has no cache of keys and values, as Mamba.
     """
 
-    def __init__(self, model: Any, tokenizer: Any, version: str = ""):
+    def __init__(
+        self, name: str, model: Any, tokenizer: Any, options: Sequence[str], version: str = ""
+    ):
         names = inspect.signature(model.forward).parameters
         if "past_key_values" not in names:
             raise InputError(
@@ -120,14 +52,16 @@ class LocalModel:
                 "share. Serve the model, and name its --server."
             )
         self._torch = load("torch", "local")
-        self.model, self.tokenizer, self.version = model.eval(), tokenizer, version
+        self.name, self.model, self.tokenizer, self.options = name, model.eval(), tokenizer, options
         # The logits of every token of long prompts would not fit into memory.
         self._last = {"logits_to_keep": 1} if "logits_to_keep" in names else {}
-        self.precision = str(model.dtype).removeprefix("torch.")
         self.longest = getattr(model.config, "max_position_embeddings", None) or sys.maxsize
+        # Scores do not depend on the order of the options, except through the prompt.
+        precision = str(model.dtype).removeprefix("torch.")
+        self.settings = {"scored": list(options), "precision": precision, "version": version}
 
     @classmethod
-    def load(cls, name: str) -> "LocalModel":
+    def load(cls, name: str, options: Sequence[str]) -> "LocalModel":
         """Load a model from a folder, the Hugging Face Hub, or the Hub's local cache.
 
         It computes on a GPU if there is one, in the precision it is stored in, else on the CPU in
@@ -135,6 +69,7 @@ class LocalModel:
 
         Args:
             name: Folder, or name on the Hub.
+            options: The options.
 
         Returns:
             The model.
@@ -154,7 +89,30 @@ class LocalModel:
         except (OSError, ValueError, RuntimeError, ImportError) as error:
             reason = " ".join(str(error).split())
             raise InputError(f"cannot load the model {name!r} to {device!r}: {reason}") from error
-        return cls(model.float() if device == "cpu" else model, tokenizer, _version(name, model))
+        version, model = _version(name, model), model.float() if device == "cpu" else model
+        return cls(name, model, tokenizer, options, version)
+
+    def ask(self, questions: Iterator[tuple[Question, int]], asking: Asking) -> None:
+        """Score the options after each prompt; one that is too long is refused."""
+        for window in batched(questions, WINDOW):
+            waiting = []
+            for question, _ in window:
+                tokens = tokenise(self.tokenizer, question.messages, self.options)
+                if tokens.length <= self.longest:
+                    waiting.append((tokens, question))
+                else:
+                    number = f"{tokens.length} tokens"
+                    words = f"{number}, but {self.name!r} reads at most {self.longest}"
+                    asking.fail(question, Refused(words))
+            for batch in batched(sorted(waiting, key=lambda pair: pair[0].length), BATCH):
+                rows = self.score([tokens for tokens, _ in batch])
+                for (tokens, question), row in zip(batch, rows, strict=True):
+                    read = len(tokens.prompt) + sum(map(len, tokens.options))
+                    body = {
+                        "scores": dict(zip(self.options, row.tolist(), strict=True)),
+                        "usage": {"prompt_tokens": read, "completion_tokens": 0},
+                    }
+                    asking.keep(question, 1, self.settings, body)
 
     def score(self, questions: Sequence[Tokenised]) -> list[Float64[np.ndarray, " K"]]:
         """Compute the log-likelihoods of all options after each of several prompts.
@@ -222,6 +180,19 @@ class LocalModel:
 
     def _log_softmax(self, logits: Any) -> Any:
         return self._torch.log_softmax(logits.float(), dim=-1)
+
+    def size(self, body: Body) -> int:
+        """Return 1: a response has a score of every option."""
+        return 1
+
+    def evidence(self, bodies: Sequence[Body]) -> Scores:
+        """Read the scores of the options."""
+        scores = bodies[0]["scores"]
+        return Scores("logprob", list(scores.values()), list(scores))
+
+    def describe(self, settings: Mapping[str, Any]) -> str:
+        """Describe the scores and their precision."""
+        return f"log-likelihood of options, {settings.get('precision')}"
 
 
 def _version(name: str, model: Any) -> str:

@@ -37,13 +37,7 @@ RESERVED = frozenset(("options", "lowest", "highest"))
 
 
 class Example(NamedTuple):
-    """A labelled text, shown as an example.
-
-    Attributes:
-        item_id: The text's name; empty if it has none.
-        fields: The columns that the prompt uses.
-        answer: The option it was labelled with.
-    """
+    """A labelled text, shown as an example: its name, if any, its columns, and its option."""
 
     item_id: str
     fields: Mapping[str, str]
@@ -108,9 +102,8 @@ class Prompt:
         """
         turns: Messages = []
         for example in self.examples:
-            same = all(
-                example.fields[name].split() == fields[name].split() for name in self.columns
-            )
+            pairs = ((example.fields[name], fields[name]) for name in self.columns)
+            same = all(one.split() == other.split() for one, other in pairs)
             if not same and not (item_id and example.item_id == item_id):
                 turns.append({"role": "user", "content": self._fill(example.fields, order)})
                 turns.append({"role": "assistant", "content": example.answer})

@@ -1,18 +1,18 @@
-"""Questions: every text of a table, with the options in every order."""
+"""Questions: every text of a table, with the options in every order, after labelled examples."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from cordial_ppl.errors import InputError
-from cordial_ppl.logs.ask.examples import read_cells, read_examples
-from cordial_ppl.logs.ask.prompt import Messages, Order, Prompt, find_fields
-from cordial_ppl.tables.columns import is_reading, passed_through, read_items
-from cordial_ppl.tables.files import read_columns
+from cordial_ppl.data.scale import Scale
+from cordial_ppl.errors import InputError, name_rows, naming
+from cordial_ppl.logs.ask.prompt import Example, Messages, Order, Prompt, find_fields
+from cordial_ppl.tables.columns import as_name, filled, is_reading, passed_through, read_items
+from cordial_ppl.tables.files import Columns, is_filled, read_columns
 
 
 class Question(NamedTuple):
@@ -33,14 +33,14 @@ class Questions:
 
     Args:
         item_ids: The texts' names, all different.
-        cells: The columns that the prompt uses, as text.
+        fields: The columns that the prompt uses, as text, for each text.
         extras: The other columns, as the table has them.
         prompt: The prompt.
         orders: Orders of the options.
     """
 
     item_ids: list[str]
-    cells: Mapping[str, list[str]]
+    fields: list[dict[str, str]]
     extras: Mapping[str, list]
     prompt: Prompt
     orders: Sequence[Order]
@@ -56,8 +56,7 @@ class Questions:
 
     def about(self, position: int) -> Iterator[Question]:
         """Go through the questions about one text."""
-        item = self.item_ids[position]
-        fields = {name: column[position] for name, column in self.cells.items()}
+        item, fields = self.item_ids[position], self.fields[position]
         for order in self.orders:
             yield Question(item, self.prompt.messages(fields, order, item))
 
@@ -74,12 +73,8 @@ class Questions:
         index = {item: row for row, item in enumerate(self.item_ids)}
         rows = [index[item] for item in readings["item_id"]]
         dropped = [name for name in self.extras if name in readings or is_reading(name)]
-        extras = {
-            name: [cells[row] for row in rows]
-            for name, cells in self.extras.items()
-            if name not in dropped
-        }
-        return extras, dropped
+        kept = {name: cells for name, cells in self.extras.items() if name not in dropped}
+        return {name: [cells[row] for row in rows] for name, cells in kept.items()}, dropped
 
 
 def read_questions(
@@ -120,11 +115,66 @@ def read_questions(
     columns = read_columns(path)
     return Questions(
         read_items(columns),
-        read_cells(columns, prompt.columns),
+        _read_fields(columns, prompt.columns),
         passed_through(columns, ["item_id", *prompt.columns]),
         prompt,
         option_orders(prompt.scale.size, permutations, seed),
     )
+
+
+def read_examples(
+    path: str | Path, scale: Scale, needed: Collection[str], shots: int, *, seed: int = 0
+) -> list[Example]:
+    """Choose examples from a table of labelled texts, in random order.
+
+    Options take turns while they have texts, so that rare ones are shown too.
+
+    Args:
+        path: A .csv, .parquet, .jsonl or .ndjson file with `label` and the prompt's columns.
+        scale: The options.
+        needed: The columns that the prompt uses.
+        shots: The number of examples.
+        seed: Seed of the choice and of the order.
+
+    Returns:
+        The examples.
+
+    Raises:
+        FileError: The file cannot be read or is not what its ending says.
+        InputError: A column or label is missing, a label is no option, or there are too few texts.
+    """
+    columns = read_columns(path)
+    columns.require("label")
+    fields = _read_fields(columns, needed)
+    with naming(path):
+        cells = filled(columns, "label", "Examples are labelled texts: remove the others.")
+        labels = scale.encode(cells, where=columns.where)
+    if shots > len(labels):
+        raise InputError(f"{path} has {len(labels)} texts; --shots asks for {shots}.")
+    rng = np.random.default_rng(seed)
+    drawn = rng.permutation(len(labels))
+    # The first text of each option, then the second of each, with the options in random order.
+    turn = np.empty(len(labels), int)
+    rank = rng.permutation(scale.size)
+    for option in range(scale.size):
+        rows = drawn[labels[drawn] == option]
+        turn[rows] = np.arange(len(rows)) * scale.size + rank[option]
+    chosen = rng.permutation(np.argsort(turn)[:shots]).tolist()
+    items = columns.cells.get("item_id", [""] * len(labels))
+    return [Example(as_name(items[i]), fields[i], scale.options[labels[i]]) for i in chosen]
+
+
+def _read_fields(columns: Columns, needed: Collection[str]) -> list[dict[str, str]]:
+    """Read the columns that a prompt uses, as text; none may be missing or have empty cells."""
+    for name in needed:
+        columns.require(name)
+        empty = [i for i, cell in enumerate(columns.cells[name]) if not is_filled(cell)]
+        if empty:
+            rows = name_rows(empty, columns.where)
+            raise InputError(f"{columns.path}: the column {name!r} is empty in {rows}.")
+    rows = zip(*(columns.cells[name] for name in needed), strict=True)
+    texts = ([cell if isinstance(cell, str) else as_name(cell) for cell in row] for row in rows)
+    return [dict(zip(needed, row, strict=True)) for row in texts]
 
 
 def option_orders(size: int, number: int, seed: int = 0) -> list[Order]:
@@ -156,6 +206,5 @@ def option_orders(size: int, number: int, seed: int = 0) -> list[Order]:
     orders: dict[Order, None] = {}
     while len(orders) < number:
         order = rng.permutation(size)
-        for turn in range(size):
-            orders.setdefault(tuple(np.roll(order, -turn).tolist()))
+        orders |= {tuple(np.roll(order, -turn).tolist()): None for turn in range(size)}
     return list(orders)[:number]

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from cordial_ppl.errors import CordialError, InputError, ServerError
-from cordial_ppl.logs.ask.model import Refused, load
+from cordial_ppl.logs.ask.asking import Refused, load
 from cordial_ppl.logs.ask.prompt import Messages
 from cordial_ppl.logs.responses import read_answers
 from cordial_ppl.logs.rows import STUMBLES
