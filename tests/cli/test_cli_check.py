@@ -8,14 +8,24 @@ import pytest
 from broken_channels import write_channel
 from review_tables import write_tables
 
+from cordial_ppl.evaluation.checks import check_channel
+from cordial_ppl.evaluation.checks.posterior import (
+    check_diagnostics,
+    check_labels_left_out,
+    check_time,
+)
+from cordial_ppl.evaluation.checks.prior import check_conflict, check_sensitivity
+from cordial_ppl.evaluation.checks.run import PROMISES
+
 MODELS = Path(__file__).parents[2] / "models"
 
 
 @pytest.fixture
 def quick(monkeypatch):
     """Leave out what takes long: NUTS, and fits of other channels."""
-    monkeypatch.setattr("cordial_ppl.evaluation.checks.run.check_posteriors", lambda *_: ())
-    monkeypatch.setattr("cordial_ppl.evaluation.checks.comparison.PAPER_CHANNELS", ())
+    checks = (check_time, check_diagnostics, check_sensitivity, check_conflict)
+    checks = (*PROMISES, *checks, check_labels_left_out)
+    monkeypatch.setitem(check_channel.__kwdefaults__, "checks", checks)
 
 
 def test_a_sound_channel(cordial, tmp_path, quick):
