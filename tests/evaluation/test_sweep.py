@@ -9,8 +9,9 @@ import polars as pl
 import pytest
 from sweep_files import IDS, TEXTS, plan, write_sweep
 
-from cordial_ppl.errors import CordialWarning, InputError
+from cordial_ppl.errors import CordialWarning
 from cordial_ppl.evaluation.sweep import Results, run_sweep
+from cordial_ppl.evaluation.sweep import plan as planning
 from cordial_ppl.evaluation.sweep import run as running
 from cordial_ppl.evaluation.sweep.tasks import draw_subsets, load_tasks
 from cordial_ppl.runtime.progress import watching
@@ -118,8 +119,11 @@ def test_the_table_and_what_made_it(finished):
 
 def test_a_sweep_goes_on_where_it_stopped_and_takes_in_more(finished, folder, monkeypatch):
     _, whole, _ = finished
-    shutil.rmtree(folder / "out" / "cells" / "stars" / "b")
-    (folder / "out" / "cells" / "stars" / "a" / "9" / "temperature.cell").unlink()
+    config = plan(folder)
+    for job in planning.plan(config, load_tasks(config), folder / "out"):
+        fit = job.n, job.method.name
+        if job.reading.reader == "b" or fit == (9, "temperature"):
+            job.path.unlink()
     assert [*Results.load(folder / "out").cells] == [("stars", "a", 4)]
     make, made = running.make_cell, []
 
@@ -189,7 +193,7 @@ def test_files_count_by_their_contents(folder, monkeypatch):
     monkeypatch.setattr(running, "make_cell", lambda *_: pytest.fail("all is fitted"))
     run_sweep(plan(folder, **mine), folder / "mine")
     (folder / "mine.py").write_text(MINE + "# changed\n")
-    with pytest.raises(InputError, match="was made with another method of the name"):
+    with pytest.raises(pytest.fail.Exception, match="all is fitted"):
         run_sweep(plan(folder, **mine), folder / "mine")
 
 
