@@ -1,9 +1,8 @@
 """`Fusion`: several readers of the same texts, each with a stack, weighted together."""
 
-import math
 import warnings
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,21 +14,18 @@ from cordial_ppl.channels.channel import Channel
 from cordial_ppl.channels.readers import reader_weights
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.decisions.summary import join_blocks, warn, weight_lines
 from cordial_ppl.decisions.verdict import Verdict, judge
 from cordial_ppl.errors import CordialWarning, InputError
 from cordial_ppl.estimators import Cordial
 from cordial_ppl.estimators.estimator import Estimator
-from cordial_ppl.estimators.files import PosteriorRecord, StackRecord
-from cordial_ppl.estimators.fusion import files
 from cordial_ppl.estimators.fusion.joint import AVERAGE, COUNTS, JOINT, READER_COUNT, joint_prior
 from cordial_ppl.estimators.fusion.readings import as_reader_logits, check_frames, pool, read_by
+from cordial_ppl.estimators.fusion.summary import summarize
 from cordial_ppl.estimators.stack import Stack, deal_folds
 from cordial_ppl.inference.fit import Case
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.inference.priors import LearnedPrior, reading_spread
 from cordial_ppl.inference.sampler import DEFAULT_EFFORT, Effort
-from cordial_ppl.runtime import storage
 from cordial_ppl.runtime.compilation import workers
 from cordial_ppl.runtime.progress import doing
 from cordial_ppl.stack.members import ChannelMember, Fitted, warn_if_doubtful
@@ -139,32 +135,7 @@ class Fusion(Estimator):
     def summary(self) -> str:
         """Each reader's errors, the members' weights and the expected log loss in plain words."""
         self._check_fitted()
-        readers = {name: stack.describe() for name, stack in self.stacks_.items()}
-        lines, few = [], []
-        for name, summary in readers.items():
-            labels, loss = summary.expected["labels"], summary.expected["cordial"]
-            note = f"{labels:.0f} {'label' if labels == 1 else 'labels'}"
-            note += "" if loss is None else f", by itself {loss:.2f}"
-            few += [name] if (labels or 0) < MIN_LABELS else []
-            lines.append(f"  {name} ({note}): {summary.brief}")
-        blocks = [["The readers", *lines], ["Weights", *weight_lines(self.weights_)]]
-        expected = self.expected_
-        if math.isfinite(expected.cordial):
-            line = (
-                f"  fused {expected.cordial:.2f}, label histogram {expected.histogram:.2f}, "
-                f"readings as they are, averaged {expected.raw:.2f}"
-            )
-            line += f" (without {', '.join(few)}: fewer than eight labels)" if few else ""
-            blocks.append(["Expected log loss (out-of-fold, nats)", line])
-        posteriors = {
-            f"{name}, {channel}": figures
-            for name, summary in readers.items()
-            for channel, figures in summary.diagnostics.items()
-        }
-        verdict = self.verdict()
-        if verdict is not None and verdict.alike:
-            return join_blocks([], warn(None, posteriors), [verdict.text])
-        return join_blocks(blocks, warn(expected, posteriors), [verdict.text] if verdict else [])
+        return summarize(self)
 
     def verdict(self) -> Verdict | None:
         """Judge the fusion by its out-of-fold predictions.
@@ -214,34 +185,12 @@ class Fusion(Estimator):
             InputError: this is a subclass, which a file does not know.
             FileError: the file cannot be written.
         """
+        from cordial_ppl.estimators.fusion import files
+
         if type(self) is not Fusion:
             raise InputError(f"only a Fusion can be saved; this is a {type(self).__name__}.")
         self._check_fitted()
-        settings = {
-            "average": bool(self.average),
-            "inference": self.inference,
-            "weight_counts": check_counts(self.weight_counts, tuple(self.fits_)),
-            "seed": int(self.seed),
-            "named": self.options is not None,
-            "effort": self.effort._asdict(),
-        }
-        joint = self.fits_.get(JOINT.name)
-        record = files.FusionRecord(
-            scale=self.scale_,
-            settings=settings,
-            readers=self.readers_,
-            spreads=self._spreads,
-            stacks={k: StackRecord.of(v) for k, v in self.fits_.items() if isinstance(v, Stack)},
-            joint=PosteriorRecord.of(joint) if isinstance(joint, Posterior) else None,
-            weights=self.weights_,
-            expected=self.expected_,
-            covariates=self.covariates_,
-            labels=self.labels_,
-            sample_weight=self.sample_weight_,
-            texts=self.texts_,
-            out_of_fold=self.out_of_fold_,
-        )
-        storage.write(path, files.KIND, *storage.pack(record))
+        files.save(self, path)
 
     def levels(self) -> dict[str, int]:
         """Levels of covariates, as the base class says."""
@@ -325,25 +274,23 @@ class Fusion(Estimator):
             stack = self._stack(seeds[index]).fit_labelled(seen, scale)
             return stack, stack.out_of_fold_
 
-        what = f"fitting {len(readers)} readers"
+        held_out = np.zeros((len(labels), size, len(members)))
         with (
-            doing(what, len(members), "members") as stage,
+            doing(f"fitting {len(readers)} readers", len(members), "members") as stage,
             ThreadPoolExecutor(max_workers=workers(len(members))) as threads,
         ):
-            jobs = [threads.submit(fit, index) for index in range(len(members))]
-            for number, _ in enumerate(as_completed(jobs), 1):
-                stage.reach(number)
-        results = [job.result() for job in jobs]
-        held_out = np.zeros((len(labels), size, len(members)))
-        mask = present & [unseen is not None for _, unseen in results]
-        for index, (fitted, unseen) in enumerate(results):
-            held_out[mask[:, index], :, index] = 0.0 if unseen is None else unseen
-            if isinstance(fitted, Posterior):
-                warn_if_doubtful(fitted)
+            self.fits_ = {}
+            for index, (fitted, unseen) in enumerate(threads.map(fit, range(len(members)))):
+                self.fits_[members[index]] = fitted
+                if unseen is None:
+                    present[:, index] = False
+                held_out[present[:, index], :, index] = unseen
+                stage.reach(index + 1)
+        if isinstance(joint := self.fits_.get(JOINT.name), Posterior):
+            warn_if_doubtful(joint)
         prior = np.array([counts[name] for name in members])
-        mixture = weigh(texts, folds, held_out if enough else None, prior, present=mask)
+        mixture = weigh(texts, folds, held_out if enough else None, prior, present=present)
         self.readers_, self._spreads = readers, spreads
-        self.fits_ = {name: fitted for name, (fitted, _) in zip(members, results, strict=True)}
         self.weights_ = dict(zip(members, mixture.weights.tolist(), strict=True))
         self.expected_, self.out_of_fold_ = mixture.expected, mixture.out_of_fold
         self.labels_ = np.asarray(labels, np.int64)
@@ -386,19 +333,3 @@ def _check_overlap(present: Bool[np.ndarray, "n R"], readers: Sequence[str]) -> 
             CordialWarning,
             stacklevel=5,
         )
-
-
-def load(path: str | Path, *, channels: Sequence[str | Path | Channel] = ()) -> Fusion:
-    """Read a fitted fusion; arguments and errors are those of ``cp.load``."""
-    saved, fits = files.read(path, channels)
-    with storage.blaming(path):
-        settings = dict(saved.settings)
-        options = saved.scale.options if settings.pop("named") else None
-        effort = Effort(**settings.pop("effort"))
-        fusion = Fusion(options, readers=saved.readers, effort=effort, **settings)
-    fusion.fits_, fusion.readers_, fusion._spreads = fits, saved.readers, saved.spreads
-    fusion.weights_, fusion.expected_ = saved.weights, saved.expected
-    fusion.scale_, fusion.covariates_ = saved.scale, saved.covariates
-    fusion.labels_, fusion.out_of_fold_ = saved.labels, saved.out_of_fold
-    fusion.sample_weight_, fusion.texts_ = saved.sample_weight, saved.texts
-    return fusion
