@@ -1,6 +1,6 @@
 """Products of sweeps: what was planted is in their tables, their figures and the files."""
 
-import builtins
+import sys
 
 import matplotlib
 import numpy as np
@@ -202,14 +202,7 @@ def test_nothing_is_left_behind_where_a_file_cannot_be_written(results, tmp_path
 
 
 def test_without_matplotlib_tables_are_written_and_figures_left_out(results, tmp_path, monkeypatch):
-    real = builtins.__import__
-
-    def without(name, *arguments, **options):
-        if name.partition(".")[0] == "matplotlib":
-            raise ImportError(name)
-        return real(name, *arguments, **options)
-
-    monkeypatch.setattr(builtins, "__import__", without)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
     product = PRODUCTS["curves"](results)
     with pytest.warns(CordialWarning, match=r'pip install -e "\.\[plots\]"'):
         written = write_product(product, tmp_path)
