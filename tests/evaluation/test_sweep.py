@@ -166,6 +166,8 @@ def test_a_table_made_elsewhere_may_come_later_and_be_mended(folder, unfitted):
     write_table(shots, UNIFORM)
     mended = run_sweep(plan(folder), folder / "out")
     assert not any(any(cell["shots"].reasons) for cell in mended.cells.values())
+    alone = run_sweep(plan(folder, methods=None), folder / "alone").cells["stars", "a", 4]
+    assert alone["shots"].scores["log_loss"] == pytest.approx(np.log(5)) and len(alone) == 1
     without = run_sweep(plan(folder, external={}), folder / "out")
     assert "shots" not in without.methods and "shots" not in Results.load(folder / "out").methods
     shots.write_bytes(before)
@@ -173,14 +175,6 @@ def test_a_table_made_elsewhere_may_come_later_and_be_mended(folder, unfitted):
     write_table(shots, UNIFORM | {"p_1": [0.25] * 90})
     cell = run_sweep(plan(folder), folder / "out").cells["stars", "b", 9]
     assert all("sum to one" in reason for reason in cell["shots"].reasons)
-
-
-def test_only_what_was_made_elsewhere(folder):
-    write_table(folder / "shots.parquet", UNIFORM)
-    results = run_sweep(plan(folder, methods=None), folder / "alone")
-    assert results.methods == ("shots",)
-    shots = results.cells["stars", "a", 4]["shots"]
-    assert shots.scores["log_loss"] == pytest.approx(np.log(5))
 
 
 def test_files_count_by_their_contents(folder, monkeypatch):
