@@ -27,7 +27,7 @@ from cordial_ppl.tables import (
 )
 from cordial_ppl.tables.files import read_columns
 from fuzzing.door import Door, attempt
-from fuzzing.mutations import VALUES, WORDS, damage_bytes, damage_lines, damage_table, mostly
+from fuzzing.mutations import damage_bytes, damage_lines, damage_table, mostly
 
 ENDINGS = ("csv", "jsonl", "parquet")
 ROWS = 8
@@ -304,19 +304,6 @@ def _enter_texts(case: tuple[Path, list[str]], folder: Path) -> None:
     write_everywhere({"item_id": questions.item_ids} | extras, folder)
 
 
-def _make_written(rng: random.Random, folder: Path) -> dict[str, Any]:
-    del folder
-    cells = {"item_id": list(IDS), "note": [rng.choice(VALUES) for _ in IDS]}
-    cells["other"] = [rng.choice((rng.choice(WORDS), rng.choice(VALUES))) for _ in IDS]
-    kinds = ("f4", "i8", "u8", "?", "M8[s]", "m8[s]", "O", "U", "c16", "f2")
-    cells["array"] = np.arange(ROWS).astype(rng.choice(kinds))
-    return cells | {rng.choice(WORDS[:20]): [rng.choice(VALUES)] * ROWS}
-
-
-def _enter_written(case: dict[str, Any], folder: Path) -> None:
-    write_everywhere(case, folder)
-
-
 DOORS = [
     *(
         Door(f"readings, {name}", partial(_make_readings, ending), _enter_readings)
@@ -329,6 +316,5 @@ DOORS = [
     Door("several readers' tables", _make_several, _enter_several),
     Door("probabilities made elsewhere", _make_elsewhere, _enter_elsewhere),
     Door("tables of texts", _make_texts, _enter_texts),
-    Door("tables that are written", _make_written, _enter_written),
 ]
-"""What comes in as a table, and what goes out."""
+"""What comes in as a table."""

@@ -31,7 +31,7 @@ def test_damaged_input_is_a_result_or_one_error(name):
     assert not broke
 
 
-def test_a_door_that_fails_is_one_that_broke(tmp_path):
+def test_a_door_that_fails_is_one_that_broke(tmp_path, monkeypatch):
     def fail(*_):
         raise IndexError("an empty list")
 
@@ -40,3 +40,7 @@ def test_a_door_that_fails_is_one_that_broke(tmp_path):
     assert outcome == "broke" and "IndexError: an empty list" in words
     fuzz.keep(tmp_path, door, 0, words)
     assert "no case: IndexError" in (tmp_path / "none-0" / "case.txt").read_text()
+    monkeypatch.setattr(fuzz, "ROOMS", ("tables", "no_room"))
+    doors = fuzz.load_doors()
+    assert len(doors) == len(tables.DOORS) + 1
+    assert fuzz.try_case(doors["no_room"], 0)[0] == "broke"
