@@ -122,7 +122,8 @@ class Results:
         except OSError as error:
             raise FileError(f"{folder} holds no sweep: {error.strerror or error}.") from error
         except (msgspec.MsgspecError, RecursionError, ValueError) as error:
-            raise FileError(f"{folder / CONFIG} is damaged: {error!s:.200}.") from error
+            reason = f"is damaged, or of another version: {error!s:.200}"
+            raise FileError(f"{folder / CONFIG} {reason}.") from error
         cells = {}
         for cell, digests in zip(sweep.cells, files, strict=True):
             paths = {name: folder / CELLS / f"{k}{ENDING}" for name, k in digests.items()}
@@ -130,9 +131,7 @@ class Results:
                 outcomes = {name: read_outcome(path) for name, path in paths.items()}
                 cells[cell.task, cell.reader, cell.n] = outcomes
         if not cells:
-            raise FileError(
-                f"{folder} holds no finished results of this version: run the sweep first."
-            )
+            raise FileError(f"{folder} holds no finished results: run the sweep first.")
         return cls(config, cells)
 
     @cached_property
