@@ -10,11 +10,7 @@ from broken_channels import write_channel
 from review_tables import write_tables
 
 from cordial_ppl.evaluation.checks import check_channel
-from cordial_ppl.evaluation.checks.posterior import (
-    check_diagnostics,
-    check_labels_left_out,
-    check_time,
-)
+from cordial_ppl.evaluation.checks.posterior import check_labels_left_out, check_time
 from cordial_ppl.evaluation.checks.prior import check_conflict, check_sensitivity
 from cordial_ppl.evaluation.checks.run import PROMISES
 
@@ -24,9 +20,8 @@ MODELS = Path(__file__).parents[2] / "models"
 @pytest.fixture
 def quick(monkeypatch):
     """Leave out what takes long: NUTS, and fits of other channels."""
-    checks = (check_time, check_diagnostics, check_sensitivity, check_conflict)
-    checks = (*PROMISES, *checks, check_labels_left_out)
-    quick = partial(check_channel, checks=checks)
+    checks = (check_time, check_sensitivity, check_conflict, check_labels_left_out)
+    quick = partial(check_channel, checks=(*PROMISES, *checks))
     monkeypatch.setattr("cordial_ppl.evaluation.checks.check_channel", quick)
 
 
