@@ -22,7 +22,7 @@ from typing import Any
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.channels.loading import load_channel
 from cordial_ppl.errors import CordialWarning
-from cordial_ppl.evaluation.checks.posteriors import RMS_LIMIT, compare, fit
+from cordial_ppl.evaluation.checks.posterior import RMS_LIMIT, compare
 from cordial_ppl.evaluation.checks.texts import make_texts
 
 MODELS = sorted((Path(__file__).parent.parent / "models").glob("*.py"))
@@ -65,7 +65,7 @@ def check(path: str, size: int, labels: int) -> list[dict[str, Any]]:
         fits, seconds = {}, {}
         for method in ("nuts", *METHODS):
             start = time.perf_counter()
-            fits[method] = fit(texts, method)
+            fits[method] = texts.fit(method)
             seconds[method] = time.perf_counter() - start
     reference = fits["nuts"].diagnostics
     rows = []

@@ -28,25 +28,44 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 
-from fuzzing import arrays, commands, logs, saved, sweeps, tables
 from fuzzing.door import Door, check_message
 
 from cordial_ppl.errors import CordialError, CordialWarning
 
-DOORS = {
-    door.name: door
-    for room in (tables, logs, saved, sweeps, arrays, commands)
-    for door in room.DOORS
-}
+ROOMS = ("tables", "logs", "saved", "sweeps", "arrays")
+"""Modules of doors; settings, paths and commands are those of tests of bad input."""
+
 OUTCOMES = ("accepted", "refused", "broke")
 MEMORY = 4 << 30
 """Bytes that a door may ask for beyond what the process has when it begins."""
 
+START = 120
+"""Seconds that a process may take to begin."""
+
 
 class TooLong(BaseException):
     """A case took too long; no door may catch it."""
+
+
+def load_doors() -> dict[str, Door]:
+    """Load every door; a room that cannot be loaded is a door that breaks."""
+    doors: dict[str, Door] = {}
+    for room in ROOMS:
+        try:
+            doors |= {door.name: door for door in import_module(f"fuzzing.{room}").DOORS}
+        except Exception as error:
+
+            def fail(*_: object, fault: Exception = error) -> None:
+                raise fault
+
+            doors[room] = Door(room, fail, fail)
+    return doors
+
+
+DOORS = load_doors()
 
 
 def main() -> None:
@@ -98,6 +117,11 @@ class Trial:
     def ended(self) -> bool:
         """Return whether all cases are done, or the door cannot be tried."""
         if self.process.poll() is None:
+            size = os.fstat(self.journal.fileno()).st_size
+            if size != self.size:
+                self.size, self.moved = size, time.perf_counter()
+            elif time.perf_counter() - self.moved > 2 * self.args.limit + START:
+                self.process.kill()  # Compiled code hangs, which no signal handler interrupts.
             return False
         self.journal.seek(0)
         done = self.journal.read().split()
@@ -118,6 +142,7 @@ class Trial:
     def _start(self) -> None:
         done = self.counts.total()
         self.journal = tempfile.TemporaryFile("w+")  # noqa: SIM115
+        self.size, self.moved = 0, time.perf_counter()
         command = [sys.executable, __file__, "--here", "--door", self.name]
         command += ["--seed", str(self.args.seed + done), "--cases", str(self.args.cases - done)]
         command += ["--limit", str(self.args.limit), "--out", str(self.args.out)]

@@ -1,4 +1,4 @@
-"""Arguments of Python functions: fits, several readers, users, settings and paths."""
+"""Arguments of Python functions: fits, several readers and users."""
 
 import random
 from collections.abc import Callable
@@ -12,7 +12,7 @@ import cordial_ppl as cp
 from cordial_ppl.estimators.fusion.readings import as_reader_logits
 from cordial_ppl.evaluation.synthetic import reviews
 from fuzzing.door import Door, assert_probabilities, attempt
-from fuzzing.mutations import WORDS, mostly, odd_array, odd_value
+from fuzzing.mutations import mostly, odd_array
 
 ROWS, STARS = 9, ("1", "2", "3", "4", "5")
 TEXTS = reviews(40, seed=2)
@@ -107,79 +107,9 @@ def _enter_users(case: Case, folder: Path) -> None:
     assert np.isfinite(list(fitted.values_.values())).all()
 
 
-SETTINGS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
-    "Cordial": (
-        cp.Cordial,
-        ("options", "inference", "prior", "channels", "weight_counts", "seed"),
-    ),
-    "LogitStack": (cp.LogitStack, ("options", "weight_counts", "seed")),
-    "Fusion": (
-        cp.Fusion,
-        ("options", "readers", "average", "inference", "prior", "weight_counts", "seed"),
-    ),
-    "UserShift": (cp.UserShift, ("options", "sigma")),
-    "ChannelCalibrator": (cp.ChannelCalibrator, ("channel", "options", "inference", "prior")),
-    "ProportionalOdds": (cp.ProportionalOdds, ("options", "penalty")),
-    "paper": (cp.Cordial.paper, ("options", "weights", "seed")),
-}
-USUAL: Case = {
-    "options": STARS,
-    "inference": "mode",
-    "prior": "own",
-    "channels": (),
-    "weight_counts": {},
-    "seed": 1,
-    "readers": ("a", "b"),
-    "average": False,
-    "sigma": 0.5,
-    "channel": "location",
-    "penalty": "fixed",
-    "weights": "flat",
-}
-
-
-def _make_settings(rng: random.Random, folder: Path) -> Case:
-    del folder
-    name = rng.choice(list(SETTINGS))
-    settings = {key: USUAL[key] for key in SETTINGS[name][1]}
-    for _ in range(rng.choice((1, 1, 2))):
-        value = odd_value(rng)
-        key = rng.choice(list(settings))
-        wrapped = {word: value for word in rng.sample(("mixture", "offset", "odds", "a"), 2)}
-        settings[key] = rng.choice((value, value, (value,), [value, value], wrapped))
-    return {"name": name, "settings": settings}
-
-
-def _enter_settings(case: Case, folder: Path) -> None:
-    SETTINGS[case["name"]][0](**case["settings"])
-
-
-def _make_paths(rng: random.Random, folder: Path) -> Any:
-    (folder / "folder.csv").mkdir()
-    words = [word for word in WORDS if len(word) < 1000]
-    name = rng.choice((*words, "folder.csv", "no/file.csv", "~", "file.csv/x", "y" * 300))
-    ending = rng.choice(("", ".csv", ".jsonl", ".parquet", ".cordial", ".toml", ".npz", ".json"))
-    return folder / f"{name}{ending}" if rng.random() < 0.8 else f"{folder}/{name}{ending}"
-
-
-def _enter_paths(path: Any, folder: Path) -> None:
-    from cordial_ppl.evaluation.sweep import Results, read_config
-    from cordial_ppl.tables import check_writable, read_readings
-
-    attempt(check_writable, path)
-    attempt(check_writable, path, endings=None)
-    for read in (cp.load, cp.LearnedPrior.load, read_config, Results.load, read_readings):
-        attempt(read, path)
-    attempt(cp.Cordial, prior=path)
-    attempt(cp.Cordial, channels=[path])
-    attempt(cp.read, path)
-
-
 DOORS = [
     Door("fit and predict", _make_fit, _enter_fit),
     Door("readings of several readers", _make_readers, _enter_readers),
     Door("users and when they labelled", _make_users, _enter_users),
-    Door("settings", _make_settings, _enter_settings),
-    Door("paths", _make_paths, _enter_paths),
 ]
 """What comes in as arguments."""

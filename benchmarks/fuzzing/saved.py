@@ -1,6 +1,5 @@
 """Files that the package has saved: damaged as bytes, or changed within and sealed again."""
 
-import itertools
 import json
 import random
 import tempfile
@@ -15,7 +14,7 @@ from cordial_ppl.channels.loading import load_channel
 from cordial_ppl.decisions import answers
 from cordial_ppl.errors import CordialError
 from cordial_ppl.estimators.fusion import Fusion
-from cordial_ppl.evaluation.sweep.results import Outcome, outcome_path, read_outcome, write_outcome
+from cordial_ppl.evaluation.sweep.results import CELLS, Outcome, read_outcome, write_outcome
 from cordial_ppl.evaluation.synthetic import reviews
 from cordial_ppl.inference.target import build_target
 from cordial_ppl.runtime import storage
@@ -75,7 +74,6 @@ def outcome() -> Outcome:
         empirical=np.full((5, 5), 0.2),
         stated=np.arange(5),
         reasons=("", "it failed", ""),
-        fingerprint="made from this",
     )
 
 
@@ -200,15 +198,17 @@ def save_again(fitted: Any, folder: Path) -> None:
 
 
 def _make_folder(rng: random.Random, folder: Path) -> Path:
+    names = [f"{number:032x}" for number in range(4)]
     config = {
         "methods": [{"name": "raw", "base": "raw"}, {"name": "temperature", "base": "temperature"}],
         "cells": [
-            {"task": "stars", "reader": reader, "n": 5, "options": list("12345")} for reader in "ab"
+            {"task": "stars", "reader": "a", "n": 5, "options": list("12345"), "files": names[:2]},
+            {"task": "stars", "reader": "b", "n": 5, "options": list("12345"), "files": names[2:]},
         ],
     }
-    for reader, method in itertools.product("ab", ("raw", "temperature")):
-        path = outcome_path(folder / "sweep", ("stars", reader, 5), method)
-        path.parent.mkdir(parents=True, exist_ok=True)
+    (folder / "sweep" / CELLS).mkdir(parents=True)
+    for name in names:
+        path = folder / "sweep" / CELLS / f"{name}.cell"
         path.write_bytes(valid("sweep cell"))
         if rng.random() < 0.3:
             reseal(rng, path, "sweep cell")

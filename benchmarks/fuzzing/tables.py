@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.logs.ask.examples import read_examples
 from cordial_ppl.logs.ask.prompt import Prompt
-from cordial_ppl.logs.ask.questions import read_questions
+from cordial_ppl.logs.ask.questions import read_examples, read_questions
 from cordial_ppl.tables import (
     Predictions,
     list_values,
@@ -27,7 +26,7 @@ from cordial_ppl.tables import (
 )
 from cordial_ppl.tables.files import read_columns
 from fuzzing.door import Door, attempt
-from fuzzing.mutations import VALUES, WORDS, damage_bytes, damage_lines, damage_table, mostly
+from fuzzing.mutations import damage_bytes, damage_lines, damage_table, mostly
 
 ENDINGS = ("csv", "jsonl", "parquet")
 ROWS = 8
@@ -299,22 +298,9 @@ def _enter_texts(case: tuple[Path, list[str]], folder: Path) -> None:
     attempt(read_examples, path, Scale(OPTIONS), needed, 3)
     prompt = Prompt(Scale(OPTIONS), "".join(f"{{{name}}}" for name in needed))
     questions = read_questions(path, prompt)
-    assert all(isinstance(text, str) for cells in questions.cells.values() for text in cells)
+    assert all(isinstance(text, str) for cells in questions.fields for text in cells.values())
     extras, _ = questions.pass_on({"item_id": questions.item_ids})
     write_everywhere({"item_id": questions.item_ids} | extras, folder)
-
-
-def _make_written(rng: random.Random, folder: Path) -> dict[str, Any]:
-    del folder
-    cells = {"item_id": list(IDS), "note": [rng.choice(VALUES) for _ in IDS]}
-    cells["other"] = [rng.choice((rng.choice(WORDS), rng.choice(VALUES))) for _ in IDS]
-    kinds = ("f4", "i8", "u8", "?", "M8[s]", "m8[s]", "O", "U", "c16", "f2")
-    cells["array"] = np.arange(ROWS).astype(rng.choice(kinds))
-    return cells | {rng.choice(WORDS[:20]): [rng.choice(VALUES)] * ROWS}
-
-
-def _enter_written(case: dict[str, Any], folder: Path) -> None:
-    write_everywhere(case, folder)
 
 
 DOORS = [
@@ -329,6 +315,5 @@ DOORS = [
     Door("several readers' tables", _make_several, _enter_several),
     Door("probabilities made elsewhere", _make_elsewhere, _enter_elsewhere),
     Door("tables of texts", _make_texts, _enter_texts),
-    Door("tables that are written", _make_written, _enter_written),
 ]
-"""What comes in as a table, and what goes out."""
+"""What comes in as a table."""

@@ -60,7 +60,7 @@ def fuse(
         rated, rows = match_labels(table, rated)
     texts = take_labelled(table, rows, rated, fitting.channel)
     with doing("loading"), leaving_at_once():
-        from cordial_ppl.decisions.answers import describe
+        from cordial_ppl.decisions import answers
         from cordial_ppl.estimators.bulk.predictor import predict_table
         from cordial_ppl.estimators.fusion import Fusion
 
@@ -78,8 +78,8 @@ def fuse(
     if shown.json:
         content = {"output": str(output), "texts": len(table), "labels": len(texts.labels)}
         content |= {"weights": fusion.weights_, "shares": fusion.shares_}
-        readers = {name: describe(fit).to_dict() for name, fit in fusion.fit_.fits.items()}
-        verdict = fusion.verdict()
+        readers = {name: answers.describe(fit).to_dict() for name, fit in fusion.fit_.fits.items()}
+        verdict = answers.verdict(fusion.fit_)
         content |= {"expected": fusion.fit_.expected._asdict(), "readers": readers}
         show_json(content | {"verdict": verdict and verdict.to_dict()})
     elif not shown.quiet:

@@ -18,7 +18,7 @@ from cordial_ppl.decisions.outlook import expected_loss_and_gap
 from cordial_ppl.decisions.verdict import Verdict, judge
 from cordial_ppl.errors import CordialWarning, InputError
 from cordial_ppl.runtime.progress import doing
-from cordial_ppl.stack.entering import enter, enter_labels
+from cordial_ppl.stack.entering import AnyFit, enter, enter_labels
 from cordial_ppl.stack.fit import Fit
 from cordial_ppl.stack.settings import check_names, check_number
 from cordial_ppl.stack.sketch import sketch
@@ -225,16 +225,17 @@ def describe(fit: Fit, forecast: forecasting.Forecast | None = None) -> summary.
     )
 
 
-def verdict(fit: Fit) -> Verdict | None:
+def verdict(fit: AnyFit) -> Verdict | None:
     """Judge whether to use a calibrator, and why, from its out-of-fold predictions.
 
     Args:
-        fit: the fit, ``calibrator.fit_``.
+        fit: the fit, ``calibrator.fit_``, of one reader or of several.
 
     Returns:
-        The verdict; None for a calibrator without folds.
+        The verdict; None for a calibrator without folds, and for a fusion whose labelled texts are
+        of readers with fewer than eight labels.
     """
-    if not fit.settings.folded:
+    if not fit.judged:
         return None
     return judge(fit.labels, fit.out_of_fold, fit.scale, fit.sample_weight, fit.texts)
 

@@ -41,6 +41,31 @@ class AnyFit(Protocol):
         """Levels of the covariates that number something."""
         ...
 
+    @property
+    def judged(self) -> bool:
+        """True if a verdict can be given."""
+        ...
+
+    @property
+    def labels(self) -> np.ndarray:
+        """Labels, positions 0..K-1."""
+        ...
+
+    @property
+    def sample_weight(self) -> np.ndarray:
+        """What each label counts."""
+        ...
+
+    @property
+    def texts(self) -> np.ndarray:
+        """Which text each label is of."""
+        ...
+
+    @property
+    def out_of_fold(self) -> np.ndarray | None:
+        """Out-of-fold probabilities of the labelled texts."""
+        ...
+
     def read(self, logits: Any) -> np.ndarray:
         """Validate and centre readings."""
         ...

@@ -84,6 +84,11 @@ class Fit:
         return None if self.labelled is None else self.labelled.logits
 
     @property
+    def judged(self) -> bool:
+        """True if a verdict can be given: members were fitted to folds, or could not be."""
+        return self.settings.folded
+
+    @property
     def levels(self) -> dict[str, int]:
         """Levels of the covariates that number something, such as users."""
         return self.settings.levels

@@ -1,6 +1,7 @@
 """`cordial check`: the table, JSON, the figure, and its exit status."""
 
 import json
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -8,14 +9,20 @@ import pytest
 from broken_channels import write_channel
 from review_tables import write_tables
 
+from cordial_ppl.evaluation.checks import check_channel
+from cordial_ppl.evaluation.checks.posterior import check_labels_left_out, check_time
+from cordial_ppl.evaluation.checks.prior import check_conflict, check_sensitivity
+from cordial_ppl.evaluation.checks.run import PROMISES
+
 MODELS = Path(__file__).parents[2] / "models"
 
 
 @pytest.fixture
 def quick(monkeypatch):
     """Leave out what takes long: NUTS, and fits of other channels."""
-    monkeypatch.setattr("cordial_ppl.evaluation.checks.run.check_posteriors", lambda *_: ())
-    monkeypatch.setattr("cordial_ppl.evaluation.checks.comparison.PAPER_CHANNELS", ())
+    checks = (check_time, check_sensitivity, check_conflict, check_labels_left_out)
+    quick = partial(check_channel, checks=(*PROMISES, *checks))
+    monkeypatch.setattr("cordial_ppl.evaluation.checks.check_channel", quick)
 
 
 def test_a_sound_channel(cordial, tmp_path, quick):

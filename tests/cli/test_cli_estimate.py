@@ -33,7 +33,7 @@ def test_the_mean_of_all_texts(cordial, tables, made):
     assert first == "20 of 60 texts are labelled; intervals of 90 %"
     assert mean.startswith(f"  mean {expected.overall.mean.mean:.2f} (")
     assert "from sampling alone" in mean
-    assert result.stdout.rstrip().endswith(answers.verdict(fitted.fit_).text)
+    assert result.stdout.rstrip().endswith(str(answers.verdict(fitted.fit_)))
 
 
 def test_groups_in_a_table_and_a_picture(cordial, tables, made):

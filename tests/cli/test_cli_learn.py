@@ -12,7 +12,7 @@ from review_tables import fast, write_tables
 import cordial_ppl as cp
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.evaluation.sweep import parse_config
-from cordial_ppl.evaluation.sweep.plan import _digest_method
+from cordial_ppl.evaluation.sweep.plan import digest_method
 from cordial_ppl.inference.priors.fits import LearnedChannel, TaskFit
 from cordial_ppl.inference.priors.units import reading_spread
 from cordial_ppl.inference.target import build_target
@@ -154,7 +154,7 @@ def test_a_sweep_knows_a_prior_by_its_contents(tmp_path):
         (tmp_path / folder).mkdir(exist_ok=True)
         prior.with_rule(name=rule).save(tmp_path / folder / "p.cordial")
         (method,) = parse_config(content, tmp_path / folder).methods
-        digests.append(_digest_method(method))
+        digests.append(digest_method(method))
     assert digests[0] == digests[1] != digests[2]
     with pytest.raises(cp.InputError, match=r"method\.learned: cannot read"):
         parse_config(content, tmp_path / "three")

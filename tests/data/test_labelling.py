@@ -88,7 +88,7 @@ def test_a_verdict_weighs_texts():
     one: Any = cp.LogitStack().fit(TEXTS.logits[:40], labels, sample_weight=weights)
     right, values = one.fit_.out_of_fold.argmax(axis=1) == labels, one.fit_.scale.values
     off = np.abs(one.fit_.out_of_fold @ values - values[labels])
-    found = answers.verdict(one.fit_)
+    found: Any = answers.verdict(one.fit_)
     assert found.accuracy == pytest.approx(weights @ right / weights.sum())
     assert found.error == pytest.approx(weights @ off / weights.sum())
     assert found.accuracy != pytest.approx(right.mean())
@@ -116,7 +116,8 @@ def test_a_table_of_annotators_is_its_labels_one_by_one():
     np.testing.assert_array_equal(found.predict_proba(TEST), expected.predict_proba(TEST))
     np.testing.assert_array_equal(found.fit_.texts, -1 - rows)
     np.testing.assert_allclose(found.fit_.sample_weight, 1 / np.bincount(rows)[rows])
-    assert found.fit_.expected.labels == answers.verdict(found.fit_).labels == 12
+    verdict: Any = answers.verdict(found.fit_)
+    assert found.fit_.expected.labels == verdict.labels == 12
     assert found.fit_.label_counts.sum() == pytest.approx(12)
     frame = pandas.DataFrame(table, columns=["a", "b", "c"]).where(there)
     again = cp.LogitStack().fit(logits, frame)
@@ -157,7 +158,8 @@ def test_every_decision_counts_texts():
     once: Any = small().fit(LOGITS, LABELS)
     thrice: Any = small().fit(LOGITS[rows], LABELS[rows], texts=rows)
     assert rms(once.predict_proba(TEST), thrice.predict_proba(TEST)) < 0.01
-    found, other = answers.verdict(once.fit_), answers.verdict(thrice.fit_)
+    verdicts: Any = [answers.verdict(fitted.fit_) for fitted in (once, thrice)]
+    found, other = verdicts
     assert found.advice == other.advice and found.labels == other.labels == 20
     np.testing.assert_allclose(found.gain, other.gain, atol=0.02)
     ahead, further = (own.forecast(TEXTS.logits) for own in (once, thrice))
@@ -225,13 +227,9 @@ def test_few_texts_that_weigh_much_are_few():
     even: Any = small().fit(logits, labels)
     found: Any = small().fit(logits, labels, sample_weight=kept)
     assert by_text(labels, 5, kept).effective == pytest.approx(4, abs=0.1)
-    assert (
-        answers.verdict(even.fit_).labels == 40 and answers.verdict(even.fit_).advice is Advice.USE
-    )
-    assert (
-        answers.verdict(found.fit_).labels == 4
-        and answers.verdict(found.fit_).advice is Advice.LABEL
-    )
+    verdicts: Any = [answers.verdict(fitted.fit_) for fitted in (even, found)]
+    assert [verdict.labels for verdict in verdicts] == [40, 4]
+    assert [verdict.advice for verdict in verdicts] == [Advice.USE, Advice.LABEL]
     pool = TEXTS.logits
     assert even.forecast(pool).steps and not found.forecast(pool).steps
 

@@ -57,7 +57,11 @@ def test_grid_and_nuts_agree_on_group_effects():
     groups = np.repeat([0, 1, 2, 3], [9, 7, 4, 1])
     residuals = np.array([0.6, -0.2, -0.5, 0.1])[groups] + rng.normal(0.1, 0.5, len(groups))
     spreads = draw_spreads(residuals, groups, 0.75, 0.7, 40_000, rng)
-    effects = draw_effects(residuals - spreads.common[:, None], groups, 5, spreads, rng)
+    counts = np.bincount(groups)
+    precision = 1 / (spreads.tau[:, None] ** 2 + spreads.sigma[:, None] ** 2 / counts)
+    centre = precision @ (np.bincount(groups, residuals) / counts) / precision.sum(axis=1)
+    common = centre + rng.standard_normal(40_000) / np.sqrt(precision.sum(axis=1))
+    effects = draw_effects(residuals - common[:, None], groups, 5, spreads, rng)
     kernel = NUTS(effects_model, target_accept_prob=0.95)
     chain = MCMC(kernel, num_warmup=1000, num_samples=8000, progress_bar=False)
     with jax.numpy_dtype_promotion("standard"):

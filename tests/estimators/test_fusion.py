@@ -13,6 +13,7 @@ from sklearn.model_selection import KFold, cross_val_predict
 from three_readers import LABELS, NAMES, THREE, THREE_TEST, TRUTH
 
 import cordial_ppl as cp
+from cordial_ppl.decisions import answers
 from cordial_ppl.estimators.fusion.readings import pool
 from cordial_ppl.runtime import storage
 from cordial_ppl.scores import log_loss
@@ -94,8 +95,9 @@ def test_a_saved_fusion_predicts_the_same(fusion, tmp_path):
         assert getattr(found, name) == getattr(fusion, name)
     expected = fusion.predict_proba(THREE_TEST)
     np.testing.assert_array_equal(found.predict_proba(THREE_TEST), expected)
-    assert found.verdict() == fusion.verdict() and found.summary() == fusion.summary()
-    assert fusion.summary().endswith(fusion.verdict().text)
+    verdict: Any = answers.verdict(fusion.fit_)
+    assert answers.verdict(found.fit_) == verdict and found.summary() == fusion.summary()
+    assert fusion.summary().endswith(verdict.text)
     found.save(tmp_path / "g.cordial")
     assert (tmp_path / "g.cordial").read_bytes() == (tmp_path / "f.cordial").read_bytes()
     with pytest.raises(cp.InputError, match="only a Fusion can be saved"):
@@ -282,4 +284,4 @@ def test_a_weight_is_so_many_labels_for_a_fusion(tmp_path):
     copies.save(tmp_path / "f.cordial")
     found = cp.load(tmp_path / "f.cordial")
     np.testing.assert_array_equal(found.fit_.texts, rows)
-    assert found.verdict() == copies.verdict()
+    assert answers.verdict(found.fit_) == answers.verdict(copies.fit_)

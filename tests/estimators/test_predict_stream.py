@@ -217,7 +217,8 @@ def names(path):
 
 def test_the_command_takes_a_folder(cordial, folder, light):
     done = cordial("predict", "judge.cordial", "parts", "-o", "o.csv", "--json")
-    found, drift = json.loads(done.stdout), answers.check_readings(light.fit_, MANY)
+    drift: Any = answers.check_readings(light.fit_, MANY)
+    found = json.loads(done.stdout)
     # Of all batches together.
     assert found.pop("drift") == json.loads(json.dumps(drift.to_dict()))
     assert found == {"output": "o.csv", "texts": 100, "options": list(STARS)}

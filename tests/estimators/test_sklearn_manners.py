@@ -73,7 +73,11 @@ def test_other_settings_need_another_fit():
 
 
 def settings_of(stack):
-    return {k: v for k, v in vars(stack.settings).items() if k not in ("prior", "has_default_prior", "effort")}
+    return {
+        k: v
+        for k, v in vars(stack.settings).items()
+        if k not in ("prior", "has_default_prior", "effort")
+    }
 
 
 @pytest.mark.parametrize("weights", ["flat", "one-count"])

@@ -9,28 +9,19 @@ from broken_channels import write_channel
 from scipy.stats import norm
 
 import cordial_ppl as cp
-from cordial_ppl.channels import CHANNELS
+from cordial_ppl.channels import CHANNELS, PAPER_CHANNELS
 from cordial_ppl.channels.loading import load_channel
 from cordial_ppl.data.labelled import Labelled
-from cordial_ppl.data.readings import as_logits
-from cordial_ppl.evaluation.checks import (
-    check_channel,
-    check_simulation,
-    comparison,
-    posteriors,
-    simulate,
+from cordial_ppl.evaluation.checks import check_channel, check_simulation, simulate
+from cordial_ppl.evaluation.checks.posterior import (
+    check_labels_left_out,
+    check_other_channels,
+    judge,
 )
-from cordial_ppl.evaluation.checks.density import check_contract, check_density
-from cordial_ppl.evaluation.checks.order import check_order
-from cordial_ppl.evaluation.checks.posteriors import fit
-from cordial_ppl.evaluation.checks.prior import (
-    check_conflict,
-    check_prior_predictive,
-    check_sensitivity,
-)
+from cordial_ppl.evaluation.checks.prior import check_conflict, check_sensitivity
+from cordial_ppl.evaluation.checks.run import NEEDED, PROMISES
 from cordial_ppl.evaluation.checks.simulation import Ranks
-from cordial_ppl.evaluation.checks.texts import as_texts, make_texts
-from cordial_ppl.inference.target import Prior
+from cordial_ppl.evaluation.checks.texts import make_texts, take_texts
 
 GALLERY = sorted((Path(__file__).parents[2] / "models").glob("*.py"))
 OFTEN = ("location", "bent")
@@ -42,28 +33,16 @@ EVERY = [
 
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory):
-    """Texts of a sound channel, and its posterior: what is compiled for them serves all tests."""
-    channel = load_channel(write_channel(tmp_path_factory.mktemp("channels"), "sound"))
-    texts = make_texts(channel, 0)
-    return texts, fit(texts, "default")
-
-
-def cheap(channel):
-    """The lines that need no posterior, by name."""
-    texts, rng = make_texts(channel, 0), np.random.default_rng(0)
-    lines = [check_contract(channel), *check_density(texts, rng)]
-    if lines[-1].status != "fail":
-        lines += [check_prior_predictive(texts, 0), *check_order(texts, rng)]
-    return {line.name: line for line in lines}
+    """Texts of a sound channel: what is compiled for them serves all tests."""
+    return make_texts(load_channel(write_channel(tmp_path_factory.mktemp("new"), "sound")), 0)
 
 
 @pytest.mark.parametrize("name", EVERY, ids=lambda name: Path(name).stem)
 def test_every_channel_is_sound(name):
-    lines = cheap(load_channel(name))
-    failed = [line for line in lines.values() if line.status == "fail"]
-    assert not failed and len(lines) == 7
+    report = check_channel(name, checks=PROMISES)
+    assert report.status != "fail" and len(report.findings) == 7, report.text
     ordered = "vector" not in name and name != "bridge"
-    assert (lines["order of unsaturated readings"].status == "pass") == ordered
+    assert (report["order of unsaturated readings"].status == "pass") == ordered
 
 
 @pytest.mark.parametrize(
@@ -104,23 +83,20 @@ def test_a_broken_contract_is_the_one_line(tmp_path, name, words):
     ],
 )
 def test_a_broken_promise_fails_in_its_line(tmp_path, name, line):
-    lines = cheap(load_channel(write_channel(tmp_path, name)))
-    assert lines[line].status == "fail"
+    report = check_channel(write_channel(tmp_path, name), checks=PROMISES)
+    assert report[line].status == "fail"
     orders = {f"order of {kind} readings" for kind in ("saturated", "unsaturated")}
     others = {*orders, "prior predictive", line}
-    assert all(own.status == "pass" for other, own in lines.items() if other not in others)
+    assert all(own.status == "pass" for own in report.findings if own.name not in others)
+    assert len(report.findings) == (2 if line == "indices" else 7)
 
 
 @pytest.mark.parametrize(("loc", "scale"), [(0.0, 1.0), (-1.5, 0.01)])
-def test_a_prior_that_fights_the_labels(sound, loc, scale):
+def test_a_prior_that_fights_the_labels(tmp_path, loc, scale):
     # However narrow: where labels cannot move it at all, the posterior says nothing of a conflict.
-    texts, _ = sound
-    prior = Prior(np.array([loc]), np.array([scale]))
-    posterior = cp.fit_channel(
-        texts.target.channel, texts.labelled.logits, texts.labelled.labels, prior=prior
-    )
-    line = check_conflict(texts, posterior, 0)
-    sensitivity = check_sensitivity(posterior, line, 0)
+    path = write_channel(tmp_path, "sound", loc, scale)
+    report = check_channel(path, checks=[check_sensitivity, check_conflict])
+    line, sensitivity = report["prior against labels"], report["sensitivity"]
     if scale == 1.0:
         assert line.status == sensitivity.status == "pass" and line.figures["p"] > 0.1
     else:
@@ -130,24 +106,23 @@ def test_a_prior_that_fights_the_labels(sound, loc, scale):
 
 @pytest.mark.nightly
 def test_labels_of_the_prior_are_in_no_conflict_with_it(sound):
-    texts, posterior = sound
-    draws, rng = texts.draw_prior(40, 1), np.random.default_rng(1)
+    draws, rng = sound.draw_prior(40, 1), np.random.default_rng(1)
     found = []
-    for seed, labels in enumerate(texts.draw_labels(draws, rng)):
-        made = texts._replace(labelled=replace(texts.labelled, labels=labels))
-        found.append(check_conflict(made, posterior, seed).figures["p"])
+    for seed, labels in enumerate(sound.draw_labels(draws, rng)):
+        made = replace(sound, labelled=replace(sound.labelled, labels=labels), seed=seed)
+        found.append(check_conflict(made).figures["p"])
     assert 0.3 < np.mean(found) < 0.7 and np.mean(np.array(found) < 0.05) <= 0.125
 
 
 def test_a_covariate_is_padded_with_one_that_there_is(tmp_path):
     # log(length - 1), which a padding of zeros would break.
-    channel = load_channel(write_channel(tmp_path, "undefined"))
-    texts, rng = make_texts(channel, 0), np.random.default_rng(0)
-    extra = {"length": rng.uniform(20, 500, len(texts.labelled.labels))}
+    texts = make_texts(load_channel(write_channel(tmp_path, "undefined")), 0)
+    extra = {"length": np.random.default_rng(0).uniform(20, 500, len(texts.labelled.labels))}
     labelled = Labelled(texts.labelled.logits, texts.labelled.labels, extra)
-    texts = texts._replace(labelled=labelled)
-    assert {line.status for line in check_density(texts, rng)} == {"pass"}
-    assert np.isfinite(fit(texts, "laplace").draws).all()
+    texts = replace(texts, labelled=labelled)
+    lines = [line for check in (*NEEDED, *PROMISES[:2]) if (line := check(texts))]
+    assert {line.status for line in lines} == {"pass"} and len(lines) == 3
+    assert np.isfinite(texts.fit("laplace").draws).all()
 
 
 @pytest.mark.parametrize(
@@ -159,33 +134,29 @@ def test_a_covariate_is_padded_with_one_that_there_is(tmp_path):
         (0.03, 0.1, False, "warn"),
     ],
 )
-def test_a_posterior_is_judged_by_nuts(monkeypatch, sound, rms, means, trusted, status):
-    texts, default = sound
-    default = replace(default, diagnostics=default.diagnostics._replace(trusted=trusted, ess=900.0))
-    monkeypatch.setattr(posteriors, "fit", lambda *_: default)
-    monkeypatch.setattr(posteriors, "compare", lambda *_: (means, rms, 0.1, "offset"))
-    lines = {line.name: line for line in posteriors.check_posteriors(texts, default, 0)}
-    assert lines["default against NUTS"].status == status
-    assert lines["laplace against NUTS"].status == "pass"
+def test_a_posterior_is_judged_by_nuts(rms, means, trusted, status):
+    assert judge("default", rms, means, trusted) == status
+    assert judge("laplace", rms, means, trusted) == "pass"
 
 
 @pytest.mark.nightly
-def test_readings_that_say_nothing_are_not_better_than_the_histogram(monkeypatch):
-    monkeypatch.setattr(comparison, "PAPER_CHANNELS", ("location", "mixture"))
+def test_readings_that_say_nothing_are_not_better_than_the_histogram():
     for seed in range(5):
         rng = np.random.default_rng(seed)
-        logits = as_logits(rng.normal(0, 3, (20, 5)))
+        logits = rng.normal(0, 3, (20, 5))
         labels = rng.choice(5, 20, p=[0.05, 0.1, 0.2, 0.3, 0.35])
-        texts = as_texts(load_channel("location"), logits, labels, {})
-        left, beside = comparison.check_comparison(texts, fit(texts, "default"), 0)
-        assert left.status == "warn"
-        assert "mixture" in beside.words and beside.figures.keys() == {"mixture"}
+        texts = take_texts(load_channel("location"), logits, labels, {})
+        left, beside = check_labels_left_out(texts), check_other_channels(texts)
+        assert left and beside and left.status == "warn"
+        assert beside.figures.keys() == {*PAPER_CHANNELS} - {"location"}
+        loss, best = min((loss, name) for name, loss in beside.figures.items())
+        assert np.isfinite(loss) and f"{best} is the best" in beside.words
 
 
 @pytest.mark.parametrize(("method", "right"), [("default", True), ("mode", False)])
 def test_ranks_are_uniform_where_the_posterior_is_right(sound, method, right):
     """Of the mode alone, the truth is below or above all."""
-    ranks = simulate(sound[0], 60, method=method)
+    ranks = simulate(sound, 60, method=method)
     assert ranks.values.shape == (60, 2) and ranks.names == ("offset", "log likelihood")
     found = check_simulation(ranks)
     assert found.status == ("pass" if right else "fail") and (found.figures["p"] > 1e-6) == right

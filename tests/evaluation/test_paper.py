@@ -112,24 +112,23 @@ def test_the_crossover_is_predicted_from_the_gap_and_observed_when_resolved():
 
 
 @pytest.mark.parametrize(
-    ("make", "method"), [(further_scores, "logit-stack"), (crossover_table, "dirichlet")]
+    ("make", "losses", "settings", "message"),
+    [
+        (further_scores, {"cordial": 1.0}, {}, "needs the method 'logit-stack': add it to methods"),
+        (crossover_table, {"cordial": 1.0}, {}, "needs the method 'dirichlet': add it to methods"),
+        (loss_table, {"cordial": 0.5, "paper": 0.5}, {}, "the sweep has none"),
+        (loss_differences, {"cordial": 0.5, "paper": 0.5}, {}, "the sweep has none"),
+        *(
+            (make, {"cordial": 0.5, "logit-stack": 0.5}, {"n": 50}, "needs fits to 50 labels, whi")
+            for make in (stated_classes, equivalent_labels, reader_table)
+        ),
+        (averaging_gain, {"cordial": 0.5}, {}, r'\[method.mode\] with base = "cordial" and inf'),
+        (averaging_gain, {"raw": 0.5}, {"ours": "raw", "other": "raw"}, "got 'raw' for both"),
+    ],
 )
-def test_a_missing_method_is_named(results, make, method):
-    cells = {key: {m: 1.0 for m in plan if m != method} for key, plan in results.cells.items()}
-    with pytest.raises(InputError, match=f"needs the method '{method}': add it to methods"):
-        make(sweep(cells))
-
-
-@pytest.mark.parametrize("make", [stated_classes, equivalent_labels, reader_table])
-def test_a_missing_budget_is_named(results, make):
-    with pytest.raises(InputError, match="needs fits to 50 labels, which 'music' read by 'main'"):
-        make(results, n=50)
-
-
-@pytest.mark.parametrize("make", [loss_table, loss_differences])
-def test_ours_alone_is_compared_with_nothing(make):
-    with pytest.raises(InputError, match="the sweep has none"):
-        make(sweep({("music", "main", 20): {"cordial": 0.5, "paper": 0.5}}))
+def test_what_is_missing_is_named(make, losses, settings, message):
+    with pytest.raises(InputError, match=message):
+        make(sweep({("music", "main", 20): losses}), **settings)
 
 
 def test_equivalents_of_curves_straight_in_log_n_are_exact():
@@ -216,14 +215,6 @@ def test_averaging_compares_a_variant_with_its_base():
     assert len(axis.collections) == 1
     other = averaging_gain(results, other="plain")
     assert row(other, n=5)["difference"] == pytest.approx(0.3)
-
-
-def test_averaging_says_what_to_add_to_the_file():
-    results = two_tasks()
-    with pytest.raises(InputError, match=r'\[method.mode\] with base = "cordial" and inference'):
-        averaging_gain(results)
-    with pytest.raises(InputError, match="got 'raw' for both"):
-        averaging_gain(results, ours="raw", other="raw")
 
 
 def test_readers_have_gains_wins_and_the_most_that_ours_trails():

@@ -129,7 +129,8 @@ def test_the_page_says_the_facts_in_figures(facts, write):
 
 def test_whether_the_calibration_still_holds(judge, facts, write):
     """For the readings of all texts and the labels outside the fit, if they are five."""
-    assert facts.drift.to_dict() == answers.check_readings(judge.fit_, EVERYTHING).to_dict()
+    drift: Any = answers.check_readings(judge.fit_, EVERYTHING)
+    assert facts.drift.to_dict() == drift.to_dict()
     assert facts.check == answers.check_labels(judge.fit_, TEST, [STARS[z] for z in TRUTH])
     assert facts.check.labels == 40
     words = " ".join(" ".join(Elements(write(facts)).words).split())

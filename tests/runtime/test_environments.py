@@ -17,7 +17,6 @@ from review_tables import fast, write_tables
 
 import cordial_ppl as cp
 from cordial_ppl.evaluation.synthetic import reviews
-from cordial_ppl.runtime import storage
 from cordial_ppl.runtime.cache import VARIABLE
 
 FLAGS = (
@@ -184,11 +183,7 @@ def test_another_process_gets_the_same_to_the_last_bit(watched, fitted, tmp_path
     assert fitted.posteriors_["mixture"].draws.tobytes().hex() == draws
     assert fitted.predict_proba(TEST).tobytes().hex() == probs
     cp.LogitStack().fit(LOGITS, LABELS).save(tmp_path / "stack.cordial")
-    storage.write(
-        tmp_path / "channels.cordial",
-        "calibrator",
-        *storage.pack(FitRecord.of(fitted.fit_, "Cordial", False)),
-    )
+    files.save(fitted.fit_, tmp_path / "channels.cordial", "Cordial", named=False)
     for name in ("stack.cordial", "channels.cordial"):
         assert digest(tmp_path / name) == digest(folder / "work" / name)
 

@@ -36,12 +36,10 @@ class Spreads(NamedTuple):
     """Draws of what all groups share.
 
     Attributes:
-        common: the mean residual a, in the units of the values.
-        tau: standard deviation of the group effects.
+        tau: standard deviation of the group effects, in the units of the values.
         sigma: standard deviation of single residuals.
     """
 
-    common: Float[np.ndarray, " D"]
     tau: Float[np.ndarray, " D"]
     sigma: Float[np.ndarray, " D"]
 
@@ -60,7 +58,7 @@ def draw_spreads(
     :math:`N(a, v_g)`, and a has a flat prior.
 
     Args:
-        residuals: label less out-of-fold prediction; none gives the prior of tau, with a = 0.
+        residuals: label less out-of-fold prediction; none gives the prior of tau.
         groups: group of each residual, 0, 1, ...
         scale: scale of the half-normal prior of tau, in the units of the values.
         expected: standard deviation about which the prior of sigma lies, above 0.
@@ -73,7 +71,7 @@ def draw_spreads(
     jitter = (rng.random(draws) - 0.5) * reach / STEPS
     if not len(residuals):
         chosen = _choose(log_prior, draws, rng)
-        return Spreads(np.zeros(draws), tau[chosen] + jitter, np.full(draws, expected))
+        return Spreads(tau[chosen] + jitter, np.full(draws, expected))
     counts = np.bincount(groups)
     sums, counts = np.bincount(groups, residuals)[counts > 0], counts[counts > 0]
     means, degrees = sums / counts, DEGREES + len(residuals) - len(counts)
@@ -87,8 +85,8 @@ def draw_spreads(
     logs = np.sum(np.log(spread), axis=2) + np.log(precision) + apart
     logs = log_prior[:, None] - 0.5 * (logs + squares / sigma**2) - degrees * np.log(sigma)
     row, column = np.unravel_index(_choose(logs.ravel(), draws, rng), logs.shape)
-    noise = rng.standard_normal(draws) / np.sqrt(precision[row, column])
-    return Spreads(centre[row, column] + noise, tau[row] + jitter, sigma[column])
+    rng.standard_normal(draws)  # Nobody's: seeds give the intervals that they gave with it.
+    return Spreads(tau[row] + jitter, sigma[column])
 
 
 def draw_effects(

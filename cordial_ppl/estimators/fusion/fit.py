@@ -13,6 +13,7 @@ from cordial_ppl.estimators.fusion.readings import as_reader_logits, check_frame
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.stack.fit import Fit
 from cordial_ppl.stack.members import Fitted
+from cordial_ppl.stack.stacking import MIN_LABELS
 from cordial_ppl.stack.weighing import ExpectedLoss, shares_of
 
 
@@ -56,6 +57,11 @@ class FusionFit:
     def fits(self) -> dict[str, Fit]:
         """Fit of each reader's stack by name."""
         return {name: fit for name in self.readers if isinstance(fit := self.members[name], Fit)}
+
+    @property
+    def judged(self) -> bool:
+        """True unless all labelled texts are of readers with fewer than eight labels."""
+        return self.out_of_fold is not None or self.expected.labels < MIN_LABELS
 
     @property
     def levels(self) -> dict[str, int]:

@@ -1,9 +1,8 @@
 """`Fusion`: several readers of the same texts, each with a stack, weighted together."""
 
-import math
 import warnings
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,8 +15,6 @@ from cordial_ppl.channels.readers import reader_weights
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions import answers
-from cordial_ppl.decisions.summary import join_blocks, warn, weight_lines
-from cordial_ppl.decisions.verdict import Verdict, judge
 from cordial_ppl.errors import CordialWarning, InputError
 from cordial_ppl.estimators import Cordial
 from cordial_ppl.estimators.estimator import Estimator
@@ -25,6 +22,7 @@ from cordial_ppl.estimators.fusion import files
 from cordial_ppl.estimators.fusion.fit import FusionFit, view
 from cordial_ppl.estimators.fusion.joint import AVERAGE, COUNTS, JOINT, READER_COUNT, joint_prior
 from cordial_ppl.estimators.fusion.readings import as_reader_logits, check_frames, read_by
+from cordial_ppl.estimators.fusion.summary import summarize
 from cordial_ppl.estimators.stack import Stack
 from cordial_ppl.inference.export import join
 from cordial_ppl.inference.fit import Case
@@ -129,45 +127,8 @@ class Fusion(Estimator[FusionFit]):
         return min(losses, key=lambda name: np.nan_to_num(losses[name], nan=np.inf))
 
     def summary(self) -> str:
-        """Each reader's errors, the members' weights and the expected log loss in plain words."""
-        readers = {name: answers.describe(fit) for name, fit in self.fit_.fits.items()}
-        lines, few = [], []
-        for name, summary in readers.items():
-            labels, loss = summary.expected["labels"], summary.expected["cordial"]
-            note = f"{labels:.0f} {'label' if labels == 1 else 'labels'}"
-            note += "" if loss is None else f", by itself {loss:.2f}"
-            few += [name] if (labels or 0) < MIN_LABELS else []
-            lines.append(f"  {name} ({note}): {summary.brief}")
-        blocks = [["The readers", *lines], ["Weights", *weight_lines(self.weights_)]]
-        expected = self.fit_.expected
-        if math.isfinite(expected.cordial):
-            line = (
-                f"  fused {expected.cordial:.2f}, label histogram {expected.histogram:.2f}, "
-                f"readings as they are, averaged {expected.raw:.2f}"
-            )
-            line += f" (without {', '.join(few)}: fewer than eight labels)" if few else ""
-            blocks.append(["Expected log loss (out-of-fold, nats)", line])
-        posteriors = {
-            f"{name}, {channel}": figures
-            for name, summary in readers.items()
-            for channel, figures in summary.diagnostics.items()
-        }
-        verdict = self.verdict()
-        if verdict is not None and verdict.alike:
-            return join_blocks([], warn(None, posteriors), [verdict.text])
-        return join_blocks(blocks, warn(expected, posteriors), [verdict.text] if verdict else [])
-
-    def verdict(self) -> Verdict | None:
-        """Judge the fusion by its out-of-fold predictions.
-
-        Returns:
-            The verdict; None with labelled texts that only readers with fewer than eight labels
-            have read.
-        """
-        fit = self.fit_
-        if fit.out_of_fold is None and fit.expected.labels >= MIN_LABELS:
-            return None
-        return judge(fit.labels, fit.out_of_fold, fit.scale, fit.sample_weight, fit.texts)
+        """Describe each reader's errors, the weights and the expected log loss in plain words."""
+        return summarize(self.fit_)
 
     def to_datatree(self) -> "DataTree":
         """Posteriors for ArviZ: a ``DataTree`` with a child for each member, "/" in names as "_".
@@ -279,29 +240,28 @@ class Fusion(Estimator[FusionFit]):
             stack = fit_stack(seen, scale, replace(settings, seed=seeds[index]))
             return stack, stack.out_of_fold
 
-        what = f"fitting {len(readers)} readers"
+        held_out = np.zeros((len(labels), size, len(members)))
+        fits: dict[str, Fit | Posterior] = {}
         with (
-            doing(what, len(members), "members") as stage,
+            doing(f"fitting {len(readers)} readers", len(members), "members") as stage,
             ThreadPoolExecutor(max_workers=workers(len(members))) as threads,
         ):
-            jobs = [threads.submit(fit, index) for index in range(len(members))]
-            for number, _ in enumerate(as_completed(jobs), 1):
-                stage.reach(number)
-        results = [job.result() for job in jobs]
-        held_out = np.zeros((len(labels), size, len(members)))
-        mask = present & [unseen is not None for _, unseen in results]
-        for index, (fitted, unseen) in enumerate(results):
-            held_out[mask[:, index], :, index] = 0.0 if unseen is None else unseen
-            if isinstance(fitted, Posterior):
-                warn_if_doubtful(fitted)
+            for index, (fitted, unseen) in enumerate(threads.map(fit, range(len(members)))):
+                fits[members[index]] = fitted
+                if unseen is None:
+                    present[:, index] = False
+                held_out[present[:, index], :, index] = unseen
+                stage.reach(index + 1)
+        if isinstance(joint := fits.get(JOINT.name), Posterior):
+            warn_if_doubtful(joint)
         prior = np.array([counts[name] for name in members])
-        mixture = weigh(texts, folds, held_out if enough else None, prior, present=mask)
+        mixture = weigh(texts, folds, held_out if enough else None, prior, present=present)
         return FusionFit(
             scale=scale,
             covariates=tuple(covariates),
             readers=readers,
             spreads=spreads,
-            members={name: fitted for name, (fitted, _) in zip(members, results, strict=True)},
+            members=fits,
             weights=dict(zip(members, mixture.weights.tolist(), strict=True)),
             expected=mixture.expected,
             labels=np.asarray(labels, np.int64),

@@ -8,7 +8,8 @@ from jaxtyping import Float64, Int
 
 from cordial_ppl.channels.effects import SHIFT
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.estimators.users.spreads import WIDEST, Spreads
+from cordial_ppl.estimators.users.spreads import WIDEST, Spreads, log_normals
+from cordial_ppl.estimators.users.users import UserShift
 from cordial_ppl.runtime import storage
 from cordial_ppl.runtime.storage import Record, blaming
 
@@ -37,23 +38,42 @@ class State(Record):
     spreads: Spreads
 
 
-def read(path: str | Path) -> State:
-    """Read a fitted ``UserShift``.
+def save(shift: UserShift, path: str | Path) -> None:
+    """Write a fitted ``UserShift`` of the shift."""
+    sigma = shift.sigma if isinstance(shift.sigma, str) else float(shift.sigma)
+    state = State(
+        effect=SHIFT.name,
+        scale=shift.scale_,
+        settings={"named": shift.options is not None, "average": True, "sigma": sigma},
+        names=shift.users_,
+        totals=shift._totals,
+        counts=np.array(list(shift.counts_.values())),
+        spreads=shift._spreads._replace(logs=shift._spreads.logs[:, :0]),
+    )
+    storage.write(path, KIND, *storage.pack(state))
 
-    Raises:
-        FileError: the file cannot be read, is damaged, was changed, or is of another version.
-    """
+
+def load(path: str | Path) -> UserShift:
+    """Read a fitted `UserShift`; errors are those of ``cp.load``."""
     meta, arrays = storage.read(path, KIND)
     with blaming(path):
         state = storage.unpack(State, meta, arrays)
-        if state.effect != SHIFT.name or state.settings["average"] is not True:
+        settings, spreads, scale = state.settings, state.spreads, state.scale
+        if state.effect != SHIFT.name or settings["average"] is not True:
             raise ValueError("it holds another effect of users than the shift")
-        users, (deviations, _, log_shares, evidence) = len(state.names), state.spreads
+        shift = UserShift(scale.options if settings["named"] else None, sigma=settings["sigma"])
+        shift.scale_, shift._totals, shift._spreads = scale, state.totals, spreads
+        shift.counts_ = dict(zip(state.names, state.counts.tolist(), strict=True))
+        deviations = shift._deviations(scale.size)[0]
         if not (
-            len(evidence) <= users == len(state.counts) == len(set(state.names))
-            and len(deviations) == len(log_shares) == evidence.shape[1]
+            len(spreads.evidence) <= len(shift.counts_) == len(state.totals)
+            and len(deviations) == len(spreads.log_shares) == spreads.evidence.shape[1]
+            and np.array_equal(deviations, spreads.deviations)
             and state.counts.min(initial=1) >= 1
-            and 1 / WIDEST <= deviations.min(initial=1) <= deviations.max(initial=0) <= WIDEST
+            and 1 / WIDEST <= deviations.min() <= deviations.max() <= WIDEST
+            and state.totals.shape[1] == len(shift._grid)
         ):
-            raise ValueError("its users, counts and standard deviations do not fit together")
-        return state
+            raise ValueError("its users, counts, values and standard deviations do not fit")
+        shift._spreads = spreads._replace(logs=log_normals(shift._grid, deviations))
+        shift.sigma_ = shift._spreads.mean
+        return shift

@@ -53,8 +53,7 @@ class Spreads(NamedTuple):
             prior: their prior probabilities.
         """
         logs = log_normals(grid, deviations)
-        some = np.array_split(totals, 1 + len(totals) // CHUNK_ROWS)
-        evidence = np.concatenate([log_product(part, logs.T) for part in some])
+        evidence = np.concatenate([log_product(some, logs.T) for some in in_chunks(totals)])
         return cls(deviations, logs, evidence.sum(axis=0) + np.log(prior), evidence)
 
     @property
@@ -78,6 +77,11 @@ class Spreads(NamedTuple):
         shares = np.tile(self.log_shares, (len(fitted_users), 1))
         shares[fitted_users >= 0] -= self.evidence[fitted_users[fitted_users >= 0]]
         return softmax(totals + log_product(shares, self.logs)[index], axis=1)
+
+
+def in_chunks(rows: np.ndarray) -> list[np.ndarray]:
+    """Split rows, some thousands at a time, to bound the memory."""
+    return np.array_split(rows, 1 + len(rows) // CHUNK_ROWS)
 
 
 def log_normals(

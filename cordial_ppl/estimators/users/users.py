@@ -18,10 +18,14 @@ from cordial_ppl.data.labelling import as_weights
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError, NotFittedError
 from cordial_ppl.estimators.parameters import Parameters
-from cordial_ppl.estimators.users import files
-from cordial_ppl.estimators.users.spreads import SPREAD_PROBS, SPREADS, WIDEST, Spreads, log_normals
+from cordial_ppl.estimators.users.spreads import (
+    SPREAD_PROBS,
+    SPREADS,
+    WIDEST,
+    Spreads,
+    in_chunks,
+)
 from cordial_ppl.estimators.users.validation import as_order, as_population, as_users
-from cordial_ppl.runtime import storage
 from cordial_ppl.runtime.arrays import CHUNK_ROWS
 from cordial_ppl.runtime.blas import on_one_core
 from cordial_ppl.runtime.progress import doing
@@ -96,14 +100,12 @@ class UserShift(Parameters):
         """
         scale = Scale.of(self.options, as_population(probs).shape[1])
         deviations, prior = self._deviations(scale.size)
-        labelled = _as_labelled(probs, labels, users, scale)
+        labelled = _as_labelled(probs, labels, users, scale, sample_weight)
         as_order(aligned(probs, order, "order"), len(labelled[0]))
-        sample_weight = aligned(probs, sample_weight, "sample_weight")
-        counted = as_weights(sample_weight, np.arange(len(labelled[0])))
         self.scale_, self.counts_ = scale, {}
         self._totals = np.zeros((0, len(self._grid)))
         with doing("comparing users"):
-            self._add(*labelled, counted)
+            self._add(*labelled)
             self._spreads = Spreads.learn(self._totals, self._grid, deviations, prior)
         self.sigma_ = self._spreads.mean
         return self
@@ -125,9 +127,7 @@ class UserShift(Parameters):
             NotFittedError: there was no fit yet.
         """
         self._check_fitted()
-        labelled = _as_labelled(probs, labels, users, self.scale_)
-        sample_weight = aligned(probs, sample_weight, "sample_weight")
-        self._add(*labelled, as_weights(sample_weight, np.arange(len(labelled[0]))))
+        self._add(*_as_labelled(probs, labels, users, self.scale_, sample_weight))
         return self
 
     @on_one_core
@@ -151,7 +151,7 @@ class UserShift(Parameters):
         users = aligned(probs, users, "users")
         numbers = self._number(as_users(users, len(population)))
         predictions = population.copy()
-        for texts in _by_user(numbers):
+        for texts in in_chunks(np.flatnonzero(numbers >= 0)):
             who, index = np.unique(numbers[texts], return_inverse=True)
             weights = self._weigh(self._totals[who], who)[index]
             predictions[texts] = self.effect.average(population[texts], weights)
@@ -184,7 +184,7 @@ class UserShift(Parameters):
             NotFittedError: there was no fit yet.
         """
         self._check_fitted()
-        population, codes, names = _as_labelled(probs, labels, users, self.scale_)
+        population, codes, names, _ = _as_labelled(probs, labels, users, self.scale_)
         times = as_order(aligned(probs, order, "order"), len(codes))
         predictions, earlier = population.copy(), np.zeros(len(codes), np.int64)
         # Afresh too, users have their numbers: their labels are taken out of sigma's posterior.
@@ -257,20 +257,12 @@ class UserShift(Parameters):
             InputError: the effect is not the shift.
             FileError: the file cannot be written.
         """
+        from cordial_ppl.estimators.users import files
+
         self._check_fitted()
         if self.effect != SHIFT:
             raise InputError(f"only the shift of UserShift can be saved; got {self.effect.name!r}.")
-        sigma = self.sigma if isinstance(self.sigma, str) else float(self.sigma)
-        state = files.State(
-            effect=SHIFT.name,
-            scale=self.scale_,
-            settings={"named": self.options is not None, "average": True, "sigma": sigma},
-            names=self.users_,
-            totals=self._totals,
-            counts=np.array(list(self.counts_.values())),
-            spreads=self._spreads._replace(logs=self._spreads.logs[:, :0]),
-        )
-        storage.write(path, files.KIND, *storage.pack(state))
+        files.save(self, path)
 
     @property
     def _grid(self) -> Float[np.ndarray, " G"]:
@@ -292,9 +284,8 @@ class UserShift(Parameters):
     def _posteriors(self) -> Iterator[Float[np.ndarray, "u G"]]:
         """Posterior probabilities of all users' values, some users at a time."""
         self._check_fitted()
-        count = len(self._totals)
-        some = np.array_split(np.arange(count), 1 + count // CHUNK_ROWS)
-        return (self._weigh(self._totals[rows], rows) for rows in some)
+        chunks = in_chunks(np.arange(len(self._totals)))
+        return (self._weigh(self._totals[rows], rows) for rows in chunks)
 
     def _number(self, names: list[str]) -> Int[np.ndarray, " n"]:
         """Numbers of users by name; -1 for one without labels."""
@@ -313,11 +304,9 @@ class UserShift(Parameters):
             self.counts_[name] = self.counts_.get(name, 0) + 1
         self._totals = np.pad(self._totals, ((0, len(self.counts_) - len(self._totals)), (0, 0)))
         numbers = self._number(names)
-        for texts in _by_user(numbers):
-            who, first = np.unique(numbers[texts], return_index=True)
+        for texts in in_chunks(np.arange(len(names))):
             rows = self.effect.log_likelihoods(probs[texts], codes[texts])
-            rows *= weights[texts, None]
-            self._totals[who] += np.add.reduceat(rows, first, axis=0)
+            np.add.at(self._totals, numbers[texts], rows * weights[texts, None])
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "sigma_"):
@@ -326,39 +315,14 @@ class UserShift(Parameters):
             )
 
 
-def load(path: str | Path) -> UserShift:
-    """Read a fitted `UserShift`; errors are those of ``cp.load``."""
-    state = files.read(path)
-    with storage.blaming(path):
-        settings, spreads = state.settings, state.spreads
-        options = state.scale.options if settings["named"] else None
-        shift = UserShift(options, sigma=settings["sigma"])
-        shift.scale_ = state.scale
-        shift.counts_ = dict(zip(state.names, state.counts.tolist(), strict=True))
-        shift._totals = state.totals
-        deviations = shift._deviations(state.scale.size)[0]
-        if state.totals.shape[1] != len(shift._grid) or not np.array_equal(
-            spreads.deviations, deviations
-        ):
-            raise ValueError("its values and standard deviations are not those of its settings")
-        shift._spreads = spreads._replace(logs=log_normals(shift._grid, spreads.deviations))
-        shift.sigma_ = shift._spreads.mean
-        return shift
-
-
 def _as_labelled(
-    probs: Any, labels: Any, users: Any, scale: Scale
-) -> tuple[Float[np.ndarray, "n K"], Int[np.ndarray, " n"], list[str]]:
-    """Validated predictions of the population, positions of the labels, and users' names."""
+    probs: Any, labels: Any, users: Any, scale: Scale, weights: Any = None
+) -> tuple[Float[np.ndarray, "n K"], Int[np.ndarray, " n"], list[str], Float[np.ndarray, " n"]]:
+    """Validated predictions of the population, positions and weights of labels, users' names."""
     population = as_population(probs, scale)
     codes = scale.encode(aligned(probs, labels, "labels"))
     users = aligned(probs, users, "users")
     as_cells(codes, "labels", len(population))
-    return population, codes, as_users(users, len(population))
-
-
-def _by_user(numbers: Int[np.ndarray, " n"]) -> Iterator[Int[np.ndarray, " _"]]:
-    """Rows of the users with numbers, in their order; some at a time, to bound the memory."""
-    rows = np.argsort(numbers, kind="stable")[np.sum(numbers < 0) :]
-    for start in range(0, len(rows), CHUNK_ROWS):
-        yield rows[start : start + CHUNK_ROWS]
+    names = as_users(users, len(population))
+    weights = as_weights(aligned(probs, weights, "sample_weight"), np.arange(len(population)))
+    return population, codes, names, weights

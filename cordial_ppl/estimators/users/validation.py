@@ -1,6 +1,6 @@
 """Validation of population predictions, users and times; messages name the row at fault."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,6 @@ from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError, Where, name_rows, quote
 from cordial_ppl.scores import as_probabilities
 from cordial_ppl.tables.columns import as_name
-
-EPOCH, MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 
 
 def as_population(probs: Any, scale: Scale | None = None) -> Float[np.ndarray, "n K"]:
@@ -78,11 +76,8 @@ def as_order(order: Any, count: int, where: Where | None = None) -> Real[np.ndar
         valid, times = ~np.isnat(cells), cells.view(np.int64)
     else:
         cells = cells.tolist()
-        parsed = [_as_time(cell) for cell in cells]
-        kinds = [kind for kind, _ in parsed]
-        kind_of_all = next(filter(None, kinds), None)
-        valid = np.array([kind == kind_of_all for kind in kinds])
-        times = np.array([time for _, time in parsed])
+        kinds, times = map(np.array, zip(*map(_as_time, cells), strict=True))
+        valid = kinds == next(filter(None, kinds), None)
     if not valid.all():
         row = int(valid.argmin())
         raise InputError(
@@ -94,7 +89,7 @@ def as_order(order: Any, count: int, where: Where | None = None) -> Real[np.ndar
 
 
 def _as_time(cell: object) -> tuple[str, float]:
-    """Return the kind of a time, empty if it is none, and the time: a number or microseconds."""
+    """Return the kind of a time, empty if it is none, and the time: a number or seconds."""
     number = parse_number(cell)
     if number is not None:
         return "number", number
@@ -103,4 +98,4 @@ def _as_time(cell: object) -> tuple[str, float]:
     except ValueError:
         return "", 0
     kind = "date with a zone" if moment.tzinfo else "date"
-    return kind, (moment.replace(tzinfo=moment.tzinfo or UTC) - EPOCH) // MICROSECOND
+    return kind, moment.replace(tzinfo=moment.tzinfo or UTC).timestamp()

@@ -38,7 +38,6 @@ MISSES = {
 }
 """Faults of a text's probabilities that do not depend on it alone."""
 
-
 SIZES = (2, 3, 5, 7)
 """Numbers of options for which a channel must work."""
 
@@ -62,34 +61,22 @@ def check_contract(channel: Channel) -> Finding:
     return Finding("contract", PASS, words, {"parameters": sizes, "covariates": list(covariates)})
 
 
-def check_density(texts: Texts, rng: np.random.Generator) -> list[Finding]:
-    """Check the log density and its gradient; where it is not finite the rest is left out."""
-    if beyond := _find_beyond(texts):
-        return [Finding("indices", FAIL, beyond)]
-    centre = np.tile(np.asarray(texts.target.prior.loc), (FEW, 1))
-    value, slope = map(np.asarray, _density(texts, centre))
-    if not (np.isfinite(value).all() and np.isfinite(slope).all()):
-        gradient = "is finite" if np.isfinite(slope).all() else "is not"
-        words = f"log density {float(value[0])} at the prior's location; its gradient {gradient}"
-        return [Finding("finite density", FAIL, words)]
-    return [_extremes(texts, rng), _gradients(texts, rng), _rows(texts, rng)]
-
-
-def _find_beyond(texts: Texts) -> str:
-    """Say where an array is indexed beyond its end, which JAX does without a word; else ""."""
+def check_indices(texts: Texts) -> Finding | None:
+    """Find where an array is indexed beyond its end, which JAX does without a word."""
     target = texts.target
     if not texts.labelled.covariates:
-        return ""
+        return None
     with jax.enable_x64(True):
         checked = jax.jit(checkify.checkify(target.probs, errors=checkify.index_checks))
         error, _ = checked(target.prior.loc, texts.readings)
     if not (message := error.get()):
-        return ""
+        return None
     declared = count_levels(target.channel)
     names = [name for name in texts.labelled.covariates if name not in declared]
     size = message.rstrip(" .").rpartition(" ")[2]
     advice = f": if {names[0]!r} is the index, LEVELS = {{{names[0]!r}: {size}}}" if names else ""
-    return f"{message.strip().rstrip('.')}; JAX takes the last entry instead{advice}"
+    words = f"{message.strip().rstrip('.')}; JAX takes the last entry instead{advice}"
+    return Finding("indices", FAIL, words)
 
 
 def _density(texts: Texts, points: np.ndarray, *args: Any) -> Any:
@@ -99,21 +86,27 @@ def _density(texts: Texts, points: np.ndarray, *args: Any) -> Any:
     return over_draws(target.log_density, gradient=True)(points, *args)
 
 
-def _draw(texts: Texts, rng: np.random.Generator) -> Float[np.ndarray, "S P"]:
+def _draw(texts: Texts) -> Float[np.ndarray, "S P"]:
     """Draw a few points within about a standard deviation of the prior's location."""
     loc, scale = texts.target.prior
-    return loc + scale * rng.normal(0, 1.0, (FEW, texts.target.size))
+    return loc + scale * texts.rng(3).normal(0, 1.0, (FEW, texts.target.size))
 
 
-def _extremes(texts: Texts, rng: np.random.Generator) -> Finding:
-    target, size = texts.target, texts.target.options
+def check_finite(texts: Texts) -> Finding:
+    """Evaluate log density and gradient at the prior's location, and at extremes in both types."""
+    target, size, rng = texts.target, texts.target.options, texts.rng(2)
+    loc, scale = target.prior
+    value, slope = map(np.asarray, _density(texts, np.tile(np.asarray(loc), (FEW, 1))))
+    if not (np.isfinite(value).all() and np.isfinite(slope).all()):
+        gradient = "is finite" if np.isfinite(slope).all() else "is not"
+        words = f"log density {float(value[0])} at the prior's location; its gradient {gradient}"
+        return Finding("finite density", FAIL, words)
     ends = EXTREME * (2.0 * np.vstack([np.eye(size), 1 - np.eye(size)]) - 1.0)
     logits = np.vstack([ends - ends.mean(axis=1, keepdims=True), np.zeros((1, size))])
     # As many texts, and as many points at a time, as elsewhere: one program serves all.
     count = max(len(logits), len(texts.labelled.labels))
     readings = texts.plain(np.resize(logits, (count, size)))
     labels = np.resize(np.arange(size), count)
-    loc, scale = target.prior
     points = loc + scale * np.clip(rng.normal(0, FAR / 2, (POINTS, target.size)), -FAR, FAR)
     points[0], points[1] = loc - FAR * scale, loc + FAR * scale
     bad = []
@@ -137,9 +130,10 @@ def _extremes(texts: Texts, rng: np.random.Generator) -> Finding:
     return Finding("finite density", status, words, figures)
 
 
-def _gradients(texts: Texts, rng: np.random.Generator) -> Finding:
+def check_gradients(texts: Texts) -> Finding:
+    """Compare the gradient with finite differences."""
     target = texts.target
-    scale, points = target.prior.scale, _draw(texts, rng)
+    scale, points = target.prior.scale, _draw(texts)
     slope = np.asarray(_density(texts, points)[1]) * scale
     steps = STEP * scale * np.eye(target.size)
     above, below = (
@@ -162,12 +156,12 @@ def _gradients(texts: Texts, rng: np.random.Generator) -> Finding:
     return Finding("gradients", status, words, figures)
 
 
-def _rows(texts: Texts, rng: np.random.Generator) -> Finding:
+def check_single_texts(texts: Texts) -> Finding:
     """Check that a text's probabilities depend on that text alone, and padding is ignored."""
     target, readings, labels = texts.target, texts.readings, texts.labelled.labels
-    count, points = len(labels), _draw(texts, rng)
+    count, points = len(labels), _draw(texts)
     expected = texts.predict(points, readings)
-    order = rng.permutation(count)
+    order = texts.rng(4).permutation(count)
     extra = {name: values[order] for name, values in readings.covariates.items()}
     mixed = readings._replace(logits=readings.logits[order], covariates=extra)
     # Padded as for a fit.

@@ -1,12 +1,13 @@
 """Checks of the prior: the labels that it expects, conflict with labels, and sensitivity."""
 
+from functools import lru_cache
+
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import logsumexp
 
 from cordial_ppl.evaluation.checks.finding import FAIL, PASS, WARN, Finding, verdict
 from cordial_ppl.evaluation.checks.texts import Texts
-from cordial_ppl.inference.posterior import Posterior
 
 DRAWS, SETS = 1000, 999
 LEAST = 0.02
@@ -22,7 +23,7 @@ SENSITIVE = 0.05
 """Sensitivity from which the prior, or the likelihood, matters (Kallioinen et al. 2024)."""
 
 
-def check_prior_predictive(texts: Texts, seed: int) -> Finding:
+def check_prior_predictive(texts: Texts) -> Finding:
     """Look at the prior predictive of plain readings, one for each option.
 
     Every option must be possible, and a reading of the last must be predicted above one of the
@@ -30,7 +31,7 @@ def check_prior_predictive(texts: Texts, seed: int) -> Finding:
     """
     name, size = "prior predictive", texts.target.options
     readings = texts.plain(SURE * (np.eye(size) - 1 / size))
-    predictions = texts.predict(texts.draw_prior(DRAWS, seed, readings), readings)
+    predictions = texts.predict(texts.draw_prior(DRAWS, texts.seed, readings), readings)
     usable = np.isfinite(predictions).all(axis=(1, 2))
     finite = float(usable.mean())
     if finite < USABLE:
@@ -54,7 +55,8 @@ def check_prior_predictive(texts: Texts, seed: int) -> Finding:
     return Finding(name, status, hint + words, figures)
 
 
-def check_conflict(texts: Texts, posterior: Posterior, seed: int) -> Finding:
+@lru_cache(maxsize=1)
+def check_conflict(texts: Texts) -> Finding:
     r"""Rank the evidence of the labels among those of labels simulated from the prior.
 
     .. math:: p = \Pr[ T(z') \le T(z) ], \qquad T(z) = \log \int p(z \mid \theta)\, p(\theta)\,
@@ -66,18 +68,16 @@ def check_conflict(texts: Texts, posterior: Posterior, seed: int) -> Finding:
     Source: Box (1980), "Sampling and Bayes' inference in scientific modelling and robustness",
     J. R. Stat. Soc. A 143; Evans and Moshonov (2006), Bayesian Analysis 1.
     """
-    target, labels = texts.target, np.asarray(texts.labelled.labels)
-    prior = target.prior if posterior.prior is None else posterior.prior
-    rng = np.random.default_rng([seed, 11])
-    draws = texts.draw_prior(DRAWS + SETS, int(rng.integers(2**31)), prior=prior)
+    labels, rng = np.asarray(texts.labelled.labels), texts.rng(11)
+    draws = texts.draw_prior(DRAWS + SETS, int(rng.integers(2**31)))
     simulated = texts.draw_labels(draws[DRAWS:], rng)
     probs = texts.predict(draws[:DRAWS], texts.readings)
     evidence = _evidence(probs, np.vstack([labels[None], simulated]))
     p_value = float(np.mean(evidence[1:] <= evidence[0]) * SETS + 1) / (SETS + 1)
-    loc, scale = prior
-    distances = (posterior.weights @ posterior.draws - loc) / scale
+    loc, scale = texts.target.prior
+    distances = (texts.posterior.weights @ texts.posterior.draws - loc) / scale
     index = int(np.abs(distances).argmax())
-    name, distance = target.coordinates[index], float(distances[index])
+    name, distance = texts.target.coordinates[index], float(distances[index])
     words = (
         f"{100 * p_value:.3g} % of label sets drawn from the prior are as unlikely as these; "
         f"{name} is furthest from its prior's location, {distance:+.1f} standard deviations"
@@ -96,23 +96,18 @@ def _evidence(
     return np.asarray(logsumexp(chosen @ logs.T, axis=1))
 
 
-def check_sensitivity(posterior: Posterior, conflict: Finding, seed: int) -> Finding:
+def check_sensitivity(texts: Texts) -> Finding:
     """Scale the prior and the likelihood by powers near one, and see what moves.
 
     A parameter that both move may be pulled in two directions; that deserves a warning where the
     labels are not such as the prior expects.
-
-    Args:
-        posterior: the channel's posterior.
-        conflict: the finding of `check_conflict`.
-        seed: seed of the resampling.
 
     Source: Kallioinen, Paananen, Buerkner and Vehtari (2024), "Detecting and diagnosing prior and
     likelihood sensitivity with power-scaling", Statistics and Computing 34; ArviZ computes it.
     """
     import arviz as az
 
-    tree = posterior.to_datatree(seed=seed)
+    tree = texts.posterior.to_datatree(seed=texts.seed)
     # The probability of each label is one more quantity of every draw.
     likely = np.exp(tree["log_likelihood"]["label"])
     tree["posterior"] = tree["posterior"].assign(prediction=likely)
@@ -133,5 +128,5 @@ def check_sensitivity(posterior: Posterior, conflict: Finding, seed: int) -> Fin
     words = f"scaling the prior moves the probability of a label by {moved:.2f} at most"
     words += f"; the labels say little of {', '.join(led)}" if led else ""
     words += f"; both prior and labels move {', '.join(torn)}" if torn else ""
-    status = WARN if torn and conflict.status != PASS else PASS
+    status = WARN if torn and check_conflict(texts).status != PASS else PASS
     return Finding("sensitivity", status, words, {"predictions": moved, **figures})

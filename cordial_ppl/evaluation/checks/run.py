@@ -1,28 +1,45 @@
 """All checks of a channel, one after the other."""
 
-from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from cordial_ppl.channels.channel import Channel
 from cordial_ppl.channels.loading import load_channel
 from cordial_ppl.errors import InputError
-from cordial_ppl.evaluation.checks.comparison import check_comparison
-from cordial_ppl.evaluation.checks.density import check_contract, check_density
-from cordial_ppl.evaluation.checks.finding import FAIL, Report
-from cordial_ppl.evaluation.checks.order import check_order
-from cordial_ppl.evaluation.checks.posteriors import check_posteriors, check_times
-from cordial_ppl.evaluation.checks.prior import (
-    check_conflict,
-    check_prior_predictive,
-    check_sensitivity,
-)
+from cordial_ppl.evaluation.checks import density, order, posterior, prior
+from cordial_ppl.evaluation.checks.finding import FAIL, Finding, Report
 from cordial_ppl.evaluation.checks.simulation import check_simulation, simulate
-from cordial_ppl.evaluation.checks.texts import check_texts, make_texts
+from cordial_ppl.evaluation.checks.texts import Texts, make_texts, take_texts
 from cordial_ppl.runtime.progress import doing
+
+Check = Callable[[Texts], Finding | None]
+"""A check: its finding, or None where these texts leave nothing to check."""
+
+NEEDED: tuple[Check, ...] = (density.check_indices, density.check_finite)
+"""Where one of these fails, the others would say nothing."""
+
+PROMISES: tuple[Check, ...] = (
+    density.check_gradients,
+    density.check_single_texts,
+    prior.check_prior_predictive,
+    order.check_saturated_order,
+    order.check_unsaturated_order,
+)
+"""What needs no posterior."""
+
+POSTERIORS: tuple[Check, ...] = (
+    posterior.check_time,
+    posterior.check_diagnostics,
+    posterior.check_nuts,
+    partial(posterior.check_against_nuts, method="default"),
+    partial(posterior.check_against_nuts, method="laplace"),
+    prior.check_sensitivity,
+    prior.check_conflict,
+    posterior.check_labels_left_out,
+    posterior.check_other_channels,
+)
 
 LEAST_SETS = 20
 """Simulated data sets from which ranks can look uniform or not."""
@@ -36,6 +53,7 @@ def check_channel(
     *,
     simulations: int = 0,
     seed: int = 0,
+    checks: Sequence[Check] = (*PROMISES, *POSTERIORS),
 ) -> Report:
     """Check a channel: contract, density, order, posteriors, prior, and what it predicts.
 
@@ -47,6 +65,7 @@ def check_channel(
         covariates: covariates of the texts, each of shape ``[n]``.
         simulations: data sets for simulation-based calibration; none by default.
         seed: seed of everything random.
+        checks: what is checked after the contract and the density; all by default.
 
     Returns:
         A report with one line a finding.  Where the contract is broken, or the density is not
@@ -61,34 +80,22 @@ def check_channel(
         raise InputError(
             f"simulation-based calibration needs {LEAST_SETS} data sets or more; got {simulations}."
         )
-    chosen = load_channel(channel)
+    chosen, ranks = load_channel(channel), None
     with doing("checking the contract"):
-        findings = [check_contract(chosen)]
-    if findings[-1].status == FAIL:
+        findings = [density.check_contract(chosen)]
+    if findings[0].status == FAIL:
         return Report(chosen.name, tuple(findings))
-    user = logits is not None
-    texts = check_texts(chosen, logits, labels, covariates) if user else make_texts(chosen, seed)
-    rng = np.random.default_rng([seed, 3])
-    with doing("checking the density"):
-        findings += check_density(texts, rng)
-    if findings[1].status == FAIL:
-        return Report(chosen.name, tuple(findings))
-    with doing("checking the prior and the order"):
-        findings += [check_prior_predictive(texts, seed), *check_order(texts, rng)]
-    with doing("checking the posterior"):
-        posterior, times = check_times(texts, seed)
-    with doing("comparing with NUTS"), ThreadPoolExecutor(max_workers=1) as pool:
-        # NUTS takes longest, most of it to compile.
-        compared = pool.submit(lambda: [*check_posteriors(texts, posterior, seed)])
-        conflict = check_conflict(texts, posterior, seed)
-        sensitivity = check_sensitivity(posterior, conflict, seed)
-    findings += [times, *compared.result(), sensitivity, conflict]
-    # Simulated labels, or two, say nothing here, and the package's channels are of one reader.
-    if user and not chosen.several and len(texts.labelled.labels) > 2:
-        with doing("leaving labels out"):
-            findings += check_comparison(texts, posterior, seed)
-    ranks = None
+    if logits is None:
+        texts = make_texts(chosen, seed)
+    else:
+        texts = take_texts(chosen, logits, labels, covariates, seed)
+    with doing("checking", len(NEEDED) + len(checks), "properties") as stage:
+        for number, check in enumerate((*NEEDED, *checks), 1):
+            findings += filter(None, [check(texts)])
+            stage.reach(number)
+            if check in NEEDED and findings[-1].status == FAIL:
+                return Report(chosen.name, tuple(findings))
     if simulations:
-        ranks = simulate(texts, simulations, seed=seed)
+        ranks = simulate(texts, simulations)
         findings.append(check_simulation(ranks))
     return Report(chosen.name, tuple(findings), ranks)

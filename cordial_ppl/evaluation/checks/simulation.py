@@ -37,13 +37,7 @@ class Ranks(NamedTuple):
     values: Float[np.ndarray, "sets quantities"]
 
 
-def simulate(
-    texts: Texts,
-    sets: int,
-    *,
-    method: str = "default",
-    seed: int = 0,
-) -> Ranks:
+def simulate(texts: Texts, sets: int, *, method: str = "default") -> Ranks:
     """Draw parameters and labels from the model, fit each data set, and rank the truth.
 
     The label histogram that the channel falls back on is held fixed, as the model has it; where a
@@ -53,16 +47,14 @@ def simulate(
         texts: whose readings are labelled.
         sets: number of simulated data sets.
         method: "default", "laplace" or "mode"; "nuts" takes minutes.
-        seed: seed of everything random.
     """
     target, readings = texts.target, texts.readings
-    rng = np.random.default_rng([seed, 9])
-    truth = texts.draw_prior(sets, seed)
+    rng, truth = texts.rng(9), texts.draw_prior(sets, texts.seed)
     labels = texts.draw_labels(truth, rng)
     cases = [
         Case(
             Labelled(readings.logits, drawn, readings.covariates),
-            seed=(seed, 9, number),
+            seed=(texts.seed, 9, number),
             histogram=np.asarray(readings.histogram),
         )
         for number, drawn in enumerate(labels)

@@ -1,8 +1,9 @@
-"""Texts that a channel is checked with, a user's or synthetic, and its predictions of them."""
+"""Texts that a channel is checked with, a user's or synthetic, and its fits and predictions."""
 
 from collections.abc import Callable, Mapping
-from functools import lru_cache
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
 
 import jax
 import numpy as np
@@ -16,7 +17,9 @@ from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError
 from cordial_ppl.evaluation.synthetic import reviews
 from cordial_ppl.inference.export import draw_options
-from cordial_ppl.inference.target import Prior, Target, build_target
+from cordial_ppl.inference.fit import fit_channel
+from cordial_ppl.inference.posterior import Posterior
+from cordial_ppl.inference.target import Target, build_target
 from cordial_ppl.inference.tracing import find_covariates
 from cordial_ppl.runtime.compilation import compiled
 
@@ -24,42 +27,64 @@ LABELS, UNSEEN = 20, 200
 READERS = 3
 
 
-class Texts(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Texts:
     """Texts that a channel is checked with.
 
     Attributes:
         target: the channel's density, for the options of these texts.
         labelled: labelled texts.
         unseen: readings to predict.
+        seed: seed of everything random.
         synthetic: whether readings and labels were simulated.
     """
 
     target: Target
     labelled: Labelled
     unseen: Readings
-    synthetic: bool
+    seed: int = 0
+    synthetic: bool = False
 
     @property
     def readings(self) -> Readings:
         """Return the readings of the labelled texts."""
         return Readings(self.labelled.logits, self.unseen.histogram, dict(self.labelled.covariates))
 
+    @cached_property
+    def posterior(self) -> Posterior:
+        """Return what the default inference says."""
+        return self.fit("default")
+
+    @cached_property
+    def reference(self) -> Posterior:
+        """Return what NUTS says."""
+        return self.fit("nuts")
+
+    def fit(self, method: str) -> Posterior:
+        """Fit the channel to the labelled texts."""
+        settings = {"method": method, "seed": self.seed, "covariates": self.labelled.covariates}
+        labelled = self.labelled
+        return fit_channel(self.target.channel, labelled.logits, labelled.labels, **settings)
+
     def plain(self, logits: Float[np.ndarray, "m K"], histogram: Any = None) -> Readings:
         """Return readings with these logits, alike for every reader, with the covariates."""
         size = self.target.options
-        readers = self.labelled.logits.shape[1:-1]
         extra = {k: np.resize(v, len(logits)) for k, v in self.labelled.covariates.items()}
-        if readers:
+        if readers := self.labelled.logits.shape[1:-1]:
             logits = np.repeat(logits[:, None], *readers, axis=1)
         return Readings(logits, np.full(size, 1 / size) if histogram is None else histogram, extra)
 
+    def rng(self, stream: int) -> np.random.Generator:
+        """Return the random numbers of a check."""
+        return np.random.default_rng([self.seed, stream])
+
     def draw_prior(
-        self, count: int, seed: int, readings: Readings | None = None, prior: Prior | None = None
+        self, count: int, seed: int, readings: Readings | None = None
     ) -> Float[np.ndarray, "S P"]:
-        """Draw unconstrained parameters from the prior, by default the channel's."""
+        """Draw unconstrained parameters from the channel's prior."""
         with jax.enable_x64(True):
-            key, density = jax.random.key(seed), prior or self.target.prior
-            return np.asarray(_prior(self.target, count)(key, density, readings or self.readings))
+            key, readings = jax.random.key(seed), readings or self.readings
+            return np.asarray(_prior(self.target, count)(key, self.target.prior, readings))
 
     def predict(
         self, draws: Float[np.ndarray, "S P"], readings: Readings
@@ -97,11 +122,11 @@ def make_texts(channel: Channel, seed: int, size: int = 5, labels: int = LABELS)
         logits = logits[:, None] + errors
         logits -= logits.mean(axis=2, keepdims=True)
         logits[::5, -1] = np.nan
-    return as_texts(channel, logits, simulated.labels[:labels], extra, synthetic=True)
+    return _divide(channel, logits, simulated.labels[:labels], extra, seed, synthetic=True)
 
 
-def check_texts(
-    channel: Channel, logits: Any, labels: Any, covariates: Mapping[str, Any] | None
+def take_texts(
+    channel: Channel, logits: Any, labels: Any, covariates: Mapping[str, Any] | None, seed: int = 0
 ) -> Texts:
     """Validate a user's texts, of which the first are labelled.
 
@@ -123,14 +148,15 @@ def check_texts(
             f"channel {channel.name!r} asks for the covariate {missing[0]!r}: give it too."
         )
     extra = as_covariates(covariates, len(readings), needed, levels=count_levels(channel))
-    return as_texts(channel, readings, codes, extra)
+    return _divide(channel, readings, codes, extra, seed)
 
 
-def as_texts(
+def _divide(
     channel: Channel,
     logits: Float[np.ndarray, "n *readers K"],
     labels: Int[np.ndarray, " m"],
     covariates: Mapping[str, Float[np.ndarray, " n"]],
+    seed: int,
     *,
     synthetic: bool = False,
 ) -> Texts:
@@ -142,7 +168,7 @@ def as_texts(
     rest = slice(count, count + UNSEEN) if count < len(logits) else slice(UNSEEN)
     first, unseen = ({k: v[rows] for k, v in covariates.items()} for rows in (slice(count), rest))
     readings = Readings(logits[rest], label_histogram(labels, size), unseen)
-    return Texts(target, Labelled(logits[:count], labels, first), readings, synthetic)
+    return Texts(target, Labelled(logits[:count], labels, first), readings, seed, synthetic)
 
 
 def over_draws(function: Callable[..., Any], *, gradient: bool = False) -> Callable[..., Any]:

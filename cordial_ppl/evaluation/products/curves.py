@@ -30,9 +30,8 @@ ROOM, FAR = 0.1, 3.0
 TICKS, ACROSS, NAME = 5, 4, 36
 """Budgets that fit under a panel, panels in a row, and letters in a line of the legend."""
 
-LETTER, HANDLE, AXIS, LINE = 0.05, 0.35, 0.45, 0.11
-"""Widths of a letter, of a line in the legend and of what stands beside an axis, and the height of
-a line of text, inches."""
+LETTER, LINE = 0.05, 0.11
+"""Widths of a letter, and height of a line of text, inches."""
 
 
 @dataclass(frozen=True)
@@ -140,7 +139,8 @@ def draw_panels(
     looks = styles(results.methods)
     across = min(len(panels), 2 if len(panels) <= 4 else ACROSS)
     down, width = -(-len(panels) // across), COLUMN if across <= 2 else PAGE
-    titles = [wrap(panel.title, int((width / across - AXIS) / LETTER)) for panel in panels]
+    # A panel is narrower than its share of the width by an axis.
+    titles = [wrap(panel.title, int((width / across - 0.45) / LETTER)) for panel in panels]
     tallest = max(title.count("\n") for title in titles)
     with looking():
         figure = new_figure(width, (1.25 + LINE * tallest) * down + 0.85)
@@ -162,15 +162,10 @@ def draw_panels(
             axis.remove()
         # In the order of tables, wherever a line is first in sight.
         handles = {m: handles[m] for m in (zero, *results.methods) if m in handles}
-        names = [line.get_label() for line in handles.values()]
-        longest = max((len(part) for name in names for part in name.splitlines()), default=1)
-        figure.legend(
-            handles=list(handles.values()),
-            loc="outside lower center",
-            ncols=max(1, int(width // (LETTER * longest + HANDLE))),
-            handlelength=2.2,
-            columnspacing=1.0,
-        )
+        lines = [*handles.values()]
+        longest = max((len(line.get_label().partition("\n")[0]) for line in lines), default=1)
+        columns = max(1, int(width // (LETTER * longest + 0.35)))
+        figure.legend(handles=lines, loc="outside lower center", ncols=columns, columnspacing=1.0)
     return figure
 
 

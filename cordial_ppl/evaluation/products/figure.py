@@ -3,9 +3,10 @@
 Matplotlib is imported where something is drawn: tables need none.
 """
 
-import re
+import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -75,19 +76,11 @@ NEEDED = 'matplotlib: pip install -e ".[plots]".'
 
 def can_draw() -> bool:
     """Return whether matplotlib is installed."""
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        return False
-    return True
+    return find_spec("matplotlib") is not None
 
 
 def require_drawing() -> None:
-    """Check that figures can be drawn.
-
-    Raises:
-        InputError: matplotlib is not installed.
-    """
+    """Raise an `InputError` where figures cannot be drawn."""
     if not can_draw():
         raise InputError(f"a figure needs {NEEDED}")
 
@@ -113,18 +106,8 @@ def literal(name: str) -> str:
 
 
 def wrap(name: str, letters: int) -> str:
-    """Break a name into lines: where a word or a part of it ends, and longer parts anywhere."""
-    parts = [
-        part[start : start + letters]
-        for part in re.findall(r"[^\s/_-]*[\s/_-]*", name)
-        for start in range(0, len(part), letters)
-    ]
-    lines = [""]
-    for part in parts:
-        if len((lines[-1] + part).rstrip()) > letters:
-            lines.append("")
-        lines[-1] += part
-    return literal("\n".join(line.rstrip() for line in lines))
+    """Break a name into lines of so many letters, to be shown as it stands."""
+    return literal(textwrap.fill(name, letters))
 
 
 def new_figure(width: float, height: float) -> Figure:

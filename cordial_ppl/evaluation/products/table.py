@@ -107,17 +107,17 @@ def mean_scores(cell: Cell, methods: Sequence[str], metric: str = "log_loss") ->
 
 def count_failures(cells: Iterable[Cell], methods: Sequence[str]) -> str:
     """Say how many fits of these methods failed, and what that means for means."""
-    fine = {method: [] for method in methods}
+    fits = {method: [] for method in methods}
     for cell in cells:
         for method in methods:
-            fine[method].extend(succeeded(cell, method))
-    failed = {method: len(draws) - sum(draws) for method, draws in fine.items()}
-    fits = sum(map(len, fine.values()))
-    if not any(failed.values()):
-        return f"None of the {fits} fits failed."
-    named = ", ".join(f"{label(method)} {count}" for method, count in failed.items() if count)
+            fits[method].extend(succeeded(cell, method))
+    failed = {method: fine.count(False) for method, fine in fits.items() if not all(fine)}
+    total = sum(map(len, fits.values()))
+    if not failed:
+        return f"None of the {total} fits failed."
+    named = ", ".join(f"{label(method)} {count}" for method, count in failed.items())
     return (
-        f"{sum(failed.values())} of the {fits} fits failed ({named}); means are over the draws "
+        f"{sum(failed.values())} of the {total} fits failed ({named}); means are over the draws "
         "that the compared methods share, and a method with which half of them or fewer would be "
         "left is not compared (–); differences of two methods are over the draws that both have."
     )

@@ -1,28 +1,22 @@
 """Results of a sweep: outcomes of each method's fits, their files, and one long table."""
 
-import json
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any
-from urllib.parse import quote
+from typing import Annotated, Any
 
+import msgspec
 import numpy as np
 from jaxtyping import Float, Int
+from msgspec import Meta, Struct
 
-from cordial_ppl.errors import FileError, InputError
+from cordial_ppl.errors import FileError
 from cordial_ppl.runtime import storage
 
 CONFIG, TABLE, SUBSETS, CELLS = "sweep.json", "results.parquet", "subsets.parquet", "cells"
 KIND, ENDING = "sweep cell", ".cell"
 ABSENT = " is absent"
 """Ends the name of an array that marks where another has no number."""
-
-LONGEST = 255 - len(ENDING)
-"""Bytes that the name of a folder may have, and of a file without its ending."""
-
-MOST = 10**9
-"""More labels than any task has."""
 
 COLUMNS = ("task", "reader", "method", "n", "draw", "metric", "value", "reason")
 
@@ -40,7 +34,6 @@ class Outcome(storage.Record):
         empirical: label histogram of each class that the reader states, ``[K, K]``.
         stated: how many report texts the reader states each class for, ``[K]``.
         reasons: why each fit failed; empty for one that did not.
-        fingerprint: what it was made from; a later run compares it with what it would make.
     """
 
     losses: Float[np.ndarray, "_S _m"]
@@ -49,7 +42,6 @@ class Outcome(storage.Record):
     empirical: Float[np.ndarray, "_K _K"]
     stated: Int[np.ndarray, " _K"]
     reasons: tuple[str, ...]
-    fingerprint: str = ""
 
     def __post_init__(self) -> None:
         """Raise ValueError where the parts do not fit together."""
@@ -84,11 +76,21 @@ def read_outcome(path: Path) -> Outcome:
         return storage.unpack(Outcome, meta, arrays)
 
 
-def outcome_path(folder: Path, key: Key, method: str) -> Path:
-    """Return the path of a method's outcome."""
-    task, reader, n = key
-    cell = folder / CELLS / _file_name(task) / _file_name(reader) / str(n)
-    return cell / f"{_file_name(method)}{ENDING}"
+class _Method(Struct):
+    name: str
+
+
+class _Cell(Struct):
+    task: str
+    reader: str
+    n: Annotated[int, Meta(ge=0, le=10**9)]
+    options: list[str]
+    files: list[Annotated[str, Meta(pattern="^[0-9a-f]{32}$")]]
+
+
+class _Sweep(Struct):
+    methods: list[_Method]
+    cells: list[_Cell]
 
 
 class Results:
@@ -113,27 +115,23 @@ class Results:
         """
         folder = Path(folder)
         try:
-            config = json.loads((folder / CONFIG).read_text("utf-8"))
-            keys = [(str(c["task"]), str(c["reader"]), int(c["n"])) for c in config["cells"]]
-            methods = [str(method["name"]) for method in config["methods"]]
-            if not all(0 <= n < MOST for *_, n in keys):
-                raise ValueError("a number of labels is out of range")
-            if not all(isinstance(name, str) for c in config["cells"] for name in c["options"]):
-                raise ValueError("an option is no text")
+            config = msgspec.json.decode((folder / CONFIG).read_bytes())
+            sweep = msgspec.convert(config, _Sweep)
+            names = [method.name for method in sweep.methods]
+            files = [dict(zip(names, cell.files, strict=True)) for cell in sweep.cells]
         except OSError as error:
             raise FileError(f"{folder} holds no sweep: {error.strerror or error}.") from error
-        except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as error:
-            raise FileError(f"{folder / CONFIG} is damaged: {error!r:.200}.") from error
-        paths = {key: {m: outcome_path(folder, key, m) for m in methods} for key in keys}
-        cells = {
-            key: {method: read_outcome(path) for method, path in files.items()}
-            for key, files in paths.items()
-            if methods and all(path.exists() for path in files.values())
-        }
+        except (msgspec.MsgspecError, RecursionError, ValueError) as error:
+            reason = f"is damaged, or of another version: {error!s:.200}"
+            raise FileError(f"{folder / CONFIG} {reason}.") from error
+        cells = {}
+        for cell, digests in zip(sweep.cells, files, strict=True):
+            paths = {name: folder / CELLS / f"{k}{ENDING}" for name, k in digests.items()}
+            if paths and all(path.exists() for path in paths.values()):
+                outcomes = {name: read_outcome(path) for name, path in paths.items()}
+                cells[cell.task, cell.reader, cell.n] = outcomes
         if not cells:
-            raise FileError(
-                f"{folder} holds no finished results of this version: run the sweep first."
-            )
+            raise FileError(f"{folder} holds no finished results: run the sweep first.")
         return cls(config, cells)
 
     @cached_property
@@ -170,15 +168,3 @@ class Results:
                     for metric, values in outcome.scores.items():
                         if np.isfinite(values[draw]):
                             yield *fit, metric, float(values[draw]), None
-
-
-def _file_name(name: str) -> str:
-    """Quote a name as a file's: "." and ".." mean others."""
-    # JSON can write half a pair of surrogates, which no file name holds.
-    quoted = quote(name, safe="", errors="replace")
-    if len(quoted) > LONGEST:
-        raise InputError(
-            f"a sweep keeps results in files named after tasks, readers and methods; "
-            f"{name[:40]!r}... is too long for that: rename it."
-        )
-    return quoted if quoted.strip(".") else quoted.replace(".", "%2E") or "%"

@@ -2,17 +2,17 @@
 
 import json
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import groupby
 from pathlib import Path
 
 from cordial_ppl.errors import CordialWarning, FileError
 from cordial_ppl.estimators.subsets import BatchFit, fit_subsets, list_members
 from cordial_ppl.evaluation.sweep.config import SweepConfig
-from cordial_ppl.evaluation.sweep.methods import External, Method
-from cordial_ppl.evaluation.sweep.plan import Job, check_methods, describe, plan
+from cordial_ppl.evaluation.sweep.methods import Method
+from cordial_ppl.evaluation.sweep.plan import Job, by_cell, check_methods, describe, plan
 from cordial_ppl.evaluation.sweep.results import (
+    CELLS,
     CONFIG,
     SUBSETS,
     TABLE,
@@ -30,18 +30,13 @@ from cordial_ppl.evaluation.sweep.scoring import (
 from cordial_ppl.evaluation.sweep.tasks import draw_subsets, load_tasks, subset_columns
 from cordial_ppl.runtime.cluster import run_on_ray
 from cordial_ppl.runtime.progress import doing
-from cordial_ppl.tables import check_writable, replacing, write_table
+from cordial_ppl.tables import Predictions, check_writable, replacing, write_table
 
 OVERHEAD = 100
 """Labels that compiling and predicting take as long as, for the estimate of the time left."""
 
 
-def run_sweep(
-    config: SweepConfig,
-    folder: str | Path,
-    *,
-    ray: bool = False,
-) -> Results:
+def run_sweep(config: SweepConfig, folder: str | Path, *, ray: bool = False) -> Results:
     """Run a sweep, or what an earlier run has left of it.
 
     Args:
@@ -55,8 +50,7 @@ def run_sweep(
 
     Raises:
         FileError: the folder cannot be written to, or a file cannot be read.
-        InputError: the configuration does not fit the data, or the folder holds results of another
-            configuration.  Both are found before anything is fitted.
+        InputError: the configuration does not fit the data, before anything is fitted.
         CordialError: Ray could not finish the work; what is done is kept.
     """
     folder = Path(folder)
@@ -64,25 +58,26 @@ def run_sweep(
     tables = read_externals(config, readings)
     check_methods(config, readings)
     jobs = plan(config, readings, folder)
-    _make_folders(folder, jobs)
+    try:
+        (folder / CELLS).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(f"cannot make {folder}: {error.strerror or error}.") from error
+    for path in (folder / CONFIG, folder / SUBSETS, folder / TABLE, *(job.path for job in jobs)):
+        check_writable(path, endings=None)
     with replacing(folder / CONFIG) as temporary:
-        content = json.dumps(describe(config, readings), ensure_ascii=False, indent=1)
+        content = json.dumps(describe(config, jobs), ensure_ascii=False, indent=1)
         temporary.write_text(content, "utf-8")
     write_table(folder / SUBSETS, subset_columns(config, readings))
-    elsewhere = []
-    for job in jobs:
-        if isinstance(job.method, External):
-            outcome = job.outcome
-            if not outcome:
-                table, made_from = tables[job.method.name], job.fingerprint
-                outcome = score_table(table, job.reading, job.n, config.draws, made_from)
-                write_outcome(job.path, outcome)
-            elsewhere.append((job, outcome.reasons))
-    _warn_of_gaps(elsewhere)
-    left = [job for job in jobs if isinstance(job.method, Method) and not job.outcome]
-    cells = [list(cell) for _, cell in groupby(left, lambda job: (id(job.reading), job.n))]
-    costs = [cell[0].n + OVERHEAD for cell in cells]
-    before = 0
+    _score_tables(tables, jobs, config.draws)
+    _fit(config, by_cell([job for job in jobs if not job.path.exists()]), ray)
+    results = Results.load(folder)
+    write_table(folder / TABLE, results.columns())
+    return results
+
+
+def _fit(config: SweepConfig, cells: Sequence[Sequence[Job]], ray: bool) -> None:
+    """Make cells, one after the other or on Ray, and write their outcomes."""
+    costs, before = [cell[0].n + OVERHEAD for cell in cells], 0
     with doing("fitting", sum(costs)) as stage:
 
         def advance(index: int, share: float) -> None:
@@ -95,9 +90,6 @@ def run_sweep(
                 write_outcome(job.path, outcome)
             advance(index, 1.0)
             before += costs[index]
-    results = Results.load(folder)
-    write_table(folder / TABLE, results.columns())
-    return results
 
 
 def _in_turn(
@@ -147,45 +139,31 @@ def make_cell(
         on_done=lambda number: advance(number / (len(members) + 1)),
     )
     outcomes = []
-    for job in jobs:
-        fits = batch[job.method.name]
-        predictions: list[Prediction | Exception] = (
-            [
-                Prediction(probs, [channel[draw] for channel in fits.diagnostics])
-                for draw, probs in enumerate(fits.probs)
-            ]
-            if isinstance(fits, BatchFit)
-            else [fits] * draws
-        )
-        outcomes.append(score(reading, predictions, job.fingerprint))
+    for fits in (batch[job.method.name] for job in jobs):
+        if isinstance(fits, BatchFit):
+            diagnostics = zip(*fits.diagnostics, strict=True) if fits.diagnostics else [()] * draws
+            predictions = [*map(Prediction, fits.probs, diagnostics)]
+        else:
+            predictions = [fits] * draws
+        outcomes.append(score(reading, predictions))
     return outcomes
 
 
-def _warn_of_gaps(scored: Sequence[tuple[Job, tuple[str, ...]]]) -> None:
-    """Warn of tables without probabilities for some fits, before anything is fitted."""
-    for method in dict.fromkeys(job.method.name for job, _ in scored):
-        fits = [
-            (f"{job.reading.task}, {job.reading.reader}, {job.n} labels, draw {draw}", reason)
-            for job, reasons in scored
-            for draw, reason in enumerate(reasons)
-            if job.method.name == method
-        ]
-        gaps = [f"{fit}: {reason}" for fit, reason in fits if reason]
+def _score_tables(tables: Mapping[str, Predictions], jobs: Sequence[Job], draws: int) -> None:
+    """Score probabilities made elsewhere, and warn of those that lack some fits."""
+    for name, table in tables.items():
+        reasons = {}
+        for job in [job for job in jobs if job.method.name == name]:
+            outcome = score_table(table, job.reading, job.n, draws)
+            write_outcome(job.path, outcome)
+            for draw, reason in enumerate(outcome.reasons):
+                fit = f"{job.reading.task}, {job.reading.reader}, {job.n} labels, draw {draw}"
+                reasons[fit] = reason
+        gaps = [f"{fit}: {reason}" for fit, reason in reasons.items() if reason]
         if gaps:
             warnings.warn(
-                f"external.{method} has no probabilities for {len(gaps)} of {len(fits)} fits; the "
+                f"external.{name} has no probabilities for {len(gaps)} of {len(reasons)} fits; the "
                 f"first: {gaps[0]}",
                 CordialWarning,
                 stacklevel=3,
             )
-
-
-def _make_folders(folder: Path, jobs: Sequence[Job]) -> None:
-    """Make the folders, and check before any fit that every file can be written."""
-    for made in dict.fromkeys([folder, *(job.path.parent for job in jobs)]):
-        try:
-            made.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise FileError(f"cannot make {made}: {error.strerror or error}.") from error
-    for path in (folder / CONFIG, folder / SUBSETS, folder / TABLE, *(job.path for job in jobs)):
-        check_writable(path, endings=None)

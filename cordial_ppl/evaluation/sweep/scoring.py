@@ -85,9 +85,7 @@ def read_externals(config: SweepConfig, readings: Sequence[Reading]) -> dict[str
     return tables
 
 
-def score_table(
-    table: Predictions, reading: Reading, n: int, draws: int, fingerprint: str
-) -> Outcome:
+def score_table(table: Predictions, reading: Reading, n: int, draws: int) -> Outcome:
     """Score what a table of probabilities has for each draw of n labels."""
     predictions: list[Prediction | InputError] = []
     for draw in range(draws):
@@ -96,18 +94,15 @@ def score_table(
             predictions.append(Prediction(table.probs(reading.report_ids, reading.scale, **fit)))
         except InputError as error:
             predictions.append(error)
-    return score(reading, predictions, fingerprint)
+    return score(reading, predictions)
 
 
-def score(
-    reading: Reading, predictions: Sequence[Prediction | Exception], fingerprint: str
-) -> Outcome:
+def score(reading: Reading, predictions: Sequence[Prediction | Exception]) -> Outcome:
     """Score a method's fits; one that failed, or does not give probabilities, says why.
 
     Args:
         reading: the task and reader.
         predictions: for each draw of labels the prediction, or what went wrong.
-        fingerprint: what the predictions depend on.
     """
     labels, size, draws = reading.report_labels, reading.scale.size, len(predictions)
     stated, reasons = reading.report.logits.argmax(axis=1), [""] * draws
@@ -135,7 +130,6 @@ def score(
         empirical=scores.means_given_stated(np.eye(size)[labels], stated),
         stated=np.bincount(stated, minlength=size),
         reasons=tuple(reasons),
-        fingerprint=fingerprint,
     )
 
 

@@ -98,23 +98,13 @@ def subset_columns(config: SweepConfig, readings: Sequence[Reading]) -> dict[str
     rows = []
     for reading in readings:
         drawn = draw_subsets(reading, max(config.budgets), config.draws, config.seed)
-        parts: list[tuple] = [
-            (draw, reading.pool_ids, reading.pool_labels, picked)
-            for draw, picked in enumerate(drawn)
-        ]
-        everything = range(len(reading.report_ids))
-        parts.append((None, reading.report_ids, reading.report_labels, everything))
+        pool, report = zip(reading.pool_ids, reading.pool_labels, strict=True), reading.report_ids
+        texts, scored = list(pool), list(zip(report, reading.report_labels, strict=True))
+        parts = [*enumerate([texts[row] for row in picked] for picked in drawn), (None, scored)]
         rows += [
-            (
-                reading.task,
-                reading.reader,
-                draw,
-                position,
-                items[k],
-                reading.scale.options[labels[k]],
-            )
-            for draw, items, labels, picked in parts
-            for position, k in enumerate(picked, 1)
+            (reading.task, reading.reader, draw, position, item, reading.scale.options[label])
+            for draw, part in parts
+            for position, (item, label) in enumerate(part, 1)
         ]
     names = ("task", "reader", "draw", "place", "item_id", "label")
     return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
@@ -124,7 +114,6 @@ def _load(name: str, source: TaskSource, seed: int) -> Iterator[Reading]:
     try:
         for parts in _embedded(source) if source.benchmark else _tables(source, seed):
             reader, scale, texts, labels, items, pool, report = parts
-            names = np.array(items, object)
             yield Reading(
                 name,
                 reader,
@@ -133,8 +122,8 @@ def _load(name: str, source: TaskSource, seed: int) -> Iterator[Reading]:
                 labels[pool],
                 texts.take(report),
                 labels[report],
-                tuple(names[report].tolist()),
-                tuple(names[pool].tolist()),
+                tuple(items[row] for row in report),
+                tuple(items[row] for row in pool),
             )
     except SettingNeeded as error:
         # The message is for arguments of a function: here they are keys of a file.
@@ -163,6 +152,7 @@ def _tables(source: TaskSource, seed: int) -> Iterator[tuple]:
     names = list(list_values(source.readings, "reader", source.task))
     if source.readers and not names:
         raise InputError("readers: the table of readings has no column reader; leave the key out.")
+    settings = {name: getattr(source, name) for name in ("label", "annotator", "annotators")}
     for reader in _readers(source, names) if names else ("reader",):
         chosen = reader if names else None
         table = read_readings(
@@ -173,15 +163,13 @@ def _tables(source: TaskSource, seed: int) -> Iterator[tuple]:
             table.scale,
             task=source.task,
             id=source.id,
-            label=source.label,
-            annotator=source.annotator,
-            annotators=source.annotators,
             round=source.round,
+            **settings,
         )
         labels.check_single("a sweep")
         with naming(f"reader {reader!r}"):
             labels, rows = match_labels(table, labels, strict=True)
-        texts = Texts(table.logits, table.covariates(source.covariates))
+        texts = Texts(table.logits, table.covariates(source.covariates)).take(rows)
         if source.report >= len(rows):
             raise InputError(
                 f"report is {source.report}, but there are {len(rows)} labelled texts in all; it "
@@ -189,7 +177,7 @@ def _tables(source: TaskSource, seed: int) -> Iterator[tuple]:
             )
         order = np.random.default_rng([seed, SPLIT]).permutation(len(rows))
         report, pool = np.split(order, [source.report])
-        yield reader, table.scale, texts.take(rows), labels.labels, labels.item_ids, pool, report
+        yield reader, table.scale, texts, labels.labels, labels.item_ids, pool, report
 
 
 def _readers(source: TaskSource, names: list[str]) -> tuple[str, ...]:
