@@ -11,9 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from cordial_ppl.errors import FileError, InputError
-from cordial_ppl.logs.evidence import Scores
+from cordial_ppl.logs.evidence import Record, Scores, as_text
 from cordial_ppl.logs.format import Format
-from cordial_ppl.logs.records import Record, as_text
 
 KINDS = {"logits": "logit", "logprobs": "logprob", "probs": "p", "counts": "n"}
 """What an array of that name holds."""

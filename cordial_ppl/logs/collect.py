@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import chain
 
 import numpy as np
@@ -12,11 +11,10 @@ from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError, SettingNeeded, list_names, naming, quote
 from cordial_ppl.logs.answers import Finder
 from cordial_ppl.logs.collected import Collected, Explained
-from cordial_ppl.logs.evidence import Answer, Evidence, Orders, Scores
+from cordial_ppl.logs.evidence import Answer, Evidence, Orders, Record, Scores
 from cordial_ppl.logs.labels import Labels
 from cordial_ppl.logs.matching import read_evidence
 from cordial_ppl.logs.reading import Reading, average
-from cordial_ppl.logs.records import Record
 from cordial_ppl.logs.spellings import Spellings
 from cordial_ppl.tables import MADE
 
@@ -160,9 +158,9 @@ def collect(
 
 def _read(record: Record, evidence: Evidence, finder: Finder, round: str | None) -> Reading | None:
     """Make a reading of a record's evidence, or of its parts whose options run either way."""
-    if record.swapped and isinstance(evidence, Orders):
-        parts = [_read(replace(record, swapped=()), part, finder, round) for part in evidence.parts]
-        pairs = zip(parts, record.swapped, strict=True)
+    if isinstance(evidence, Orders) and evidence.swapped:
+        parts = [_read(record, part, finder, round) for part in evidence.parts]
+        pairs = zip(parts, evidence.swapped, strict=True)
         return average([part.turned() if part and turn else part for part, turn in pairs])
     if round is not None and isinstance(evidence, list):
         evidence = _round(evidence, finder.spellings.scale, round) or evidence

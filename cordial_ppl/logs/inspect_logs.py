@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from cordial_ppl.errors import FileError, InputError, list_names
-from cordial_ppl.logs.evidence import Answer
+from cordial_ppl.logs.evidence import Answer, Record, as_text
 from cordial_ppl.logs.format import Format
-from cordial_ppl.logs.records import Record, as_text
 from cordial_ppl.logs.responses import LONG, read_choice
 from cordial_ppl.logs.rows import at
+
+WORDS = "Inspect's logs"
 
 Sample = Any
 """An `EvalSample` of Inspect."""
@@ -71,7 +72,7 @@ def _read(path: Path, score: str | None = None) -> Iterator[Record]:
     if score is not None and score not in names:
         _refuse(path, score, names)
     for item, epochs in samples.items():
-        with at(f"sample {item}"):
+        with at(f"sample {item}", WORDS):
             record = _record(log.eval, f"sample {item}", epochs)
             yield from [record] if score is None else _grade(record, epochs, score)
 
@@ -187,7 +188,7 @@ def _refuse(path: Path, score: str, names: Mapping[str, bool]) -> None:
 
 FORMAT = Format(
     "inspect",
-    "Inspect's logs",
+    WORDS,
     _read,
     lambda first: isinstance(first.get("eval"), dict) and "plan" in first,
     ending=".eval",

@@ -16,12 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from cordial_ppl.errors import InputError
-from cordial_ppl.logs.evidence import Answer, Scores
+from cordial_ppl.logs.evidence import Answer, Record, Scores, as_day, as_text
 from cordial_ppl.logs.format import Format
-from cordial_ppl.logs.records import Record, as_day, as_text
 from cordial_ppl.logs.rows import at, read_rows, say_fields
 
 FILE = re.compile(r"samples_(?P<task>.+?)_(?P<date>\d{4}-\d{2}-\d{2}T[\d\-.:]+)\.jsonl?")
+
+WORDS = "lm-evaluation-harness, --log_samples"
 
 UNCLEAR = (
     'a target such as "3" may be the name of a choice or its position from 0. Keep '
@@ -41,9 +42,11 @@ def _read(path: Path) -> Iterator[Record]:
     seen: dict[str, Any] = {}
     for row in read_rows(path):
         value = row.value
-        with at(row.location):
+        with at(row.location, WORDS):
             if not _knows(value):
-                raise InputError(f"expected a sample of lm-eval; found {say_fields(list(value))}.")
+                raise InputError(
+                    f"expected a sample of lm-eval; found {say_fields(dict.fromkeys(value, ()))}."
+                )
             scores = _scores(value)
         if value.get("filter") != first.get("filter"):
             continue
@@ -152,7 +155,7 @@ def _run(path: Path) -> tuple[str | None, dict[str, str], Any]:
 
 FORMAT = Format(
     "lm-eval",
-    "lm-evaluation-harness, --log_samples",
+    WORDS,
     _read,
     _knows,
     remedy="a multiple-choice task",

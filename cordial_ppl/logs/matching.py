@@ -35,7 +35,7 @@ def read_evidence(evidence: Evidence, finder: Finder) -> Reading | None:
         InputError: The evidence is of other options, or a number is not of its kind.
     """
     match evidence:
-        case Orders(parts):
+        case Orders(parts, _):
             return average([read_evidence(part, finder) for part in parts])
         case Scores():
             return _read_scores(evidence, finder.spellings)

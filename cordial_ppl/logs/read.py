@@ -13,9 +13,8 @@ from cordial_ppl.logs.answers import as_pattern
 from cordial_ppl.logs.collect import collect
 from cordial_ppl.logs.collected import Collected
 from cordial_ppl.logs.inspect_logs import of_scorer
-from cordial_ppl.logs.naming import Condition, Naming
+from cordial_ppl.logs.naming import Naming, has_field
 from cordial_ppl.logs.registry import find_format
-from cordial_ppl.logs.resolving import has_field
 
 Names = str | Sequence[str] | None
 
@@ -79,15 +78,16 @@ def read(
         SettingNeeded: The file does not name the options, or does not say whose a label is.
     """
     path = Path(path)
-    fields: dict[str, Any] = {
-        "item": _names(item),
-        "answer": _names(answer),
-        "label": _names(label),
+    roles = {
+        "item": item,
+        "answer": answer,
+        "label": label,
         "annotator": annotator,
-        "where": tuple(map(Condition.of, (where,) if isinstance(where, str) else where or ())),
-        "swapped": _names(swapped),
+        "swapped": swapped,
     }
-    fields = {role: value for role, value in fields.items() if value}
+    fields: dict[str, Any] = {role: _names(value) for role, value in roles.items() if value}
+    if where:
+        fields["where"] = (where,) if isinstance(where, str) else tuple(where)
     names = split_names(options) if isinstance(options, str) else options
     names = None if names is None else tuple(map(str, names))
     source = find_format(path, form, fields)

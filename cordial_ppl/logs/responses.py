@@ -13,9 +13,8 @@ from math import log
 from typing import Any
 
 from cordial_ppl.errors import InputError
-from cordial_ppl.logs.evidence import Answer, Position, make_position
+from cordial_ppl.logs.evidence import Answer, Position, Record, as_day, as_text, make_position
 from cordial_ppl.logs.format import Format
-from cordial_ppl.logs.records import Record, as_day, as_text, first_of
 from cordial_ppl.logs.rows import Row, by_row, say_fields
 
 NAMES = ("item_id", "custom_id", "doc_id")
@@ -30,7 +29,7 @@ DEPTH = 3
 LONG = 200
 """Characters of an error that are quoted."""
 
-LLAMA = frozenset(("completion_probabilities", "generation_settings", "tokens_predicted"))
+LLAMA = ("completion_probabilities", "generation_settings", "tokens_predicted")
 """Fields of llama.cpp's native completions."""
 
 Body = Mapping[str, Any]
@@ -56,12 +55,8 @@ def read_answers(body: Body) -> list[Answer]:
         tokens = body.get("completion_probabilities") or []
         return [Answer(body["content"], [*map(_from_entry, tokens)])]
     if "output" in body:
-        parts = [
-            part
-            for item in body["output"]
-            if item.get("type", "message") == "message"
-            for part in item.get("content") or []
-        ]
+        messages = [item for item in body["output"] if item.get("type", "message") == "message"]
+        parts = [part for message in messages for part in message.get("content") or []]
         tokens = [entry for part in parts for entry in part.get("logprobs") or []]
         text = "".join(str(part.get("text") or part.get("refusal") or "") for part in parts)
         ended = body.get("status") == "completed"
@@ -95,9 +90,8 @@ def read_choice(choice: Body, generated: int | None = None) -> Answer:
         start = max(len(tokens) - generated, 0) if generated and scores[0] is None else 0
         listed = list(zip(tokens, scores, tops, strict=True))[start:]
         positions = [make_position(t, score, (top or {}).items()) for t, score, top in listed]
-    return Answer(
-        str(text), positions, "stop" in (choice.get("finish_reason"), choice.get("stop_reason"))
-    )
+    ended = "stop" in (choice.get("finish_reason"), choice.get("stop_reason"))
+    return Answer(str(text), positions, ended)
 
 
 def _from_entry(entry: Body) -> Position:
@@ -111,13 +105,9 @@ def _from_entry(entry: Body) -> Position:
 def _scored(entries: Iterable[Body], name: str = "token") -> list[tuple[str, float | None]]:
     """Tokens with their log-probabilities; a sampler gives those that it cuts off none."""
     return [
-        (entry[name], _log(entry["prob"]) if "prob" in entry else entry["logprob"])
-        for entry in entries
+        (e[name], e["logprob"] if "prob" not in e else log(e["prob"]) if e["prob"] > 0 else None)
+        for e in entries
     ]
-
-
-def _log(prob: float) -> float | None:
-    return log(prob) if prob > 0 else None
 
 
 def _read_output(output: Body) -> Answer:
@@ -134,27 +124,24 @@ def _read_output(output: Body) -> Answer:
 
 def _is_openai(value: Body) -> bool:
     # Questions have choices too, and samples outputs: texts, not objects.
-    for name in ("choices", "output"):
-        items = value.get(name)
-        if isinstance(items, list) and all(isinstance(choice, Mapping) for choice in items):
-            return name == "choices" or value.get("object") in (None, "response")
-    return False
+    response = value.get("object") in (None, "response")
+    return _holds(value, "choices") or response and _holds(value, "output")
 
 
 def _is_vllm(value: Body) -> bool:
-    outputs = value.get("outputs")
-    return (
-        isinstance(outputs, list)
-        and bool(outputs)
-        and all(
-            isinstance(output, Mapping) and ("token_ids" in output or "logprobs" in output)
-            for output in outputs
-        )
+    return _holds(value, "outputs") and any(
+        "token_ids" in output or "logprobs" in output for output in value["outputs"]
     )
 
 
 def _is_llama_cpp(value: Body) -> bool:
-    return isinstance(value.get("content"), str) and not LLAMA.isdisjoint(value)
+    return isinstance(value.get("content"), str) and any(name in value for name in LLAMA)
+
+
+def _holds(value: Body, name: str) -> bool:
+    """Whether a field is a list of objects."""
+    items = value.get(name)
+    return isinstance(items, list) and all(isinstance(item, Mapping) for item in items)
 
 
 def _unwrap(value: Any, depth: int = DEPTH) -> Iterator[Body]:
@@ -186,21 +173,21 @@ def _format(
         value, body = row.value, find(row.value)
         failed = None if body else _find_error(value)
         if body is None and failed is None:
-            raise InputError(f"expected {expected}; found {say_fields(list(row.value))}.")
+            fields = dict.fromkeys(row.value, ())
+            raise InputError(f"expected {expected}; found {say_fields(fields)}.")
         body = body or {}
         answers = read_answers(body) if failed is None else None
         if answers == []:
             reason = (body.get("incomplete_details") or {}).get("reason") or body.get("status")
             failed = "no answer in it" + (f" ({reason})" if reason else "")
-        made = {
-            "model": as_text(body.get("model")),
-            "date": as_day(body.get("created", body.get("created_at"))),
-        }
+        model, date = as_text(body.get("model")), body.get("created", body.get("created_at"))
+        made = {"model": model, "date": as_day(date)}
+        names = NAMES if body is value else (*NAMES, "id")
         yield Record(
             location=row.location,
-            item_id=as_text(first_of(value, NAMES if body is value else (*NAMES, "id"))),
+            item_id=as_text(next((value[n] for n in names if value.get(n) is not None), None)),
             evidence=answers,
-            reader=as_text(value.get("reader")) or made["model"],
+            reader=as_text(value.get("reader")) or model,
             task=as_text(value.get("task")),
             label=as_text(value.get("label")),
             made={name: text for name, text in made.items() if text},
@@ -211,30 +198,32 @@ def _format(
     return Format(
         name,
         words,
-        by_row(read),
+        by_row(read, words),
         lambda first: find(first) is not None or test is _is_openai and "custom_id" in first,
         remedy=remedy,
     )
 
 
-OPENAI = _format(
-    "openai",
-    "responses in OpenAI's protocols",
-    "a response with `choices` or `output`",
-    _is_openai,
-    "logprobs=True, top_logprobs=20",
-)
-VLLM = _format(
-    "vllm",
-    "vLLM's offline outputs",
-    "a response with `outputs`",
-    _is_vllm,
-    "SamplingParams(logprobs=20)",
-)
-LLAMA_CPP = _format(
-    "llama-cpp",
-    "llama.cpp's native completions",
-    "a completion with `content`",
-    _is_llama_cpp,
-    '"n_probs": 20',
+FORMATS = (
+    _format(
+        "openai",
+        "responses in OpenAI's protocols",
+        "a response with `choices` or `output`",
+        _is_openai,
+        "logprobs=True, top_logprobs=20",
+    ),
+    _format(
+        "vllm",
+        "vLLM's offline outputs",
+        "a response with `outputs`",
+        _is_vllm,
+        "SamplingParams(logprobs=20)",
+    ),
+    _format(
+        "llama-cpp",
+        "llama.cpp's native completions",
+        "a completion with `content`",
+        _is_llama_cpp,
+        '"n_probs": 20',
+    ),
 )

@@ -8,8 +8,7 @@ from cordial_ppl.errors import ServerError
 from cordial_ppl.logs.ask.cache import Answer, Cache, key_of
 from cordial_ppl.logs.ask.model import Model, Refused
 from cordial_ppl.logs.ask.questions import Question, Questions
-from cordial_ppl.logs.evidence import Orders
-from cordial_ppl.logs.records import Record
+from cordial_ppl.logs.evidence import Orders, Record
 from cordial_ppl.runtime.progress import Stage, doing
 
 NAMED = 3
