@@ -222,7 +222,7 @@ class Finder:
 
     def _is_top(self, number: str) -> bool:
         """Say whether a number is the greatest option."""
-        return not self.spellings.numeric or self.spellings.match(number) == self.spellings.top
+        return self.spellings.top is None or self.spellings.match(number) == self.spellings.top
 
 
 def _match(pattern: re.Pattern[str], text: str, start: int) -> re.Match[str]:

@@ -68,9 +68,8 @@ def _read(path: Path, score: str | None = None) -> Iterator[Record]:
         samples.setdefault(str(sample.id), []).append(sample)
     if not samples:
         raise FileError(f"{path} holds no samples.")
-    names = {name: graded for s in log.samples for name, graded in _list_scores(s).items()}
-    if score is not None and score not in names:
-        _refuse(path, score, names)
+    if score is not None:
+        _check(path, score, [name for sample in log.samples for name in _values(sample)])
     for item, epochs in samples.items():
         with at(f"sample {item}", WORDS):
             record = _record(log.eval, f"sample {item}", epochs)
@@ -92,7 +91,11 @@ def _record(run: Any, location: str, epochs: list[Sample]) -> Record:
         task=as_text(run.task),
         label=as_text(targets[0]) if len(targets) == 1 else None,
         made={name: text for name, text in made.items() if text},
-        scored={name: graded for s in epochs for name, graded in _list_scores(s).items()},
+        scored={
+            name: bool(_calls(sample, scorer))
+            for sample in epochs
+            for name, (scorer, _) in _values(sample).items()
+        },
     )
 
 
@@ -123,11 +126,10 @@ def _grade(record: Record, epochs: list[Sample], score: str) -> list[Record]:
 
 def _grades(sample: Sample, name: str) -> Iterator[tuple[str, Answer, dict[str, str]]]:
     """Read a score of a sample: yields who gave it, the answer, and how it was made."""
-    values = _values(sample)
-    if name not in values:
+    scorer, value = _values(sample).get(name, (None, None))
+    if scorer is None:
         return
-    scorer = name if name in sample.scores else name.rpartition(".")[0]
-    value = "" if values[name] != values[name] else as_text(values[name]) or ""
+    value = "" if value != value else as_text(value) or ""
     calls = {call.model: call for call in _calls(sample, scorer)}
     answers = {
         model: read_choice(call.output.choices[0].model_dump())._replace(value=value)
@@ -144,22 +146,16 @@ def _grades(sample: Sample, name: str) -> Iterator[tuple[str, Answer, dict[str, 
         yield scorer, Answer(value), {}
 
 
-def _values(sample: Sample) -> dict[str, Any]:
-    """List the values of all scores: "stars", and "rubric.style" for one of several."""
-    values: dict[str, Any] = {}
+def _values(sample: Sample) -> dict[str, tuple[str, Any]]:
+    """List scorers and values of all scores: "stars", and "rubric.style" for one of several."""
+    values: dict[str, tuple[str, Any]] = {}
     for scorer, score in (sample.scores or {}).items():
-        parts = score.value
-        parts = dict(enumerate(parts)) if isinstance(parts, list) else parts
-        several = isinstance(parts, Mapping)
-        values |= {f"{scorer}.{key}": v for key, v in parts.items()} if several else {scorer: parts}
+        parts = dict(enumerate(score.value)) if isinstance(score.value, list) else score.value
+        if isinstance(parts, Mapping):
+            values |= {f"{scorer}.{key}": (scorer, value) for key, value in parts.items()}
+        else:
+            values[scorer] = scorer, parts
     return values
-
-
-def _list_scores(sample: Sample) -> dict[str, bool]:
-    """List the scores of a sample, each with whether a model gave it."""
-    graded = {scorer: bool(_calls(sample, scorer)) for scorer in sample.scores or {}}
-    names = _values(sample)
-    return {name: graded.get(name, graded.get(name.rpartition(".")[0], False)) for name in names}
 
 
 def _calls(sample: Sample, scorer: str) -> list[Any]:
@@ -175,9 +171,12 @@ def _calls(sample: Sample, scorer: str) -> list[Any]:
     return calls
 
 
-def _refuse(path: Path, score: str, names: Mapping[str, bool]) -> None:
-    """Refuse a score that a log does not have."""
+def _check(path: Path, score: str, names: list[str]) -> None:
+    """Check that a log has a score."""
+    names = list(dict.fromkeys(names))
     parts = [name for name in names if name.startswith(f"{score}.")]
+    if score in names:
+        return
     if parts:
         raise InputError(
             f"{score!r} gives {len(parts)} values: choose one, for example --score {parts[0]}; "

@@ -87,12 +87,7 @@ def _scores(value: Mapping[str, Any]) -> dict[str, float]:
                 "to read."
             )
         score = response[0] if isinstance(response, list) else response
-        try:
-            scores[choice] = float(score)
-        except (TypeError, ValueError):
-            raise InputError(
-                f"`filtered_resps` must be log-likelihoods; found {score!r:.60}."
-            ) from None
+        scores[choice] = float(score)
     return scores
 
 
@@ -106,13 +101,9 @@ def _evidence(value: Mapping[str, Any], scores: Mapping[str, float]) -> Scores |
 
 def _is_named(template: Any, doc: Any) -> bool | None:
     """Say whether targets are names of choices, by `doc_to_target`; None if it is unknown."""
-    if isinstance(template, int):
-        return False
-    if not isinstance(template, str) or not isinstance(doc, Mapping):
-        return None
-    if template in doc:
+    if isinstance(template, str) and isinstance(doc, Mapping) and template in doc:
         return isinstance(doc[template], str)
-    return False if "{{" in template else None
+    return False if isinstance(template, int) or "{{" in str(template) else None
 
 
 def _label(
@@ -124,8 +115,7 @@ def _label(
         return target
     if named is None:
         return InputError(UNCLEAR)
-    position = int(target)
-    return list(scores)[position] if position < len(scores) else None
+    return dict(enumerate(scores)).get(int(target))
 
 
 def _run(path: Path) -> tuple[str | None, dict[str, str], Any]:
@@ -136,9 +126,6 @@ def _run(path: Path) -> tuple[str | None, dict[str, str], Any]:
     task, beside = name["task"], path.with_name(f"results_{name['date']}.json")
     made = {"date": name["date"].partition("T")[0]}
     template = None
-    folder = path.absolute().parent.name
-    if "__" in folder:
-        made["model"] = folder.replace("__", "/")
     try:
         results = json.loads(beside.read_text(encoding="utf-8"))
         made["model"] = str(results.get("model_name") or results["config"]["model"])

@@ -8,7 +8,7 @@ token: {"19": {"logprob": -0.1, "decoded_token": "4"}}. llama.cpp's native `/com
 `n_probs`. Several choices or outputs are several answers to one prompt.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from math import log
 from typing import Any
 
@@ -122,25 +122,19 @@ def _read_output(output: Body) -> Answer:
     return Answer(str(output.get("text") or ""), positions, output.get("finish_reason") == "stop")
 
 
-def _is_openai(value: Body) -> bool:
+def _protocol_of(value: Body) -> str | None:
+    """The protocol of a response; None if it is none."""
+    choices, output, outputs = (value.get(name) for name in ("choices", "output", "outputs"))
     # Questions have choices too, and samples outputs: texts, not objects.
-    response = value.get("object") in (None, "response")
-    return _holds(value, "choices") or response and _holds(value, "output")
+    if _are_objects(choices) or _are_objects(output) and value.get("object") in (None, "response"):
+        return "openai"
+    if _are_objects(outputs) and any("logprobs" in one or "token_ids" in one for one in outputs):
+        return "vllm"
+    is_llama = isinstance(value.get("content"), str) and any(name in value for name in LLAMA)
+    return "llama-cpp" if is_llama else None
 
 
-def _is_vllm(value: Body) -> bool:
-    return _holds(value, "outputs") and any(
-        "token_ids" in output or "logprobs" in output for output in value["outputs"]
-    )
-
-
-def _is_llama_cpp(value: Body) -> bool:
-    return isinstance(value.get("content"), str) and any(name in value for name in LLAMA)
-
-
-def _holds(value: Body, name: str) -> bool:
-    """Whether a field is a list of objects."""
-    items = value.get(name)
+def _are_objects(items: Any) -> bool:
     return isinstance(items, list) and all(isinstance(item, Mapping) for item in items)
 
 
@@ -161,20 +155,18 @@ def _find_error(value: Body) -> str | None:
     return next((f"status {code}" for code in codes if isinstance(code, int) and code >= 400), None)
 
 
-def _format(
-    name: str, words: str, expected: str, test: Callable[[Body], bool], remedy: str
-) -> Format:
-    """Make the format of a protocol; `test` tells its responses."""
+def _format(name: str, words: str, expected: str, remedy: str) -> Format:
+    """Make the format of a protocol."""
 
     def find(value: Body) -> Body | None:
-        return next(filter(test, _unwrap(value)), None)
+        return next((body for body in _unwrap(value) if _protocol_of(body) == name), None)
 
     def read(row: Row) -> Iterator[Record]:
         value, body = row.value, find(row.value)
         failed = None if body else _find_error(value)
         if body is None and failed is None:
-            fields = dict.fromkeys(row.value, ())
-            raise InputError(f"expected {expected}; found {say_fields(fields)}.")
+            fields = say_fields(dict.fromkeys(value, ()))
+            raise InputError(f"expected a response with {expected}; found {fields}.")
         body = body or {}
         answers = read_answers(body) if failed is None else None
         if answers == []:
@@ -194,36 +186,16 @@ def _format(
             failed=failed and failed[:LONG].rstrip("."),
         )
 
-    # Results of batches have a `custom_id`, which those that failed are known by.
-    return Format(
-        name,
-        words,
-        by_row(read, words),
-        lambda first: find(first) is not None or test is _is_openai and "custom_id" in first,
-        remedy=remedy,
-    )
+    def knows(first: Body) -> bool:
+        # Results of batches have a `custom_id`, which those that failed are known by.
+        return find(first) is not None or name == "openai" and "custom_id" in first
+
+    return Format(name, words, by_row(read, words), knows, remedy=remedy)
 
 
+OPENAI = "responses in OpenAI's protocols"
 FORMATS = (
-    _format(
-        "openai",
-        "responses in OpenAI's protocols",
-        "a response with `choices` or `output`",
-        _is_openai,
-        "logprobs=True, top_logprobs=20",
-    ),
-    _format(
-        "vllm",
-        "vLLM's offline outputs",
-        "a response with `outputs`",
-        _is_vllm,
-        "SamplingParams(logprobs=20)",
-    ),
-    _format(
-        "llama-cpp",
-        "llama.cpp's native completions",
-        "a completion with `content`",
-        _is_llama_cpp,
-        '"n_probs": 20',
-    ),
+    _format("openai", OPENAI, "`choices` or `output`", "logprobs=True, top_logprobs=20"),
+    _format("vllm", "vLLM's offline outputs", "`outputs`", "SamplingParams(logprobs=20)"),
+    _format("llama-cpp", "llama.cpp's native completions", "`content`", '"n_probs": 20'),
 )

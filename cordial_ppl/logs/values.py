@@ -1,7 +1,7 @@
 """What a field holds of one text as evidence: an answer, several, log-probabilities, or counts."""
 
 from collections.abc import Mapping
-from math import exp, fsum, log
+from math import fsum, log
 from typing import Any
 
 from cordial_ppl.errors import InputError, list_names, quote
@@ -45,12 +45,10 @@ def read_value(value: Any, name: str) -> list[Answer] | Scores | None:
 def _read_list(values: list[Any], name: str) -> list[Answer] | None:
     """Read several answers, or the tokens of one."""
     if values and all(isinstance(one, Mapping) and "logprob" in one for one in values):
-        scores = {str(one.get("token", one.get("decoded_token"))): one["logprob"] for one in values}
-        whole = fsum(exp(min(score, 1.0)) for score in scores.values())
-        # Alternatives of one token share a probability of 1.
-        if any(one.get("top_logprobs") for one in values) or whole > 1.0 + ROUNDING:
+        # Tokens have alternatives, alternatives none.
+        if any("top_logprobs" in one for one in values):
             return [_of_logprobs({"content": values})]
-        return [_of_options(scores)]
+        return [_of_options({str(one.get("token")): one["logprob"] for one in values})]
     answers: list[Answer] = []
     for one in values:
         # A sample that failed, or is empty, is one that names no option.

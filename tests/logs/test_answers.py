@@ -71,7 +71,8 @@ LOST = {
         "Score: 4. I won't score it, it isn't English.",
     ],
     "prose": [
-        "", "No idea.", "1 to 5", "-4", "4+", "4 %", "#4", "8.5", "[[5], [1], [2]]", "It has 2 flaws.", "Clarity: 2\nStyle: 3",
+        "", "No idea.", "1 to 5", "-4", "4+", "4 %", "#4", "8.5", "[[5], [1], [2]]",
+        "It has 2 flaws.", "Clarity: 2\nStyle: 3",
         "Score (clarity): 2\nScore (style): 3", "Clarity score: 3", "Score 1: 4\nScore 2: 3",
         "1. The text is clear", "1. Clear\n2. Short\n3.", "I would give it a 4",
         "Evaluation:\n\n1. **Clarity**: good.\n2. **Style**: ok.\n\nI would give it a 4.",

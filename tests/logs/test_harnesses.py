@@ -68,7 +68,10 @@ def test_a_choice_scored_without_its_prompt_does_not_count(log, delimiter, first
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ([{"filtered_resps": [["low", 0]] * 5}], "must be log-likelihoods; found 'low'"),
+        (
+            [{"filtered_resps": [["low", 0]] * 5}],
+            "line 1 is not as expected of lm-eval",
+        ),
         (
             [{"arguments": [["A", "x"], ["B", "x"]]}],
             "line 1: choices must be different .*'x' again",
