@@ -134,6 +134,7 @@ def _keep(
 ) -> None:
     """Put a reading into the table, and what is to be said of it."""
     table.scored |= record.scored
+    table.people[record.person] += record.person is not None
     table.pooled += record.rows > 1
     if len(table.explained) < explain:
         beginning = _say(record.evidence)

@@ -62,6 +62,7 @@ class Collected:
         pooled: Number of texts whose answers stand in several rows.
         between: Number of labels between two options.
         scored: Scores that the log has beside the answers, each with whether a model gave it.
+        people: Number of answers by what says that a person gave them.
         unnamed: Whether texts are named by their order.
         hard: Whether every reading is one answer without log-probabilities.
         form: The format of the file, if it is one.
@@ -79,6 +80,7 @@ class Collected:
     pooled: int = 0
     between: int = 0
     scored: dict[str, bool] = field(default_factory=dict)
+    people: Counter[str | None] = field(default_factory=Counter)
     unnamed: bool = False
     hard: bool = True
     form: "Format | None" = None
@@ -111,6 +113,12 @@ class Collected:
             doubts.append(
                 f"{_count(several, 'answer')} announcing several options, as after a change of "
                 "mind; the last is taken. A pattern that it follows (after) says which counts"
+            )
+        for person, number in (+self.people).items():
+            leave = str(person).replace("=", "!=", 1)
+            doubts.append(
+                f"{_count(number, 'answer')} of people ({person}) read as the judge's; leave them "
+                f"out, where '{leave}', or read them as labels, where '{person}'"
             )
         return doubts
 

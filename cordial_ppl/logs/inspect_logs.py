@@ -66,8 +66,13 @@ def _read(path: Path, score: str | None = None) -> Iterator[Record]:
     samples: dict[str, list[Sample]] = {}
     for sample in log.samples or []:
         samples.setdefault(str(sample.id), []).append(sample)
+    ended = "" if log.status in (None, "success") else f"the evaluation ended with {log.status!r}"
+    if ended and log.error:
+        ended += f": {log.error.message}"
     if not samples:
-        raise FileError(f"{path} holds no samples.")
+        raise FileError(f"{path} holds no samples{'; ' if ended else ''}{ended[:LONG]}.")
+    if ended:
+        yield Record("the log", failed=ended[:LONG])
     if score is not None:
         _check(path, score, [name for sample in log.samples for name in _values(sample)])
     for item, epochs in samples.items():
@@ -83,10 +88,12 @@ def _record(run: Any, location: str, epochs: list[Sample]) -> Record:
     targets = target if isinstance(target, list) else [target]
     made = {"model": as_text(run.model), "date": str(run.created or "")[:10]}
     made |= _decoding(run.model_generate_config)
+    answers = [read_choice(choice.model_dump()) for s in epochs for choice in s.output.choices]
     return Record(
         location,
         as_text(epochs[0].id),
-        [read_choice(choice.model_dump()) for s in epochs for choice in s.output.choices],
+        answers,
+        failed=None if answers else _failure(epochs, "no answer"),
         reader=made["model"],
         task=as_text(run.task),
         label=as_text(targets[0]) if len(targets) == 1 else None,
@@ -115,13 +122,19 @@ def _grade(record: Record, epochs: list[Sample], score: str) -> list[Record]:
             made.setdefault(grader, how)
     record = replace(record, label=None, scored={})
     if not answers:
-        reason = getattr(epochs[0].error, "message", None) or f"no score {score!r}"
-        return [replace(record, reader=None, evidence=None, failed=reason[:LONG])]
+        failed = _failure(epochs, f"no score {score!r}")
+        return [replace(record, reader=None, evidence=None, failed=failed)]
     date = {"date": record.made["date"]} if "date" in record.made else {}
     return [
         replace(record, reader=grader, evidence=evidence, made=date | made[grader])
         for grader, evidence in answers.items()
     ]
+
+
+def _failure(epochs: list[Sample], otherwise: str) -> str:
+    """Why a sample has no answer."""
+    errors = (sample.error.message for sample in epochs if sample.error)
+    return next(errors, otherwise)[:LONG]
 
 
 def _grades(sample: Sample, name: str) -> Iterator[tuple[str, Answer, dict[str, str]]]:

@@ -1,7 +1,7 @@
 """From rows whose fields are named to what a file says of each text."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -9,14 +9,26 @@ from typing import Any, NamedTuple
 from cordial_ppl.errors import InputError
 from cordial_ppl.logs.evidence import Evidence, Orders, Record
 from cordial_ppl.logs.naming import DATA, ROLES, WORDS, Naming, as_name, name_of, rows_of
-from cordial_ppl.logs.paths import EACH, Found, follow, opened
+from cordial_ppl.logs.paths import EACH, Found, follow, look, opened
 from cordial_ppl.logs.rows import Row, at
 from cordial_ppl.logs.values import read_value
 from cordial_ppl.tables.choices import join_parts
 from cordial_ppl.tables.files import is_filled
 
-FALSE = ("false", "0", "0.0", "no")
+FALSE = ("false", "0", "0.0", "no", "none", "null")
 """What a flag says that is not set."""
+
+FAILED = ("error", "error_message", "graderError", "metadata.graderError", "extra.error")
+"""Fields beside a score that say that the grader failed; the score stands for nothing then."""
+
+SOURCES = ("source", "source_type", "source.source_type", "source.type", "annotator_kind")
+"""Fields beside a score that say who gave it."""
+
+PEOPLE = ("human", "person", "people", "annotation", "annotator", "user", "app", "api_user")
+"""What these say of people."""
+
+LONG = 100
+"""Characters of a grader's error that are quoted."""
 
 Matches = dict[str, list[tuple[str, Found]]]
 """What stands at the fields of each role, with their paths."""
@@ -102,6 +114,8 @@ class _Reader:
         forms = [re.escape(path).replace(re.escape(EACH), r"[^.]+") for path in naming.answer]
         self.swapped = {p for p in naming.swapped if any(re.fullmatch(one, p) for one in forms)}
         roles["swapped"] = tuple(path for path in naming.swapped if path not in self.swapped)
+        holders = [holder for path in naming.answer for holder in _holders(path)]
+        roles["beside"] = tuple(dict.fromkeys(holders))
         self.paths = [path for paths in roles.values() for path in paths]
         self.roles = [role for role, paths in roles.items() for _ in paths]
         # A star that the name of the text has too is no person; of the reader or so, no task.
@@ -114,7 +128,7 @@ class _Reader:
         read: set[Any] = set()
         labels: list[Record] = []
         for match in follow(row.value, self.paths):
-            matches: Matches = {role: [] for role in ROLES}
+            matches: Matches = {role: [] for role in (*ROLES, "beside")}
             for role, path, one in zip(self.roles, self.paths, match, strict=True):
                 matches[role].append((path, one))
             conditions = zip(self.naming.where, matches["where"], strict=True)
@@ -147,8 +161,8 @@ class _Reader:
     def _answers(
         self, record: Record, matches: Matches, read: set[Any]
     ) -> Iterator[tuple[Record, bool]]:
-        flags = [one.value for _, one in matches["swapped"] if is_filled(one.value)]
-        flag = any(str(value).casefold() not in FALSE for value in flags)
+        flag = any(_is_set(one.value) for _, one in matches["swapped"])
+        beside = dict(matches["beside"])
         for number, (path, match) in enumerate(matches["answer"]):
             # Stars of labels may go on where the answer has none.
             key = path, match.keys, record.item_id, record.reader, record.task
@@ -160,11 +174,14 @@ class _Reader:
             inside = _filled(path, match.keys[: self.owned]).partition(f".{EACH}")[0]
             location = f"{record.location}, {inside}" if self.owned else record.location
             part = replace(record, task=task, location=location)
-            if (evidence := read_value(match.value, path)) is None:
+            if failure := _find(path, beside, FAILED, _is_set):
+                yield replace(part, failed=f"the grader failed: {' '.join(failure)}"), False
+            elif (evidence := read_value(match.value, path)) is None:
                 yield replace(part, failed=f"no `{path}`"), False
             else:
+                person = _find(path, beside, SOURCES, lambda value: str(value).casefold() in PEOPLE)
                 swapped = flag or _filled(path, match.keys) in self.swapped
-                yield replace(part, evidence=evidence), swapped
+                yield replace(part, evidence=evidence, person="=".join(person) or None), swapped
 
     def _labels(self, record: Record, matches: Matches) -> Iterator[Record]:
         """The labels; people of a list whom a file does not name go by their number."""
@@ -196,6 +213,33 @@ class _Reader:
             parts.append(last[number] if len(set(last)) == len(last) else paths[number])
         parts += [key for key in match.keys[self.owned :] if isinstance(key, str) and key]
         return join_parts(parts) if any(parts) else None
+
+
+def _holders(path: str) -> list[str]:
+    """The objects that say more of an answer: what it stands in, and what that is a part of."""
+    parts = path.split(".")
+    # What all keys of an object are answers of says nothing more itself.
+    parts = parts[: -2 if parts[-1] == EACH else -1]
+    inner = len(parts) > 0 and EACH not in parts[-1]
+    return [".".join(parts), *([".".join(parts[:-1])] if inner else [])]
+
+
+def _find(
+    path: str, beside: Mapping[str, Found], names: Sequence[str], test: Callable[[Any], bool]
+) -> tuple[str, str] | tuple[()]:
+    """The first of several fields beside an answer that passes a test, and what it holds."""
+    for holder in _holders(path):
+        for name in names if isinstance(beside[holder].value, Mapping) else ():
+            value = look(beside[holder].value, name)
+            # Texts have sources too: only elements of a list are people's or a judge's by it.
+            if is_filled(value) and test(value) and (name != "source" or EACH in holder):
+                return f"{holder}.{name}".removeprefix("."), " ".join(str(value).split())[:LONG]
+    return ()
+
+
+def _is_set(value: Any) -> bool:
+    """Whether a flag, or a message of an error, says something."""
+    return is_filled(value) and str(value).casefold() not in FALSE
 
 
 def _filled(path: str, keys: Sequence[str | int]) -> str:

@@ -81,7 +81,8 @@ class Naming:
         roles: dict[str, Any] = {
             role: (text,) if isinstance(text, str) else tuple(text) for role, text in texts.items()
         }
-        return cls(**roles | {"where": tuple(map(Condition.of, roles.get("where", ())))})
+        roles["where"] = tuple(map(Condition.of, roles.get("where", ())))
+        return cls(**roles)
 
     @property
     def paths(self) -> dict[str, tuple[str, ...]]:

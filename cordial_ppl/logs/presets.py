@@ -50,7 +50,8 @@ def by_hand(fields: Mapping[str, Any]) -> Format:
 def change(form: Format, fields: Mapping[str, Any]) -> Format:
     """The same format with other fields, which take the place of its own where it has answers."""
     roles = {name: getattr(Naming.of(fields), name) for name in fields}
-    namings = tuple(replace(naming, **roles) for naming in form.namings if naming.answer)
+    answers = tuple(naming for naming in form.namings if naming.answer)
+    namings = tuple(replace(naming, **roles) for naming in answers or form.namings)
     return by_fields(form.name, form.words, namings, knows=form.knows, round=form.round)
 
 

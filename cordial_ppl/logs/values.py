@@ -7,14 +7,11 @@ from typing import Any
 from cordial_ppl.errors import InputError, list_names, quote
 from cordial_ppl.logs.evidence import ROUNDING, Answer, Scores, as_text, make_position
 from cordial_ppl.logs.paths import opened
-from cordial_ppl.logs.responses import read_answers, read_choice
+from cordial_ppl.logs.responses import protocol_of, read_answers, read_choice
 from cordial_ppl.tables.files import is_filled
 
 COUNTED = 10_000
 """Answers that counts may stand for; more are taken as scores, which must name every option."""
-
-BODIES = ("choices", "output", "outputs")
-"""Fields of a response that hold its answers."""
 
 
 def read_value(value: Any, name: str) -> list[Answer] | Scores | None:
@@ -63,14 +60,14 @@ def _read_list(values: list[Any], name: str) -> list[Answer] | None:
 
 def _read_object(value: Mapping[str, Any], name: str) -> list[Answer] | Scores | None:
     """Read a response or a part of one, or numbers by option."""
-    if any(isinstance(value.get(body), list) for body in BODIES):
+    if protocol_of(value):
         return read_answers(value) or None
     if any(isinstance(value.get(part), Mapping) for part in ("message", "logprobs")):
         return [read_choice(value)]
+    if isinstance(value.get("content"), str) or "tool_calls" in value:
+        return [read_choice({"message": value})]
     if any(isinstance(value.get(part), list) for part in ("content", "tokens")):
         return [_of_logprobs(value)]
-    if isinstance(value.get("content"), str):
-        return [Answer(value["content"])]
     if "token" in value and "logprob" in value:
         return [_of_logprobs({"content": [value]})]
     numbers: dict[str, float] = {}

@@ -161,7 +161,9 @@ def package(monkeypatch):
         assert resolve_attachments
         with open(path) as file:
             log = json.load(file)
-        return Logged(eval=Logged(**log["eval"]), samples=[*map(logged_sample, log["samples"])])
+        samples = [*map(logged_sample, log["samples"])]
+        error = log.get("error") and Logged(**log["error"])
+        return Logged(**{**log, "eval": Logged(**log["eval"]), "samples": samples, "error": error})
 
     module: Any = ModuleType("inspect_ai.log")
     module.read_eval_log = read_eval_log
@@ -272,6 +274,18 @@ def test_the_answers_of_a_graded_model_are_not_taken_for_grades(log):
     found = read(log(inspected(graded(BEGUN, call("GRADE: I"), value="I"))), scale=GRADES)
     # They are read, but the log says that it has grades.
     assert found.scored == {"qa": True} and table(found, "n").tolist() == [[0, 0, 1]]
+
+
+@pytest.mark.usefixtures("package")
+def test_a_log_of_an_evaluation_that_failed_says_so(log):
+    ended = {"status": "error", "error": {"message": "rate limit"}}
+    lost = {"id": "two", "error": {"message": "!"}, "output": None}
+    found = read(log(inspected(graded(), lost) | ended), scale=GRADES)
+    why = "the evaluation ended with 'error': rate limit"
+    assert found.failed == [f"the log ({why})", "sample two (!)"] and len(found) == 1
+    with pytest.raises(InputError, match=f"holds no samples; {why}"):
+        read(log(inspected() | ended))
+    assert not read(log(inspected(graded()) | {"status": "success"}), scale=GRADES).failed
 
 
 @pytest.mark.usefixtures("package")
