@@ -98,7 +98,7 @@ def collect(
                 evidence = evidence._replace(options=scale.options)
             reading = read_evidence(evidence, finder, round)
         _keep(table, key, record, reading, explain)
-    if not (labelled or locations):
+    if not texts:
         raise InputError(_nothing(table.failed, task, reader, others))
     if scale is not None:
         finder = finder or _finder(scale, reverse, spellings, before)
@@ -111,7 +111,7 @@ def collect(
             "--after says what answers follow."
         )
     # A label without a reading would be refused beside these.
-    items = {row[0] for row in table.rows} if locations else None
+    items = {str(row[0]) for row in table.rows} if locations else None
     listed = () if scale is None else scale.options
     spelled = finder and finder.spellings
     table.labels, table.between = collect_labels(labelled, items, spelled, listed)

@@ -138,6 +138,7 @@ class Record:
         numbered: Whether the text has its number as its name, because the log does not name it.
         rows: The number of rows that hold its answers.
         scored: Scores of it that the log has too, each with whether a model gave it.
+        swapped: Whether its options run the other way.
         person: What says that a person gave the answer, "source=HUMAN"; None if nothing does.
     """
 
@@ -153,6 +154,7 @@ class Record:
     numbered: bool = False
     rows: int = 1
     scored: Mapping[str, bool] = field(default_factory=dict)
+    swapped: bool = False
     person: str | None = None
 
 

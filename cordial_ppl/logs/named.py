@@ -4,10 +4,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from cordial_ppl.errors import InputError
-from cordial_ppl.logs.evidence import Evidence, Orders, Record
+from cordial_ppl.logs.evidence import Orders, Record
 from cordial_ppl.logs.naming import DATA, ROLES, WORDS, Naming, as_name, name_of, rows_of
 from cordial_ppl.logs.paths import EACH, Found, follow, look, opened
 from cordial_ppl.logs.rows import Row, at
@@ -52,50 +52,38 @@ def read_named(path: Path, naming: Naming) -> Iterator[Record]:
         InputError: A field holds something else than it should.
     """
     reader, texts = _Reader(naming), 0
-    together: dict[Any, tuple[Record, list[_Part]]] = {}
+    together: dict[Any, list[Record]] = {}
     rest: list[Record] = []
     for row in rows_of(path, [naming]):
         with at(row.location, WORDS):
             records = list(reader.read(row))
-        for record, swapped in records:
+        for record in records:
             if record.item_id is None:
                 record = replace(record, item_id=str(texts), numbered=True)
-            if record.evidence is None:
-                rest.append(record)
-                continue
             key = record.item_id, record.reader, record.task
-            parts = together.setdefault(key, (record, []))[1]
-            parts.append(_Part(record.evidence, swapped, record.user, record.location))
-        texts += any(record.failed is None for record, _ in records)
-    single = {key: _take_once(parts) for key, (_, parts) in together.items()}
-    repeated = None not in single.values()
-    for key, (record, parts) in together.items():
-        yield _join(record, (repeated and single[key]) or parts)
+            parts = rest if record.evidence is None else together.setdefault(key, [])
+            parts.append(record)
+        texts += any(record.failed is None for record in records)
+    single = [_take_once(parts) for parts in together.values()]
+    for parts in single if None not in single else together.values():
+        yield _join(parts or [])
     yield from rest
 
 
-class _Part(NamedTuple):
-    """One answer: whether its options run the other way, whose label is beside it, and where."""
-
-    evidence: Evidence
-    swapped: bool
-    user: str | None
-    location: str
-
-
-def _take_once(parts: list[_Part]) -> list[_Part] | None:
+def _take_once(parts: list[Record]) -> list[Record] | None:
     """The answers beside the labels of one person; None if those beside others' differ."""
-    people: dict[str | None, list[_Part]] = {}
+    people: dict[str | None, list[Record]] = {}
     for part in parts:
         people.setdefault(part.user, []).append(part)
     first, *others = people.values()
-    answers = [part[:2] for part in first]
-    return first if all([part[:2] for part in group] == answers for group in others) else None
+    answers = [(part.evidence, part.swapped) for part in first]
+    same = ([(part.evidence, part.swapped) for part in group] == answers for group in others)
+    return first if all(same) else None
 
 
-def _join(record: Record, parts: list[_Part]) -> Record:
+def _join(parts: list[Record]) -> Record:
     """The record of a text with all of its answers."""
-    record = replace(record, rows=len({part.location for part in parts}))
+    record = replace(parts[0], rows=len({part.location for part in parts}))
     swapped = [part.swapped for part in parts]
     evidence: list[Any] = [part.evidence for part in parts]
     if not any(swapped) and all(isinstance(one, list) for one in evidence):
@@ -123,8 +111,8 @@ class _Reader:
         owners = (*naming.item, *naming.reader, *naming.task, *naming.annotator)
         self.owned = max((path.count(EACH) for path in owners), default=0)
 
-    def read(self, row: Row) -> Iterator[tuple[Record, bool]]:
-        """Read a row: yields records, and whether their options run the other way."""
+    def read(self, row: Row) -> Iterator[Record]:
+        """Read a row: its answers, then its labels."""
         read: set[Any] = set()
         labels: list[Record] = []
         for match in follow(row.value, self.paths):
@@ -147,7 +135,7 @@ class _Reader:
             )
             yield from self._answers(record, matches, read)
             labels += self._labels(record, matches)
-        yield from ((label, False) for label in labels)
+        yield from labels
 
     def _item(self, matches: Matches, key: str | None) -> str | None:
         """The name of a text; None if nothing is said of it, or nobody named the fields."""
@@ -158,9 +146,7 @@ class _Reader:
             raise InputError(f"a text needs a name; `{lacking[0]}` is empty.")
         return join_parts([name or "" for _, name in parts]) if parts else key
 
-    def _answers(
-        self, record: Record, matches: Matches, read: set[Any]
-    ) -> Iterator[tuple[Record, bool]]:
+    def _answers(self, record: Record, matches: Matches, read: set[Any]) -> Iterator[Record]:
         flag = any(_is_set(one.value) for _, one in matches["swapped"])
         beside = dict(matches["beside"])
         for number, (path, match) in enumerate(matches["answer"]):
@@ -175,13 +161,14 @@ class _Reader:
             location = f"{record.location}, {inside}" if self.owned else record.location
             part = replace(record, task=task, location=location)
             if failure := _find(path, beside, FAILED, _is_set):
-                yield replace(part, failed=f"the grader failed: {' '.join(failure)}"), False
+                yield replace(part, failed=f"the grader failed: {' '.join(failure)}")
             elif (evidence := read_value(match.value, path)) is None:
-                yield replace(part, failed=f"no `{path}`"), False
+                yield replace(part, failed=f"no `{path}`")
             else:
                 person = _find(path, beside, SOURCES, lambda value: str(value).casefold() in PEOPLE)
                 swapped = flag or _filled(path, match.keys) in self.swapped
-                yield replace(part, evidence=evidence, person="=".join(person) or None), swapped
+                person = "=".join(person) or None
+                yield replace(part, evidence=evidence, person=person, swapped=swapped)
 
     def _labels(self, record: Record, matches: Matches) -> Iterator[Record]:
         """The labels; people of a list whom a file does not name go by their number."""
@@ -230,10 +217,11 @@ def _find(
     """The first of several fields beside an answer that passes a test, and what it holds."""
     for holder in _holders(path):
         for name in names if isinstance(beside[holder].value, Mapping) else ():
-            value = look(beside[holder].value, name)
+            value, field = look(beside[holder].value, name), f"{holder}.{name}".removeprefix(".")
             # Texts have sources too: only elements of a list are people's or a judge's by it.
-            if is_filled(value) and test(value) and (name != "source" or EACH in holder):
-                return f"{holder}.{name}".removeprefix("."), " ".join(str(value).split())[:LONG]
+            counts = field != path and (name != "source" or EACH in holder)
+            if counts and is_filled(value) and test(value):
+                return field, " ".join(str(value).split())[:LONG]
     return ()
 
 
