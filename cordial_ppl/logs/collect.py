@@ -108,7 +108,7 @@ def collect(
             f"none of its {len(locations)} answers names an option ({', '.join(table.options)}); "
             f"the first says {table.beginning}.{_scores(table.scored)} "
             "Name the options as the model writes them, or say how it does: --spell 1=A. "
-            "--after says what answers follow."
+            f"--after says what answers follow.{_field(table.beginning)}"
         )
     # A label without a reading would be refused beside these.
     items = {str(row[0]) for row in table.rows} if locations else None
@@ -181,6 +181,12 @@ def _nothing(
         return "there is neither a reading nor a label in it."
     listed = (f" Its {n}s are {list_names(sorted(names))}." for n, names in others.items() if names)
     return f"there is no reading of {wanted} in it.{''.join(listed)}"
+
+
+def _field(beginning: str) -> str:
+    """How to read one field of answers that are objects."""
+    tool = "response.choices.0.message.tool_calls.0.function.arguments.FIELD"
+    return f" Of an object, name the field: --answer FIELD, such as {tool}." * ("{" in beginning)
 
 
 def _scores(names: Mapping[str, bool]) -> str:

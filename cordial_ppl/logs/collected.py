@@ -62,7 +62,7 @@ class Collected:
         pooled: Number of texts whose answers stand in several rows.
         between: Number of labels between two options.
         scored: Scores that the log has beside the answers, each with whether a model gave it.
-        people: Number of answers by what says that a person gave them.
+        people: Number of texts by what says that a person gave an answer.
         unnamed: Whether texts are named by their order.
         hard: Whether every reading is one answer without log-probabilities.
         form: The format of the file, if it is one.
@@ -117,8 +117,8 @@ class Collected:
         for person, number in (+self.people).items():
             leave = str(person).replace("=", "!=", 1)
             doubts.append(
-                f"{_count(number, 'answer')} of people ({person}) read as the judge's; leave them "
-                f"out, where '{leave}', or read them as labels, where '{person}'"
+                f"{_count(number, 'text')} with answers of people ({person}) read as the judge's; "
+                f"leave them out, where '{leave}', or read them as labels, where '{person}'"
             )
         return doubts
 

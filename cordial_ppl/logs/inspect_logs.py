@@ -22,6 +22,9 @@ from cordial_ppl.logs.rows import at
 
 WORDS = "Inspect's logs"
 
+UNGRADED = "Grade not found in model output"
+"""How Inspect's scorers explain the value, incorrect, of an answer that they could not read."""
+
 Sample = Any
 """An `EvalSample` of Inspect."""
 
@@ -164,6 +167,8 @@ def _values(sample: Sample) -> dict[str, tuple[str, Any]]:
     values: dict[str, tuple[str, Any]] = {}
     for scorer, score in (sample.scores or {}).items():
         parts = dict(enumerate(score.value)) if isinstance(score.value, list) else score.value
+        if (score.explanation or "").startswith(UNGRADED):
+            parts = float("nan")
         if isinstance(parts, Mapping):
             values |= {f"{scorer}.{key}": (scorer, value) for key, value in parts.items()}
         else:

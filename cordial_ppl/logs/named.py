@@ -83,7 +83,8 @@ def _take_once(parts: list[Record]) -> list[Record] | None:
 
 def _join(parts: list[Record]) -> Record:
     """The record of a text with all of its answers."""
-    record = replace(parts[0], rows=len({part.location for part in parts}))
+    person = next((part.person for part in parts if part.person), None)
+    record = replace(parts[0], rows=len({part.location for part in parts}), person=person)
     swapped = [part.swapped for part in parts]
     evidence: list[Any] = [part.evidence for part in parts]
     if not any(swapped) and all(isinstance(one, list) for one in evidence):
@@ -227,7 +228,7 @@ def _find(
 
 def _is_set(value: Any) -> bool:
     """Whether a flag, or a message of an error, says something."""
-    return is_filled(value) and str(value).casefold() not in FALSE
+    return is_filled(value) and value not in ([], {}) and str(value).casefold() not in FALSE
 
 
 def _filled(path: str, keys: Sequence[str | int]) -> str:

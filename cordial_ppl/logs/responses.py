@@ -126,7 +126,10 @@ def _last_rating(arguments: Any) -> str:
     """Write arguments as JSON, a rating last: what explains it stands before it."""
     if isinstance(arguments, Mapping):
         arguments = dict(sorted(arguments.items(), key=lambda item: bool(KEY.fullmatch(item[0]))))
-    return json.dumps(arguments, ensure_ascii=False)
+        if len(arguments) == 1:
+            (arguments,) = arguments.values()
+    is_text = isinstance(arguments, str)
+    return arguments if is_text else json.dumps(arguments, ensure_ascii=False)
 
 
 def _from_entry(entry: Body) -> Position:

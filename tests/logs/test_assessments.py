@@ -98,8 +98,11 @@ def test_the_arguments_of_a_tools_call_are_an_answer(log, protocol):
 
 def test_arguments_that_explain_their_rating_by_another_name_have_no_answer(log):
     vague = {"function": {"arguments": json.dumps({"level": 4, "why": "2 flaws"})}}
-    with pytest.raises(InputError, match="none of its 1 answers names an option"):
-        cp.read(log({"choices": [{"message": {"tool_calls": [vague]}}]}), options=STARS)
+    path = log({"choices": [{"message": {"tool_calls": [vague]}}]})
+    with pytest.raises(InputError, match="none of its 1 answers .*tool_calls.0.function.arguments"):
+        cp.read(path, options=STARS)
+    field = "choices.0.message.tool_calls.0.function.arguments.level"
+    assert table(cp.read(path, answer=field, options=STARS), "n").tolist() == [[0, 0, 0, 1, 0]]
 
 
 EXPORTS = {
@@ -162,7 +165,12 @@ BOTH = [assessment("HUMAN", "ann", 2), assessment("LLM_JUDGE", "judge", 4)]
 @pytest.mark.parametrize("inside", ["info", None])
 def test_peoples_assessments_in_a_list_with_the_judges_are_labels(log, inside):
     trace = {"trace_id": "t", "assessments": BOTH}
-    read = cp.read(log({inside: trace} if inside else trace), options=STARS)
+    lost = assessment("LLM_JUDGE", "judge", 1)
+    lost["feedback"]["error"] = {"error_code": "TIMEOUT"}
+    other = {"trace_id": "u", "assessments": [lost]}
+    rows = [{inside: row} if inside else row for row in (trace, other)]
+    with pytest.warns(CordialWarning, match="1 row without .*grader failed: .*TIMEOUT"):
+        read = cp.read(log(*rows), options=STARS)
     assert table(read, "n").tolist() == [[0, 0, 0, 1, 0]]
     assert read.labels["label"] == ["2"] and read.labels["user"] == ["ann"]
 
@@ -170,7 +178,7 @@ def test_peoples_assessments_in_a_list_with_the_judges_are_labels(log, inside):
 @pytest.mark.parametrize(
     ("rows", "answer", "condition"),
     [
-        ([{"id": 1, "all": BOTH}], "all.*.feedback.value", "all.*.source.source_type=HUMAN"),
+        ([{"id": 1, "all": BOTH[::-1]}], "all.*.feedback.value", "all.*.source.source_type=HUMAN"),
         ([{"id": 1, "s": [{"source": "human", "v": 2}, {"source": "gpt", "v": 4}]}], "s.*.v",
          "s.*.source=human"),
         ([{"id": 1, "score": 2, "annotator_kind": "HUMAN"},
@@ -179,7 +187,9 @@ def test_peoples_assessments_in_a_list_with_the_judges_are_labels(log, inside):
 )  # fmt: skip
 def test_peoples_answers_among_the_judges_are_warned_of(log, rows, answer, condition):
     path = log(*rows)
-    with pytest.warns(CordialWarning, match=f"1 answer of people .{condition}".replace("*", ".")):
+    with pytest.warns(
+        CordialWarning, match=f"1 text with answers of people .{condition}".replace("*", ".")
+    ):
         read = cp.read(path, item="id", answer=answer, options=STARS)
     assert read.values[0].values.sum() == 2
     leave = condition.replace("=", "!=")

@@ -89,14 +89,3 @@ def test_marks_are_of_one_tool_alone(tmp_path):
         for make in makers:
             cells = list_filled(make().write(tmp_path))
             assert [form for form, preset in PRESETS.items() if preset.knows(cells)] == [name]
-
-
-def test_a_file_of_scores_without_people(cordial, tmp_path):
-    rows = [
-        {"traceId": f"t{k}", "name": "quality", "value": 1 + k % 5, "source": "EVAL"}
-        for k in range(8)
-    ]
-    path = tmp_path / "scores.json"
-    path.write_text(json.dumps({"data": rows}))
-    told = cordial("read", path, "--options", "1,2,3,4,5", "-o", "r.csv").stderr
-    assert "8 readings of 1, 2, 3, 4, 5 (langfuse) in r.csv" in told
