@@ -17,7 +17,8 @@ from typing import Any
 from cordial_ppl.errors import FileError, InputError, list_names
 from cordial_ppl.logs.evidence import Answer, Record, as_text
 from cordial_ppl.logs.format import Format
-from cordial_ppl.logs.responses import LONG, read_choice
+from cordial_ppl.logs.protocols import read_choice
+from cordial_ppl.logs.responses import LONG
 from cordial_ppl.logs.rows import at
 
 WORDS = "Inspect's logs"

@@ -8,8 +8,9 @@ from typing import Any
 
 from cordial_ppl.errors import InputError
 from cordial_ppl.logs.evidence import Orders, Record
-from cordial_ppl.logs.naming import DATA, ROLES, WORDS, Naming, as_name, name_of, rows_of
+from cordial_ppl.logs.naming import DATA, ROLES, WORDS, Naming, as_name, name_of
 from cordial_ppl.logs.paths import EACH, Found, follow, look, opened
+from cordial_ppl.logs.resolving import rows_of
 from cordial_ppl.logs.rows import Row, at
 from cordial_ppl.logs.values import read_value
 from cordial_ppl.tables.choices import join_parts

@@ -10,7 +10,8 @@ from cordial_ppl.errors import InputError
 from cordial_ppl.logs.evidence import Record
 from cordial_ppl.logs.format import Format
 from cordial_ppl.logs.named import read_named
-from cordial_ppl.logs.naming import OTHERWISE, WORDS, Condition, Naming, has, resolve, within
+from cordial_ppl.logs.naming import OTHERWISE, WORDS, Condition, Naming, within
+from cordial_ppl.logs.resolving import has, resolve
 
 NAMED = "fields"
 """The name of the format of files whose fields are named by hand."""

@@ -12,8 +12,9 @@ from cordial_ppl.logs.answers import as_pattern
 from cordial_ppl.logs.collect import collect
 from cordial_ppl.logs.collected import Collected
 from cordial_ppl.logs.inspect_logs import of_scorer
-from cordial_ppl.logs.naming import Naming, has_field
+from cordial_ppl.logs.naming import Naming
 from cordial_ppl.logs.registry import find_format
+from cordial_ppl.logs.resolving import has_field
 
 Names = str | Sequence[str] | None
 

@@ -8,8 +8,9 @@ from typing import Any
 from cordial_ppl.errors import FileError, InputError
 from cordial_ppl.logs import arrays, inspect_logs, lm_eval, responses
 from cordial_ppl.logs.format import Format
-from cordial_ppl.logs.naming import DATA, LOOKED, list_named
+from cordial_ppl.logs.naming import DATA
 from cordial_ppl.logs.presets import NAMED, PRESETS, by_hand, change
+from cordial_ppl.logs.resolving import LOOKED, list_named
 from cordial_ppl.logs.rows import read_rows, say_fields
 from cordial_ppl.tables.choices import nearest
 from cordial_ppl.tables.columns import PREFIXES

@@ -7,7 +7,7 @@ from typing import Any
 from cordial_ppl.errors import InputError, list_names, quote
 from cordial_ppl.logs.evidence import ROUNDING, Answer, Scores, as_text, make_position
 from cordial_ppl.logs.paths import opened
-from cordial_ppl.logs.responses import protocol_of, read_answers, read_choice
+from cordial_ppl.logs.protocols import protocol_of, read_answers, read_choice
 from cordial_ppl.tables.files import is_filled
 
 COUNTED = 10_000

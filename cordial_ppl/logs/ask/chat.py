@@ -9,7 +9,7 @@ from cordial_ppl.logs.ask.model import Body, Model, Refused
 from cordial_ppl.logs.ask.prompt import Messages
 from cordial_ppl.logs.ask.server import Server
 from cordial_ppl.logs.evidence import Answer, Position
-from cordial_ppl.logs.responses import read_answers
+from cordial_ppl.logs.protocols import read_answers
 from cordial_ppl.logs.rows import STUMBLES
 
 TOP, FEWER = 20, 5
