@@ -77,8 +77,9 @@ def _read(path: Path, score: str | None = None) -> Iterator[Record]:
         raise FileError(f"{path} holds no samples{'; ' if ended else ''}{ended[:LONG]}.")
     if ended:
         yield Record("the log", failed=ended[:LONG])
-    if score is not None:
-        _check(path, score, [name for sample in log.samples for name in _values(sample)])
+    names = dict.fromkeys(name for sample in log.samples for name in _values(sample))
+    if score is not None and score not in names:
+        raise FileError(f"{path} has no score {score!r}; it has {list_names(names)}.")
     for item, epochs in samples.items():
         with at(f"sample {item}", WORDS):
             record = _record(log.eval, f"sample {item}", epochs)
@@ -124,7 +125,7 @@ def _grade(record: Record, epochs: list[Sample], score: str) -> list[Record]:
         for grader, answer, how in _grades(sample, score):
             answers.setdefault(grader, []).append(answer)
             made.setdefault(grader, how)
-    record = replace(record, label=None, scored={})
+    record = replace(record, label=None, scored={}, failed=None)
     if not answers:
         failed = _failure(epochs, f"no score {score!r}")
         return [replace(record, reader=None, evidence=None, failed=failed)]
@@ -188,20 +189,6 @@ def _calls(sample: Sample, scorer: str) -> list[Any]:
         elif event.event == "model" and event.span_id in spans and event.output.choices:
             calls.append(event)
     return calls
-
-
-def _check(path: Path, score: str, names: list[str]) -> None:
-    """Check that a log has a score."""
-    names = list(dict.fromkeys(names))
-    parts = [name for name in names if name.startswith(f"{score}.")]
-    if score in names:
-        return
-    if parts:
-        raise InputError(
-            f"{score!r} gives {len(parts)} values: choose one, for example --score {parts[0]}; "
-            f"found {list_names(parts)}."
-        )
-    raise FileError(f"{path} has no score {score!r}; it has {list_names(names)}.")
 
 
 FORMAT = Format(

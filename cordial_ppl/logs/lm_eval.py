@@ -54,10 +54,12 @@ def _read(path: Path) -> Iterator[Record]:
         # A data set may hold a document twice.
         if item is not None and seen.setdefault(item, number) != number:
             item = f"{item}-{number}"
+        texts = [text for request in value["resps"] for text in request]
+        answers = [Answer(t if isinstance(t, str) else json.dumps(t)) for t in texts]
         yield Record(
             row.location,
             as_text(number if item is None else item),
-            _evidence(value, scores),
+            Scores("logprob", [*scores.values()], [*scores]) if scores else answers,
             reader=made.get("model"),
             task=task,
             label=_label(value, scores, named),
@@ -89,14 +91,6 @@ def _scores(value: Mapping[str, Any]) -> dict[str, float]:
         score = response[0] if isinstance(response, list) else response
         scores[choice] = float(score)
     return scores
-
-
-def _evidence(value: Mapping[str, Any], scores: Mapping[str, float]) -> Scores | list[Answer]:
-    """Take the scores of choices, or else the generated answers."""
-    if scores:
-        return Scores("logprob", [*scores.values()], [*scores])
-    texts = [text for request in value["resps"] for text in request]
-    return [Answer(t if isinstance(t, str) else json.dumps(t)) for t in texts]
 
 
 def _is_named(template: Any, doc: Any) -> bool | None:

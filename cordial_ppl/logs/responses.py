@@ -1,13 +1,14 @@
 """Logs of responses of servers, one in each object of a file, wrapped or not."""
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from cordial_ppl.errors import InputError
 from cordial_ppl.logs.evidence import Record, as_day, as_text
 from cordial_ppl.logs.format import Format
 from cordial_ppl.logs.protocols import Body, protocol_of, read_answers
-from cordial_ppl.logs.rows import Row, by_row, say_fields
+from cordial_ppl.logs.rows import Row, at, read_rows, say_fields
 
 NAMES = ("item_id", "custom_id", "doc_id")
 """Fields that name the text, in order."""
@@ -45,7 +46,12 @@ def _format(name: str, words: str, expected: str, remedy: str) -> Format:
     def find(value: Body) -> Body | None:
         return next((body for body in _unwrap(value) if protocol_of(body) == name), None)
 
-    def read(row: Row) -> Iterator[Record]:
+    def read(path: Path) -> Iterator[Record]:
+        for row in read_rows(path):
+            with at(row.location, words):
+                yield read_row(row)
+
+    def read_row(row: Row) -> Record:
         value, body = row.value, find(row.value)
         failed = None if body else _find_error(value)
         if body is None and failed is None:
@@ -59,7 +65,7 @@ def _format(name: str, words: str, expected: str, remedy: str) -> Format:
         model, date = as_text(body.get("model")), body.get("created", body.get("created_at"))
         made = {"model": model, "date": as_day(date)}
         names = NAMES if body is value else (*NAMES, "id")
-        yield Record(
+        return Record(
             location=row.location,
             item_id=as_text(next((value[n] for n in names if value.get(n) is not None), None)),
             evidence=answers,
@@ -74,7 +80,7 @@ def _format(name: str, words: str, expected: str, remedy: str) -> Format:
         # Results of batches have a `custom_id`, which those that failed are known by.
         return find(first) is not None or name == "openai" and "custom_id" in first
 
-    return Format(name, words, by_row(read, words), knows, remedy=remedy)
+    return Format(name, words, read, knows, remedy=remedy)
 
 
 OPENAI = "responses in OpenAI's protocols"

@@ -3,13 +3,12 @@
 import codecs
 import json
 import mmap
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from cordial_ppl.errors import CordialError, FileError, InputError, naming, quote
-from cordial_ppl.logs.evidence import Record
 from cordial_ppl.tables.files import ENDINGS, read_columns
 from cordial_ppl.tables.frame import ROW
 
@@ -78,27 +77,6 @@ def read_rows(path: Path) -> Iterator[Row]:
             yield Row(location, value)
 
 
-def by_row(
-    records: Callable[[Row], Iterable[Record]], words: str
-) -> Callable[[Path], Iterator[Record]]:
-    """Make the reader of files that have a text in each row.
-
-    Args:
-        records: Reads a row.
-        words: What the file holds.
-
-    Returns:
-        Reads a file, and raises an `InputError` that names the row at fault.
-    """
-
-    def read(path: Path) -> Iterator[Record]:
-        for row in read_rows(path):
-            with at(row.location, words):
-                yield from records(row)
-
-    return read
-
-
 @contextmanager
 def at(location: str, words: str) -> Iterator[None]:
     """Name the place of an error, and turn what an object of another form raises into one."""
@@ -144,11 +122,11 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
 def _first_character(path: Path, file: BinaryIO) -> bytes:
     """The first character that is no space; the file is where it was."""
     start = file.tell()
-    while text := file.read(4096):
-        if text := text.lstrip():
-            file.seek(start)
-            return text[:1]
-    raise FileError(f"{path} is empty.")
+    text = file.read(4096).lstrip()
+    file.seek(start)
+    if not text:
+        raise FileError(f"{path} is empty.")
+    return text[:1]
 
 
 def _lines(path: Path, file: BinaryIO) -> Iterator[tuple[str, Any]]:

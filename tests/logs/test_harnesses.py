@@ -343,7 +343,7 @@ def test_scores_that_are_not_there(log):
     ]:
         with pytest.raises(InputError, match=message):
             grades(path, name)
-    with pytest.raises(InputError, match="'qa' gives 2 values: .* --score qa.clarity"):
+    with pytest.raises(InputError, match="no score 'qa'; it has 'qa.clarity', 'qa.style'"):
         grades(log(inspected(graded(value={"clarity": 4, "style": 2}))), "qa")
     with pytest.raises(InputError, match="--score is for Inspect's logs; these are responses"):
         of_scorer(find_format(LOGS / "openai_chat.jsonl"), "qa")
