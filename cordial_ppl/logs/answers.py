@@ -8,7 +8,7 @@ An answer is explicit if it
 4. is all of the text, or of its first line.
 
 The last of these counts. There is no answer if it announces something that is not an option
-("Rating: 8.5", "Score: 3-4"), or if an option stands anywhere after it.
+("Rating: 8.5", "Score: 3-4"), or if an option or a refusal to rate stands anywhere after it.
 """
 
 import re
@@ -27,8 +27,8 @@ SOURCES = {
 """Where answers stand."""
 
 LOST = {
-    "off": "announce something that is not an option, or are followed by another number",
-    "prose": "announce nothing",
+    "off": "announce something that is not an option, or are followed by an option or a refusal",
+    "prose": "announce no option",
 }
 """Why a text has no answer."""
 
@@ -47,6 +47,9 @@ _N = rf"(?:\d+(?:\.\d+)?|{'|'.join(WORDS)})(?![^\W_]|%|\.\d)"
 _KEY = rf"(?:{FINAL}[ _-]?)?(?:{NOUN}|overall|result)"
 _LEAD = r"(?:(?:so|thus|therefore|hence|the|my|your|our|final|overall|total|evaluation)[ \t,_-]+)"
 
+KEY = re.compile(_KEY, re.IGNORECASE)
+"""What a rating is called."""
+
 MARKED = re.compile(
     # [[1]](https://...) is a source.
     rf"\[\[(?=[^\[\]\n]*\]\](?!\())|\\boxed\{{(?:\\\w+\{{)?"
@@ -62,10 +65,7 @@ NAMED = re.compile(
 )
 """Words before an answer, but for parts of a rating: "Clarity score:", "Score (style):"."""
 
-COMPARED = re.compile(rf"{SPACE}(?:[>≥≤⩾⩽]|<{SPACE}=?{SPACE}\d+\b(?!>)|[-–—+][^\S\n])")
-"""Signs that make a number a bound, or one below zero: "> 3", "- 1"."""
-
-OPENED = re.compile(rf"(?:[^\S\n]|[\"'*_`(\[{{<>$|\\:={_EMOJI}])*")
+OPENED = re.compile(rf"(?:\s|[\"'*_`(\[{{$|\\:={_EMOJI}])*")
 _UNIT = r"(?:-?stars?\b|p(?:oi|o|u)n[tk]\w*|[分点點星점])?"
 _OF = (
     r"(?:/|(?:on\s+a\s+)?scale(?:\s+of|\s+from)?|(?:out\s+)?of\b|max\b|von\b|sur\b|de\b|su\b|из\b)"
@@ -82,21 +82,18 @@ STOP = re.compile(
 )
 """Ends of an answer, which counts or describes nothing: not "2 flaws", "good enough"."""
 
-BLANK = re.compile(r"(?:[^\w\n]*\n)*")
 ENDED = re.compile(r"(?:\([^()\d\n]*\))?[^\w\n]*(?:\n|\Z)")
-EMPTY = re.compile(r"[^\w\[\n]*\n+(?=.*[^\W_])")
-NUMBERED = re.compile(r"\w{1,2}[.)](?!\d)")
-DIGIT = re.compile(
-    rf"(?:[^\W\d]+\s|[~≈]\s?){{0,2}}"
-    rf"(?:[+#-]?\d[\d.,]*(?:\s?[%+])?|{_N}|(?:n/a|null|none)\b)",
-    re.IGNORECASE,
-)
-"""Announcements of no option: "none", "about 3.5"."""
+"""The end of a line that holds nothing but the answer."""
 
 TOP = re.compile(r"\(\D*(?:\d+\D+)?(?P<top>\d+)\D*\)")
 """Scales beside the word of an announcement: "Score (1-10):"."""
 
-BRIEF = re.compile(r"[^\s\"'\]}>|][^\n\"'\]}>|]{0,29}(?=[\"'\]}>|\n]|\Z)")
+REFUSED = re.compile(
+    r"(?:\b(?:cannot|unable|impossible|refuse|decline|not|no)\b|n't\b)[^.!?\n]{0,60}"
+    r"\b(?:rat(?:e|ed|ing)|scor(?:e|ed|ing)|grad(?:e|ed|ing)|judge|assess|evaluate)\b|\bn/a\b",
+    re.IGNORECASE,
+)
+"""What takes an answer back: "I cannot rate this"."""
 
 SPECIAL = re.compile(r"<\|[^|<>]*\|>|</?s>|<(?:eos|end_of_turn)>|\[END\]", re.IGNORECASE)
 """Tokens that a tokenizer adds around an answer."""
@@ -186,70 +183,52 @@ class Finder:
         return span._replace(start=span.start + start, end=span.end + start)
 
     def _last(self, text: str) -> Span | None:
-        """Find the last announcement, which counts unless an option stands after it."""
+        """Find the last announcement, which counts unless something after it speaks against it."""
         if self.before is not None:
             spans = self._announced(text, self.before, "pattern")
             return spans[-1] if spans else None
         spans = self._announced(text, MARKED, "marked") + self._announced(text, NAMED, "named")
-        last = max(spans, key=_order, default=None) or self._line(text, _skip(BLANK, text, 0).end())
+        # Of two at one place, that of no option is the later.
+        last = max(spans, key=lambda span: (span.start, span.option is None), default=None)
+        last = last or self._value(text, 0, "alone")
         if last is None:
             return None
-        options = {span.option for span in spans} - {None}
-        if self._cased.search(text, _skip(UNIT, text, last.end).end()):
+        end = _match(UNIT, text, last.end).end()
+        if self._cased.search(text, end) or REFUSED.search(text, end):
             return last._replace(option=None)
+        options = {span.option for span in spans} - {None}
         return last._replace(several=len(options) > 1)
 
     def _announced(self, text: str, opener: re.Pattern[str], source: str) -> list[Span]:
         """List the answers that follow an expression."""
         spans = []
         for match in opener.finditer(text):
-            if span := self._value(text, match.end(), source):
-                scale = TOP.search(match[0]) if source == "named" else None
-                off = scale is not None and not self._is_top(scale["top"])
-                spans.append(span._replace(option=None) if off else span)
+            scale = TOP.search(match[0]) if source == "named" else None
+            span = self._value(text, match.end(), source) or Span(None, match.end(), match.end())
+            off = scale is not None and not self._is_top(scale["top"])
+            spans.append(span._replace(option=None) if off else span)
         return spans
 
     def _value(self, text: str, start: int, source: str) -> Span | None:
-        """Read an announcement: an option, something else (None), or nothing."""
-        if source in ("marked", "named") and (match := EMPTY.match(text, start)):
-            # A heading announces the line below, if that is nothing but the answer.
-            below = self._line(text, match.end())
-            return below and below._replace(source=source)
-        if COMPARED.match(text, start):
-            return Span(None, start, start, source=source)
-        start = _skip(OPENED, text, start).end()
-        if match := self._any.match(text, start):
-            unit = _skip(UNIT, text, match.end())
-            if source == "named" and NUMBERED.match(text, start) and text[match.end()] == ")":
-                return None
-            ends = source == "pattern" or STOP.match(text, unit.end())
-            option = self.spellings.match(match[0]) if ends else None
-            option = option if unit["top"] is None or self._is_top(unit["top"]) else None
-            return Span(option, *match.span(), source=source)
-        if source == "pattern" or (match := DIGIT.match(text, start)):
-            return Span(None, start, match.end() if match else start, source=source)
-        # On a scale of words any few words after a mark may be meant as the answer.
-        brief = source != "alone" and not self.spellings.numeric and BRIEF.match(text, start)
-        return Span(None, start, start, source=source) if brief else None
+        """Read an option that something announces, or that is a line of its own; or nothing."""
+        first = _match(OPENED, text, start).end()
+        match = self._any.match(text, first)
+        if match is None:
+            return None
+        unit = _match(UNIT, text, match.end())
+        # A heading announces the line below, if that is nothing but the answer.
+        alone = source == "alone" or source != "pattern" and "\n" in text[start:first]
+        ends = source == "pattern" or (ENDED if alone else STOP).match(text, unit.end())
+        if not ends or unit["top"] and not self._is_top(unit["top"]):
+            return None
+        return Span(self.spellings.match(match[0]), *match.span(), source=source)
 
     def _is_top(self, number: str) -> bool:
         """Say whether a number is the greatest option."""
-        return not self.spellings.numeric or self.spellings.match(number) == self.spellings.top
-
-    def _line(self, text: str, start: int) -> Span | None:
-        """Read a line that is nothing but an answer; "1." numbers the lines around it."""
-        span = self._value(text, start, "alone")
-        if span is None or NUMBERED.match(text, span.start) and "\n" in text.strip():
-            return None
-        return span if ENDED.match(text, _skip(UNIT, text, span.end).end()) else None
+        return self.spellings.top is None or self.spellings.match(number) == self.spellings.top
 
 
-def _order(span: Span) -> tuple[int, bool]:
-    """Order announcements; of two at one place, that of no option is the later."""
-    return span.start, span.option is None
-
-
-def _skip(pattern: re.Pattern[str], text: str, start: int) -> re.Match[str]:
+def _match(pattern: re.Pattern[str], text: str, start: int) -> re.Match[str]:
     """Match an expression that may be empty."""
     match = pattern.match(text, start)
     assert match is not None

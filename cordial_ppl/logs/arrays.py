@@ -11,15 +11,11 @@ from pathlib import Path
 import numpy as np
 
 from cordial_ppl.errors import FileError, InputError
-from cordial_ppl.logs.evidence import Scores
+from cordial_ppl.logs.evidence import Record, Scores, as_text
 from cordial_ppl.logs.format import Format
-from cordial_ppl.logs.records import Record, as_text
 
 KINDS = {"logits": "logit", "logprobs": "logprob", "probs": "p", "counts": "n"}
 """What an array of that name holds."""
-
-LARGEST = 1 << 30
-"""Bytes that the arrays may have once they are unpacked."""
 
 
 def _read(path: Path) -> Iterator[Record]:
@@ -46,11 +42,7 @@ def _read(path: Path) -> Iterator[Record]:
 def _load(path: Path) -> dict[str, np.ndarray]:
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-            if sum(info.file_size for info in arrays.zip.infolist()) > LARGEST:
-                raise FileError(f"{path} must unpack to at most {LARGEST >> 20} MB; it has more.")
             return {name: arrays[name] for name in arrays.files}
-    except FileError:
-        raise
     except (ValueError, TypeError, EOFError, NotImplementedError, zipfile.BadZipFile) as error:
         raise FileError(
             f"{path} must be an .npz of numbers and texts; it is something else, was cut off, "

@@ -62,6 +62,7 @@ class Collected:
         pooled: Number of texts whose answers stand in several rows.
         between: Number of labels between two options.
         scored: Scores that the log has beside the answers, each with whether a model gave it.
+        people: Number of texts by what says that a person gave an answer.
         unnamed: Whether texts are named by their order.
         hard: Whether every reading is one answer without log-probabilities.
         form: The format of the file, if it is one.
@@ -79,6 +80,7 @@ class Collected:
     pooled: int = 0
     between: int = 0
     scored: dict[str, bool] = field(default_factory=dict)
+    people: Counter[str | None] = field(default_factory=Counter)
     unnamed: bool = False
     hard: bool = True
     form: "Format | None" = None
@@ -98,22 +100,25 @@ class Collected:
     def doubts(self) -> list[str]:
         """What was left out, with the first places, and what could be wrong, in words."""
         doubts = []
-        for noun, words, places in (
-            ("row", "without an answer", self.failed),
-            ("answer", "without an option", self.unread),
+        first = f"; the first says {self.beginning}" if self.beginning else ""
+        for noun, words, places, end in (
+            ("row", "without an answer", self.failed, ""),
+            ("answer", "without an option", self.unread, first),
         ):
             if places:
                 rest = f" and {len(places) - 3} more" if len(places) > 3 else ""
-                quoted = places is self.unread and self.beginning
-                first = f"; the first says {self.beginning}" if quoted else ""
-                many = "" if len(places) == 1 else "s"
-                sentence = f"{len(places)} {noun}{many} {words} left out: {', '.join(places[:3])}"
-                doubts.append(f"{sentence}{rest}{first}")
+                shown = f"{', '.join(places[:3])}{rest}{end}"
+                doubts.append(f"{_count(len(places), noun)} {words} left out: {shown}")
         if several := self.count("several"):
-            many = "" if several == 1 else "s"
             doubts.append(
-                f"{several} answer{many} announcing several options, as after a change of mind; "
-                "the last is taken. A pattern that it follows (after) says which counts"
+                f"{_count(several, 'answer')} announcing several options, as after a change of "
+                "mind; the last is taken. A pattern that it follows (after) says which counts"
+            )
+        for person, number in (+self.people).items():
+            leave = str(person).replace("=", "!=", 1)
+            doubts.append(
+                f"{_count(number, 'text')} with answers of people ({person}) read as the judge's; "
+                f"leave them out, where '{leave}', or read them as labels, where '{person}'"
             )
         return doubts
 
@@ -184,3 +189,7 @@ class Collected:
         """Add up an attribute of the readings: "unread"; what is a list counts once a text."""
         values = (getattr(reading, name) for reading in self.values)
         return sum(number if isinstance(number, int) else bool(number) for number in values)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cordial_ppl.errors import CordialError, FileError, InputError
+from cordial_ppl.errors import CordialError, FileError
+from cordial_ppl.logs.evidence import Record
 from cordial_ppl.logs.naming import Naming
-from cordial_ppl.logs.records import Record
-from cordial_ppl.logs.rows import STUMBLES, Malformed
+from cordial_ppl.logs.rows import STUMBLES
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Format:
         words: What it holds, and which tool writes it.
         records: Reads a file: yields what it holds of each text, and raises an `InputError` that
             says where it is wrong.
-        knows: Whether the first row of a file, or its first JSON object, is of this format.
+        knows: Whether the first rows of a file, their fields together, are of this format.
         ending: The ending of files that are of this format whatever they hold.
         remedy: How to have log-probabilities logged, if the tool can.
         round: What a score between two options counts for, if it may be an average.
@@ -51,13 +51,9 @@ class Format:
         """
         try:
             yield from self.records(path)
-        except Malformed as error:
-            raise InputError(f"{error} is not as expected of {self.words}.") from error
         except CordialError:
             raise
         except OSError as error:
             raise FileError(f"cannot read {path}: {error.strerror or error}.") from error
-        except MemoryError as error:
-            raise FileError(f"{path} is too large for the memory there is.") from error
-        except STUMBLES as error:
+        except (MemoryError, *STUMBLES) as error:
             raise FileError(f"{path} is not as expected of {self.words}.") from error

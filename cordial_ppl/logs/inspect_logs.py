@@ -15,11 +15,16 @@ from pathlib import Path
 from typing import Any
 
 from cordial_ppl.errors import FileError, InputError, list_names
-from cordial_ppl.logs.evidence import Answer
+from cordial_ppl.logs.evidence import Answer, Record, as_text
 from cordial_ppl.logs.format import Format
-from cordial_ppl.logs.records import Record, as_text
-from cordial_ppl.logs.responses import LONG, read_choice
+from cordial_ppl.logs.protocols import read_choice
+from cordial_ppl.logs.responses import LONG
 from cordial_ppl.logs.rows import at
+
+WORDS = "Inspect's logs"
+
+UNGRADED = "Grade not found in model output"
+"""How Inspect's scorers explain the value, incorrect, of an answer that they could not read."""
 
 Sample = Any
 """An `EvalSample` of Inspect."""
@@ -65,13 +70,18 @@ def _read(path: Path, score: str | None = None) -> Iterator[Record]:
     samples: dict[str, list[Sample]] = {}
     for sample in log.samples or []:
         samples.setdefault(str(sample.id), []).append(sample)
+    ended = "" if log.status in (None, "success") else f"the evaluation ended with {log.status!r}"
+    if ended and log.error:
+        ended += f": {log.error.message}"
     if not samples:
-        raise FileError(f"{path} holds no samples.")
-    names = {name: graded for s in log.samples for name, graded in _list_scores(s).items()}
+        raise FileError(f"{path} holds no samples{'; ' if ended else ''}{ended[:LONG]}.")
+    if ended:
+        yield Record("the log", failed=ended[:LONG])
+    names = dict.fromkeys(name for sample in log.samples for name in _values(sample))
     if score is not None and score not in names:
-        _refuse(path, score, names)
+        raise FileError(f"{path} has no score {score!r}; it has {list_names(names)}.")
     for item, epochs in samples.items():
-        with at(f"sample {item}"):
+        with at(f"sample {item}", WORDS):
             record = _record(log.eval, f"sample {item}", epochs)
             yield from [record] if score is None else _grade(record, epochs, score)
 
@@ -83,15 +93,21 @@ def _record(run: Any, location: str, epochs: list[Sample]) -> Record:
     targets = target if isinstance(target, list) else [target]
     made = {"model": as_text(run.model), "date": str(run.created or "")[:10]}
     made |= _decoding(run.model_generate_config)
+    answers = [read_choice(choice.model_dump()) for s in epochs for choice in s.output.choices]
     return Record(
         location,
         as_text(epochs[0].id),
-        [read_choice(choice.model_dump()) for s in epochs for choice in s.output.choices],
+        answers,
+        failed=None if answers else _failure(epochs, "no answer"),
         reader=made["model"],
         task=as_text(run.task),
         label=as_text(targets[0]) if len(targets) == 1 else None,
         made={name: text for name, text in made.items() if text},
-        scored={name: graded for s in epochs for name, graded in _list_scores(s).items()},
+        scored={
+            name: bool(_calls(sample, scorer))
+            for sample in epochs
+            for name, (scorer, _) in _values(sample).items()
+        },
     )
 
 
@@ -109,10 +125,10 @@ def _grade(record: Record, epochs: list[Sample], score: str) -> list[Record]:
         for grader, answer, how in _grades(sample, score):
             answers.setdefault(grader, []).append(answer)
             made.setdefault(grader, how)
-    record = replace(record, label=None, scored={})
+    record = replace(record, label=None, scored={}, failed=None)
     if not answers:
-        reason = getattr(epochs[0].error, "message", None) or f"no score {score!r}"
-        return [replace(record, reader=None, evidence=None, failed=reason[:LONG])]
+        failed = _failure(epochs, f"no score {score!r}")
+        return [replace(record, reader=None, evidence=None, failed=failed)]
     date = {"date": record.made["date"]} if "date" in record.made else {}
     return [
         replace(record, reader=grader, evidence=evidence, made=date | made[grader])
@@ -120,13 +136,18 @@ def _grade(record: Record, epochs: list[Sample], score: str) -> list[Record]:
     ]
 
 
+def _failure(epochs: list[Sample], otherwise: str) -> str:
+    """Why a sample has no answer."""
+    errors = (sample.error.message for sample in epochs if sample.error)
+    return next(errors, otherwise)[:LONG]
+
+
 def _grades(sample: Sample, name: str) -> Iterator[tuple[str, Answer, dict[str, str]]]:
     """Read a score of a sample: yields who gave it, the answer, and how it was made."""
-    values = _values(sample)
-    if name not in values:
+    scorer, value = _values(sample).get(name, (None, None))
+    if scorer is None:
         return
-    scorer = name if name in sample.scores else name.rpartition(".")[0]
-    value = "" if values[name] != values[name] else as_text(values[name]) or ""
+    value = "" if value != value else as_text(value) or ""
     calls = {call.model: call for call in _calls(sample, scorer)}
     answers = {
         model: read_choice(call.output.choices[0].model_dump())._replace(value=value)
@@ -143,22 +164,18 @@ def _grades(sample: Sample, name: str) -> Iterator[tuple[str, Answer, dict[str, 
         yield scorer, Answer(value), {}
 
 
-def _values(sample: Sample) -> dict[str, Any]:
-    """List the values of all scores: "stars", and "rubric.style" for one of several."""
-    values: dict[str, Any] = {}
+def _values(sample: Sample) -> dict[str, tuple[str, Any]]:
+    """List scorers and values of all scores: "stars", and "rubric.style" for one of several."""
+    values: dict[str, tuple[str, Any]] = {}
     for scorer, score in (sample.scores or {}).items():
-        parts = score.value
-        parts = dict(enumerate(parts)) if isinstance(parts, list) else parts
-        several = isinstance(parts, Mapping)
-        values |= {f"{scorer}.{key}": v for key, v in parts.items()} if several else {scorer: parts}
+        parts = dict(enumerate(score.value)) if isinstance(score.value, list) else score.value
+        if (score.explanation or "").startswith(UNGRADED):
+            parts = float("nan")
+        if isinstance(parts, Mapping):
+            values |= {f"{scorer}.{key}": (scorer, value) for key, value in parts.items()}
+        else:
+            values[scorer] = scorer, parts
     return values
-
-
-def _list_scores(sample: Sample) -> dict[str, bool]:
-    """List the scores of a sample, each with whether a model gave it."""
-    graded = {scorer: bool(_calls(sample, scorer)) for scorer in sample.scores or {}}
-    names = _values(sample)
-    return {name: graded.get(name, graded.get(name.rpartition(".")[0], False)) for name in names}
 
 
 def _calls(sample: Sample, scorer: str) -> list[Any]:
@@ -174,20 +191,9 @@ def _calls(sample: Sample, scorer: str) -> list[Any]:
     return calls
 
 
-def _refuse(path: Path, score: str, names: Mapping[str, bool]) -> None:
-    """Refuse a score that a log does not have."""
-    parts = [name for name in names if name.startswith(f"{score}.")]
-    if parts:
-        raise InputError(
-            f"{score!r} gives {len(parts)} values: choose one, for example --score {parts[0]}; "
-            f"found {list_names(parts)}."
-        )
-    raise FileError(f"{path} has no score {score!r}; it has {list_names(names)}.")
-
-
 FORMAT = Format(
     "inspect",
-    "Inspect's logs",
+    WORDS,
     _read,
     lambda first: isinstance(first.get("eval"), dict) and "plan" in first,
     ending=".eval",

@@ -1,105 +1,84 @@
 """Labels that a log holds, a row each."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
-from cordial_ppl.data.numerals import parse_number
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.errors import InputError, SettingNeeded, quote
+from cordial_ppl.errors import InputError, SettingNeeded, naming, quote
+from cordial_ppl.logs.evidence import Record
 from cordial_ppl.logs.spellings import Spellings
 
 FIELD = "FIELD"
 """What stands for a field in a message until one is found."""
 
 
-class Labels:
-    """What people said of each text.
+def collect_labels(
+    records: Iterable[Record],
+    items: Collection[str] | None,
+    spellings: Spellings | None,
+    listed: tuple[str, ...],
+) -> tuple[dict[str, list[Any]], int]:
+    """Make the columns of a table of labels.
 
     Args:
+        records: What holds a label: a spelling of an option, its position among those listed if no
+            option is a number, or an error, as nobody can tell what the label is.
+        items: The texts to keep; None for all.
         spellings: How options are written; None to take labels as they are.
         listed: The options in the order in which a log counts them.
 
-    Attributes:
-        between: Number of labels between two options, such as averages, which are kept.
+    Returns:
+        `item_id`, `task` if it is known, who said it if that is known of all (`annotator` if
+        several people labelled a text, else `user`), and `label`; and the number of labels between
+        two options, such as averages, which are kept.
+
+    Raises:
+        InputError: A label is no option, or the same person said otherwise before.
+        SettingNeeded: Nobody is named, and another label was said before.
     """
+    labels: dict[tuple[str, str | None, str | None], str] = {}
+    between = 0
+    for record in records:
+        with naming(record.location):
+            if isinstance(record.label, InputError):
+                raise record.label
+            label = str(record.label).strip()
+            if spellings is not None:
+                label, lies_between = _name(label, spellings, Scale(listed))
+                between += lies_between
+            key = str(record.item_id), record.task, record.user
+            previous = labels.setdefault(key, label)
+            if previous != label:
+                raise _contradiction(record, previous, label)
+    rows = [(*key, label) for key, label in labels.items() if items is None or key[0] in items]
+    names, tasks, people, texts = map(list, zip(*rows, strict=True)) if rows else ([],) * 4
+    columns: dict[str, list[Any]] = {"item_id": names}
+    if any(task is not None for task in tasks):
+        columns["task"] = tasks
+    if people and None not in people:
+        alone = len(set(zip(names, tasks, strict=True))) == len(rows)
+        columns["user" if alone else "annotator"] = people
+    return columns | {"label": texts}, between
 
-    def __init__(self, spellings: Spellings | None, listed: tuple[str, ...]):
-        self.spellings = spellings
-        self.listed = Scale(listed) if listed else None
-        self.between = 0
-        self._labels: dict[tuple[str, str | None], dict[str | None, str]] = {}
 
-    def add(
-        self, item: str, task: str | None, text: str | InputError, user: str | None = None
-    ) -> None:
-        """Take in a label.
+def _name(text: str, spellings: Spellings, listed: Scale) -> tuple[str, bool]:
+    """The option that a label is, or itself if it is a number between two; and which of these."""
+    option = spellings.match(text)
+    if option is not None:
+        return spellings.scale.options[option], False
+    try:
+        position = float(listed.locate([text])[0])
+    except InputError:
+        names = ", ".join(listed.options)
+        raise InputError(f"a label must be one of {names}; found {text!r}.") from None
+    whole = position.is_integer()
+    return listed.options[int(position)] if whole else text, not whole
 
-        Args:
-            item: The text.
-            task: What was asked.
-            text: The label: a spelling of an option, or its position among those given if no
-                option is a number; or an error, as nobody can tell what the label is.
-            user: Who said it.
 
-        Raises:
-            InputError: It is no option, or the same person said otherwise before.
-            SettingNeeded: Nobody is named, and another label was said before.
-        """
-        if isinstance(text, InputError):
-            raise text
-        label = text.strip()
-        if self.spellings is not None and self.listed is not None:
-            option = self.spellings.match(text)
-            options = self.listed if option is None else self.spellings.scale
-            try:
-                positions = self.listed.encode([text]) if option is None else [option]
-                label = options.decode(positions)[0]
-            except InputError:
-                if not self._is_between(label):
-                    names = ", ".join(self.listed.options)
-                    raise InputError(f"a label must be one of {names}; found {text!r}.") from None
-                self.between += 1
-        previous = self._labels.setdefault((item, task), {}).setdefault(user, label)
-        if previous != label:
-            by = "" if user is None else f" of {quote(user)}"
-            problem = f"a text must have one label{by}; {quote(item)} has {quote(previous)}, "
-            problem += f"{quote(label)}."
-            if user is not None:
-                raise InputError(problem)
-            advice = "Name the field that says whose a label is"
-            raise SettingNeeded(problem, advice, "annotator", FIELD)
-
-    def columns(self, items: Iterable[str] | None = None) -> dict[str, list[Any]]:
-        """Make the columns of a table.
-
-        Args:
-            items: The texts to keep; by default all.
-
-        Returns:
-            `item_id`, `task` if it is known, who said it if that is known of all (`annotator` if
-            several people labelled a text, else `user`), and `label`.
-        """
-        wanted = None if items is None else set(items)
-        labels = {
-            key: by_user
-            for key, by_user in self._labels.items()
-            if wanted is None or key[0] in wanted
-        }
-        rows = [(*key, *pair) for key, by_user in labels.items() for pair in by_user.items()]
-        who = "user" if len(rows) == len(labels) else "annotator"
-        names, tasks, people, labels = map(list, zip(*rows, strict=True)) if rows else ([],) * 4
-        columns: dict[str, list[Any]] = {"item_id": names}
-        if any(task is not None for task in tasks):
-            columns["task"] = tasks
-        if people and None not in people:
-            columns[who] = people
-        return columns | {"label": labels}
-
-    def _is_between(self, label: str) -> bool:
-        """Whether a number lies within the scale."""
-        number = parse_number(label)
-        points = [parse_number(option) for option in self.listed.options] if self.listed else []
-        if number is None or not points or None in points:
-            return False
-        numbers = [point for point in points if point is not None]
-        return min(numbers) <= number <= max(numbers)
+def _contradiction(record: Record, previous: str, label: str) -> InputError:
+    by = "" if record.user is None else f" of {quote(record.user)}"
+    item = quote(record.item_id)
+    problem = f"a text must have one label{by}; {item} has {quote(previous)}, {quote(label)}."
+    if record.user is not None:
+        return InputError(problem)
+    return SettingNeeded(problem, "Name the field that says whose a label is", "annotator", FIELD)

@@ -16,12 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from cordial_ppl.errors import InputError
-from cordial_ppl.logs.evidence import Answer, Scores
+from cordial_ppl.logs.evidence import Answer, Record, Scores, as_day, as_text
 from cordial_ppl.logs.format import Format
-from cordial_ppl.logs.records import Record, as_day, as_text
 from cordial_ppl.logs.rows import at, read_rows, say_fields
 
 FILE = re.compile(r"samples_(?P<task>.+?)_(?P<date>\d{4}-\d{2}-\d{2}T[\d\-.:]+)\.jsonl?")
+
+WORDS = "lm-evaluation-harness, --log_samples"
 
 UNCLEAR = (
     'a target such as "3" may be the name of a choice or its position from 0. Keep '
@@ -41,9 +42,11 @@ def _read(path: Path) -> Iterator[Record]:
     seen: dict[str, Any] = {}
     for row in read_rows(path):
         value = row.value
-        with at(row.location):
+        with at(row.location, WORDS):
             if not _knows(value):
-                raise InputError(f"expected a sample of lm-eval; found {say_fields(list(value))}.")
+                raise InputError(
+                    f"expected a sample of lm-eval; found {say_fields(dict.fromkeys(value, ()))}."
+                )
             scores = _scores(value)
         if value.get("filter") != first.get("filter"):
             continue
@@ -51,10 +54,12 @@ def _read(path: Path) -> Iterator[Record]:
         # A data set may hold a document twice.
         if item is not None and seen.setdefault(item, number) != number:
             item = f"{item}-{number}"
+        texts = [text for request in value["resps"] for text in request]
+        answers = [Answer(t if isinstance(t, str) else json.dumps(t)) for t in texts]
         yield Record(
             row.location,
             as_text(number if item is None else item),
-            _evidence(value, scores),
+            Scores("logprob", [*scores.values()], [*scores]) if scores else answers,
             reader=made.get("model"),
             task=task,
             label=_label(value, scores, named),
@@ -84,32 +89,15 @@ def _scores(value: Mapping[str, Any]) -> dict[str, float]:
                 "to read."
             )
         score = response[0] if isinstance(response, list) else response
-        try:
-            scores[choice] = float(score)
-        except (TypeError, ValueError):
-            raise InputError(
-                f"`filtered_resps` must be log-likelihoods; found {score!r:.60}."
-            ) from None
+        scores[choice] = float(score)
     return scores
-
-
-def _evidence(value: Mapping[str, Any], scores: Mapping[str, float]) -> Scores | list[Answer]:
-    """Take the scores of choices, or else the generated answers."""
-    if scores:
-        return Scores("logprob", [*scores.values()], [*scores])
-    texts = [text for request in value["resps"] for text in request]
-    return [Answer(t if isinstance(t, str) else json.dumps(t)) for t in texts]
 
 
 def _is_named(template: Any, doc: Any) -> bool | None:
     """Say whether targets are names of choices, by `doc_to_target`; None if it is unknown."""
-    if isinstance(template, int):
-        return False
-    if not isinstance(template, str) or not isinstance(doc, Mapping):
-        return None
-    if template in doc:
+    if isinstance(template, str) and isinstance(doc, Mapping) and template in doc:
         return isinstance(doc[template], str)
-    return False if "{{" in template else None
+    return False if isinstance(template, int) or "{{" in str(template) else None
 
 
 def _label(
@@ -121,8 +109,7 @@ def _label(
         return target
     if named is None:
         return InputError(UNCLEAR)
-    position = int(target)
-    return list(scores)[position] if position < len(scores) else None
+    return dict(enumerate(scores)).get(int(target))
 
 
 def _run(path: Path) -> tuple[str | None, dict[str, str], Any]:
@@ -133,9 +120,6 @@ def _run(path: Path) -> tuple[str | None, dict[str, str], Any]:
     task, beside = name["task"], path.with_name(f"results_{name['date']}.json")
     made = {"date": name["date"].partition("T")[0]}
     template = None
-    folder = path.absolute().parent.name
-    if "__" in folder:
-        made["model"] = folder.replace("__", "/")
     try:
         results = json.loads(beside.read_text(encoding="utf-8"))
         made["model"] = str(results.get("model_name") or results["config"]["model"])
@@ -152,7 +136,7 @@ def _run(path: Path) -> tuple[str | None, dict[str, str], Any]:
 
 FORMAT = Format(
     "lm-eval",
-    "lm-evaluation-harness, --log_samples",
+    WORDS,
     _read,
     _knows,
     remedy="a multiple-choice task",

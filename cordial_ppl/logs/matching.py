@@ -5,6 +5,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from cordial_ppl.data.rounding import round_positions
+from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError
 from cordial_ppl.logs.answers import Finder
 from cordial_ppl.logs.evidence import ABSENT, ROUNDING, Answer, Evidence, Orders, Scores
@@ -21,12 +23,13 @@ BOUNDS = {
 """Between which numbers the scores of a kind are, and how a message says so."""
 
 
-def read_evidence(evidence: Evidence, finder: Finder) -> Reading | None:
+def read_evidence(evidence: Evidence, finder: Finder, round: str | None = None) -> Reading | None:
     """Make a reading of what a log holds of one text.
 
     Args:
         evidence: What it holds.
         finder: Finds answers in texts, and knows how options are written.
+        round: What a number between two options counts for; None where it is no answer.
 
     Returns:
         The reading; None if it names no option.
@@ -35,14 +38,38 @@ def read_evidence(evidence: Evidence, finder: Finder) -> Reading | None:
         InputError: The evidence is of other options, or a number is not of its kind.
     """
     match evidence:
-        case Orders(parts):
-            return average([read_evidence(part, finder) for part in parts])
+        case Orders(parts, swapped):
+            readings = [read_evidence(part, finder, round) for part in parts]
+            turns = swapped or [False] * len(parts)
+            pairs = zip(readings, turns, strict=True)
+            return average([one.turned() if one and turn else one for one, turn in pairs])
         case Scores():
             return _read_scores(evidence, finder.spellings)
         case answers if all(answer.positions for answer in answers):
             return mix([_read_tokens(answer, finder) for answer in answers])
         case answers:
+            rounded = round and _round(answers, finder.spellings.scale, round)
+            if rounded:
+                return _read_scores(rounded, finder.spellings)
             return _count_answers(answers, finder)
+
+
+def _round(answers: Sequence[Answer], scale: Scale, how: str) -> Scores | None:
+    """Count averages for the options beside them; None if they are no such numbers.
+
+    Of two options an average is a probability; of more it says less.
+    """
+    if scale.numbers is None:
+        return None
+    try:
+        positions = scale.locate([answer.text for answer in answers])
+    except InputError:
+        return None
+    rounded = round_positions(positions, scale, how)
+    counts = np.bincount(rounded.labels, rounded.weights, scale.size)
+    if scale.size == 2 and how == "split":
+        return Scores("p", (counts / len(answers)).tolist(), scale.options)
+    return Scores("n", counts.tolist(), scale.options)
 
 
 def _read_tokens(answer: Answer, finder: Finder) -> Reading | None:

@@ -1,24 +1,38 @@
 """From rows whose fields are named to what a file says of each text."""
 
 import re
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from cordial_ppl.errors import InputError
-from cordial_ppl.logs.evidence import Evidence, Orders
-from cordial_ppl.logs.naming import DATA, ROLES, Naming, as_name, name_of
-from cordial_ppl.logs.paths import EACH, Found, follow, opened
-from cordial_ppl.logs.records import Record
-from cordial_ppl.logs.rows import Row, at, read_rows
+from cordial_ppl.logs.evidence import Orders, Record
+from cordial_ppl.logs.naming import DATA, ROLES, WORDS, Naming, as_name, name_of
+from cordial_ppl.logs.paths import EACH, Found, follow, look, opened
+from cordial_ppl.logs.resolving import rows_of
+from cordial_ppl.logs.rows import Row, at
 from cordial_ppl.logs.values import read_value
 from cordial_ppl.tables.choices import join_parts
 from cordial_ppl.tables.files import is_filled
 
-FALSE = ("false", "0", "0.0", "no")
+FALSE = ("false", "0", "0.0", "no", "none", "null")
 """What a flag says that is not set."""
+
+FAILED = ("error", "error_message", "graderError", "metadata.graderError", "extra.error")
+"""Fields beside a score that say that the grader failed; the score stands for nothing then."""
+
+SOURCES = ("source", "source_type", "source.source_type", "source.type", "annotator_kind")
+"""Fields beside a score that say who gave it."""
+
+PEOPLE = ("human", "person", "people", "annotation", "annotator", "user", "app", "api_user")
+"""What these say of people."""
+
+LONG = 100
+"""Characters of a grader's error that are quoted."""
+
+Matches = dict[str, list[tuple[str, Found]]]
+"""What stands at the fields of each role, with their paths."""
 
 
 def read_named(path: Path, naming: Naming) -> Iterator[Record]:
@@ -39,65 +53,46 @@ def read_named(path: Path, naming: Naming) -> Iterator[Record]:
         InputError: A field holds something else than it should.
     """
     reader, texts = _Reader(naming), 0
-    together: dict[Any, tuple[Record, list[_Part]]] = {}
+    together: dict[Any, list[Record]] = {}
     rest: list[Record] = []
-    for row in read_rows(path):
-        with at(row.location):
+    for row in rows_of(path, [naming]):
+        with at(row.location, WORDS):
             records = list(reader.read(row))
-        texts += any(record.failed is None for record, _ in records)
-        for record, swapped in records:
-            if not naming.item:
-                record = replace(record, item_id=str(texts - 1), numbered=True)
-            if record.evidence is None:
-                rest.append(record)
-                continue
+        for record in records:
+            if record.item_id is None:
+                record = replace(record, item_id=str(texts), numbered=True)
             key = record.item_id, record.reader, record.task
-            parts = together.setdefault(key, (record, []))[1]
-            parts.append(_Part(record.evidence, swapped, record.user, record.location))
-    single = {key: _take_once(parts) for key, (_, parts) in together.items()}
-    repeated = None not in single.values()
-    for key, (record, parts) in together.items():
-        yield _join(record, (repeated and single[key]) or parts)
+            parts = rest if record.evidence is None else together.setdefault(key, [])
+            parts.append(record)
+        texts += any(record.failed is None for record in records)
+    single = [_take_once(parts) for parts in together.values()]
+    for parts in single if None not in single else together.values():
+        yield _join(parts or [])
     yield from rest
 
 
-class _Part(NamedTuple):
-    """One answer: whether its options run the other way, whose label is beside it, and where."""
-
-    evidence: Evidence
-    swapped: bool
-    user: str | None
-    location: str
-
-
-def _take_once(parts: list[_Part]) -> list[_Part] | None:
+def _take_once(parts: list[Record]) -> list[Record] | None:
     """The answers beside the labels of one person; None if those beside others' differ."""
-    people: dict[str | None, list[_Part]] = {}
+    people: dict[str | None, list[Record]] = {}
     for part in parts:
         people.setdefault(part.user, []).append(part)
-    answers = [[part[:2] for part in group] for group in people.values()]
-    return next(iter(people.values())) if all(group == answers[0] for group in answers) else None
+    first, *others = people.values()
+    answers = [(part.evidence, part.swapped) for part in first]
+    same = ([(part.evidence, part.swapped) for part in group] == answers for group in others)
+    return first if all(same) else None
 
 
-def _join(record: Record, parts: list[_Part]) -> Record:
+def _join(parts: list[Record]) -> Record:
     """The record of a text with all of its answers."""
-    record = replace(record, rows=len({part.location for part in parts}))
-    swapped = tuple(part.swapped for part in parts)
-    answers = [one for part in parts if isinstance(part.evidence, list) for one in part.evidence]
-    if any(swapped) or not all(isinstance(part.evidence, list) for part in parts):
-        if len(parts) == 1 and not any(swapped):
-            return record
-        orders: list[Any] = [part.evidence for part in parts]
-        return replace(record, evidence=Orders(orders), swapped=swapped)
-    return replace(record, evidence=answers)
-
-
-class _Named(dict[str, list[tuple[str, Found]]]):
-    """What stands at the fields of each role, with their paths."""
-
-    def name(self, role: str) -> str | None:
-        """The name that the field of a role gives; None if there is none."""
-        return name_of(*self[role][0]) if self[role] else None
+    person = next((part.person for part in parts if part.person), None)
+    record = replace(parts[0], rows=len({part.location for part in parts}), person=person)
+    swapped = [part.swapped for part in parts]
+    evidence: list[Any] = [part.evidence for part in parts]
+    if not any(swapped) and all(isinstance(one, list) for one in evidence):
+        return replace(record, evidence=[answer for answers in evidence for answer in answers])
+    if any(swapped) or len(parts) > 1:
+        return replace(record, evidence=Orders(evidence, swapped))
+    return record
 
 
 class _Reader:
@@ -109,52 +104,54 @@ class _Reader:
         forms = [re.escape(path).replace(re.escape(EACH), r"[^.]+") for path in naming.answer]
         self.swapped = {p for p in naming.swapped if any(re.fullmatch(one, p) for one in forms)}
         roles["swapped"] = tuple(path for path in naming.swapped if path not in self.swapped)
+        holders = [holder for path in naming.answer for holder in _holders(path)]
+        roles["beside"] = tuple(dict.fromkeys(holders))
         self.paths = [path for paths in roles.values() for path in paths]
         self.roles = [role for role, paths in roles.items() for _ in paths]
         # A star that the name of the text has too is no person; of the reader or so, no task.
         self.people = max((path.count(EACH) for path in naming.item), default=0)
-        owners = (*naming.item, naming.reader, naming.task, naming.annotator)
-        self.owned = max((path.count(EACH) for path in owners if path), default=0)
+        owners = (*naming.item, *naming.reader, *naming.task, *naming.annotator)
+        self.owned = max((path.count(EACH) for path in owners), default=0)
 
-    def read(self, row: Row) -> Iterator[tuple[Record, bool]]:
-        """Read a row: yields records, and whether their options run the other way."""
+    def read(self, row: Row) -> Iterator[Record]:
+        """Read a row: its answers, then its labels."""
         read: set[Any] = set()
-        labels: list[tuple[Record, bool]] = []
+        labels: list[Record] = []
         for match in follow(row.value, self.paths):
-            named = _Named({role: [] for role in ROLES})
+            matches: Matches = {role: [] for role in (*ROLES, "beside")}
             for role, path, one in zip(self.roles, self.paths, match, strict=True):
-                named[role].append((path, one))
-            conditions = zip(self.naming.where, named["where"], strict=True)
+                matches[role].append((path, one))
+            conditions = zip(self.naming.where, matches["where"], strict=True)
             if not all(condition.holds(one) for condition, (_, one) in conditions):
                 continue
+            names = {
+                role: name_of(*matches[role][0]) if matches[role] else None
+                for role in ("reader", "task", "annotator")
+            }
             record = Record(
                 row.location,
-                self._item(named),
-                reader=named.name("reader"),
-                task=named.name("task"),
-                user=named.name("annotator"),
+                self._item(matches, row.key),
+                reader=names["reader"],
+                task=names["task"],
+                user=names["annotator"],
             )
-            yield from self._answers(record, named, read)
-            labels += self._labels(record, named)
-        yield from ((label, False) for label in _number(labels))
+            yield from self._answers(record, matches, read)
+            labels += self._labels(record, matches)
+        yield from labels
 
-    def _item(self, named: _Named) -> str | None:
+    def _item(self, matches: Matches, key: str | None) -> str | None:
         """The name of a text; None if nothing is said of it, or nobody named the fields."""
-        if not any(is_filled(one.value) for role in DATA for _, one in named[role]):
+        if not any(is_filled(one.value) for role in DATA for _, one in matches[role]):
             return None
-        parts = [(path, name_of(path, one)) for path, one in named["item"]]
+        parts = [(path, name_of(path, one)) for path, one in matches["item"]]
         if lacking := [path for path, name in parts if name is None]:
             raise InputError(f"a text needs a name; `{lacking[0]}` is empty.")
-        return join_parts([name or "" for _, name in parts]) if parts else None
+        return join_parts([name or "" for _, name in parts]) if parts else key
 
-    def _answers(
-        self, record: Record, named: _Named, read: set[Any]
-    ) -> Iterator[tuple[Record, bool]]:
-        flag = any(
-            is_filled(one.value) and str(one.value).casefold() not in FALSE
-            for _, one in named["swapped"]
-        )
-        for number, (path, match) in enumerate(named["answer"]):
+    def _answers(self, record: Record, matches: Matches, read: set[Any]) -> Iterator[Record]:
+        flag = any(_is_set(one.value) for _, one in matches["swapped"])
+        beside = dict(matches["beside"])
+        for number, (path, match) in enumerate(matches["answer"]):
             # Stars of labels may go on where the answer has none.
             key = path, match.keys, record.item_id, record.reader, record.task
             if key in read:
@@ -165,40 +162,74 @@ class _Reader:
             inside = _filled(path, match.keys[: self.owned]).partition(f".{EACH}")[0]
             location = f"{record.location}, {inside}" if self.owned else record.location
             part = replace(record, task=task, location=location)
-            if (evidence := read_value(match.value, path)) is None:
-                yield replace(part, failed=f"no `{path}`"), False
+            if failure := _find(path, beside, FAILED, _is_set):
+                yield replace(part, failed=f"the grader failed: {' '.join(failure)}")
+            elif (evidence := read_value(match.value, path)) is None:
+                yield replace(part, failed=f"no `{path}`")
             else:
+                person = _find(path, beside, SOURCES, lambda value: str(value).casefold() in PEOPLE)
                 swapped = flag or _filled(path, match.keys) in self.swapped
-                yield replace(part, evidence=evidence), swapped
+                person = "=".join(person) or None
+                yield replace(part, evidence=evidence, person=person, swapped=swapped)
 
-    def _labels(self, record: Record, named: _Named) -> Iterator[tuple[Record, bool]]:
-        """The labels, and whether each is one of a list."""
+    def _labels(self, record: Record, matches: Matches) -> Iterator[Record]:
+        """The labels; people of a list whom a file does not name go by their number."""
         # As many as answers are of the same aspects; other fields are of one person each.
-        paired = len(named["label"]) == len(named["answer"])
+        paired = len(matches["label"]) == len(matches["answer"])
         paths = self.naming.answer if paired else ()
-        for number, (path, match) in enumerate(named["label"]):
+        for number, (path, match) in enumerate(matches["label"]):
             part = replace(record, task=self._task(record, number, match, paths))
-            if len(named["label"]) > 1 and not paired and record.task is None:
+            if len(matches["label"]) > 1 and not paired and record.task is None:
                 part = replace(part, user=record.user or path)
             value = opened(match.value)
-            listed = any(type(key) is int for key in match.keys[self.people :])
-            if isinstance(value, list) and listed:
+            element = next((key for key in match.keys[self.people :] if isinstance(key, int)), None)
+            if isinstance(value, list) and element is not None:
                 # Spans and the like, which are no labels of a whole text.
                 continue
-            several = isinstance(value, list)
-            for one in value if several else [value]:
+            listed = isinstance(value, list)
+            for nth, one in enumerate(value if listed else [value]):
+                position = nth if listed else element
                 if (label := as_name(one, path)) is not None:
-                    yield replace(part, label=label), listed or several
+                    person = None if position is None else f"person {position + 1}"
+                    yield replace(part, label=label, user=part.user or person)
 
     def _task(self, record: Record, number: int, match: Found, paths: Sequence[str]) -> str | None:
         """The task: what the row says, the field among several, what stars stand for."""
         # What is missing keeps its place, unless no row has it.
         parts = [record.task or ""] if self.naming.task else []
-        if len(paths) > 1 and self.naming.task is None:
+        if len(paths) > 1 and not self.naming.task:
             last = [one.rpartition(".")[2] for one in paths]
             parts.append(last[number] if len(set(last)) == len(last) else paths[number])
         parts += [key for key in match.keys[self.owned :] if isinstance(key, str) and key]
         return join_parts(parts) if any(parts) else None
+
+
+def _holders(path: str) -> list[str]:
+    """The objects that say more of an answer: what it stands in, and what that is a part of."""
+    parts = path.split(".")
+    # What all keys of an object are answers of says nothing more itself.
+    parts = parts[: -2 if parts[-1] == EACH else -1]
+    inner = len(parts) > 0 and EACH not in parts[-1]
+    return [".".join(parts), *([".".join(parts[:-1])] if inner else [])]
+
+
+def _find(
+    path: str, beside: Mapping[str, Found], names: Sequence[str], test: Callable[[Any], bool]
+) -> tuple[str, str] | tuple[()]:
+    """The first of several fields beside an answer that passes a test, and what it holds."""
+    for holder in _holders(path):
+        for name in names if isinstance(beside[holder].value, Mapping) else ():
+            value, field = look(beside[holder].value, name), f"{holder}.{name}".removeprefix(".")
+            # Texts have sources too: only elements of a list are people's or a judge's by it.
+            counts = field != path and (name != "source" or EACH in holder)
+            if counts and is_filled(value) and test(value):
+                return field, " ".join(str(value).split())[:LONG]
+    return ()
+
+
+def _is_set(value: Any) -> bool:
+    """Whether a flag, or a message of an error, says something."""
+    return is_filled(value) and value not in ([], {}) and str(value).casefold() not in FALSE
 
 
 def _filled(path: str, keys: Sequence[str | int]) -> str:
@@ -206,15 +237,3 @@ def _filled(path: str, keys: Sequence[str | int]) -> str:
     for key in keys:
         path = path.replace(EACH, str(key), 1)
     return path
-
-
-def _number(labels: Sequence[tuple[Record, bool]]) -> Iterator[Record]:
-    """Number the people of a list whom a file does not name, if there are several."""
-    unnamed = Counter((one.item_id, one.task) for one, listed in labels if listed and not one.user)
-    seen: Counter[Any] = Counter()
-    for one, listed in labels:
-        key = one.item_id, one.task
-        if listed and not one.user and unnamed[key] > 1:
-            seen[key] += 1
-            one = replace(one, user=f"person {seen[key]}")
-        yield one

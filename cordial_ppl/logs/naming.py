@@ -1,23 +1,22 @@
 """Which fields of a file's rows hold the text, the answer, the reader, the task and the label."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 from cordial_ppl.errors import InputError, list_names
+from cordial_ppl.logs.evidence import as_text
 from cordial_ppl.logs.paths import EACH, Found
-from cordial_ppl.logs.records import as_text
 from cordial_ppl.tables.choices import join_parts
 from cordial_ppl.tables.files import is_filled
 
 OTHERWISE, MAYBE = " | ", " ?"
 """Between fields of which the first that the file has is taken; after one that may be missing."""
 
-SINGLE = ("reader", "task", "annotator")
-"""Attributes of a naming that are one field."""
-
 DATA = ("answer", "label")
-"""Attributes that say something of a text."""
+"""Roles that say something of a text."""
+
+WORDS = "rows whose fields are named"
 
 
 class Condition(NamedTuple):
@@ -63,24 +62,42 @@ class Naming:
 
     item: tuple[str, ...] = ()
     answer: tuple[str, ...] = ()
-    reader: str | None = None
-    task: str | None = None
+    reader: tuple[str, ...] = ()
+    task: tuple[str, ...] = ()
     label: tuple[str, ...] = ()
-    annotator: str | None = None
+    annotator: tuple[str, ...] = ()
     where: tuple[Condition, ...] = ()
     swapped: tuple[str, ...] = ()
 
-    @property
-    def settings(self) -> dict[str, Any]:
-        """The attributes that are set."""
-        values = {name: getattr(self, name) for name in ROLES}
-        return {name: value for name, value in values.items() if value}
+    @classmethod
+    def of(cls, texts: Mapping[str, str | Sequence[str]]) -> "Naming":
+        """Make a naming of one path a role, or of several; an `InputError` for no condition."""
+        roles: dict[str, Any] = {
+            role: (text,) if isinstance(text, str) else tuple(text) for role, text in texts.items()
+        }
+        roles["where"] = tuple(map(Condition.of, roles.get("where", ())))
+        return cls(**roles)
 
     @property
     def paths(self) -> dict[str, tuple[str, ...]]:
-        """The paths of every attribute."""
-        paths = {name: as_tuple(value) for name, value in self.settings.items() if name != "where"}
-        return paths | {"where": tuple(condition.path for condition in self.where)}
+        """The paths of every role."""
+        conditions = tuple(condition.path for condition in self.where)
+        return {role: getattr(self, role) for role in ROLES} | {"where": conditions}
+
+    @property
+    def data(self) -> list[str]:
+        """The paths of answers and labels, as they are written."""
+        return [text for role in DATA for text in getattr(self, role)]
+
+    def change(self, new: Callable[[str], str | None]) -> "Naming":
+        """The same with other paths, without those that have none."""
+        roles: dict[str, Any] = {
+            role: tuple(path for text in texts if (path := new(text)) is not None)
+            for role, texts in self.paths.items()
+        }
+        where = [(c, new(c.path)) for c in self.where]
+        roles["where"] = tuple(c._replace(path=path) for c, path in where if path is not None)
+        return Naming(**roles)
 
 
 ROLES = tuple(field.name for field in fields(Naming))
@@ -121,6 +138,6 @@ def as_name(value: Any, path: str) -> str | None:
     return as_text(value)
 
 
-def as_tuple(value: str | tuple[str, ...]) -> tuple[str, ...]:
-    """One path or several as a tuple."""
-    return (value,) if isinstance(value, str) else value
+def within(naming: Naming, prefix: str) -> Naming:
+    """The same fields, of the elements that a prefix such as "results.*." leads to."""
+    return naming.change(lambda text: OTHERWISE.join(prefix + one for one in text.split(OTHERWISE)))

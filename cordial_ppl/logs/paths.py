@@ -21,7 +21,7 @@ CLOSED = {"{": "}", "[": "]"}
 """How JSON begins and ends that is an object or a list."""
 
 DEEPEST, MANY, LEAVES, SHOWN = 6, 12, 200, 3
-"""How deep, into how many keys of one object, and to how many fields, with how many values."""
+"""How deep, into how many elements of a list, and to how many fields, with how many values."""
 
 
 class Found(NamedTuple):
@@ -37,32 +37,21 @@ class Found(NamedTuple):
 
 
 def look(value: Any, path: str) -> Any:
-    """Find what stands at a path without a star.
-
-    Args:
-        value: Where the path begins.
-        path: The path; "" for the value itself.
-
-    Returns:
-        What is there; None if nothing is.
-    """
+    """Find what stands at a path without a star, "" for the value itself; None if nothing does."""
     if not path:
         return value
     value = opened(value)
-    if isinstance(value, Mapping) and path in value:
-        return value[path]
-    head, _, rest = path.partition(".")
     if isinstance(value, list):
-        inside = re.fullmatch(r"-?\d{1,9}", head) and -len(value) <= int(head) < len(value)
-        return look(value[int(head)], rest) if inside else None
+        head, _, rest = path.partition(".")
+        return look(value[int(head)], rest) if head in map(str, range(len(value))) else None
     if not isinstance(value, Mapping):
         return None
-    parts = path.split(".")
-    for cut in range(len(parts) - 1, 0, -1):
-        if (head := ".".join(parts[:cut])) in value:
-            inner = look(value[head], ".".join(parts[cut:]))
-            if inner is not None:
-                return inner
+    if path in value:
+        return value[path]
+    for dot in reversed(list(re.finditer(r"\.", path))):
+        inner = look(value.get(path[: dot.start()]), path[dot.end() :])
+        if inner is not None:
+            return inner
     start = f"{path}."
     flat = {name[len(start) :]: cell for name, cell in value.items() if name.startswith(start)}
     return flat or None
@@ -85,85 +74,62 @@ def follow(value: Any, paths: Sequence[str]) -> Iterator[list[Found]]:
     yield from _follow([(value, path, ()) for path in paths], paths)
 
 
-def _follow(places: list[tuple[Any, str, tuple]], paths: Sequence[str]) -> Iterator[list[Found]]:
-    cuts = [_cut(value, path) for value, path, _ in places]
-    if not any(cuts):
-        yield [Found(look(value, path), keys) for value, path, keys in places]
-        return
-    # What has no star is found once, whatever the stars stand for.
-    places = [
-        location if cut else (look(location[0], location[1]), "", location[2])
-        for location, cut in zip(places, cuts, strict=True)
-    ]
-    elements = {at: _elements(places[at][0], *cut) for at, cut in enumerate(cuts) if cut}
-    _check(elements, paths)
-    if not any(elements.values()):
+def _follow(starts: list[tuple[Any, str, tuple]], paths: Sequence[str]) -> Iterator[list[Found]]:
+    each = [_elements(value, path) for value, path, _ in starts]
+    _check([(path, set(some)) for path, some in zip(paths, each, strict=True) if some])
+    keys = dict.fromkeys(key for some in each if some for key in some)
+    if not keys:
         # A row that lacks what the stars are of is a row all the same.
         yield [
-            Found(None if cut else look(value, path), keys)
-            for (value, path, keys), cut in zip(places, cuts, strict=True)
+            Found(look(value, path) if some is None else None, stars)
+            for (value, path, stars), some in zip(starts, each, strict=True)
         ]
-    for key in dict.fromkeys(key for keys in elements.values() for key in keys):
+    for key in keys:
         yield from _follow(
             [
-                (elements[at].get(key), cut[2], (*location[2], key)) if cut else location
-                for at, (location, cut) in enumerate(zip(places, cuts, strict=True))
+                start if some is None else (*some.get(key, (None, "")), (*start[2], key))
+                for start, some in zip(starts, each, strict=True)
             ],
             paths,
         )
 
 
-def _cut(value: Any, path: str) -> tuple[str, str, str] | None:
-    """What a path has before its first part with a star, that part, and what follows it."""
+def _elements(value: Any, path: str) -> dict[str | int, tuple[Any, str]] | None:
+    """What the first star of a path stands for: each element, and the path in it; None if none."""
     if EACH not in path or isinstance(value, Mapping) and path in value:
         return None
     parts = path.split(".")
     at = next(at for at, part in enumerate(parts) if EACH in part)
-    return ".".join(parts[:at]), parts[at], ".".join(parts[at + 1 :])
-
-
-def _elements(value: Any, before: str, part: str, after: str) -> dict[str | int, Any]:
-    """The elements that a star stands for, by key."""
-    value = opened(look(value, before))
-    if isinstance(value, list):
-        return dict(enumerate(value)) if part == EACH else {}
-    if not isinstance(value, Mapping):
+    inner, part, rest = opened(look(value, ".".join(parts[:at]))), parts[at], parts[at + 1 :]
+    after = ".".join(rest)
+    if isinstance(inner, list):
+        return {at: (cell, after) for at, cell in enumerate(inner)} if part == EACH else {}
+    if not isinstance(inner, Mapping):
         return {}
-    if part == EACH:
-        return _flat(value, after) | dict(value)
     form = re.compile("(.*)".join(map(re.escape, part.split(EACH, 1))), re.DOTALL)
-    return {match[1]: cell for name, cell in value.items() if (match := form.fullmatch(name))}
+    flat: dict[str | int, Any] = {}
+    cells: dict[str | int, Any] = {}
+    for name, cell in inner.items():
+        # "clarity.score" is of `*.score`.
+        head, dot, tail = name.partition(f".{rest[0]}") if rest else (name, "", "")
+        if dot and tail[:1] in ("", ".") and part == EACH:
+            flat.setdefault(head, {})[rest[0] + tail] = cell
+        elif match := form.fullmatch(name):
+            cells[match[1]] = cell
+    return {key: (cell, after) for key, cell in (flat | cells).items()}
 
 
-def _flat(value: Mapping[str, Any], after: str) -> dict[str, Any]:
-    """Elements whose fields are written out, "clarity.score": of `*.score`."""
-    parts = after.split(".")
-    parts = parts[: next((at for at, part in enumerate(parts) if EACH in part), len(parts))]
-    elements: dict[str, Any] = {}
-    for cut in range(1, len(parts) + 1):
-        end = ".".join(parts[:cut])
-        for name, cell in value.items():
-            if end and name.endswith(f".{end}"):
-                elements.setdefault(name[: -len(end) - 1], {})[end] = cell
-    return elements
-
-
-def _check(elements: Mapping[int, Mapping], paths: Sequence[str]) -> None:
+def _check(stars: list[tuple[str, set]]) -> None:
     """Check that stars which belong together stand for the same."""
-    first: tuple[int, set] | None = None
-    for at, cells in elements.items():
-        keys = set(cells)
-        if not keys:
-            continue
-        lists = first and isinstance(next(iter(keys | first[1])), int)
-        mixed = first and len({type(key) for key in keys | first[1]}) > 1
-        if first and (mixed or lists and keys != first[1]):
+    for path, keys in stars:
+        first, wanted = stars[0]
+        kinds = {type(key) for key in keys | wanted}
+        if len(kinds) > 1 or int in kinds and keys != wanted:
             raise InputError(
-                f"`{paths[first[0]]}` and `{paths[at]}` have {len(first[1])} and {len(keys)} "
-                "elements, but their stars must match one to one. If these are several answers of "
-                "one text, leave the star out."
+                f"`{first}` and `{path}` have {len(wanted)} and {len(keys)} elements, but their "
+                "stars must match one to one. If these are several answers of one text, leave the "
+                "star out."
             )
-        first = first or (at, keys)
 
 
 def opened(value: Any) -> Any:
@@ -192,7 +158,7 @@ def list_fields(values: Iterable[Any]) -> dict[str, list[Any]]:
     """
     fields: dict[str, list[Any]] = {}
     for value in values:
-        for path, cell in _leaves(value, "", 0):
+        for path, cell in _leaves(value, []):
             if len(fields) < LEAVES and is_filled(cell):
                 cells = fields.setdefault(path, [])
                 if len(cells) < SHOWN and cell not in cells:
@@ -200,30 +166,17 @@ def list_fields(values: Iterable[Any]) -> dict[str, list[Any]]:
     return fields
 
 
-def _leaves(value: Any, path: str, depth: int) -> Iterator[tuple[str, Any]]:
-    start = f"{path}." if path else ""
-    if depth < DEEPEST and isinstance(value, Mapping) and value and not _is_by_option(value):
-        alike = _are_alike(list(value.values()))
-        for name, cell in list(value.items())[: MANY if alike else None]:
-            yield from _leaves(cell, f"{start}{EACH if alike else name}", depth + 1)
-    elif depth < DEEPEST and isinstance(value, list) and any(isinstance(c, Mapping) for c in value):
-        for cell in value[:MANY]:
-            yield from _leaves(cell, f"{start}{EACH}", depth + 1)
+def _leaves(value: Any, parts: list[str]) -> Iterator[tuple[str, Any]]:
+    cells = [*value.values()] if isinstance(value, Mapping) else value
+    if not isinstance(cells, list) or not cells or len(parts) == DEEPEST:
+        yield ".".join(parts), value
+    elif all(isinstance(cell, Mapping) and cell for cell in cells) and (
+        isinstance(value, list) or len(cells) > 1 and set.intersection(*map(set, cells))
+    ):
+        for cell in cells[:MANY]:
+            yield from _leaves(cell, [*parts, EACH])
+    elif isinstance(value, Mapping):
+        for name, cell in value.items():
+            yield from _leaves(cell, [*parts, name])
     else:
-        yield path, value
-
-
-def _is_by_option(value: Mapping[str, Any]) -> bool:
-    """Whether an object has numbers by the number of an option."""
-    return all(
-        re.fullmatch(r"\s*-?\d+(\.\d+)?\s*", name) and not isinstance(cell, Mapping | list | str)
-        for name, cell in value.items()
-    )
-
-
-def _are_alike(cells: list[Any]) -> bool:
-    """Whether an object has the same kind of object at each key."""
-    if len(cells) < 2 or not all(isinstance(cell, Mapping) and cell for cell in cells):
-        return False
-    names = [set(cell) for cell in cells]
-    return 2 * len(set.intersection(*names)) >= len(set.union(*names))
+        yield ".".join(parts), value

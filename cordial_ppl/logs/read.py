@@ -4,7 +4,6 @@ import csv
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import CordialWarning, FileError, InputError
@@ -13,7 +12,7 @@ from cordial_ppl.logs.answers import as_pattern
 from cordial_ppl.logs.collect import collect
 from cordial_ppl.logs.collected import Collected
 from cordial_ppl.logs.inspect_logs import of_scorer
-from cordial_ppl.logs.naming import Condition, Naming
+from cordial_ppl.logs.naming import Naming
 from cordial_ppl.logs.registry import find_format
 from cordial_ppl.logs.resolving import has_field
 
@@ -79,31 +78,25 @@ def read(
         SettingNeeded: The file does not name the options, or does not say whose a label is.
     """
     path = Path(path)
-    fields: dict[str, Any] = {
-        "item": _names(item),
-        "answer": _names(answer),
-        "label": _names(label),
-        "annotator": annotator,
-        "where": tuple(map(Condition.of, (where,) if isinstance(where, str) else where or ())),
-        "swapped": _names(swapped),
-    }
+    roles = {"item": item, "answer": answer, "label": label, "swapped": swapped}
+    fields = {role: _names(value) for role, value in roles.items()}
+    fields["annotator"] = (annotator,) if annotator else ()
+    fields["where"] = (where,) if isinstance(where, str) else tuple(where or ())
     fields = {role: value for role, value in fields.items() if value}
-    names = split_names(options) if isinstance(options, str) else options
-    names = None if names is None else tuple(map(str, names))
+    names = None if options is None else tuple(map(str, _names(options)))
     source = find_format(path, form, fields)
     chosen = {"reader": reader, "task": task}
     if source.namings:
         for role, text in chosen.items():
             field, chosen[role] = _choose(path, text, source.namings[0])
-            fields |= {role: field} if field else {}
+            fields |= {role: (field,)} if field else {}
         source = find_format(path, form, fields)
     if score is not None:
         source = of_scorer(source, score)
-    scale = None if names is None else Scale(names)
     try:
         collected = collect(
             source.read(path),
-            scale=scale,
+            scale=None if names is None else Scale(names),
             spellings=spell,
             before=as_pattern(after),
             reverse=reverse,
@@ -123,29 +116,20 @@ def read(
     return collected
 
 
-def split_names(text: str) -> tuple[str, ...]:
-    """Split "question_id,turn" into names; a name with a comma stands in quotes.
-
-    Raises:
-        InputError: The quotes do not match.
-    """
+def _names(names: str | Sequence | None) -> tuple:
+    """Several names, or those of a text such as "question_id,turn"; one with a comma in quotes."""
+    if not isinstance(names, str):
+        return tuple(names or ())
     try:
-        (names,) = csv.reader([text], skipinitialspace=True, strict=True)
+        (parts,) = csv.reader([names], skipinitialspace=True, strict=True)
     except (csv.Error, ValueError) as error:
-        raise InputError(f"fields must be names with commas between; found {text!r}.") from error
-    return tuple(name for name in names if name)
-
-
-def _names(names: Names) -> tuple[str, ...]:
-    """One field or several as a tuple."""
-    return split_names(names) if isinstance(names, str) else tuple(names or ())
+        raise InputError(f"fields must be names with commas between; found {names!r}.") from error
+    return tuple(part for part in parts if part)
 
 
 def _choose(path: Path, text: str | None, naming: Naming) -> tuple[str | None, str | None]:
     """The field that a text names, and the name to take: "judge", "judge=gpt-4" or "gpt-4"."""
-    if not text:
-        return None, None
-    field, equals, name = text.partition("=")
-    if has_field(path, text, naming):
+    field, equals, name = (text or "").partition("=")
+    if text and has_field(path, text, naming):
         return text, None
-    return (field, name) if equals and has_field(path, field, naming) else (None, text)
+    return (field, name) if equals and has_field(path, field, naming) else (None, text or None)

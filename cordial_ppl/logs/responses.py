@@ -1,22 +1,14 @@
-"""Responses of servers, one in each object of a file, wrapped or not.
+"""Logs of responses of servers, one in each object of a file, wrapped or not."""
 
-OpenAI's protocols, as vLLM, SGLang and llama.cpp serve them too: chat completions
-(`choices[].logprobs.content[].top_logprobs`), Responses (`output[].content[].logprobs`), legacy
-completions (`choices[].logprobs.top_logprobs`), and results of the batch interface. vLLM's offline
-outputs as dictionaries: `outputs`, each with `text`, `token_ids` and `logprobs`, a dictionary a
-token: {"19": {"logprob": -0.1, "decoded_token": "4"}}. llama.cpp's native `/completion` with
-`n_probs`. Several choices or outputs are several answers to one prompt.
-"""
-
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from math import log
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from cordial_ppl.errors import InputError
-from cordial_ppl.logs.evidence import Answer, Position, make_position
+from cordial_ppl.logs.evidence import Record, as_day, as_text
 from cordial_ppl.logs.format import Format
-from cordial_ppl.logs.records import Record, as_day, as_text, first_of
-from cordial_ppl.logs.rows import Row, by_row, say_fields
+from cordial_ppl.logs.protocols import Body, protocol_of, read_answers
+from cordial_ppl.logs.rows import Row, at, read_rows, say_fields
 
 NAMES = ("item_id", "custom_id", "doc_id")
 """Fields that name the text, in order."""
@@ -29,132 +21,6 @@ DEPTH = 3
 
 LONG = 200
 """Characters of an error that are quoted."""
-
-LLAMA = frozenset(("completion_probabilities", "generation_settings", "tokens_predicted"))
-"""Fields of llama.cpp's native completions."""
-
-Body = Mapping[str, Any]
-
-
-def read_answers(body: Body) -> list[Answer]:
-    """Read a response of any of the protocols.
-
-    Args:
-        body: The response.
-
-    Returns:
-        Its answers; none if the model gave none.
-
-    Raises:
-        InputError: A log-probability is NaN or above 0, or a token is not text.
-        AttributeError, KeyError, TypeError, ValueError: It is of another form.
-    """
-    if "choices" in body:
-        generated = (body.get("usage") or {}).get("completion_tokens")
-        return [read_choice(choice, generated) for choice in body["choices"]]
-    if isinstance(body.get("content"), str):
-        tokens = body.get("completion_probabilities") or []
-        return [Answer(body["content"], [*map(_from_entry, tokens)])]
-    if "output" in body:
-        parts = [
-            part
-            for item in body["output"]
-            if item.get("type", "message") == "message"
-            for part in item.get("content") or []
-        ]
-        tokens = [entry for part in parts for entry in part.get("logprobs") or []]
-        text = "".join(str(part.get("text") or part.get("refusal") or "") for part in parts)
-        ended = body.get("status") == "completed"
-        return [Answer(text, [*map(_from_entry, tokens)], ended)] if parts else []
-    return [_read_output(output) for output in body.get("outputs") or []]
-
-
-def read_choice(choice: Body, generated: int | None = None) -> Answer:
-    """Read a choice of a chat completion, or of a legacy completion.
-
-    Args:
-        choice: The choice.
-        generated: The number of tokens that were generated, if the response says so: with `echo`
-            the prompt comes before them.
-
-    Returns:
-        The answer.
-
-    Raises:
-        InputError: A log-probability is NaN or above 0, or a token is not text.
-        AttributeError, KeyError, TypeError, ValueError: It is of another form.
-    """
-    message, logprobs = choice.get("message") or {}, choice.get("logprobs") or {}
-    text = message.get("content") or choice.get("text") or message.get("refusal") or ""
-    if isinstance(text, list):
-        text = "".join(part.get("text") or "" for part in text if part.get("type") == "text")
-    positions = [*map(_from_entry, logprobs.get("content") or [])]
-    if tokens := logprobs.get("tokens"):
-        none = [None] * len(tokens)
-        scores, tops = (logprobs.get(f) or none for f in ("token_logprobs", "top_logprobs"))
-        start = max(len(tokens) - generated, 0) if generated and scores[0] is None else 0
-        listed = list(zip(tokens, scores, tops, strict=True))[start:]
-        positions = [make_position(t, score, (top or {}).items()) for t, score, top in listed]
-    return Answer(
-        str(text), positions, "stop" in (choice.get("finish_reason"), choice.get("stop_reason"))
-    )
-
-
-def _from_entry(entry: Body) -> Position:
-    """Read a token as servers list it; llama.cpp wrote another form before December 2024."""
-    if "probs" in entry:
-        return make_position(entry["content"], None, _scored(entry["probs"], "tok_str"))
-    others = entry.get("top_logprobs", entry.get("top_probs")) or []
-    return make_position(*_scored([entry])[0], _scored(others))
-
-
-def _scored(entries: Iterable[Body], name: str = "token") -> list[tuple[str, float | None]]:
-    """Tokens with their log-probabilities; a sampler gives those that it cuts off none."""
-    return [
-        (entry[name], _log(entry["prob"]) if "prob" in entry else entry["logprob"])
-        for entry in entries
-    ]
-
-
-def _log(prob: float) -> float | None:
-    return log(prob) if prob > 0 else None
-
-
-def _read_output(output: Body) -> Answer:
-    """Read an output of vLLM."""
-    steps = output.get("logprobs") or []
-    # The token that was sampled comes first.
-    chosen = output.get("token_ids") or [next(iter(step), None) for step in steps]
-    positions = []
-    for step, number in zip(steps, chosen, strict=False):
-        tokens = {key: (token["decoded_token"], token["logprob"]) for key, token in step.items()}
-        positions.append(make_position(*tokens[str(number)], tokens.values()))
-    return Answer(str(output.get("text") or ""), positions, output.get("finish_reason") == "stop")
-
-
-def _is_openai(value: Body) -> bool:
-    # Questions have choices too, and samples outputs: texts, not objects.
-    for name in ("choices", "output"):
-        items = value.get(name)
-        if isinstance(items, list) and all(isinstance(choice, Mapping) for choice in items):
-            return name == "choices" or value.get("object") in (None, "response")
-    return False
-
-
-def _is_vllm(value: Body) -> bool:
-    outputs = value.get("outputs")
-    return (
-        isinstance(outputs, list)
-        and bool(outputs)
-        and all(
-            isinstance(output, Mapping) and ("token_ids" in output or "logprobs" in output)
-            for output in outputs
-        )
-    )
-
-
-def _is_llama_cpp(value: Body) -> bool:
-    return isinstance(value.get("content"), str) and not LLAMA.isdisjoint(value)
 
 
 def _unwrap(value: Any, depth: int = DEPTH) -> Iterator[Body]:
@@ -174,67 +40,52 @@ def _find_error(value: Body) -> str | None:
     return next((f"status {code}" for code in codes if isinstance(code, int) and code >= 400), None)
 
 
-def _format(
-    name: str, words: str, expected: str, test: Callable[[Body], bool], remedy: str
-) -> Format:
-    """Make the format of a protocol; `test` tells its responses."""
+def _format(name: str, words: str, expected: str, remedy: str) -> Format:
+    """Make the format of a protocol."""
 
     def find(value: Body) -> Body | None:
-        return next(filter(test, _unwrap(value)), None)
+        return next((body for body in _unwrap(value) if protocol_of(body) == name), None)
 
-    def read(row: Row) -> Iterator[Record]:
+    def read(path: Path) -> Iterator[Record]:
+        for row in read_rows(path):
+            with at(row.location, words):
+                yield read_row(row)
+
+    def read_row(row: Row) -> Record:
         value, body = row.value, find(row.value)
         failed = None if body else _find_error(value)
         if body is None and failed is None:
-            raise InputError(f"expected {expected}; found {say_fields(list(row.value))}.")
+            fields = say_fields(dict.fromkeys(value, ()))
+            raise InputError(f"expected a response with {expected}; found {fields}.")
         body = body or {}
         answers = read_answers(body) if failed is None else None
         if answers == []:
             reason = (body.get("incomplete_details") or {}).get("reason") or body.get("status")
             failed = "no answer in it" + (f" ({reason})" if reason else "")
-        made = {
-            "model": as_text(body.get("model")),
-            "date": as_day(body.get("created", body.get("created_at"))),
-        }
-        yield Record(
+        model, date = as_text(body.get("model")), body.get("created", body.get("created_at"))
+        made = {"model": model, "date": as_day(date)}
+        names = NAMES if body is value else (*NAMES, "id")
+        return Record(
             location=row.location,
-            item_id=as_text(first_of(value, NAMES if body is value else (*NAMES, "id"))),
+            item_id=as_text(next((value[n] for n in names if value.get(n) is not None), None)),
             evidence=answers,
-            reader=as_text(value.get("reader")) or made["model"],
+            reader=as_text(value.get("reader")) or model,
             task=as_text(value.get("task")),
             label=as_text(value.get("label")),
             made={name: text for name, text in made.items() if text},
             failed=failed and failed[:LONG].rstrip("."),
         )
 
-    # Results of batches have a `custom_id`, which those that failed are known by.
-    return Format(
-        name,
-        words,
-        by_row(read),
-        lambda first: find(first) is not None or test is _is_openai and "custom_id" in first,
-        remedy=remedy,
-    )
+    def knows(first: Body) -> bool:
+        # Results of batches have a `custom_id`, which those that failed are known by.
+        return find(first) is not None or name == "openai" and "custom_id" in first
+
+    return Format(name, words, read, knows, remedy=remedy)
 
 
-OPENAI = _format(
-    "openai",
-    "responses in OpenAI's protocols",
-    "a response with `choices` or `output`",
-    _is_openai,
-    "logprobs=True, top_logprobs=20",
-)
-VLLM = _format(
-    "vllm",
-    "vLLM's offline outputs",
-    "a response with `outputs`",
-    _is_vllm,
-    "SamplingParams(logprobs=20)",
-)
-LLAMA_CPP = _format(
-    "llama-cpp",
-    "llama.cpp's native completions",
-    "a completion with `content`",
-    _is_llama_cpp,
-    '"n_probs": 20',
+OPENAI = "responses in OpenAI's protocols"
+FORMATS = (
+    _format("openai", OPENAI, "`choices` or `output`", "logprobs=True, top_logprobs=20"),
+    _format("vllm", "vLLM's offline outputs", "`outputs`", "SamplingParams(logprobs=20)"),
+    _format("llama-cpp", "llama.cpp's native completions", "`content`", '"n_probs": 20'),
 )

@@ -3,14 +3,13 @@
 import codecs
 import json
 import mmap
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from cordial_ppl.errors import CordialError, FileError, InputError, naming, quote
-from cordial_ppl.logs.records import Record
-from cordial_ppl.tables.files import ENDINGS, is_filled, read_columns
+from cordial_ppl.tables.files import ENDINGS, read_columns
 from cordial_ppl.tables.frame import ROW
 
 JSON = (".jsonl", ".ndjson")
@@ -26,36 +25,28 @@ STUMBLES = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeEr
 """What reading an object of another form raises."""
 
 
-class Malformed(InputError):
-    """A row is of another form than its format's; the message is the place."""
-
-
 class Row(NamedTuple):
     """A row of a file.
 
     Attributes:
         location: Where it stands: "line 7", "element 3".
         value: Its fields.
+        key: Its name, if it is an element of an object by name.
     """
 
     location: str
-    value: dict[str, Any]
+    value: Mapping[str, Any]
+    key: str | None = None
 
 
-def say_fields(names: Sequence[str]) -> str:
-    """List fields for a message: "question_id, judge, score and 3 more"."""
-    shown = [f"{name[:LONGEST]}..." if len(name) > LONGEST else name for name in names[:SHOWN]]
-    rest = len(names) - len(shown)
-    return (", ".join(shown) or "nothing") + (f" and {rest} more" if rest > 0 else "")
-
-
-def say_values(fields: Mapping[str, Sequence[Any]]) -> str:
+def say_fields(fields: Mapping[str, Sequence[Any]]) -> str:
     """List fields with some of their values for a message: "judge ('gpt-4'), score (4, 5)"."""
-    named = [
-        f"{say_fields([name])} ({', '.join(map(quote, cells))})" for name, cells in fields.items()
-    ]
-    rest = len(named) - SHOWN
-    return (", ".join(named[:SHOWN]) or "nothing") + (f" and {rest} more" if rest > 0 else "")
+    named = []
+    for name, cells in list(fields.items())[:SHOWN]:
+        values = f" ({', '.join(map(quote, cells))})" if cells else ""
+        named.append((f"{name[:LONGEST]}..." if len(name) > LONGEST else name) + values)
+    rest = len(fields) - len(named)
+    return (", ".join(named) or "nothing") + (f" and {rest} more" if rest else "")
 
 
 def read_rows(path: Path) -> Iterator[Row]:
@@ -71,74 +62,23 @@ def read_rows(path: Path) -> Iterator[Row]:
         FileError: The file cannot be read, is not JSON, ends in the middle of an object, or holds
             something that is no object.
     """
-    if _is_table(path):
-        columns = read_columns(path)
-        numbers = columns.collect(ROW).to_series()
-        for number, *cells in zip(numbers, *columns.cells.values(), strict=True):
-            yield Row(columns.name_row(number), dict(zip(columns.cells, cells, strict=True)))
-        return
     with _opened(path) as file:
-        parse = _elements if _first_character(path, file) == b"[" else _lines
-        for location, value in parse(path, file):
+        first = _first_character(path, file)
+        ending = path.suffix.lower()
+        if ending in ENDINGS and ending not in JSON and first not in (b"[", b"{"):
+            columns = read_columns(path)
+            numbers = columns.collect(ROW).to_series()
+            for number, *cells in zip(numbers, *columns.cells.values(), strict=True):
+                yield Row(columns.name_row(number), dict(zip(columns.cells, cells, strict=True)))
+            return
+        for location, value in (_elements if first == b"[" else _lines)(path, file):
             if not isinstance(value, dict):
                 raise FileError(f"{path}: {location} must be a JSON object; found {quote(value)}.")
             yield Row(location, value)
 
 
-def first_row(path: Path) -> Row | None:
-    """Read the first object of a JSON file, or of each column of a table the first filled cell.
-
-    Args:
-        path: The file.
-
-    Returns:
-        The row; None if the file is neither a table nor JSON.
-
-    Raises:
-        FileError: The file cannot be read.
-    """
-    if _is_table(path):
-        cells = read_columns(path).cells.items()
-        filled = {name: next(filter(is_filled, column), None) for name, column in cells}
-        return Row("the table", {name: cell for name, cell in filled.items() if cell is not None})
-    with _opened(path) as file:
-        if _first_character(path, file) not in (b"{", b"["):
-            return None
-    return next(read_rows(path))
-
-
-def _is_table(path: Path) -> bool:
-    """Whether a file's ending says that it is a table, and no JSON; a .txt may be either."""
-    ending = path.suffix.lower()
-    if ending != ".txt" or ending not in ENDINGS:
-        return ending in ENDINGS and ending not in JSON
-    try:
-        with path.open("rb") as file:
-            return file.read(64).removeprefix(codecs.BOM_UTF8).lstrip()[:1] not in (b"{", b"[")
-    except OSError:
-        return False
-
-
-def by_row(records: Callable[[Row], Iterable[Record]]) -> Callable[[Path], Iterator[Record]]:
-    """Make the reader of files that have a text in each row.
-
-    Args:
-        records: Reads a row.
-
-    Returns:
-        Reads a file, and raises an `InputError` that names the row at fault.
-    """
-
-    def read(path: Path) -> Iterator[Record]:
-        for row in read_rows(path):
-            with at(row.location):
-                yield from records(row)
-
-    return read
-
-
 @contextmanager
-def at(location: str) -> Iterator[None]:
+def at(location: str, words: str) -> Iterator[None]:
     """Name the place of an error, and turn what an object of another form raises into one."""
     try:
         with naming(location):
@@ -147,7 +87,7 @@ def at(location: str) -> Iterator[None]:
         raise
     except STUMBLES as error:
         lacking = f" (there is no {error})" if isinstance(error, KeyError) else ""
-        raise Malformed(f"{location}{lacking}") from error
+        raise InputError(f"{location}{lacking} is not as expected of {words}.") from error
 
 
 @contextmanager
@@ -161,10 +101,10 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
                     raise FileError(f"{path} is packed with {packing}: unpack it first.")
             file.seek(3 if head.startswith(codecs.BOM_UTF8) else 0)
             yield file
+    except CordialError:
+        raise
     except OSError as error:
         raise FileError(f"cannot read {path}: {error.strerror or error}.") from error
-    except UnicodeDecodeError as error:
-        raise FileError(f"{path} must be text in UTF-8; it is not: {error.reason}.") from error
     except RecursionError as error:
         raise FileError(f"{path} is nested too deeply.") from error
     except json.JSONDecodeError as error:
@@ -172,8 +112,8 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
             f"{path} must be JSON, or JSON objects a line each; it is not at line {error.lineno}, "
             f"column {error.colno}. It may have been cut off there."
         ) from error
-    except CordialError:
-        raise
+    except UnicodeDecodeError as error:
+        raise FileError(f"{path} must be text in UTF-8; it is not: {error.reason}.") from error
     except ValueError as error:
         # A whole number of thousands of digits.
         raise FileError(f"{path}: {error}.") from error
@@ -182,11 +122,11 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
 def _first_character(path: Path, file: BinaryIO) -> bytes:
     """The first character that is no space; the file is where it was."""
     start = file.tell()
-    while text := file.read(4096):
-        if text := text.lstrip():
-            file.seek(start)
-            return text[:1]
-    raise FileError(f"{path} is empty.")
+    text = file.read(4096).lstrip()
+    file.seek(start)
+    if not text:
+        raise FileError(f"{path} is empty.")
+    return text[:1]
 
 
 def _lines(path: Path, file: BinaryIO) -> Iterator[tuple[str, Any]]:

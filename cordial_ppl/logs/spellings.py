@@ -77,7 +77,7 @@ class Spellings:
                     f"{text!r} cannot stand for the option {scale.options[option]!r}: it stands "
                     f"for {scale.options[previous]!r}."
                 )
-        letters = [strict(text) for text, _ in spelled]
+        letters = [fold(text).strip() for text, _ in spelled]
         self._letters = {self.plain(one): one for one in letters if len(one) == 1 and one.isalpha()}
         self._numbers: dict[float, int] = {}
         for text, option in spelled:
@@ -95,18 +95,14 @@ class Spellings:
         self.meaning = lru_cache(REMEMBERED)(self._meaning)
 
     @cached_property
-    def numeric(self) -> bool:
-        """Whether every option is a number."""
-        return set(self._numbers.values()) == set(range(self.scale.size))
-
-    @cached_property
     def top(self) -> int | None:
-        """The option that is the greatest number; None if none is a number."""
-        return self._numbers[max(self._numbers)] if self._numbers else None
+        """The option that is the greatest number, if all are numbers; else None."""
+        numeric = set(self._numbers.values()) == set(range(self.scale.size))
+        return self._numbers[max(self._numbers)] if numeric else None
 
     def plain(self, text: str) -> str:
         """Drop what does not count: spaces, case and punctuation around the words."""
-        return strict(text) if self._exact else loose(text)
+        return fold(text).strip() if self._exact else loose(text)
 
     def match(self, text: str) -> int | None:
         """Find the option that a text means, by its place on the scale; None if it means none."""
@@ -140,7 +136,7 @@ class Spellings:
     def _meaning(self, text: str, cased: bool = True) -> Meaning:
         """What a token says, after those before it; for single letters the case may matter."""
         whole = self.match(text)
-        start = strict(text, right=False) if self._exact else begin(text)
+        start = fold(text).lstrip() if self._exact else _begin(text)
         begun = self._beginnings.get(start, (frozenset(), frozenset()))
         letter = self._letters.get(self.plain(text)) if cased else None
         if letter is not None and letter not in text:
@@ -172,20 +168,14 @@ def _fold(sign: str) -> str:
     return plain if len(plain) == 1 else sign
 
 
-def strict(text: str, right: bool = True) -> str:
-    """Drop the spaces around a text; those on its right may count."""
-    text = unicodedata.normalize("NFKC", text.translate(MARKS))
-    return text.strip() if right else text.lstrip()
-
-
-def begin(text: str) -> str:
+def _begin(text: str) -> str:
     """Drop what stands before the words of a text; a sign may begin a number."""
-    plain = re.sub(r"\s+", " ", strict(text, right=False).casefold())
+    plain = re.sub(r"\s+", " ", fold(text).lstrip().casefold())
     return re.sub(r"^(?:[^\w+-]|[+-](?!\d|$)|_)+", "", plain)
 
 
 def loose(text: str) -> str:
     """Drop spaces, case and punctuation around the words of a text."""
-    plain = " ".join(strict(text).casefold().split())
+    plain = " ".join(fold(text).casefold().split())
     # A sign belongs to a number.
     return re.sub(r"^(?:[^\w+-]|[+-](?!\d)|_)+|[\W_]+$", "", plain)

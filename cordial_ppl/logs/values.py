@@ -1,21 +1,17 @@
 """What a field holds of one text as evidence: an answer, several, log-probabilities, or counts."""
 
 from collections.abc import Mapping
-from math import exp, fsum, log
+from math import fsum, log
 from typing import Any
 
 from cordial_ppl.errors import InputError, list_names, quote
-from cordial_ppl.logs.evidence import ROUNDING, Answer, Scores, make_position
+from cordial_ppl.logs.evidence import ROUNDING, Answer, Scores, as_text, make_position
 from cordial_ppl.logs.paths import opened
-from cordial_ppl.logs.records import as_text
-from cordial_ppl.logs.responses import read_answers, read_choice
+from cordial_ppl.logs.protocols import protocol_of, read_answers, read_choice
 from cordial_ppl.tables.files import is_filled
 
 COUNTED = 10_000
 """Answers that counts may stand for; more are taken as scores, which must name every option."""
-
-BODIES = ("choices", "output", "outputs")
-"""Fields of a response that hold its answers."""
 
 
 def read_value(value: Any, name: str) -> list[Answer] | Scores | None:
@@ -35,24 +31,21 @@ def read_value(value: Any, name: str) -> list[Answer] | Scores | None:
     """
     if not is_filled(value):
         return None
-    inside = opened(value) if isinstance(value, str) else value
+    inside = opened(value)
     if isinstance(inside, list):
         return _read_list(inside, name)
     if isinstance(value, Mapping):
         return _read_object(value, name)
-    if not isinstance(value, str | int | float):
-        value = str(value)
     return [Answer(as_text(value) or "")]
 
 
 def _read_list(values: list[Any], name: str) -> list[Answer] | None:
     """Read several answers, or the tokens of one."""
     if values and all(isinstance(one, Mapping) and "logprob" in one for one in values):
-        tops = [(str(one.get("token", one.get("decoded_token"))), one["logprob"]) for one in values]
-        whole = fsum(map(_as_share, (score for _, score in tops)))
-        if any(one.get("top_logprobs") for one in values) or whole > 1.0 + ROUNDING:
+        # Tokens have alternatives, alternatives none.
+        if any("top_logprobs" in one for one in values):
             return [_of_logprobs({"content": values})]
-        return [_of_options(dict(tops))]
+        return [_of_options({str(one.get("token")): one["logprob"] for one in values})]
     answers: list[Answer] = []
     for one in values:
         # A sample that failed, or is empty, is one that names no option.
@@ -67,37 +60,39 @@ def _read_list(values: list[Any], name: str) -> list[Answer] | None:
 
 def _read_object(value: Mapping[str, Any], name: str) -> list[Answer] | Scores | None:
     """Read a response or a part of one, or numbers by option."""
-    if any(isinstance(value.get(body), list) for body in BODIES):
+    if protocol_of(value):
         return read_answers(value) or None
-    if isinstance(value.get("message"), Mapping) or isinstance(value.get("logprobs"), Mapping):
+    if any(isinstance(value.get(part), Mapping) for part in ("message", "logprobs")):
         return [read_choice(value)]
-    if isinstance(value.get("content"), list) or isinstance(value.get("tokens"), list):
+    if isinstance(value.get("content"), str) or "tool_calls" in value:
+        return [read_choice({"message": value})]
+    if any(isinstance(value.get(part), list) for part in ("content", "tokens")):
         return [_of_logprobs(value)]
-    if isinstance(value.get("content"), str):
-        return [Answer(value["content"])]
     if "token" in value and "logprob" in value:
         return [_of_logprobs({"content": [value]})]
-    scores = {
-        str(cell.get("decoded_token") or option) if isinstance(cell, Mapping) else option: (
-            cell.get("logprob") if isinstance(cell, Mapping) else cell
-        )
-        for option, cell in value.items()
-    }
-    numbers = {option: score for option, score in scores.items() if score is not None}
+    numbers: dict[str, float] = {}
+    for option, cell in value.items():
+        if isinstance(cell, Mapping):
+            option, cell = str(cell.get("decoded_token") or option), cell.get("logprob")
+        if cell is not None:
+            numbers[option] = cell
     if not numbers or not all(type(score) in (int, float) for score in numbers.values()):
         raise InputError(
             f"`{name}` is an object with {list_names(value, 6)}: name one of its fields "
             f"({name}.{next(iter(value), 'name')}), or all of them ({name}.*)."
         )
-    if all(score <= ROUNDING for score in numbers.values()) and any(numbers.values()):
+    scores = list(numbers.values())
+    if max(scores) <= ROUNDING and any(scores):
         return [_of_options(numbers)]
-    if all(isinstance(score, int) and score >= 0 for score in numbers.values()):
-        if sum(numbers.values()) <= COUNTED:
-            return [Answer(option) for option, n in numbers.items() for _ in range(n)] or None
-        return Scores("n", [*numbers.values()], [*numbers])
-    if min(numbers.values()) >= 0 and fsum(numbers.values()) <= 1.0 + ROUNDING:
+    if min(scores) < 0:
+        return Scores("logit", scores, [*numbers])
+    if all(isinstance(score, int) for score in scores):
+        if sum(scores) <= COUNTED:
+            return [Answer(option) for option, n in numbers.items() for _ in range(int(n))] or None
+        return Scores("n", scores, [*numbers])
+    if fsum(scores) <= 1.0 + ROUNDING:
         return [_of_options({option: log(p) for option, p in numbers.items() if p > 0})]
-    return Scores("logit", [*numbers.values()], [*numbers])
+    return Scores("logit", scores, [*numbers])
 
 
 def _of_logprobs(logprobs: Mapping[str, Any]) -> Answer:
@@ -111,7 +106,3 @@ def _of_options(scores: Mapping[str, float]) -> Answer:
     # Of equal ones the first by name, so that the order of keys changes nothing.
     chosen = max(sorted(scores), key=scores.__getitem__)
     return Answer(chosen, [make_position(chosen, None, scores.items())], ended=True)
-
-
-def _as_share(score: Any) -> float:
-    return exp(min(score, 1.0)) if type(score) in (int, float) else 0.0

@@ -168,7 +168,7 @@ BAD = {
     "mixed": (CHAT + '{"a": 1}\n', GOOD, "line 21: expected a response .*; found a"),
     "not an object": (CHAT + "3\n", GOOD, "line 21 must be a JSON object; found 3"),
     "empty": ("", GOOD, "log.jsonl is empty"),
-    "text": ("good\nbad\n", GOOD, "it is not JSON. Say what it is: --from openai, vllm, "),
+    "text": ("good\nbad\n", GOOD, "must be JSON, or JSON objects a line each; it is not at line 1"),
     "unknown": (
         '{"a": 1, "b": 2}\n', GOOD,
         "its rows have a \\(1\\), b \\(2\\). Name the field .*: cordial read log"),
@@ -194,7 +194,7 @@ BAD = {
         '[{"id": 13, "data": null, "annotations": [null]}]', ["--labels", "o.csv"],
         "its rows have id \\(13\\), annotations .*. Name the field of the judge's answer",
     ),
-    "bytes": (bytes(range(128, 256)), GOOD, "it is not JSON"),
+    "bytes": (bytes(range(128, 256)), GOOD, "must be text in UTF-8"),
     "packed": (gzip.compress(CHAT.encode()), GOOD, "is packed with gzip: unpack it first"),
     "gone": (None, GOOD, "error: cannot read log.jsonl: No such file or directory."),
     "log.eval": ("no archive", GOOD, "is no log that Inspect can read|cordial-ppl\\[inspect\\]"),

@@ -68,9 +68,7 @@ def test_rows_without_a_sample_are_told_and_rows_of_one_text_counted(log):
 def test_a_table_of_texts_is_not_a_judge_of_them(sheet, log):
     texts = sheet("item_id,text,by", "a,I have 3 cats,u", "b,4 dogs,u")
     for path in (texts, log({"item_id": 1, "text": "I have 3 cats", "answer": "it is 2"})):
-        with pytest.raises(
-            FileError, match="is a table of texts without readings: ask a model, `cor"
-        ):
+        with pytest.raises(FileError, match="Texts that nobody has judged yet go to `cordial ask`"):
             read(path)
     answers = sheet("item_id,text,by", "a,Score: 3,u", "b,4,u")
     assert counts(answers, "samples") == [[0, 0, 1, 0, 0], [0, 0, 0, 1, 0]]

@@ -55,9 +55,8 @@ LOST = {
     "off": [
         "Score: 4.5", "Rating: [[8.5]]", "1. Clear.\nRating: 8", "Score: 3/10", "Score: 3-4",
         "評価: [[0]]",
-        "Score: 3 or 4", "Score: 3,5", "Score: 3, 4", "Score: 4\nFinal score: 0", "-4", "4+", "4 %",
-        "#4",
-        "Answer: 3 apples", "8.5", "Rating: [[5], [1], [2]]", "Score: 2\nScore: around 3.5",
+        "Score: 3 or 4", "Score: 3,5", "Score: 3, 4", "Score: 4\nFinal score: 0",
+        "Answer: 3 apples", "Rating: [[5], [1], [2]]", "Score: 2\nScore: around 3.5",
         "Score: 2\nFinal score: N/A", '{"score": null}', "Score: 3 → 4",
         "Rating (0-10): [[4]]", "Rating: 4 [scale 1-10]", "Rating: 1. Clear. 2. Short.",
         "| Overall | 4 | 3 |", "Score: 4 for content, but 2 for form",
@@ -67,13 +66,17 @@ LOST = {
         '{"score": 4, "max_score": 5}', "Rating: 4 because it has 2 flaws", "Score: 4\nBest: 5",
         "Score: 4\nIt has a flaw ... Hmm. It deserves only a 3.",
         "Score: 4. It really deserves a 3.", "Score: 4. Hmm, rather weak: 3.",
+        "Rating: 4\n\nOn reflection I cannot rate this text.", "[[4]] I'm unable to judge it.",
+        "Score: 4. No rating is possible.", "Rating: 4\nCorrection: N/A", "Rating:\n\n3 faults",
+        "Score: 4. I won't score it, it isn't English.",
     ],
     "prose": [
-        "", "No idea.", "1 to 5", "[[5], [1], [2]]", "It has 2 flaws.", "Clarity: 2\nStyle: 3",
+        "", "No idea.", "1 to 5", "-4", "4+", "4 %", "#4", "8.5", "[[5], [1], [2]]",
+        "It has 2 flaws.", "Clarity: 2\nStyle: 3",
         "Score (clarity): 2\nScore (style): 3", "Clarity score: 3", "Score 1: 4\nScore 2: 3",
         "1. The text is clear", "1. Clear\n2. Short\n3.", "I would give it a 4",
         "Evaluation:\n\n1. **Clarity**: good.\n2. **Style**: ok.\n\nI would give it a 4.",
-        "<think>Score: 3", "Rating:\n\n3 faults", "Final scores\n\n4\n3",
+        "<think>Score: 3", "Final scores\n\n4\n3",
     ],
 }  # fmt: skip
 
@@ -137,11 +140,11 @@ def test_invented_judgments_are_mostly_read_and_hardly_any_is_read_wrong_in_sile
     assert len(every) >= 200 and len({judgment.family for judgment in every}) >= 10
     outcomes = [(outcome(judgment), judgment) for judgment in every]
     explicit = [how for how, judgment in outcomes if judgment.answer and judgment.explicit]
-    # All that is read wrong announces a part of a rating, or a rating that is refused below it.
+    # All that is read wrong announces a part of a rating.
     assert {how for how in explicit} == {"right", "left out"}
     assert explicit.count("right") >= 0.7 * len(explicit)
-    assert sum(how == "WRONG" for how, _ in outcomes) <= 0.02 * len(every)
-    assert sum(how == "wrong, warned of" for how, _ in outcomes) <= 0.04 * len(every)
+    assert sum(how == "WRONG" for how, _ in outcomes) <= 0.01 * len(every)
+    assert sum(how == "wrong, warned of" for how, _ in outcomes) <= 0.03 * len(every)
 
 
 PROSE = st.sampled_from(

@@ -37,7 +37,7 @@ ROW = {
 @pytest.mark.parametrize(
     ("path", "value"),
     [
-        ("id", 7), ("scores.0.value", 4), ("scores.-1.by", "y"), ("scores.2.by", None),
+        ("id", 7), ("scores.0.value", 4), ("scores.2.by", None),
         ("aspects.clarity", 4), ("aspects.tone", None), ("a.b.c", 1), ("flat.y.z", 6),
         ("flat", {"x": 5, "y.z": 6}), ("text.score", 3), ("text.why.1", 2), ("id.x", None),
         ("scores.x", None), ("nothing.at.all", None), ("", ROW),

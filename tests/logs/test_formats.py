@@ -7,8 +7,7 @@ from logs_of_reviews import DUMMY, FILES, LABELS, LOGS, ONE_READER, STARS, chat,
 from cordial_ppl.cli.reading import explain_text, warn
 from cordial_ppl.errors import InputError, SettingNeeded
 from cordial_ppl.logs import FORMATS, collect, find_format
-from cordial_ppl.logs.evidence import Orders
-from cordial_ppl.logs.records import Record
+from cordial_ppl.logs.evidence import Orders, Record
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -68,7 +68,10 @@ def test_a_choice_scored_without_its_prompt_does_not_count(log, delimiter, first
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ([{"filtered_resps": [["low", 0]] * 5}], "must be log-likelihoods; found 'low'"),
+        (
+            [{"filtered_resps": [["low", 0]] * 5}],
+            "line 1 is not as expected of lm-eval",
+        ),
         (
             [{"arguments": [["A", "x"], ["B", "x"]]}],
             "line 1: choices must be different .*'x' again",
@@ -158,7 +161,9 @@ def package(monkeypatch):
         assert resolve_attachments
         with open(path) as file:
             log = json.load(file)
-        return Logged(eval=Logged(**log["eval"]), samples=[*map(logged_sample, log["samples"])])
+        samples = [*map(logged_sample, log["samples"])]
+        error = log.get("error") and Logged(**log["error"])
+        return Logged(**{**log, "eval": Logged(**log["eval"]), "samples": samples, "error": error})
 
     module: Any = ModuleType("inspect_ai.log")
     module.read_eval_log = read_eval_log
@@ -174,8 +179,6 @@ def test_answers_of_inspect_are_read_by_its_package(log):
     assert table(table_read, "n").tolist() == [[0, 0, 0, 2, 0]]
     assert table_read.count("unread") == 1 and not table_read.labels["item_id"]
     assert table_read.readings["reader"] == ["m/tested"]
-    with pytest.raises(InputError, match="holds no samples"):
-        read(log(inspected()))
     with pytest.raises(FileError, match="is no log that Inspect can read: JSONDecodeError"):
         broken = log(name="broken.json")
         broken.write_text('{"eval": ')
@@ -272,10 +275,25 @@ def test_the_answers_of_a_graded_model_are_not_taken_for_grades(log):
 
 
 @pytest.mark.usefixtures("package")
+def test_a_log_of_an_evaluation_that_failed_says_so(log):
+    ended = {"status": "error", "error": {"message": "rate limit"}}
+    lost = {"id": "two", "error": {"message": "!"}, "output": None}
+    found = read(log(inspected(graded(), lost) | ended), scale=GRADES)
+    why = "the evaluation ended with 'error': rate limit"
+    assert found.failed == [f"the log ({why})", "sample two (!)"] and len(found) == 1
+    with pytest.raises(InputError, match=f"holds no samples; {why}"):
+        read(log(inspected() | ended))
+    assert not read(log(inspected(graded()) | {"status": "success"}), scale=GRADES).failed
+
+
+@pytest.mark.usefixtures("package")
 def test_epochs_of_a_grade_are_several_answers(log):
-    path = log(inspected(graded(), graded(epoch=2, value="I"), graded(epoch=3, value=float("nan"))))
-    found = grades(path, "qa")
-    assert table(found, "n").tolist() == [[1, 0, 1]] and found.count("unread") == 1
+    lost = [
+        graded(epoch=3, value=float("nan")),
+        graded(epoch=4, value="I", explanation="Grade not found in model output: ?"),
+    ]
+    found = grades(log(inspected(graded(), graded(epoch=2, value="I"), *lost)), "qa")
+    assert table(found, "n").tolist() == [[1, 0, 1]] and found.count("unread") == 2
     assert found.readings["reader"] == ["qa"] and "reader_model" not in found.readings
 
 
@@ -325,7 +343,7 @@ def test_scores_that_are_not_there(log):
     ]:
         with pytest.raises(InputError, match=message):
             grades(path, name)
-    with pytest.raises(InputError, match="'qa' gives 2 values: .* --score qa.clarity"):
+    with pytest.raises(InputError, match="no score 'qa'; it has 'qa.clarity', 'qa.style'"):
         grades(log(inspected(graded(value={"clarity": 4, "style": 2}))), "qa")
     with pytest.raises(InputError, match="--score is for Inspect's logs; these are responses"):
         of_scorer(find_format(LOGS / "openai_chat.jsonl"), "qa")

@@ -15,7 +15,6 @@ from cordial_ppl.logs.matching import read_evidence
 
 STARS = finder("1,2,3,4,5")
 TEN = finder("1,2,3,4,5,6,7,8,9,10")
-WORDS = finder("very bad,bad,good,very good")
 
 
 def likely(*tops):
@@ -60,8 +59,6 @@ def test_an_option_of_several_tokens_is_followed():
     np.testing.assert_allclose(np.exp(found.values[[0, 1, 8, 9]]), [0.6 * 0.2, 0.1, 0.3, 0.42])
     assert not found.guessed
     assert found.share == pytest.approx(0.94)
-    words = likely({" very": 0.8, " good": 0.2}, {" bad": 0.9, " good": 0.1}, {".": 1.0})
-    np.testing.assert_allclose(probabilities(words, WORDS)[[0, 2, 3]], [0.72, 0.2, 0.08])
 
 
 def test_what_a_server_did_not_have_is_absent():
@@ -127,13 +124,6 @@ def test_scores_go_by_name_or_by_order():
 def test_scores_that_are_none(scores, message):
     with pytest.raises(InputError, match=message):
         read_evidence(scores, STARS)
-
-
-def test_sampled_answers_are_counted():
-    found = reading([*map(Answer, ["4", "Score: 4", "5", "no idea", "4.5"])])
-    np.testing.assert_array_equal(found.values, [0, 0, 0, 2, 1])
-    assert (found.kind, found.unread) == ("n", 2)
-    assert read_evidence([Answer("no idea")], STARS) is None
 
 
 def test_tokens_of_one_text_add_up_and_doubled_ones_do_not():

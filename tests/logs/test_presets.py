@@ -11,7 +11,7 @@ from judgments import RATINGS
 
 from cordial_ppl.logs import find_format
 from cordial_ppl.logs.presets import PRESETS
-from cordial_ppl.logs.rows import first_row
+from cordial_ppl.logs.registry import list_filled
 from cordial_ppl.tables.files import read_columns
 
 CASES = [(name, make) for name, makers in judgments.FILES.items() for make in makers]
@@ -61,8 +61,8 @@ def test_from_a_tools_rows_to_calibrated_probabilities_in_two_commands(
 
 
 def test_every_preset_has_a_file_of_its_tool():
-    others = {"argilla", "label-studio", "samples"}
-    assert {preset.name for preset in PRESETS} == set(judgments.FILES) | others
+    others = {"argilla", "label-studio", "label-studio-min", "mlflow", "mturk", "samples"}
+    assert set(PRESETS) == set(judgments.FILES) | others
 
 
 def test_log_probabilities_of_alpaca_eval_are_what_its_preference_says(cordial, tmp_path):
@@ -87,18 +87,5 @@ def test_alpaca_eval_is_known_by_an_annotation_that_failed(cordial, tmp_path):
 def test_marks_are_of_one_tool_alone(tmp_path):
     for name, makers in judgments.FILES.items():
         for make in makers:
-            path = make().write(tmp_path)
-            row = first_row(path)
-            assert row is not None
-            assert [preset.name for preset in PRESETS if preset.knows(row.value)] == [name]
-
-
-def test_a_file_of_scores_without_people(cordial, tmp_path):
-    rows = [
-        {"traceId": f"t{k}", "name": "quality", "value": 1 + k % 5, "source": "EVAL"}
-        for k in range(8)
-    ]
-    path = tmp_path / "scores.json"
-    path.write_text(json.dumps({"data": rows}))
-    told = cordial("read", path, "--options", "1,2,3,4,5", "-o", "r.csv").stderr
-    assert "8 readings of 1, 2, 3, 4, 5 (langfuse) in r.csv" in told
+            cells = list_filled(make().write(tmp_path))
+            assert [form for form, preset in PRESETS.items() if preset.knows(cells)] == [name]

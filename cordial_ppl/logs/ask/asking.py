@@ -9,8 +9,7 @@ from typing import Any
 from cordial_ppl.errors import InputError, ServerError
 from cordial_ppl.logs.ask.cache import Body, Cache, Response, key_of
 from cordial_ppl.logs.ask.questions import Question, Questions
-from cordial_ppl.logs.evidence import Answer, Orders, Scores
-from cordial_ppl.logs.records import Record
+from cordial_ppl.logs.evidence import Answer, Orders, Record, Scores
 from cordial_ppl.runtime.progress import doing
 
 NAMED = 3

@@ -12,7 +12,7 @@ from cordial_ppl.logs.ask.prompt import Messages
 from cordial_ppl.logs.ask.questions import Question
 from cordial_ppl.logs.ask.server import Server
 from cordial_ppl.logs.evidence import Answer, Position
-from cordial_ppl.logs.responses import read_answers
+from cordial_ppl.logs.protocols import read_answers
 
 TOP, FEWER = 20, 5
 """Alternatives to a token to ask for; and from a server that refuses as many."""

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from cordial_ppl.errors import CordialError, InputError, ServerError
 from cordial_ppl.logs.ask.asking import Refused, load
 from cordial_ppl.logs.ask.prompt import Messages
-from cordial_ppl.logs.responses import read_answers
+from cordial_ppl.logs.protocols import read_answers
 from cordial_ppl.logs.rows import STUMBLES
 
 OPENAI = "https://api.openai.com/v1"
