@@ -5,12 +5,14 @@ import logging
 import os
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import MISSING, Field, fields, is_dataclass
-from inspect import Parameter, Signature, signature
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from inspect import Signature, signature
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from cordial_ppl.cli.ask import ask
 from cordial_ppl.cli.calibrate import calibrate, fit
@@ -20,6 +22,8 @@ from cordial_ppl.cli.estimate import compare, estimate
 from cordial_ppl.cli.fuse import fuse
 from cordial_ppl.cli.learn import learn_prior
 from cordial_ppl.cli.messages import reporting
+from cordial_ppl.cli.options import GROUPS, Written, declare
+from cordial_ppl.cli.output import check_outputs
 from cordial_ppl.cli.plan import plan
 from cordial_ppl.cli.predict import predict
 from cordial_ppl.cli.read import read
@@ -28,6 +32,9 @@ from cordial_ppl.cli.shift import shift
 from cordial_ppl.cli.sweep import sweep
 from cordial_ppl.runtime.cache import cache_programs
 from cordial_ppl.runtime.progress import doing, showing
+
+WIDTH = 18
+"""Characters of an option and its value in `-h`; after longer ones the text is on the next line."""
 
 
 class Commands(TyperGroup):
@@ -44,27 +51,77 @@ class Commands(TyperGroup):
             return super().invoke(ctx)
 
 
-def spread_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Let a command take groups of options: `how: Fitting` becomes an option for each field.
+class Command(TyperCommand):
+    """A command, whose help lists arguments and options by group."""
 
-    What it takes long for is shown, unless it has an option `quiet` that is set.
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Return what has to be typed after the name of the command."""
+        needed = [each for each in self.get_params(ctx) if each.required]
+        return [*(_name(each) for each in sorted(needed, key=_is_option)), "[OPTIONS]"]
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the groups that are not empty."""
+        parameters = sorted(self.get_params(ctx), key=_is_option)
+        for group in GROUPS:
+            rows = [
+                (_name(each, every=True).ljust(WIDTH), _describe(each))
+                for each in parameters
+                if (getattr(each, "rich_help_panel", None) or "Output") == group
+            ]
+            if rows:
+                with formatter.section(group):
+                    formatter.write_dl(rows, col_max=WIDTH)
+
+
+def _is_option(parameter: Any) -> bool:
+    """Tell an option from an argument, for these come first."""
+    return parameter.param_type_name == "option"
+
+
+def _name(parameter: Any, every: bool = False) -> str:
+    """Return an argument, or an option with its value, by its shortest name or by every name."""
+    names = sorted(parameter.opts, key=len) if _is_option(parameter) else []
+    value = getattr(parameter, "metavar", None)
+    return " ".join(filter(None, (", ".join(names if every else names[:1]), value)))
+
+
+def _describe(parameter: Any) -> str:
+    """Return the help of a parameter, with a number that is its default; of choices it is the first."""
+    default = parameter.default
+    shown = _is_option(parameter) and isinstance(default, int | float) and default
+    return f"{parameter.help} [default: {default}]" if shown else parameter.help
+
+
+def as_command(command: Callable[..., None]) -> Callable[..., None]:
+    """Turn a function into one that typer takes: fields of records become options of their own.
+
+    Files to write are checked before it runs. What it takes long for is shown, unless it has an
+    option `quiet` that is set.
 
     Args:
         command: A function, some of whose parameters have a dataclass as their type.
 
     Returns:
-        A function as typer needs it, with the options of groups last.
+        A function as typer needs it, with the options of records last.
     """
-    spread = signature(command).parameters.values()
-    groups: dict[str, Any] = {p.name: p.annotation for p in spread if is_dataclass(p.annotation)}
-    single = [p.replace(kind=p.KEYWORD_ONLY) for p in spread if p.name not in groups]
-    parameters = single + [
-        _as_parameter(field) for kind in groups.values() for field in fields(kind)
-    ]
+    typed = list(signature(command).parameters.values())
+    parameters = declare(command.__name__.replace("_", "-"), typed)
+    records: dict[str, Any] = {p.name: p.annotation for p in typed if is_dataclass(p.annotation)}
+    outputs: dict[str, tuple[str, ...]] = {
+        p.name: extra.endings
+        for p in parameters
+        for extra in p.annotation.__metadata__
+        if isinstance(extra, Written)
+    }
 
     def run(**values: Any) -> None:
+        values = {k: v.value if isinstance(v, Enum) else v for k, v in values.items()}
         quiet, json = values.get("quiet", False), values.get("json", False)
-        for name, kind in groups.items():
+        written = [(values[name], endings) for name, endings in outputs.items() if values[name]]
+        check_outputs(
+            written, [p for name in values.keys() - outputs for p in _paths(values[name])]
+        )
+        for name, kind in records.items():
             values[name] = kind(**{field.name: values.pop(field.name) for field in fields(kind)})
         with showing(quiet=quiet, plain=not json), doing("working"):
             command(**values)
@@ -75,10 +132,10 @@ def spread_options(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def _as_parameter(field: Field) -> Parameter:
-    """Return a field of a group as a parameter of a function; one without a default is needed."""
-    default = Parameter.empty if field.default is MISSING else field.default
-    return Parameter(field.name, Parameter.KEYWORD_ONLY, default=default, annotation=field.type)
+def _paths(value: Any) -> list[Path]:
+    """Return the paths that the value of an option holds."""
+    values = value if isinstance(value, list) else [value]
+    return [each for each in values if isinstance(each, Path)]
 
 
 app = typer.Typer(
@@ -87,7 +144,7 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 
 
@@ -118,7 +175,7 @@ COMMANDS = (
     *(estimate, compare, fuse, learn_prior, shift, check, sweep),
 )
 for command in COMMANDS:
-    app.command()(spread_options(command))
+    app.command(cls=Command)(as_command(command))
 
 
 def main() -> None:

@@ -1,21 +1,15 @@
 """`cordial calibrate` and its first half, `cordial fit`: from two tables to a fitted calibrator."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Int64
 
-from cordial_ppl.cli.messages import count, leaving_at_once, say
-from cordial_ppl.cli.options import (
-    ENDING,
-    CalibratorOut,
-    Fitting,
-    LabelledTables,
-    Shown,
-    TableOut,
-)
+from cordial_ppl.cli.messages import leaving_at_once
+from cordial_ppl.cli.options import CalibratorOut, TableOut
+from cordial_ppl.cli.output import count, finish
+from cordial_ppl.cli.records import Fitting, Shown, Tables
 from cordial_ppl.errors import naming
 from cordial_ppl.runtime.progress import doing
 
@@ -26,89 +20,66 @@ if TYPE_CHECKING:
     from cordial_ppl.tables import LabelTable, ReadingTable
 
 
-def calibrate(tables: LabelledTables, output: TableOut, fitting: Fitting, shown: Shown) -> None:
-    """Fit on the labelled texts; write calibrated probabilities for every text of READINGS."""
-    from cordial_ppl.cli.output import check_output
+def calibrate(tables: Tables, output: TableOut, fitting: Fitting, shown: Shown) -> None:
+    """Fit on the labelled texts; write calibrated probabilities for all texts."""
+    from cordial_ppl.tables import list_groups
 
-    check_output(output, [*tables.inputs, *fitting.inputs])
-    fitted = fit_tables(tables, fitting)
+    table, labels, rows = tables.read()
+    calibrator = fit_tables(table, labels, rows, fitting)
     from cordial_ppl.estimators.bulk.predictor import predict_table
 
-    texts = predict_table(fitted.calibrator, fitted.table, output)
-    labelled = len(fitted.rows)
-    done = f"wrote {output}: {count(texts, 'text')}, calibrated on {say_labels(fitted.labels)}"
-    _show(fitted, {"output": str(output), "texts": texts, "labels": labelled}, done, shown)
+    texts = predict_table(calibrator, table, output)
+    done = f"wrote {output}: {count(texts, 'text')}, calibrated on {say_labels(labels)}"
+    content = {"output": str(output), "texts": texts, "labels": len(rows)}
+    _show(calibrator, table, list_groups(table, rows, labels), content, done, shown)
 
 
-def fit(tables: LabelledTables, output: CalibratorOut, fitting: Fitting, shown: Shown) -> None:
-    """Fit on the labelled texts of READINGS and save the calibrator."""
-    from cordial_ppl.cli.output import check_output
+def fit(tables: Tables, output: CalibratorOut, fitting: Fitting, shown: Shown) -> None:
+    """Fit on the labelled texts; save the calibrator for `cordial predict`."""
+    from cordial_ppl.tables import list_groups
 
-    check_output(output, [*tables.inputs, *fitting.inputs], endings=[ENDING])
-    fitted = fit_tables(tables, fitting)
-    fitted.calibrator.save(output)
-    labelled = len(fitted.rows)
-    done = f"wrote {output}: a calibrator fitted on {say_labels(fitted.labels)}"
-    _show(fitted, {"output": str(output), "labels": labelled}, done, shown)
+    table, labels, rows = tables.read()
+    calibrator = fit_tables(table, labels, rows, fitting)
+    calibrator.save(output)
+    done = f"wrote {output}: a calibrator fitted on {say_labels(labels)}"
+    content = {"output": str(output), "labels": len(rows)}
+    _show(calibrator, table, list_groups(table, rows, labels), content, done, shown)
 
 
 def say_labels(labels: "LabelTable") -> str:
     """Count labels, and say whose label is predicted where texts have several."""
     number = count(len(labels.labels), "label")
-    if not labels.several:
-        return number
-    number = f"{number} of {count(len(labels.first), 'text')}"
-    if labels.annotators is None:
-        return number
-    people = count(len(set(labels.annotators)), "annotator")
-    return f"{number} by {people}; a probability is of a single annotator's label"
-
-
-class FittedTables(NamedTuple):
-    """Two tables, and the calibrator that was fitted to them.
-
-    Attributes:
-        table: The readings of all texts.
-        labels: The labels, in the order of their table, which is that of the fit.
-        rows: The labelled texts, in the order of the fit.
-        groups: What may name groups of these texts, by column.
-        calibrator: The calibrator.
-    """
-
-    table: "ReadingTable"
-    labels: "LabelTable"
-    rows: Int64[np.ndarray, " n"]
-    groups: Mapping[str, Sequence[str]]
-    calibrator: "Stack"
+    if labels.several:
+        number += f" of {count(len(labels.first), 'text')}"
+    if labels.several and labels.annotators is not None:
+        people = count(len(set(labels.annotators)), "annotator")
+        number += f" by {people}; a probability is of a single annotator's label"
+    return number
 
 
 def fit_tables(
-    tables: LabelledTables,
-    fitting: Fitting,
-    check: Callable[["ReadingTable", "LabelTable"], None] = lambda *_: None,
-) -> FittedTables:
-    """Read both tables and fit a calibrator on the texts that have labels.
+    table: "ReadingTable", labels: "LabelTable", rows: np.ndarray, fitting: Fitting
+) -> "Stack":
+    """Fit a calibrator on the texts that have labels; it keeps what later readings must be like.
 
     Args:
-        tables: The tables, and what is read from them.
+        table: The readings of all texts.
+        labels: The labels.
+        rows: The labelled texts.
         fitting: Settings of the fit.
-        check: Refuses tables that are not as they must be, before the fit.
 
     Raises:
-        InputError: A table is not as it must be, or they do not fit together.
+        InputError: The labels, the readings or the covariates do not allow this fit.
         ChannelError: A file's model breaks the contract of a channel.
     """
     from cordial_ppl.decisions.drift import sketch
-    from cordial_ppl.tables import list_groups, read_provenance
+    from cordial_ppl.tables import read_provenance
 
-    settings = fitting.settings
-    table, labels, rows = tables.read()
-    check(table, labels)
     texts = take_labelled(table, rows, labels, fitting.channel)
-    calibrator = fit_calibrator(texts, table.scale, settings)
+    calibrator = fit_calibrator(texts, table.scale, fitting.settings)
     calibrator.provenance_ = read_provenance(table.columns, rows.tolist())
     calibrator.sketch_ = sketch(table.logits)
-    return FittedTables(table, labels, rows, list_groups(table, rows, labels), calibrator)
+    return calibrator
 
 
 def take_labelled(
@@ -175,21 +146,18 @@ def fit_calibrator(texts: "Labelled", scale: "Scale", settings: Mapping[str, Any
         return calibrator.fit_labelled(texts, scale)
 
 
-def _show(fitted: FittedTables, counts: dict, done: str, shown: Shown) -> None:
-    """Print the summary and one line on stderr, or all of it as JSON."""
-    from cordial_ppl.cli.output import STDOUT, show_json
-
-    table, calibrator = fitted.table, fitted.calibrator
-    covariates = table.covariates(calibrator.covariates_)
-    able = calibrator.can_forecast
-    forecast = calibrator.forecast(table.logits, covariates) if able else None
-    summary, biases = calibrator.describe(forecast), calibrator.find_bias(fitted.groups)
-    if shown.json:
-        rows = [bias._asdict() for bias in biases]
-        return show_json({**counts, "summary": summary.to_dict(), "biases": rows})
-    if not shown.quiet:
-        STDOUT.print(summary.text)
-    for bias in biases:
-        say(f"warning: {bias}")
-    if not shown.quiet:
-        say(done)
+def _show(
+    calibrator: "Stack",
+    table: "ReadingTable",
+    groups: Mapping[str, Sequence[str]],
+    counts: Mapping[str, Any],
+    done: str,
+    shown: Shown,
+) -> None:
+    """Print the summary, and warnings of groups that are rated otherwise."""
+    forecast = None
+    if calibrator.can_forecast:
+        forecast = calibrator.forecast(table.logits, table.covariates(calibrator.covariates_))
+    summary, biases = calibrator.describe(forecast), calibrator.find_bias(groups)
+    content = {"summary": summary.to_dict(), "biases": [bias._asdict() for bias in biases]}
+    finish(shown, {**counts, **content}, done, summary.text, map(str, biases))

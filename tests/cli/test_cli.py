@@ -14,7 +14,7 @@ from review_tables import write_tables
 
 from cordial_ppl.cli import calibrate
 from cordial_ppl.cli.messages import as_option
-from cordial_ppl.cli.options import split_options
+from cordial_ppl.cli.records import split_names
 from cordial_ppl.errors import CordialError, CordialWarning, SettingNeeded
 
 
@@ -115,4 +115,4 @@ def test_options_are_read_as_they_are_advised(options):
     assert shlex.split(as_option("task", options[0])) == ["--task", options[0]]
     flag, text = shlex.split(as_option("options", tuple(options)))
     assert flag == "--options"
-    assert split_options(text) == tuple(options)
+    assert split_names("--options", text) == tuple(options)

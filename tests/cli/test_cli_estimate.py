@@ -104,15 +104,6 @@ def test_a_plan_says_how_texts_were_chosen(cordial, tables):
     assert designed["rectified"] != random["rectified"]
 
 
-def test_more_labels_are_forecast_by_the_plan(cordial, tables):
-    readings, labels = tables
-    cordial("fit", readings, labels, "-o", "c.cordial", "--quiet")
-    result = cordial("plan", readings, "--more", "c.cordial", "--width", 0.2)
-    assert "What more labels would give" in result.stdout and "±0.2" in result.stdout
-    both = cordial("plan", readings, "--more", "c.cordial", "-o", "p.csv")
-    assert "What more labels would give" in both.stdout and len(read("p.csv")["item_id"]) == 20
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -4,8 +4,9 @@ import json
 
 import numpy as np
 import pytest
-from review_tables import TEXTS, fast, read, write_tables
+from review_tables import LABELLED, TEXTS, fast, read, write_tables
 
+import cordial_ppl as cp
 from cordial_ppl.decisions.planning import plan
 from cordial_ppl.evaluation.synthetic import reviews
 from cordial_ppl.tables import read_readings, write_table
@@ -164,3 +165,54 @@ def test_a_task_and_a_reader_are_asked_for(cordial, tmp_path):
     assert told.endswith("holds 2 readers: 'wit', 'gpt'. Choose one, for example: --reader wit.\n")
     told = cordial("plan", "r.csv", "-o", "q.csv", "--reader", "gpt", status=2).stderr
     assert told.endswith("Choose one, for example: --task wit.\n")
+
+
+@pytest.fixture(scope="module")
+def forecast(tmp_path_factory):
+    """A calibrator, the table of readings that it is of, and its forecast."""
+    folder = tmp_path_factory.mktemp("forecast")
+    readings, labels = write_tables(folder)
+    table = read_readings(readings)
+    fitted = cp.Cordial(table.scale)
+    fitted.fit(table.logits[:LABELLED], list(map(str, read(labels)["label"])))
+    fitted.save(folder / "reader.cordial")
+    return folder / "reader.cordial", readings, fitted.forecast(table.logits)
+
+
+def test_more_labels_are_forecast(cordial, forecast):
+    calibrator, readings, expected = forecast
+    more = "plan", readings, "--more", calibrator
+    # No file gets it, so it is shown even if quiet.
+    assert cordial(*more, "--quiet").stdout.strip() == expected.text
+    told = cordial(*more, "--width", 0.1).stdout.strip()
+    assert told == f"{expected.text}\n{expected.say_needed(0.1)}"
+    both = cordial(*more, "-o", "p.csv")
+    assert expected.text in both.stdout and len(read("p.csv")["item_id"]) == 20
+    alone = json.loads(cordial(*more, "--width", 0.1, "--json").stdout)
+    assert alone["loss"]["value"] == pytest.approx(expected.loss.value)
+    assert alone["needed"]["value"] == expected.needed(0.1).value
+    assert [step["labels"] for step in alone["steps"]] == list(expected.counts)
+    both = json.loads(cordial(*more, "-o", "p.csv", "--json").stdout)
+    assert both["forecast"]["sentence"] == alone["sentence"] and both["planned"] == 20
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--width", 0), "--width must be a positive number"),
+        (("--options", "1,2"), "--options names 2 options"),
+    ],
+)
+def test_what_cannot_be_forecast(cordial, forecast, arguments, message):
+    calibrator, readings, _ = forecast
+    result = cordial("plan", readings, "--more", calibrator, *arguments, status=2)
+    assert message in result.stderr and result.stderr.count("\n") == 1
+
+
+def test_readings_of_another_judge_are_warned_of(cordial, forecast):
+    calibrator, readings, _ = forecast
+    cells = read(readings)
+    turned = {f"logit_{k}": cells[f"logit_{6 - k}"] for k in range(1, 6)}
+    write_table("other.csv", cells | turned)
+    told = cordial("plan", "other.csv", "--more", calibrator).stderr
+    assert "warning: other.csv" in told and "the readings differ from those of the fit" in told
