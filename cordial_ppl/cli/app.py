@@ -3,27 +3,21 @@
 import gc
 import logging
 import os
-from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import fields, is_dataclass
-from enum import Enum
-from inspect import Signature, signature
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperGroup
 
 from cordial_ppl.cli.ask import ask
 from cordial_ppl.cli.calibrate import calibrate, fit
 from cordial_ppl.cli.check import check
+from cordial_ppl.cli.command import Command, as_command
 from cordial_ppl.cli.demo import demo
 from cordial_ppl.cli.estimate import compare, estimate
 from cordial_ppl.cli.fuse import fuse
 from cordial_ppl.cli.learn import learn_prior
 from cordial_ppl.cli.messages import reporting
-from cordial_ppl.cli.options import GROUPS, Written, declare
-from cordial_ppl.cli.output import check_outputs
 from cordial_ppl.cli.plan import plan
 from cordial_ppl.cli.predict import predict
 from cordial_ppl.cli.read import read
@@ -31,10 +25,6 @@ from cordial_ppl.cli.report import report
 from cordial_ppl.cli.shift import shift
 from cordial_ppl.cli.sweep import sweep
 from cordial_ppl.runtime.cache import cache_programs
-from cordial_ppl.runtime.progress import doing, showing
-
-WIDTH = 18
-"""Characters of an option and its value in `-h`; after longer ones the text is on the next line."""
 
 
 class Commands(TyperGroup):
@@ -49,93 +39,6 @@ class Commands(TyperGroup):
         """Run a command."""
         with reporting():
             return super().invoke(ctx)
-
-
-class Command(TyperCommand):
-    """A command, whose help lists arguments and options by group."""
-
-    def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """Return what has to be typed after the name of the command."""
-        needed = [each for each in self.get_params(ctx) if each.required]
-        return [*(_name(each) for each in sorted(needed, key=_is_option)), "[OPTIONS]"]
-
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the groups that are not empty."""
-        parameters = sorted(self.get_params(ctx), key=_is_option)
-        for group in GROUPS:
-            rows = [
-                (_name(each, every=True).ljust(WIDTH), _describe(each))
-                for each in parameters
-                if (getattr(each, "rich_help_panel", None) or "Output") == group
-            ]
-            if rows:
-                with formatter.section(group):
-                    formatter.write_dl(rows, col_max=WIDTH)
-
-
-def _is_option(parameter: Any) -> bool:
-    """Tell an option from an argument, for these come first."""
-    return parameter.param_type_name == "option"
-
-
-def _name(parameter: Any, every: bool = False) -> str:
-    """Return an argument, or an option with its value, by its shortest name or by every name."""
-    names = sorted(parameter.opts, key=len) if _is_option(parameter) else []
-    value = getattr(parameter, "metavar", None)
-    return " ".join(filter(None, (", ".join(names if every else names[:1]), value)))
-
-
-def _describe(parameter: Any) -> str:
-    """Return the help of a parameter, with a number that is its default; of choices it is the first."""
-    default = parameter.default
-    shown = _is_option(parameter) and isinstance(default, int | float) and default
-    return f"{parameter.help} [default: {default}]" if shown else parameter.help
-
-
-def as_command(command: Callable[..., None]) -> Callable[..., None]:
-    """Turn a function into one that typer takes: fields of records become options of their own.
-
-    Files to write are checked before it runs. What it takes long for is shown, unless it has an
-    option `quiet` that is set.
-
-    Args:
-        command: A function, some of whose parameters have a dataclass as their type.
-
-    Returns:
-        A function as typer needs it, with the options of records last.
-    """
-    typed = list(signature(command).parameters.values())
-    parameters = declare(command.__name__.replace("_", "-"), typed)
-    records: dict[str, Any] = {p.name: p.annotation for p in typed if is_dataclass(p.annotation)}
-    outputs: dict[str, tuple[str, ...]] = {
-        p.name: extra.endings
-        for p in parameters
-        for extra in p.annotation.__metadata__
-        if isinstance(extra, Written)
-    }
-
-    def run(**values: Any) -> None:
-        values = {k: v.value if isinstance(v, Enum) else v for k, v in values.items()}
-        quiet, json = values.get("quiet", False), values.get("json", False)
-        written = [(values[name], endings) for name, endings in outputs.items() if values[name]]
-        check_outputs(
-            written, [p for name in values.keys() - outputs for p in _paths(values[name])]
-        )
-        for name, kind in records.items():
-            values[name] = kind(**{field.name: values.pop(field.name) for field in fields(kind)})
-        with showing(quiet=quiet, plain=not json), doing("working"):
-            command(**values)
-
-    run.__name__, run.__doc__ = command.__name__, command.__doc__
-    run.__signature__ = Signature(parameters)  # pyright: ignore[reportFunctionMemberAccess]
-    run.__annotations__ = {p.name: p.annotation for p in parameters}
-    return run
-
-
-def _paths(value: Any) -> list[Path]:
-    """Return the paths that the value of an option holds."""
-    values = value if isinstance(value, list) else [value]
-    return [each for each in values if isinstance(each, Path)]
 
 
 app = typer.Typer(

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from cordial_ppl.cli.options import TableOut
-from cordial_ppl.cli.output import count, say, show_json
-from cordial_ppl.cli.records import Shown, split_names
+from cordial_ppl.cli.output import Result, count, say
+from cordial_ppl.cli.records import split_names
 from cordial_ppl.errors import InputError, ServerError
 from cordial_ppl.runtime.progress import doing
 
@@ -14,7 +14,6 @@ def ask(
     output: TableOut,
     model: str,
     options: str,
-    shown: Shown,
     prompt: Path | None = None,
     question: str | None = None,
     demonstrations: Path | None = None,
@@ -31,12 +30,12 @@ def ask(
     reader: str | None = None,
     task: str | None = None,
     seed: int = 0,
-) -> None:
+) -> Result:
     """Ask a model to rate texts, and make a table of readings of its answers.
 
     Answers are kept in OUT.cache as they come: the same command resumes an interrupted run.
     """
-    from cordial_ppl.cli.reading import as_json, describe, read_spellings, warn
+    from cordial_ppl.cli.reading import as_json, describe, list_doubts, read_spellings
     from cordial_ppl.data.scale import Scale
     from cordial_ppl.logs import collect
     from cordial_ppl.logs.answers import as_pattern
@@ -95,21 +94,20 @@ def ask(
             collection = collect(records, scale=scale, spellings=spellings, before=before)
     extras, dropped = questions.pass_on(collection.readings)
     write_table(output, collection.readings | extras)
-    if shown.json:
-        read, written = asking.tokens
-        took = {"requests": asking.asked, "tokens_read": read, "tokens_written": written}
-        took |= {"missing": asking.failures, "held_back": dropped}
-        return show_json(as_json(collection, model) | took)
-    if not shown.quiet:
-        if asking.asked:
-            say(f"{asking.done:,} of {len(questions):,} answers, {asking.taken}")
-        describe(collection, model, f"in {output}", None)
+    read, written = asking.tokens
+    content = as_json(collection, model)
+    content |= {"requests": asking.asked, "tokens_read": read, "tokens_written": written}
+    content |= {"missing": asking.failures, "held_back": dropped}
+    done = [*describe(collection, model, f"in {output}")]
+    if asking.asked:
+        done.insert(0, f"{asking.done:,} of {len(questions):,} answers, {asking.taken}")
+    doubts = [*list_doubts(collection)]
     if asking.failures:
-        lost = count(len(asking.failures), "text")
-        say(f"warning: {lost} without an answer left out: {name_failures(asking.failures)}")
-    warn(collection)
+        lost = f"{count(len(asking.failures), 'text')} without an answer left out"
+        doubts.insert(0, f"{lost}: {name_failures(asking.failures)}")
     if samples and (collection.unread or collection.count("unread")):
-        say("warning: if answers ended before they named an option, raise --max-tokens")
+        doubts.append("if answers ended before they named an option, raise --max-tokens")
     if dropped:
         names = ", ".join(dropped)
-        say(f"warning: columns that would be taken for readings are not passed on: {names}")
+        doubts.append(f"columns that would be taken for readings are not passed on: {names}")
+    return Result(content, warnings=doubts, done=done)

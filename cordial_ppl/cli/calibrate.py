@@ -8,8 +8,8 @@ import numpy as np
 
 from cordial_ppl.cli.messages import leaving_at_once
 from cordial_ppl.cli.options import CalibratorOut, TableOut
-from cordial_ppl.cli.output import count, finish
-from cordial_ppl.cli.records import Fitting, Shown, Tables
+from cordial_ppl.cli.output import Result, count
+from cordial_ppl.cli.records import Fitting, Tables
 from cordial_ppl.errors import naming
 from cordial_ppl.runtime.progress import doing
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from cordial_ppl.tables import LabelTable, ReadingTable
 
 
-def calibrate(tables: Tables, output: TableOut, fitting: Fitting, shown: Shown) -> None:
+def calibrate(tables: Tables, output: TableOut, fitting: Fitting) -> Result:
     """Fit on the labelled texts; write calibrated probabilities for all texts."""
     from cordial_ppl.tables import list_groups
 
@@ -31,10 +31,10 @@ def calibrate(tables: Tables, output: TableOut, fitting: Fitting, shown: Shown) 
     texts = predict_table(calibrator, table, output)
     done = f"wrote {output}: {count(texts, 'text')}, calibrated on {say_labels(labels)}"
     content = {"output": str(output), "texts": texts, "labels": len(rows)}
-    _show(calibrator, table, list_groups(table, rows, labels), content, done, shown)
+    return _describe(calibrator, table, list_groups(table, rows, labels), content, done)
 
 
-def fit(tables: Tables, output: CalibratorOut, fitting: Fitting, shown: Shown) -> None:
+def fit(tables: Tables, output: CalibratorOut, fitting: Fitting) -> Result:
     """Fit on the labelled texts; save the calibrator for `cordial predict`."""
     from cordial_ppl.tables import list_groups
 
@@ -43,7 +43,7 @@ def fit(tables: Tables, output: CalibratorOut, fitting: Fitting, shown: Shown) -
     calibrator.save(output)
     done = f"wrote {output}: a calibrator fitted on {say_labels(labels)}"
     content = {"output": str(output), "labels": len(rows)}
-    _show(calibrator, table, list_groups(table, rows, labels), content, done, shown)
+    return _describe(calibrator, table, list_groups(table, rows, labels), content, done)
 
 
 def say_labels(labels: "LabelTable") -> str:
@@ -146,18 +146,17 @@ def fit_calibrator(texts: "Labelled", scale: "Scale", settings: Mapping[str, Any
         return calibrator.fit_labelled(texts, scale)
 
 
-def _show(
+def _describe(
     calibrator: "Stack",
     table: "ReadingTable",
     groups: Mapping[str, Sequence[str]],
     counts: Mapping[str, Any],
     done: str,
-    shown: Shown,
-) -> None:
-    """Print the summary, and warnings of groups that are rated otherwise."""
+) -> Result:
+    """Return the summary, with warnings of groups that are rated otherwise."""
     forecast = None
     if calibrator.can_forecast:
         forecast = calibrator.forecast(table.logits, table.covariates(calibrator.covariates_))
     summary, biases = calibrator.describe(forecast), calibrator.find_bias(groups)
     content = {"summary": summary.to_dict(), "biases": [bias._asdict() for bias in biases]}
-    finish(shown, {**counts, **content}, done, summary.text, map(str, biases))
+    return Result({**counts, **content}, text=summary.text, warnings=map(str, biases), done=[done])

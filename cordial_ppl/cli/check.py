@@ -8,8 +8,8 @@ import typer
 
 from cordial_ppl.cli.messages import leaving_at_once
 from cordial_ppl.cli.options import FigureOrNot
-from cordial_ppl.cli.output import STDOUT, say, show_json
-from cordial_ppl.cli.records import Columns, Labelling, Shown
+from cordial_ppl.cli.output import Result
+from cordial_ppl.cli.records import Columns, Labelling
 from cordial_ppl.errors import InputError
 from cordial_ppl.runtime.progress import doing
 
@@ -18,13 +18,12 @@ def check(
     channel: str,
     columns: Columns,
     labelling: Labelling,
-    shown: Shown,
     readings: Path | None = None,
     labels: Path | None = None,
     plot: FigureOrNot = None,
     simulations: int = 0,
     seed: int = 0,
-) -> None:
+) -> Result:
     """Check a channel: contract, gradients, order, posteriors against NUTS, prior, predictions.
 
     One line a finding: pass, warn or fail. Exit status: 0 if nothing fails, 1 if something does,
@@ -40,19 +39,15 @@ def check(
         settings = columns.settings | labelling.label_settings
         texts = _read(channel, readings, labels, settings) if readings and labels else ()
         report = check_channel(channel, *texts, simulations=simulations, seed=seed)
+    done = []
     if plot is not None and report.ranks:
         from cordial_ppl.plots.ranks import write_ranks
 
         title = f"Simulation-based calibration of {report.channel}, {simulations} data sets"
         write_ranks(plot, report.ranks, title)
-    if shown.json:
-        show_json(report.to_dict())
-    else:
-        STDOUT.print(report.text)
-        if plot is not None and report.ranks and not shown.quiet:
-            say(f"wrote {plot}")
-    if report.status == "fail":
-        raise typer.Exit(1)
+        done = [f"wrote {plot}"]
+    failure = typer.Exit(1) if report.status == "fail" else None
+    return Result(report.to_dict(), report.text, done=done, failure=failure)
 
 
 def _read(channel: str, readings: Path, labels: Path, settings: dict[str, Any]) -> tuple[Any, ...]:

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from cordial_ppl.cli.output import STDOUT, show_json, show_table
-from cordial_ppl.cli.records import Fitting, Shown
+from cordial_ppl.cli.output import Result, as_table
+from cordial_ppl.cli.records import Fitting
 
 LABELS = 20
 """Reviews whose labels are used."""
@@ -13,7 +13,7 @@ Now with your own readings and labels (one row a text; item_id, logit_1 ... and 
   cordial calibrate readings.csv labels.csv -o calibrated.csv"""
 
 
-def demo(shown: Shown, inference: str = "default", seed: int = 0) -> None:
+def demo(inference: str = "default", seed: int = 0) -> Result:
     """Show what calibration does: fit on 20 labels of made-up reviews, score the others."""
     from cordial_ppl import scores
     from cordial_ppl.cli.calibrate import fit_calibrator
@@ -43,12 +43,9 @@ def demo(shown: Shown, inference: str = "default", seed: int = 0) -> None:
         for name, probs in predictions.items()
     }
     summary = calibrator.describe()
-    if shown.json:
-        counts = {"labels": LABELS, "held_out": len(unseen)}
-        return show_json({**counts, "scores": scored, "summary": summary.to_dict()})
-    STDOUT.print(summary.text)
+    content = {"labels": LABELS, "held_out": len(unseen), "scores": scored}
     title = f"\nOn {len(unseen)} held-out texts, after {LABELS} labels"
     rows = [(name, *(f"{value:.3f}" for value in row.values())) for name, row in scored.items()]
-    show_table(title, ("", "log loss", "accuracy", "mean confidence"), rows)
-    if not shown.quiet:
-        print(f"\n{NEXT}")
+    table = as_table(title, ("", "log loss", "accuracy", "mean confidence"), rows)
+    content["summary"] = summary.to_dict()
+    return Result(content, f"{summary.text}\n{table}", f"\n{NEXT}")

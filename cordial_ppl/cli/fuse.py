@@ -5,8 +5,8 @@ from pathlib import Path
 
 from cordial_ppl.cli.messages import leaving_at_once
 from cordial_ppl.cli.options import CalibratorOrNot, TableOut
-from cordial_ppl.cli.output import count, finish
-from cordial_ppl.cli.records import Fitting, Shown, Tables
+from cordial_ppl.cli.output import Result, count
+from cordial_ppl.cli.records import Fitting, Tables
 from cordial_ppl.runtime.progress import doing
 
 
@@ -22,9 +22,8 @@ def fuse(
     tables: SeveralTables,
     output: TableOut,
     fitting: Fitting,
-    shown: Shown,
     save: CalibratorOrNot = None,
-) -> None:
+) -> Result:
     """Combine several judges of the same texts; calibrate all texts that one of them has read.
 
     READINGS has a row for each text and judge, and names the judge in the column `reader`. Judges
@@ -69,4 +68,4 @@ def fuse(
     }
     done = f"wrote {output}: {count(len(table), 'text')}, calibrated on {say_labels(labels)}"
     saved = "" if save is None else f", and the calibrator to {save}"
-    finish(shown, content, done + saved, fusion.summary())
+    return Result(content, text=fusion.summary(), done=[done + saved])

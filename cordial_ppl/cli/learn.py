@@ -10,8 +10,8 @@ import numpy as np
 
 from cordial_ppl.cli.messages import leaving_at_once
 from cordial_ppl.cli.options import CalibratorOut
-from cordial_ppl.cli.output import STDOUT, count, finish, show_table
-from cordial_ppl.cli.records import Columns, Labelling, Shown, split_pairs
+from cordial_ppl.cli.output import Result, as_table, count
+from cordial_ppl.cli.records import Columns, Labelling, split_pairs
 from cordial_ppl.errors import InputError, list_names, naming
 from cordial_ppl.runtime.progress import doing
 
@@ -36,14 +36,12 @@ def learn_prior(
     tables: list[Path],
     output: CalibratorOut,
     tasks: Tasks,
-    shown: Shown,
     leave_out: list[str] | None = None,
     channel: list[Path] | None = None,
     unit: list[str] | None = None,
     rule: str = "cautious",
     seed: int = 0,
-    verbose: bool = False,
-) -> None:
+) -> Result:
     """Learn a prior from tasks with many labels, for `--prior` of the other commands.
 
     Every channel is fitted to every task and judge of the tables, to 2,048 labels of each at most.
@@ -70,19 +68,13 @@ def learn_prior(
     sizes = sorted(fit.size for fit in prior.fits)
     size = max(sizes, key=sizes.count)
     rows = prior.describe(models, size)
-    if not shown.json and not shown.quiet:
-        shipped = priors.shipped_prior()
-        replaced = [model for model in models if model.name in shipped.channels]
-        _summarise(prior, rows, shipped.describe(replaced, size))
-        if verbose:
-            _show_parameters(rows, size)
     fits = [
         {"task": fit.task, "reader": fit.reader or None, "labels": sum(fit.counts)}
         for fit in prior.fits
     ]
     content = {"output": str(output), "options": size, "fits": fits, "parameters": rows}
-    many, of = count(len(prior.fits), "fit"), count(len(prior.tasks), "task")
-    finish(shown, content, f"wrote {output}: {many} of {of}")
+    done = f"wrote {output}: {count(len(fits), 'fit')} of {count(len(prior.tasks), 'task')}"
+    return Result(content, text=_summarise(prior, rows), done=[done])
 
 
 def _read_tables(tables: list[Path], tasks: Tasks, channels: list[Path]) -> dict[Key, Texts]:
@@ -97,9 +89,10 @@ def _read_tables(tables: list[Path], tasks: Tasks, channels: list[Path]) -> dict
     for readings, labels in zip(tables[::2], tables[1::2], strict=True):
         with doing("reading"):
             read = _read_tasks(readings, labels, tasks, channels)
-        if twice := read.keys() & labelled:
-            who = " by ".join(filter(None, min(twice)))
-            raise InputError(f"{readings}: {who} was in an earlier table.")
+        for key in read:
+            if key in labelled:
+                who = " by ".join(filter(None, key))
+                raise InputError(f"{readings}: {who} was in an earlier table.")
         labelled |= read
     for setting, chosen, part in (("reader", tasks.reader, 1), ("task", tasks.task, 0)):
         names = {key[part] for key in labelled}
@@ -149,58 +142,35 @@ def _read_tasks(
     return labelled
 
 
-def _move(row: Mapping[str, Any]) -> float:
-    """How far the centre of a parameter lies from the channel's own, in units of its width."""
-    return abs(row["loc"] - row["default_loc"]) / row["default_scale"]
-
-
-def _summarise(
-    prior: "LearnedPrior", rows: Sequence[Mapping[str, Any]], shipped: Sequence[Mapping[str, Any]]
-) -> None:
-    """Print what a prior is from, and how far it lies from the channels' own and the default."""
+def _summarise(prior: "LearnedPrior", rows: Sequence[Mapping[str, Any]]) -> str:
+    """Say what a prior is from, and how far it lies from the channels' own."""
     readers = {fit.reader for fit in prior.fits if fit.reader}
     sizes = sorted({sum(fit.counts) for fit in prior.fits})
     labels = f"{sizes[0]:,} to {sizes[-1]:,} labels" if len(sizes) > 1 else f"{sizes[0]:,} labels"
     by = f" by {count(len(readers), 'reader')}" if readers else ""
     tasks = f"{count(len(prior.tasks), 'task')}{by}"
-    STDOUT.print(f"A prior from {tasks}, {count(len(prior.fits), 'fit')} to {labels} each")
-    STDOUT.print(f"  {list_names(prior.tasks)}\n")
+
+    def move(row: Mapping[str, Any]) -> float:
+        """Measure how far a centre has moved, in units of the channel's own width."""
+        return abs(row["loc"] - row["default_loc"]) / row["default_scale"]
+
     cells = []
     for channel, group in groupby(rows, lambda row: row["channel"]):
         parameters = list(group)
-        far = np.median([_move(row) for row in parameters])
+        far = np.median([move(row) for row in parameters])
         width = np.median([row["scale"] / row["default_scale"] for row in parameters])
         cells.append((channel, str(len(parameters)), f"{far:.2f}", f"{width:.2f}"))
     title = "Against the channels' own priors, in units of their widths (medians)"
-    show_table(title, ("", "parameters", "centres move by", "widths become"), cells)
-    STDOUT.print("\nMoved most: what a fit expects before it has seen a label")
-    for row in sorted(rows, key=_move, reverse=True)[:MOST]:
-        STDOUT.print(
-            f"  {row['channel']}: {row['parameter']} {row['centre']:.2f} in place of "
-            f"{row['default_centre']:.2f}"
-        )
-    replaced = {(row["channel"], row["parameter"]): row["loc"] for row in shipped}
-    away = [
-        abs(row["loc"] - replaced[key]) / row["default_scale"]
-        for row in rows
-        if (key := (row["channel"], row["parameter"])) in replaced
-    ]
-    if away:
-        STDOUT.print(
-            f"Its centres lie {np.median(away):.2f} from those of the default prior, which "
-            f"--prior replaces, in the same widths (median; {max(away):.2f} at most)."
-        )
-
-
-def _show_parameters(rows: Sequence[Mapping[str, Any]], size: int) -> None:
-    """Print the prior of every parameter."""
-    cells = [
-        (
-            f"{row['channel']}  {row['parameter']}",
-            f"{row['loc']:.2f} ± {row['scale']:.2f}",
-            f"{row['default_loc']:.2f} ± {row['default_scale']:.2f}",
-        )
-        for row in rows
-    ]
-    title = f"\nAll for {size} options, in the numbers that --prior-of takes"
-    show_table(title, ("", "learned", "channel's own"), cells)
+    return "\n".join(
+        [
+            f"A prior from {tasks}, {count(len(prior.fits), 'fit')} to {labels} each",
+            f"  {list_names(prior.tasks)}\n",
+            as_table(title, ("", "parameters", "centres move by", "widths become"), cells),
+            "\nMoved most: what a fit expects before it has seen a label",
+            *(
+                f"  {row['channel']}: {row['parameter']} {row['centre']:.2f} in place of "
+                f"{row['default_centre']:.2f}"
+                for row in sorted(rows, key=move, reverse=True)[:MOST]
+            ),
+        ]
+    )

@@ -10,7 +10,7 @@ from dataclasses import MISSING, fields, is_dataclass
 from enum import StrEnum
 from inspect import Parameter
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -163,8 +163,6 @@ Columns
 Model
   --rule cautious|paper
                      How far to trust the tasks: as far as they agree, or as in the paper.
-Output
-  -v, --verbose      Print the prior of every parameter, too.
 Advanced
   --unit NAME=POWER  Power of K in the unit of a channel's parameter, as drift=1; may be repeated.
 """,
@@ -261,7 +259,10 @@ def declare(command: str, parameters: Iterable[Parameter]) -> list[Parameter]:
         or from 0 if that is its default.
     """
     lines = parse(SHARED) | parse(COMMANDS.get(command, ""))
-    return [_declare(lines[each.name.rstrip("_")], each) for each in _spread(parameters)]
+    keyword = Parameter.KEYWORD_ONLY
+    common = [Parameter(n, keyword, default=False, annotation=bool) for n in ("json", "quiet")]
+    every = [*_spread(parameters), *common]
+    return [_declare(lines[each.name.rstrip("_")], each) for each in every]
 
 
 def _spread(parameters: Iterable[Parameter]) -> Iterator[Parameter]:
@@ -278,7 +279,8 @@ def _spread(parameters: Iterable[Parameter]) -> Iterator[Parameter]:
 
 def _declare(line: Option, parameter: Parameter) -> Parameter:
     """Put what a line says into the annotation."""
-    kind, common = parameter.annotation, {"help": line.text, "rich_help_panel": line.group}
+    kind: Any = parameter.annotation
+    common: dict[str, Any] = {"help": line.text, "rich_help_panel": line.group}
     common["metavar"] = line.value or None
     if not line.names:
         return parameter.replace(annotation=Annotated[kind, typer.Argument(**common)])

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -14,9 +14,6 @@ from rich.table import Table
 from cordial_ppl.errors import InputError
 from cordial_ppl.runtime import progress
 from cordial_ppl.runtime.outputs import check_writable
-
-if TYPE_CHECKING:
-    from cordial_ppl.cli.options import Shown
 
 STDERR = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
 STDOUT = Console(highlight=False, markup=False, soft_wrap=True)
@@ -33,31 +30,41 @@ def say(message: str) -> None:
     STDERR.print(" ".join(message.split("\n")))
 
 
-def finish(
-    shown: "Shown",
-    content: Mapping[str, Any],
-    done: str = "",
-    text: str = "",
-    warnings: Iterable[str] = (),
-) -> None:
-    """Print what came out: all of it as JSON, or a text, warnings, and a line about the files.
+class Result(NamedTuple):
+    """What a command has to say.
 
-    Args:
-        shown: Choice of what is printed.
-        content: What programs get.
-        done: The line, for stderr: "wrote out.csv: 60 texts".
+    Attributes:
+        content: All of it, for programs.
+        result: What goes into no file; it is printed even if the user wants quiet.
         text: What people get, on stdout.
-        warnings: What deserves a look, which is printed even if `quiet`.
+        warnings: What deserves a look, which is printed even if the user wants quiet.
+        done: Lines on stderr, such as "wrote out.csv: 60 texts".
+        failure: What is raised once all of this is printed.
     """
-    if shown.json:
-        show_json(content)
-        return
-    if text and not shown.quiet:
-        STDOUT.print(text)
-    for warning in warnings:
-        say(f"warning: {warning}")
-    if done and not shown.quiet:
-        say(done)
+
+    content: Mapping[str, Any]
+    result: str = ""
+    text: str = ""
+    warnings: Iterable[str] = ()
+    done: Iterable[str] = ()
+    failure: Exception | None = None
+
+
+def show(result: Result, *, json: bool, quiet: bool) -> None:
+    """Print what a command has to say; of numbers in JSON, NaN and infinity become null."""
+    if json:
+        encoded = msgspec.json.encode(result.content, enc_hook=np.generic.item)
+        typer.echo(msgspec.json.format(encoded, indent=2).decode())
+    else:
+        for text in (result.result, "" if quiet else result.text):
+            if text:
+                STDOUT.print(text)
+        for warning in result.warnings:
+            say(f"warning: {warning}")
+        for line in () if quiet else result.done:
+            say(line)
+    if result.failure is not None:
+        raise result.failure
 
 
 def check_outputs(
@@ -89,17 +96,13 @@ def check_outputs(
             raise InputError(f"two outputs would both be {path}: name another for one.")
 
 
-def show_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a small table on stdout, its first column to the left and numbers to the right."""
+def as_table(title: str, header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Set out a small table, its first column to the left and numbers to the right."""
     table = Table(title=title, title_justify="left", box=None, pad_edge=False, title_style="")
     for k, name in enumerate(header):
         table.add_column(name, justify="right" if k else "left")
     for row in rows:
         table.add_row(*row)
-    STDOUT.print(table)
-
-
-def show_json(content: Mapping[str, Any]) -> None:
-    """Print JSON on stdout; NaN and infinity, which JSON lacks, become null."""
-    encoded = msgspec.json.encode(content, enc_hook=np.generic.item)
-    typer.echo(msgspec.json.format(encoded, indent=2).decode())
+    with STDOUT.capture() as capture:
+        STDOUT.print(table)
+    return capture.get().rstrip("\n")

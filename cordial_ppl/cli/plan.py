@@ -6,15 +6,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cordial_ppl.cli.options import TableOrNot
-from cordial_ppl.cli.output import STDOUT, count, finish, say, show_json, show_table
-from cordial_ppl.cli.records import Columns, Labelling, Shown
+from cordial_ppl.cli.output import Result, as_table, count
+from cordial_ppl.cli.records import Columns, Labelling
 from cordial_ppl.errors import InputError, list_names
 from cordial_ppl.runtime.progress import doing
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from cordial_ppl.decisions.forecasting import Forecast
     from cordial_ppl.decisions.planning import Plan
     from cordial_ppl.tables import ReadingTable
 
@@ -29,7 +28,6 @@ def plan(
     readings: Path,
     columns: Columns,
     labelling: Labelling,
-    shown: Shown,
     output: TableOrNot = None,
     labelled: Path | None = None,
     more: Path | None = None,
@@ -38,7 +36,7 @@ def plan(
     width: float | None = None,
     seed: int = 0,
     channel: list[Path] | None = None,
-) -> None:
+) -> Result:
     """Which texts should I label? A sample spread evenly over low and high readings.
 
     Fill in the column `label` of OUT from the top. You may stop anywhere: the first texts of a plan
@@ -52,22 +50,11 @@ def plan(
         raise InputError("--width must be a positive number, with --more: name a calibrator.")
     if output is not None:
         _check_unfilled(output)
-    content: dict[str, Any] = {}
+    forecast, content = "", {}
     if more is not None:
-        forecast = _forecast(more, readings, columns, channel)
-        content = forecast.to_dict()
-        needed = None
-        if width is not None:
-            needed = forecast.needed(width)
-            content |= {"width": width, "needed": needed and needed._asdict()}
-        if not shown.json:
-            STDOUT.print(forecast.text)
-            if width is not None and forecast.loss is not None:
-                STDOUT.print(forecast.say_needed(width))
+        forecast, content = _forecast(more, readings, columns, channel, width)
     if output is None:
-        if shown.json:
-            show_json(content)
-        return
+        return Result(content, forecast)
     from cordial_ppl.decisions import planning
     from cordial_ppl.tables import (
         match_labels,
@@ -79,33 +66,37 @@ def plan(
 
     table = read_readings(readings, **columns.settings)
     groups = None if by is None else read_groups(table.columns, by)
-    labelled_rows = []
+    rows = []
     if labelled is not None:
         settings = {"task": columns.task, "id": columns.id or ()} | labelling.label_settings
-        _, rows = match_labels(table, read_labels(labelled, table.scale, **settings))
-        labelled_rows = list(dict.fromkeys(rows.tolist()))
+        rows = match_labels(table, read_labels(labelled, table.scale, **settings))[1].tolist()
+    rows = list(dict.fromkeys(rows))
     made = planning.plan(
-        table.logits, number, groups=groups, labelled=labelled_rows, options=table.scale, seed=seed
+        table.logits, number, groups=groups, labelled=rows, options=table.scale, seed=seed
     )
     write_table(output, _to_label(table, made).lazy())
-    plan = {"output": str(output), "texts": len(table), "labelled": len(labelled_rows)}
-    plan |= {"planned": len(made.rows)} | ({"forecast": content} if content else {})
-    if groups:
-        plan["groups"] = counts = _count(groups, labelled_rows, made.rows.tolist())
-        _warn_of_groups(counts)
-        if not shown.json and not shown.quiet:
-            header = by or "", *next(iter(counts.values()))
-            lines = [(name, *map(str, each.values())) for name, each in counts.items()]
-            show_table(f"{count(number, 'text')} to label", header, lines)
     options = ", ".join(table.scale.options)
     done = f"wrote {output}: {count(number, 'text')}. Fill in label ({options}) from the top"
-    finish(shown, plan, f"{done}: it is then a table of labels.")
+    plan = {"output": str(output), "texts": len(table), "labelled": len(rows), "planned": number}
+    plan |= {"forecast": content} if content else {}
+    text, warnings = "", []
+    if groups:
+        plan["groups"] = counts = _count(groups, rows, made.rows.tolist())
+        lines = [(name, *map(str, each.values())) for name, each in counts.items()]
+        header = by or "", "texts", "labelled", "planned"
+        text = as_table(f"{count(number, 'text')} to label", header, lines)
+        warnings = _list_doubts(counts)
+    return Result(plan, forecast, text, warnings, [f"{done}: it is then a table of labels."])
 
 
 def _forecast(
-    calibrator: Path, readings: Path, columns: Columns, channels: Sequence[Path] | None
-) -> "Forecast":
-    """Forecast what more labels would give a saved calibrator."""
+    calibrator: Path,
+    readings: Path,
+    columns: Columns,
+    channels: Sequence[Path] | None,
+    width: float | None,
+) -> tuple[str, dict[str, Any]]:
+    """Forecast what more labels would give a saved calibrator, for people and for programs."""
     from cordial_ppl.cli.predict import load_calibrator, warn_of_drift
     from cordial_ppl.tables import read_readings
 
@@ -114,7 +105,14 @@ def _forecast(
     with doing("reading"):
         table = read_readings(readings, **settings)
     warn_of_drift(calibrator, fitted, readings, fitted.check_readings(table.logits))
-    return fitted.forecast(table.logits, table.covariates(fitted.covariates_, fitted.levels()))
+    covariates = table.covariates(fitted.covariates_, fitted.levels())
+    forecast = fitted.forecast(table.logits, covariates)
+    text, content = forecast.text, forecast.to_dict()
+    if width is not None:
+        needed = forecast.needed(width)
+        content |= {"width": width, "needed": needed and needed._asdict()}
+        text += f"\n{forecast.say_needed(width)}" if forecast.loss is not None else ""
+    return text, content
 
 
 def _check_unfilled(output: Path) -> None:
@@ -168,15 +166,18 @@ def _count(
     }
 
 
-def _warn_of_groups(counts: dict[str, dict[str, int]]) -> None:
-    """Warn of groups that are left without labels, or have fewer texts than their share."""
+def _list_doubts(counts: dict[str, dict[str, int]]) -> list[str]:
+    """Say which groups are left without labels, or have fewer texts than their share."""
     labels = {name: each["labelled"] + each["planned"] for name, each in counts.items()}
     most = max(labels.values())
     none = [name for name, number in labels.items() if number == 0]
     short = [name for name, number in labels.items() if number == counts[name]["texts"] < most - 1]
-    for names, problem in (
+    doubts = (
         (none, f"get no label: name more with -n, {len(labels)} for one each"),
         (short, "have fewer texts than their share: the others get more labels"),
-    ):
-        if names:
-            say(f"warning: {len(names)} of {len(labels)} groups {problem} ({list_names(names)}).")
+    )
+    return [
+        f"{len(names)} of {len(labels)} groups {problem} ({list_names(names)})."
+        for names, problem in doubts
+        if names
+    ]

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cordial_ppl.cli.messages import leaving_at_once
-from cordial_ppl.cli.output import check_outputs, count, finish, say
-from cordial_ppl.cli.records import Columns, Shown
+from cordial_ppl.cli.output import Result, check_outputs, count, say
+from cordial_ppl.cli.records import Columns
 from cordial_ppl.errors import InputError
 from cordial_ppl.runtime.progress import doing
 
@@ -24,11 +24,10 @@ def predict(
     readings: Path,
     output: Path,
     columns: Columns,
-    shown: Shown,
     also: list[Path] | None = None,
     channel: list[Path] | None = None,
     engine: str = "local",
-) -> None:
+) -> Result:
     """Calibrate all texts of READINGS with a saved calibrator.
 
     The columns of READINGS are the calibrator's options; --options names them, in the order of its
@@ -71,7 +70,7 @@ def predict(
             predict_table(fitted, table, output)
     content = {"output": str(output), "texts": len(table), "options": fitted.scale_.options}
     content["drift"] = drift and drift.to_dict()
-    finish(shown, content, f"wrote {output}: {count(len(table), 'text')}")
+    return Result(content, done=[f"wrote {output}: {count(len(table), 'text')}"])
 
 
 def load_calibrator(

@@ -3,11 +3,9 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-import typer
-
 from cordial_ppl.cli.options import TableOrNot
-from cordial_ppl.cli.output import show_json
-from cordial_ppl.cli.records import Shown, split_names
+from cordial_ppl.cli.output import Result
+from cordial_ppl.cli.records import split_names
 from cordial_ppl.errors import InputError, naming
 from cordial_ppl.runtime.progress import doing
 
@@ -36,7 +34,6 @@ class Fields:
 def read(
     file: Path,
     fields: Fields,
-    shown: Shown,
     output: TableOrNot = None,
     labels: TableOrNot = None,
     dry_run: bool = False,
@@ -44,16 +41,9 @@ def read(
     options: str | None = None,
     spell: list[str] | None = None,
     explain: int = 0,
-) -> None:
+) -> Result:
     """Make tables of readings and of labels from a file of judgments or a log."""
-    from cordial_ppl.cli.reading import (
-        as_json,
-        describe,
-        explain_text,
-        read_spellings,
-        show_rows,
-        warn,
-    )
+    from cordial_ppl.cli import reading
     from cordial_ppl.logs import read as read_file
     from cordial_ppl.tables import write_table
 
@@ -70,7 +60,7 @@ def read(
             **vars(fields),
             form=from_,
             options=split_names("--options", options),
-            spell=read_spellings(spell),
+            spell=reading.read_spellings(spell),
             explain=max(explain, ROWS * dry_run),
             labels=labels is not None or dry_run,
         )
@@ -85,14 +75,13 @@ def read(
         write_table(output, table.readings)
     if labels is not None and not dry_run:
         write_table(labels, table.labels)
-    if shown.json:
-        return show_json(as_json(table, table.name))
-    if dry_run:
-        show_rows(table, ROWS)
-    for text in table.explained[:explain]:
-        typer.echo(explain_text(text, table.options))
-    if not shown.quiet and dry_run:
-        describe(table, table.name, "would be written", "would be written")
-    elif not shown.quiet:
-        describe(table, table.name, output and f"in {output}", labels and f"in {labels}")
-    warn(table)
+    written = [path and f"in {path}" for path in (output, labels)]
+    written = ["would be written"] * 2 if dry_run else written
+    result = [reading.set_out(table, ROWS)] if dry_run else []
+    result += [reading.explain_text(text, table.options) for text in table.explained[:explain]]
+    return Result(
+        reading.as_json(table, table.name),
+        "\n".join(result),
+        warnings=reading.list_doubts(table),
+        done=reading.describe(table, table.name, *written),
+    )

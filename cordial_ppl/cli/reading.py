@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any
 
-from cordial_ppl.cli.output import count, say, show_table
+from cordial_ppl.cli.output import as_table, count
 from cordial_ppl.cli.records import split_pairs
 from cordial_ppl.logs import Collected, Explained
 from cordial_ppl.logs.answers import LOST, SOURCES
@@ -34,7 +34,9 @@ def read_spellings(spellings: list[str] | None) -> dict[str, str]:
     return {text: option for option, text in split_pairs("--spell", spellings, "1=A", str)}
 
 
-def describe(table: Collected, name: str, readings: str | None, labels: str | None) -> None:
+def describe(
+    table: Collected, name: str, readings: str | None, labels: str | None = None
+) -> Iterator[str]:
     """Say what was read.
 
     Args:
@@ -46,31 +48,26 @@ def describe(table: Collected, name: str, readings: str | None, labels: str | No
     number = len(table.labels["item_id"])
     if readings and len(table):
         options = ", ".join(table.options)
-        say(f"{count(len(table), 'reading')} of {options} ({name}) {readings}")
+        yield f"{count(len(table), 'reading')} of {options} ({name}) {readings}"
     if labels and number:
-        say(f"{count(number, 'label')} ({name}) {labels}")
+        yield f"{count(number, 'label')} ({name}) {labels}"
     if sources := _tell(table, SOURCES):
-        say(f"answers found: {', '.join(sources)}")
+        yield f"answers found: {', '.join(sources)}"
     if table.unnamed:
-        say("the log does not name its texts: item_id is their order, from 0 (--item names them)")
+        yield "the log does not name its texts: item_id is their order, from 0 (--item names them)"
     if table.between:
         between = count(table.between, "label")
-        say(f"{between} between two options, written as they are: see --round of cordial calibrate")
+        yield f"{between} between two options, written as they are: see --round"
     if table.floored:
         floored = ", ".join(f"{name} in {number}" for name, number in table.floored.items())
-        say(
+        yield (
             "options that were not returned got the smallest log-probability that was: "
             f"{floored} of {count(len(table), 'text')}"
         )
 
 
-def warn(table: Collected) -> None:
+def list_doubts(table: Collected) -> Iterator[str]:
     """Say what deserves a look."""
-    for words in _list_doubts(table):
-        say(f"warning: {words}")
-
-
-def _list_doubts(table: Collected) -> Iterator[str]:
     # Those of a file have been told when it was read.
     if table.form is None:
         yield from table.doubts
@@ -143,8 +140,8 @@ def as_json(table: Collected, name: str) -> dict[str, Any]:
     }
 
 
-def show_rows(table: Collected, number: int) -> None:
-    """Print the first texts as they are read: a row each, of those that are there."""
+def set_out(table: Collected, number: int) -> str:
+    """Set out the first texts as they are read: a row each, of those that are there."""
     tasks = table.labels.get("task", [None] * len(table.labels["item_id"]))
     labels: dict[tuple[str, str | None], str] = {}
     for item, task, label in zip(
@@ -165,7 +162,7 @@ def show_rows(table: Collected, number: int) -> None:
     rows = rows[:number]
     header = [name for name in dict.fromkeys(chain(*rows)) if any(row.get(name) for row in rows)]
     cells = [[_one_line(row.get(name)) for name in header] for row in rows]
-    show_table(f"The first {count(len(rows), 'row')} as they are read", header, cells)
+    return as_table(f"The first {count(len(rows), 'row')} as they are read", header, cells)
 
 
 def _one_line(cell: object) -> str:

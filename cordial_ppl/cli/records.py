@@ -108,14 +108,6 @@ class Fitting:
         }
 
 
-@dataclass(frozen=True)
-class Shown:
-    """Choice of what is printed."""
-
-    json: bool = False
-    quiet: bool = False
-
-
 def _as_normal(text: str) -> tuple[float, float]:
     """Read location and scale."""
     loc, scale = map(float, text.split(","))

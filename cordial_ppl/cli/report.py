@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Annotated
 
 from cordial_ppl.cli.options import Written
-from cordial_ppl.cli.output import count, finish
-from cordial_ppl.cli.records import Shown, Tables
+from cordial_ppl.cli.output import Result, count
+from cordial_ppl.cli.records import Tables
 from cordial_ppl.errors import InputError
 from cordial_ppl.runtime.progress import doing
 
@@ -15,9 +15,8 @@ def report(
     calibrator: Path,
     tables: Tables,
     output: Annotated[Path, Written((".html",))],
-    shown: Shown,
     channel: list[Path] | None = None,
-) -> None:
+) -> Result:
     """Write one page that shows what is wrong with the judge and what calibration changes.
 
     LABELS may include the labels of the fit: they are recognised and left out of the scores. The
@@ -47,4 +46,4 @@ def report(
         facts = gather(fitted, texts)
         write_report(output, facts, of=f"{calibrator} on {tables.readings}")
     done = f"wrote {output}: {count(len(table), 'text')}, {facts.labelled} labelled"
-    finish(shown, {"output": str(output), **facts.to_dict()}, done)
+    return Result({"output": str(output), **facts.to_dict()}, done=[done])

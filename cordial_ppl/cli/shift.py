@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cordial_ppl.cli.options import TableOut
-from cordial_ppl.cli.output import count, finish, say, show_table
-from cordial_ppl.cli.records import Fitting, Shown, Tables
+from cordial_ppl.cli.output import Result, as_table, count
+from cordial_ppl.cli.records import Fitting, Tables
 from cordial_ppl.errors import InputError, naming
 from cordial_ppl.runtime.progress import doing
 
@@ -23,9 +23,8 @@ def shift(
     tables: Tables,
     output: TableOut,
     fitting: Fitting,
-    shown: Shown,
     calibrator: Path | None = None,
-) -> None:
+) -> Result:
     """Calibrate all texts for their users: some rate higher than others, some lower.
 
     READINGS has a column `user`, whose label is predicted. LABELS may have a column `user`, or
@@ -55,6 +54,7 @@ def shift(
     covariates = table.covariates(fitted.covariates_, fitted.levels())
     population = fitted.predict_proba(table.logits, covariates)
     labelled = population[rows] if calibrator else fitted.out_of_fold_
+    assert labelled is not None  # with so many labels
     with doing("comparing users"):
         rated = table.scale.decode(labels.labels)
         weights = labels.weights if "weight" in labels.columns.schema else None
@@ -72,16 +72,15 @@ def shift(
         "log_loss_population": before,
         "log_loss_in_order": after,
     }
-    if not shown.json and not shown.quiet:
-        _show_users(shifts)
-        unseen = "if the calibrator was not fitted to them" if calibrator else "out of fold"
-        say(
-            f"log loss of the labels, {unseen}: {before:.3f} by the population, {after:.3f} with "
-            "the earlier labels of each user"
-        )
-        if after >= before:
-            say("earlier labels of a user do not help to predict the later ones here")
-    finish(shown, content, f"wrote {output}: {count(len(users), 'text')}")
+    unseen = "if the calibrator was not fitted to them" if calibrator else "out of fold"
+    done = [
+        f"log loss of the labels, {unseen}: {before:.3f} by the population, {after:.3f} with the "
+        "earlier labels of each user"
+    ]
+    if after >= before:
+        done.append("earlier labels of a user do not help to predict the later ones here")
+    done.append(f"wrote {output}: {count(len(users), 'text')}")
+    return Result(content, text=_list_users(shifts), done=done)
 
 
 def _read_users(
@@ -127,11 +126,11 @@ def _write(output: Path, table: "ReadingTable", users: Any, probs: np.ndarray) -
     write_table(output, add_extras(pl.DataFrame(columns), table, ["user"]).lazy())
 
 
-def _show_users(shifts: "UserShift") -> None:
-    """Print the users that differ most from the population."""
+def _list_users(shifts: "UserShift") -> str:
+    """Set out the users that differ most from the population."""
     values, counts = shifts.values_, shifts.counts_
     furthest = sorted(values, key=lambda user: -abs(values[user]))[:SHOWN]
     lines = [(user, str(counts[user]), f"{values[user]:+.2f}") for user in furthest]
     title = f"{count(len(values), 'user')}: shifts with standard deviation {shifts.sigma_:.2f}"
     title += f", the {SHOWN} largest" if len(values) > SHOWN else ""
-    show_table(title, ("", "labels", "shift"), lines)
+    return as_table(title, ("", "labels", "shift"), lines)

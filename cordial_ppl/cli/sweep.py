@@ -1,11 +1,11 @@
 """`cordial sweep`: calibrators compared on many subsets of the labels, and what that shows."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cordial_ppl.cli.messages import leaving_at_once
-from cordial_ppl.cli.output import count, finish, say, show_table
-from cordial_ppl.cli.records import Shown
+from cordial_ppl.cli.output import Result, as_table, count
 from cordial_ppl.errors import FileError, InputError
 from cordial_ppl.runtime.progress import doing
 
@@ -16,10 +16,9 @@ if TYPE_CHECKING:
 def sweep(
     config: Path,
     output: Path,
-    shown: Shown,
     analyse: list[str] | None = None,
     engine: str = "local",
-) -> None:
+) -> Result:
     """Compare calibrators on the same subsets of the labels, task by task.
 
     DIR gets results.parquet, one row a score of a fit, subsets.parquet, which texts are labelled
@@ -52,45 +51,42 @@ def sweep(
             left_out[name] = str(error)
     means = tabulate(row for key in results.cells for row in loss_records(results, key))
     means = means.select("task", "reader", "n", "method", "log_loss")
-    failures = {
+    failed = {
         (*key, method): sum(map(bool, outcome.reasons))
         for key, cell in results.cells.items()
         for method, outcome in cell.items()
     }
-    failed = sum(failures.values())
-    if not shown.json and not shown.quiet:
-        _show_means(results, means, failures)
-        for name, why in left_out.items():
-            say(f"left out {name}: {why}")
-        if failed:
-            say(f"{count(failed, 'fit')} failed: see the column reason of results.parquet")
+    done = [f"left out {name}: {why}" for name, why in left_out.items()]
+    if lost := sum(failed.values()):
+        done.append(f"{count(lost, 'fit')} failed: see the column reason of results.parquet")
     content = {
         "output": str(output),
         "cells": len(results.cells),
-        "failed_fits": failed,
+        "failed_fits": sum(failed.values()),
         "mean_log_loss": means.to_dicts(),
         "written": list(map(str, written)),
         "left_out": left_out,
     }
     files = "".join(f", {path.name}" for path in written)
-    finish(shown, content, f"wrote {output}: {count(len(results.cells), 'cell')}{files}")
-    for name in asked:
-        # What can be shown has been; what was asked for by name and cannot be is an error.
-        if name in left_out:
-            raise InputError(f"--analyse {name}: {left_out[name]}")
+    done.append(f"wrote {output}: {count(len(results.cells), 'cell')}{files}")
+    # What was asked for by name and cannot be made is an error.
+    failures = [InputError(f"--analyse {n}: {left_out[n]}") for n in asked if n in left_out]
+    failure = failures[0] if failures else None
+    return Result(content, text=_list_means(results, means, failed), done=done, failure=failure)
 
 
-def _show_means(results: Any, means: "pl.DataFrame", failures: dict[tuple, int]) -> None:
-    """Print the mean log losses, a table for each task and reader."""
+def _list_means(results: Any, means: "pl.DataFrame", failed: Mapping[tuple, int]) -> str:
+    """Set out the mean log losses, a table for each task and reader."""
     from cordial_ppl.evaluation.products.product import number, spread
 
     def cell(row: dict[str, Any]) -> str:
         """Write a mean; without one, how many of the fits failed."""
-        lost = failures[row["task"], row["reader"], row["n"], row["method"]]
+        lost = failed[row["task"], row["reader"], row["n"], row["method"]]
         return f"{lost} failed" if row["log_loss"] is None and lost else number(row["log_loss"])
 
-    names = {method: method for method in results.methods}
+    names, tables = {method: method for method in results.methods}, []
     for task, reader in results.pairs:
         table = spread(means.filter(task=task, reader=reader), ("method",), ("n",), cell, names)
         title = f"\n{task}, {reader}: mean log loss by number of labels"
-        show_table(title, ("", *table.columns[1:]), table.rows())
+        tables.append(as_table(title, ("", *table.columns[1:]), table.rows()))
+    return "\n".join(tables)
