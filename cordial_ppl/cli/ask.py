@@ -1,10 +1,10 @@
 """`cordial ask`: readings from a model that is asked, over a server or on this machine."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from cordial_ppl.cli.options import TableOut
 from cordial_ppl.cli.output import Result, count, say
-from cordial_ppl.cli.records import split_names
 from cordial_ppl.errors import InputError, ServerError
 from cordial_ppl.runtime.progress import doing
 
@@ -13,7 +13,7 @@ def ask(
     texts: Path,
     output: TableOut,
     model: str,
-    options: str,
+    options: tuple[str, ...],
     prompt: Path | None = None,
     question: str | None = None,
     demonstrations: Path | None = None,
@@ -25,7 +25,7 @@ def ask(
     max_tokens: int | None = None,
     concurrency: int | None = None,
     local: bool = False,
-    spell: list[str] | None = None,
+    spell: Sequence[str] = (),
     after: str | None = None,
     reader: str | None = None,
     task: str | None = None,
@@ -46,7 +46,7 @@ def ask(
     from cordial_ppl.logs.spellings import Spellings
     from cordial_ppl.tables import write_table
 
-    scale = Scale(split_names("--options", options) or ())
+    scale = Scale(options)
     spellings, before = read_spellings(spell), as_pattern(after)
     # A spelling that is wrong is refused before anything is asked.
     Spellings(scale, spellings)

@@ -86,7 +86,7 @@ def take_labelled(
     table: "ReadingTable",
     rows: np.ndarray,
     labels: "LabelTable",
-    channels: Sequence[str | Path] | None,
+    channels: Sequence[str | Path],
 ) -> "Labelled":
     """Take the labelled texts of a table, with the covariates that channels ask for.
 
@@ -109,9 +109,7 @@ def take_labelled(
     return Labelled(table.logits[rows], labels.labels, covariates, labels.weights, texts)
 
 
-def take_covariates(
-    table: "ReadingTable", channels: Sequence[str | Path] | None
-) -> dict[str, np.ndarray]:
+def take_covariates(table: "ReadingTable", channels: Sequence[str | Path]) -> dict[str, np.ndarray]:
     """Take the columns that channels ask for, of all texts; raises as `take_labelled`."""
     covariates: dict[str, np.ndarray] = {}
     if channels:

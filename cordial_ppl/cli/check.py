@@ -36,7 +36,7 @@ def check(
     with doing("loading"):
         from cordial_ppl.evaluation.checks import check_channel
     with doing("reading"), leaving_at_once():
-        settings = columns.settings | labelling.label_settings
+        settings = vars(columns) | vars(labelling)
         texts = _read(channel, readings, labels, settings) if readings and labels else ()
         report = check_channel(channel, *texts, simulations=simulations, seed=seed)
     done = []

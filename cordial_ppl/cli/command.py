@@ -2,14 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
-from enum import Enum
 from inspect import Signature, signature
 from pathlib import Path
 from typing import Any
 
 from typer.core import TyperCommand
 
-from cordial_ppl.cli.options import GROUPS, Written, declare
+from cordial_ppl.cli.declaring import declare
+from cordial_ppl.cli.options import GROUPS
 from cordial_ppl.cli.output import Result, check_outputs, show
 from cordial_ppl.runtime.progress import doing, showing
 
@@ -68,32 +68,29 @@ def as_command(function: Callable[..., Result]) -> Callable[..., None]:
         function: A function, some of whose parameters may have a dataclass as their type.
     """
     typed = signature(function).parameters.values()
-    parameters = declare(function.__name__.replace("_", "-"), typed)
+    declared = {d.parameter.name: d for d in declare(function.__name__.replace("_", "-"), typed)}
     records: dict[str, Any] = {p.name: p.annotation for p in typed if is_dataclass(p.annotation)}
-    outputs: dict[str, tuple[str, ...]] = {
-        p.name: extra.endings
-        for p in parameters
-        for extra in p.annotation.__metadata__
-        if isinstance(extra, Written)
-    }
 
     def run(json: bool, quiet: bool, **options: Any) -> None:
-        values = {k: v.value if isinstance(v, Enum) else v for k, v in options.items()}
-        written = [(values[name], endings) for name, endings in outputs.items() if values[name]]
-        read = [values[name] for name in values.keys() - outputs]
-        check_outputs(written, [path for value in read for path in _paths(value)])
+        values: dict[str, Any] = {}
+        written, read = [], []
+        for name, value in options.items():
+            option = declared[name]
+            values[name] = option.default if value is None else option.read(value)
+            paths = value if isinstance(value, list) else [value]
+            paths = [path for path in paths if isinstance(path, Path)]
+            if option.endings is None:
+                read += paths
+            else:
+                written += [(path, option.endings) for path in paths]
+        check_outputs(written, read)
         for name, kind in records.items():
             values[name] = kind(**{field.name: values.pop(field.name) for field in fields(kind)})
         with showing(quiet=quiet, plain=not json), doing("working"):
             show(function(**values), json=json, quiet=quiet)
 
     run.__name__, run.__doc__ = function.__name__, function.__doc__
+    parameters = [each.parameter for each in declared.values()]
     run.__signature__ = Signature(parameters)  # pyright: ignore[reportFunctionMemberAccess]
-    run.__annotations__ = {p.name: p.annotation for p in parameters}
+    run.__annotations__ = {each.name: each.annotation for each in parameters}
     return run
-
-
-def _paths(value: Any) -> list[Path]:
-    """Return the paths that the value of an option holds."""
-    values = value if isinstance(value, list) else [value]
-    return [each for each in values if isinstance(each, Path)]

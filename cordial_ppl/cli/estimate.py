@@ -70,7 +70,7 @@ def _estimate(
     columns = list_groups(table, rows, labels)
     biases = calibrator.find_bias(drop_copies(columns, columns.get(by or "", ())))
     verdict = calibrator.verdict()
-    text = made.ranked_text(by) if ranked else made.text(by or "group")
+    text = (made.ranked_text if ranked else made.text)(by or "group")
     return Result(
         {
             **made.to_dict(),

@@ -1,5 +1,6 @@
 """`cordial fuse`: several judges of the same texts, calibrated together."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,8 +15,8 @@ from cordial_ppl.runtime.progress import doing
 class SeveralTables(Tables):
     """Tables with readings by several judges."""
 
-    also: list[Path] | None = None
-    reader: list[str] | None = None  # pyright: ignore[reportIncompatibleVariableOverride]
+    also: Sequence[Path] = ()
+    reader: Sequence[str] = ()  # pyright: ignore[reportIncompatibleVariableOverride]
 
 
 def fuse(
@@ -32,12 +33,12 @@ def fuse(
     from cordial_ppl.cli.calibrate import say_labels, take_labelled
     from cordial_ppl.tables import match_labels, read_labels, read_several
 
-    settings, chosen = fitting.settings, tables.settings
-    options, readers = chosen.pop("options"), chosen.pop("reader")
+    settings = fitting.settings
     with doing("reading"):
-        paths = [tables.readings, *(tables.also or [])]
-        table = read_several(paths, options=options, readers=readers, **chosen)
-        labels = read_labels(tables.labels, table.scale, **chosen, **tables.label_settings)
+        chosen = {"task": tables.task, "id": tables.id}
+        paths = [tables.readings, *tables.also]
+        table = read_several(paths, options=tables.options, readers=tables.reader, **chosen)
+        labels = read_labels(tables.labels, table.scale, **chosen, **tables.labelling)
         labels, rows = match_labels(table, labels)
     texts = take_labelled(table, rows, labels, fitting.channel)
     with doing("loading"), leaving_at_once():

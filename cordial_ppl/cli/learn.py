@@ -28,17 +28,17 @@ MOST = 5
 class Tasks(Labelling, Columns):
     """Choice of tasks and judges, and what is read of them."""
 
-    reader: list[str] | None = None  # pyright: ignore[reportIncompatibleVariableOverride]
-    task: list[str] | None = None  # pyright: ignore[reportIncompatibleVariableOverride]
+    reader: Sequence[str] = ()  # pyright: ignore[reportIncompatibleVariableOverride]
+    task: Sequence[str] = ()  # pyright: ignore[reportIncompatibleVariableOverride]
 
 
 def learn_prior(
-    tables: list[Path],
+    tables: Sequence[Path],
     output: CalibratorOut,
     tasks: Tasks,
-    leave_out: list[str] | None = None,
-    channel: list[Path] | None = None,
-    unit: list[str] | None = None,
+    leave_out: Sequence[str] = (),
+    channel: Sequence[Path] = (),
+    unit: Sequence[str] = (),
     rule: str = "cautious",
     seed: int = 0,
 ) -> Result:
@@ -48,17 +48,17 @@ def learn_prior(
     A table without a column `task` is a task by its name.
     """
     units = dict(split_pairs("--unit", unit, "drift=1", float))
-    labelled = _read_tables(tables, tasks, channel or [])
+    labelled = _read_tables(tables, tasks, channel)
     with doing("loading"), leaving_at_once():
         from cordial_ppl.channels import AFFINE_CHANNELS
         from cordial_ppl.channels.loading import load_channel
         from cordial_ppl.inference import priors
 
-        models = [load_channel(name) for name in (*AFFINE_CHANNELS, *map(str, channel or ()))]
+        models = [load_channel(name) for name in (*AFFINE_CHANNELS, *map(str, channel))]
         prior = priors.learn_prior(
             labelled,
             channels=models,
-            leave_out=leave_out or (),
+            leave_out=leave_out,
             rule=rule,
             vector=rule != "paper",
             units=units,
@@ -77,7 +77,9 @@ def learn_prior(
     return Result(content, text=_summarise(prior, rows), done=[done])
 
 
-def _read_tables(tables: list[Path], tasks: Tasks, channels: list[Path]) -> dict[Key, Texts]:
+def _read_tables(
+    tables: Sequence[Path], tasks: Tasks, channels: Sequence[Path]
+) -> dict[Key, Texts]:
     """Read the labelled texts of every task and judge that is chosen.
 
     Raises:
@@ -96,14 +98,14 @@ def _read_tables(tables: list[Path], tasks: Tasks, channels: list[Path]) -> dict
         labelled |= read
     for setting, chosen, part in (("reader", tasks.reader, 1), ("task", tasks.task, 0)):
         names = {key[part] for key in labelled}
-        missing = {name for name in chosen or () if name.partition("=")[2] not in names} - names
+        missing = {name for name in chosen if name.partition("=")[2] not in names} - names
         if missing:
             raise InputError(f"--{setting} {min(missing)}: no table holds labelled texts of it.")
     return labelled
 
 
 def _read_tasks(
-    readings: Path, labels: Path, chosen: Tasks, channels: list[Path]
+    readings: Path, labels: Path, chosen: Tasks, channels: Sequence[Path]
 ) -> dict[Key, Texts]:
     """Read logits, labels and covariates of the chosen tasks and judges of two tables."""
     from cordial_ppl.cli.calibrate import take_labelled
@@ -119,23 +121,22 @@ def _read_tasks(
     common = [name for name in here if not there or name in there]
     if here and not common:
         raise InputError(f"{labels} has labels of none of the tasks {', '.join(here)}.")
-    settings, readers = chosen.settings | chosen.label_settings, chosen.reader or ()
+    settings, readers = vars(chosen), chosen.reader
     labelled: dict[Key, Texts] = {}
     for task in common or [None]:
         name = task or readings.stem
         if chosen.task and name not in chosen.task:
             continue
         by_name = list_values(readings, "reader", task, readers)
-        settings |= {"task": task, "sparse": len(by_name) > 1}
+        sparse = len(by_name) > 1
         for reader, choice in (by_name or {None: None}).items():
             if readers and not {reader, choice} & {*readers}:
                 continue
             who = " by ".join(filter(None, (name, reader)))
             with naming(f"{readings}: {who}"):
                 # A judge need not have read every text that has a label.
-                table, rated, rows = read_labelled(
-                    readings, labels, **(settings | {"reader": choice})
-                )
+                taken = {"task": task, "reader": choice, "sparse": sparse}
+                table, rated, rows = read_labelled(readings, labels, **(settings | taken))
                 rated.check_single("cordial learn-prior")
                 texts = take_labelled(table, rows, rated, channels)
             labelled[name, reader or ""] = texts.logits, texts.labels, texts.covariates

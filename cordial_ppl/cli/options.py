@@ -5,14 +5,8 @@ the part of the command, or else in `SHARED`. The line says how it is typed, wha
 called, and what it is for; type and default are those of the parameter.
 """
 
-from collections.abc import Iterable, Iterator
-from dataclasses import MISSING, fields, is_dataclass
-from enum import StrEnum
-from inspect import Parameter
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
-
-import typer
+from typing import Annotated, NamedTuple
 
 GROUPS = ("Files", "Columns", "Model", "Output", "Advanced")
 """Groups of options, in the order of `-h`."""
@@ -36,7 +30,8 @@ Columns
   --reader NAME      Judge to take if there are several, from column `reader` (or COLUMN=NAME).
   --task NAME        Task to take if there are several, from column `task` (or COLUMN=NAME).
   --id COLUMN        Column of the texts' ids, if not `item_id`; may be repeated.
-  --label COLUMN     Column of labels, if not `label`; or one for each annotator, A,B,...
+  --label COLUMN,...
+                     Column of labels, if not `label`; or a column for each annotator.
   --annotator COLUMN
                      Column that names who gave a label, if not `annotator`.
   --by COLUMN        Column of READINGS that names groups, such as `system`.
@@ -192,22 +187,6 @@ Output
 COMMANDS["compare"] = COMMANDS["estimate"]
 
 
-class Option(NamedTuple):
-    """What a line says.
-
-    Attributes:
-        group: The heading that it is listed under.
-        names: How it is typed; none for an argument.
-        value: What its value is called, with its choices if "|" is between; empty for a flag.
-        text: What it is for.
-    """
-
-    group: str
-    names: tuple[str, ...]
-    value: str
-    text: str
-
-
 class Written(NamedTuple):
     """Marks the type of a file that a command writes, which is checked before the command runs.
 
@@ -223,70 +202,3 @@ TableOrNot = Annotated[Path | None, Written()]
 CalibratorOut = Annotated[Path, Written((ENDING,))]
 CalibratorOrNot = Annotated[Path | None, Written((ENDING,))]
 FigureOrNot = Annotated[Path | None, Written(FIGURES)]
-
-
-def parse(text: str) -> dict[str, Option]:
-    """Read lines as above: options by the names of their parameters."""
-    options: dict[str, Option] = {}
-    group = name = ""
-    for line in text.strip().splitlines():
-        head, _, help = line.strip().partition("  ")
-        if not line.startswith(" "):
-            group = line
-        elif line.startswith(" " * 10):
-            option = options[name]
-            options[name] = option._replace(text=f"{option.text} {line.strip()}".strip())
-        elif head.startswith("-"):
-            *names, last = head.split(", ")
-            long, _, value = last.partition(" ")
-            name = long.removeprefix("--").replace("-", "_")
-            options[name] = Option(group, (*names, long), value, help.strip())
-        else:
-            name = head.split()[0].lower()
-            options[name] = Option(group, (), head, help.strip())
-    return options
-
-
-def declare(command: str, parameters: Iterable[Parameter]) -> list[Parameter]:
-    """Give the parameters of a command what typer needs to know of them.
-
-    Args:
-        command: Its name.
-        parameters: Its parameters; those whose type is a dataclass stand for its fields.
-
-    Returns:
-        Parameters whose annotations hold an option or argument of typer. A whole number is from 1,
-        or from 0 if that is its default.
-    """
-    lines = parse(SHARED) | parse(COMMANDS.get(command, ""))
-    keyword = Parameter.KEYWORD_ONLY
-    common = [Parameter(n, keyword, default=False, annotation=bool) for n in ("json", "quiet")]
-    every = [*_spread(parameters), *common]
-    return [_declare(lines[each.name.rstrip("_")], each) for each in every]
-
-
-def _spread(parameters: Iterable[Parameter]) -> Iterator[Parameter]:
-    """Put the fields of records in their place; one without a default is needed."""
-    keyword = Parameter.KEYWORD_ONLY
-    for parameter in parameters:
-        if is_dataclass(parameter.annotation):
-            for field in fields(parameter.annotation):
-                default = Parameter.empty if field.default is MISSING else field.default
-                yield Parameter(field.name, keyword, default=default, annotation=field.type)
-        else:
-            yield parameter.replace(kind=keyword)
-
-
-def _declare(line: Option, parameter: Parameter) -> Parameter:
-    """Put what a line says into the annotation."""
-    kind: Any = parameter.annotation
-    common: dict[str, Any] = {"help": line.text, "rich_help_panel": line.group}
-    common["metavar"] = line.value or None
-    if not line.names:
-        return parameter.replace(annotation=Annotated[kind, typer.Argument(**common)])
-    if "|" in line.value:
-        kind = StrEnum(parameter.name, [(name, name) for name in line.value.split("|")])
-        kind = kind if parameter.default else kind | None
-    if line.value == "N":
-        common |= {"min": 0 if parameter.default == 0 else 1, "max": 2**32 - 1}
-    return parameter.replace(annotation=Annotated[kind, typer.Option(*line.names, **common)])

@@ -35,7 +35,7 @@ def plan(
     by: str | None = None,
     width: float | None = None,
     seed: int = 0,
-    channel: list[Path] | None = None,
+    channel: Sequence[Path] = (),
 ) -> Result:
     """Which texts should I label? A sample spread evenly over low and high readings.
 
@@ -64,11 +64,11 @@ def plan(
         write_table,
     )
 
-    table = read_readings(readings, **columns.settings)
+    table = read_readings(readings, **vars(columns))
     groups = None if by is None else read_groups(table.columns, by)
     rows = []
     if labelled is not None:
-        settings = {"task": columns.task, "id": columns.id or ()} | labelling.label_settings
+        settings = {"task": columns.task, "id": columns.id, **vars(labelling)}
         rows = match_labels(table, read_labels(labelled, table.scale, **settings))[1].tolist()
     rows = list(dict.fromkeys(rows))
     made = planning.plan(
@@ -93,17 +93,16 @@ def _forecast(
     calibrator: Path,
     readings: Path,
     columns: Columns,
-    channels: Sequence[Path] | None,
+    channels: Sequence[Path],
     width: float | None,
 ) -> tuple[str, dict[str, Any]]:
     """Forecast what more labels would give a saved calibrator, for people and for programs."""
     from cordial_ppl.cli.predict import load_calibrator, warn_of_drift
     from cordial_ppl.tables import read_readings
 
-    settings = columns.settings
-    fitted, settings["options"] = load_calibrator(calibrator, settings["options"], channels)
+    fitted, options = load_calibrator(calibrator, columns.options, channels)
     with doing("reading"):
-        table = read_readings(readings, **settings)
+        table = read_readings(readings, **(vars(columns) | {"options": options}))
     warn_of_drift(calibrator, fitted, readings, fitted.check_readings(table.logits))
     covariates = table.covariates(fitted.covariates_, fitted.levels())
     forecast = fitted.forecast(table.logits, covariates)

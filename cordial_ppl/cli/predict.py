@@ -24,8 +24,8 @@ def predict(
     readings: Path,
     output: Path,
     columns: Columns,
-    also: list[Path] | None = None,
-    channel: list[Path] | None = None,
+    also: Sequence[Path] = (),
+    channel: Sequence[Path] = (),
     engine: str = "local",
 ) -> Result:
     """Calibrate all texts of READINGS with a saved calibrator.
@@ -35,7 +35,7 @@ def predict(
     several judges takes those that the tables hold. With --engine ray, READINGS is Parquet that
     all machines see, and OUT is a folder.
     """
-    settings, paths = columns.settings, [readings, *(also or [])]
+    paths = [readings, *also]
     if engine == "local":
         parts = readings.iterdir() if readings.is_dir() else ()
         check_outputs([(output, ())], [calibrator, *paths, *parts])
@@ -47,10 +47,8 @@ def predict(
         from cordial_ppl.estimators.bulk.cluster import predict_on_ray
         from cordial_ppl.estimators.bulk.predictor import predict_table
         from cordial_ppl.estimators.fusion import Fusion
-    fitted, settings["options"] = load_calibrator(
-        calibrator, settings["options"], channel, several=True
-    )
-    drift = None
+    fitted, options = load_calibrator(calibrator, columns.options, channel, several=True)
+    settings, drift = {**vars(columns), "options": options}, None
     if isinstance(fitted, Fusion):
         if readings.is_dir() or engine == "ray" or columns.reader is not None:
             raise InputError(
@@ -65,7 +63,7 @@ def predict(
         table, drift = _open(calibrator, fitted, path, settings)
     with leaving_at_once():
         if engine == "ray":
-            predict_on_ray(calibrator, table, output, channels=channel or [])
+            predict_on_ray(calibrator, table, output, channels=channel)
         else:
             predict_table(fitted, table, output)
     content = {"output": str(output), "texts": len(table), "options": fitted.scale_.options}
@@ -76,7 +74,7 @@ def predict(
 def load_calibrator(
     path: Path,
     options: tuple[str, ...] | None,
-    channels: Sequence[Path] | None,
+    channels: Sequence[Path],
     *,
     several: bool = False,
 ) -> tuple[Any, Any]:
@@ -99,7 +97,7 @@ def load_calibrator(
         from cordial_ppl.estimators.saved import load
         from cordial_ppl.estimators.stack import Stack
 
-        fitted = load(path, channels=channels or ())
+        fitted = load(path, channels=channels)
     if not isinstance(fitted, Stack | Fusion if several else Stack):
         raise InputError(
             f"{path} holds a {type(fitted).__name__}; give a calibrator, from `cordial fit`"

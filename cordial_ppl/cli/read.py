@@ -1,11 +1,12 @@
 """`cordial read`: readings out of judgments, logs of other tools, and any rows by their fields."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from cordial_ppl.cli.options import TableOrNot
 from cordial_ppl.cli.output import Result
-from cordial_ppl.cli.records import split_names
+from cordial_ppl.cli.records import Names
 from cordial_ppl.errors import InputError, naming
 from cordial_ppl.runtime.progress import doing
 
@@ -17,14 +18,14 @@ ROWS = 5
 class Fields:
     """Which fields of the rows hold what, and how answers are read: arguments of `logs.read`."""
 
-    item: str | None = None
-    answer: str | None = None
+    item: Names = None
+    answer: Names = None
     reader: str | None = None
     task: str | None = None
-    label: str | None = None
+    label: Names = None
     annotator: str | None = None
-    where: list[str] | None = None
-    swapped: str | None = None
+    where: Sequence[str] = ()
+    swapped: Names = None
     reverse: bool = False
     after: str | None = None
     round: str | None = None
@@ -38,8 +39,8 @@ def read(
     labels: TableOrNot = None,
     dry_run: bool = False,
     from_: str = "auto",
-    options: str | None = None,
-    spell: list[str] | None = None,
+    options: Names = None,
+    spell: Sequence[str] = (),
     explain: int = 0,
 ) -> Result:
     """Make tables of readings and of labels from a file of judgments or a log."""
@@ -59,7 +60,7 @@ def read(
             file,
             **vars(fields),
             form=from_,
-            options=split_names("--options", options),
+            options=options,
             spell=reading.read_spellings(spell),
             explain=max(explain, ROWS * dry_run),
             labels=labels is not None or dry_run,

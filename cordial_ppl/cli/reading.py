@@ -29,7 +29,7 @@ DOUBTS = {
 """Attributes of readings that deserve a look, and how they are told."""
 
 
-def read_spellings(spellings: list[str] | None) -> dict[str, str]:
+def read_spellings(spellings: Sequence[str]) -> dict[str, str]:
     """Read what --spell says: options by the texts that mean them."""
     return {text: option for option, text in split_pairs("--spell", spellings, "1=A", str)}
 

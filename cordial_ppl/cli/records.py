@@ -1,8 +1,7 @@
 """Options that go together, as records that commands take."""
 
-import csv
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -15,49 +14,43 @@ OWN_PRIOR = "own"
 """The value of --prior that chooses the prior in each channel's file."""
 
 
+Names = tuple[str, ...] | None
+
+
 @dataclass(frozen=True)
 class Columns:
-    """Choice of what is read from the tables."""
+    """Choice of what is read from the tables: arguments of functions that read readings."""
 
-    options: str | None = None
+    options: Names = None
     reader: str | None = None
     task: str | None = None
-    id: list[str] | None = None
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """Return arguments of the functions that read tables."""
-        options = split_names("--options", self.options)
-        chosen = {"reader": self.reader, "task": self.task, "id": tuple(self.id or ())}
-        return {"options": options, **chosen}
+    id: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
 class Labelling:
-    """Columns of labels, and rules by which they are taken."""
+    """Columns of labels, and rules by which they are taken: arguments of `read_labels`."""
 
-    label: str | None = None
+    label: Names = ()
     annotator: str | None = None
     annotators: str = "each"
     round: str | None = None
 
-    @property
-    def label_settings(self) -> dict[str, Any]:
-        """Return arguments of the functions that read labels."""
-        label = split_names("--label", self.label) or ()
-        who = {"annotator": self.annotator, "annotators": self.annotators}
-        return {"label": label, "round": self.round, **who}
-
 
 @dataclass(frozen=True, kw_only=True)
 class Tables(Labelling, Columns):
-    """Two tables, readings of all texts and labels of some, and what is read from them."""
+    """Two tables, readings of all texts and labels of some: arguments of `read_labelled`."""
 
     readings: Path
     labels: Path
 
+    @property
+    def labelling(self) -> dict[str, Any]:
+        """Return arguments of `read_labels`."""
+        return {field.name: getattr(self, field.name) for field in fields(Labelling)}
+
     def read(self, **settings: Any) -> tuple[Any, Any, np.ndarray]:
-        """Read both tables, as `read_labelled` does.
+        """Read both tables.
 
         Args:
             settings: Arguments that take the place of those of the command.
@@ -70,20 +63,19 @@ class Tables(Labelling, Columns):
         """
         from cordial_ppl.tables import read_labelled
 
-        settings = self.settings | self.label_settings | settings
         with doing("reading"):
-            return read_labelled(self.readings, self.labels, **settings)
+            return read_labelled(**(vars(self) | settings))
 
 
 @dataclass(frozen=True)
 class Fitting:
     """Settings of a fit."""
 
-    channel: list[Path] | None = None
+    channel: Sequence[Path] = ()
     prior: Path | None = None
     inference: str = "default"
     seed: int = 0
-    prior_of: list[str] | None = None
+    prior_of: Sequence[str] = ()
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -99,13 +91,8 @@ class Fitting:
             prior = dict(split_pairs("--prior-of", self.prior_of, "offset=0,0.5", _as_normal))
         elif prior is not None and str(prior) == OWN_PRIOR and not prior.exists():
             prior = OWN_PRIOR
-        channels = tuple(map(str, self.channel or ()))
-        return {
-            "channels": channels,
-            "prior": prior,
-            "inference": self.inference,
-            "seed": self.seed,
-        }
+        settings = {"inference": self.inference, "seed": self.seed, "prior": prior}
+        return settings | {"channels": tuple(map(str, self.channel))}
 
 
 def _as_normal(text: str) -> tuple[float, float]:
@@ -114,33 +101,14 @@ def _as_normal(text: str) -> tuple[float, float]:
     return loc, scale
 
 
-def split_names(option: str, text: str | None) -> tuple[str, ...] | None:
-    """Split "1,2,3" into names; one with a comma stands in quotes.
-
-    Args:
-        option: The option that names them.
-        text: Its value, or None.
-
-    Raises:
-        InputError: The quotes do not match.
-    """
-    if text is None:
-        return None
-    try:
-        (names,) = csv.reader([text], skipinitialspace=True, strict=True)
-    except (csv.Error, ValueError) as error:
-        raise InputError(f"{option} must be names with commas between; found {text!r}.") from error
-    return tuple(names)
-
-
 def split_pairs[T](
-    option: str, texts: Iterable[str] | None, example: str, read: Callable[[str], T]
+    option: str, texts: Iterable[str], example: str, read: Callable[[str], T]
 ) -> list[tuple[str, T]]:
     """Split "NAME=VALUE", once for each time that an option is given.
 
     Args:
         option: The option.
-        texts: Its values, or None.
+        texts: Its values.
         example: One that is right, for the message.
         read: Reads what stands behind the sign; it raises a ValueError if that has another form.
 
@@ -148,12 +116,12 @@ def split_pairs[T](
         InputError: A text has another form.
     """
     pairs = []
-    for text in texts or ():
+    for text in texts:
         name, equals, value = text.partition("=")
         try:
             if not (name.strip() and equals and value.strip()):
                 raise ValueError
             pairs.append((name.strip(), read(value)))
         except ValueError:
-            raise InputError(f"{option} must be as in {example}; found {text!r}.") from None
+            raise InputError(f"{option} takes values such as {example}; found {text!r}.") from None
     return pairs

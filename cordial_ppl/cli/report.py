@@ -1,5 +1,6 @@
 """`cordial report`: one page on a judge and what calibration changes."""
 
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
@@ -15,7 +16,7 @@ def report(
     calibrator: Path,
     tables: Tables,
     output: Annotated[Path, Written((".html",))],
-    channel: list[Path] | None = None,
+    channel: Sequence[Path] = (),
 ) -> Result:
     """Write one page that shows what is wrong with the judge and what calibration changes.
 
@@ -30,7 +31,7 @@ def report(
         raise InputError('a report needs matplotlib and jinja2: pip install -e ".[plots]".')
     with doing("loading"):
         from cordial_ppl.plots.report import Texts, gather, write_report
-    fitted, options = load_calibrator(calibrator, tables.settings["options"], channel)
+    fitted, options = load_calibrator(calibrator, tables.options, channel)
     table, labels, rows = tables.read(options=options)
     texts = Texts(
         items=table.item_ids,

@@ -36,7 +36,7 @@ def shift(
     from cordial_ppl.estimators.users import UserShift
     from cordial_ppl.stack.stacking import MIN_LABELS
 
-    settings, options, fitted = fitting.settings, tables.settings["options"], None
+    settings, options, fitted = fitting.settings, tables.options, None
     if calibrator is not None:
         if settings["prior"] is not None:
             raise InputError("--calibrator is fitted already: leave out --prior and --prior-of.")

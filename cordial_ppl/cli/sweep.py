@@ -1,6 +1,6 @@
 """`cordial sweep`: calibrators compared on many subsets of the labels, and what that shows."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def sweep(
     config: Path,
     output: Path,
-    analyse: list[str] | None = None,
+    analyse: Sequence[str] = (),
     engine: str = "local",
 ) -> Result:
     """Compare calibrators on the same subsets of the labels, task by task.
@@ -29,7 +29,7 @@ def sweep(
     from cordial_ppl.evaluation.products.product import tabulate
     from cordial_ppl.evaluation.products.table import loss_records
 
-    asked = tuple(dict.fromkeys(analyse or ()))
+    asked = tuple(dict.fromkeys(analyse))
     for name in asked:
         if name not in (*PRODUCTS, "all"):
             raise InputError(
