@@ -9,7 +9,7 @@ import numpy as np
 from cordial_ppl.cli.messages import leaving_at_once
 from cordial_ppl.cli.options import CalibratorOut, TableOut
 from cordial_ppl.cli.output import Result, count
-from cordial_ppl.cli.records import Fitting, Tables
+from cordial_ppl.cli.records import Fitting, Read, Tables
 from cordial_ppl.errors import naming
 from cordial_ppl.runtime.progress import doing
 
@@ -22,28 +22,34 @@ if TYPE_CHECKING:
 
 def calibrate(tables: Tables, output: TableOut, fitting: Fitting) -> Result:
     """Fit on the labelled texts; write calibrated probabilities for all texts."""
-    from cordial_ppl.tables import list_groups
-
-    table, labels, rows = tables.read()
-    calibrator = fit_tables(table, labels, rows, fitting)
+    read = tables.read()
+    calibrator = fit_tables(read, fitting)
     from cordial_ppl.estimators.bulk.predictor import predict_table
 
-    texts = predict_table(calibrator, table, output)
-    done = f"wrote {output}: {count(texts, 'text')}, calibrated on {say_labels(labels)}"
-    content = {"output": str(output), "texts": texts, "labels": len(rows)}
-    return _describe(calibrator, table, list_groups(table, rows, labels), content, done)
+    texts = predict_table(calibrator, read.table, output)
+    counts = {"output": str(output), "texts": texts, "labels": len(read.rows)}
+    done = f"wrote {output}: {count(texts, 'text')}, calibrated on {say_labels(read.labels)}"
+    return _describe(calibrator, read, counts, done)
 
 
 def fit(tables: Tables, output: CalibratorOut, fitting: Fitting) -> Result:
     """Fit on the labelled texts; save the calibrator for `cordial predict`."""
-    from cordial_ppl.tables import list_groups
-
-    table, labels, rows = tables.read()
-    calibrator = fit_tables(table, labels, rows, fitting)
+    read = tables.read()
+    calibrator = fit_tables(read, fitting)
     calibrator.save(output)
-    done = f"wrote {output}: a calibrator fitted on {say_labels(labels)}"
-    content = {"output": str(output), "labels": len(rows)}
-    return _describe(calibrator, table, list_groups(table, rows, labels), content, done)
+    counts = {"output": str(output), "labels": len(read.rows)}
+    done = f"wrote {output}: a calibrator fitted on {say_labels(read.labels)}"
+    return _describe(calibrator, read, counts, done)
+
+
+def _describe(calibrator: "Stack", read: Read, counts: Mapping[str, Any], done: str) -> Result:
+    """Return the summary, with warnings of groups that are rated otherwise."""
+    table, forecast = read.table, None
+    if calibrator.can_forecast:
+        forecast = calibrator.forecast(table.logits, table.covariates(calibrator.covariates_))
+    summary, biases = calibrator.describe(forecast), calibrator.find_bias(read.groups)
+    content = {"summary": summary.to_dict(), "biases": [bias._asdict() for bias in biases]}
+    return Result({**counts, **content}, text=summary.text, warnings=map(str, biases), done=[done])
 
 
 def say_labels(labels: "LabelTable") -> str:
@@ -57,15 +63,11 @@ def say_labels(labels: "LabelTable") -> str:
     return number
 
 
-def fit_tables(
-    table: "ReadingTable", labels: "LabelTable", rows: np.ndarray, fitting: Fitting
-) -> "Stack":
+def fit_tables(read: Read, fitting: Fitting) -> "Stack":
     """Fit a calibrator on the texts that have labels; it keeps what later readings must be like.
 
     Args:
-        table: The readings of all texts.
-        labels: The labels.
-        rows: The labelled texts.
+        read: The readings and the labels.
         fitting: Settings of the fit.
 
     Raises:
@@ -75,25 +77,18 @@ def fit_tables(
     from cordial_ppl.decisions.drift import sketch
     from cordial_ppl.tables import read_provenance
 
-    texts = take_labelled(table, rows, labels, fitting.channel)
-    calibrator = fit_calibrator(texts, table.scale, fitting.settings)
-    calibrator.provenance_ = read_provenance(table.columns, rows.tolist())
-    calibrator.sketch_ = sketch(table.logits)
+    texts = take_labelled(read, fitting.channel)
+    calibrator = fit_calibrator(texts, read.table.scale, fitting.settings)
+    calibrator.provenance_ = read_provenance(read.table.columns, read.rows.tolist())
+    calibrator.sketch_ = sketch(read.table.logits)
     return calibrator
 
 
-def take_labelled(
-    table: "ReadingTable",
-    rows: np.ndarray,
-    labels: "LabelTable",
-    channels: Sequence[str | Path],
-) -> "Labelled":
-    """Take the labelled texts of a table, with the covariates that channels ask for.
+def take_labelled(read: Read, channels: Sequence[str | Path]) -> "Labelled":
+    """Take the labelled texts, with the covariates that channels ask for.
 
     Args:
-        table: The readings, checked.
-        rows: Positions of the labelled texts, one a label.
-        labels: Their labels.
+        read: The readings and the labels.
         channels: Names or files of channels.
 
     Raises:
@@ -103,6 +98,7 @@ def take_labelled(
     from cordial_ppl.data.labelled import Labelled
     from cordial_ppl.data.labelling import as_texts
 
+    table, labels, rows = read
     columns = take_covariates(table, channels)
     covariates = {name: column[rows] for name, column in columns.items()}
     texts = as_texts(labels.item_ids, len(rows))
@@ -142,19 +138,3 @@ def fit_calibrator(texts: "Labelled", scale: "Scale", settings: Mapping[str, Any
         calibrator = Cordial(scale.options, **settings)
         calibrator.check(texts.logits, texts.covariates)
         return calibrator.fit_labelled(texts, scale)
-
-
-def _describe(
-    calibrator: "Stack",
-    table: "ReadingTable",
-    groups: Mapping[str, Sequence[str]],
-    counts: Mapping[str, Any],
-    done: str,
-) -> Result:
-    """Return the summary, with warnings of groups that are rated otherwise."""
-    forecast = None
-    if calibrator.can_forecast:
-        forecast = calibrator.forecast(table.logits, table.covariates(calibrator.covariates_))
-    summary, biases = calibrator.describe(forecast), calibrator.find_bias(groups)
-    content = {"summary": summary.to_dict(), "biases": [bias._asdict() for bias in biases]}
-    return Result({**counts, **content}, text=summary.text, warnings=map(str, biases), done=[done])

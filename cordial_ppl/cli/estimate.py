@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from cordial_ppl.cli.options import FigureOrNot, TableOrNot
 from cordial_ppl.cli.output import Result
-from cordial_ppl.cli.records import Fitting, Tables
+from cordial_ppl.cli.records import Fitting, Read, Tables
 from cordial_ppl.errors import InputError, SettingNeeded, name_rows, naming
 
 if TYPE_CHECKING:
@@ -47,7 +47,6 @@ def _estimate(
     from cordial_ppl.cli.calibrate import fit_tables
     from cordial_ppl.decisions.estimates.bias import drop_copies
     from cordial_ppl.stack.settings import check_level
-    from cordial_ppl.tables import list_groups
 
     check_level(wanted.level)
     if fitting.inference == "mode":
@@ -59,17 +58,17 @@ def _estimate(
         if by is None:
             raise InputError("--figure draws groups: name a column with --by.")
         require_drawing()
-    table, labels, rows = tables.read()
-    groups = None if by is None else _read_groups(tables, table, labels, by, ranked)
-    design = _read_design(table, labels)
-    calibrator = fit_tables(table, labels, rows, fitting)
+    read = tables.read()
+    table, rows = read.table, read.rows
+    groups = None if by is None else _read_groups(tables, read, by, ranked)
+    design = _read_design(table, read.labels)
+    calibrator = fit_tables(read, fitting)
     covariates = table.covariates(calibrator.covariates_)
     made = calibrator.estimate(table.logits, rows, groups, covariates, level=wanted.level, **design)
     done = _write(made, wanted, by or "group")
     # The column of the estimate is accounted for, and so is another of the same groups.
-    columns = list_groups(table, rows, labels)
-    biases = calibrator.find_bias(drop_copies(columns, columns.get(by or "", ())))
-    verdict = calibrator.verdict()
+    columns = drop_copies(read.groups, read.groups.get(by or "", ()))
+    biases, verdict = calibrator.find_bias(columns), calibrator.verdict()
     text = (made.ranked_text if ranked else made.text)(by or "group")
     return Result(
         {
@@ -84,9 +83,7 @@ def _estimate(
     )
 
 
-def _read_groups(
-    tables: Tables, table: "ReadingTable", labels: "LabelTable", by: str, ranked: bool
-) -> list[str]:
+def _read_groups(tables: Tables, read: Read, by: str, ranked: bool) -> list[str]:
     """Read the groups of all texts; to be ranked, they must be several, and the labels differ.
 
     Raises:
@@ -94,11 +91,7 @@ def _read_groups(
     """
     from cordial_ppl.tables import read_groups
 
-    if by not in table.columns.schema and by in labels.columns.schema:
-        raise InputError(
-            f"{tables.readings} has no column {by!r}; {tables.labels} has it, for its own texts. "
-            f"An estimate needs the {by} of every text: add the column to {tables.readings}."
-        )
+    table, labels, _ = read
     groups = read_groups(table.columns, by)
     if ranked and len(set(groups)) == 1:
         raise InputError(
@@ -108,8 +101,7 @@ def _read_groups(
         option = table.scale.options[labels.labels[0]]
         raise InputError(
             f"{tables.labels}: every label is {option!r}, from which nothing can be learned of how "
-            f"groups differ, so no {by} is ranked. Label more texts; `cordial plan --by {by}` "
-            "chooses them."
+            f"groups differ. Label more texts; `cordial plan --by {by}` chooses them."
         )
     return groups
 

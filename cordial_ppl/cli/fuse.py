@@ -7,7 +7,7 @@ from pathlib import Path
 from cordial_ppl.cli.messages import leaving_at_once
 from cordial_ppl.cli.options import CalibratorOrNot, TableOut
 from cordial_ppl.cli.output import Result, count
-from cordial_ppl.cli.records import Fitting, Tables
+from cordial_ppl.cli.records import Fitting, Read, Tables
 from cordial_ppl.runtime.progress import doing
 
 
@@ -40,7 +40,7 @@ def fuse(
         table = read_several(paths, options=tables.options, readers=tables.reader, **chosen)
         labels = read_labels(tables.labels, table.scale, **chosen, **tables.labelling)
         labels, rows = match_labels(table, labels)
-    texts = take_labelled(table, rows, labels, fitting.channel)
+    texts = take_labelled(Read(table, labels, rows), fitting.channel)
     with doing("loading"), leaving_at_once():
         from cordial_ppl.estimators.bulk.predictor import predict_table
         from cordial_ppl.estimators.fusion import Fusion

@@ -11,7 +11,7 @@ import numpy as np
 from cordial_ppl.cli.messages import leaving_at_once
 from cordial_ppl.cli.options import CalibratorOut
 from cordial_ppl.cli.output import Result, as_table, count
-from cordial_ppl.cli.records import Columns, Labelling, split_pairs
+from cordial_ppl.cli.records import Columns, Labelling, Read, split_pairs
 from cordial_ppl.errors import InputError, list_names, naming
 from cordial_ppl.runtime.progress import doing
 
@@ -136,9 +136,9 @@ def _read_tasks(
             with naming(f"{readings}: {who}"):
                 # A judge need not have read every text that has a label.
                 taken = {"task": task, "reader": choice, "sparse": sparse}
-                table, rated, rows = read_labelled(readings, labels, **(settings | taken))
-                rated.check_single("cordial learn-prior")
-                texts = take_labelled(table, rows, rated, channels)
+                read = Read(*read_labelled(readings, labels, **(settings | taken)))
+                read.labels.check_single("cordial learn-prior")
+                texts = take_labelled(read, channels)
             labelled[name, reader or ""] = texts.logits, texts.labels, texts.covariates
     return labelled
 

@@ -1,20 +1,45 @@
 """Options that go together, as records that commands take."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from jaxtyping import Int64
 
 from cordial_ppl.errors import InputError
 from cordial_ppl.runtime.progress import doing
+
+if TYPE_CHECKING:
+    from cordial_ppl.tables import LabelTable, ReadingTable
 
 OWN_PRIOR = "own"
 """The value of --prior that chooses the prior in each channel's file."""
 
 
 Names = tuple[str, ...] | None
+
+
+class Read(NamedTuple):
+    """What is read of two tables.
+
+    Attributes:
+        table: The readings of all texts.
+        labels: The labels, each of a text that has a reading.
+        rows: The rows of the labelled texts, one a label.
+    """
+
+    table: "ReadingTable"
+    labels: "LabelTable"
+    rows: Int64[np.ndarray, " n"]
+
+    @property
+    def groups(self) -> Mapping[str, Sequence[str]]:
+        """List what may name groups of the labelled texts, by column."""
+        from cordial_ppl.tables import list_groups
+
+        return list_groups(self.table, self.rows, self.labels)
 
 
 @dataclass(frozen=True)
@@ -49,14 +74,11 @@ class Tables(Labelling, Columns):
         """Return arguments of `read_labels`."""
         return {field.name: getattr(self, field.name) for field in fields(Labelling)}
 
-    def read(self, **settings: Any) -> tuple[Any, Any, np.ndarray]:
+    def read(self, **settings: Any) -> Read:
         """Read both tables.
 
         Args:
             settings: Arguments that take the place of those of the command.
-
-        Returns:
-            The readings, the labels, and the rows of the labelled texts.
 
         Raises:
             InputError: A table is not as it must be, or they do not fit together.
@@ -64,7 +86,7 @@ class Tables(Labelling, Columns):
         from cordial_ppl.tables import read_labelled
 
         with doing("reading"):
-            return read_labelled(**(vars(self) | settings))
+            return Read(*read_labelled(**(vars(self) | settings)))
 
 
 @dataclass(frozen=True)

@@ -25,14 +25,14 @@ def report(
     """
     from cordial_ppl.cli.predict import load_calibrator
     from cordial_ppl.evaluation.products.figure import can_draw
-    from cordial_ppl.tables import list_groups
 
     if not can_draw() or find_spec("jinja2") is None:
         raise InputError('a report needs matplotlib and jinja2: pip install -e ".[plots]".')
     with doing("loading"):
         from cordial_ppl.plots.report import Texts, gather, write_report
     fitted, options = load_calibrator(calibrator, tables.options, channel)
-    table, labels, rows = tables.read(options=options)
+    read = tables.read(options=options)
+    table, labels, rows = read
     texts = Texts(
         items=table.item_ids,
         logits=table.logits,
@@ -40,7 +40,7 @@ def report(
         labels=labels.labels,
         covariates=table.covariates(fitted.covariates_, fitted.levels()),
         kind=table.kind,
-        columns=list_groups(table, rows, labels),
+        columns=read.groups,
         weights=labels.weights,
     )
     with doing("measuring and drawing"):

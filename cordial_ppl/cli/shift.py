@@ -7,23 +7,20 @@ import numpy as np
 
 from cordial_ppl.cli.options import TableOut
 from cordial_ppl.cli.output import Result, as_table, count
-from cordial_ppl.cli.records import Fitting, Tables
+from cordial_ppl.cli.records import Fitting, Read, Tables
 from cordial_ppl.errors import InputError, naming
 from cordial_ppl.runtime.progress import doing
 
 if TYPE_CHECKING:
     from cordial_ppl.estimators.users import UserShift
-    from cordial_ppl.tables import LabelTable, ReadingTable
+    from cordial_ppl.tables import ReadingTable
 
 SHOWN = 10
 """Users in the summary: those who differ most from the population."""
 
 
 def shift(
-    tables: Tables,
-    output: TableOut,
-    fitting: Fitting,
-    calibrator: Path | None = None,
+    tables: Tables, output: TableOut, fitting: Fitting, calibrator: Path | None = None
 ) -> Result:
     """Calibrate all texts for their users: some rate higher than others, some lower.
 
@@ -41,15 +38,16 @@ def shift(
         if settings["prior"] is not None:
             raise InputError("--calibrator is fitted already: leave out --prior and --prior-of.")
         fitted, options = load_calibrator(calibrator, options, fitting.channel)
-    table, labels, rows = tables.read(options=options)
-    users, raters, order = _read_users(tables, table, labels, rows)
+    read = tables.read(options=options)
+    table, labels, rows = read
+    users, raters, order = _read_users(tables, read)
     if fitted is None and len(rows) < MIN_LABELS:
         raise InputError(
             f"{count(len(rows), 'label')} are too few to compare users: {MIN_LABELS} are needed, "
             "or a calibrator fitted to other labels (--calibrator)."
         )
     if fitted is None:
-        texts = take_labelled(table, rows, labels, fitting.channel)
+        texts = take_labelled(read, fitting.channel)
         fitted = fit_calibrator(texts, table.scale, settings)
     covariates = table.covariates(fitted.covariates_, fitted.levels())
     population = fitted.predict_proba(table.logits, covariates)
@@ -83,9 +81,7 @@ def shift(
     return Result(content, text=_list_users(shifts), done=done)
 
 
-def _read_users(
-    tables: Tables, table: "ReadingTable", labels: "LabelTable", rows: np.ndarray
-) -> tuple[Any, Any, Any]:
+def _read_users(tables: Tables, read: Read) -> tuple[Any, Any, Any]:
     """Read whose label is predicted, and whose labels there are, with their order if it is known.
 
     Raises:
@@ -93,7 +89,7 @@ def _read_users(
     """
     from cordial_ppl.estimators.users.validation import as_order, as_users
 
-    extras = table.extras
+    (table, labels, rows), extras = read, read.table.extras
     if "user" not in extras:
         people = labels.annotators
         example = f", such as {people[0]!r} of {tables.labels}" if people else ""

@@ -112,7 +112,6 @@ def test_a_plan_says_how_texts_were_chosen(cordial, tables):
             "Take draws of the posterior: --inference default.",
         ),
         (["compare", "r.csv", "odd.csv", "--by", "system"], "found 2 in line 2"),
-        (["compare", "r.csv", "odd.csv", "--by", "probability"], "of every text: add the column"),
         (["plan", "r.csv"], "name the table to write, -o to-label.csv"),
         (["plan", "r.csv", "-o", "p.csv", "--width", 1], "--width must be a positive number"),
     ],
