@@ -37,7 +37,7 @@ def fuse(
     with doing("reading"):
         chosen = {"task": tables.task, "id": tables.id}
         paths = [tables.readings, *tables.also]
-        table = read_several(paths, options=tables.options, readers=tables.reader, **chosen)
+        table = read_several(paths, options=tables.options, readers=tables.reader or None, **chosen)
         labels = read_labels(tables.labels, table.scale, **chosen, **tables.labelling)
         labels, rows = match_labels(table, labels)
     texts = take_labelled(Read(table, labels, rows), fitting.channel)

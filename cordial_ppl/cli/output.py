@@ -59,10 +59,10 @@ def show(result: Result, *, json: bool, quiet: bool) -> None:
         for text in (result.result, "" if quiet else result.text):
             if text:
                 STDOUT.print(text)
-        for warning in result.warnings:
-            say(f"warning: {warning}")
         for line in () if quiet else result.done:
             say(line)
+        for warning in result.warnings:
+            say(f"warning: {warning}")
     if result.failure is not None:
         raise result.failure
 
