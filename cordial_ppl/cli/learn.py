@@ -47,7 +47,7 @@ def learn_prior(
     Every channel is fitted to every task and judge of the tables, to 2,048 labels of each at most.
     A table without a column `task` is a task by its name.
     """
-    units = dict(split_pairs("--unit", unit, "drift=1", float))
+    units = dict(split_pairs("--unit", unit, "NAME=POWER, such as drift=1", float))
     labelled = _read_tables(tables, tasks, channel)
     with doing("loading"), leaving_at_once():
         from cordial_ppl.channels import AFFINE_CHANNELS

@@ -31,7 +31,10 @@ DOUBTS = {
 
 def read_spellings(spellings: Sequence[str]) -> dict[str, str]:
     """Read what --spell says: options by the texts that mean them."""
-    return {text: option for option, text in split_pairs("--spell", spellings, "1=A", str)}
+    return {
+        text: option
+        for option, text in split_pairs("--spell", spellings, "OPTION=TEXT, such as 1=A", str)
+    }
 
 
 def describe(

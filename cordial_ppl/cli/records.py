@@ -110,7 +110,11 @@ class Fitting:
         if self.prior_of and prior is not None:
             raise InputError("--prior and --prior-of cannot be given together: choose one.")
         if self.prior_of:
-            prior = dict(split_pairs("--prior-of", self.prior_of, "offset=0,0.5", _as_normal))
+            form = "NAME=LOC,SCALE, such as offset=0,0.5"
+            pairs = split_pairs("--prior-of", self.prior_of, form, _as_normal)
+            prior = dict(pairs)
+            if len(prior) < len(pairs):
+                raise InputError("--prior-of names a parameter twice: name each once.")
         elif prior is not None and str(prior) == OWN_PRIOR and not prior.exists():
             prior = OWN_PRIOR
         settings = {"inference": self.inference, "seed": self.seed, "prior": prior}
@@ -124,14 +128,14 @@ def _as_normal(text: str) -> tuple[float, float]:
 
 
 def split_pairs[T](
-    option: str, texts: Iterable[str], example: str, read: Callable[[str], T]
+    option: str, texts: Iterable[str], form: str, read: Callable[[str], T]
 ) -> list[tuple[str, T]]:
     """Split "NAME=VALUE", once for each time that an option is given.
 
     Args:
         option: The option.
         texts: Its values.
-        example: One that is right, for the message.
+        form: How each must be, for the message.
         read: Reads what stands behind the sign; it raises a ValueError if that has another form.
 
     Raises:
@@ -145,5 +149,5 @@ def split_pairs[T](
                 raise ValueError
             pairs.append((name.strip(), read(value)))
         except ValueError:
-            raise InputError(f"{option} takes values such as {example}; found {text!r}.") from None
+            raise InputError(f"{option} must be {form}; found {text!r}.") from None
     return pairs
