@@ -163,7 +163,7 @@ BAD = {
     "nothing to write": (CHAT, ["--options", OPTIONS], "say what to write"),
     "one file for both": (CHAT, [*GOOD, "--labels", "o.csv"], "would both be o.csv"),
     "no such format": (CHAT, [*GOOD, "--from", "excel"], "a format must be auto or openai"),
-    "a spelling of nothing": (CHAT, [*GOOD, "--spell", "1"], "--spell must be OPTION=TEXT, such as 1=A"),
+    "a spelling of nothing": (CHAT, [*GOOD, "--spell", "1"], "--spell must be OPTION=TEXT"),
     "bytes": (bytes(range(128, 256)), GOOD, "it is not JSON"),
     "packed": (gzip.compress(CHAT.encode()), GOOD, "is packed with gzip: unpack it first"),
     "gone": (None, GOOD, "error: cannot read log.jsonl: No such file or directory."),
