@@ -3,10 +3,7 @@
 import gc
 import logging
 import os
-from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import MISSING, Field, fields, is_dataclass
-from inspect import Parameter, Signature, signature
 from typing import Annotated, Any
 
 import typer
@@ -15,6 +12,7 @@ from typer.core import TyperGroup
 from cordial_ppl.cli.ask import ask
 from cordial_ppl.cli.calibrate import calibrate, fit
 from cordial_ppl.cli.check import check
+from cordial_ppl.cli.command import Command, as_command
 from cordial_ppl.cli.demo import demo
 from cordial_ppl.cli.estimate import compare, estimate
 from cordial_ppl.cli.fuse import fuse
@@ -27,7 +25,6 @@ from cordial_ppl.cli.report import report
 from cordial_ppl.cli.shift import shift
 from cordial_ppl.cli.sweep import sweep
 from cordial_ppl.runtime.cache import cache_programs
-from cordial_ppl.runtime.progress import doing
 
 
 class Commands(TyperGroup):
@@ -44,50 +41,13 @@ class Commands(TyperGroup):
             return super().invoke(ctx)
 
 
-def spread_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Let a command take groups of options: `how: Fitting` becomes an option for each field.
-
-    What it takes long for is shown, unless it has an option `quiet` that is set.
-
-    Args:
-        command: A function, some of whose parameters have a dataclass as their type.
-
-    Returns:
-        A function as typer needs it, with the options of groups last.
-    """
-    spread = signature(command).parameters.values()
-    groups: dict[str, Any] = {p.name: p.annotation for p in spread if is_dataclass(p.annotation)}
-    single = [p.replace(kind=p.KEYWORD_ONLY) for p in spread if p.name not in groups]
-    parameters = single + [
-        _as_parameter(field) for kind in groups.values() for field in fields(kind)
-    ]
-
-    def run(**values: Any) -> None:
-        quiet, json = values.get("quiet", False), values.get("json", False)
-        for name, kind in groups.items():
-            values[name] = kind(**{field.name: values.pop(field.name) for field in fields(kind)})
-        with doing("working", plain=not json, quiet=quiet):
-            command(**values)
-
-    run.__name__, run.__doc__ = command.__name__, command.__doc__
-    run.__signature__ = Signature(parameters)  # pyright: ignore[reportFunctionMemberAccess]
-    run.__annotations__ = {p.name: p.annotation for p in parameters}
-    return run
-
-
-def _as_parameter(field: Field) -> Parameter:
-    """Return a field of a group as a parameter of a function; one without a default is needed."""
-    default = Parameter.empty if field.default is MISSING else field.default
-    return Parameter(field.name, Parameter.KEYWORD_ONLY, default=default, annotation=field.type)
-
-
 app = typer.Typer(
     cls=Commands,
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 
 
@@ -118,7 +78,7 @@ COMMANDS = (
     *(estimate, compare, fuse, learn_prior, shift, check, sweep),
 )
 for command in COMMANDS:
-    app.command()(spread_options(command))
+    app.command(cls=Command)(as_command(command))
 
 
 def main() -> None:

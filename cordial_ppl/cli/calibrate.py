@@ -1,22 +1,16 @@
 """`cordial calibrate` and its first half, `cordial fit`: from two tables to a fitted calibrator."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Int64
 
-from cordial_ppl.cli.messages import count, leaving_at_once, say
-from cordial_ppl.cli.options import (
-    ENDING,
-    CalibratorOut,
-    Fitting,
-    LabelledTables,
-    Shown,
-    TableOut,
-)
+from cordial_ppl.cli.messages import leaving_at_once
+from cordial_ppl.cli.options import CalibratorOut, TableOut
+from cordial_ppl.cli.output import Result, count
+from cordial_ppl.cli.records import Fitting, Read, Tables
 from cordial_ppl.errors import naming
 from cordial_ppl.runtime.progress import doing
 
@@ -27,104 +21,79 @@ if TYPE_CHECKING:
     from cordial_ppl.tables import LabelTable, ReadingTable
 
 
-def calibrate(tables: LabelledTables, output: TableOut, fitting: Fitting, shown: Shown) -> None:
-    """Fit on the labelled texts; write calibrated probabilities for every text of READINGS."""
-    from cordial_ppl.cli.output import check_output
-
-    check_output(output, [*tables.inputs, *fitting.inputs])
-    fitted = fit_tables(tables, fitting)
+def calibrate(tables: Tables, output: TableOut, fitting: Fitting) -> Result:
+    """Fit on the labelled texts; write calibrated probabilities for all texts."""
+    read = tables.read()
+    calibrator = fit_tables(read, fitting)
     from cordial_ppl.estimators.bulk.predictor import predict_table
 
-    texts = predict_table(fitted.calibrator, fitted.table, output)
-    labelled = len(fitted.rows)
-    done = f"wrote {output}: {count(texts, 'text')}, calibrated on {say_labels(fitted.labels)}"
-    _show(fitted, {"output": str(output), "texts": texts, "labels": labelled}, done, shown)
+    texts = predict_table(calibrator, read.table, output)
+    counts = {"output": str(output), "texts": texts, "labels": len(read.rows)}
+    done = f"wrote {output}: {count(texts, 'text')}, calibrated on {say_labels(read.labels)}"
+    return _describe(calibrator, read, counts, done)
 
 
-def fit(tables: LabelledTables, output: CalibratorOut, fitting: Fitting, shown: Shown) -> None:
-    """Fit on the labelled texts of READINGS and save the calibrator."""
-    from cordial_ppl.cli.output import check_output
+def fit(tables: Tables, output: CalibratorOut, fitting: Fitting) -> Result:
+    """Fit on the labelled texts; save the calibrator for `cordial predict`."""
+    read = tables.read()
+    calibrator = fit_tables(read, fitting)
+    calibrator.save(output)
+    counts = {"output": str(output), "labels": len(read.rows)}
+    done = f"wrote {output}: a calibrator fitted on {say_labels(read.labels)}"
+    return _describe(calibrator, read, counts, done)
 
-    check_output(output, [*tables.inputs, *fitting.inputs], endings=[ENDING])
-    fitted = fit_tables(tables, fitting)
-    fitted.calibrator.save(output)
-    labelled = len(fitted.rows)
-    done = f"wrote {output}: a calibrator fitted on {say_labels(fitted.labels)}"
-    _show(fitted, {"output": str(output), "labels": labelled}, done, shown)
+
+def _describe(calibrator: "Stack", read: Read, counts: Mapping[str, Any], done: str) -> Result:
+    """Return the summary, with warnings of groups that are rated otherwise."""
+    from cordial_ppl.decisions import answers
+
+    table, fit, forecast = read.table, calibrator.fit_, None
+    if answers.can_forecast(fit):
+        forecast = answers.forecast(fit, table.logits, table.covariates(fit.covariates))
+    summary, biases = answers.describe(fit, forecast), answers.find_bias(fit, read.groups)
+    content = {"summary": summary.to_dict(), "biases": [bias._asdict() for bias in biases]}
+    return Result({**counts, **content}, text=summary.text, warnings=map(str, biases), done=[done])
 
 
 def say_labels(labels: "LabelTable") -> str:
     """Count labels, and say whose label is predicted where texts have several."""
     number = count(len(labels.labels), "label")
-    if not labels.several:
-        return number
-    number = f"{number} of {count(len(labels.first), 'text')}"
-    if labels.annotators is None:
-        return number
-    people = count(len(set(labels.annotators)), "annotator")
-    return f"{number} by {people}; a probability is of a single annotator's label"
+    if labels.several:
+        number += f" of {count(len(labels.first), 'text')}"
+    if labels.several and labels.annotators is not None:
+        people = count(len(set(labels.annotators)), "annotator")
+        number += f" by {people}; a probability is of a single annotator's label"
+    return number
 
 
-class FittedTables(NamedTuple):
-    """Two tables, and the calibrator that was fitted to them.
-
-    Attributes:
-        table: The readings of all texts.
-        labels: The labels, in the order of their table, which is that of the fit.
-        rows: The labelled texts, in the order of the fit.
-        groups: What may name groups of these texts, by column.
-        calibrator: The calibrator.
-    """
-
-    table: "ReadingTable"
-    labels: "LabelTable"
-    rows: Int64[np.ndarray, " n"]
-    groups: Mapping[str, Sequence[str]]
-    calibrator: "Stack"
-
-
-def fit_tables(
-    tables: LabelledTables,
-    fitting: Fitting,
-    check: Callable[["ReadingTable", "LabelTable"], None] = lambda *_: None,
-) -> FittedTables:
-    """Read both tables and fit a calibrator on the texts that have labels.
+def fit_tables(read: Read, fitting: Fitting) -> "Stack":
+    """Fit a calibrator on the texts that have labels; it keeps what later readings must be like.
 
     Args:
-        tables: The tables, and what is read from them.
+        read: The readings and the labels.
         fitting: Settings of the fit.
-        check: Refuses tables that are not as they must be, before the fit.
 
     Raises:
-        InputError: A table is not as it must be, or they do not fit together.
+        InputError: The labels, the readings or the covariates do not allow this fit.
         ChannelError: A file's model breaks the contract of a channel.
     """
     from cordial_ppl.stack.sketch import sketch
-    from cordial_ppl.tables import list_groups, read_provenance
+    from cordial_ppl.tables import read_provenance
 
-    settings = fitting.settings
-    table, labels, rows = tables.read()
-    check(table, labels)
-    texts = take_labelled(table, rows, labels, fitting.channel)
-    calibrator = fit_calibrator(texts, table.scale, settings)
-    provenance = read_provenance(table.columns, rows.tolist())
-    fit = replace(calibrator.fit_, provenance=provenance, sketch=sketch(table.logits))
-    calibrator.fit_ = fit
-    return FittedTables(table, labels, rows, list_groups(table, rows, labels), calibrator)
+    texts = take_labelled(read, fitting.channel)
+    calibrator = fit_calibrator(texts, read.table.scale, fitting.settings)
+    provenance = read_provenance(read.table.columns, read.rows.tolist())
+    calibrator.fit_ = replace(
+        calibrator.fit_, provenance=provenance, sketch=sketch(read.table.logits)
+    )
+    return calibrator
 
 
-def take_labelled(
-    table: "ReadingTable",
-    rows: np.ndarray,
-    labels: "LabelTable",
-    channels: Sequence[str | Path] | None,
-) -> "Labelled":
-    """Take the labelled texts of a table, with the covariates that channels ask for.
+def take_labelled(read: Read, channels: Sequence[str | Path]) -> "Labelled":
+    """Take the labelled texts, with the covariates that channels ask for.
 
     Args:
-        table: The readings, checked.
-        rows: Positions of the labelled texts, one a label.
-        labels: Their labels.
+        read: The readings and the labels.
         channels: Names or files of channels.
 
     Raises:
@@ -134,15 +103,14 @@ def take_labelled(
     from cordial_ppl.data.labelled import Labelled
     from cordial_ppl.data.labelling import as_texts
 
+    table, labels, rows = read
     columns = take_covariates(table, channels)
     covariates = {name: column[rows] for name, column in columns.items()}
     texts = as_texts(labels.item_ids, len(rows))
     return Labelled(table.logits[rows], labels.labels, covariates, labels.weights, texts)
 
 
-def take_covariates(
-    table: "ReadingTable", channels: Sequence[str | Path] | None
-) -> dict[str, np.ndarray]:
+def take_covariates(table: "ReadingTable", channels: Sequence[str | Path]) -> dict[str, np.ndarray]:
     """Take the columns that channels ask for, of all texts; raises as `take_labelled`."""
     covariates: dict[str, np.ndarray] = {}
     if channels:
@@ -178,25 +146,3 @@ def fit_calibrator(texts: "Labelled", scale: "Scale", settings: Mapping[str, Any
         complete.check(texts.logits, texts.covariates)
         calibrator.fit_ = fit_stack(texts, scale, complete)
         return calibrator
-
-
-def _show(fitted: FittedTables, counts: dict, done: str, shown: Shown) -> None:
-    """Print the summary and one line on stderr, or all of it as JSON."""
-    from cordial_ppl.cli.output import STDOUT, show_json
-    from cordial_ppl.decisions import answers
-
-    table, calibrator = fitted.table, fitted.calibrator
-    covariates = table.covariates(calibrator.fit_.covariates)
-    fit, forecast = calibrator.fit_, None
-    if answers.can_forecast(fit):
-        forecast = answers.forecast(fit, table.logits, covariates)
-    summary, biases = answers.describe(fit, forecast), answers.find_bias(fit, fitted.groups)
-    if shown.json:
-        rows = [bias._asdict() for bias in biases]
-        return show_json({**counts, "summary": summary.to_dict(), "biases": rows})
-    if not shown.quiet:
-        STDOUT.print(summary.text)
-    for bias in biases:
-        say(f"warning: {bias}")
-    if not shown.quiet:
-        say(done)

@@ -1,74 +1,57 @@
 """`cordial check`: tests of a channel."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import typer
 
-from cordial_ppl.cli.messages import leaving_at_once, say
-from cordial_ppl.cli.options import Chosen, Labelling, Seed, Shown, argument, option
+from cordial_ppl.cli.messages import leaving_at_once
+from cordial_ppl.cli.options import FigureOrNot
+from cordial_ppl.cli.output import Result
+from cordial_ppl.cli.records import Columns, Labelling
 from cordial_ppl.errors import InputError
 from cordial_ppl.runtime.progress import doing
 
-CHANNEL = "A channel file, whose code is run, or the name of a channel."
-READINGS = "Check it on these readings; needs --labels."
-SIMULATIONS = "Data sets for simulation-based calibration, such as 200; none by default."
-RANKS = "Figure of the simulations' ranks (.png, .pdf, .svg)."
-FIGURES = (".png", ".pdf", ".svg")
-
 
 def check(
-    channel: Annotated[str, argument("CHANNEL", CHANNEL)],
-    chosen: Chosen,
+    channel: str,
+    columns: Columns,
     labelling: Labelling,
-    shown: Shown,
-    readings: Annotated[Path | None, option("FILE", READINGS)] = None,
-    labels: Annotated[Path | None, option("FILE", "Labels of some of the texts.")] = None,
-    simulations: Annotated[int, option("N", SIMULATIONS, min=0)] = 0,
-    plot: Annotated[Path | None, option("FILE", RANKS)] = None,
-    seed: Seed = 0,
-) -> None:
+    readings: Path | None = None,
+    labels: Path | None = None,
+    plot: FigureOrNot = None,
+    simulations: int = 0,
+    seed: int = 0,
+) -> Result:
     """Check a channel: contract, gradients, order, posteriors against NUTS, prior, predictions.
 
-    One line a finding, pass, warn or fail. Without readings it is checked on made-up reviews.
-    Exit status: 0 if nothing fails, 1 if something does, 2 wrong usage or bad input.
+    One line a finding: pass, warn or fail. Exit status: 0 if nothing fails, 1 if something does,
+    2 wrong usage or bad input.
     """
-    with doing("loading"):
-        from cordial_ppl.evaluation.checks import check_channel
-    from cordial_ppl.cli.output import STDOUT, check_output, show_json
-
-    settings = chosen.settings | labelling.label_settings
     if (readings is None) != (labels is None):
         raise InputError("--readings and --labels go together: give both, or neither.")
-    if plot is not None:
-        if not simulations:
-            raise InputError("--plot draws the ranks of simulations: give --simulations 200, too.")
-        check_output(plot, [path for path in (readings, labels) if path], endings=FIGURES)
+    if plot is not None and not simulations:
+        raise InputError("--plot draws the ranks of simulations: give --simulations 200, too.")
+    with doing("loading"):
+        from cordial_ppl.evaluation.checks import check_channel
     with doing("reading"), leaving_at_once():
-        texts = _read(channel, readings, labels, settings)
+        settings = vars(columns) | vars(labelling)
+        texts = _read(channel, readings, labels, settings) if readings and labels else ()
         report = check_channel(channel, *texts, simulations=simulations, seed=seed)
+    done = []
     if plot is not None and report.ranks:
         from cordial_ppl.plots.ranks import write_ranks
 
         title = f"Simulation-based calibration of {report.channel}, {simulations} data sets"
         write_ranks(plot, report.ranks, title)
-    if shown.json:
-        show_json(report.to_dict())
-    else:
-        STDOUT.print(report.text)
-        if plot is not None and report.ranks and not shown.quiet:
-            say(f"wrote {plot}")
-    if report.status == "fail":
-        raise typer.Exit(1)
+        done = [f"wrote {plot}"]
+    failure = typer.Exit(1) if report.status == "fail" else None
+    return Result(report.to_dict(), report.text, done=done, failure=failure)
 
 
-def _read(
-    channel: str, readings: Path | None, labels: Path | None, settings: dict[str, Any]
-) -> tuple[Any, ...]:
-    """Readings with those that are labelled first, their labels, and covariates."""
-    if readings is None or labels is None:
-        return ()
+def _read(channel: str, readings: Path, labels: Path, settings: dict[str, Any]) -> tuple[Any, ...]:
+    """Read texts with those that are labelled first, their labels, and covariates."""
     from cordial_ppl.cli.calibrate import take_covariates
     from cordial_ppl.tables import read_labelled
 

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from cordial_ppl.cli.options import Fitting, Inference, Method, Seed, Shown
+from cordial_ppl.cli.output import Result, as_table
+from cordial_ppl.cli.records import Fitting
 
 LABELS = 20
 """Reviews whose labels are used."""
@@ -12,11 +13,10 @@ Now with your own readings and labels (one row a text; item_id, logit_1 ... and 
   cordial calibrate readings.csv labels.csv -o calibrated.csv"""
 
 
-def demo(shown: Shown, seed: Seed = 0, inference: Method = Inference.DEFAULT) -> None:
-    """Show it: fit on 20 labels of made-up reviews, and score the other reviews."""
+def demo(inference: str = "default", seed: int = 0) -> Result:
+    """Show what calibration does: fit on 20 labels of made-up reviews, score the others."""
     from cordial_ppl import scores
     from cordial_ppl.cli.calibrate import fit_calibrator
-    from cordial_ppl.cli.output import STDOUT, show_json, show_table
     from cordial_ppl.data.labelled import Labelled
     from cordial_ppl.data.readings import as_logits, label_histogram
     from cordial_ppl.data.scale import Scale
@@ -28,8 +28,7 @@ def demo(shown: Shown, seed: Seed = 0, inference: Method = Inference.DEFAULT) ->
     logits, unseen = as_logits(reviews.logits[:LABELS]), reviews.logits[LABELS:]
     labels, truth = reviews.labels[:LABELS], reviews.labels[LABELS:]
     settings = Fitting(seed=seed, inference=inference).settings
-    texts, scale = Labelled(logits, labels, {}), Scale(reviews.options)
-    calibrator = fit_calibrator(texts, scale, settings)
+    calibrator = fit_calibrator(Labelled(logits, labels, {}), Scale(reviews.options), settings)
     histogram = label_histogram(labels, len(reviews.options))
     predictions = {
         "raw reading": stated(unseen),
@@ -45,14 +44,9 @@ def demo(shown: Shown, seed: Seed = 0, inference: Method = Inference.DEFAULT) ->
         for name, probs in predictions.items()
     }
     summary = describe(calibrator.fit_)
-    if shown.json:
-        counts = {"labels": LABELS, "held_out": len(unseen)}
-        show_json({**counts, "scores": scored, "summary": summary.to_dict()})
-    else:
-        STDOUT.print(summary.text)
-        title = f"\nOn {len(unseen)} held-out texts, after {LABELS} labels"
-        measures = ("log_loss", "accuracy", "confidence")
-        rows = [(name, *(f"{row[m]:.3f}" for m in measures)) for name, row in scored.items()]
-        show_table(title, ("", "log loss", "accuracy", "mean confidence"), rows)
-        if not shown.quiet:
-            print(f"\n{NEXT}")
+    content = {"labels": LABELS, "held_out": len(unseen), "scores": scored}
+    title = f"\nOn {len(unseen)} held-out texts, after {LABELS} labels"
+    rows = [(name, *(f"{value:.3f}" for value in row.values())) for name, row in scored.items()]
+    table = as_table(title, ("", "log loss", "accuracy", "mean confidence"), rows)
+    content["summary"] = summary.to_dict()
+    return Result(content, f"{summary.text}\n{table}", f"\n{NEXT}")

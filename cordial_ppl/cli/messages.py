@@ -1,4 +1,4 @@
-"""Messages on stderr: errors and warnings, one line each."""
+"""Errors and warnings of the package as lines on stderr and a status; Ctrl-C."""
 
 import csv
 import io
@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import typer
-from rich.console import Console
 
+from cordial_ppl.cli.output import say
 from cordial_ppl.errors import (
     ChannelError,
     CordialError,
@@ -24,22 +24,13 @@ from cordial_ppl.errors import (
     shorten,
 )
 from cordial_ppl.runtime import progress
+from cordial_ppl.runtime.outputs import discard_unfinished
 
 USAGE: Any = typer.BadParameter.__base__
 """The error of a command that is not typed as it must be."""
 
-STDERR = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
-
-
-def count(number: int, noun: str) -> str:
-    """Count things: "1 text", "20 texts"."""
-    return f"{number} {noun}" + ("" if number == 1 else "s")
-
-
-def say(message: str) -> None:
-    """Print one line on stderr."""
-    progress.clear()
-    STDERR.print(" ".join(message.split("\n")))
+REPEATED = {"channels": "channel", "leave_out": "leave-out", "units": "unit"}
+"""Settings of several values whose option is given for each."""
 
 
 @contextmanager
@@ -48,7 +39,6 @@ def leaving_at_once() -> Iterator[None]:
 
     Python would otherwise wait for threads that compile. Unfinished files are removed.
     """
-    from cordial_ppl.tables import discard_unfinished
 
     def leave(*_: object) -> None:
         progress.clear(for_good=True)
@@ -63,14 +53,6 @@ def leaving_at_once() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-REMOVED = {
-    "--update": "--update was removed: fit again with all labels.",
-    "--guess": "--guess was removed: answers that are announced count; --after says what they "
-    "follow.",
-}
-"""Options that are no more, and what to do instead."""
 
 
 @contextmanager
@@ -100,8 +82,7 @@ def reporting() -> Iterator[None]:
             at_fault = isinstance(error, InputError | ChannelError)
             raise typer.Exit(2 if at_fault else 1) from error
         except USAGE as error:
-            option = getattr(error, "option_name", "")
-            words = REMOVED[option] if option in REMOVED else error.format_message()
+            words = error.format_message()
             # The name of the program is that of its first context.
             names = error.ctx.command_path.split()[1:] if error.ctx else []
             command = " ".join(["cordial", *names])
@@ -120,19 +101,13 @@ def _in_options(error: CordialError) -> str:
     return str(error)
 
 
-REPEATED = {"channels": "channel", "leave_out": "leave-out", "units": "unit"}
-"""Settings of several values whose option is given for each."""
-
-
 def as_option(setting: str, value: Value) -> str:
     """Write a setting as it is typed in a shell: "--options 1,2,3"."""
-    if not isinstance(value, str | tuple):
-        value = tuple(f"{name}={number}" for name, number in value.items())
-    if setting in REPEATED and not isinstance(value, str):
-        return " ".join(as_option(REPEATED[setting], part) for part in value)
-    text = io.StringIO()
     if isinstance(value, str):
-        text.write(value)
-    else:
-        csv.writer(text, lineterminator="").writerow(value)
+        return f"--{setting} {shlex.quote(value)}"
+    parts = value if isinstance(value, tuple) else [f"{k}={v}" for k, v in value.items()]
+    if setting in REPEATED:
+        return " ".join(as_option(REPEATED[setting], part) for part in parts)
+    text = io.StringIO()
+    csv.writer(text, lineterminator="").writerow(parts)
     return f"--{setting} {shlex.quote(text.getvalue())}"

@@ -1,337 +1,204 @@
-"""Arguments and options of the commands, each declared once."""
+"""Options of the commands: their help, which is their declaration.
 
-import csv
-from dataclasses import dataclass
-from enum import StrEnum
+A parameter of a command, or a field of a record that it takes, has the line of its name below: in
+the part of the command, or else in `SHARED`. The line says how it is typed, what its value is
+called, and what it is for; type and default are those of the parameter.
+"""
+
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, NamedTuple
 
-import numpy as np
-import typer
-
-from cordial_ppl.errors import InputError
-from cordial_ppl.runtime.progress import doing
+GROUPS = ("Files", "Columns", "Model", "Output", "Advanced")
+"""Groups of options, in the order of `-h`."""
 
 ENDING = ".cordial"
 """The ending of a calibrator's file."""
 
-OWN_PRIOR = "own"
-"""The value of --prior that chooses the prior in each channel's file."""
+FIGURES = (".svg", ".png", ".pdf")
+"""The endings of a picture's file."""
+
+SHARED = """
+Files
+  READINGS           Table (.csv, .xlsx, .parquet, .jsonl): item_id and a column for each option,
+                     logit_..., logprob_..., p_... or n_...; or one column `rating`.
+  LABELS             Table of labels: item_id and label, a row for each label.
+  CALIBRATOR         Calibrator, from `cordial fit`.
+  -o, --output OUT   Table to write (.csv, .parquet, .jsonl): p_..., mean and interval, label.
+  --also READINGS    Another table, with readings by other judges; may be repeated.
+Columns
+  --options A,B,...  Options of the scale in order, as 1,2,3,4,5, if not as in READINGS.
+  --reader NAME      Judge to take if there are several, from column `reader` (or COLUMN=NAME).
+  --task NAME        Task to take if there are several, from column `task` (or COLUMN=NAME).
+  --id COLUMN        Column of the texts' ids, if not `item_id`; may be repeated.
+  --label COLUMN,...
+                     Column of labels, if not `label`; or a column for each annotator.
+  --annotator COLUMN
+                     Column that names who gave a label, if not `annotator`.
+  --by COLUMN        Column of READINGS that names groups, such as `system`.
+Model
+  --channel PATH     Channel file to add; its code is run, so trust it. May be repeated.
+  --prior FILE       Prior, from `cordial learn-prior`; or `own`, for the one of each channel.
+  --seed N           Seed of all random numbers.
+  --level P          Probability inside the intervals.
+Output
+  --json             Print the results as JSON and nothing else.
+  -q, --quiet        Print only warnings, errors, and results that go into no file.
+Advanced
+  --annotators each|mean|median
+                     How to combine several labels of one text: keep each, or use mean or median.
+  --round half-up|nearest-even|split
+                     How to treat labels between options: round, or split into two halves.
+  --inference default|laplace|mode|nuts
+                     How to find posteriors: laplace as in the paper; nuts takes minutes.
+  --prior-of NAME=LOC,SCALE
+                     Prior of one parameter: location and scale, on the log scale if it is
+                     positive, in log odds if it is a strength; may be repeated.
+  --spell OPTION=TEXT
+                     Another way in which the model writes an option, as 1=A; may be repeated.
+  --after REGEX      What the answer follows, where it is not found without.
+  --engine local|ray
+                     Where to work: on this machine, or on the cluster that RAY_ADDRESS names.
+"""
+
+COMMANDS = {
+    "read": """
+Files
+  FILE               Judgments or a log: JSON, JSON Lines, CSV, Parquet or a log's own format.
+  -o, --output OUT   Table of readings to write (.csv, .parquet, .jsonl).
+  --labels LABELS    Table to write of the labels that FILE holds.
+  --dry-run          Show five rows as they would be read; write nothing.
+Columns
+  --item FIELD,...   Field that names the text; several fields make one name.
+  --answer FIELD,...
+                     Field of the judge's answer; several fields are tasks of their own.
+  --reader FIELD     Field that names the judge; or the NAME to take; or FIELD=NAME.
+  --task FIELD       Field that names the task; or the NAME to take; or FIELD=NAME.
+  --label FIELD,...  Field of a person's label.
+  --annotator FIELD  Field that names that person.
+  --where CONDITION  Rows to take, FIELD=VALUE or FIELD!=VALUE; may be repeated.
+  --options A,B,...  Options of the scale in order, as 1,2,3,4,5, if FILE does not name them.
+  --reverse          The options are named from the best to the worst.
+Advanced
+  --from FORMAT      Format of FILE, if it is not recognised.
+  --swapped FIELD,...
+                     Fields whose answers are on the reversed scale, or a flag that says so.
+  --round half-up|nearest-even|split
+                     How to treat answers between options: round, or split into two halves.
+  --score NAME       Scorer of Inspect to read; of several values, NAME.KEY.
+  --explain N        Show for N texts which tokens fed which option.
+""",
+    "ask": """
+Files
+  TEXTS              Table (.csv, .parquet, .jsonl): item_id, text, other columns of the prompt.
+  -o, --output OUT   Table of readings to write (.csv, .parquet, .jsonl).
+  --prompt FILE      The whole prompt: {text}, {options}, other columns of TEXTS.
+  --demonstrations FILE
+                     Table of labelled texts to show as examples.
+Columns
+  --options A,B,...  Options of the scale in order, as 1,2,3,4,5.
+  --reader NAME      Name of the judge, for the column `reader`; by default the model's.
+  --task NAME        Name of the task, for the column `task`.
+Model
+  --model NAME       Model to ask.
+  --question TEXT    What to ask.
+  --shots N          Examples to show.
+  --permutations N   Orders of the options to average over.
+  --server URL       Such as http://localhost:8000/v1; by default OPENAI_BASE_URL, or OpenAI.
+  --local            Run a Hugging Face model on this machine; NAME is a folder or a name.
+  --samples N        Sample N answers a text, for models without log-probabilities.
+Advanced
+  --key-variable NAME
+                     Environment variable that holds the key; by default OPENAI_API_KEY, for
+                     OpenAI and servers on this machine only.
+  --max-tokens N     Tokens of an answer, at most; by default 16.
+  --concurrency N    Questions at once, at most; by default 8.
+""",
+    "plan": """
+Files
+  -o, --output OUT   Table to fill in (.csv, .parquet, .jsonl): the texts in order of labelling.
+  --labelled LABELS  Table of the labels that there are already; their texts are left out.
+  --more CALIBRATOR  Calibrator, from `cordial fit`: what would more labels give it?
+Columns
+  --by COLUMN        Column, such as `system`, over whose values to spread labels evenly.
+Model
+  -n, --number N     How many texts to label.
+  --width W          With --more: how many labels give the mean of all texts within ±W?
+""",
+    "fit": """
+Files
+  -o, --output FILE  Calibrator to write (.cordial).
+""",
+    "predict": """
+Files
+  READINGS           Table of readings, as `cordial fit` reads it, or a folder of Parquet files.
+""",
+    "report": """
+Files
+  -o, --output PAGE  Page to write (.html).
+""",
+    "estimate": """
+Files
+  -o, --output OUT   Table to write (.csv, .parquet, .jsonl): a row for all texts and each group.
+  --figure FILE      Picture of the groups to write (.svg, .png, .pdf).
+""",
+    "fuse": """
+Files
+  --save FILE        Calibrator to write (.cordial), for other texts with `cordial predict`.
+Columns
+  --reader NAME      Judge to take, from column `reader` (or COLUMN=NAME); may be repeated.
+""",
+    "learn-prior": """
+Files
+  TABLES ...         Tables of readings and of labels in turn: READINGS LABELS READINGS LABELS.
+  -o, --output FILE  Prior to write (.cordial).
+Columns
+  --reader NAME      Judge to take, from column `reader` (or COLUMN=NAME); may be repeated.
+  --task NAME        Task to take, from column `task`; may be repeated.
+  --leave-out TASK   Task to leave out; may be repeated.
+Model
+  --rule cautious|paper
+                     How far to trust the tasks: as far as they agree, or as in the paper.
+Advanced
+  --unit NAME=POWER  Power of K in the unit of a channel's parameter, as drift=1; may be repeated.
+""",
+    "shift": """
+Files
+  -o, --output OUT   Table to write (.csv, .parquet, .jsonl): item_id, user, p_..., mean, label.
+  --calibrator FILE  Calibrator of the population; by default one is fitted to LABELS.
+""",
+    "check": """
+Files
+  CHANNEL            Channel file, whose code is run, or the name of a channel.
+  --readings FILE    Table of readings to check it on, in place of made-up reviews.
+  --labels FILE      Table of labels of some of these texts.
+  --plot FILE        Figure of the simulations' ranks to write (.svg, .png, .pdf).
+Model
+  --simulations N    Data sets for simulation-based calibration, as 200; none by default.
+""",
+    "sweep": """
+Files
+  CONFIG             What to compare, in TOML: tasks, methods, budgets, draws, seed. Channel files
+                     that it names are run, so trust them.
+  -o, --output DIR   Folder of the results; an interrupted run resumes.
+Output
+  --analyse NAME     Write a product of the results: table, curves or all; may be repeated.
+""",
+}
+COMMANDS["compare"] = COMMANDS["estimate"]
 
 
-class Inference(StrEnum):
-    """Methods of inference."""
+class Written(NamedTuple):
+    """Marks the type of a file that a command writes, which is checked before the command runs.
 
-    DEFAULT = "default"
-    LAPLACE = "laplace"
-    MODE = "mode"
-    NUTS = "nuts"
-
-
-class Rule(StrEnum):
-    """Rules by which a prior follows from the fits of other tasks."""
-
-    CAUTIOUS = "cautious"
-    PAPER = "paper"
-
-
-class Combination(StrEnum):
-    """Rules for several labels of a text."""
-
-    EACH = "each"
-    MEAN = "mean"
-    MEDIAN = "median"
-
-
-class Rounding(StrEnum):
-    """Rules for labels between options."""
-
-    HALF_UP = "half-up"
-    NEAREST_EVEN = "nearest-even"
-    SPLIT = "split"
-
-
-class Engine(StrEnum):
-    """Machines on which predictions are made."""
-
-    LOCAL = "local"
-    RAY = "ray"
-
-
-def argument(metavar: str, text: str) -> Any:
-    """Declare an argument with its help."""
-    return typer.Argument(metavar=metavar, help=text)
-
-
-def option(metavar: str | None, text: str, *names: str, **rest: Any) -> Any:
-    """Declare an option with its help; by default the parameter gives its name."""
-    return typer.Option(*names, metavar=metavar, help=text, **rest)
-
-
-def output(metavar: str, text: str) -> Any:
-    """Declare the option that names the output."""
-    return option(metavar, text, "--output", "-o")
-
-
-ReadingsPath = Annotated[
-    Path,
-    argument(
-        "READINGS",
-        "Table of readings (.csv, .xlsx, .parquet, .jsonl): item_id and one column an option, "
-        "logit_..., logprob_..., p_... or n_... (or one column `rating`).",
-    ),
-]
-MANY = "Table of readings, as `cordial fit` reads it, or a folder of Parquet files."
-ManyReadings = Annotated[Path, argument("READINGS", MANY)]
-Also = Annotated[
-    list[Path] | None,
-    option(
-        "READINGS",
-        "A further table of readings, of other readers; may be repeated. A table without a "
-        "column `reader` is of one reader, named after the file.",
-    ),
-]
-LABELS = "Table of labels: item_id and label, one row for each labelled text."
-LabelsPath = Annotated[Path, argument("LABELS", LABELS)]
-CalibratorPath = Annotated[Path, argument("CALIBRATOR", "A fitted calibrator, from `cordial fit`.")]
-CalibratorOut = Annotated[Path, output("CALIBRATOR", f"The calibrator to write ({ENDING}).")]
-TABLE = "Table to write (.csv, .parquet, .jsonl): p_..., mean, its 90 % interval, label."
-TableOut = Annotated[Path, output("OUT", TABLE)]
-READINGS_OUT = output("OUT", "Table of readings (.csv, .parquet, .jsonl).")
-ReadingsOut = Annotated[Path, READINGS_OUT]
-ReadingsOrNot = Annotated[Path | None, READINGS_OUT]
-SPELL = "Another way in which the model writes an option, such as 1=A; may be repeated."
-Spelled = Annotated[list[str] | None, option("OPTION=TEXT", SPELL)]
-AFTER = "What the answer follows, where it cannot be found without."
-After = Annotated[str | None, option("REGEX", AFTER)]
-EXPLAIN = "Show for N texts which tokens fed which option."
-Explain = Annotated[int, option("N", EXPLAIN, min=0)]
-OPTIONS = "The options in the scale's order, such as 1,2,3,4,5; by default as in READINGS."
-Options = Annotated[str | None, option("A,B,...", OPTIONS)]
-READER = "; with the column before, COLUMN=NAME, if it is not `reader`, or the column alone."
-Reader = Annotated[str | None, option("NAME", f"The reader to take, if there are several{READER}")]
-Readers = Annotated[list[str] | None, option("NAME", f"A reader to take; may be repeated{READER}")]
-Task = Annotated[str | None, option("NAME", "The task to take, if there are several.")]
-ID = "The column of the texts' ids, where it is not `item_id`; may be repeated for other tables."
-Id = Annotated[list[str] | None, option("COLUMN", ID)]
-LABEL = (
-    "The column of labels, where it is not `label`; or one for each annotator, A,B,..., by default "
-    "those that begin with `label_`."
-)
-ANNOTATOR = "The column that says whose a label is, where texts have several; else `annotator`."
-COMBINE = "Several labels of a text: each is one of its labels, or their mean or median is."
-ROUND = "Labels between options: 3.5 is rounded, or half a 3 and half a 4 (split)."
-Channels = Annotated[
-    list[Path] | None,
-    option(
-        "PATH",
-        "A channel file to weigh in; may be repeated. The code in the file is run: use only "
-        "files that you trust.",
-        "--channel",
-    ),
-]
-PriorPath = Annotated[
-    Path | None,
-    option(
-        "FILE",
-        "A prior learned from other tasks, as `cordial learn-prior` writes it, in place of the "
-        "one that comes with the package; or the word `own`, for the one in each channel's file.",
-        "--prior",
-    ),
-]
-PriorOf = Annotated[
-    list[str] | None,
-    option(
-        "NAME=LOC,SCALE",
-        "The prior of one parameter: location and scale of an offset or bias itself, of the "
-        "logarithm of what is positive (temperature, gain, concentration), of the log odds of a "
-        "strength; may be repeated.",
-        "--prior-of",
-    ),
-]
-SEED = "Seed of all random numbers."
-Seed = Annotated[int, option(None, SEED, min=0, max=2**32 - 1)]
-Method = Annotated[Inference, option(None, "How posteriors are found.", "--inference")]
-ENGINE = "local: this machine. ray: the cluster that RAY_ADDRESS names, or workers on this machine."
-EngineName = Annotated[Engine, option(None, ENGINE, "--engine")]
-Json = Annotated[bool, option(None, "Print the results as JSON, nothing else.", "--json")]
-Quiet = Annotated[
-    bool,
-    option(None, "Print only warnings, errors, and a result that no file gets.", "--quiet", "-q"),
-]
-
-
-@dataclass(frozen=True)
-class Chosen:
-    """Choice of what is read from the tables."""
-
-    options: Options = None
-    reader: Reader = None
-    task: Task = None
-    id: Id = None
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """Return arguments of the functions that read tables."""
-        return {
-            "options": split_options(self.options),
-            "reader": self.reader,
-            "task": self.task,
-            "id": tuple(self.id or ()),
-        }
-
-    @property
-    def typed(self) -> list[str]:
-        """Return the options that were typed, as words of a command."""
-        single = [(name, getattr(self, name)) for name in ("options", "reader", "task")]
-        typed = [*single, *(("id", column) for column in self.id or ())]
-        return [word for name, value in typed if value for word in (f"--{name}", value)]
-
-
-@dataclass(frozen=True)
-class Labelling:
-    """Columns of labels, and rules by which they are taken."""
-
-    label: Annotated[str | None, option("COLUMN", LABEL)] = None
-    annotator: Annotated[str | None, option("COLUMN", ANNOTATOR)] = None
-    annotators: Annotated[Combination, option(None, COMBINE)] = Combination.EACH
-    round: Annotated[Rounding | None, option(None, ROUND)] = None
-
-    @property
-    def label_settings(self) -> dict[str, Any]:
-        """Return arguments of the functions that read labels."""
-        return {
-            "label": split_names("--label", self.label) or (),
-            "annotator": self.annotator,
-            "annotators": self.annotators.value,
-            "round": self.round and self.round.value,
-        }
-
-
-@dataclass(frozen=True, kw_only=True)
-class LabelledTables(Labelling, Chosen):
-    """Two tables, readings of all texts and labels of some, and what is read from them."""
-
-    readings: ReadingsPath
-    labels: LabelsPath
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """Return arguments of `read_labelled`."""
-        return super().settings | self.label_settings
-
-    @property
-    def inputs(self) -> list[Path]:
-        """Return the files of the tables."""
-        return [self.readings, self.labels]
-
-    def read(self, **settings: Any) -> tuple[Any, Any, np.ndarray]:
-        """Read both tables, as `read_labelled` does.
-
-        Args:
-            settings: Arguments that take the place of those of the command.
-
-        Returns:
-            The readings, the labels, and the rows of the labelled texts.
-
-        Raises:
-            InputError: A table is not as it must be, or they do not fit together.
-        """
-        from cordial_ppl.tables import read_labelled
-
-        with doing("reading"):
-            return read_labelled(self.readings, self.labels, **self.settings | settings)
-
-
-@dataclass(frozen=True)
-class Fitting:
-    """Settings of a fit."""
-
-    channel: Channels = None
-    prior: PriorPath = None
-    prior_of: PriorOf = None
-    seed: Seed = 0
-    inference: Method = Inference.DEFAULT
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """Return settings of an estimator."""
-        return {
-            "channels": tuple(map(str, self.channel or ())),
-            "prior": choose_prior(self.prior, self.prior_of),
-            "seed": self.seed,
-            "inference": self.inference.value,
-        }
-
-    @property
-    def inputs(self) -> list[Path]:
-        """Return the files that the fit reads."""
-        return [self.prior] if self.prior else []
-
-
-@dataclass(frozen=True)
-class Shown:
-    """Choice of what is printed."""
-
-    json: Json = False
-    quiet: Quiet = False
-
-
-def split_options(text: str | None) -> tuple[str, ...] | None:
-    """Split what --options names; see `split_names`."""
-    return split_names("--options", text)
-
-
-def split_names(option: str, text: str | None) -> tuple[str, ...] | None:
-    """Split "1,2,3" into names; one with a comma stands in quotes.
-
-    Args:
-        option: What it was given for.
-        text: What was given, or None.
-
-    Returns:
-        The names, or None.
-
-    Raises:
-        InputError: The quotes do not match.
+    Attributes:
+        endings: The endings that its name may have; by default those of a table.
     """
-    if text is None:
-        return None
-    try:
-        (names,) = csv.reader([text], skipinitialspace=True, strict=True)
-    except (csv.Error, ValueError) as error:
-        raise InputError(f"{option} must be names with commas between; found {text!r}.") from error
-    return tuple(names)
+
+    endings: tuple[str, ...] = ()
 
 
-def choose_prior(path: Path | None, named: list[str] | None) -> Any:
-    """Read --prior and --prior-of.
-
-    Args:
-        path: File of a learned prior.
-        named: Parameters with location and scale, "offset=0,0.5".
-
-    Returns:
-        What an estimator takes as its prior.
-
-    Raises:
-        InputError: Both are given, or the text is of another form.
-    """
-    if not named:
-        is_word = path is not None and str(path) == OWN_PRIOR and not path.exists()
-        return OWN_PRIOR if is_word else path
-    if path is not None:
-        raise InputError("--prior and --prior-of cannot be given together: choose one.")
-    priors: dict[str, tuple[float, float]] = {}
-    for text in named:
-        name, _, numbers = text.partition("=")
-        try:
-            loc, scale = map(float, numbers.split(","))
-        except ValueError:
-            raise InputError(
-                f"--prior-of must be NAME=LOC,SCALE, such as offset=0,0.5; found {text!r}."
-            ) from None
-        if name.strip() in priors:
-            raise InputError(f"--prior-of names {name.strip()!r} twice.")
-        priors[name.strip()] = loc, scale
-    return priors
+TableOut = Annotated[Path, Written()]
+TableOrNot = Annotated[Path | None, Written()]
+CalibratorOut = Annotated[Path, Written((ENDING,))]
+CalibratorOrNot = Annotated[Path | None, Written((ENDING,))]
+FigureOrNot = Annotated[Path | None, Written(FIGURES)]

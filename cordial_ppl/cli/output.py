@@ -1,9 +1,9 @@
-"""Output of the commands: where it goes, small tables, and JSON for programs."""
+"""Output of the commands: lines on stderr, results on stdout, and checks of files to write."""
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -12,45 +12,97 @@ from rich.console import Console
 from rich.table import Table
 
 from cordial_ppl.errors import InputError
+from cordial_ppl.runtime import progress
 from cordial_ppl.runtime.outputs import check_writable
-from cordial_ppl.tables.writing import SINKS
 
+STDERR = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
 STDOUT = Console(highlight=False, markup=False, soft_wrap=True)
 
 
-def check_output(
-    path: Path, inputs: Collection[Path], endings: Collection[str] = tuple(SINKS)
+def count(number: int, noun: str) -> str:
+    """Count things: "1 text", "20 texts"."""
+    return f"{number} {noun}" + ("" if number == 1 else "s")
+
+
+def say(message: str) -> None:
+    """Print one line on stderr."""
+    progress.clear()
+    STDERR.print(" ".join(message.split("\n")))
+
+
+class Result(NamedTuple):
+    """What a command has to say.
+
+    Attributes:
+        content: All of it, for programs.
+        result: What goes into no file; it is printed even if the user wants quiet.
+        text: What people get, on stdout.
+        warnings: What deserves a look, which is printed even if the user wants quiet.
+        done: Lines on stderr, such as "wrote out.csv: 60 texts".
+        failure: What is raised once all of this is printed.
+    """
+
+    content: Mapping[str, Any]
+    result: str = ""
+    text: str = ""
+    warnings: Iterable[str] = ()
+    done: Iterable[str] = ()
+    failure: Exception | None = None
+
+
+def show(result: Result, *, json: bool, quiet: bool) -> None:
+    """Print what a command has to say; of numbers in JSON, NaN and infinity become null."""
+    if json:
+        encoded = msgspec.json.encode(result.content, enc_hook=np.generic.item)
+        typer.echo(msgspec.json.format(encoded, indent=2).decode())
+    else:
+        for text in (result.result, "" if quiet else result.text):
+            if text:
+                STDOUT.print(text)
+        for line in () if quiet else result.done:
+            say(line)
+        for warning in result.warnings:
+            say(f"warning: {warning}")
+    if result.failure is not None:
+        raise result.failure
+
+
+def check_outputs(
+    outputs: Sequence[tuple[Path, Collection[str]]], inputs: Collection[Path]
 ) -> None:
-    """Check before the work that the output can be written and replaces no input.
+    """Check before the work that outputs can be written and replace nothing that is needed.
 
     Args:
-        path: The file to write.
+        outputs: The files to write, each with the endings that its name may have; none for those
+            of a table.
         inputs: The files that are read.
-        endings: The endings that its name may have; by default a table's.
 
     Raises:
-        InputError: It cannot be written, or is one of the inputs.
+        InputError: One cannot be written, is one of the inputs, or is written twice.
     """
-    check_writable(path, endings=endings)
-    for source in inputs:
-        if os.path.exists(path) and os.path.exists(source) and path.samefile(source):
-            raise InputError(f"the output {path} would replace the input {source}: name another.")
+    for path, endings in outputs:
+        if not endings:
+            from cordial_ppl.tables.writing import SINKS
+
+            endings = SINKS
+        check_writable(path, endings=endings)
+        for source in inputs:
+            if os.path.exists(path) and os.path.exists(source) and path.samefile(source):
+                raise InputError(
+                    f"the output {path} would replace the input {source}: name another."
+                )
+    for path, _ in outputs[1:]:
+        if path.absolute() == outputs[0][0].absolute():
+            raise InputError(f"two outputs would both be {path}: name another for one.")
 
 
-def show_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a small table on stdout, its first column to the left and numbers to the right."""
+def as_table(title: str, header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Set out a small table, its first column to the left and numbers to the right."""
     table = Table(title=title, title_justify="left", box=None, pad_edge=False, title_style="")
     for k, name in enumerate(header):
         table.add_column(name, justify="right" if k else "left")
     for row in rows:
         table.add_row(*row)
-    STDOUT.print(table)
-
-
-def show_json(content: dict[str, Any]) -> None:
-    """Print JSON on stdout; NaN and infinity, which JSON lacks, become null."""
-    typer.echo(
-        msgspec.json.format(
-            msgspec.json.encode(content, enc_hook=np.generic.item), indent=2
-        ).decode()
-    )
+    with STDOUT.capture() as capture:
+        STDOUT.print(table)
+    return capture.get().rstrip("\n")

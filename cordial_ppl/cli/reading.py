@@ -3,12 +3,10 @@
 import math
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
-from cordial_ppl.cli.messages import count, say
-from cordial_ppl.cli.output import show_table
-from cordial_ppl.errors import InputError
+from cordial_ppl.cli.output import as_table, count
+from cordial_ppl.cli.records import split_pairs
 from cordial_ppl.logs import Collected, Explained
 from cordial_ppl.logs.answers import LOST, SOURCES
 from cordial_ppl.logs.reading import Reading
@@ -17,7 +15,7 @@ WIDTH = 32
 """Characters of a cell that is shown."""
 
 SHARE = 0.5
-"""Probability of the options below which the reader mostly says something else."""
+"""Probability of the options below which the judge mostly says something else."""
 
 DOUBTS = {
     "unread": ("sample", "{} without an option not counted"),
@@ -31,78 +29,82 @@ DOUBTS = {
 """Attributes of readings that deserve a look, and how they are told."""
 
 
-def read_spellings(spellings: list[str] | None) -> dict[str, str]:
+def read_spellings(spellings: Sequence[str]) -> dict[str, str]:
     """Read what --spell says: options by the texts that mean them."""
-    options: dict[str, str] = {}
-    for text in spellings or []:
-        option, equals, spelling = text.partition("=")
-        if not (option.strip() and equals and spelling.strip()):
-            raise InputError(f"--spell must be OPTION=TEXT, such as 1=A; found {text!r}.")
-        options[spelling] = option.strip()
-    return options
+    return {
+        text: option
+        for option, text in split_pairs("--spell", spellings, "OPTION=TEXT, such as 1=A", str)
+    }
 
 
-def report(
-    table: Collected, name: str, out: Path | None, labels: Path | None, dry_run: bool = False
-) -> None:
-    """Say what was read, and where it is written."""
-    if out is not None or dry_run and len(table):
-        where = "would be written" if dry_run else f"in {out}"
-        say(f"{count(len(table), 'reading')} of {', '.join(table.options)} ({name}) {where}")
-    if labels is not None or dry_run and table.labels["item_id"]:
-        where = "would be written" if dry_run else f"in {labels}"
-        say(f"{count(len(table.labels['item_id']), 'label')} ({name}) {where}")
-    if places := _tell(table, SOURCES):
-        say(f"answers found: {', '.join(places)}")
+def describe(
+    table: Collected, name: str, readings: str | None, labels: str | None = None
+) -> Iterator[str]:
+    """Say what was read.
+
+    Args:
+        table: The readings and labels.
+        name: The format, or the model that was asked.
+        readings: What became of the readings: "in out.csv"; None if nothing did.
+        labels: The same of the labels.
+    """
+    number = len(table.labels["item_id"])
+    if readings and len(table):
+        options = ", ".join(table.options)
+        yield f"{count(len(table), 'reading')} of {options} ({name}) {readings}"
+    if labels and number:
+        yield f"{count(number, 'label')} ({name}) {labels}"
+    if sources := _tell(table, SOURCES):
+        yield f"answers found: {', '.join(sources)}"
     if table.unnamed:
-        say("the log does not name its texts: item_id is their order, from 0 (--item names them)")
+        yield "the log does not name its texts: item_id is their order, from 0 (--item names them)"
     if table.between:
-        number = count(table.between, "label")
-        say(f"{number} between two options, written as they are: see --round of cordial calibrate")
+        between = count(table.between, "label")
+        yield f"{between} between two options, written as they are: see --round"
     if table.floored:
-        places = ", ".join(f"{name} in {number}" for name, number in table.floored.items())
-        say(
+        floored = ", ".join(f"{name} in {number}" for name, number in table.floored.items())
+        yield (
             "options that were not returned got the smallest log-probability that was: "
-            f"{places} of {count(len(table), 'text')}"
+            f"{floored} of {count(len(table), 'text')}"
         )
 
 
-def warn(table: Collected) -> None:
+def list_doubts(table: Collected) -> Iterator[str]:
     """Say what deserves a look."""
     # Those of a file have been told when it was read.
-    for words in table.doubts if table.form is None else ():
-        say(f"warning: {words}")
+    if table.form is None:
+        yield from table.doubts
     if table.pooled and table.form and table.form.namings:
         texts = "1 text has" if table.pooled == 1 else f"{table.pooled} texts have"
-        say(
-            f"warning: {texts} several rows, which count as answers to one question. If they "
-            "are of different texts, name what tells these apart: --item FIELD,FIELD. If a row is "
-            "of one person's label, name the person: --annotator FIELD"
+        yield (
+            f"{texts} several rows, which count as answers to one question. If they are of "
+            "different texts, name what tells these apart: --item FIELD,FIELD. If a row is of one "
+            "person's label, name the person: --annotator FIELD"
         )
     graders = [name for name, graded in table.scored.items() if graded]
     if scores := graders or (list(table.scored) if table.unread else []):
-        say(
-            "warning: these are the answers of the model that was tested; the scores that they got "
-            f"are read by --score {' or '.join(scores)}."
+        yield (
+            "these are the answers of the model that was tested; the scores that they got are read "
+            f"by --score {' or '.join(scores)}."
         )
     for name, (noun, words) in DOUBTS.items():
         if number := table.count(name):
-            say(f"warning: {words.format(count(number, noun))}")
+            yield words.format(count(number, noun))
     if lost := _tell(table, LOST):
-        say(
-            f"warning: of the answers without an option {' and '.join(lost)}. --after says what "
-            "answers follow, --spell how options are written."
+        yield (
+            f"of the answers without an option {' and '.join(lost)}. --after says what answers "
+            "follow, --spell how options are written."
         )
     remedy = table.form.remedy if table.form else ""
     if table.hard and remedy and len(table):
-        say(
-            "warning: the log has no log-probabilities: every reading is a single answer, which "
-            f"says much less. Ask for them: {remedy}."
+        yield (
+            "the log has no log-probabilities: every reading is a single answer, which says much "
+            f"less. Ask for them: {remedy}."
         )
     if table.share < SHARE:
-        say(
-            f"warning: the options have {table.share:.2f} of the probability on average; the rest "
-            "goes to other tokens. Does the model write the options otherwise (--spell)?"
+        yield (
+            f"the options have {table.share:.2f} of the probability on average; the rest goes to "
+            "other tokens. Does the model write the options otherwise (--spell)?"
         )
 
 
@@ -113,44 +115,42 @@ def _tell(table: Collected, words: dict[str, str]) -> list[str]:
 
 
 def as_json(table: Collected, name: str) -> dict[str, Any]:
-    """All of it for programs."""
+    """Return all of it for programs."""
+    options = table.options
     explained = [
         {
             "item_id": text.item_id,
             "place": text.location,
             # Lists, for the answers to one prompt may have the same tokens.
-            "orders": [
-                order and dict(zip(table.options, order.parts, strict=True))
-                for order in _orders(text)
-            ],
+            "orders": [o and dict(zip(options, o.parts, strict=True)) for o in _orders(text)],
         }
         for text in table.explained
     ]
+    counted = ("several", "dropped", "guessed", "lone")
+    kept = ("unread", "failed", "pooled", "unnamed", "scored")
     return {
         "format": name,
-        "options": list(table.options),
+        "options": list(options),
         "readings": len(table),
         "labels": len(table.labels["item_id"]),
         "answers": dict(table.answers),
         "unread_samples": table.count("unread"),
-        **{name: table.count(name) for name in ("several", "dropped", "guessed", "lone")},
-        **{
-            name: getattr(table, name)
-            for name in ("unread", "failed", "pooled", "unnamed", "scored")
-        },
+        **{name: table.count(name) for name in counted},
+        **{name: getattr(table, name) for name in kept},
         "floored": dict(table.floored),
         "share": None if math.isnan(table.share) else table.share,
         "explained": explained,
     }
 
 
-def show_rows(table: Collected, number: int) -> None:
-    """Print the first texts as they are read: a row each, of those that are there."""
+def set_out(table: Collected, number: int) -> str:
+    """Set out the first texts as they are read: a row each, of those that are there."""
     tasks = table.labels.get("task", [None] * len(table.labels["item_id"]))
     labels: dict[tuple[str, str | None], str] = {}
-    for *key, label in zip(table.labels["item_id"], tasks, table.labels["label"], strict=True):
-        previous = labels.get((key[0], key[1]))
-        labels[key[0], key[1]] = label if previous is None else f"{previous}, {label}"
+    for item, task, label in zip(
+        table.labels["item_id"], tasks, table.labels["label"], strict=True
+    ):
+        labels[item, task] = ", ".join(filter(None, (labels.get((item, task)), label)))
     rows = [
         {
             "item_id": text.item_id,
@@ -160,14 +160,12 @@ def show_rows(table: Collected, number: int) -> None:
             **_values(text, table.options),
             "label": labels.get((text.item_id, text.task), labels.get((text.item_id, None))),
         }
-        for text in table.explained[:number]
-    ] or [
-        {"item_id": item, "task": task, "label": label}
-        for (item, task), label in list(labels.items())[:number]
-    ]
+        for text in table.explained
+    ] or [{"item_id": item, "task": task, "label": label} for (item, task), label in labels.items()]
+    rows = rows[:number]
     header = [name for name in dict.fromkeys(chain(*rows)) if any(row.get(name) for row in rows)]
     cells = [[_one_line(row.get(name)) for name in header] for row in rows]
-    show_table(f"The first {count(len(rows), 'row')} as they are read", header, cells)
+    return as_table(f"The first {count(len(rows), 'row')} as they are read", header, cells)
 
 
 def _one_line(cell: object) -> str:
@@ -182,12 +180,12 @@ def _values(text: Explained, options: Sequence[str]) -> dict[str, str]:
 
 
 def _orders(text: Explained) -> tuple[Reading | None, ...]:
-    """What a text's reading is made of: one reading, or one for each order of the options."""
+    """List what a text's reading is made of: itself, or one for each order of the options."""
     return tuple((text.reading and text.reading.orders) or (text.reading,))
 
 
 def explain_text(text: Explained, options: Sequence[str]) -> str:
-    """Which tokens fed which option, a line an option; in every order, if there are several."""
+    """Say which tokens fed which option, a line an option; in every order of the options."""
     name, orders = f"{text.item_id} ({text.location})", _orders(text)
     if text.reading is None:
         return f"{name}: no option"

@@ -1,21 +1,22 @@
-"""The program itself: its demonstration, what it says of errors, its help, and its caches."""
+"""The program itself: its demonstration, its help, and what it says of errors."""
 
 import json
 import shlex
 import subprocess
 import sys
 import warnings
-from pathlib import Path
 
 import pytest
+import typer
 from hypothesis import given
 from hypothesis import strategies as st
-from review_tables import write_tables
+from typer.testing import CliRunner
 
-from cordial_ppl.cli import calibrate
-from cordial_ppl.cli.messages import as_option
-from cordial_ppl.cli.options import split_options
-from cordial_ppl.errors import CordialError, CordialWarning, SettingNeeded
+from cordial_ppl.cli.app import COMMANDS, app
+from cordial_ppl.cli.declaring import split_names
+from cordial_ppl.cli.messages import as_option, reporting
+from cordial_ppl.cli.options import GROUPS
+from cordial_ppl.errors import CordialError, CordialWarning, InputError, SettingNeeded
 
 
 def test_the_demonstration(cordial, tmp_path):
@@ -34,38 +35,61 @@ def test_the_demonstration(cordial, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_help_of_a_command_fits_a_screen(command):
+    # A terminal of 100 columns leaves a margin of two.
+    name = command.__name__.replace("_", "-")
+    lines = CliRunner().invoke(app, [name, "-h"], terminal_width=98).stdout.splitlines()
+    assert len(lines) <= 45 and max(map(len, lines)) <= 98
+    groups = [line.rstrip(":") for line in lines if line.rstrip(":") in GROUPS]
+    assert groups == sorted(groups, key=GROUPS.index) and "Output" in groups
+    assert any(line.startswith("  --json ") for line in lines)
+
+
 @pytest.mark.parametrize(
-    ("raised", "status", "said"),
+    ("raised", "status", "told"),
     [
         (CordialError("two\nlines"), 1, "error: two lines\n"),
+        (InputError("bad input"), 2, "error: bad input\n"),
         (KeyboardInterrupt(), 130, ""),
-        (RuntimeError("a bug"), 1, ""),
     ],
 )
-def test_what_goes_wrong_in_the_fit(cordial, tmp_path, monkeypatch, raised, status, said):
-    def fit(*arguments, **options):
+def test_errors_become_a_line_and_a_status(capsys, raised, status, told):
+    with pytest.raises(typer.Exit) as left, reporting():
         raise raised
+    assert left.value.exit_code == status and capsys.readouterr().err == told
 
-    files = write_tables(tmp_path)
-    monkeypatch.setattr(calibrate, "fit_calibrator", fit)
-    result = cordial("calibrate", *files, "-o", "o.csv", status=status)
-    assert (result.stdout, result.stderr) == ("", said)
-    assert not Path("o.csv").exists()
+
+def test_a_bug_stays_one():
+    with pytest.raises(RuntimeError), reporting():
+        raise RuntimeError
+
+
+def test_only_warnings_for_the_user_are_shown_and_once(capsys):
+    with reporting():
+        for _ in range(2):
+            warnings.warn("mind this", CordialWarning, stacklevel=1)
+            warnings.warn("one library to another", DeprecationWarning, stacklevel=1)
+    assert capsys.readouterr().err == "warning: mind this\n"
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         ("compare r.csv", "'LABELS'. Try 'cordial compare -h' for help."),
         ("predict --bogus", "--bogus. Try 'cordial predict -h' for help."),
+        ("calibrate r.csv l.csv", "'-o' / '--output'. Try 'cordial calibrate -h' for help."),
+        ("fit r.csv l.csv -o o.cordial --inference magic", "Try 'cordial fit -h' for help."),
+        ("fit r.csv l.csv -o o.cordial --seed -1", "Try 'cordial fit -h' for help."),
         ("predit", "Try 'cordial -h' for help."),
         ("--bogus", "--bogus. Try 'cordial -h' for help."),
     ],
 )
-def test_a_command_that_is_typed_wrongly_is_one_line(cordial, words, said):
+def test_a_command_that_is_typed_wrongly_is_one_line(cordial, tmp_path, words, message):
     result = cordial(*words.split(), status=2)
     assert result.stdout == "" and result.stderr.count("\n") == 1
-    assert result.stderr.startswith("error: ") and result.stderr.endswith(f"{said}\n")
+    assert result.stderr.startswith("error: ") and result.stderr.endswith(f"{message}\n")
+    assert not list(tmp_path.iterdir())
 
 
 def test_settings_are_written_for_either_interface():
@@ -77,19 +101,6 @@ def test_settings_are_written_for_either_interface():
     ):
         assert str(SettingNeeded("No.", "Say", setting, value)) == f"No. Say: {python}."
         assert as_option(setting, value) == typed
-
-
-def test_only_warnings_for_the_user_are_shown_and_once(cordial, tmp_path, monkeypatch):
-    def fit(*arguments, **options):
-        for _ in range(2):
-            warnings.warn("mind this", CordialWarning, stacklevel=1)
-            warnings.warn("one library to another", DeprecationWarning, stacklevel=1)
-        raise CordialError("enough")
-
-    files = write_tables(tmp_path)
-    monkeypatch.setattr(calibrate, "fit_calibrator", fit)
-    result = cordial("calibrate", *files, "-o", "o.csv", status=1)
-    assert result.stderr == "warning: mind this\nerror: enough\n"
 
 
 def test_an_interrupt_ends_the_fit_at_once():
@@ -115,4 +126,4 @@ def test_options_are_read_as_they_are_advised(options):
     assert shlex.split(as_option("task", options[0])) == ["--task", options[0]]
     flag, text = shlex.split(as_option("options", tuple(options)))
     assert flag == "--options"
-    assert split_options(text) == tuple(options)
+    assert split_names("--options", text) == tuple(options)

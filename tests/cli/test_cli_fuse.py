@@ -13,7 +13,7 @@ from cordial_ppl.tables import read_several, write_table
 
 @pytest.fixture
 def files(tmp_path):
-    """Logits by one reader, and hard ratings by another who has left out some texts."""
+    """Logits by leave out --also, and hard ratings by another who has left out some texts."""
     readings, labels = write_tables(tmp_path, reader=["logits"] * TEXTS)
     cells = read(readings)
     stated = np.argmax([cells[f"logit_{k}"] for k in range(1, 6)], axis=0) + 1
@@ -117,7 +117,7 @@ def test_columns_in_which_readers_differ_say_whose_they_are(cordial, tmp_path):
         ("fuse r.csv l.csv --also apart.csv", "'apart' has none"),
         ("fuse r.csv l.csv --save j.csv", "must end in"),
         ("predict several.cordial r.csv --reader hard", "leave out"),
-        ("predict one.cordial r.csv --also hard.csv", "one reader"),
+        ("predict one.cordial r.csv --also hard.csv", "leave out --also"),
     ],
 )
 def test_bad_input(cordial, files, tmp_path, words, message):

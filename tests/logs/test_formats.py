@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from logs_of_reviews import DUMMY, FILES, LABELS, LOGS, ONE_READER, STARS, chat, read, table, tokens
 
-from cordial_ppl.cli.reading import explain_text, warn
+from cordial_ppl.cli.reading import explain_text, list_doubts
 from cordial_ppl.errors import InputError, SettingNeeded
 from cordial_ppl.logs import FORMATS, collect, find_format
 from cordial_ppl.logs.evidence import Orders, Record
@@ -91,14 +91,13 @@ def record(*orders, item="a", **fields):
 
 
 @pytest.mark.parametrize("dropped", [0, 1, 4])
-def test_an_order_without_an_answer_is_counted_and_said(capsys, dropped):
+def test_an_order_without_an_answer_is_counted_and_said(dropped):
     orders = [MUTE] * dropped + [WHOLE] * (5 - dropped)
     both = [record(*orders), record(*[WHOLE] * 5, item="b"), record(MUTE, MUTE, item="c")]
     found = collect(both, scale=STARS)
     assert found.count("dropped") == dropped and found.unread == ["c"]
     np.testing.assert_allclose(found.readings["logprob_4"], -0.1)
-    warn(found)
-    said = capsys.readouterr().err
+    said = " ".join(list_doubts(found))
     assert (f"{dropped} answer" in said and "without an option in some order" in said) == (
         dropped > 0
     )
