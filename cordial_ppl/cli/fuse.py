@@ -37,7 +37,8 @@ def fuse(
     with doing("reading"):
         chosen = {"task": tables.task, "id": tables.id}
         paths = [tables.readings, *tables.also]
-        table = read_several(paths, options=tables.options, readers=tables.reader or None, **chosen)
+        readings = {"options": tables.options, "readers": tables.reader or None}
+        table = read_several(paths, **readings, rating=tables.rating, **chosen)
         labels = read_labels(tables.labels, table.scale, **chosen, **tables.labelling)
         labels, rows = match_labels(table, labels)
     texts = take_labelled(Read(table, labels, rows), fitting.channel)

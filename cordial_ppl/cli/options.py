@@ -30,6 +30,7 @@ Columns
   --reader NAME      Judge to take if there are several, from column `reader` (or COLUMN=NAME).
   --task NAME        Task to take if there are several, from column `task` (or COLUMN=NAME).
   --id COLUMN        Column of the texts' ids, if not `item_id`; may be repeated.
+  --rating COLUMN    Column of ratings, one a text, to take as readings; needs --options.
   --label COLUMN,...
                      Column of labels, if not `label`; or a column for each annotator.
   --annotator COLUMN

@@ -50,6 +50,7 @@ class Columns:
     reader: str | None = None
     task: str | None = None
     id: Sequence[str] = ()
+    rating: str | None = None
 
 
 @dataclass(frozen=True)

@@ -78,6 +78,21 @@ def test_little_is_enough(cordial, cells, labels):
     np.testing.assert_allclose(p.sum(axis=0), 1, atol=1e-12)
 
 
+def test_a_column_of_ratings_is_a_reading(cordial, tmp_path):
+    """Whatever it is called, and whatever other readings the table has."""
+    readings, labels = write_tables(tmp_path)
+    cells = read(readings)
+    stars = 1 + np.argmax([cells[f"logit_{k}"] for k in range(1, 6)], axis=0)
+    write_table("both.csv", {**cells, "stars": stars})
+    write_table("rating.csv", {"item_id": cells["item_id"], "rating": stars})
+    options = "--options", "1,2,3,4,5"
+    cordial(*fast("calibrate", "rating.csv", labels, "-o", "o.csv", *options))
+    cordial(*fast("calibrate", "both.csv", labels, "-o", "p.csv", *options, "--rating", "stars"))
+    names = [f"p_{k}" for k in range(1, 6)]
+    plain, named = read("o.csv"), read("p.csv")
+    assert [plain[name] for name in names] == [named[name] for name in names]
+
+
 def test_unicode_options_with_blanks(cordial):
     options = ["très mauvais", "坏, sehr", "so là là", "good 👍", "ausgezeichnet ★"]
     ids = [f"text {i}" for i in range(TEXTS)]
