@@ -6,7 +6,7 @@ histogram are arguments, so that other ones never compile again.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -27,6 +27,17 @@ POINTS, STEPS = 1024, 8
 
 DRAWS, TEXTS = 128, 512
 """Draws and texts of one prediction call."""
+
+
+def relabel(
+    data: Data,
+    labels: Sequence[Int[np.ndarray, " n"]],
+    histograms: Sequence[Float[np.ndarray, " K"]],
+) -> Data:
+    """Padded texts with several sets of labels, ``[F, rows]``, and a histogram for each."""
+    rows, kind = data.labels.shape[-1], data.histogram.dtype
+    padded = np.stack([pad_rows(each.astype(np.int32), rows, -1) for each in labels])
+    return data._replace(labels=padded, histogram=np.stack(histograms).astype(kind))
 
 
 def log_densities(
@@ -346,22 +357,16 @@ def tile_of(rows: int) -> int:
 
 
 def take_tile(
-    data: Data, index: Array, *dataset: Array
+    data: Data, index: Array
 ) -> tuple[Readings, Int[Array, " tile"], Float[Array, " tile"]]:
-    """One tile of the texts with their labels and weights, of one of several data sets."""
-    rows = data.labels.shape[-1]
-    tile = tile_of(rows)
+    """One tile of the texts with their labels and weights."""
+    tile = tile_of(data.labels.shape[-1])
 
     def cut(values: Any) -> Array:
-        values, axis = jnp.asarray(values), len(dataset)
-        middle = values.shape[axis:-1]
-        # In one go: what is taken of one data set is this tile, and not all of its rows.
-        first = [where.astype(index.dtype) for where in dataset]
-        starts = (*first, *(jnp.zeros_like(index) for _ in middle), index * tile)
-        cut_values = jax.lax.dynamic_slice(values, starts, (*(1 for _ in dataset), *middle, tile))
-        return cut_values.reshape(*middle, tile)
+        values = jnp.asarray(values)
+        return jax.lax.dynamic_slice_in_dim(values, index * tile, tile, values.ndim - 1)
 
-    histogram = data.histogram[dataset] if dataset else data.histogram
     logits = jnp.moveaxis(cut(data.logits), -1, 0)
     covariates = {name: cut(column) for name, column in data.covariates.items()}
-    return Readings(logits, histogram, covariates), cut(data.labels), cut(data.weights)
+    readings = Readings(logits, data.histogram, covariates)
+    return readings, cut(data.labels), cut(data.weights)
