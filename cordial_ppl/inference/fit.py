@@ -35,7 +35,7 @@ from cordial_ppl.inference.posterior import (
     diagnose,
     precision,
 )
-from cordial_ppl.inference.programs import DRAWS, predict_folds, relabel
+from cordial_ppl.inference.programs import DRAWS, predict, relabel
 from cordial_ppl.inference.sampler import (
     DEFAULT_EFFORT,
     PRECISION,
@@ -239,18 +239,22 @@ def _predict_held_out(
     posteriors: Sequence[Draws],
 ) -> Float[np.ndarray, "n K"]:
     """Probabilities of each text by the posterior that has not seen it."""
-    texts, kind, rows = case.texts, precision(method), np.arange(len(folds))
-    if method == "laplace":
-        probs = np.stack([posterior.probs for posterior in posteriors])[folds, rows]
-        return probs / probs.sum(axis=1, keepdims=True)
-    draws = [posterior.draws for posterior in posteriors]
-    if method != "mode":
-        with np.errstate(divide="ignore"):
-            draws = [fold.draws[resample(0.5, np.log(fold.weights), DRAWS)] for fold in posteriors]
-    shares = np.stack([case.shares(labels) for labels in case.masks]).astype(kind)
-    extra = {name: column.astype(kind) for name, column in texts.covariates.items()}
-    readings = Readings(texts.logits.astype(kind), shares[0], extra)
-    return predict_folds(target, np.stack(draws), shares, readings, folds)
+    texts, kind = case.texts, precision(method)
+    probs = np.empty((len(folds), texts.logits.shape[-1]))
+    for fold, (labels, posterior) in enumerate(zip(case.masks, posteriors, strict=True)):
+        rows, draws, weights = folds == fold, posterior.draws, posterior.weights
+        if posterior.probs is not None:
+            probs[rows] = posterior.probs[: len(folds)][rows]
+            probs[rows] /= probs[rows].sum(axis=1, keepdims=True)
+            continue
+        if method not in PAPER_METHODS:
+            with np.errstate(divide="ignore"):
+                draws = draws[resample(0.5, np.log(weights), DRAWS)]
+            weights = np.full(DRAWS, 1 / DRAWS)
+        extra = {name: column[rows].astype(kind) for name, column in texts.covariates.items()}
+        readings = Readings(texts.logits[rows].astype(kind), case.shares(labels), extra)
+        probs[rows], _ = predict(target, draws, weights, readings)
+    return probs
 
 
 def fit_channel(

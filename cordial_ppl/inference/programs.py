@@ -200,62 +200,15 @@ def predict(
     for first in range(0, count, TEXTS):
         rows = slice(first, min(first + TEXTS, count))
         texts, data = rows.stop - first, _texts(readings, rows)
-        data = data._replace(histogram=_for_each_tile(data.histogram))
         scores = texts_last(pad_rows(positions[rows], TEXTS, 0.0))
         for start in range(0, padded, DRAWS):
             some = slice(start, start + DRAWS)
-            results = run(_for_each_tile(flat[some]), weights[some], data, scores)
+            results = run(flat[some], weights[some], data, scores)
             probs[rows] += np.asarray(results[0])[:, :texts].T
             if means is not None:
                 means[some, rows] = np.asarray(results[1])[:, :texts]
     probs /= probs.sum(axis=1, keepdims=True)
     return probs, None if means is None else means[: len(draws)]
-
-
-def predict_folds(
-    target: Target,
-    draws: Float[np.ndarray, "F S P"],
-    histograms: Float[np.ndarray, "F K"],
-    readings: Readings,
-    folds: Int[np.ndarray, " n"],
-) -> Float[np.ndarray, "n K"]:
-    """Predict each text by its fold's draws, by the program of :func:`predict`.
-
-    That takes texts tile by tile, and few texts of all folds in one call.
-
-    Args:
-        target: the channel.
-        draws: unconstrained parameters, for each fold; equally weighted, and S divides `DRAWS`.
-        histograms: smoothed label histogram of each fold, in place of the readings'.
-        readings: texts to predict.
-        folds: fold of each text, 0..F-1.
-    """
-    run, kind, tile = _predict(target), readings.logits.dtype, tile_of(TEXTS)
-    flat = np.repeat(draws.astype(kind), DRAWS // draws.shape[1], axis=1)
-    probs, room = np.empty((len(folds), histograms.shape[1])), TEXTS // tile
-    nothing, weights = np.zeros((probs.shape[1], TEXTS), kind), np.full(DRAWS, 1 / DRAWS, kind)
-    each = [np.flatnonzero(folds == fold) for fold in range(len(draws))]
-    tiles = [
-        (f, rows_of_fold[i : i + tile])
-        for f, rows_of_fold in enumerate(each)
-        for i in range(0, len(rows_of_fold), tile)
-    ]
-    for start in range(0, len(tiles), room):
-        some = tiles[start : start + room]
-        at = np.resize([fold for fold, _ in some], room)
-        index = np.concatenate([np.resize(rows, tile) for _, rows in some])
-        extra = {name: column[index] for name, column in readings.covariates.items()}
-        texts = Readings(readings.logits[index], readings.histogram, extra)
-        data = _texts(texts, slice(0, len(index)))._replace(histogram=histograms[at].astype(kind))
-        columns = np.asarray(run(flat[at], weights, data, nothing)[0]).T
-        for slot, (_, rows) in enumerate(some):
-            probs[rows] = columns[slot * tile :][: len(rows)]
-    return probs / probs.sum(axis=1, keepdims=True)
-
-
-def _for_each_tile(values: np.ndarray) -> np.ndarray:
-    """The same for all tiles of a prediction."""
-    return np.stack([values] * (TEXTS // tile_of(TEXTS)))
 
 
 def _texts(readings: Readings, rows: slice) -> Data:
@@ -277,8 +230,8 @@ def _predict(target: Target) -> Callable[..., Any]:
         tile = tile_of(rows)
 
         def add(index: Array, total: tuple[Array, Array]) -> tuple[Array, Array]:
-            readings = take_tile(data._replace(histogram=data.histogram[index]), index)[0]
-            probs = jax.vmap(lambda u: target.probs(u, readings))(draws[index]).astype(kind)
+            readings = take_tile(data, index)[0]
+            probs = jax.vmap(lambda u: target.probs(u, readings))(draws).astype(kind)
             each, start = [probs[..., option] for option in range(len(values))], index * tile
             mean = jnp.stack([weights @ part for part in each])
             positions = jax.lax.dynamic_slice_in_dim(values, start, tile, 1)
@@ -290,7 +243,7 @@ def _predict(target: Target) -> Callable[..., Any]:
                 jax.lax.dynamic_update_slice_in_dim(total[1], expected, start, 1),
             )
 
-        shapes = (len(values), rows), (draws.shape[1], rows)
+        shapes = (len(values), rows), (len(draws), rows)
         nothing = tuple(jnp.zeros(shape, kind) for shape in shapes)
         return jax.lax.fori_loop(0, data.tiles, add, nothing)
 
