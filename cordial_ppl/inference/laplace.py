@@ -31,6 +31,7 @@ SEARCHES = 32
 SETS = 8
 """Sets of labels that one call weighs draws under."""
 
+
 REACH = 40.0
 """Prior standard deviations beyond which no mode is sought."""
 

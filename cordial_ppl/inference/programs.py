@@ -6,7 +6,7 @@ histogram are arguments, so that other ones never compile again.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -189,38 +189,52 @@ def predict(
         draw.
     """
     run, kind = _predict(target), readings.logits.dtype
-    count, *_, size = readings.logits.shape
-    padded = -(-len(draws) // DRAWS) * DRAWS
+    (count, *_, size), padded = readings.logits.shape, _round_up(len(draws))
     flat = repeat_rows(draws.astype(kind), padded)
     weights = pad_rows(weights.astype(kind), padded, 0.0)
     option_values = np.zeros(size) if values is None else values
     positions = np.broadcast_to(option_values, (count, size)).astype(kind)
-    probs = np.zeros((count, size))
-    means = None if values is None else np.empty((padded, count), kind)
-    for first in range(0, count, TEXTS):
-        rows = slice(first, min(first + TEXTS, count))
-        texts, data = rows.stop - first, _texts(readings, rows)
+    probs, means = np.zeros((count, size)), None
+    if values is not None:
+        means = np.empty((padded, count), kind)
+    for rows, texts, data in _in_turn(readings):
         scores = texts_last(pad_rows(positions[rows], TEXTS, 0.0))
         for start in range(0, padded, DRAWS):
             some = slice(start, start + DRAWS)
-            results = run(flat[some], weights[some], data, scores)
-            probs[rows] += np.asarray(results[0])[:, :texts].T
+            mixed, expected = run(flat[some], weights[some], data, scores)
+            probs[rows] += np.asarray(mixed)[:, :texts].T
             if means is not None:
-                means[some, rows] = np.asarray(results[1])[:, :texts]
+                means[some, rows] = np.asarray(expected)[:, :texts]
     probs /= probs.sum(axis=1, keepdims=True)
     return probs, None if means is None else means[: len(draws)]
 
 
-def _texts(readings: Readings, rows: slice) -> Data:
-    """Some texts, as many as one call takes at most, padded."""
-    return Data(
-        texts_last(pad_rows(readings.logits[rows], TEXTS, 0.0)),
-        np.full(TEXTS, -1, np.int32),
-        np.zeros(TEXTS, readings.logits.dtype),
-        np.asarray(readings.histogram, readings.logits.dtype),
-        {name: repeat_rows(column[rows], TEXTS) for name, column in readings.covariates.items()},
-        np.int32(-(-(rows.stop - rows.start) // tile_of(TEXTS))),
-    )
+def _round_up(draws: int) -> int:
+    """Number of draws that fills the calls that take them."""
+    return -(-draws // DRAWS) * DRAWS
+
+
+def _in_turn(readings: Readings) -> Iterator[tuple[slice, int, Data]]:
+    """As many texts as one call takes: their rows, how many they are, and they, padded."""
+    count, kind = len(readings.logits), readings.logits.dtype
+    for first in range(0, count, TEXTS):
+        rows = slice(first, first + TEXTS)
+        logits = readings.logits[rows]
+        yield (
+            rows,
+            len(logits),
+            Data(
+                texts_last(pad_rows(logits, TEXTS, 0.0)),
+                np.full(TEXTS, -1, np.int32),
+                np.zeros(TEXTS, kind),
+                np.asarray(readings.histogram, kind),
+                {
+                    name: repeat_rows(part[rows], TEXTS)
+                    for name, part in readings.covariates.items()
+                },
+                np.int32(-(-len(logits) // tile_of(TEXTS))),
+            ),
+        )
 
 
 @lru_cache(maxsize=512)
@@ -267,17 +281,14 @@ def predict_draws(
     Returns:
         Probabilities in the precision of the readings.
     """
-    run, kind = _predict_draws(target), readings.logits.dtype
-    count, padded = len(readings.logits), -(-len(draws) // DRAWS) * DRAWS
+    run, kind, padded = _predict_draws(target), readings.logits.dtype, _round_up(len(draws))
     flat, shares = (repeat_rows(each.astype(kind), padded) for each in (draws, histograms))
-    probs_of_draws = np.empty((padded, count, histograms.shape[1]), kind)
-    for first in range(0, count, TEXTS):
-        rows = slice(first, min(first + TEXTS, count))
-        data = _texts(readings, rows)
+    probs_of_draws = np.empty((padded, len(readings.logits), histograms.shape[1]), kind)
+    for rows, texts, data in _in_turn(readings):
         for start in range(0, padded, DRAWS):
             some = slice(start, start + DRAWS)
             probs = np.asarray(run(flat[some], shares[some], data))
-            probs_of_draws[some, rows] = np.moveaxis(probs, 1, 2)[:, : rows.stop - first]
+            probs_of_draws[some, rows] = np.moveaxis(probs, 1, 2)[:, :texts]
     return probs_of_draws[: len(draws)]
 
 

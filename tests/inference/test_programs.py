@@ -15,7 +15,7 @@ from cordial_ppl.data.readings import Readings, as_logits
 from cordial_ppl.evaluation.synthetic import reviews
 from cordial_ppl.inference.fit import Case, fit_cases
 from cordial_ppl.inference.laplace import search_modes, weigh_and_predict
-from cordial_ppl.inference.programs import density, predict, predict_folds, relabel
+from cordial_ppl.inference.programs import density, predict, relabel
 from cordial_ppl.inference.sampler import Effort
 from cordial_ppl.inference.target import Prior, build_target
 
@@ -160,22 +160,6 @@ def test_predictions_of_any_number_of_texts_and_draws(draws, count):
     alone, none = predict(TARGET, flat, weights, readings)
     np.testing.assert_array_equal(alone, probs)
     assert none is None
-
-
-@pytest.mark.x64
-@pytest.mark.parametrize(("draws", "count"), [(1, 9), (128, 9), (128, 700)])
-def test_predictions_of_folds_are_as_of_each_alone(draws, count):
-    texts, rng = texts_of(count), np.random.default_rng(5)
-    folds, shares = rng.integers(0, 4, count), rng.dirichlet(np.ones(5), 4)
-    flat = rng.normal(size=(4, draws, TARGET.size))
-    readings = Readings(texts.logits, HISTOGRAM, dict(texts.covariates))
-    probs = predict_folds(TARGET, flat, shares, readings, folds)
-    for fold in range(4):
-        rows = np.flatnonzero(folds == fold)
-        extra = {name: column[rows] for name, column in texts.covariates.items()}
-        alone = Readings(texts.logits[rows], shares[fold], extra)
-        said, _ = predict(TARGET, flat[fold], np.full(draws, 1 / draws), alone)
-        np.testing.assert_allclose(probs[rows], said, rtol=1e-10)
 
 
 def test_programs_are_traced_once():
