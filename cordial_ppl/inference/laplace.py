@@ -1,6 +1,6 @@
 r"""Laplace approximation: a Gaussian at the posterior mode, and the paper's draws from it.
 
-The mode is sought from several starts.  The covariance is the inverse of the negative Hessian in
+The mode is sought from draws of the prior.  The covariance is the inverse of the negative Hessian in
 whitened coordinates, whose eigenvalues are floored so that a flat direction is no wider than a few
 prior standard deviations.  This is the literal method of the paper (Section 2.4): 300 draws from
 ``N(mode, 1.5^2 H^-1)`` with self-normalised weights.  With more than a few parameters its weights
@@ -20,17 +20,16 @@ from jaxtyping import Array, Float
 
 from cordial_ppl.data.labelled import Data
 from cordial_ppl.inference.minimise import Ends, search
-from cordial_ppl.inference.programs import take_tile, tile_of, unwhiten
+from cordial_ppl.inference.programs import draw_prior, take_tile, tile_of, unwhiten
 from cordial_ppl.inference.target import Prior, Target
 from cordial_ppl.runtime.arrays import pad_rows
 from cordial_ppl.runtime.compilation import compiled
 
-SEARCHES = 32
-"""Searches for a mode that one call goes on with."""
+SEARCHES, SETS = 75, 8
+"""Searches for a mode that one call goes on with, and sets of labels that it takes."""
 
-SETS = 8
-"""Sets of labels that one call weighs draws under."""
-
+STARTS, SEED = 12, 2
+"""Points that the search for the highest mode begins at, and the seed of those that are drawn."""
 
 REACH = 40.0
 """Prior standard deviations beyond which no mode is sought."""
@@ -44,14 +43,6 @@ STEP = 1e-5
 
 ROUNDS = 1000
 """Points of a search at most."""
-
-SHIFTS: tuple[dict[str, float], ...] = (
-    {},
-    {"offset": 1.0},
-    {"offset": -1.0},
-    {"temperature": 1.5, "concentration": -2.0},
-)
-"""Starts of the mode search: what is added to the prior means, in unconstrained units."""
 
 
 class Mode(NamedTuple):
@@ -70,28 +61,21 @@ class Mode(NamedTuple):
     gradient_norm: float
 
 
-def starts(target: Target) -> Float[np.ndarray, "starts P"]:
-    """Distinct starting points of the mode search in unconstrained units from the prior mean.
-
-    A shift applies to the sites of that name; a channel without them starts at the prior mean only.
-    """
-    points = np.zeros((len(SHIFTS), target.size))
-    for point, shift in zip(points, SHIFTS, strict=True):
-        for site in target.sites:
-            point[site.slice] = shift.get(site.name, 0.0)
-    return np.unique(points, axis=0)
-
-
 def find_modes(target: Target, prior: Prior, data: Data) -> list[Mode]:
     """Find the highest mode under each set of labels, and the floored curvature there.
+
+    A posterior of few labels has several modes.  Searches begin at the prior's mean and at draws
+    of the prior, which are the same whatever the labels are.
 
     Args:
         target: the channel.
         prior: location and scale of the unconstrained parameters.
         data: texts in double precision, with F sets of labels ``[F, rows]`` and histograms.
     """
-    size, sets, begin = target.size, len(data.labels), starts(target) / prior.scale
-    ends = search_modes(target, prior, data, np.stack([begin] * sets)).lowest(len(begin))
+    size, sets = target.size, len(data.labels)
+    texts = data._replace(histogram=data.histogram[0])
+    begin = np.insert(draw_prior(target, prior, texts, STARTS - 1, SEED), 0, 0.0, axis=0)
+    ends = search_modes(target, prior, data, np.stack([begin] * sets)).lowest(STARTS)
     # Second derivatives by differences of gradients.
     around = STEP * np.concatenate([np.eye(size), -np.eye(size)])
     beside = search_modes(target, prior, data, ends.x[:, None] + around, 1).gradient
@@ -117,24 +101,23 @@ def search_modes(
         target: the channel.
         prior: location and scale of the unconstrained parameters.
         data: texts in double precision, with F sets of labels and histograms.
-        points: where to begin, at most `SEARCHES` under a set unless they are only evaluated.
+        points: where to begin; of more than `SEARCHES` under a set some do not know of the others.
         max_rounds: points of a search at most; one tells the derivatives where it begins.
 
     Returns:
         Where the F S searches for a minimum of the negative log density, nats, ended.
     """
     run, (sets, each, size) = _search_modes(target), points.shape
-    flat, index = points.reshape(-1, size), np.repeat(np.arange(sets), each)
-    room = SEARCHES if max_rounds == 1 else SEARCHES // each * each
-    parts = []
+    flat, index, parts = points.reshape(-1, size), np.repeat(np.arange(sets), each), []
+    room = min(SEARCHES // each * each or SEARCHES, SETS * each)
     for first in range(0, len(flat), room):
         at = index[first : first + room]
         some = slice(at[0], at[-1] + 1)
-        labels = pad_rows(data.labels[some], SEARCHES, -1)
-        shares = pad_rows(data.histogram[some], SEARCHES, 1.0)
+        labels = pad_rows(data.labels[some], SETS, -1)
+        shares = pad_rows(data.histogram[some], SETS, 1.0)
+        texts = data._replace(labels=labels, histogram=shares)
         begin = pad_rows(flat[first : first + room], SEARCHES, 0.0)
         numbers = pad_rows(at - at[0], SEARCHES, 0), np.arange(SEARCHES) < len(at)
-        texts = data._replace(labels=labels, histogram=shares)
         ends = run(prior, texts, begin, *numbers, np.int32(max_rounds))
         parts.append([np.asarray(part)[: len(at)] for part in ends[:-1]])
     return Ends(*map(np.concatenate, zip(*parts, strict=True)), rounds=ends.rounds)

@@ -40,6 +40,25 @@ def relabel(
     return data._replace(labels=padded, histogram=np.stack(histograms).astype(kind))
 
 
+def draw_prior(
+    target: Target, prior: Prior, data: Data, draws: int, seed: int | np.integer
+) -> Float[np.ndarray, "S P"]:
+    """Draw whitened points from a prior, in the precision of the data."""
+    if target.gaussian:
+        return np.random.default_rng(seed).standard_normal((draws, target.size), data.logits.dtype)
+    return np.asarray(_draw_prior(target, draws)(prior, data, jax.random.key(seed)))
+
+
+@lru_cache(maxsize=256)
+def _draw_prior(target: Target, draws: int) -> Callable[..., Any]:
+    def run(prior: Prior, data: Data, key: Array) -> Array:
+        flat = target.sample_prior(key, prior, data.readings, draws)
+        loc, scale = (jnp.asarray(part)[None] for part in prior)
+        return ((flat - loc) / scale).astype(data.logits.dtype)
+
+    return compiled(run)
+
+
 def log_densities(
     target: Target, prior: Prior, data: Data, points: Float[Array, "S P"]
 ) -> tuple[Float[Array, " S"], Float[Array, " S"]]:

@@ -14,7 +14,8 @@ import pytest
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.channels.channel import Channel, observe
 from cordial_ppl.data.labelled import Labelled, pad
-from cordial_ppl.data.readings import Readings, label_histogram
+from cordial_ppl.data.readings import Readings, as_logits, label_histogram
+from cordial_ppl.evaluation.synthetic import reviews
 from cordial_ppl.inference.importance import effective_sample_size, normalise, pareto_smooth
 from cordial_ppl.inference.laplace import (
     CURVATURE_FLOOR,
@@ -22,7 +23,7 @@ from cordial_ppl.inference.laplace import (
     SEARCHES,
     find_modes,
     sample_laplace,
-    starts,
+    search_modes,
 )
 from cordial_ppl.inference.programs import predict, relabel
 from cordial_ppl.inference.target import Prior, build_target
@@ -118,20 +119,34 @@ def test_many_sets_of_labels_are_as_each_alone():
         assert drawn[1][place, 7] == pytest.approx(weight, abs=1e-8)
 
 
-@pytest.mark.parametrize("name", ["mixture", "location"])
-def test_the_mode_is_the_best_that_any_start_leads_to(name):
-    """As a search from each start to its very end finds it."""
-    from scipy.optimize import minimize
-
-    target, gaussian, *_ = fitted(name)
-    run = jax.jit(jax.value_and_grad(lambda w: -log_density(target, w)))
-
-    def loss(w):
-        value, slope = run(w)
-        return float(value), np.asarray(slope)
-
-    ends = [minimize(loss, w, jac=True).fun for w in starts(target) / target.prior.scale]
-    assert -gaussian.log_density <= min(ends) + 0.01
+@pytest.mark.parametrize(
+    ("name", "most"),
+    [
+        ("mixture-vector", 1),
+        ("location", 1),
+        pytest.param("mixture", 2, marks=pytest.mark.nightly),
+        pytest.param("location-vector", 4, marks=pytest.mark.nightly),
+    ],
+)
+def test_the_highest_of_many_modes_is_hardly_missed(name, most):
+    """Of 64 data sets, half of them drawn from the prior, against searches from 64 draws of it."""
+    target, rng = build_target(CHANNELS[name], 5), np.random.default_rng(0)
+    texts = reviews(1280, seed=11)
+    (loc, scale), logits = target.prior, as_logits(texts.logits).reshape(64, 20, 5)
+    truth = jnp.asarray(loc + scale * rng.normal(size=(64, target.size)))
+    flat = Readings(jnp.asarray(logits), jnp.full(5, 0.2), {})
+    run = jax.jit(jax.vmap(lambda u, own: target.probs(u, flat._replace(logits=own))))
+    below = np.asarray(run(truth, flat.logits)).cumsum(axis=2)[:, :, :-1]
+    drawn, behind = (rng.random((64, 20, 1)) > below).sum(axis=2), []
+    for place, own in enumerate(logits):
+        labels = drawn[place] if place % 2 else texts.labels[20 * place : 20 * place + 20]
+        share = label_histogram(labels, 5)
+        data = pad(Labelled(own, labels, {}), labels, share, np.float64)
+        data = relabel(data, [labels], [share])
+        (mode,) = find_modes(target, target.prior, data)
+        ends = search_modes(target, target.prior, data, rng.normal(size=(1, 64, target.size)))
+        behind.append(-ends.value.min() - mode.log_density)
+    assert np.sum(np.array(behind) > 0.01) <= most
 
 
 def linear(readings, labels=None):
@@ -188,14 +203,3 @@ def test_a_density_that_is_no_number_says_so():
     target = build_target(Channel("broken", broken), 5)
     (found,) = find_modes(target, target.prior, padded())
     assert found.log_density == -np.inf and np.isfinite(found.factor).all()
-
-
-def test_the_search_starts_where_the_paper_does():
-    found = {tuple(point) for point in starts(build_target(CHANNELS["mixture"], 5)).tolist()}
-    assert found == {
-        (0.0, 0.0, 0.0, 0.0, 0.0),
-        (0.0, 1.0, 0.0, 0.0, 0.0),
-        (0.0, -1.0, 0.0, 0.0, 0.0),
-        (1.5, 0.0, 0.0, -2.0, 0.0),
-    }
-    np.testing.assert_array_equal(starts(toy()[0]), np.zeros((1, 2)))
