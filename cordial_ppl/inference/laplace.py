@@ -1,10 +1,10 @@
 r"""Laplace approximation: a Gaussian at the posterior mode, and the paper's draws from it.
 
-The mode is sought from draws of the prior.  The covariance is the inverse of the negative Hessian in
-whitened coordinates, whose eigenvalues are floored so that a flat direction is no wider than a few
-prior standard deviations.  This is the literal method of the paper (Section 2.4): 300 draws from
-``N(mode, 1.5^2 H^-1)`` with self-normalised weights.  With more than a few parameters its weights
-are poor, which k-hat reports.
+The mode is sought from draws of the prior. The covariance is the inverse of the negative Hessian
+in whitened coordinates, whose eigenvalues are floored so that a flat direction is no wider than a
+few prior standard deviations. This is the literal method of the paper (Section 2.4): 300 draws
+from ``N(mode, 1.5^2 H^-1)`` with self-normalised weights. With more than a few parameters its
+weights are poor, which k-hat reports.
 
 All functions take several sets of labels of the same texts, as where each fold is fitted afresh.
 """
