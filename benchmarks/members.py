@@ -24,7 +24,7 @@ from cordial_ppl.channels.loading import load_channel
 from cordial_ppl.data.readings import label_histogram
 from cordial_ppl.estimators.subsets import make_cases
 from cordial_ppl.evaluation.sweep.tasks import draw_subsets
-from cordial_ppl.inference.priors.shipped import FILE
+from cordial_ppl.inference.priors.learned import FILE
 from cordial_ppl.inference.sampler import DEFAULT_EFFORT
 from cordial_ppl.stack.calibrators import CALIBRATORS
 from cordial_ppl.stack.members import CalibratorMember, ChannelMember, Member

@@ -35,7 +35,6 @@ from cordial_ppl.channels import CHANNELS
 from cordial_ppl.data.readings import Readings, as_logits, label_histogram
 from cordial_ppl.evaluation.synthetic import reviews
 from cordial_ppl.inference.fit import fit_channel
-from cordial_ppl.inference.laplace import starts
 from cordial_ppl.inference.posterior import Diagnostics, Posterior
 from cordial_ppl.inference.target import build_target
 from cordial_ppl.runtime.compilation import compiled
@@ -125,7 +124,7 @@ def sample(channel: str, data: list[Subset], draws: int, longest: int, seed: int
             return jax.lax.scan(once, state, None, length=BLOCK)
 
         scale = target.prior.scale
-        first = np.resize(starts(target) / scale, (len(data) * CHAINS, target.size))
+        first = np.random.default_rng(seed).normal(size=(len(data) * CHAINS, target.size))
         keys = jax.random.split(jax.random.key(seed), len(first))
         state = compiled(jax.vmap(lambda *a: kernel(*a)[0]))(*arrays, jnp.asarray(first), keys)
         run: Any = compiled(jax.vmap(advance))

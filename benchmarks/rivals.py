@@ -14,7 +14,7 @@ from jaxtyping import Float
 from scipy.special import expit, softmax
 
 from cordial_ppl import InputError, UserShift
-from cordial_ppl.channels.effects import Effect
+from cordial_ppl.channels.users import Effect
 from cordial_ppl.data.readings import label_histogram
 from cordial_ppl.errors import name_rows
 from cordial_ppl.estimators import LogitStack

@@ -59,6 +59,7 @@ def fuse(
         fusion.save(save)
     predict_table(fusion, table, output)
     verdict = answers.verdict(fusion.fit_)
+    fits = fusion.fit_.fits
     content = {
         "output": str(output),
         "texts": len(table),
@@ -66,7 +67,7 @@ def fuse(
         "weights": fusion.weights_,
         "shares": fusion.shares_,
         "expected": fusion.fit_.expected._asdict(),
-        "readers": {name: answers.describe(fit).to_dict() for name, fit in fusion.fit_.fits.items()},
+        "readers": {name: answers.describe(fit).to_dict() for name, fit in fits.items()},
         "verdict": verdict and verdict.to_dict(),
     }
     done = f"wrote {output}: {count(len(table), 'text')}, calibrated on {say_labels(labels)}"

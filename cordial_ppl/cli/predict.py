@@ -158,7 +158,7 @@ def warn_of_drift(path: Path, fitted: "Stack", readings: Path, drift: "Drift | N
     """Warn of readings that are not distributed like those of the fit, if they are not."""
     if drift is not None and drift.alarm:
         say(
-            f"warning: {readings}, {path}: {drift.describe(fitted.fit_.scale)}. The texts or the judge "
-            "have changed, or these are some of the texts alone, such as one system's. Label a few "
+            f"warning: {readings}, {path}: {drift.describe(fitted.fit_.scale)}. The texts or the "
+            "judge have changed, or these are some of the texts alone, such as one system's. Label a few "
             "of these: `cordial report` says whether the calibration still holds for them."
         )

@@ -18,7 +18,6 @@ from cordial_ppl.channels.channel import count_levels
 from cordial_ppl.data.labelled import Labelled, pad_texts
 from cordial_ppl.data.labelling import by_text
 from cordial_ppl.data.readings import Readings, label_histogram
-from cordial_ppl.inference.draws import Draws
 from cordial_ppl.inference.importance import resample
 from cordial_ppl.inference.nuts import CHAINS
 from cordial_ppl.inference.target import Prior, Target
@@ -28,6 +27,8 @@ from cordial_ppl.runtime.compilation import compiled
 if TYPE_CHECKING:
     from xarray import DataTree
 
+    from cordial_ppl.inference.posterior import Posterior
+
 PRIOR_DRAWS = 1000
 
 CHAINED = "chains of NUTS"
@@ -35,10 +36,7 @@ RESAMPLED = "one chain of draws that were resampled by their weights: r_hat has 
 
 
 def to_datatree(
-    target: Target,
-    sampled: Draws,
-    prior: Prior,
-    plain: Readings,
+    posterior: "Posterior",
     *,
     data: Labelled | None = None,
     options: tuple[str, ...] | None = None,
@@ -47,13 +45,12 @@ def to_datatree(
 ) -> "DataTree":
     """Convert a posterior for ArviZ, whose plots and summaries need equally weighted draws.
 
+    Weighted draws are resampled, each ``S w`` times, rounded at random, into one chain in their own
+    order.  Those of NUTS keep their four chains.
+
     Args:
-        target: the channel.
-        sampled: its draws; weighted ones are resampled, each ``S w`` times, rounded at random, into
-            one chain in their own order.  Those of NUTS keep their four chains.
-        prior: location and scale of the unconstrained parameters.
-        plain: a reading that says nothing, with the histogram that the channel falls back on.
-        data: labelled texts; None to leave out what depends on any.
+        posterior: the posterior.
+        data: labelled texts; by default those of the fit, if there are any.
         options: names of the options, by default 0..K-1.
         readers: names of the readers of a channel that has several, by default 0..R-1.
         seed: seed of the resampling and of what is drawn from prior and predictive.
@@ -75,19 +72,21 @@ def to_datatree(
     from arviz_base import from_dict
 
     rng = np.random.default_rng(seed)
-    weights, count = sampled.weights, len(sampled.weights)
+    target, histogram = posterior.target, posterior.histogram
+    data, plain = posterior.data if data is None else data, posterior.uninformative_reading()
+    weights, count = posterior.weights, len(posterior.weights)
     index = np.arange(count)
     # Draws that have equal weights already stay in order.
     if not np.allclose(weights, 1 / count):
         with np.errstate(divide="ignore"):
             index = resample(rng.random(), np.log(weights), count)
-    chained = sampled.diagnostics.method == "nuts" and len(index) >= CHAINS
+    chained = posterior.diagnostics.method == "nuts" and len(index) >= CHAINS
     chains = CHAINS if chained else 1
     index = index[: len(index) // chains * chains]
-    draws, histogram = sampled.draws[index], plain.histogram
+    draws, before = posterior.draws[index], posterior.draw_prior(PRIOR_DRAWS, seed)
     with jax.enable_x64(True):
-        before = np.asarray(target.sample_prior(jax.random.key(seed), prior, plain, PRIOR_DRAWS))
-        terms, powers = map(np.asarray, _priors(target)(jnp.asarray(draws), prior, plain))
+        flat = jnp.asarray(draws), posterior.replaced_prior, plain
+        terms, powers = map(np.asarray, _priors(target)(*flat))
     named = target.name(draws)
     groups: dict[str, dict[str, np.ndarray]] = {
         "posterior": _by_chain(named, chains),
@@ -105,7 +104,7 @@ def to_datatree(
         groups["posterior_predictive"] = _by_chain({"label": draw_options(probs, rng)}, chains)
         groups["prior_predictive"] = _by_chain({"label": draw_options(prior_probs, rng)}, 1)
         groups["observed_data"] = {"label": np.asarray(data.labels)}
-    stats = {name: figure[index] for name, figure in sampled.transitions.items()}
+    stats = {name: figure[index] for name, figure in posterior.transitions.items()}
     groups["sample_stats"] = _by_chain({"lp": density, **stats}, chains)
     # A channel of several readers has one temperature a reader, and nothing for an option.
     axis, size, names = "option", len(histogram), options
@@ -124,9 +123,9 @@ def to_datatree(
     sums = {site.parameter: terms[:, site.slice].sum(axis=1) for site in target.sites}
     tree["log_prior"] = from_dict({"log_prior": _by_chain(sums, chains)})["log_prior"]
     figures = {
-        **sampled.diagnostics._asdict(),
+        **posterior.diagnostics._asdict(),
         # Files that trees are kept in know no truth values among attributes.
-        "trusted": int(sampled.diagnostics.trusted),
+        "trusted": int(posterior.diagnostics.trusted),
         "draws_are": CHAINED if chained else RESAMPLED,
     }
     tree["sample_stats"].attrs.update(figures)

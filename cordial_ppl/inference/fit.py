@@ -1,13 +1,11 @@
 """Fitting a channel to labelled texts and to every fold of them, by name of the method.
 
-A single fit is a batch of one.  A text's held-out prediction is by a posterior that has not seen
-its label: the folds' posteriors are the first one's draws, carried over, or, by the literal
-methods, fits of their own.
+A text's held-out prediction is by a posterior that has not seen its label: the folds' posteriors
+are the first one's draws, carried over, or, by the literal methods, fits of their own.
 """
 
 from collections.abc import Mapping, Sequence
-from functools import partial
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -16,22 +14,28 @@ from jaxtyping import Float, Int
 from cordial_ppl.channels.channel import Channel, count_levels
 from cordial_ppl.channels.loading import load_channel
 from cordial_ppl.data.covariates import as_covariates
-from cordial_ppl.data.labelled import Labelled, hold_out, pad
+from cordial_ppl.data.labelled import Data, Labelled, hold_out, pad
 from cordial_ppl.data.readings import Readings, as_logits, as_logits_of_readers, label_histogram
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError
-from cordial_ppl.inference.draws import NOTHING, Draws, diagnose
 from cordial_ppl.inference.importance import (
     effective_sample_size,
     normalise,
     pareto_smooth,
     resample,
 )
-from cordial_ppl.inference.laplace import Weighted, find_modes, sample_laplace
+from cordial_ppl.inference.laplace import find_modes, sample_laplace
 from cordial_ppl.inference.moves import Particles
 from cordial_ppl.inference.nuts import sample_nuts
-from cordial_ppl.inference.posterior import PAPER_METHODS, Posterior, precision
-from cordial_ppl.inference.programs import DRAWS, predict_folds
+from cordial_ppl.inference.posterior import (
+    NOTHING,
+    PAPER_METHODS,
+    Draws,
+    Posterior,
+    diagnose,
+    precision,
+)
+from cordial_ppl.inference.programs import DRAWS, predict, relabel
 from cordial_ppl.inference.sampler import (
     DEFAULT_EFFORT,
     PRECISION,
@@ -43,13 +47,12 @@ from cordial_ppl.inference.sampler import (
     sample,
 )
 from cordial_ppl.inference.target import Prior, Target, build_target
-from cordial_ppl.runtime.arrays import pad_rows
 from cordial_ppl.runtime.progress import doing
+
+METHODS = ("default", "laplace", "mode", "nuts")
 
 FoldDraws = tuple[Draws, list[Draws]]
 """A posterior, and those without each fold."""
-
-METHODS = ("default", "laplace", "mode", "nuts")
 
 
 class Case(NamedTuple):
@@ -84,6 +87,12 @@ class Case(NamedTuple):
         """The labels without each fold in turn; none without folds."""
         return [] if self.folds is None else hold_out(self.texts.labels, self.folds)
 
+    def pad(self, precision: Any, sets: Sequence[Int[np.ndarray, " n"]] = ()) -> Data:
+        """The texts for a program, with all of their labels or with several sets of those seen."""
+        labels = self.texts.labels
+        data = pad(self.texts, labels, self.shares(labels), precision)
+        return relabel(data, sets, [*map(self.shares, sets)]) if sets else data
+
 
 class Fit(NamedTuple):
     """A channel, or another member of a stack, fitted to one data set.
@@ -108,119 +117,83 @@ def fit_cases(
 
     Args:
         target: the channel.
-        cases: the data sets, with equally many texts on an accelerator or by a literal method.
+        cases: the data sets.
         method: "default", "laplace", "mode" or "nuts".
         effort: how much work the default does, and NUTS to carry its draws to the folds.
     """
-    cases = [
-        case._replace(prior=target.prior if case.prior is None else target.check_prior(case.prior))
-        for case in cases
-    ]
-    run = {"default": _default, "nuts": _nuts}.get(method, partial(_literal, method=method))
     with jax.enable_x64(True):
-        pairs = zip(cases, run(target, cases, effort), strict=True)
-        return [_fit(target, case, method, *posteriors) for case, posteriors in pairs]
+        return [_fit(target, case, method, effort) for case in cases]
 
 
-def _default(target: Target, cases: Sequence[Case], effort: Effort) -> list[FoldDraws]:
-    """The default posteriors, and those of the folds."""
-    states = [sample(_problem(target, case), case.seed, effort) for case in cases]
-    wholes = [_as_draws(case, state, effort) for case, state in zip(cases, states, strict=True)]
-    return _carried(target, cases, wholes, states, effort)
-
-
-def _nuts(target: Target, cases: Sequence[Case], effort: Effort) -> list[FoldDraws]:
-    """Posteriors by NUTS, and their draws carried over to the folds."""
-    wholes, states = [], []
-    for case in cases:
-        texts, word = case.texts, np.random.SeedSequence(case.seed).generate_state(1)[0]
-        readings = Readings(texts.logits, case.shares(texts.labels), dict(texts.covariates))
-        key, weights = jax.random.key(word), texts.weights
-        wholes.append(sample_nuts(target, case.prior, readings, texts.labels, key, weights=weights))
-        points = _whiten(wholes[-1].draws, cast(Prior, case.prior))
-        some = np.linspace(0, len(points) - 1, effort.particles).astype(int)
-        chosen = points[some]
-        logs = _problem(target, case).evaluate(chosen, effort.particles)
-        states.append(from_draws(Particles(chosen, *logs)))
-    return _carried(target, cases, wholes, states, effort)
-
-
-def _carried(
-    target: Target,
-    cases: Sequence[Case],
-    wholes: Sequence[Draws],
-    states: Sequence[State],
-    effort: Effort,
-) -> list[FoldDraws]:
-    """Posteriors with those of the folds, to which their particles are carried over."""
-    posteriors = []
-    for case, draws, state in zip(cases, wholes, states, strict=True):
-        folds: list[Draws] = []
-        if case.masks:
-            seeds = [(*case.seed, 1 + fold) for fold in range(len(case.masks))]
-            without = carry(_problem(target, case, case.masks), seeds, state, effort)
-            folds = [_as_draws(case, fold, effort) for fold in without]
-            worst = max(fold.diagnostics.khat for fold in folds)
-            draws = draws._replace(diagnostics=draws.diagnostics._replace(fold_khat=worst))
-        posteriors.append((draws, folds))
-    return posteriors
-
-
-def _literal(target: Target, cases: Sequence[Case], effort: Effort, method: str) -> list[FoldDraws]:
-    """The paper's methods: each fold is fitted afresh."""
-    del effort
-    jobs = [(case, labels) for case in cases for labels in (case.texts.labels, *case.masks)]
-    data = [pad(case.texts, labels, case.shares(labels), np.float64) for case, labels in jobs]
-    prior = Prior(*map(np.stack, zip(*(cast(Prior, case.prior) for case, _ in jobs), strict=True)))
-    modes = find_modes(target, prior, data)
-    if not all(np.isfinite(mode.log_density) for mode in modes):
-        raise InputError(
-            f"the density of channel {target.channel.name!r} is zero wherever the search for its "
-            "mode begins: look at its prior, or use the default inference."
-        )
-    if method == "mode":
-        points = prior.loc + prior.scale * np.stack([mode.mean for mode in modes])
-        drawn = [Weighted(point[None], np.zeros(1), None) for point in points]
+def _fit(target: Target, case: Case, method: str, effort: Effort) -> Fit:
+    """One fit as its users see it."""
+    prior = target.prior if case.prior is None else target.check_prior(case.prior)
+    if method in PAPER_METHODS:
+        sampled, folds = _literal(target, prior, case, method)
     else:
-        rngs = {id(case): np.random.default_rng(case.seed) for case in cases}
-        drawn = sample_laplace(target, prior, data, modes, [rngs[id(case)] for case, _ in jobs])
-    turn = zip(modes, drawn, strict=True)
-
-    def judge(with_all: bool) -> Draws:
-        """Self-normalised, unsmoothed weights, and what those of all labels are worth."""
-        mode, (draws, logs, probs) = next(turn)
-        khat = float(pareto_smooth(logs)[1]) if with_all and method == "laplace" else NOTHING
-        figures = {"ess": float(effective_sample_size(logs)), "gradient_norm": mode.gradient_norm}
-        judged = diagnose(method, draws, weighed=len(draws), khat=khat, **figures)
-        return Draws(draws, np.exp(normalise(logs)), judged, probs)
-
-    return [(judge(True), [judge(False) for _ in case.masks]) for case in cases]
-
-
-def _whiten(draws: Float[np.ndarray, "S P"], prior: Prior) -> Float[np.ndarray, "S P"]:
-    """Draws in units of a prior."""
-    return ((draws - prior.loc) / prior.scale).astype(PRECISION)
-
-
-def _problem(
-    target: Target, case: Case, masks: Sequence[Int[np.ndarray, " n"]] | None = None
-) -> Problem:
-    """A case as it is sampled, with all of its labels, or with several sets of those seen."""
-    prior = Prior(*(np.asarray(part, PRECISION) for part in cast(Prior, case.prior)))
-    data = pad(case.texts, case.texts.labels, case.shares(case.texts.labels), PRECISION)
-    if masks is not None:
-        rows = len(data.labels)
-        labels = np.stack([pad_rows(mask.astype(np.int32), rows, -1) for mask in masks])
-        shares = np.stack([case.shares(mask).astype(PRECISION) for mask in masks])
-        data = data._replace(labels=labels, histogram=shares)
-    return Problem(target, prior, data)
+        run = _default if method == "default" else _nuts
+        sampled, folds = run(target, prior, case, effort)
+    posterior = Posterior(
+        channel=target.channel,
+        histogram=case.shares(case.texts.labels),
+        draws=sampled.draws,
+        weights=sampled.weights,
+        diagnostics=sampled.diagnostics,
+        covariates=tuple(case.texts.covariates),
+        readers=case.texts.logits.shape[1] if case.texts.logits.ndim == 3 else None,
+        prior=None if case.prior is None else prior,
+        data=case.texts,
+        transitions=sampled.transitions,
+    )
+    if case.folds is None:
+        return Fit(posterior, None)
+    return Fit(posterior, _predict_held_out(target, case, case.folds, method, folds))
 
 
-def _as_draws(case: Case, state: State, effort: Effort) -> Draws:
+def _default(target: Target, prior: Prior, case: Case, effort: Effort) -> FoldDraws:
+    """The default posterior, and those of the folds."""
+    problem = _problem(target, prior, case)
+    state = sample(problem, case.seed, effort)
+    return _carry(problem, case, _as_draws(prior, state, effort), state, prior, effort)
+
+
+def _nuts(target: Target, prior: Prior, case: Case, effort: Effort) -> FoldDraws:
+    """The posterior by NUTS, and its draws carried over to the folds."""
+    texts, word = case.texts, np.random.SeedSequence(case.seed).generate_state(1)[0]
+    readings = Readings(texts.logits, case.shares(texts.labels), dict(texts.covariates))
+    key, weights = jax.random.key(word), texts.weights
+    sampled = sample_nuts(target, prior, readings, texts.labels, key, weights=weights)
+    some = np.linspace(0, len(sampled.draws) - 1, effort.particles).astype(int)
+    points = ((sampled.draws[some] - prior.loc) / prior.scale).astype(PRECISION)
+    problem = _problem(target, prior, case)
+    state = from_draws(Particles(points, *problem.evaluate(points, effort.particles)))
+    return _carry(problem, case, sampled, state, prior, effort)
+
+
+def _carry(
+    problem: Problem, case: Case, sampled: Draws, state: State, prior: Prior, effort: Effort
+) -> FoldDraws:
+    """A posterior with those of the folds, to which its particles are carried over."""
+    if not case.masks:
+        return sampled, []
+    seeds = [(*case.seed, 1 + fold) for fold in range(len(case.masks))]
+    without = problem._replace(data=case.pad(PRECISION, case.masks))
+    folds = [_as_draws(prior, fold, effort) for fold in carry(without, seeds, state, effort)]
+    worst = max(fold.diagnostics.khat for fold in folds)
+    judged = sampled.diagnostics._replace(fold_khat=worst)
+    return sampled._replace(diagnostics=judged), folds
+
+
+def _problem(target: Target, prior: Prior, case: Case) -> Problem:
+    """A case as it is sampled, with all of its labels."""
+    single = Prior(*(np.asarray(part, PRECISION) for part in prior))
+    return Problem(target, single, case.pad(PRECISION))
+
+
+def _as_draws(prior: Prior, state: State, effort: Effort) -> Draws:
     """What a state says of the posterior."""
-    loc, scale = cast(Prior, case.prior)
     weights = np.exp(np.asarray(state.log_weights, np.float64))
-    draws = loc + scale * np.asarray(state.particles.points, np.float64)
+    draws = prior.loc + prior.scale * np.asarray(state.particles.points, np.float64)
     judged = diagnose(
         "default",
         draws,
@@ -233,44 +206,55 @@ def _as_draws(case: Case, state: State, effort: Effort) -> Draws:
     return Draws(draws, weights / weights.sum(), judged)
 
 
-def _fit(target: Target, case: Case, method: str, draws: Draws, folds: Sequence[Draws]) -> Fit:
-    """A fit as its users see it, with its diagnostics judged and its held-out predictions."""
-    texts, prior = case.texts, case.prior
-    posterior = Posterior(
-        channel=target.channel,
-        histogram=case.shares(texts.labels),
-        draws=draws.draws,
-        weights=draws.weights,
-        diagnostics=draws.diagnostics,
-        covariates=tuple(texts.covariates),
-        readers=texts.logits.shape[1] if texts.logits.ndim == 3 else None,
-        prior=None if prior is target.prior else prior,
-        data=texts,
-        transitions=draws.transitions,
-    )
-    if case.folds is None:
-        return Fit(posterior, None)
-    return Fit(posterior, _predict_held_out(target, case, method, folds))
+def _literal(target: Target, prior: Prior, case: Case, method: str) -> FoldDraws:
+    """The posterior by a method of the paper, and those of the folds, each fitted afresh."""
+    data = case.pad(np.float64, [case.texts.labels, *case.masks])
+    modes = find_modes(target, prior, data)
+    if not all(np.isfinite(mode.log_density) for mode in modes):
+        raise InputError(
+            f"the density of channel {target.channel.name!r} is zero wherever the search for its "
+            "mode begins: look at its prior, or use the default inference."
+        )
+    if method == "mode":
+        points = [prior.loc + prior.scale * mode.mean[None] for mode in modes]
+        drawn = [(point, np.zeros(1), None) for point in points]
+    else:
+        rng = np.random.default_rng(case.seed)
+        drawn = [*zip(*sample_laplace(target, prior, data, modes, rng), strict=True)]
+    sets = []
+    for mode, (draws, logs, probs) in zip(modes, drawn, strict=True):
+        # Self-normalised, unsmoothed weights; what those of all labels are worth is judged.
+        khat = float(pareto_smooth(logs)[1]) if method == "laplace" and not sets else NOTHING
+        figures = {"ess": float(effective_sample_size(logs)), "gradient_norm": mode.gradient_norm}
+        judged = diagnose(method, draws, weighed=len(draws), khat=khat, **figures)
+        sets.append(Draws(draws, np.exp(normalise(logs)), judged, probs))
+    return sets[0], sets[1:]
 
 
 def _predict_held_out(
-    target: Target, case: Case, method: str, folds: Sequence[Draws]
+    target: Target,
+    case: Case,
+    folds: Int[np.ndarray, " n"],
+    method: str,
+    posteriors: Sequence[Draws],
 ) -> Float[np.ndarray, "n K"]:
     """Probabilities of each text by the posterior that has not seen it."""
-    texts, index, kind = case.texts, cast(np.ndarray, case.folds), precision(method)
-    if all(fold.probs is not None for fold in folds):
-        probs = np.stack([cast(np.ndarray, fold.probs)[: len(index)] for fold in folds])
-        held_out = probs[index, np.arange(len(index))]
-        return held_out / held_out.sum(axis=1, keepdims=True)
-    if method in PAPER_METHODS:
-        draws = [fold.draws for fold in folds]
-    else:
-        with np.errstate(divide="ignore"):
-            draws = [fold.draws[resample(0.5, np.log(fold.weights), DRAWS)] for fold in folds]
-    shares = np.stack([case.shares(labels) for labels in case.masks]).astype(kind)
-    extra = {name: column.astype(kind) for name, column in texts.covariates.items()}
-    readings = Readings(texts.logits.astype(kind), shares[0], extra)
-    return predict_folds(target, np.stack(draws), shares, readings, index)
+    texts, kind = case.texts, precision(method)
+    probs = np.empty((len(folds), texts.logits.shape[-1]))
+    for fold, (labels, posterior) in enumerate(zip(case.masks, posteriors, strict=True)):
+        rows, draws, weights = folds == fold, posterior.draws, posterior.weights
+        if posterior.probs is not None:
+            probs[rows] = posterior.probs[: len(folds)][rows]
+            probs[rows] /= probs[rows].sum(axis=1, keepdims=True)
+            continue
+        if method not in PAPER_METHODS:
+            with np.errstate(divide="ignore"):
+                draws = draws[resample(0.5, np.log(weights), DRAWS)]
+            weights = np.full(DRAWS, 1 / DRAWS)
+        extra = {name: column[rows].astype(kind) for name, column in texts.covariates.items()}
+        readings = Readings(texts.logits[rows].astype(kind), case.shares(labels), extra)
+        probs[rows], _ = predict(target, draws, weights, readings)
+    return probs
 
 
 def fit_channel(

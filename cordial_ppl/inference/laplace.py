@@ -1,36 +1,38 @@
 r"""Laplace approximation: a Gaussian at the posterior mode, and the paper's draws from it.
 
-The mode is sought from several starts.  The covariance is the inverse of the negative Hessian in
-whitened coordinates, whose eigenvalues are floored so that a flat direction is no wider than a few
-prior standard deviations.  This is the literal method of the paper (Section 2.4): 300 draws from
-``N(mode, 1.5^2 H^-1)`` with self-normalised weights.  With more than a few parameters its weights
-are poor, which k-hat reports.
+The mode is sought from draws of the prior. The covariance is the inverse of the negative Hessian
+in whitened coordinates, whose eigenvalues are floored so that a flat direction is no wider than a
+few prior standard deviations. This is the literal method of the paper (Section 2.4): 300 draws
+from ``N(mode, 1.5^2 H^-1)`` with self-normalised weights. With more than a few parameters its
+weights are poor, which k-hat reports.
+
+All functions take several sets of labels of the same texts, as where each fold is fitted afresh.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache, partial
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
 from cordial_ppl.data.labelled import Data
 from cordial_ppl.inference.minimise import Ends, search
-from cordial_ppl.inference.programs import take_tile, tile_of, unwhiten
+from cordial_ppl.inference.programs import draw_prior, take_tile, tile_of, unwhiten
 from cordial_ppl.inference.target import Prior, Target
 from cordial_ppl.runtime.arrays import pad_rows
 from cordial_ppl.runtime.compilation import compiled
 
-SEARCHES = 64
-"""Searches for a mode that one call goes on with."""
+SEARCHES, SETS = 75, 8
+"""Searches for a mode that one call goes on with, and sets of labels that it takes."""
+
+STARTS, SEED = 12, 2
+"""Points that the search for the highest mode begins at, and the seed of those that are drawn."""
 
 REACH = 40.0
 """Prior standard deviations beyond which no mode is sought."""
-
-AT_ONCE = SEARCHES // 4
-"""Data sets that are searched at a time: as many as the starts of each leave room for."""
 
 DRAWS = 300
 INFLATION = 1.5
@@ -41,14 +43,6 @@ STEP = 1e-5
 
 ROUNDS = 1000
 """Points of a search at most."""
-
-SHIFTS: tuple[dict[str, float], ...] = (
-    {},
-    {"offset": 1.0},
-    {"offset": -1.0},
-    {"temperature": 1.5, "concentration": -2.0},
-)
-"""Starts of the mode search: what is added to the prior means, in unconstrained units."""
 
 
 class Mode(NamedTuple):
@@ -67,140 +61,66 @@ class Mode(NamedTuple):
     gradient_norm: float
 
 
-def starts(target: Target) -> Float[np.ndarray, "starts P"]:
-    """Distinct starting points of the mode search in unconstrained units from the prior mean.
+def find_modes(target: Target, prior: Prior, data: Data) -> list[Mode]:
+    """Find the highest mode under each set of labels, and the floored curvature there.
 
-    A shift applies to the sites of that name; a channel without them starts at the prior mean only.
-    """
-    points = []
-    for shift in SHIFTS:
-        point = np.zeros(target.size)
-        for site in target.sites:
-            point[site.slice] = shift.get(site.name, 0.0)
-        points.append(point)
-    return np.unique(np.stack(points), axis=0)
-
-
-def find_modes(target: Target, prior: Prior, data: Sequence[Data]) -> list[Mode]:
-    """Find the mode of each of several data sets from every start, and floor the curvature there.
+    A posterior of few labels has several modes.  Searches begin at the prior's mean and at draws
+    of the prior, which are the same whatever the labels are.
 
     Args:
         target: the channel.
-        prior: location and scale of the unconstrained parameters, for all data sets or one for
-            each, ``[P]`` or ``[B, P]``.
-        data: B data sets in double precision, with equally many rows.
-
-    Returns:
-        The highest mode found for each data set.
+        prior: location and scale of the unconstrained parameters.
+        data: texts in double precision, with F sets of labels ``[F, rows]`` and histograms.
     """
-    points, size, highest = starts(target), target.size, []
+    size, sets = target.size, len(data.labels)
+    texts = data._replace(histogram=data.histogram[0])
+    begin = np.insert(draw_prior(target, prior, texts, STARTS - 1, SEED), 0, 0.0, axis=0)
+    ends = search_modes(target, prior, data, np.stack([begin] * sets)).lowest(STARTS)
+    # Second derivatives by differences of gradients.
     around = STEP * np.concatenate([np.eye(size), -np.eye(size)])
-    for priors, sets, count in _in_turn(target, prior, data):
-        run = partial(search_modes, target, priors, sets)
-        begin = (points / np.asarray(priors.scale)[:count, None]).reshape(-1, size)
-        ends = run(begin, np.repeat(np.arange(count), len(points)), ROUNDS).lowest(len(points))
-        modes = ends.x
-        # Second derivatives by differences of gradients.
-        beside = (modes[:, None] + around).reshape(-1, size)
-        each = np.repeat(np.arange(count), 2 * size)
-        some = [slice(first, first + SEARCHES) for first in range(0, len(beside), SEARCHES)]
-        slopes = [run(beside[rows], each[rows], 1).gradient for rows in some]
-        above, below = np.concatenate(slopes).reshape(count, 2, size, size).swapaxes(0, 1)
-        hessian = (above - below) / (2.0 * STEP)
-        values, vectors = np.linalg.eigh(0.5 * (hessian + hessian.swapaxes(1, 2)))
-        values = np.maximum(values, CURVATURE_FLOOR)
-        factors = np.linalg.cholesky((vectors / values[:, None, :]) @ vectors.swapaxes(1, 2))
-        figures = (-ends.value).tolist(), np.abs(ends.gradient).max(axis=1).tolist()
-        highest += map(Mode, modes, factors, *figures)
-    return highest
-
-
-def _in_turn(
-    target: Target, prior: Prior, data: Sequence[Data]
-) -> Iterator[tuple[Prior, Data, int]]:
-    """As many data sets as are searched at a time, with their priors, and how many they are."""
-    loc, scale = (np.broadcast_to(part, (len(data), target.size)) for part in prior)
-    for first in range(0, len(data), AT_ONCE):
-        at = list(range(first, min(first + AT_ONCE, len(data))))
-        filled = at + [first] * (AT_ONCE - len(at))
-        stacked = jax.tree.map(lambda *leaves: np.stack(leaves), *(data[b] for b in filled))
-        with jax.enable_x64(True):
-            moved = Prior(loc[filled], scale[filled]), stacked._replace(tiles=stacked.tiles.max())
-            yield *jax.device_put(moved), len(at)
-
-
-class Weighted(NamedTuple):
-    """Draws from the inflated Laplace approximation of one data set.
-
-    Attributes:
-        draws: unconstrained parameters, shape ``[S, P]``.
-        log_weights: unnormalised log weights in nats; of a draw at the mode, zero.
-        probs: probabilities of the texts under the weighted draws, labels seen or not, with rows of
-            padding after them; None where they were not computed.
-    """
-
-    draws: Float[np.ndarray, "S P"]
-    log_weights: Float[np.ndarray, " S"]
-    probs: Float[np.ndarray, "rows K"] | None
-
-
-def sample_laplace(
-    target: Target,
-    prior: Prior,
-    data: Sequence[Data],
-    modes: Sequence[Mode],
-    rngs: Sequence[np.random.Generator],
-    draws: int = DRAWS,
-) -> list[Weighted]:
-    """Draw from the inflated Laplace approximations and weigh the draws, as the paper does.
-
-    Args:
-        target: the channel.
-        prior: location and scale of the unconstrained parameters, ``[P]`` or ``[B, P]``.
-        data: labelled texts in double precision, B data sets.
-        modes: the Laplace approximation of each.
-        rngs: source of randomness of each.
-        draws: number of draws.
-    """
-    noise = np.stack([rng.standard_normal((draws, target.size)) for rng in rngs])
-    pairs = zip(modes, noise, strict=True)
-    points = np.stack([mode.mean + INFLATION * each @ mode.factor.T for mode, each in pairs])
-    log_proposal = np.array([[mode.log_density] for mode in modes]) - 0.5 * (noise**2).sum(axis=2)
-    loc, scale = (np.broadcast_to(part, (len(data), target.size))[:, None] for part in prior)
-    weighted, drawn = [], loc + scale * points
-    for priors, sets, count in _in_turn(target, prior, data):
-        some = slice(len(weighted), len(weighted) + count)
-        weighed = weigh_and_predict(target, priors, sets, points[some], log_proposal[some])
-        weighted += map(Weighted, drawn[some], *weighed)
-    return weighted
+    beside = search_modes(target, prior, data, ends.x[:, None] + around, 1).gradient
+    above, below = beside.reshape(sets, 2, size, size).swapaxes(0, 1)
+    hessian = (above - below) / (2.0 * STEP)
+    values, vectors = np.linalg.eigh(0.5 * (hessian + hessian.swapaxes(1, 2)))
+    values = np.maximum(values, CURVATURE_FLOOR)
+    factors = np.linalg.cholesky((vectors / values[:, None, :]) @ vectors.swapaxes(1, 2))
+    figures = (-ends.value).tolist(), np.abs(ends.gradient).max(axis=1).tolist()
+    return [Mode(*parts) for parts in zip(ends.x, factors, *figures, strict=True)]
 
 
 def search_modes(
     target: Target,
     prior: Prior,
     data: Data,
-    points: Float[np.ndarray, "A P"],
-    index: Int[np.ndarray, " A"],
-    max_rounds: int,
+    points: Float[np.ndarray, "F S P"],
+    max_rounds: int = ROUNDS,
 ) -> Ends:
-    """Search for modes from whitened points, each for one of several data sets.
+    """Search for modes from whitened points under each set of labels.
 
     Args:
         target: the channel.
-        prior: locations and scales, one of each a data set, ``[D, P]``.
-        data: the data sets, every array but ``tiles`` with an axis of length D in front.
-        points: where to begin, at most `SEARCHES`.
-        index: the data set of each.
+        prior: location and scale of the unconstrained parameters.
+        data: texts in double precision, with F sets of labels and histograms.
+        points: where to begin; of more than `SEARCHES` under a set some do not know of the others.
         max_rounds: points of a search at most; one tells the derivatives where it begins.
 
     Returns:
-        Where the searches for a minimum of the negative log density, nats, ended.
+        Where the F S searches for a minimum of the negative log density, nats, ended.
     """
-    count = len(points)
-    padded = pad_rows(points, SEARCHES, 0.0), pad_rows(index, SEARCHES, 0)
-    going = np.arange(SEARCHES) < count
-    ends = _search_modes(target)(prior, data, *padded, going, np.int32(max_rounds))
-    return Ends(*(np.asarray(part)[:count] for part in ends[:-1]), rounds=ends.rounds)
+    run, (sets, each, size) = _search_modes(target), points.shape
+    flat, index, parts = points.reshape(-1, size), np.repeat(np.arange(sets), each), []
+    room = min(SEARCHES // each * each or SEARCHES, SETS * each)
+    for first in range(0, len(flat), room):
+        at = index[first : first + room]
+        some = slice(at[0], at[-1] + 1)
+        labels = pad_rows(data.labels[some], SETS, -1)
+        shares = pad_rows(data.histogram[some], SETS, 1.0)
+        texts = data._replace(labels=labels, histogram=shares)
+        begin = pad_rows(flat[first : first + room], SEARCHES, 0.0)
+        numbers = pad_rows(at - at[0], SEARCHES, 0), np.arange(SEARCHES) < len(at)
+        ends = run(prior, texts, begin, *numbers, np.int32(max_rounds))
+        parts.append([np.asarray(part)[: len(at)] for part in ends[:-1]])
+    return Ends(*map(np.concatenate, zip(*parts, strict=True)), rounds=ends.rounds)
 
 
 @lru_cache(maxsize=512)
@@ -209,17 +129,17 @@ def _search_modes(target: Target) -> Callable[..., Any]:
         prior: Prior, data: Data, points: Array, index: Array, going: Array, rounds: Array
     ) -> Ends:
         def loss(point: Array, row: Array) -> tuple[Array, Array]:
-            one = Prior(prior.loc[row], prior.scale[row])
+            seen = data._replace(labels=data.labels[row], histogram=data.histogram[row])
 
             def prior_density(w: Array) -> Array:
-                readings = take_tile(data, jnp.zeros((), jnp.int32), row)[0]
-                return target.log_scaled_prior(one.loc + one.scale * w, one, readings)
+                readings = take_tile(seen, jnp.zeros((), jnp.int32))[0]
+                return target.log_scaled_prior(prior.loc + prior.scale * w, prior, readings)
 
             def add(tile: Array, total: tuple[Array, Array]) -> tuple[Array, Array]:
-                readings, *labels = take_tile(data, tile, row)
+                readings, *labels = take_tile(seen, tile)
 
                 def likelihood(w: Array) -> Array:
-                    return target.log_likelihood(one.loc + one.scale * w, readings, *labels)
+                    return target.log_likelihood(prior.loc + prior.scale * w, readings, *labels)
 
                 return jax.tree.map(jnp.add, total, jax.value_and_grad(likelihood)(point))
 
@@ -232,46 +152,81 @@ def _search_modes(target: Target) -> Callable[..., Any]:
     return compiled(run, xla_backend_optimization_level=1)
 
 
+def sample_laplace(
+    target: Target,
+    prior: Prior,
+    data: Data,
+    modes: Sequence[Mode],
+    rng: np.random.Generator,
+    draws: int = DRAWS,
+) -> tuple[Float[np.ndarray, "F S P"], Float[np.ndarray, "F S"], Float[np.ndarray, "F rows K"]]:
+    """Draw from the inflated Laplace approximations and weigh the draws, as the paper does.
+
+    Args:
+        target: the channel.
+        prior: location and scale of the unconstrained parameters.
+        data: texts in double precision, with F sets of labels and histograms.
+        modes: the Laplace approximation under each set.
+        rng: source of random numbers.
+        draws: number of draws.
+
+    Returns:
+        Unconstrained parameters; unnormalised log weights in nats, zero at the mode; probabilities
+        of the texts under the weighted draws, labels seen or not, with rows of padding after them.
+    """
+    noise = np.stack([rng.standard_normal((draws, target.size)) for _ in modes])
+    pairs = zip(modes, noise, strict=True)
+    points = np.stack([mode.mean + INFLATION * each @ mode.factor.T for mode, each in pairs])
+    log_proposal = np.array([[mode.log_density] for mode in modes]) - 0.5 * (noise**2).sum(axis=2)
+    weighed = weigh_and_predict(target, prior, data, points, log_proposal)
+    return prior.loc + prior.scale * points, *weighed
+
+
 def weigh_and_predict(
     target: Target,
     prior: Prior,
     data: Data,
-    points: Float[np.ndarray, "B S P"],
-    log_proposal: Float[np.ndarray, "B S"],
-) -> tuple[Float[np.ndarray, "B S"], Float[np.ndarray, "B rows K"]]:
-    """Log weights of points of several data sets, and what the weighted points predict.
+    points: Float[np.ndarray, "F S P"],
+    log_proposal: Float[np.ndarray, "F S"],
+) -> tuple[Float[np.ndarray, "F S"], Float[np.ndarray, "F rows K"]]:
+    """Log weights of points under each set of labels, and what the weighted points predict.
 
     Args:
         target: the channel.
-        prior: locations and scales, one of each a data set, ``[D, P]``.
-        data: the data sets, every array but ``tiles`` with an axis of length D in front.
-        points: whitened points for each of the first B data sets.
+        prior: location and scale of the unconstrained parameters.
+        data: texts in double precision, with F sets of labels and histograms.
+        points: whitened points for each set.
         log_proposal: log density, up to a constant, that they were drawn from, nats.
 
     Returns:
         Unnormalised log weights, nats, and probabilities of all texts, labelled or not.
     """
-    (count, *_), room = points.shape, len(data.labels)
-    padded = pad_rows(points, room, 0.0), pad_rows(log_proposal, room, 0.0)
-    log_weights, probs = _weigh_and_predict(target)(prior, data, *padded, np.int32(count))
-    return np.asarray(log_weights)[:count], np.asarray(probs)[:count].swapaxes(1, 2)
+    run, parts = _weigh_and_predict(target), []
+    for first in range(0, len(points), SETS):
+        some = slice(first, first + SETS)
+        arrays = data.labels[some], data.histogram[some], points[some], log_proposal[some]
+        labels, shares, *rest = (pad_rows(array, SETS, 0) for array in arrays)
+        count = np.int32(len(points[some]))
+        results = run(prior, data._replace(labels=labels, histogram=shares), *rest, count)
+        parts.append([np.asarray(result)[:count] for result in results])
+    log_weights, probs = map(np.concatenate, zip(*parts, strict=True))
+    return log_weights, probs.swapaxes(1, 2)
 
 
 @lru_cache(maxsize=512)
 def _weigh_and_predict(target: Target) -> Callable[..., Any]:
     def run(prior: Prior, data: Data, points: Array, proposed: Array, count: Array) -> Any:
-        sets, size, rows = len(data.labels), target.options, data.labels.shape[-1]
+        (sets, rows), size = data.labels.shape, target.options
         tile = tile_of(rows)
 
         def one(row: Array, results: tuple[Array, Array]) -> tuple[Array, Array]:
-            scaled = Prior(prior.loc[row], prior.scale[row])
-            readings = take_tile(data, jnp.zeros((), jnp.int32), row)[0]
-            flat = unwhiten(scaled, points[row])
+            seen = data._replace(labels=data.labels[row], histogram=data.histogram[row])
+            flat = unwhiten(prior, points[row])
 
             def add(step: Array, results: tuple[Array, Array]) -> tuple[Array, Array]:
                 total, probs = results
                 index = step % data.tiles
-                readings, *labels = take_tile(data, index, row)
+                readings, *labels = take_tile(seen, index)
                 scores, each = jax.vmap(lambda u: target.pointwise(u, readings, *labels))(flat)
                 total += jnp.where(step < data.tiles, scores.sum(axis=1), 0.0)
                 # A draw without a density has no weight, and nothing it predicts counts.
@@ -282,7 +237,8 @@ def _weigh_and_predict(target: Target) -> Callable[..., Any]:
                 return total, jax.lax.dynamic_update_slice(probs, mixed[None], where)
 
             # The weights are complete with the last tile, the first of those that are predicted.
-            begin = jax.vmap(lambda u: target.log_scaled_prior(u, scaled, readings))(flat)
+            readings = take_tile(seen, jnp.zeros((), jnp.int32))[0]
+            begin = jax.vmap(lambda u: target.log_scaled_prior(u, prior, readings))(flat)
             begin = begin - proposed[row], results[1]
             total, probs = jax.lax.fori_loop(0, 2 * data.tiles - 1, add, begin)
             total = jnp.where(jnp.isfinite(total), total, -jnp.inf)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import numpy as np
@@ -13,9 +13,7 @@ from cordial_ppl.channels.channel import Channel, count_levels
 from cordial_ppl.data.covariates import as_covariates
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.readings import Readings, as_logits, as_logits_of_readers, name_readers
-from cordial_ppl.inference.draws import Diagnostics, Draws
-from cordial_ppl.inference.export import to_datatree
-from cordial_ppl.inference.importance import resample
+from cordial_ppl.inference.importance import khat_limit, resample
 from cordial_ppl.inference.programs import DRAWS, predict, predict_draws
 from cordial_ppl.inference.target import Prior, Target, build_target
 from cordial_ppl.inference.thinning import make_probes, thin
@@ -25,6 +23,90 @@ if TYPE_CHECKING:
 
 PAPER_METHODS = ("laplace", "mode")
 """The paper's own methods, of which every draw and digit is kept."""
+
+NOTHING = float("nan")
+LEAST_ESS = 50.0
+LEAST_ACCEPTANCE = 0.02
+LARGEST_GRADIENT = 1e-4
+
+
+class Diagnostics(NamedTuple):
+    """How a posterior was found and whether it can be believed; NaN where a figure has no meaning.
+
+    Attributes:
+        method: "default", "laplace", "mode" or "nuts".
+        khat: Pareto shape of the importance weights: above `khat_limit` they are not reliable.
+        ess: effective sample size of the importance weights, or of the NUTS draws.
+        acceptance: acceptance rate of the last moves.
+        gradient_norm: largest component of the gradient at the mode, in prior-whitened coordinates.
+        repairs: how often the draws were moved and weighed again.
+        trusted: whether all figures are within their limits.
+        fold_khat: worst Pareto shape of the weights that carry the draws over to the folds of the
+            labels; where it was high, they were moved too.  NaN without folds, or where each
+            was fitted afresh.
+        divergences: how many transitions of NUTS diverged.
+    """
+
+    method: str
+    khat: float = NOTHING
+    ess: float = NOTHING
+    acceptance: float = NOTHING
+    gradient_norm: float = NOTHING
+    repairs: int = 0
+    trusted: bool = False
+    fold_khat: float = NOTHING
+    divergences: int = 0
+
+
+class Draws(NamedTuple):
+    """Weighted draws of the unconstrained parameters.
+
+    Attributes:
+        draws: unconstrained parameters, shape ``[S, P]``.
+        weights: their weights, which sum to one, shape ``[S]``.
+        diagnostics: what they are worth.
+        probs: probabilities of the texts under the draws, labels seen or not, with rows of padding
+            after them; None where they were not computed.
+        transitions: of NUTS, figures of the step that led to each draw, each of shape ``[S]``.
+    """
+
+    draws: Float[np.ndarray, "S P"]
+    weights: Float[np.ndarray, " S"]
+    diagnostics: Diagnostics
+    probs: Float[np.ndarray, "rows K"] | None = None
+    transitions: Mapping[str, Shaped[Any, " S"]] = {}
+
+
+def diagnose(
+    method: str, draws: Float[np.ndarray, "S P"], *, weighed: int = 0, **figures: Any
+) -> Diagnostics:
+    """Diagnose draws.
+
+    Draws are trusted with k-hat within `khat_limit`, an effective sample size of at least 50, moves
+    of which at least 2 % are accepted, a gradient below 1e-4 at the mode, no divergent transition
+    of NUTS, and not one that is not finite; a figure that a method does not have is not held
+    against it, nor are the weights of the folds, which only the stack's weights and the expected
+    loss depend on.  ``inference="mode"`` is judged by its gradient alone: trusted says that it is a
+    mode, not that one point is enough.
+
+    Args:
+        method: "default", "laplace", "mode" or "nuts".
+        draws: the draws.
+        weighed: number of the importance weights.
+        figures: those of `Diagnostics` that the method has.
+    """
+    judged = Diagnostics(method, **figures)
+    poor = (
+        judged.khat > khat_limit(weighed)
+        or judged.acceptance < LEAST_ACCEPTANCE
+        or judged.gradient_norm > LARGEST_GRADIENT
+        or not np.isfinite(draws).all()
+        # Where one transition diverges, chains may keep out of a region, and no other figure tells
+        # (Betancourt 2017, arXiv:1701.02434): as NumPyro and ArviZ, which warn of the first.
+        or judged.divergences > 0
+        or (method != "mode" and not judged.ess >= LEAST_ESS)
+    )
+    return judged._replace(trusted=not poor)
 
 
 def precision(method: str) -> Any:
@@ -101,6 +183,17 @@ class Posterior:
         extra = dict.fromkeys(self.covariates, np.zeros(1))
         return Readings(np.zeros(shape), self.histogram, extra)
 
+    @property
+    def replaced_prior(self) -> Prior:
+        """Location and scale of the unconstrained parameters, whether replaced or the channel's."""
+        return self.target.prior if self.prior is None else self.prior
+
+    def draw_prior(self, draws: int, seed: int) -> Float[np.ndarray, "S P"]:
+        """Draw unconstrained parameters from the prior."""
+        arguments = self.replaced_prior, self.uninformative_reading(), draws
+        with jax.enable_x64(True):
+            return np.asarray(self.target.sample_prior(jax.random.key(seed), *arguments))
+
     def sample_prior(self, draws: int, seed: int = 0) -> dict[str, np.ndarray]:
         """Draws from the prior of the named parameters in their own units, each ``[S, ...]``.
 
@@ -108,23 +201,18 @@ class Posterior:
             draws: how many.
             seed: seed of the random numbers.
         """
-        prior = self.target.prior if self.prior is None else self.prior
-        with jax.enable_x64(True):
-            key = jax.random.key(seed)
-            flat = self.target.sample_prior(key, prior, self.uninformative_reading(), draws)
-            return self.target.name(np.asarray(flat))
+        return self.target.name(self.draw_prior(draws, seed))
 
-    def to_datatree(self, *, data: Labelled | None = None, **settings: Any) -> "DataTree":
-        """Convert for ArviZ: `cordial_ppl.inference.export.to_datatree` with this posterior.
+    def to_datatree(self, **settings: Any) -> "DataTree":
+        """Convert for ArviZ: `cordial_ppl.inference.export.to_datatree` of this posterior.
 
         Args:
-            data: labelled texts; by default those of the fit, if there are any.
-            settings: names of options and readers, and the seed.
+            settings: labelled texts as ``data``, by default those of the fit, if there are any;
+                names of options and readers, and the seed.
         """
-        sampled = Draws(self.draws, self.weights, self.diagnostics, transitions=self.transitions)
-        prior = self.target.prior if self.prior is None else self.prior
-        data, plain = self.data if data is None else data, self.uninformative_reading()
-        return to_datatree(self.target, sampled, prior, plain, data=data, **settings)
+        from cordial_ppl.inference.export import to_datatree
+
+        return to_datatree(self, **settings)
 
     @cached_property
     def thinned_weights(self) -> Float[np.ndarray, " S"]:

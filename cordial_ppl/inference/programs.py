@@ -6,7 +6,7 @@ histogram are arguments, so that other ones never compile again.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -27,6 +27,36 @@ POINTS, STEPS = 1024, 8
 
 DRAWS, TEXTS = 128, 512
 """Draws and texts of one prediction call."""
+
+
+def relabel(
+    data: Data,
+    labels: Sequence[Int[np.ndarray, " n"]],
+    histograms: Sequence[Float[np.ndarray, " K"]],
+) -> Data:
+    """Padded texts with several sets of labels, ``[F, rows]``, and a histogram for each."""
+    rows, kind = data.labels.shape[-1], data.histogram.dtype
+    padded = np.stack([pad_rows(each.astype(np.int32), rows, -1) for each in labels])
+    return data._replace(labels=padded, histogram=np.stack(histograms).astype(kind))
+
+
+def draw_prior(
+    target: Target, prior: Prior, data: Data, draws: int, seed: int | np.integer
+) -> Float[np.ndarray, "S P"]:
+    """Draw whitened points from a prior, in the precision of the data."""
+    if target.gaussian:
+        return np.random.default_rng(seed).standard_normal((draws, target.size), data.logits.dtype)
+    return np.asarray(_draw_prior(target, draws)(prior, data, jax.random.key(seed)))
+
+
+@lru_cache(maxsize=256)
+def _draw_prior(target: Target, draws: int) -> Callable[..., Any]:
+    def run(prior: Prior, data: Data, key: Array) -> Array:
+        flat = target.sample_prior(key, prior, data.readings, draws)
+        loc, scale = (jnp.asarray(part)[None] for part in prior)
+        return ((flat - loc) / scale).astype(data.logits.dtype)
+
+    return compiled(run)
 
 
 def log_densities(
@@ -178,85 +208,52 @@ def predict(
         draw.
     """
     run, kind = _predict(target), readings.logits.dtype
-    count, *_, size = readings.logits.shape
-    padded = -(-len(draws) // DRAWS) * DRAWS
+    (count, *_, size), padded = readings.logits.shape, _round_up(len(draws))
     flat = repeat_rows(draws.astype(kind), padded)
     weights = pad_rows(weights.astype(kind), padded, 0.0)
     option_values = np.zeros(size) if values is None else values
     positions = np.broadcast_to(option_values, (count, size)).astype(kind)
-    probs = np.zeros((count, size))
-    means = None if values is None else np.empty((padded, count), kind)
-    for first in range(0, count, TEXTS):
-        rows = slice(first, min(first + TEXTS, count))
-        texts, data = rows.stop - first, _texts(readings, rows)
-        data = data._replace(histogram=_for_each_tile(data.histogram))
+    probs, means = np.zeros((count, size)), None
+    if values is not None:
+        means = np.empty((padded, count), kind)
+    for rows, texts, data in _in_turn(readings):
         scores = texts_last(pad_rows(positions[rows], TEXTS, 0.0))
         for start in range(0, padded, DRAWS):
             some = slice(start, start + DRAWS)
-            results = run(_for_each_tile(flat[some]), weights[some], data, scores)
-            probs[rows] += np.asarray(results[0])[:, :texts].T
+            mixed, expected = run(flat[some], weights[some], data, scores)
+            probs[rows] += np.asarray(mixed)[:, :texts].T
             if means is not None:
-                means[some, rows] = np.asarray(results[1])[:, :texts]
+                means[some, rows] = np.asarray(expected)[:, :texts]
     probs /= probs.sum(axis=1, keepdims=True)
     return probs, None if means is None else means[: len(draws)]
 
 
-def predict_folds(
-    target: Target,
-    draws: Float[np.ndarray, "F S P"],
-    histograms: Float[np.ndarray, "F K"],
-    readings: Readings,
-    folds: Int[np.ndarray, " n"],
-) -> Float[np.ndarray, "n K"]:
-    """Predict each text by its fold's draws, by the program of :func:`predict`.
-
-    That takes texts tile by tile, and few texts of all folds in one call.
-
-    Args:
-        target: the channel.
-        draws: unconstrained parameters, for each fold; equally weighted, and S divides `DRAWS`.
-        histograms: smoothed label histogram of each fold, in place of the readings'.
-        readings: texts to predict.
-        folds: fold of each text, 0..F-1.
-    """
-    run, kind, tile = _predict(target), readings.logits.dtype, tile_of(TEXTS)
-    flat = np.repeat(draws.astype(kind), DRAWS // draws.shape[1], axis=1)
-    probs, room = np.empty((len(folds), histograms.shape[1])), TEXTS // tile
-    nothing, weights = np.zeros((probs.shape[1], TEXTS), kind), np.full(DRAWS, 1 / DRAWS, kind)
-    each = [np.flatnonzero(folds == fold) for fold in range(len(draws))]
-    tiles = [
-        (f, rows_of_fold[i : i + tile])
-        for f, rows_of_fold in enumerate(each)
-        for i in range(0, len(rows_of_fold), tile)
-    ]
-    for start in range(0, len(tiles), room):
-        some = tiles[start : start + room]
-        at = np.resize([fold for fold, _ in some], room)
-        index = np.concatenate([np.resize(rows, tile) for _, rows in some])
-        extra = {name: column[index] for name, column in readings.covariates.items()}
-        texts = Readings(readings.logits[index], readings.histogram, extra)
-        data = _texts(texts, slice(0, len(index)))._replace(histogram=histograms[at].astype(kind))
-        columns = np.asarray(run(flat[at], weights, data, nothing)[0]).T
-        for slot, (_, rows) in enumerate(some):
-            probs[rows] = columns[slot * tile :][: len(rows)]
-    return probs / probs.sum(axis=1, keepdims=True)
+def _round_up(draws: int) -> int:
+    """Number of draws that fills the calls that take them."""
+    return -(-draws // DRAWS) * DRAWS
 
 
-def _for_each_tile(values: np.ndarray) -> np.ndarray:
-    """The same for all tiles of a prediction."""
-    return np.stack([values] * (TEXTS // tile_of(TEXTS)))
-
-
-def _texts(readings: Readings, rows: slice) -> Data:
-    """Some texts, as many as one call takes at most, padded."""
-    return Data(
-        texts_last(pad_rows(readings.logits[rows], TEXTS, 0.0)),
-        np.full(TEXTS, -1, np.int32),
-        np.zeros(TEXTS, readings.logits.dtype),
-        np.asarray(readings.histogram, readings.logits.dtype),
-        {name: repeat_rows(column[rows], TEXTS) for name, column in readings.covariates.items()},
-        np.int32(-(-(rows.stop - rows.start) // tile_of(TEXTS))),
-    )
+def _in_turn(readings: Readings) -> Iterator[tuple[slice, int, Data]]:
+    """As many texts as one call takes: their rows, how many they are, and they, padded."""
+    count, kind = len(readings.logits), readings.logits.dtype
+    for first in range(0, count, TEXTS):
+        rows = slice(first, first + TEXTS)
+        logits = readings.logits[rows]
+        yield (
+            rows,
+            len(logits),
+            Data(
+                texts_last(pad_rows(logits, TEXTS, 0.0)),
+                np.full(TEXTS, -1, np.int32),
+                np.zeros(TEXTS, kind),
+                np.asarray(readings.histogram, kind),
+                {
+                    name: repeat_rows(part[rows], TEXTS)
+                    for name, part in readings.covariates.items()
+                },
+                np.int32(-(-len(logits) // tile_of(TEXTS))),
+            ),
+        )
 
 
 @lru_cache(maxsize=512)
@@ -266,8 +263,8 @@ def _predict(target: Target) -> Callable[..., Any]:
         tile = tile_of(rows)
 
         def add(index: Array, total: tuple[Array, Array]) -> tuple[Array, Array]:
-            readings = take_tile(data._replace(histogram=data.histogram[index]), index)[0]
-            probs = jax.vmap(lambda u: target.probs(u, readings))(draws[index]).astype(kind)
+            readings = take_tile(data, index)[0]
+            probs = jax.vmap(lambda u: target.probs(u, readings))(draws).astype(kind)
             each, start = [probs[..., option] for option in range(len(values))], index * tile
             mean = jnp.stack([weights @ part for part in each])
             positions = jax.lax.dynamic_slice_in_dim(values, start, tile, 1)
@@ -279,7 +276,7 @@ def _predict(target: Target) -> Callable[..., Any]:
                 jax.lax.dynamic_update_slice_in_dim(total[1], expected, start, 1),
             )
 
-        shapes = (len(values), rows), (draws.shape[1], rows)
+        shapes = (len(values), rows), (len(draws), rows)
         nothing = tuple(jnp.zeros(shape, kind) for shape in shapes)
         return jax.lax.fori_loop(0, data.tiles, add, nothing)
 
@@ -303,17 +300,14 @@ def predict_draws(
     Returns:
         Probabilities in the precision of the readings.
     """
-    run, kind = _predict_draws(target), readings.logits.dtype
-    count, padded = len(readings.logits), -(-len(draws) // DRAWS) * DRAWS
+    run, kind, padded = _predict_draws(target), readings.logits.dtype, _round_up(len(draws))
     flat, shares = (repeat_rows(each.astype(kind), padded) for each in (draws, histograms))
-    probs_of_draws = np.empty((padded, count, histograms.shape[1]), kind)
-    for first in range(0, count, TEXTS):
-        rows = slice(first, min(first + TEXTS, count))
-        data = _texts(readings, rows)
+    probs_of_draws = np.empty((padded, len(readings.logits), histograms.shape[1]), kind)
+    for rows, texts, data in _in_turn(readings):
         for start in range(0, padded, DRAWS):
             some = slice(start, start + DRAWS)
             probs = np.asarray(run(flat[some], shares[some], data))
-            probs_of_draws[some, rows] = np.moveaxis(probs, 1, 2)[:, : rows.stop - first]
+            probs_of_draws[some, rows] = np.moveaxis(probs, 1, 2)[:, :texts]
     return probs_of_draws[: len(draws)]
 
 
@@ -346,22 +340,16 @@ def tile_of(rows: int) -> int:
 
 
 def take_tile(
-    data: Data, index: Array, *dataset: Array
+    data: Data, index: Array
 ) -> tuple[Readings, Int[Array, " tile"], Float[Array, " tile"]]:
-    """One tile of the texts with their labels and weights, of one of several data sets."""
-    rows = data.labels.shape[-1]
-    tile = tile_of(rows)
+    """One tile of the texts with their labels and weights."""
+    tile = tile_of(data.labels.shape[-1])
 
     def cut(values: Any) -> Array:
-        values, axis = jnp.asarray(values), len(dataset)
-        middle = values.shape[axis:-1]
-        # In one go: what is taken of one data set is this tile, and not all of its rows.
-        first = [where.astype(index.dtype) for where in dataset]
-        starts = (*first, *(jnp.zeros_like(index) for _ in middle), index * tile)
-        cut_values = jax.lax.dynamic_slice(values, starts, (*(1 for _ in dataset), *middle, tile))
-        return cut_values.reshape(*middle, tile)
+        values = jnp.asarray(values)
+        return jax.lax.dynamic_slice_in_dim(values, index * tile, tile, values.ndim - 1)
 
-    histogram = data.histogram[dataset] if dataset else data.histogram
     logits = jnp.moveaxis(cut(data.logits), -1, 0)
     covariates = {name: cut(column) for name, column in data.covariates.items()}
-    return Readings(logits, histogram, covariates), cut(data.labels), cut(data.weights)
+    readings = Readings(logits, data.histogram, covariates)
+    return readings, cut(data.labels), cut(data.weights)

@@ -16,12 +16,9 @@ It needs no mode and no gradient, so it serves any channel, also one with severa
 """
 
 import math
-from collections.abc import Callable, Sequence
-from functools import lru_cache
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
@@ -34,9 +31,8 @@ from cordial_ppl.inference.importance import (
     resample,
 )
 from cordial_ppl.inference.moves import BLOCK, Gaussian, Particles, gaussian, init_pcn
-from cordial_ppl.inference.programs import density, run_pcn
+from cordial_ppl.inference.programs import density, draw_prior, run_pcn
 from cordial_ppl.inference.target import Prior, Target
-from cordial_ppl.runtime.compilation import compiled
 
 PRECISION = np.float32
 """Log densities are needed to far less than their Monte Carlo error: half the digits suffice."""
@@ -190,7 +186,7 @@ def init_from_prior(problem: Problem, effort: Effort, rng: np.random.Generator) 
     total = multiple * effort.particles
     points, offset = _numbers(rng, (total, size), ())
     if not problem.target.gaussian:
-        points = _draw_prior(problem, rng, total)
+        points = draw_prior(*problem, total, rng.integers(2**32, dtype=np.uint32))
     proposals = Particles(points, *problem.evaluate(points, effort.particles))
     zero = np.zeros((), points.dtype)
     state = State(
@@ -340,22 +336,6 @@ def _log_student(around: Gaussian, points: Any) -> Any:
     standard = around.whiten(points)
     distances = np.vecdot(standard, standard)
     return -0.5 * (FREEDOM + size) * np.log1p(distances / FREEDOM) - log_scale
-
-
-def _draw_prior(problem: Problem, rng: np.random.Generator, total: int) -> Any:
-    """Whitened draws from a prior that is no fixed Gaussian."""
-    key = jax.random.key(rng.integers(2**32, dtype=np.uint32))
-    return np.asarray(_prior_program(problem.target, total)(problem.prior, problem.data, key))
-
-
-@lru_cache(maxsize=256)
-def _prior_program(target: Target, total: int) -> Callable[..., Any]:
-    def run(prior: Prior, data: Data, key: Any) -> Any:
-        flat = target.sample_prior(key, prior, data.readings, total)
-        loc, scale = (jnp.asarray(part)[None] for part in prior)
-        return ((flat - loc) / scale).astype(PRECISION)
-
-    return compiled(run)
 
 
 def _move(problem: Problem, state: State, rng: np.random.Generator, blocks: int) -> State:

@@ -338,14 +338,14 @@ def as_gaussian(fn: Any, site: Site) -> tuple[Array, Array] | None:
     Returns:
         Arrays of the distribution's own unconstrained shape; None where it is no such Gaussian.
     """
-    kind = _kind(site.transform)
-    if _kind(biject_to(fn.support)) is not kind:
+    kind = transform_kind(site.transform)
+    if transform_kind(biject_to(fn.support)) is not kind:
         return None
     shape = site.transform.inverse_shape(fn.shape())
     while isinstance(fn, dist.Independent | dist.ExpandedDistribution):
         fn = fn.base_dist
     if isinstance(fn, dist.TransformedDistribution):
-        fn = fn.base_dist if [*map(_kind, fn.transforms)] == [kind] else None
+        fn = fn.base_dist if [*map(transform_kind, fn.transforms)] == [kind] else None
     if not isinstance(fn, dist.Normal):
         return None
     normal: Any = fn
@@ -353,7 +353,7 @@ def as_gaussian(fn: Any, site: Site) -> tuple[Array, Array] | None:
         return jnp.broadcast_to(normal.loc, shape), jnp.broadcast_to(normal.scale, shape)
 
 
-def _kind(transform: Any) -> type:
+def transform_kind(transform: Any) -> type:
     """Type of a transform; around a vector it is wrapped to count its event dimension."""
     while isinstance(transform, IndependentTransform):
         transform = transform.base_transform

@@ -13,8 +13,7 @@ import cordial_ppl as cp
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.evaluation.sweep import parse_config
 from cordial_ppl.evaluation.sweep.plan import digest_method
-from cordial_ppl.inference.priors.fits import LearnedChannel, TaskFit
-from cordial_ppl.inference.priors.units import reading_spread
+from cordial_ppl.inference.priors.fits import LearnedChannel, TaskFit, reading_spread
 from cordial_ppl.inference.target import build_target
 from cordial_ppl.tables import read_labels, read_readings, write_table
 from cordial_ppl.tables.files import read_columns

@@ -19,7 +19,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 import cordial_ppl as cp
-from cordial_ppl.channels.effects import SHIFT, shift_matrices
+from cordial_ppl.channels.users import SHIFT, shift_matrices
 from cordial_ppl.estimators.users.spreads import SPREAD_PROBS, SPREADS, log_normals
 from cordial_ppl.estimators.users.validation import as_order
 from cordial_ppl.evaluation.checks import check_channel

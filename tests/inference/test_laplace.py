@@ -1,7 +1,7 @@
 """The paper's literal method: golden modes, curvatures, weights and predictions."""
 
 import json
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import jax
@@ -14,17 +14,18 @@ import pytest
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.channels.channel import Channel, observe
 from cordial_ppl.data.labelled import Labelled, pad
-from cordial_ppl.data.readings import Readings, label_histogram
+from cordial_ppl.data.readings import Readings, as_logits, label_histogram
+from cordial_ppl.evaluation.synthetic import reviews
 from cordial_ppl.inference.importance import effective_sample_size, normalise, pareto_smooth
 from cordial_ppl.inference.laplace import (
-    AT_ONCE,
     CURVATURE_FLOOR,
     DRAWS,
+    SEARCHES,
     find_modes,
     sample_laplace,
-    starts,
+    search_modes,
 )
-from cordial_ppl.inference.programs import predict
+from cordial_ppl.inference.programs import predict, relabel
 from cordial_ppl.inference.target import Prior, build_target
 
 REFERENCE = json.loads((Path(__file__).parents[1] / "reference" / "channels.json").read_text())
@@ -36,8 +37,9 @@ NOISE = np.array(REFERENCE["noise"])
 pytestmark = pytest.mark.x64
 
 
-def padded(labels=LABELS, histogram=HISTOGRAM):
-    return pad(Labelled(LOGITS, labels, {}), labels, histogram, np.float64)
+def padded(sets=(LABELS,), histograms=(HISTOGRAM,)):
+    data = pad(Labelled(LOGITS, LABELS, {}), LABELS, HISTOGRAM, np.float64)
+    return relabel(data, sets, histograms)
 
 
 class Golden(np.random.Generator):
@@ -51,10 +53,10 @@ class Golden(np.random.Generator):
 def fitted(name):
     """The channel, its Laplace approximation, and draws of it by the golden noise."""
     target = build_target(CHANNELS[name], 5)
-    (gaussian,) = find_modes(target, target.prior, [padded()])
+    (gaussian,) = find_modes(target, target.prior, padded())
     given = Golden(np.random.PCG64())
-    (found,) = sample_laplace(target, target.prior, [padded()], [gaussian], [given], 100)
-    return target, gaussian, found
+    found = sample_laplace(target, target.prior, padded(), [gaussian], given, 100)
+    return target, gaussian, *(part[0] for part in found)
 
 
 def log_density(target, w, prior=None, labels=LABELS, histogram=HISTOGRAM):
@@ -79,8 +81,7 @@ def test_golden_mode_and_curvature(name):
 @pytest.mark.parametrize("name", REFERENCE["channels"])
 def test_golden_importance_weights(name):
     golden = REFERENCE["channels"][name]["importance"]
-    target, _, (draws, log_weights, seen) = fitted(name)
-    assert seen is not None
+    target, _, draws, log_weights, seen = fitted(name)
     np.testing.assert_allclose(log_weights, golden["log_weights"], rtol=0, atol=1e-6)
     weights = np.exp(normalise(log_weights))
     np.testing.assert_allclose(weights, golden["weights"], rtol=1e-5)
@@ -96,42 +97,56 @@ def test_golden_importance_weights(name):
     np.testing.assert_allclose(seen[: len(LOGITS)], probs, rtol=0, atol=1e-12)
 
 
-def test_many_data_sets_at_once_each_with_a_prior_of_its_own():
+def test_many_sets_of_labels_are_as_each_alone():
     target = build_target(CHANNELS["mixture"], 5)
-    masks = [
-        np.where(np.arange(30) % AT_ONCE == fold, -1, LABELS) for fold in range(-1, AT_ONCE + 1)
-    ]
-    data = [padded(own, np.asarray(label_histogram(own, 5))) for own in masks]
-    shifts = np.linspace(0.0, 0.5, len(data))
-    loc = np.tile(target.prior.loc, (len(data), 1))
-    loc[:, 1] += shifts
-    scale = np.tile(target.prior.scale, (len(data), 1))
-    together = find_modes(target, Prior(loc, scale), data)
-    assert len(together) == len(data) > AT_ONCE
-    for place in (0, 3, len(data) - 1):
-        prior = Prior(loc[place], scale[place])
-        (alone,) = find_modes(target, prior, [data[place]])
+    sets = [np.where(np.arange(30) % SEARCHES == fold, -1, LABELS) for fold in range(-1, SEARCHES)]
+    shares = [label_histogram(own, 5) for own in sets]
+    prior = Prior(target.prior.loc + 0.3, target.prior.scale)
+    together = find_modes(target, prior, padded(sets, shares))
+    drawn = sample_laplace(target, prior, padded(sets, shares), together, np.random.default_rng(0))
+    assert len(together) == len(sets) > SEARCHES
+    for place in (0, 3, len(sets) - 1):
+        data = padded([sets[place]], [shares[place]])
+        (alone,) = find_modes(target, prior, data)
         for one, other in zip(together[place][:3], alone[:3], strict=True):
             np.testing.assert_allclose(one, other, rtol=0, atol=1e-6)
-        histogram = np.asarray(label_histogram(masks[place], 5))
-        own = log_density(target, together[place].mean, prior, masks[place], histogram)
+        density = partial(log_density, target, prior=prior, labels=sets[place])
+        own = density(together[place].mean, histogram=shares[place])
         assert together[place].log_density == pytest.approx(float(own), abs=1e-9)
+        point = (drawn[0][place, 7] - prior.loc) / prior.scale
+        white = np.linalg.solve(together[place].factor, point - together[place].mean) / 1.5
+        weight = float(density(point, histogram=shares[place])) - float(own) + 0.5 * white @ white
+        assert drawn[1][place, 7] == pytest.approx(weight, abs=1e-8)
 
 
-@pytest.mark.parametrize("name", ["mixture", "location"])
-def test_the_mode_is_the_best_that_any_start_leads_to(name):
-    """As a search from each start to its very end finds it."""
-    from scipy.optimize import minimize
-
-    target, gaussian, *_ = fitted(name)
-    run = jax.jit(jax.value_and_grad(lambda w: -log_density(target, w)))
-
-    def loss(w):
-        value, slope = run(w)
-        return float(value), np.asarray(slope)
-
-    ends = [minimize(loss, w, jac=True).fun for w in starts(target) / target.prior.scale]
-    assert -gaussian.log_density <= min(ends) + 0.01
+@pytest.mark.parametrize(
+    ("name", "most"),
+    [
+        ("mixture-vector", 1),
+        ("location", 1),
+        pytest.param("mixture", 2, marks=pytest.mark.nightly),
+        pytest.param("location-vector", 4, marks=pytest.mark.nightly),
+    ],
+)
+def test_the_highest_of_many_modes_is_hardly_missed(name, most):
+    """Of 64 data sets, half of them drawn from the prior, against searches from 64 draws of it."""
+    target, rng = build_target(CHANNELS[name], 5), np.random.default_rng(0)
+    texts = reviews(1280, seed=11)
+    (loc, scale), logits = target.prior, as_logits(texts.logits).reshape(64, 20, 5)
+    truth = jnp.asarray(loc + scale * rng.normal(size=(64, target.size)))
+    flat = Readings(jnp.asarray(logits), jnp.full(5, 0.2), {})
+    run = jax.jit(jax.vmap(lambda u, own: target.probs(u, flat._replace(logits=own))))
+    below = np.asarray(run(truth, flat.logits)).cumsum(axis=2)[:, :, :-1]
+    drawn, behind = (rng.random((64, 20, 1)) > below).sum(axis=2), []
+    for place, own in enumerate(logits):
+        labels = drawn[place] if place % 2 else texts.labels[20 * place : 20 * place + 20]
+        share = label_histogram(labels, 5)
+        data = pad(Labelled(own, labels, {}), labels, share, np.float64)
+        data = relabel(data, [labels], [share])
+        (mode,) = find_modes(target, target.prior, data)
+        ends = search_modes(target, target.prior, data, rng.normal(size=(1, 64, target.size)))
+        behind.append(-ends.value.min() - mode.log_density)
+    assert np.sum(np.array(behind) > 0.01) <= most
 
 
 def linear(readings, labels=None):
@@ -144,24 +159,25 @@ def linear(readings, labels=None):
 @cache
 def toy():
     target = build_target(Channel("linear", linear), 5)
-    (gaussian,) = find_modes(target, target.prior, [padded()])
+    (gaussian,) = find_modes(target, target.prior, padded())
     rng = np.random.default_rng(0)
-    return target, gaussian, *sample_laplace(target, target.prior, [padded()], [gaussian], [rng])
+    found = sample_laplace(target, target.prior, padded(), [gaussian], rng)
+    return target, gaussian, found[0][0], found[1][0]
 
 
 def test_literal_draws_are_three_hundred_of_the_inflated_gaussian():
-    target, gaussian, found = toy()
-    assert found.draws.shape == (DRAWS, 2) == (300, 2)
-    points = (found.draws - target.prior.loc) / target.prior.scale
+    target, gaussian, draws, log_weights = toy()
+    assert draws.shape == (DRAWS, 2) == (300, 2)
+    points = (draws - target.prior.loc) / target.prior.scale
     white = (points - gaussian.mean) @ np.linalg.inv(gaussian.factor).T
     np.testing.assert_allclose(np.cov(white.T), 1.5**2 * np.eye(2), rtol=0, atol=0.5)
     density = jax.vmap(lambda w: log_density(target, w))(jnp.asarray(points))
     expected = normalise(np.asarray(density) + 0.5 * (white**2).sum(axis=1) / 1.5**2)
-    np.testing.assert_allclose(normalise(found.log_weights), expected, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(normalise(log_weights), expected, rtol=0, atol=1e-6)
     # A posterior that is nearly Gaussian has the efficiency of the inflation alone.
-    ess = effective_sample_size(found.log_weights)
+    ess = effective_sample_size(log_weights)
     assert ess / DRAWS == pytest.approx(1.203**-2, abs=0.1)
-    assert pareto_smooth(found.log_weights)[1] < 0.7
+    assert pareto_smooth(log_weights)[1] < 0.7
 
 
 def ridge(readings, labels=None):
@@ -173,7 +189,7 @@ def ridge(readings, labels=None):
 
 def test_curvature_is_floored():
     target = build_target(Channel("ridge", ridge), 5)
-    (gaussian,) = find_modes(target, target.prior, [padded()])
+    (gaussian,) = find_modes(target, target.prior, padded())
     assert gaussian.factor[0, 0] == pytest.approx(CURVATURE_FLOOR**-0.5, rel=1e-6)
 
 
@@ -185,16 +201,5 @@ def broken(readings, labels=None):
 
 def test_a_density_that_is_no_number_says_so():
     target = build_target(Channel("broken", broken), 5)
-    (found,) = find_modes(target, target.prior, [padded()])
+    (found,) = find_modes(target, target.prior, padded())
     assert found.log_density == -np.inf and np.isfinite(found.factor).all()
-
-
-def test_the_search_starts_where_the_paper_does():
-    found = {tuple(point) for point in starts(build_target(CHANNELS["mixture"], 5)).tolist()}
-    assert found == {
-        (0.0, 0.0, 0.0, 0.0, 0.0),
-        (0.0, 1.0, 0.0, 0.0, 0.0),
-        (0.0, -1.0, 0.0, 0.0, 0.0),
-        (1.5, 0.0, 0.0, -2.0, 0.0),
-    }
-    np.testing.assert_array_equal(starts(toy()[0]), np.zeros((1, 2)))

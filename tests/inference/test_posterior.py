@@ -16,9 +16,8 @@ from cordial_ppl.channels import CHANNELS
 from cordial_ppl.channels.channel import Channel, observe
 from cordial_ppl.data.readings import Readings, as_logits
 from cordial_ppl.errors import InputError
-from cordial_ppl.inference.draws import diagnose
 from cordial_ppl.inference.fit import fit_channel
-from cordial_ppl.inference.posterior import Diagnostics, Posterior
+from cordial_ppl.inference.posterior import Diagnostics, Posterior, diagnose
 
 NAN = float("nan")
 RNG = np.random.default_rng(0)

@@ -21,10 +21,15 @@ from cordial_ppl.estimators.stack import Stack
 from cordial_ppl.estimators.subsets import BatchFit, Texts, fit_subsets
 from cordial_ppl.evaluation.synthetic import reviews
 from cordial_ppl.inference.priors import NamedPrior
-from cordial_ppl.inference.priors.fits import LearnedChannel, Rule, TaskFit
+from cordial_ppl.inference.priors.fits import (
+    TYPICAL_SPREAD,
+    LearnedChannel,
+    Rule,
+    TaskFit,
+    reading_spread,
+)
 from cordial_ppl.inference.priors.learned import LearnedPrior
 from cordial_ppl.inference.priors.sources import as_priors, resolve
-from cordial_ppl.inference.priors.units import TYPICAL_SPREAD, reading_spread
 from cordial_ppl.inference.target import Prior, build_target
 from cordial_ppl.runtime import storage
 

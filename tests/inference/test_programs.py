@@ -15,7 +15,7 @@ from cordial_ppl.data.readings import Readings, as_logits
 from cordial_ppl.evaluation.synthetic import reviews
 from cordial_ppl.inference.fit import Case, fit_cases
 from cordial_ppl.inference.laplace import search_modes, weigh_and_predict
-from cordial_ppl.inference.programs import density, predict, predict_folds
+from cordial_ppl.inference.programs import density, predict, relabel
 from cordial_ppl.inference.sampler import Effort
 from cordial_ppl.inference.target import Prior, build_target
 
@@ -57,11 +57,11 @@ def points_of(count, seed=0):
 
 
 @jax.jit
-def exact(prior, logits, labels, lengths, points):
+def exact(prior, logits, labels, lengths, points, histogram=HISTOGRAM):
     """Log prior and log likelihood of whitened points, texts all at once, and their gradient."""
 
     def one(point):
-        own = Readings(logits, jnp.asarray(HISTOGRAM), {"length": lengths})
+        own = Readings(logits, jnp.asarray(histogram), {"length": lengths})
         flat = prior.loc + prior.scale * point
         return TARGET.log_prior(flat, prior, own), TARGET.log_likelihood(flat, own, labels)
 
@@ -90,57 +90,57 @@ def test_any_number_of_points_is_taken():
             np.testing.assert_allclose(own, expected[some], rtol=1e-12)
 
 
+def sets_of(texts, sets=PROBLEMS):
+    """Texts under several sets of labels, those labels and their histograms."""
+    rng = np.random.default_rng(1)
+    count = len(texts.labels)
+    labels = [np.where(rng.random(count) < 0.3, -1, texts.labels) for _ in range(sets)]
+    shares = [*rng.dirichlet(np.ones(5), sets)]
+    return relabel(data_of(texts), labels, shares), labels, shares
+
+
 @pytest.mark.x64
 @pytest.mark.parametrize(("sets", "points"), [(5, 40), (11, 3), (3, 1500)])
 def test_several_sets_of_labels_are_as_each_alone(sets, points):
-    texts, rng = texts_of(50), np.random.default_rng(4)
-    given = points_of(points)
-    hidden = [np.where(rng.random(50) < 0.3, -1, texts.labels) for _ in range(sets)]
-    shares = rng.dirichlet(np.ones(5), sets)
-    each = [pad(texts, own, share, np.float64) for own, share in zip(hidden, shares, strict=True)]
-    labels = np.stack([data.labels for data in each])
-    whole = density(TARGET, TARGET.prior, each[0]._replace(labels=labels, histogram=shares), given)
-    for place, data in enumerate(each):
-        for own, expected in zip(whole, density(TARGET, TARGET.prior, data, given), strict=True):
+    (data, _, shares), given = sets_of(texts_of(50), sets), points_of(points)
+    whole = density(TARGET, TARGET.prior, data, given)
+    for place in range(sets):
+        alone = data._replace(labels=data.labels[place], histogram=shares[place])
+        for own, expected in zip(whole, density(TARGET, TARGET.prior, alone, given), strict=True):
             np.testing.assert_allclose(own[place], expected, rtol=1e-12)
 
 
 @pytest.mark.x64
-def test_gradients_of_several_data_sets():
-    rng, sets = np.random.default_rng(1), [texts_of(50, 50 * place) for place in range(PROBLEMS)]
-    each = [data_of(texts) for texts in sets]
-    data = jax.tree.map(lambda *leaves: np.stack(leaves), *each)._replace(tiles=each[0].tiles)
-    loc = TARGET.prior.loc + rng.normal(size=(PROBLEMS, TARGET.size))
-    priors = Prior(loc, np.exp(rng.normal(size=loc.shape)))
-    points, index = points_of(45), rng.integers(0, PROBLEMS, 45)
-    ends = search_modes(TARGET, priors, data, points, index, 1)
-    np.testing.assert_array_equal(ends.x, points)
-    values, slopes = -ends.value, -ends.gradient
-    for place, texts in enumerate(sets):
-        own, rows = Prior(priors.loc[place], priors.scale[place]), index == place
-        given = texts.logits, texts.labels, texts.covariates["length"]
-        parts, expected = exact(own, *given, points)
-        np.testing.assert_allclose(values[rows], np.sum(parts, axis=0)[rows], rtol=1e-10)
-        np.testing.assert_allclose(slopes[rows], expected[rows], rtol=1e-9, atol=1e-9)
+def test_gradients_under_several_sets_of_labels():
+    texts = texts_of(50)
+    data, labels, shares = sets_of(texts)
+    prior = Prior(TARGET.prior.loc + 0.3, TARGET.prior.scale * 1.2)
+    points = points_of(45).reshape(PROBLEMS, 15, -1)
+    ends = search_modes(TARGET, prior, data, points, 1)
+    np.testing.assert_array_equal(ends.x, points.reshape(45, -1))
+    for place in range(PROBLEMS):
+        rows = slice(15 * place, 15 * place + 15)
+        given = texts.logits, labels[place], texts.covariates["length"]
+        parts, expected = exact(prior, *given, points[place], shares[place])
+        np.testing.assert_allclose(-ends.value[rows], np.sum(parts, axis=0), rtol=1e-10)
+        np.testing.assert_allclose(-ends.gradient[rows], expected, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.x64
 @pytest.mark.parametrize("count", [20, 70])
 def test_weights_and_what_they_predict_are_those_of_density_and_prediction(count):
-    rng, sets = np.random.default_rng(3), [texts_of(count, 100 * place) for place in range(2)]
-    each = [data_of(own, np.where(np.arange(count) % 4 == 1, -1, own.labels)) for own in sets]
-    data = jax.tree.map(lambda *leaves: np.stack(leaves), *each)._replace(tiles=each[0].tiles)
-    loc = TARGET.prior.loc + rng.normal(size=(2, TARGET.size))
-    priors, points = Prior(loc, np.exp(0.1 * loc)), rng.normal(size=(2, 30, TARGET.size))
-    proposed = rng.normal(size=(2, 30))
-    found, probs = weigh_and_predict(TARGET, priors, data, points, proposed)
-    for place, texts in enumerate(sets):
-        own = Prior(priors.loc[place], priors.scale[place])
-        expected = np.sum(density(TARGET, own, each[place], points[place]), axis=0)
+    texts = texts_of(count)
+    (data, _, shares), rng = sets_of(texts), np.random.default_rng(3)
+    prior = Prior(TARGET.prior.loc + 0.3, TARGET.prior.scale * 1.2)
+    points, proposed = rng.normal(size=(PROBLEMS, 30, TARGET.size)), rng.normal(size=(PROBLEMS, 30))
+    found, probs = weigh_and_predict(TARGET, prior, data, points, proposed)
+    for place in range(PROBLEMS):
+        own = data._replace(labels=data.labels[place], histogram=shares[place])
+        expected = np.sum(density(TARGET, prior, own, points[place]), axis=0)
         np.testing.assert_allclose(found[place], expected - proposed[place], rtol=1e-10)
         weights = np.exp(found[place] - found[place].max())
-        readings = Readings(texts.logits, HISTOGRAM, dict(texts.covariates))
-        flat = own.loc + own.scale * points[place]
+        readings = Readings(texts.logits, shares[place], dict(texts.covariates))
+        flat = prior.loc + prior.scale * points[place]
         said, _ = predict(TARGET, flat, weights / weights.sum(), readings)
         np.testing.assert_allclose(probs[place, :count], said, rtol=1e-9)
 
@@ -160,22 +160,6 @@ def test_predictions_of_any_number_of_texts_and_draws(draws, count):
     alone, none = predict(TARGET, flat, weights, readings)
     np.testing.assert_array_equal(alone, probs)
     assert none is None
-
-
-@pytest.mark.x64
-@pytest.mark.parametrize(("draws", "count"), [(1, 9), (128, 9), (128, 700)])
-def test_predictions_of_folds_are_as_of_each_alone(draws, count):
-    texts, rng = texts_of(count), np.random.default_rng(5)
-    folds, shares = rng.integers(0, 4, count), rng.dirichlet(np.ones(5), 4)
-    flat = rng.normal(size=(4, draws, TARGET.size))
-    readings = Readings(texts.logits, HISTOGRAM, dict(texts.covariates))
-    probs = predict_folds(TARGET, flat, shares, readings, folds)
-    for fold in range(4):
-        rows = np.flatnonzero(folds == fold)
-        extra = {name: column[rows] for name, column in texts.covariates.items()}
-        alone = Readings(texts.logits[rows], shares[fold], extra)
-        said, _ = predict(TARGET, flat[fold], np.full(draws, 1 / draws), alone)
-        np.testing.assert_allclose(probs[rows], said, rtol=1e-10)
 
 
 def test_programs_are_traced_once():
@@ -209,13 +193,11 @@ def test_a_weight_is_so_many_labels_in_every_program():
     left, right = (density(TARGET, TARGET.prior, data_of(own), points) for own in (weighed, copies))
     for own, expected in zip(left, right, strict=True):
         np.testing.assert_allclose(own, expected, rtol=1e-12)
-    # Two data sets side by side, as the literal method takes them, and each alone in the other.
-    prior = Prior(*(np.stack([part, part]) for part in TARGET.prior))
-    both = [pad(own, own.labels, HISTOGRAM, np.float64) for own in (weighed, copies)]
-    data = jax.tree.map(lambda *leaves: np.stack(leaves), *both)
-    data = data._replace(tiles=data.tiles.max())
-    ends = search_modes(TARGET, prior, data, np.repeat(points, 2, axis=0), np.tile([0, 1], 7), 1)
-    np.testing.assert_allclose(ends.value[::2], ends.value[1::2], rtol=1e-12)
-    np.testing.assert_allclose(ends.gradient[::2], ends.gradient[1::2], rtol=1e-9, atol=1e-9)
-    logs, _ = weigh_and_predict(TARGET, prior, data, np.stack([points] * 2), np.zeros((2, 7)))
-    np.testing.assert_allclose(logs[0], logs[1], rtol=1e-12)
+    found = []
+    for own in (weighed, copies):
+        data = relabel(data_of(own), [own.labels], [HISTOGRAM])
+        ends = search_modes(TARGET, TARGET.prior, data, points[None], 1)
+        logs, _ = weigh_and_predict(TARGET, TARGET.prior, data, points[None], np.zeros((1, 7)))
+        found.append((ends.value, ends.gradient, logs))
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)

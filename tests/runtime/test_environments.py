@@ -16,6 +16,7 @@ from few_labels import LABELS, LOGITS, TEST, small
 from review_tables import fast, write_tables
 
 import cordial_ppl as cp
+from cordial_ppl.estimators import files
 from cordial_ppl.evaluation.synthetic import reviews
 from cordial_ppl.runtime.cache import VARIABLE
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float64, Int
 
-from cordial_ppl.channels.effects import SHIFT
+from cordial_ppl.channels.users import SHIFT
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.estimators.users.spreads import WIDEST, Spreads, log_normals
 from cordial_ppl.estimators.users.users import UserShift

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from cordial_ppl.channels.effects import SHIFT, Effect
+from cordial_ppl.channels.users import SHIFT, Effect
 from cordial_ppl.data.containers import as_cells
 from cordial_ppl.data.frames import aligned, like
 from cordial_ppl.data.labelling import as_weights

@@ -21,7 +21,7 @@ from cordial_ppl.evaluation.sweep.config import SweepConfig
 from cordial_ppl.evaluation.sweep.methods import External, Method
 from cordial_ppl.evaluation.sweep.results import CELLS, ENDING
 from cordial_ppl.evaluation.sweep.tasks import Reading
-from cordial_ppl.inference.priors.shipped import FILE
+from cordial_ppl.inference.priors.learned import FILE
 
 
 class Job(NamedTuple):

@@ -1,10 +1,9 @@
 """Priors learned from other tasks: what channels look like where labels abound (Section 2.7)."""
 
-from cordial_ppl.inference.priors.learned import LearnedPrior
+from cordial_ppl.inference.priors.fits import reading_spread
+from cordial_ppl.inference.priors.learned import LearnedPrior, shipped_prior
 from cordial_ppl.inference.priors.learning import learn_prior
-from cordial_ppl.inference.priors.shipped import shipped_prior
 from cordial_ppl.inference.priors.sources import NamedPrior, Priors, Source, as_priors, resolve
-from cordial_ppl.inference.priors.units import reading_spread
 
 __all__ = [
     "LearnedPrior",

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +14,21 @@ from jaxtyping import Float
 
 from cordial_ppl.channels.channel import Channel
 from cordial_ppl.errors import InputError, SettingNeeded, list_names
-from cordial_ppl.inference.priors.fits import CAUTION, LearnedChannel, Rule, TaskFit
-from cordial_ppl.inference.priors.units import (
+from cordial_ppl.inference.priors.fits import (
+    CAUTION,
     LONGEST,
     TEMPERATURE,
     TYPICAL_SPREAD,
+    LearnedChannel,
+    Rule,
+    TaskFit,
     check_powers,
     unit,
 )
 from cordial_ppl.inference.target import Prior, Target, build_target
 from cordial_ppl.runtime import storage
 
-KIND = "prior"
+KIND, FILE = "prior", "shipped.cordial"
 FEWEST = 2
 """Fits below which nothing is known of how tasks differ."""
 
@@ -66,7 +70,7 @@ class LearnedPrior:
 
         Args:
             target: the channel, for K options.
-            spread: of the readings that it is for, nats; see `cordial_ppl.inference.priors.units`.
+            spread: of the readings that it is for, nats; see `cordial_ppl.inference.priors.fits`.
 
         Returns:
             Location and scale; those of the channel's file for parameters that were not learned.
@@ -246,3 +250,19 @@ def _check_channel(prior: LearnedPrior, target: Target) -> None:
 
 def _list(sizes: Mapping[str, int]) -> str:
     return ", ".join(name if size == 1 else f"{name}[{size}]" for name, size in sizes.items())
+
+
+@lru_cache(maxsize=1)
+def shipped_prior() -> LearnedPrior:
+    """The prior that ``Cordial`` has by default.
+
+    It is what :func:`learn_prior` makes of 44 pairs of task and reader with three, four, five and
+    seven options (``benchmarks/ship_prior.py``).  Parameters of single options are not learned, so
+    that it serves scales of any length.
+
+    Returns:
+        The learned prior; ``shipped_prior().leave_out([...])`` is it without some of its tasks,
+        ``prior.join(shipped_prior())`` one from these and from other tasks.
+    """
+    with as_file(files("cordial_ppl.inference.priors") / FILE) as path:
+        return LearnedPrior.load(path)

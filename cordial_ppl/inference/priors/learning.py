@@ -18,9 +18,14 @@ from cordial_ppl.data.readings import as_logits
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import CordialWarning, InputError, naming
 from cordial_ppl.inference.fit import Case, fit_cases
-from cordial_ppl.inference.priors.fits import LearnedChannel, Rule, TaskFit
+from cordial_ppl.inference.priors.fits import (
+    LearnedChannel,
+    Rule,
+    TaskFit,
+    check_powers,
+    reading_spread,
+)
 from cordial_ppl.inference.priors.learned import LearnedPrior, check_tasks
-from cordial_ppl.inference.priors.units import check_powers, reading_spread
 from cordial_ppl.inference.target import Target, build_target
 from cordial_ppl.runtime.progress import doing
 

@@ -11,8 +11,8 @@ import numpy as np
 import numpyro.distributions as dist
 
 from cordial_ppl.errors import InputError, quote
+from cordial_ppl.inference.priors.fits import TYPICAL_SPREAD
 from cordial_ppl.inference.priors.learned import LearnedPrior
-from cordial_ppl.inference.priors.units import TYPICAL_SPREAD
 from cordial_ppl.inference.target import Prior, Target
 from cordial_ppl.inference.tracing import Site, as_gaussian
 

@@ -19,6 +19,7 @@ from cordial_ppl.channels import CHANNELS
 from cordial_ppl.data.labelled import Labelled, pad
 from cordial_ppl.data.readings import label_histogram
 from cordial_ppl.inference.laplace import find_modes
+from cordial_ppl.inference.programs import relabel
 from cordial_ppl.inference.target import build_target
 from cordial_ppl.runtime.arrays import AnyArray
 from cordial_ppl.stack.calibrators.crossvalidation import cross_validate
@@ -125,16 +126,10 @@ def fit_scalar(
     *shape, texts = labels.shape
     size = logits.shape[1]
     target = build_target(CHANNELS[name], size)
-    data = [
-        pad(
-            Labelled(logits, codes, {}, weights),
-            codes,
-            label_histogram(codes, size, weights=weights),
-            np.float64,
-        )
-        for codes in labels.reshape(-1, texts)
-    ]
-    loc, scale = target.prior
+    sets = [*labels.reshape(-1, texts)]
+    shares = [label_histogram(codes, size, weights=weights) for codes in sets]
+    first = pad(Labelled(logits, sets[0], {}, weights), sets[0], shares[0], np.float64)
+    data, (loc, scale) = relabel(first, sets, shares), target.prior
     modes = loc + scale * np.stack([mode.mean for mode in find_modes(target, target.prior, data)])
     named = {
         site.name: modes[:, site.slice].reshape((*shape, *site.shape)) for site in target.sites
@@ -142,7 +137,7 @@ def fit_scalar(
     zeros = np.zeros((*shape, size))
     scales = np.exp(named.get("log_scale", zeros) - named["temperature"][..., None])
     log_odds = named["strength_log_odds"][..., None, None]
-    histogram = np.reshape([row.histogram for row in data], (*shape, 1, size))
+    histogram = np.reshape(shares, (*shape, 1, size))
     channel = expit(log_odds) * np.eye(size) + expit(-log_odds) * histogram
     return Full(scales, named.get("bias", zeros), channel)
 
