@@ -157,13 +157,13 @@ class FitRecord(Record):
             self._check(members)
             priors = {name: getattr(member, "prior", None) for name, member in members.items()}
             channel_priors = {name: prior for name, prior in priors.items() if prior is not None}
-            given = {name: getattr(self, name) for name in SETTINGS}
+            arguments = {name: getattr(self, name) for name in SETTINGS}
             # Fitted to other readings, a default prior is another one; what was given is not.
             settings = make_settings(
-                Defaults(min_labels=given.pop("min_labels")),
+                Defaults(min_labels=arguments.pop("min_labels")),
                 channels=tuple(models.values()),
                 prior=Priors(channel_priors),
-                **{name: value for name, value in given.items() if name != "has_default_prior"},
+                **{name: value for name, value in arguments.items() if name != "has_default_prior"},
             )
             settings = replace(settings, has_default_prior=self.has_default_prior)
             values = {name: getattr(self, name) for name in VALUES}
