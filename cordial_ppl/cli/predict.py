@@ -159,6 +159,6 @@ def warn_of_drift(path: Path, fitted: "Stack", readings: Path, drift: "Drift | N
     if drift is not None and drift.alarm:
         say(
             f"warning: {readings}, {path}: {drift.describe(fitted.fit_.scale)}. The texts or the "
-            "judge have changed, or these are some of the texts alone, such as one system's. Label a "
-            "few of these: `cordial report` says whether the calibration still holds for them."
+            "judge have changed, or these are some of the texts alone, such as one system's. Label "
+            "a few of these: `cordial report` says whether the calibration still holds for them."
         )

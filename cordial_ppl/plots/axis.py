@@ -62,7 +62,7 @@ def fit_of(calibrator: object) -> Fit:
     if not isinstance(fit, Fit):
         raise InputError(
             "this plot is of a calibrator of one reader, such as Cordial; got a "
-            f"{type(calibrator).__name__}."
+            f"{type(calibrator).__name__}. Of a fusion, take one of its stacks_."
         )
     return fit
 

@@ -75,6 +75,7 @@ class Fusion(Estimator[FusionFit]):
     Attributes:
         fit_: the fit as one record, `cordial_ppl.estimators.fusion.fit.FusionFit`.
         readers_: names of the readers.
+        stacks_: the fitted stack of each reader by name.
         weights_: weight of each member by name.
         shares_: posterior mean of each reader's weight within the joint channel.
         best_reader_: the reader whose stack has the lowest out-of-fold log loss.
@@ -110,6 +111,14 @@ class Fusion(Estimator[FusionFit]):
     def weights_(self) -> dict[str, float]:
         """Weight of each member by name."""
         return dict(self.fit_.weights)
+
+    @property
+    def stacks_(self) -> dict[str, Stack]:
+        """The fitted stack of each reader by name."""
+        stacks = {name: self._stack(fit.seed) for name, fit in self.fit_.fits.items()}
+        for name, stack in stacks.items():
+            stack.fit_ = self.fit_.fits[name]
+        return stacks
 
     @property
     def shares_(self) -> dict[str, float]:
