@@ -29,7 +29,7 @@ from cordial_ppl.decisions.drift import Drift, compare, sketch
 from cordial_ppl.decisions.estimates.effects import (
     CORPUS_SCALE,
     GROUP_SCALE,
-    SHARE,
+    VARIANCE_SHARE,
     draw_effects,
     draw_spreads,
 )
@@ -202,7 +202,7 @@ def _draw(
             # A text's residual is of the mean of its labels, which vary less than one.
             within = texts.labels @ value**2 - (texts.labels @ value) ** 2
             variance = np.mean(out_of_fold @ value**2 - (out_of_fold @ value) ** 2 - within)
-        expected = np.sqrt(max(SHARE * variance, (LEAST * span) ** 2))
+        expected = np.sqrt(max(VARIANCE_SHARE * variance, (LEAST * span) ** 2))
         noise = rng.standard_normal((DRAWS, len(counts))) * np.sqrt(np.maximum(spread, 0))
         known_sums = texts.count(texts.rows, texts.labels @ value)
         sums = known_sums + (corpus.sums @ value)[picked] + noise

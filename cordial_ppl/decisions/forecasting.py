@@ -55,7 +55,7 @@ NORMAL = 1.2816
 
 
 class Range(NamedTuple):
-    """A number with its 80 % range.
+    """A number with its range.
 
     Attributes:
         value: what is expected.

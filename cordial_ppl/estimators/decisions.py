@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from cordial_ppl.decisions.estimating import estimate
 from cordial_ppl.decisions.forecasting import Forecast, forecast
 from cordial_ppl.decisions.outlook import expected_loss_and_gap
 from cordial_ppl.decisions.predictive import LabelCheck, check_labels
+from cordial_ppl.decisions.reader import Reader, assess
 from cordial_ppl.decisions.verdict import Verdict, judge
 from cordial_ppl.errors import CordialWarning, InputError
 from cordial_ppl.estimators.estimator import Estimator
@@ -74,6 +76,11 @@ class Decisions(Estimator):
             logits=None if self._texts is None else self._texts.logits,
             seed=self.seed,
         )
+
+    @cached_property
+    def reader_(self) -> Reader | None:
+        """The reader as it is; None for a file that was saved without it."""
+        return None if self._texts is None else assess(self.fit_, self._texts)
 
     @property
     def posteriors_(self) -> dict[str, Posterior]:
@@ -217,7 +224,9 @@ class Decisions(Estimator):
         self._check_fitted()
         if not self.folded:
             return None
-        return judge(self.labels_, self.out_of_fold_, self.scale_, self.sample_weight_, self.texts_)
+        points = self.reader_ and self.reader_.points
+        labelled = self.sample_weight_, self.texts_
+        return judge(self.labels_, self.out_of_fold_, self.scale_, *labelled, points)
 
     @property
     def can_forecast(self) -> bool:

@@ -55,6 +55,7 @@ class Exports(Decisions):
             self.losses_,
             forecast,
             self.verdict(),
+            self.reader_,
         )
 
     def labelled(self, logits: Any = None, labels: Any = None, covariates: Any = None) -> Labelled:

@@ -17,6 +17,7 @@ from cordial_ppl.channels.channel import Channel
 from cordial_ppl.channels.loading import load_channel
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions.drift import check_sketch
+from cordial_ppl.decisions.reader import Reader
 from cordial_ppl.errors import InputError, SettingNeeded
 from cordial_ppl.inference.posterior import Diagnostics, Posterior
 from cordial_ppl.inference.priors import Priors
@@ -110,6 +111,7 @@ class StackRecord(Record):
     texts_: Int64[np.ndarray, " _n"]
     out_of_fold_: Float64[np.ndarray, "_n _K"] | None = None
     folds_: Int64[np.ndarray, " _n"] | None = None
+    reader_: Reader | None = None
 
     @classmethod
     def of(cls, stack: "Stack") -> "StackRecord":

@@ -307,6 +307,7 @@ class Stack(Exports):
         self.expected_, self.out_of_fold_ = mixture.expected, mixture.out_of_fold
         self.provenance_ = {}
         self._texts, self.folds_ = texts, folds
+        vars(self).pop("reader_", None)
         self.sketch_ = sketch(logits[texts.first])
         self.labels_ = np.asarray(labels, np.int64)
         self.sample_weight_, self.texts_ = texts.weights, np.asarray(texts.texts, np.int64)

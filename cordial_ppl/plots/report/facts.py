@@ -12,7 +12,8 @@ from cordial_ppl.data.labelling import as_texts, of_fit, rank_texts, share_text
 from cordial_ppl.decisions.drift import Drift
 from cordial_ppl.decisions.estimates.bias import Bias
 from cordial_ppl.decisions.predictive import LabelCheck
-from cordial_ppl.decisions.summary import LEVEL, Summary
+from cordial_ppl.decisions.reader import LEVEL
+from cordial_ppl.decisions.summary import Summary
 from cordial_ppl.errors import InputError
 from cordial_ppl.estimators.stack import Stack
 from cordial_ppl.stack.weighing import stated

@@ -10,7 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from cordial_ppl.data.numerals import parse_number
-from cordial_ppl.decisions.summary import Fault
+from cordial_ppl.decisions.reader import Fault
 from cordial_ppl.plots.parameters import UNITS
 from cordial_ppl.plots.report.facts import Facts
 from cordial_ppl.plots.report.pictures import draw_pictures
