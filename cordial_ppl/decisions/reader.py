@@ -15,7 +15,7 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.labelling import TextLabels
@@ -225,9 +225,7 @@ def score_points(probs: Float[np.ndarray, "T K"], labels: TextLabels, scale: Sca
         scale: the options.
     """
     rows = np.arange(len(probs))
-    # A sum that should be one half may be less by rounding.
-    medians = (probs.cumsum(axis=1) < 0.5 - SAME).sum(axis=1)
-    away = np.abs(scale.values[medians][:, None] - scale.values)
+    away = np.abs(scale.values[find_medians(probs)][:, None] - scale.values)
     losses = -np.log(np.maximum(probs, FLOOR))
     each = (
         labels.shares[rows, probs.argmax(axis=1)],
@@ -235,6 +233,12 @@ def score_points(probs: Float[np.ndarray, "T K"], labels: TextLabels, scale: Sca
         np.sum(labels.shares * losses, axis=1),
     )
     return Points(*(float(np.average(column, weights=labels.weights)) for column in each))
+
+
+def find_medians(probs: Float[np.ndarray, "T K"]) -> Int[np.ndarray, " T"]:
+    """Return the median option of each text: the point that is nearest to labels."""
+    # A sum that should be one half may be less by rounding.
+    return (probs.cumsum(axis=1) < 0.5 - SAME).sum(axis=1)
 
 
 def number(x: float) -> str:

@@ -11,7 +11,7 @@ from scipy.stats import beta
 
 import cordial_ppl as cp
 from cordial_ppl import plots
-from cordial_ppl.decisions.reported import channel_shares, list_parameters
+from cordial_ppl.decisions.reported import list_parameters
 from cordial_ppl.errors import InputError
 from cordial_ppl.plots.axis import check_stack
 from cordial_ppl.plots.reliability import MARKS
@@ -192,8 +192,8 @@ def test_weights_are_bars_from_the_largest_on_an_axis_that_is_given(judge):
 def test_parameters_have_prior_posterior_and_interval(judge):
     figure = plots.parameters(judge)
     shown = [axis.get_xlabel().split()[0] for axis in figure.axes if axis.get_xlabel()]
-    assert shown == ["temperature", "offset", "gain", "concentration", "strength"]
-    faults = {fault.name: fault for fault in judge.describe().faults}
+    assert shown == [each.name for each in judge.describe().parameters]
+    faults = {fault.name: fault for fault in judge.describe().parameters}
     axis = plots.parameter(judge, "temperature")
     found = lines(axis)
     low, high = axis.get_lines()[2].get_xdata()
@@ -207,10 +207,8 @@ def test_parameters_have_prior_posterior_and_interval(judge):
         assert np.trapezoid(density, np.log(x)) == pytest.approx(1.0, abs=0.03)
         means[name] = np.trapezoid(density * np.log(x), np.log(x))
     assert means["posterior"] == pytest.approx(after, abs=0.05)
-    before = sum(
-        share * np.mean(np.log(judge.posteriors_[name].sample_prior(20000, 7)["temperature"]))
-        for name, share in channel_shares(judge.posteriors_, judge.weights_).items()
-    )
+    (heaviest,) = judge.describe().channels
+    before = np.mean(np.log(judge.posteriors_[heaviest].sample_prior(20000, 7)["temperature"]))
     assert means["prior"] == pytest.approx(before, abs=0.08) and abs(before - after) > 0.15
     (reference,) = (line for line in axis.get_lines() if line.get_linestyle() == ":")
     assert set(reference.get_xdata()) == {1.0}

@@ -12,17 +12,18 @@ from cordial_ppl.data.labelling import as_texts, of_fit, rank_texts, share_text
 from cordial_ppl.decisions.drift import Drift
 from cordial_ppl.decisions.estimates.bias import Bias
 from cordial_ppl.decisions.predictive import LabelCheck
-from cordial_ppl.decisions.reader import LEVEL
+from cordial_ppl.decisions.reader import LEVEL, find_medians, state
 from cordial_ppl.decisions.summary import Summary
 from cordial_ppl.errors import InputError
 from cordial_ppl.estimators.stack import Stack
-from cordial_ppl.stack.weighing import stated
 
 FEWEST = 8
 """Labelled texts outside the fit from which scores on them are given."""
 
 FEW = 5
 """Labelled texts outside the fit from which they are checked against the calibrator."""
+
+DISTANCE = "distance of median and label"
 
 MOVED = 10
 """Texts that are listed because calibration moves them most."""
@@ -38,7 +39,7 @@ class Texts:
         rows: which of them each label is of, [n].
         labels: options, 0..K-1, [n].
         covariates: what else is known of each text, [m] each.
-        kind: what the readings are: "logit", "logprob", "p", "n" or "rating".
+        kind: how a table has the readings; which are ratings is seen from themselves.
         columns: what else is known of the labelled texts and may name groups, such as the system
             that wrote each, [n] each.
         weights: what each label counts, [n]; by default the labels of a text share one.
@@ -63,14 +64,13 @@ class Score(NamedTuple):
     """A score of the raw reading, of the calibrator, and of the label histogram of the fit.
 
     Attributes:
-        means: by "raw", "calibrated" and, if the file holds it, "histogram".
-        gain: by how much the calibrator is better than the raw reading, with its 90 % interval.
-        over_histogram: by how much it is better than the histogram; of the log loss alone.
+        means: by "raw", "calibrated" and, if the file holds it, "histogram"; no log loss of a raw
+            reading that is one rating.
+        gains: by how much the calibrator is better than each of the others, with 90 % intervals.
     """
 
     means: dict[str, float]
-    gain: scores.Interval
-    over_histogram: scores.Interval | None
+    gains: dict[str, scores.Interval]
 
 
 class Moved(NamedTuple):
@@ -105,6 +105,7 @@ class Facts:
         summary: the reader's faults, weights, diagnostics and warnings.
         raw: probabilities that the reader states, [m, K].
         probs: calibrated probabilities, [m, K].
+        hard: whether each reading is one rating.
         unseen: which of the labels are of texts that are not of the fit, [n].
         scores: scores on those, by name, the log loss first; none where they are too few.
         moved: the texts that calibration moves most.
@@ -119,6 +120,7 @@ class Facts:
     summary: Summary
     raw: Float[np.ndarray, "m K"]
     probs: Float[np.ndarray, "m K"]
+    hard: bool
     unseen: Bool[np.ndarray, " n"]
     scores: dict[str, Score]
     moved: tuple[Moved, ...]
@@ -149,7 +151,7 @@ class Facts:
             "labelled": self.labelled,
             "held_out": self.held_out,
             "scores": {
-                name: score.means | {"gain": score.gain} for name, score in self.scores.items()
+                name: score.means | {"gain": score.gains} for name, score in self.scores.items()
             },
             "summary": self.summary.to_dict(),
             "drift": None if self.drift is None else self.drift.to_dict(),
@@ -172,7 +174,8 @@ def gather(calibrator: Stack, texts: Texts) -> Facts:
         raise InputError("a report needs at least one labelled text; got none.")
     able = calibrator.can_forecast
     forecast = calibrator.forecast(texts.logits, texts.covariates) if able else None
-    raw, probs = stated(texts.logits), calibrator.predict_proba(texts.logits, texts.covariates)
+    raw, hard = state(texts.logits)
+    probs = calibrator.predict_proba(texts.logits, texts.covariates)
     names = as_texts([texts.items[row] for row in texts.rows.tolist()], len(texts.rows))
     unseen = ~of_fit(names, calibrator.texts_)
     held_out = len(np.unique(texts.rows[unseen]))
@@ -183,7 +186,8 @@ def gather(calibrator: Stack, texts: Texts) -> Facts:
         raw=raw,
         probs=probs,
         unseen=unseen,
-        scores=_score(calibrator, texts, raw, probs, unseen) if held_out >= FEWEST else {},
+        hard=hard,
+        scores=_score(calibrator, texts, raw, probs, unseen, hard) if held_out >= FEWEST else {},
         moved=_list_moved(calibrator, texts, raw, probs),
         drift=calibrator.check_readings(texts.logits),
         check=_check(calibrator, texts, names, unseen) if held_out >= FEW else None,
@@ -214,7 +218,12 @@ def _check(
 
 
 def _score(
-    calibrator: Stack, texts: Texts, raw: np.ndarray, probs: np.ndarray, unseen: np.ndarray
+    calibrator: Stack,
+    texts: Texts,
+    raw: np.ndarray,
+    probs: np.ndarray,
+    unseen: np.ndarray,
+    hard: bool,
 ) -> dict[str, Score]:
     rows, labels, values = texts.rows[unseen], texts.labels[unseen], calibrator.scale_.values
     predictions = {"raw": raw[rows], "calibrated": probs[rows]}
@@ -224,7 +233,7 @@ def _score(
     measures: dict[str, Callable[[np.ndarray], np.ndarray]] = {
         "log loss": lambda p: scores.log_loss(p, labels, per_text=True),
         "ranked probability score": lambda p: scores.rps(p, labels, per_text=True),
-        "distance of mean and label": lambda p: np.abs(p @ values - values[labels]),
+        DISTANCE: lambda p: np.abs(values[find_medians(p)] - values[labels]),
         "most probable option is wrong": lambda p: (p.argmax(axis=1) != labels).astype(float),
     }
 
@@ -234,15 +243,16 @@ def _score(
 
     def compare(name: str) -> Score:
         losses = {
-            of: np.bincount(ranks, shares * measures[name](p)) for of, p in predictions.items()
+            of: np.bincount(ranks, shares * measures[name](p))
+            for of, p in predictions.items()
+            if not (hard and of == "raw" and name == "log loss")
         }
-
-        def gain(of: str) -> scores.Interval:
-            return scores.paired_bootstrap((losses[of] - losses["calibrated"])[None], level=LEVEL)
-
-        over_histogram = "histogram" in losses and name == "log loss"
-        means = {of: float(each.mean()) for of, each in losses.items()}
-        return Score(means, gain("raw"), gain("histogram") if over_histogram else None)
+        gains = {
+            of: scores.paired_bootstrap((each - losses["calibrated"])[None], level=LEVEL)
+            for of, each in losses.items()
+            if of != "calibrated"
+        }
+        return Score({of: float(each.mean()) for of, each in losses.items()}, gains)
 
     return {name: compare(name) for name in measures}
 

@@ -67,8 +67,9 @@ def _list_pictures(facts: Facts) -> Iterator[Picture]:
     names, logits = scale.decode(labels), texts.logits[rows]
     extra = {name: column[rows] for name, column in texts.covariates.items()}
     before, after = (probs.mean(axis=0) @ scale.values for probs in (facts.raw, facts.probs))
-    predicted = {"as stated": facts.raw[rows], "calibrated": facts.probs[rows]}
-    if summary.channels:
+    predicted = {} if facts.hard else {"as stated": facts.raw[rows]}
+    predicted |= {"calibrated": facts.probs[rows]}
+    if summary.reader:
         draw = partial(plots.transfer_curve, calibrator, logits, names, extra)
         alt = "Label and calibrated mean of texts, given the mean that the reader states"
         yield "transfer", draw, alt, (COLUMN, 2.8)
@@ -79,7 +80,7 @@ def _list_pictures(facts: Facts) -> Iterator[Picture]:
     for title, probs in {"labels": np.eye(scale.size)[labels], **predicted}.items():
         draw = partial(plots.stated_classes, probs, logits, options=scale, title=title)
         alt = f"Distribution of the label given the stated class: {title}"
-        yield "stated", draw, alt, (2.4, 2.5)
+        yield "stated", draw, alt, (2.7, 2.4)
     for title, probs in predicted.items():
         draw = partial(plots.thresholds, probs, names, options=scale, title=title)
         alt = f"Observed against predicted share at or below thresholds, {title}"
