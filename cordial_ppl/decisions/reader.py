@@ -21,6 +21,7 @@ from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.labelling import TextLabels
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions.estimates.effects import (
+    DEGREES,
     GROUP_SCALE,
     VARIANCE_SHARE,
     draw_effects,
@@ -94,7 +95,8 @@ class Reader(NamedTuple):
     """The reader as it is, by its readings of the labelled texts and their labels.
 
     Attributes:
-        hard: whether each reading is one rating, which says nothing of confidence.
+        kind: what readings are: "rating", one of each text, "ratings", several, or
+            "probabilities"; ratings say nothing of confidence.
         texts: how many of the labelled texts it states each option for.
         bias: mean label less what is stated, classes, by option: median and 90 % interval; None
             where it states the option for none of the texts.
@@ -104,13 +106,18 @@ class Reader(NamedTuple):
         certain: whether intervals are known; a mode has none.
     """
 
-    hard: bool
+    kind: str
     texts: tuple[int, ...]
     bias: tuple[Range | None, ...]
     spread: Range
     stated_spread: float
     points: Points
     certain: bool = True
+
+    @property
+    def hard(self) -> bool:
+        """Whether each reading is one rating."""
+        return self.kind == "rating"
 
     def list_faults(self, options: tuple[str, ...]) -> tuple[Fault, ...]:
         """Say what labels are at the ends, in the middle and at the most frequent option."""
@@ -131,15 +138,15 @@ class Reader(NamedTuple):
 
     @property
     def _confidence(self) -> str:
-        about = number(self.spread.value)
-        if self.hard:
-            return f"labels lie about ±{about} from its ratings, bias aside"
-        words = f"labels lie about ±{about} from what it states, bias aside; it states"
+        about = f"labels lie about ±{number(self.spread.value)} from"
+        if self.kind != "probabilities":
+            return f"{about} its ratings, bias aside"
+        words = f"{about} what it states, bias aside; it states ±{number(self.stated_spread)}"
         if self.stated_spread < self.spread.low:
-            return f"over-confident: {words} ±{number(self.stated_spread)}"
+            return f"over-confident: {words}"
         if self.stated_spread > self.spread.high:
-            return f"under-confident: {words} ±{number(self.stated_spread)}"
-        return f"about as sure as it should be: {words} ±{number(self.stated_spread)}"
+            return f"under-confident: {words}"
+        return f"about as sure as it should be: {words}"
 
     @property
     def _shown(self) -> list[int]:
@@ -162,7 +169,7 @@ def assess(fit: Fit, texts: Labelled) -> Reader:
     """
     per_text, size, rng = fit.text_labels, fit.scale.size, np.random.default_rng(fit.seed)
     texts, classes = texts.take(per_text.first), np.arange(fit.scale.size, dtype=float)
-    shares, hard = state(texts.logits)
+    shares, kind = state(texts.logits)
     distances = np.abs((shares @ fit.scale.values)[:, None] - fit.scale.values)
     options, codes = np.unique(distances.argmin(axis=1), return_inverse=True)
     member = np.eye(len(options))[codes] * per_text.weights[:, None]
@@ -176,25 +183,30 @@ def assess(fit: Fit, texts: Labelled) -> Reader:
     variance = max(float(np.mean(_moments(held_out)[1] - within)), LEAST)
     scale, expected = GROUP_SCALE * (size - 1), math.sqrt(VARIANCE_SHARE * variance)
     spreads = draw_spreads(residuals, codes[: len(residuals)], scale, expected, DRAWS, rng)
+    sigma = spreads.sigma
     if len(residuals):
         under = residuals - drawn + predicted @ classes
         bias += draw_effects(under, codes, len(options), spreads, rng)
-    spread = np.sqrt(spreads.sigma**2 + np.average(within, weights=per_text.weights))
+    else:
+        sigma = sigma * np.sqrt(DEGREES / rng.chisquare(DEGREES, DRAWS))
+    spread = np.sqrt(sigma**2 + np.average(within, weights=per_text.weights))
     ranges = dict(zip(options.tolist(), map(_summarise, bias.T), strict=True))
     stated_variance = np.average(_moments(shares)[1], weights=per_text.weights)
+    points = score_points(shares, per_text, fit.scale)
+    loss = score_points(stated(texts.logits), per_text, fit.scale).loss
     return Reader(
-        hard=hard,
+        kind=kind,
         texts=tuple(np.bincount(options[codes], minlength=size).tolist()),
         bias=tuple(ranges.get(option) for option in range(size)),
         spread=_summarise(spread),
         stated_spread=math.sqrt(stated_variance),
-        points=score_points(shares, per_text, fit.scale)._replace(**{"loss": None} if hard else {}),
+        points=points._replace(loss=None if kind == "rating" else loss),
         certain=fit.has_draws,
     )
 
 
-def state(logits: Float[np.ndarray, "n K"]) -> tuple[Float[np.ndarray, "n K"], bool]:
-    """Return what a reader states of texts, and whether it is one rating of each.
+def state(logits: Float[np.ndarray, "n K"]) -> tuple[Float[np.ndarray, "n K"], str]:
+    """Return what a reader states of texts, and what that is: see `Reader.kind`.
 
     Ratings, one or several of a text, are made readings with half a count more for each option,
     which is taken off again: a rating is that rating, and nothing between it and the middle.
@@ -206,14 +218,14 @@ def state(logits: Float[np.ndarray, "n K"]) -> tuple[Float[np.ndarray, "n K"], b
     others = np.sort(logits, axis=1)[:, :-1]
     gaps = tops - others
     if np.ptp(gaps) <= SAME < gaps.min():
-        return np.eye(logits.shape[1])[logits.argmax(axis=1)], True
+        return np.eye(logits.shape[1])[logits.argmax(axis=1)], "rating"
     ratios = np.exp(np.minimum(logits - others[:, :1], math.log(3 * MOST_RATINGS)))
     counts = (ratios - 1) / 2
     whole = np.abs(counts - np.rint(counts)) <= SAME * ratios
     if whole.all() and counts.sum(axis=1).max() <= MOST_RATINGS:
         counts += counts.sum(axis=1, keepdims=True) == 0  # As many of each option.
-        return counts / counts.sum(axis=1, keepdims=True), False
-    return stated(logits), False
+        return counts / counts.sum(axis=1, keepdims=True), "ratings"
+    return stated(logits), "probabilities"
 
 
 def score_points(probs: Float[np.ndarray, "T K"], labels: TextLabels, scale: Scale) -> Points:

@@ -1,20 +1,17 @@
 """A fitted calibrator in plain words: the reader's faults, and how good the correction is."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
-from itertools import groupby
 from typing import Any
 
 from cordial_ppl.data.scale import Scale
+from cordial_ppl.decisions.estimates.estimate import align
 from cordial_ppl.decisions.forecasting import Forecast
 from cordial_ppl.decisions.reader import Fault, Reader
 from cordial_ppl.decisions.reported import find_heaviest, list_parameters
 from cordial_ppl.decisions.verdict import Verdict, tabulate
 from cordial_ppl.inference.posterior import Posterior
-
-WIDE = 100
-"""Letters of a line on which entries of a vector stand side by side."""
 
 Losses = tuple[float, float, float, int]
 LOSSES = "cordial", "histogram", "raw", "labels"
@@ -91,24 +88,19 @@ class Summary:
             return join_blocks([], self.warnings, self.closing)
         blocks = [self._list_faults()] if self.reader else []
         if table := tabulate(self.reader and self.reader.points, self.verdict):
-            width = max(len(row[0]) for row in table) + 2
-            lines = [f"  {name:{width}}" + "".join(f"{x:>17}" for x in row) for name, *row in table]
             out = ", out of fold" if len(table[0]) > 2 else ""
-            blocks.append([f"How good it is on {self._texts}{out}", *map(str.rstrip, lines)])
+            lines = (f"  {line}" for line in align(*table))
+            blocks.append([f"How good it is on {self._texts}{out}", *lines])
         named = [(f"The channel {name}", name, rows) for name, rows in self.channel_faults.items()]
         named += [(f"Parameters of {name}", name, self.parameters) for name in self.channels]
         for title, name, rows in named:
             intervals = any(fault.low is not None for fault in rows)
             what = "median and 90 % interval" if intervals else "at the mode, without intervals"
             weight = f"weight {self.weights.get(name, 1.0):.2f}"
-            blocks.append([f"{title} ({what}; {weight})", *_lines(rows)])
+            blocks.append([f"{title} ({what}; {weight})", *(f"  {fault}" for fault in rows)])
         if self.weights:
-            width = max(map(len, self.weights)) + 2
-            losses = {name: f"{loss:.2f}" for name, loss in self.losses.items()}
-            more = ", and the expected log loss of each by itself" if losses else ""
-            lines = weight_lines(
-                {f"{k:{width}}{losses.get(k, '')}": w for k, w in self.weights.items()}
-            )
+            more = ", and the expected log loss of each by itself" if self.losses else ""
+            lines = weight_lines(self.weights, self.losses)
             blocks.append([f"Weights of the members{more}", *lines])
         if self.diagnostics:
             lines = [f"  {name}: {_quality(figures)}" for name, figures in self.diagnostics.items()]
@@ -138,7 +130,7 @@ class Summary:
         what = "its rating" if self.reader.hard else "what it states"
         ends = ", with 90 % intervals" if self.reader.certain else ""
         title = f"The reader on texts like {self._texts}: mean label minus {what}, classes{ends}"
-        return [title, *_lines(self.faults)]
+        return [title, *(f"  {fault}" for fault in self.faults)]
 
 
 def describe(
@@ -233,10 +225,14 @@ def warn(expected: Losses | None, diagnostics: Mapping[str, Mapping[str, Any]]) 
     return warnings
 
 
-def weight_lines(weights: Mapping[str, float]) -> list[str]:
-    """Return a line for each member's weight, the largest first."""
-    ranked = sorted(weights.items(), key=lambda item: -item[1])
-    return [f"  {weight:5.2f}  {name}".rstrip() for name, weight in ranked]
+def weight_lines(
+    weights: Mapping[str, float], losses: Mapping[str, float] | None = None
+) -> list[str]:
+    """Return a line for each member's weight, and its loss if known, the largest weight first."""
+    names, width = sorted(weights, key=lambda name: -weights[name]), max(map(len, weights)) + 2
+    each = {name: f"{loss:.2f}" for name, loss in (losses or {}).items()}
+    lines = (f"  {weights[name]:5.2f}  {name:{width}}{each.get(name, '')}" for name in names)
+    return [line.rstrip() for line in lines]
 
 
 def join_blocks(
@@ -246,22 +242,6 @@ def join_blocks(
     ends = ([sentence[0].upper() + sentence[1:]] for sentence in closing)
     blocks = [*blocks, *([f"warning: {warning}"] for warning in warnings), *ends]
     return "\n\n".join("\n".join(block) for block in blocks)
-
-
-def _lines(faults: Iterable[Fault]) -> Iterator[str]:
-    """Return a line for each, and the entries of a vector side by side below what they are."""
-    for site, group in groupby(faults, key=lambda fault: fault.name.partition("[")[0]):
-        first, *others = group
-        if first.name == site:
-            yield from (f"  {fault}" for fault in (first, *others))
-            continue
-        yield f"  {site}" + (f": {first.words}" if first.words else "")
-        cells = [str(fault._replace(words="")).removeprefix(site) for fault in (first, *others)]
-        wide = max(map(len, cells)) + 2
-        across = max(1, (WIDE - 4) // wide)
-        for start in range(0, len(cells), across):
-            row = "".join(cell.ljust(wide) for cell in cells[start : start + across])
-            yield f"    {row}".rstrip()
 
 
 def _diagnose(posterior: Posterior) -> dict[str, Any]:

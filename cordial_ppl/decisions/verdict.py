@@ -28,9 +28,7 @@ from cordial_ppl.decisions.reader import LEVEL, Points, score_points
 from cordial_ppl.runtime.arrays import FLOOR
 
 LABELS_TO_BELIEVE = 50
-"""Labels from which their gains count more than those that the calibrator expects.
-
-Fewer than for a forecast, which need not tell readers that say nothing."""
+"""Labels from which their gains count more than those that the calibrator expects."""
 
 GAIN_DEVIATION = 0.85
 """Standard deviation over tasks of the gain that a calibrator expects, as a share of it."""

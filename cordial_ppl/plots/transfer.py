@@ -67,7 +67,8 @@ def transfer_curve(
             from a file), or matplotlib is not installed.
     """
     data = check_stack(calibrator).labelled(logits, labels, covariates)
-    (shares, hard), values = state(data.logits), calibrator.scale_.values
+    (shares, kind), values = state(data.logits), calibrator.scale_.values
+    hard = kind == "rating"
     raw = shares @ values
     mean = calibrator.predict_mean(data.logits, data.covariates)
     ends = calibrator.predict_interval(data.logits, level, data.covariates)

@@ -88,8 +88,8 @@ def test_readings_of_a_mean_count_where_ratings_are_graded():
     labels = np.clip(np.rint(centres + 1), 0, 4).astype(int)
     stack = cp.LogitStack().fit(logits, labels)
     reader = assess(stack.fit_, Labelled(logits, labels))
-    shares, one_number = state(logits)
-    assert not one_number and not reader.hard
+    shares, kind = state(logits)
+    assert kind == "probabilities" and not reader.hard
     nearest = np.rint(shares @ options).astype(int)
     assert reader.texts == tuple(np.bincount(nearest, minlength=5))
     assert reader.points.loss == pytest.approx(cp.scores.log_loss(shares, labels))
@@ -102,12 +102,12 @@ def test_readings_of_a_mean_count_where_ratings_are_graded():
 
 @pytest.mark.parametrize("counts", [[[3, 0, 0], [1, 0, 2]], [[0, 20, 0, 0], [0, 7, 13, 0]]])
 def test_half_counts_are_taken_off_again(counts):
-    shares, one_number = state(as_logits(readings_from_counts(counts)))
+    shares, kind = state(as_logits(readings_from_counts(counts)))
     np.testing.assert_allclose(shares, np.array(counts) / np.sum(counts, axis=1)[:, None])
-    assert not one_number
+    assert kind == "ratings"
     ones = np.eye(len(counts[0]))[[0, 1, 1]]
-    shares, one_number = state(as_logits(readings_from_counts(ones, 0.1)))
-    assert one_number and shares.tolist() == ones.tolist()
+    shares, kind = state(as_logits(readings_from_counts(ones, 0.1)))
+    assert kind == "rating" and shares.tolist() == ones.tolist()
 
 
 def test_the_median_is_the_point_of_the_distance():

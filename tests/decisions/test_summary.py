@@ -82,7 +82,7 @@ def test_the_parameters_are_those_of_the_heaviest_channel():
 
 
 READER = Reader(
-    hard=False,
+    kind="probabilities",
     texts=(4, 0, 6, 3, 7),
     bias=(Range(0.7, 0.3, 1.2), None, Range(-0.1, -0.3, 0.2), None, Range(-0.4, -0.7, -0.2)),
     spread=Range(1.2, 1.0, 1.4),
@@ -117,8 +117,9 @@ def test_the_whole_text():
 
 
 def test_nothing_is_said_of_the_confidence_of_a_number():
-    *_, spread = READER._replace(hard=True).list_faults(STARS.options)
-    assert spread.words == "labels lie about ±1.2 from its ratings, bias aside"
+    for kind in ("rating", "ratings"):
+        *_, spread = READER._replace(kind=kind).list_faults(STARS.options)
+        assert spread.words == "labels lie about ±1.2 from its ratings, bias aside"
     for stated, words in ((1.5, "under-confident: "), (1.2, "about as sure as it should be: ")):
         *_, spread = READER._replace(stated_spread=stated).list_faults(STARS.options)
         assert spread.words.startswith(words)

@@ -129,12 +129,10 @@ def _as_shares(probabilities: Any, n: int) -> Float64[np.ndarray, " n"]:
     if probabilities is None:
         return np.ones(n)
     shares = _finite(probabilities, "probabilities")
-    wrong = np.flatnonzero((shares <= 0) | (shares > 1))
-    if len(shares) != n or wrong.size:
-        result = f"{quote(shares[wrong[0]])} in {name_rows(wrong)}" if wrong.size else len(shares)
+    if len(shares) != n or shares.min() <= 0 or shares.max() > 1:
         raise InputError(
             f"probabilities must be one for each of {n} labels, above 0 and at most 1; found "
-            f"{result}."
+            f"{quote(probabilities)}."
         )
     return shares
 
@@ -155,11 +153,10 @@ def _finite(values: Any, name: str) -> Float64[np.ndarray, " n"]:
         numbers = as_numbers(values)
     except ValueError as error:
         raise InputError(f"{name} must be numbers: {error}.") from error
-    wrong = np.flatnonzero(~np.isfinite(numbers.ravel()))
+    wrong = np.flatnonzero(~np.isfinite(numbers))
     if numbers.ndim != 1 or not numbers.size or wrong.size:
-        where = f" in {name_rows(wrong)}" if wrong.size else ""
+        where = f" with others in {name_rows(wrong)}" if wrong.size else ""
         raise InputError(
-            f"{name} must be finite numbers of shape [n]; found {list(numbers.shape)}"
-            f"{' with others' if where else ''}{where}."
+            f"{name} must be finite numbers of shape [n]; found {list(numbers.shape)}{where}."
         )
     return numbers

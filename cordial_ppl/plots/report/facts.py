@@ -16,6 +16,7 @@ from cordial_ppl.decisions.reader import LEVEL, find_medians, state
 from cordial_ppl.decisions.summary import Summary
 from cordial_ppl.errors import InputError
 from cordial_ppl.estimators.stack import Stack
+from cordial_ppl.stack.weighing import stated
 
 FEWEST = 8
 """Labelled texts outside the fit from which scores on them are given."""
@@ -174,7 +175,7 @@ def gather(calibrator: Stack, texts: Texts) -> Facts:
         raise InputError("a report needs at least one labelled text; got none.")
     able = calibrator.can_forecast
     forecast = calibrator.forecast(texts.logits, texts.covariates) if able else None
-    raw, hard = state(texts.logits)
+    raw, kind = state(texts.logits)
     probs = calibrator.predict_proba(texts.logits, texts.covariates)
     names = as_texts([texts.items[row] for row in texts.rows.tolist()], len(texts.rows))
     unseen = ~of_fit(names, calibrator.texts_)
@@ -186,8 +187,8 @@ def gather(calibrator: Stack, texts: Texts) -> Facts:
         raw=raw,
         probs=probs,
         unseen=unseen,
-        hard=hard,
-        scores=_score(calibrator, texts, raw, probs, unseen, hard) if held_out >= FEWEST else {},
+        hard=kind == "rating",
+        scores=_score(calibrator, texts, probs, unseen) if held_out >= FEWEST else {},
         moved=_list_moved(calibrator, texts, raw, probs),
         drift=calibrator.check_readings(texts.logits),
         check=_check(calibrator, texts, names, unseen) if held_out >= FEW else None,
@@ -220,12 +221,11 @@ def _check(
 def _score(
     calibrator: Stack,
     texts: Texts,
-    raw: np.ndarray,
     probs: np.ndarray,
     unseen: np.ndarray,
-    hard: bool,
 ) -> dict[str, Score]:
     rows, labels, values = texts.rows[unseen], texts.labels[unseen], calibrator.scale_.values
+    raw, kind = state(texts.logits)
     predictions = {"raw": raw[rows], "calibrated": probs[rows]}
     if calibrator.label_counts_.size:
         smoothed = calibrator.label_counts_ + 1
@@ -243,10 +243,13 @@ def _score(
 
     def compare(name: str) -> Score:
         losses = {
-            of: np.bincount(ranks, shares * measures[name](p))
-            for of, p in predictions.items()
-            if not (hard and of == "raw" and name == "log loss")
+            of: np.bincount(ranks, shares * measures[name](p)) for of, p in predictions.items()
         }
+        if name == "log loss":
+            # Half a count for each option keeps ratings from a probability of zero.
+            each = measures[name](stated(texts.logits)[rows])
+            losses["raw"] = np.bincount(ranks, shares * each)
+            losses = {of: each for of, each in losses.items() if of != "raw" or kind != "rating"}
         gains = {
             of: scores.paired_bootstrap((each - losses["calibrated"])[None], level=LEVEL)
             for of, each in losses.items()
