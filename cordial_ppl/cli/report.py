@@ -46,7 +46,6 @@ def report(
         rows=rows,
         labels=labels.labels,
         covariates=table.covariates(fitted.covariates_, fitted.levels()),
-        kind=table.kind,
         columns=list_groups(table, rows, labels),
         weights=labels.weights,
     )

@@ -1,6 +1,7 @@
 """The report: its figures are those of the calibrator, and it is one page that stands by itself."""
 
 import base64
+import html
 import json
 import re
 from dataclasses import replace
@@ -13,6 +14,7 @@ from few_labels import LABELS, LOGITS, STARS, TEST, TRUTH
 
 import cordial_ppl as cp
 from cordial_ppl import plots
+from cordial_ppl.decisions.reader import number
 from cordial_ppl.plots.report import Texts, gather
 from cordial_ppl.plots.report import page as paging
 from cordial_ppl.plots.report.page import make_page
@@ -114,12 +116,11 @@ def test_the_page_says_the_facts_in_figures(facts, write):
         means = [f"{score.means[column]:.3f}" for column in ("raw", "histogram", "calibrated")]
         assert [*means, *gains] in [row[1:] for row in rows if row[0].startswith(name)]
     for fault in facts.summary.faults:
-        (row,) = (row for row in rows if row[:2] == [fault.name, fault.words])
         assert fault.low is not None and fault.high is not None
-        low, high = map(float, row[3].split(" to "))
-        assert (float(row[2]), low, high) == pytest.approx(
-            (fault.median, fault.low, fault.high), rel=0.01, abs=0.001
-        )
+        ends = f"{number(fault.low)} to {number(fault.high)}"
+        assert [fault.name, fault.words, number(fault.median), ends] in rows
+    for parameter in facts.summary.parameters:
+        assert [parameter.name, number(parameter.median)] in [row[:2] for row in rows]
     for text in facts.moved:
         cells = [f"{text.before:.3f}", f"{text.after:.3f}", f"{text.low:.3f} to {text.high:.3f}"]
         assert [text.item, *cells, text.label] in rows
@@ -198,7 +199,7 @@ def test_pictures_show_what_stands_above_them(facts, monkeypatch):
 
 
 def test_the_verdict_comes_first_and_the_forecast_has_its_figure(facts, write):
-    page = write(facts)
+    page = html.unescape(write(facts))
     lead, _, rest = page.partition("<h2>")
     verdict, faults = facts.summary.verdict.text, facts.summary.brief
     assert lead.index(verdict) < lead.index(faults) and verdict not in rest
@@ -255,7 +256,7 @@ def test_texts_that_are_moved_most(judge, facts, write):
     ratings = np.repeat([0, 2, 4], [5, 1, 14])
     hard = centred(np.log(np.eye(5)[ratings] + 0.5))
     names = [f"text {k}" for k in range(20)]
-    rated = gather(judge, Texts(names, hard, np.arange(20), ratings, {}, "rating"))
+    rated = gather(judge, Texts(names, hard, np.arange(20), ratings, {}))
     assert {(text.item, text.others) for text in rated.moved} == {
         ("text 0", 4), ("text 5", 0), ("text 6", 13)
     }  # fmt: skip
@@ -271,7 +272,7 @@ def test_of_ratings_there_is_no_log_loss_and_no_confidence(write):
     hard = centred(np.log(np.eye(5)[ratings] + 0.5))
     names = [f"text {k}" for k in range(60)]
     stack = cp.LogitStack(STARS).fit(hard[:20], [STARS[z] for z in labels[:20]], texts=names[:20])
-    rated = gather(stack, Texts(names, hard, np.arange(60), labels, {}, "rating"))
+    rated = gather(stack, Texts(names, hard, np.arange(60), labels, {}))
     loss, distance = rated.scores["log loss"], rated.scores["distance of median and label"]
     assert "raw" not in loss.means | loss.gains
     unseen = ratings[rated.unseen] - labels[rated.unseen]

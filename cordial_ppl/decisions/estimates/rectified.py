@@ -129,10 +129,12 @@ def _as_shares(probabilities: Any, n: int) -> Float64[np.ndarray, " n"]:
     if probabilities is None:
         return np.ones(n)
     shares = _finite(probabilities, "probabilities")
-    if len(shares) != n or shares.min() <= 0 or shares.max() > 1:
+    wrong = np.flatnonzero((shares <= 0) | (shares > 1))
+    if len(shares) != n or wrong.size:
+        result = f"{quote(shares[wrong[0]])} in {name_rows(wrong)}" if wrong.size else len(shares)
         raise InputError(
             f"probabilities must be one for each of {n} labels, above 0 and at most 1; found "
-            f"{quote(probabilities)}."
+            f"{result}."
         )
     return shares
 
@@ -153,10 +155,11 @@ def _finite(values: Any, name: str) -> Float64[np.ndarray, " n"]:
         numbers = as_numbers(values)
     except ValueError as error:
         raise InputError(f"{name} must be numbers: {error}.") from error
-    wrong = np.flatnonzero(~np.isfinite(numbers))
+    wrong = np.flatnonzero(~np.isfinite(numbers.ravel()))
     if numbers.ndim != 1 or not numbers.size or wrong.size:
-        where = f" with others in {name_rows(wrong)}" if wrong.size else ""
+        where = f" in {name_rows(wrong)}" if wrong.size else ""
         raise InputError(
-            f"{name} must be finite numbers of shape [n]; found {list(numbers.shape)}{where}."
+            f"{name} must be finite numbers of shape [n]; found {list(numbers.shape)}"
+            f"{' with others' if where else ''}{where}."
         )
     return numbers

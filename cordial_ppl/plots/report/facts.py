@@ -40,7 +40,6 @@ class Texts:
         rows: which of them each label is of, [n].
         labels: options, 0..K-1, [n].
         covariates: what else is known of each text, [m] each.
-        kind: how a table has the readings; which are ratings is seen from themselves.
         columns: what else is known of the labelled texts and may name groups, such as the system
             that wrote each, [n] each.
         weights: what each label counts, [n]; by default the labels of a text share one.
@@ -51,7 +50,6 @@ class Texts:
     rows: Int[np.ndarray, " n"]
     labels: Int[np.ndarray, " n"]
     covariates: dict[str, Float[np.ndarray, " m"]]
-    kind: str = "logit"
     columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
     weights: Float[np.ndarray, " n"] | None = None
 
@@ -65,8 +63,7 @@ class Score(NamedTuple):
     """A score of the raw reading, of the calibrator, and of the label histogram of the fit.
 
     Attributes:
-        means: by "raw", "calibrated" and, if the file holds it, "histogram"; no log loss of a raw
-            reading that is one rating.
+        means: by "raw", "calibrated" and "histogram"; no log loss of one rating.
         gains: by how much the calibrator is better than each of the others, with 90 % intervals.
     """
 
@@ -151,12 +148,10 @@ class Facts:
             "texts": len(self.probs),
             "labelled": self.labelled,
             "held_out": self.held_out,
-            "scores": {
-                name: score.means | {"gain": score.gains} for name, score in self.scores.items()
-            },
+            "scores": {of: each.means | {"gain": each.gains} for of, each in self.scores.items()},
             "summary": self.summary.to_dict(),
-            "drift": None if self.drift is None else self.drift.to_dict(),
-            "check": None if self.check is None else self.check.to_dict(),
+            "drift": self.drift and self.drift.to_dict(),
+            "check": self.check and self.check.to_dict(),
             "biases": [bias._asdict() for bias in self.biases],
         }
 
@@ -173,10 +168,9 @@ def gather(calibrator: Stack, texts: Texts) -> Facts:
     """
     if not len(texts.rows):
         raise InputError("a report needs at least one labelled text; got none.")
-    able = calibrator.can_forecast
-    forecast = calibrator.forecast(texts.logits, texts.covariates) if able else None
-    raw, kind = state(texts.logits)
-    probs = calibrator.predict_proba(texts.logits, texts.covariates)
+    readings, able = (texts.logits, texts.covariates), calibrator.can_forecast
+    forecast = calibrator.forecast(*readings) if able else None
+    (raw, kind), probs = state(texts.logits), calibrator.predict_proba(*readings)
     names = as_texts([texts.items[row] for row in texts.rows.tolist()], len(texts.rows))
     unseen = ~of_fit(names, calibrator.texts_)
     held_out = len(np.unique(texts.rows[unseen]))
@@ -212,24 +206,18 @@ def _check(
 ) -> LabelCheck:
     rows, labels = texts.rows[unseen], calibrator.scale_.decode(texts.labels[unseen])
     extra = {name: column[rows] for name, column in texts.covariates.items()}
-    weights = texts.counted[unseen]
-    return calibrator.check_labels(
-        texts.logits[rows], labels, extra, sample_weight=weights, texts=names[unseen]
-    )
+    settings = {"sample_weight": texts.counted[unseen], "texts": names[unseen]}
+    return calibrator.check_labels(texts.logits[rows], labels, extra, **settings)
 
 
 def _score(
-    calibrator: Stack,
-    texts: Texts,
-    probs: np.ndarray,
-    unseen: np.ndarray,
+    calibrator: Stack, texts: Texts, probs: np.ndarray, unseen: np.ndarray
 ) -> dict[str, Score]:
     rows, labels, values = texts.rows[unseen], texts.labels[unseen], calibrator.scale_.values
     raw, kind = state(texts.logits)
     predictions = {"raw": raw[rows], "calibrated": probs[rows]}
-    if calibrator.label_counts_.size:
-        smoothed = calibrator.label_counts_ + 1
-        predictions["histogram"] = np.tile(smoothed / smoothed.sum(), (len(rows), 1))
+    smoothed = calibrator.label_counts_ + 1
+    predictions["histogram"] = np.tile(smoothed / smoothed.sum(), (len(rows), 1))
     measures: dict[str, Callable[[np.ndarray], np.ndarray]] = {
         "log loss": lambda p: scores.log_loss(p, labels, per_text=True),
         "ranked probability score": lambda p: scores.rps(p, labels, per_text=True),
@@ -247,8 +235,7 @@ def _score(
         }
         if name == "log loss":
             # Half a count for each option keeps ratings from a probability of zero.
-            each = measures[name](stated(texts.logits)[rows])
-            losses["raw"] = np.bincount(ranks, shares * each)
+            losses["raw"] = np.bincount(ranks, shares * measures[name](stated(texts.logits)[rows]))
             losses = {of: each for of, each in losses.items() if of != "raw" or kind != "rating"}
         gains = {
             of: scores.paired_bootstrap((each - losses["calibrated"])[None], level=LEVEL)

@@ -3,14 +3,13 @@
 `page.html` is the template and holds the words; here are the cells of its tables.
 """
 
-import math
 import platform
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 
 from cordial_ppl.data.numerals import parse_number
-from cordial_ppl.decisions.reader import Fault
+from cordial_ppl.decisions.reader import Fault, number
 from cordial_ppl.plots.parameters import UNITS
 from cordial_ppl.plots.report.facts import DISTANCE, Facts
 from cordial_ppl.plots.report.pictures import draw_pictures
@@ -59,9 +58,7 @@ def make_page(facts: Facts, *, of: str) -> str:
         lstrip_blocks=True,
     )
     loss = facts.scores.get("log loss")
-    point = facts.scores.get(DISTANCE)
-    shown = [name for name in COLUMNS if point and name in point.means]
-    gains = {COLUMNS[of]: of for of in shown if of != "calibrated"}
+    point, (*others, _) = facts.scores.get(DISTANCE), COLUMNS
     options = facts.calibrator.scale_.options
     return environment.get_template("page.html").render(
         facts=facts,
@@ -78,15 +75,15 @@ def make_page(facts: Facts, *, of: str) -> str:
             (*cells[::2], cells[3], UNITS.get(cells[0], ""))
             for cells in map(_cells, facts.summary.parameters)
         ],
-        nearer=DISTANCE in facts.scores and facts.scores[DISTANCE].gains["raw"].mean > 0,
+        nearer=point and point.gains["raw"].mean > 0,
         channel_faults={
             name: list(map(_cells, faults)) for name, faults in facts.summary.channel_faults.items()
         },
-        score_head=("score", *(COLUMNS[of] for of in shown), *(f"gain over {of}" for of in gains)),
+        score_head=("score", *COLUMNS.values(), *(f"gain over {COLUMNS[of]}" for of in others)),
         scores=[
             (f"{name} ({SCORED[name]})" if name in SCORED else name,)
-            + tuple(f"{score.means[of]:.3f}" if of in score.means else "" for of in shown)
-            + tuple(_gain(score.gains.get(key)) for key in gains.values())
+            + tuple(f"{score.means[of]:.3f}" if of in score.means else "" for of in COLUMNS)
+            + tuple(_gain(score.gains.get(of)) for of in others)
             for name, score in facts.scores.items()
         ],
         moved=[
@@ -101,17 +98,9 @@ def make_page(facts: Facts, *, of: str) -> str:
 
 def _cells(fault: Fault) -> tuple[str, ...]:
     """Name, meaning, median and interval."""
-    interval = "" if fault.low is None else f"{_short(fault.low)} to {_short(fault.high)}"
-    return fault.name, fault.words, _short(fault.median), interval
+    ends = " to ".join(number(end) for end in (fault.low, fault.high) if end is not None)
+    return fault.name, fault.words, number(fault.median), ends
 
 
 def _gain(gain: Interval | None) -> str:
     return "" if gain is None else "{:+.3f} ({:+.3f} to {:+.3f})".format(*gain)
-
-
-def _short(value: float | None) -> str:
-    """Three significant digits without an exponent."""
-    if value is None:
-        return ""
-    digits = 2 if value == 0 else max(0, 2 - math.floor(math.log10(abs(value))))
-    return f"{value:.{min(digits, 3)}f}"

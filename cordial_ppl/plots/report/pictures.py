@@ -67,8 +67,8 @@ def _list_pictures(facts: Facts) -> Iterator[Picture]:
     names, logits = scale.decode(labels), texts.logits[rows]
     extra = {name: column[rows] for name, column in texts.covariates.items()}
     before, after = (probs.mean(axis=0) @ scale.values for probs in (facts.raw, facts.probs))
-    predicted = {} if facts.hard else {"as stated": facts.raw[rows]}
-    predicted |= {"calibrated": facts.probs[rows]}
+    predicted = {"as stated": facts.raw[rows]} if not facts.hard else {}
+    predicted["calibrated"] = facts.probs[rows]
     if summary.reader:
         draw = partial(plots.transfer_curve, calibrator, logits, names, extra)
         alt = "Label and calibrated mean of texts, given the mean that the reader states"
