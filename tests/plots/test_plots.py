@@ -13,7 +13,7 @@ import cordial_ppl as cp
 from cordial_ppl import plots
 from cordial_ppl.decisions.reported import list_parameters
 from cordial_ppl.errors import InputError
-from cordial_ppl.plots.axis import check_stack
+from cordial_ppl.plots.axis import OURS, check_stack
 from cordial_ppl.plots.reliability import MARKS
 
 matplotlib.use("Agg")
@@ -72,12 +72,28 @@ def test_transfer_curve_is_what_texts_get_by_their_stated_mean(judge):
 def test_transfer_curve_of_few_readings(judge):
     one = plots.transfer_curve(judge, TEST[:1], judge.scale_.decode(TRUTH[:1]))
     assert len(lines(one)[CURVE]) == 1
-    # Texts with the same rating are one point.
-    ratings = np.repeat([0, 1, 4], [10, 1, 20])
+
+
+def test_of_ratings_there_is_a_bar_for_each_label(judge):
+    ratings, labels = (
+        np.repeat([0, 1, 4], [10, 1, 20]),
+        np.repeat([1, 0, 1, 3, 4], [6, 4, 1, 5, 15]),
+    )
     hard = np.log(np.eye(5)[ratings] * 0.96 + 0.008)
-    curve = lines(plots.transfer_curve(judge, hard, judge.scale_.decode(ratings)))[CURVE]
-    assert len(curve) <= 3
-    np.testing.assert_allclose(curve[-1, 1], judge.predict_mean(hard[-1:]), atol=1e-6)
+    axis = plots.transfer_curve(judge, hard, judge.scale_.decode(labels))
+    bars = {
+        (round(bar.get_x() + bar.get_width() / 2), round(bar.get_y() + bar.get_height() / 2)): width
+        for bar in axis.patches
+        if (width := bar.get_width())
+    }
+    assert bars == pytest.approx({(1, 2): 0.8, (1, 1): 0.8 * 4 / 6, (2, 2): 0.8, (5, 4): 0.8 / 3,
+                                  (5, 5): 0.8})  # fmt: skip
+    (means,) = (
+        line for line in axis.lines if line.get_color() == OURS and line.get_marker() == "o"
+    )
+    x, y = means.get_data()
+    assert x.tolist() == [1, 2, 5] and axis.get_xlabel() == "rating"
+    np.testing.assert_allclose(y, judge.predict_mean(hard[[0, 10, 11]]), atol=1e-6)
 
 
 def test_a_calibrator_that_keeps_no_texts_needs_some(judge, tmp_path):

@@ -262,7 +262,7 @@ def test_texts_that_are_moved_most(judge, facts, write):
     }  # fmt: skip
     assert [text.before for text in rated.moved if text.item == "text 5"] == [3.0]
     page = write(rated)
-    assert "text 6 and 13 like it" in page and "Each reading is one rating" in page
+    assert "text 6 and 13 like it" in page and ">rating</th>" in page
 
 
 def test_of_ratings_there_is_no_log_loss_and_no_confidence(write):
@@ -278,7 +278,7 @@ def test_of_ratings_there_is_no_log_loss_and_no_confidence(write):
     unseen = ratings[rated.unseen] - labels[rated.unseen]
     assert distance.means["raw"] == np.abs(unseen).mean()
     words = " ".join(Elements(write(rated)).words)
-    assert "confident" not in words
+    assert "confident" not in words and "Each reading is one rating" in words
     nearer = distance.gains["raw"].mean > 0
     assert ("does not bring the median nearer" in words) is not nearer
     assert len(draw_pictures(rated)["thresholds"]) == 1
