@@ -9,8 +9,8 @@ says is compared with all labels of the set:
 * the bias at each option that 30 texts or more are given: its error, its sign where it exceeds .3
   classes, and the share of 90 % intervals that hold it;
 * each sentence with a direction: too high, too low, over- or under-confident, whether the
-  calibrator beats the label histogram (on the texts without a label), and whether it is no nearer
-  to the labels than the reader.
+  calibrator beats the label histogram (on the texts without a label), and advice not to go by the
+  top choice (wrong if that beats the commonest label by .025).
 
     CORDIAL_DATA=path python benchmarks/words.py
 """
@@ -35,7 +35,7 @@ from cordial_ppl.data.labelling import by_text
 from cordial_ppl.data.readings import as_logits, label_histogram, readings_from_counts
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions.reader import Points, score_points, state
-from cordial_ppl.decisions.verdict import NO_NEARER, NOT_THE_TOP, Advice
+from cordial_ppl.decisions.verdict import NOT_THE_TOP, Advice
 from cordial_ppl.errors import CordialWarning
 from cordial_ppl.tables import match_labels, read_labels, read_readings
 
@@ -165,14 +165,12 @@ def measure(judge: Judge, stack: cp.Cordial) -> Outcome:
     def score(each: np.ndarray) -> Points:
         return score_points(each, per_text, judge.scale)
 
-    calibrated, guessed, reader = score(probs), score(histogram), score(shares[rest])
+    calibrated, guessed = score(probs), score(histogram)
     gain = (guessed.loss or 0.0) - (calibrated.loss or 0.0)
     if verdict.advice is Advice.USE:
         sentences.append(("beats the histogram", gain > 0))
     elif verdict.advice is Advice.REJECT:
         sentences.append(("hardly beats it", gain < 0.04))
-    if NO_NEARER in verdict.text:
-        sentences.append(("no nearer", calibrated.distance >= reader.distance - NEAR / 10))
     if NOT_THE_TOP in verdict.text:
         sentences.append(("not the top choice", calibrated.accuracy <= guessed.accuracy + 0.025))
     return Outcome(biases, sentences)

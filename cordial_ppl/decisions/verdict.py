@@ -40,8 +40,8 @@ LEAST_HOPE = 0.02
 """Share of texts by which the most probable option has to expect to beat the commonest label."""
 
 NO_NEARER = (
-    "On these labels it is no nearer than the reader: what calibration adds is how probable each "
-    "label is, and means and shares without the reader's bias."
+    "Even where its median is no nearer to labels than the reader, it says how probable each label "
+    "is, and takes the reader's bias out of means and shares."
 )
 """What is said where the distance does not fall."""
 

@@ -75,10 +75,8 @@ def test_transfer_curve_of_few_readings(judge):
 
 
 def test_of_ratings_there_is_a_bar_for_each_label(judge):
-    ratings, labels = (
-        np.repeat([0, 1, 4], [10, 1, 20]),
-        np.repeat([1, 0, 1, 3, 4], [6, 4, 1, 5, 15]),
-    )
+    ratings = np.repeat([0, 1, 4], [10, 1, 20])
+    labels = np.repeat([1, 0, 1, 3, 4], [6, 4, 1, 5, 15])
     hard = np.log(np.eye(5)[ratings] * 0.96 + 0.008)
     axis = plots.transfer_curve(judge, hard, judge.scale_.decode(labels))
     bars = {
@@ -86,8 +84,8 @@ def test_of_ratings_there_is_a_bar_for_each_label(judge):
         for bar in axis.patches
         if (width := bar.get_width())
     }
-    assert bars == pytest.approx({(1, 2): 0.8, (1, 1): 0.8 * 4 / 6, (2, 2): 0.8, (5, 4): 0.8 / 3,
-                                  (5, 5): 0.8})  # fmt: skip
+    longest = {(1, 2): 0.8, (2, 2): 0.8, (5, 5): 0.8}
+    assert bars == pytest.approx(longest | {(1, 1): 0.8 * 4 / 6, (5, 4): 0.8 / 3})
     (means,) = (
         line for line in axis.lines if line.get_color() == OURS and line.get_marker() == "o"
     )
