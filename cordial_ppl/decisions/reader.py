@@ -205,6 +205,16 @@ def assess(fit: Fit, texts: Labelled) -> Reader:
     )
 
 
+def check_reader(reader: Reader, size: int) -> None:
+    """Check what is known of a reader of so many options.
+
+    Raises:
+        ValueError: it is of other options.
+    """
+    if not len(reader.texts) == len(reader.bias) == size:
+        raise ValueError("what is known of the reader is of other options")
+
+
 def state(logits: Float[np.ndarray, "n K"]) -> tuple[Float[np.ndarray, "n K"], str]:
     """Return what a reader states of texts, and what that is: see `Reader.kind`.
 

@@ -122,7 +122,7 @@ class Summary:
 
     @property
     def _texts(self) -> str:
-        count = self.expected["labels"] if self.expected else sum(self.reader.texts)
+        count = self.expected.get("labels") or sum(self.reader.texts if self.reader else ())
         return "the one labelled text" if count == 1 else f"the {count:.0f} labelled texts"
 
     def _list_faults(self) -> list[str]:

@@ -234,7 +234,7 @@ def judge(
         labels=count,
         target=target,
         reader=reader,
-        histogram=guessed._replace(loss=calibrated.loss + measured),
+        histogram=guessed._replace(loss=(calibrated.loss or 0.0) + measured),
         calibrated=calibrated,
         gain=Range(gain, low, high),
         weak_choice=bool(calibrated.accuracy <= guessed.accuracy and hope <= LEAST_HOPE),

@@ -17,7 +17,7 @@ from cordial_ppl.channels.channel import Channel
 from cordial_ppl.channels.loading import load_channel
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions.drift import check_sketch
-from cordial_ppl.decisions.reader import Reader
+from cordial_ppl.decisions.reader import Reader, check_reader
 from cordial_ppl.errors import InputError, SettingNeeded
 from cordial_ppl.inference.posterior import Diagnostics, Posterior
 from cordial_ppl.inference.priors import Priors
@@ -168,6 +168,8 @@ class StackRecord(Record):
             for probs in () if self.out_of_fold_ is None else self.out_of_fold_:
                 check_shares("out-of-fold probabilities", probs)
             check_sketch(self.sketch_, scale.size)
+            if self.reader_ is not None:
+                check_reader(self.reader_, scale.size)
             priors = {name: getattr(fit, "prior", None) for name, fit in fits.items()}
             channel_priors = {name: prior for name, prior in priors.items() if prior is not None}
             learned = [name for name in self.__struct_fields__ if name.endswith("_")]

@@ -8,7 +8,7 @@ from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.labelling import by_text
 from cordial_ppl.data.readings import as_logits, readings_from_counts
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.decisions.reader import assess, number, score_points, state
+from cordial_ppl.decisions.reader import assess, check_reader, number, score_points, state
 from cordial_ppl.estimators.stack import Stack
 
 SIZE, COUNT = 7, 200
@@ -65,6 +65,16 @@ def test_what_is_loaded_says_the_same_and_another_fit_forgets(case, tmp_path):
     assert cp.load(tmp_path / "a.cordial").summary() == stack.summary()
     stack.fit(hard(ratings[:20]), labels[:20])
     assert stack.reader_ != before
+
+
+def test_what_is_known_of_another_reader_is_refused(case):
+    ratings, labels = (each[:30] for each in case)
+    reader = cp.LogitStack().fit(hard(ratings), labels).reader_
+    assert reader is not None
+    check_reader(reader, SIZE)
+    for wrong, size in ((reader, 5), (reader._replace(texts=(1, 2)), SIZE)):
+        with pytest.raises(ValueError, match="of other options"):
+            check_reader(wrong, size)
 
 
 def test_several_labels_of_a_text_are_one_observation(case):
