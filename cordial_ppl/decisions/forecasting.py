@@ -15,6 +15,7 @@ constants were measured (`benchmarks/forecasts.py`).
 """
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from statistics import NormalDist
@@ -199,11 +200,8 @@ class Forecast:
 
     def _count(self, width: float) -> int:
         """The fewest labels, at least 2, whose interval is no wider; all of the texts suffice."""
-        low, high = 1, max(2, self.texts)
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if self._width(middle) <= width else (middle, high)
-        return high
+        fewer = range(2, max(2, self.texts))
+        return 2 + bisect_left(fewer, True, key=lambda labels: self._width(labels) <= width)
 
     @property
     def sentence(self) -> str:

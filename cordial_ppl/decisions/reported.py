@@ -84,14 +84,6 @@ class Parameter:
         return Fault(self.name, median, *ends, self.words)
 
 
-def find_heaviest(
-    posteriors: Mapping[str, Posterior], weights: Mapping[str, float]
-) -> tuple[str, ...]:
-    """Name the channel of the package with the largest weight, if there is one."""
-    names = [name for name, posterior in posteriors.items() if is_built_in(posterior.channel)]
-    return tuple(sorted(names, key=lambda name: -weights.get(name, 0.0))[:1])
-
-
 def list_parameters(
     posteriors: Mapping[str, Posterior], weights: Mapping[str, float]
 ) -> dict[str, Parameter]:
@@ -107,10 +99,11 @@ def list_parameters(
     Returns:
         Parameters by name; one of a channel of one's own among others as "skewed.skew".
     """
-    heaviest, listed = find_heaviest(posteriors, weights), {}
+    names = [name for name, posterior in posteriors.items() if is_built_in(posterior.channel)]
+    heaviest, listed = max(names, key=lambda name: weights.get(name, 0.0), default=""), {}
     for name, posterior in posteriors.items():
-        built_in = is_built_in(posterior.channel)
-        if built_in and name not in heaviest:
+        built_in = name in names
+        if built_in and name != heaviest:
             continue
         words, many = dict(posterior.channel.parameters), len(posteriors) > 1
         drawn = posterior.parameters()

@@ -9,7 +9,7 @@ from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions.estimates.estimate import align
 from cordial_ppl.decisions.forecasting import Forecast
 from cordial_ppl.decisions.reader import Fault, Reader
-from cordial_ppl.decisions.reported import find_heaviest, list_parameters
+from cordial_ppl.decisions.reported import list_parameters
 from cordial_ppl.decisions.verdict import Verdict, tabulate
 from cordial_ppl.inference.posterior import Posterior
 
@@ -180,7 +180,7 @@ def describe(
     return Summary(
         faults=reader.list_faults(scale.options) if reader else (),
         parameters=tuple(parameter.fault for parameter in listed if parameter.built_in),
-        channels=find_heaviest(posteriors, weights),
+        channels=tuple({each.channel: None for each in listed if each.built_in}),
         weights=weights,
         diagnostics=diagnostics,
         expected={name: _finite(x) for name, x in zip(LOSSES, expected or (), strict=False)},
