@@ -70,7 +70,7 @@ class Verdict:
         histogram: how near the histogram of the other labels comes; None with too few for folds.
         calibrated: how near the calibrator comes, out of fold; None likewise.
         gain: by how much its log loss is below the histogram's, nats, allowing for luck in these
-            labels, with its 90 % interval.
+            labels, with its 90 % interval; None likewise.
         weak_choice: whether its most probable option is right no more often than the commonest
             label, out of fold, and expects hardly more of itself.
         alike: whether all labels are of one option.
@@ -82,7 +82,7 @@ class Verdict:
     reader: Points | None = None
     histogram: Points | None = None
     calibrated: Points | None = None
-    gain: Range = Range(math.nan, math.nan, math.nan)
+    gain: Range | None = None
     weak_choice: bool = False
     alike: bool = False
 
