@@ -181,6 +181,8 @@ def report(name: str, outcomes: list[Outcome]) -> None:
     rows = np.array([row for outcome in outcomes for row in outcome.biases])
     print(f"{name}: {len(outcomes)} fits, {len(rows)} options with {TEXTS} texts or more")
     for title, some in (("all", rows), ("30 labels or more", rows[rows[:, 5] >= TEXTS])):
+        if not len(some):
+            continue
         truth, value, low, high = some[:, :4].T
         clear = np.abs(truth) > CLEAR
         near = np.mean(np.abs(value - truth) <= NEAR)
