@@ -72,7 +72,7 @@ class Verdict:
         gain: by how much its log loss is below the histogram's, nats, allowing for luck in these
             labels, with its 90 % interval; None likewise.
         weak_choice: whether its most probable option is right no more often than the commonest
-            label, out of fold, and expects hardly more of itself.
+            label, out of fold, and expects hardly more of itself; not said with few labels.
         alike: whether all labels are of one option.
     """
 
@@ -229,6 +229,7 @@ def judge(
     else:
         advice, target = Advice.LABEL, max(LABELS_TO_REJECT, 2 * count)
     hope = np.average(probs.max(axis=1), weights=weights) - (weights @ probs).max() / total
+    weak = calibrated.accuracy <= guessed.accuracy and hope <= LEAST_HOPE
     return Verdict(
         advice=advice,
         labels=count,
@@ -237,6 +238,6 @@ def judge(
         histogram=guessed._replace(loss=(calibrated.loss or 0.0) + measured),
         calibrated=calibrated,
         gain=Range(gain, low, high),
-        weak_choice=bool(calibrated.accuracy <= guessed.accuracy and hope <= LEAST_HOPE),
+        weak_choice=bool(weak and effective >= LABELS_TO_BELIEVE),
         alike=per_text.alike,
     )

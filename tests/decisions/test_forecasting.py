@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chi2
+from scipy.stats import norm as normal
 from scipy.stats import t as student
 
 import cordial_ppl as cp
@@ -79,7 +80,7 @@ def test_the_loss_now_is_what_is_expected_with_a_share_of_what_labels_say():
     found = made()
     assert found.loss is not None
     assert found.loss.value == pytest.approx(0.9 + 40 / 240 * surprise - 200 / 240 * 0.07 * 0.5)
-    half = 1.2816 * np.sqrt(0.5 / 40 + 0.05**2)
+    half = normal.ppf(0.9) * np.sqrt(0.5 / 40 + 0.05**2)
     assert found.loss.high - found.loss.value == pytest.approx(half)
 
 
@@ -234,7 +235,7 @@ def test_the_figures_of_a_verdict_are_those_of_the_labels():
     assert found.histogram.accuracy == np.bincount(labels).max() / 60
     middle = np.sort(labels)[29:31].mean()
     assert found.histogram.distance == pytest.approx(np.abs(labels - middle).mean())
-    assert found.gain.low < found.gain.value < found.gain.high
+    assert found.gain is not None and found.gain.low < found.gain.value < found.gain.high
 
 
 def test_a_forecast_is_drawn(calibrator):
