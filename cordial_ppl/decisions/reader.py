@@ -127,8 +127,12 @@ class Reader(NamedTuple):
                 side = "low" if bias.value > 0 else "high"
                 clear = bias.low > 0 or bias.high < 0
                 words = f"rates {number(abs(bias.value))} too {side}" if clear else "no clear bias"
-                faults.append(self._fault(f"bias at {options[option]!r}", bias, words))
-        return (*faults, self._fault("spread", self.spread, self._confidence))
+                faults.append((f"bias at {options[option]!r}", bias, words))
+        faults.append(("spread", self.spread, self._confidence))
+        return tuple(
+            Fault(name, *(each if self.certain else (each.value, None, None)), words)
+            for name, each, words in faults
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as values that JSON can express."""
@@ -154,10 +158,6 @@ class Reader(NamedTuple):
         frequent = int(np.argmax(self.texts))
         middle = max(last // 2, (last + 1) // 2, key=lambda option: self.texts[option])
         return sorted({0, middle, last, frequent})
-
-    def _fault(self, name: str, interval: Range, words: str) -> Fault:
-        ends = interval[1:] if self.certain else (None, None)
-        return Fault(name, interval.value, *ends, words)
 
 
 def assess(fit: Fit, texts: Labelled) -> Reader:

@@ -12,9 +12,7 @@ from cordial_ppl.decisions.reader import Fault, Reader
 from cordial_ppl.decisions.reported import list_parameters
 from cordial_ppl.decisions.verdict import Verdict, tabulate
 from cordial_ppl.inference.posterior import Posterior
-
-Losses = tuple[float, float, float, int]
-LOSSES = "cordial", "histogram", "raw", "labels"
+from cordial_ppl.stack.weighing import ExpectedLoss
 
 
 @dataclass(frozen=True)
@@ -136,7 +134,7 @@ class Summary:
 def describe(
     posteriors: Mapping[str, Posterior],
     weights: Mapping[str, float],
-    expected: Losses | None,
+    expected: ExpectedLoss | None,
     scale: Scale,
     losses: Mapping[str, float] | None = None,
     forecast: Forecast | None = None,
@@ -163,7 +161,7 @@ def describe(
     diagnostics = {name: _diagnose(posterior) for name, posterior in posteriors.items()}
     weights = {name: float(weight) for name, weight in weights.items()}
     if verdict is not None and verdict.alike:
-        unknown = {**dict.fromkeys(LOSSES), "labels": expected and expected[-1]}
+        unknown = dict.fromkeys(ExpectedLoss._fields) | {"labels": expected and expected.labels}
         warnings = tuple(warn(None, diagnostics))
         return Summary((), (), (), weights, diagnostics, unknown, warnings, {}, verdict=verdict)
     listed = list_parameters(posteriors, weights).values()
@@ -183,7 +181,7 @@ def describe(
         channels=tuple({each.channel: None for each in listed if each.built_in}),
         weights=weights,
         diagnostics=diagnostics,
-        expected={name: _finite(x) for name, x in zip(LOSSES, expected or (), strict=False)},
+        expected={name: _finite(x) for name, x in expected._asdict().items()} if expected else {},
         warnings=tuple(warnings),
         losses=dict(losses or {}),
         forecast=forecast,
@@ -193,7 +191,7 @@ def describe(
     )
 
 
-def warn(expected: Losses | None, diagnostics: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def warn(expected: ExpectedLoss | None, diagnostics: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """List warnings: no gain, an unknown loss, posteriors not to be trusted.
 
     Args:

@@ -1,7 +1,6 @@
 """The summary: known posteriors are put into the right words."""
 
 import json
-from typing import NamedTuple
 
 import numpy as np
 from hypothesis import given
@@ -14,17 +13,14 @@ from cordial_ppl.decisions.forecasting import Range
 from cordial_ppl.decisions.reader import Fault, Points, Reader
 from cordial_ppl.decisions.summary import describe
 from cordial_ppl.inference.posterior import Diagnostics, Posterior
+from cordial_ppl.stack.weighing import ExpectedLoss
 
 FINE = Diagnostics("default", 0.3, 280.0, 0.5, 1e-9, 0, True)
 POOR = Diagnostics("laplace", 1.2, 9.4, np.nan, 1e-9, 0, False)
 STARS = Scale(tuple("12345"))
 
 
-class Losses(NamedTuple):
-    cordial: float = 0.62
-    histogram: float = 1.1
-    raw: float = 1.48
-    labels: int = 20
+LOSSES = ExpectedLoss(0.62, 1.1, 1.48, 20)
 
 
 def posterior(name="mixture", spread=0.01, diagnostics=FINE, **known):
@@ -94,7 +90,7 @@ READER = Reader(
 def test_the_whole_text():
     found = {"mixture": posterior(temperature=6.1), "location": posterior("location")}
     weights = {"odds": 0.25, "mixture": 0.75}
-    summary = describe(found, weights, Losses(), STARS, reader=READER)
+    summary = describe(found, weights, LOSSES, STARS, reader=READER)
     lines = summary.text.splitlines()
     assert lines[0] == (
         "The reader on texts like the 20 labelled texts: mean label minus what it states, classes, "
@@ -131,10 +127,10 @@ def test_draws_are_worth_no_more_than_there_are():
 
 
 def test_a_reader_that_adds_nothing():
-    (warning,) = describe({}, {}, Losses(cordial=1.12), STARS).warnings
+    (warning,) = describe({}, {}, LOSSES._replace(cordial=1.12), STARS).warnings
     assert "adds nothing" in warning and "1.12 against 1.10" in warning
-    assert describe({}, {}, Losses(cordial=1.1), STARS).warnings
-    assert not describe({}, {}, Losses(cordial=1.0999), STARS).warnings
+    assert describe({}, {}, LOSSES._replace(cordial=1.1), STARS).warnings
+    assert not describe({}, {}, LOSSES._replace(cordial=1.0999), STARS).warnings
 
 
 def mode(name, **known):
@@ -146,7 +142,7 @@ def mode(name, **known):
 def test_a_mode_has_no_interval():
     """Two channels are two points, and no interval lies between them."""
     found = {"mixture": mode("mixture", temperature=6.1), "location": mode("location", offset=0.7)}
-    summary = describe(found, {"mixture": 0.6, "location": 0.4}, Losses(), STARS)
+    summary = describe(found, {"mixture": 0.6, "location": 0.4}, LOSSES, STARS)
     assert all(each.low is None and each.high is None for each in summary.parameters)
     lines = summary.text.splitlines()
     assert lines[0] == "Parameters of mixture (at the mode, without intervals; weight 0.60)"
@@ -157,7 +153,7 @@ def test_a_mode_has_no_interval():
 
 def test_everything_can_be_expressed_in_json():
     found = {"mixture": posterior(diagnostics=POOR), "location": mode("location")}
-    losses = Losses(np.nan, np.nan, 1.2, 3)
+    losses = ExpectedLoss(np.nan, np.nan, 1.2, 3)
     content = describe(found, {"mixture": np.float64(1.0)}, losses, STARS, reader=READER).to_dict()
     assert content["reader"]["bias"][:2] == [{"value": 0.7, "low": 0.3, "high": 1.2}, None]
     assert content["reader"]["points"]["loss"] == 1.48
