@@ -121,17 +121,17 @@ class Reader(NamedTuple):
 
     def list_faults(self, options: tuple[str, ...]) -> tuple[Fault, ...]:
         """Say what labels are at the ends, in the middle and at the most frequent option."""
-        faults = []
+        rows = []
         for option in self._shown:
             if (bias := self.bias[option]) is not None:
                 side = "low" if bias.value > 0 else "high"
                 clear = bias.low > 0 or bias.high < 0
                 words = f"rates {number(abs(bias.value))} too {side}" if clear else "no clear bias"
-                faults.append((f"bias at {options[option]!r}", bias, words))
-        faults.append(("spread", self.spread, self._confidence))
+                rows.append((f"bias at {options[option]!r}", bias, words))
+        rows.append(("spread", self.spread, self._confidence))
         return tuple(
-            Fault(name, *(each if self.certain else (each.value, None, None)), words)
-            for name, each, words in faults
+            Fault(name, each.value, *(each[1:] if self.certain else (None, None)), words)
+            for name, each, words in rows
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -161,7 +161,8 @@ def describe(
     diagnostics = {name: _diagnose(posterior) for name, posterior in posteriors.items()}
     weights = {name: float(weight) for name, weight in weights.items()}
     if verdict is not None and verdict.alike:
-        unknown = dict.fromkeys(ExpectedLoss._fields) | {"labels": expected and expected.labels}
+        unknown: dict[str, float | None] = dict.fromkeys(ExpectedLoss._fields)
+        unknown["labels"] = expected and expected.labels
         warnings = tuple(warn(None, diagnostics))
         return Summary((), (), (), weights, diagnostics, unknown, warnings, {}, verdict=verdict)
     listed = list_parameters(posteriors, weights).values()
