@@ -121,7 +121,7 @@ class Reader(NamedTuple):
 
     def list_faults(self, options: tuple[str, ...]) -> tuple[Fault, ...]:
         """Say what labels are at the ends, in the middle and at the most frequent option."""
-        rows = []
+        rows, sure = [], self.certain
         for option in self._shown:
             if (bias := self.bias[option]) is not None:
                 side = "low" if bias.value > 0 else "high"
@@ -130,7 +130,7 @@ class Reader(NamedTuple):
                 rows.append((f"bias at {options[option]!r}", bias, words))
         rows.append(("spread", self.spread, self._confidence))
         return tuple(
-            Fault(name, each.value, *(each[1:] if self.certain else (None, None)), words)
+            Fault(name, each.value, each.low if sure else None, each.high if sure else None, words)
             for name, each, words in rows
         )
 
