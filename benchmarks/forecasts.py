@@ -140,7 +140,8 @@ def report(rows: list[dict[str, Any]]) -> None:
             print(f"  {name:20} {describe(matches, ahead, before, after)}")
     for count in COUNTS if real else ():
         now = np.array([foretold[id(row), count][0].at(count).loss.value for row in real])
-        alone = np.array([foretold[id(row), count][1].loss for row in real])
+        verdicts = [foretold[id(row), count][1] for row in real]
+        alone = np.array([each.calibrated.loss for each in verdicts if each.calibrated])
         loss = np.array([row["fits"][str(count)]["loss"] for row in real])
         print(
             f"\nerror of the loss now, {count} labels: {(now - loss).std():.3f}; out of fold "

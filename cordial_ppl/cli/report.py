@@ -39,7 +39,6 @@ def report(
         rows=rows,
         labels=labels.labels,
         covariates=table.covariates(fitted.fit_.covariates, fitted.fit_.levels),
-        kind=table.kind,
         columns=read.groups,
         weights=labels.weights,
     )

@@ -15,6 +15,7 @@ from cordial_ppl.decisions.corpus import PosteriorDraws
 from cordial_ppl.decisions.estimates import bias
 from cordial_ppl.decisions.estimates.estimate import Estimate
 from cordial_ppl.decisions.outlook import expected_loss_and_gap
+from cordial_ppl.decisions.reader import Reader, assess
 from cordial_ppl.decisions.verdict import Verdict, judge
 from cordial_ppl.errors import CordialWarning, InputError
 from cordial_ppl.runtime.progress import doing
@@ -222,6 +223,7 @@ def describe(fit: Fit, forecast: forecasting.Forecast | None = None) -> summary.
         fit.losses,
         forecast,
         verdict(fit),
+        reader_of(fit),
     )
 
 
@@ -237,7 +239,20 @@ def verdict(fit: AnyFit) -> Verdict | None:
     """
     if not fit.judged:
         return None
-    return judge(fit.labels, fit.out_of_fold, fit.scale, fit.sample_weight, fit.texts)
+    reader = reader_of(fit) if isinstance(fit, Fit) else None
+    points = reader and reader.points
+    return judge(fit.labels, fit.out_of_fold, fit.scale, fit.sample_weight, fit.texts, points)
+
+
+def reader_of(fit: Fit) -> Reader | None:
+    """Return the reader as it is; None for a file that was saved without it.
+
+    Args:
+        fit: the fit, ``calibrator.fit_``.
+    """
+    if fit.reader is None and fit.labelled is not None and len(fit.labels):
+        vars(fit)["reader"] = assess(fit, fit.labelled)
+    return fit.reader
 
 
 def can_forecast(fit: Fit) -> bool:

@@ -50,11 +50,11 @@ class Drift(NamedTuple):
 
     def describe(self, scale: Scale) -> str:
         """Describe the difference in words."""
-        if self.p > RATE:
-            return f"the readings differ from those of the fit no more than by chance ({self._p})"
+        figures = f"p = {self.p:.2g}, {self.texts[1]:,} texts against {self.texts[0]:,}"
         if not self.alarm:
-            return f"the readings differ from those of the fit, but by too little ({self._p})"
-        words = f"the readings differ from those of the fit ({self._p}): "
+            how = "no more than by chance" if self.p > RATE else "by too little to matter"
+            return f"the readings differ from those of the fit {how} ({figures})"
+        words = f"the readings differ from those of the fit ({figures}): "
         if self.share < LEAST:
             return words + "the mean expected score is {1:.2f}, was {0:.2f}".format(*self.scores)
         was, now = self.options
@@ -64,10 +64,6 @@ class Drift(NamedTuple):
             f"{scale.options[most]!r} is stated for {now[most]:.0%} of the texts, was for "
             f"{was[most]:.0%}"
         )
-
-    @property
-    def _p(self) -> str:
-        return f"p = {self.p:.2g}, {self.texts[1]:,} texts against {self.texts[0]:,}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as values that JSON can express."""

@@ -29,18 +29,18 @@ from cordial_ppl.decisions.drift import Drift, compare
 from cordial_ppl.decisions.estimates.effects import (
     CORPUS_SCALE,
     GROUP_SCALE,
-    SHARE,
+    VARIANCE_SHARE,
     draw_effects,
     draw_spreads,
 )
 from cordial_ppl.decisions.estimates.estimate import Estimate, Population, name_groups, summarise
 from cordial_ppl.decisions.estimates.rectified import rectified_mean
+from cordial_ppl.decisions.reader import state
 from cordial_ppl.errors import InputError, quote
 from cordial_ppl.scores import Interval
 from cordial_ppl.stack.fit import Fit
 from cordial_ppl.stack.settings import check_level
 from cordial_ppl.stack.sketch import sketch
-from cordial_ppl.stack.weighing import stated
 
 DRAWS = 4000
 """Joint draws of the corpus and its groups."""
@@ -115,7 +115,7 @@ def estimate(
         name: describe(*size, parts[:, g], summarise(effects[:, g, 0], level))
         for g, (name, size) in enumerate(zip(names, sizes, strict=True))
     }
-    raw = stated(logits) @ scale.values
+    raw = state(logits)[0] @ scale.values
     return Estimate(
         level=level,
         overall=describe(count, len(rows), whole, None),
@@ -149,33 +149,27 @@ def check_rows(fit: Fit, logits: np.ndarray, rows: Any) -> tuple[np.ndarray, np.
     Raises:
         InputError: the rows are not those of the fit's texts.
     """
-    labels, per_text, positions = fit.labels, fit.text_labels, np.asarray(rows)
-    ranks = rank_texts(fit.texts)
+    per_text, positions, ranks = fit.text_labels, np.asarray(rows), rank_texts(fit.texts)
     if positions.dtype == bool and positions.shape == (len(logits),):
         positions = np.flatnonzero(positions)
     if positions.shape == per_text.first.shape:
         positions = positions[ranks]
-    if positions.shape != labels.shape or positions.dtype.kind not in "iu":
-        raise InputError(
-            f"rows must be the positions in logits of the {len(labels)} labelled texts of the fit, "
-            f"in its order, or a mask of {len(logits)} texts; got {quote(rows)}."
-        )
-    inside = (positions >= 0) & (positions < len(logits))
-    text_rows = positions[per_text.first]
-    if (
-        not inside.all()
-        or len(set(text_rows.tolist())) < len(text_rows)
-        or (text_rows[ranks] != positions).any()
-    ):
-        raise InputError(
-            f"rows must be different positions in 0..{len(logits) - 1}, equal ones for labels of "
-            f"one text; got {quote(rows)}."
-        )
+    wanted = (
+        f"rows must be the positions, 0..{len(logits) - 1}, of the {len(per_text.first)} labelled "
+        f"texts of the fit in its order, or a mask of {len(logits)} texts; got {quote(rows)}"
+    )
+    if positions.shape != fit.labels.shape or positions.dtype.kind not in "iu":
+        raise InputError(f"{wanted}.")
+    text_rows, inside = positions[per_text.first], (0 <= positions) & (positions < len(logits))
+    if not inside.all() or (text_rows[ranks] != positions).any():
+        raise InputError(f"{wanted}.")
+    if len(np.unique(text_rows)) < len(text_rows):
+        raise InputError(f"{wanted}, where two texts have one position.")
     # A stack from a file keeps no readings to compare with.
     fitted = logits[positions] if fit.logits is None else fit.logits
     others = np.abs(logits[positions] - fitted).reshape(len(positions), -1).max(axis=1) > TOLERANCE
     if others.any():
-        first = int(np.flatnonzero(others)[0])
+        first = int(others.argmax())
         raise InputError(
             "rows must be the labelled texts of the fit, in its order; "
             f"logits[{positions[first]}] is not the reading of label {first}. "
@@ -203,7 +197,7 @@ def _draw(
             # A text's residual is of the mean of its labels, which vary less than one.
             within = texts.labels @ value**2 - (texts.labels @ value) ** 2
             variance = np.mean(out_of_fold @ value**2 - (out_of_fold @ value) ** 2 - within)
-        expected = np.sqrt(max(SHARE * variance, (LEAST * span) ** 2))
+        expected = np.sqrt(max(VARIANCE_SHARE * variance, (LEAST * span) ** 2))
         noise = rng.standard_normal((DRAWS, len(counts))) * np.sqrt(np.maximum(spread, 0))
         known_sums = texts.count(texts.rows, texts.labels @ value)
         sums = known_sums + (corpus.sums @ value)[picked] + noise

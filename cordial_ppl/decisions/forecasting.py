@@ -15,12 +15,15 @@ constants were measured (`benchmarks/forecasts.py`).
 """
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
+from scipy.special import chdtri, stdtrit
 
 from cordial_ppl.data.labelling import by_text
 from cordial_ppl.errors import InputError
@@ -35,27 +38,25 @@ TIMES = 2, 3, 5, 10
 LEVEL = 0.8
 """Probability inside the ranges."""
 
-LOSS_PRIOR_LABELS = 200
-"""Labels from which their losses count more than what the calibrator expects."""
+LABELS_TO_BELIEVE = 200
+"""Labels from which their losses count more than what the calibrator expects; more than a verdict
+needs, which has to tell readers that say nothing."""
 
 UNDERCONFIDENCE = 0.07
 """By how much labels are sharper than predictions, which they follow to the power 1 + this."""
 
-SHARE, LUCK = 0.8, 0.9
+GAIN_SHARE, GAIN_DEVIATION = 0.8, 0.9
 """Gain, and half of its range, as shares of the epistemic gap."""
 
 LOSS_DEVIATION = 0.05
 """Standard deviation over tasks of what a calibrator's loss is beside its expectation, nats."""
 
-FREE = 0.6
+FREEDOM_PER_LABEL = 0.6
 """Degrees of freedom that a residual is worth: most labels agree, and a few are far off."""
-
-NORMAL = 1.2816
-"""Quantile of the normal distribution with LEVEL between it and its negative."""
 
 
 class Range(NamedTuple):
-    """A number with its 80 % range.
+    """A number with its range.
 
     Attributes:
         value: what is expected.
@@ -143,7 +144,8 @@ class Forecast:
                 f"are {self.labels}, and {labels} were asked for."
             )
         rest = 1 - self.labels / labels
-        gain, luck = SHARE * self.gap * rest, LUCK * self.gap * math.sqrt(rest)
+        gain = GAIN_SHARE * self.gap * rest
+        luck = GAIN_DEVIATION * self.gap * math.sqrt(rest)
         width = self._width(labels)
         return Step(
             labels=labels,
@@ -154,7 +156,7 @@ class Forecast:
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """Return the forecast for each of ``counts``; empty with fewer than 20 labels."""
+        """Return the forecast for each of ``counts``."""
         return tuple(map(self.at, self.counts))
 
     def needed(self, width: float) -> Range | None:
@@ -186,41 +188,31 @@ class Forecast:
         return f"You need about {value} ({low} to {high}) labels for ±{width:g} of the mean"
 
     def _width(self, labels: int) -> float:
-        from scipy.special import stdtrit
-
         rest = max(0.0, 1 - labels / self.texts)
         return float(stdtrit(labels - 1, 0.95)) * self.residual * math.sqrt(rest / labels)
 
     def _ratios(self) -> tuple[float, float, float]:
         """Return the residual's standard deviation and its range, as shares of the estimate."""
-        from scipy.special import chdtri
-
-        free = FREE * (self.labels - 1)
+        free = FREEDOM_PER_LABEL * (self.labels - 1)
         ends = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
         low, high = (math.sqrt(free / float(chdtri(free, tail))) for tail in ends)
         return 1.0, low, high
 
     def _count(self, width: float) -> int:
         """The fewest labels, at least 2, whose interval is no wider; all of the texts suffice."""
-        low, high = 1, max(2, self.texts)
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if self._width(middle) <= width else (middle, high)
-        return high
+        fewer = range(2, max(2, self.texts))
+        return 2 + bisect_left(fewer, True, key=lambda labels: self._width(labels) <= width)
 
     @property
     def sentence(self) -> str:
         """Return the nearest step in one sentence."""
+        labelled = f"labels: {self.labels} known; "
         if self.loss is None:
-            labelled = f"labels: {self.labels} known"
-            return f"{labelled}; from {FEWEST} on it can be said what more would give"
+            return f"{labelled}from {FEWEST} on it can be said what more would give"
         if not self.counts:
-            return f"labels: {self.labels} known; there are no texts to label more of"
+            return f"{labelled}there are no texts to label more of"
         step = self.at(self.counts[0])
-        return (
-            f"labels: {self.labels} known; {step.labels} would lower the expected loss by about "
-            f"{step.gain}"
-        )
+        return f"{labelled}{step.labels} would lower the expected loss by about {step.gain}"
 
     @property
     def text(self) -> str:
@@ -246,13 +238,12 @@ class Forecast:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as values that JSON can express."""
-        record = asdict(self) | {"loss": self.loss and self.loss._asdict()}
         steps = [
-            {"labels": s.labels}
-            | {name: getattr(s, name)._asdict() for name in ("loss", "gain", "width")}
+            {name: x._asdict() if isinstance(x, Range) else x for name, x in s._asdict().items()}
             for s in self.steps
         ]
-        return record | {"steps": steps, "sentence": self.sentence}
+        more = {"loss": self.loss and self.loss._asdict(), "steps": steps}
+        return asdict(self) | more | {"sentence": self.sentence}
 
 
 def forecast(
@@ -297,9 +288,11 @@ def forecast(
     predicted = out_of_fold[first]
     losses = -np.sum(shares * np.log(np.maximum(predicted, FLOOR)), axis=1)
     surprise = float(np.average(losses - entropy(predicted), weights=weights))
-    share = effective / (effective + LOSS_PRIOR_LABELS)
+    share = effective / (effective + LABELS_TO_BELIEVE)
     loss = outlook.loss + share * surprise - (1 - share) * UNDERCONFIDENCE * outlook.spread
-    around = NORMAL * math.sqrt(outlook.spread / effective + LOSS_DEVIATION**2)
+    around = NormalDist().inv_cdf((1 + LEVEL) / 2) * math.sqrt(
+        outlook.spread / effective + LOSS_DEVIATION**2
+    )
     return Forecast(
         labels=n,
         texts=whole,

@@ -15,9 +15,6 @@ from cordial_ppl.stack.members import predict_each
 SIMULATIONS = 1999
 """Sets of labels that are simulated."""
 
-BLOCK = 1 << 20
-"""Simulated labels that are held at a time, about."""
-
 RATE = 0.05
 """Share of alarms where nothing has changed, at most."""
 
@@ -95,7 +92,7 @@ def check_labels(
     losses, rows = -np.log(np.maximum(probs, FLOOR)), np.arange(len(probs))
     observed = float(weights @ (label_shares * losses).sum(axis=1))
     sets = simulate(members, shares[0], texts, SIMULATIONS, np.random.default_rng(seed))
-    simulated = np.concatenate([losses[rows, labels] @ weights for labels in sets])
+    simulated = np.array([losses[rows, labels] @ weights for labels in sets])
     # Equal losses may differ in their last digits.
     higher = int((simulated >= observed - 1e-9).sum())
     lower, upper = np.quantile(simulated, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]).tolist()
@@ -115,7 +112,7 @@ def simulate(
     texts: Labelled,
     count: int,
     rng: np.random.Generator,
-) -> Iterator[Int[np.ndarray, "_ n"]]:
+) -> Iterator[Int[np.ndarray, " n"]]:
     r"""Draw sets of labels from the joint posterior predictive distribution.
 
     .. math:: p(z_1, \dots, z_n)
@@ -130,17 +127,10 @@ def simulate(
         texts: the texts; their labels are not looked at.
         count: how many sets.
         rng: source of randomness.
-
-    Yields:
-        Sets of labels, some at a time.
     """
     for (fit, seen), sets in zip(members, rng.multinomial(count, shares), strict=True):
-        if not sets:
-            continue
-        below = predict_each(fit, seen, texts.covariates).cumsum(axis=-1)[..., :-1]
-        weights = fit.prediction_weights / fit.prediction_weights.sum()
-        for draw, repeats in enumerate(rng.multinomial(sets, weights)):
-            most = max(1, BLOCK // len(seen))
-            for start in range(0, repeats, most):
-                uniform = rng.random((min(most, repeats - start), len(seen), 1))
-                yield (uniform > below[draw]).sum(axis=-1)
+        if sets:
+            below = predict_each(fit, seen, texts.covariates).cumsum(axis=-1)[..., :-1]
+            weights = fit.prediction_weights / fit.prediction_weights.sum()
+            for draw in rng.choice(len(below), sets, p=weights):
+                yield (rng.random((len(seen), 1)) > below[draw]).sum(axis=-1)

@@ -1,7 +1,7 @@
 """The parameters that are reported of a fit, by their draws.
 
-Those that the channels on the plain temperature reading share, `mixture` and `location`, are pooled
-in proportion to the channels' stack weights.  What a channel of one's own adds stands by itself.
+Of the channels that came with the package, those of the heaviest; channels of one's own stand by
+themselves, in the words of their files.
 """
 
 import math
@@ -12,18 +12,14 @@ import numpy as np
 from jaxtyping import Float
 
 from cordial_ppl.channels import is_built_in
+from cordial_ppl.decisions.reader import LEVELS, Fault
 from cordial_ppl.inference.posterior import Posterior
 
-REPORTED = ("mixture", "location")
-"""Channels whose parameters are reported; without them, those of all channels are."""
-
 PARAMETERS = ("temperature", "offset", "gain", "concentration", "strength")
-"""The paper's parameters in the order of the report, before those of other channels."""
+"""The paper's parameters, in the order of the report."""
 
 ENTRIES = 50
 """Entries of a vector that are reported: of a longer one, those whose medians are largest."""
-
-Draws = Float[np.ndarray, "S *shape"]
 
 
 @dataclass(frozen=True)
@@ -31,20 +27,20 @@ class Parameter:
     """A parameter that is reported, by its draws.
 
     Attributes:
-        site: what the channels call it.
-        shares: of the channels that the draws are from, which sum to one.
+        site: what the channel calls it.
+        channel: the channel.
         draws: its draws in its units, ``[S]``, or ``[S, ...]`` of a vector.
         weights: weights of the draws, which sum to one, ``[S]``.
-        channel: the channel that it belongs to; empty for one that has a meaning in all of them.
+        built_in: whether the channel came with the package.
         words: what it is, in the words of that channel's author; empty where there are none.
         index: which entry of a vector it is; empty for a whole parameter.
     """
 
     site: str
-    shares: dict[str, float]
-    draws: Draws
+    channel: str
+    draws: Float[np.ndarray, "S *shape"]
     weights: Float[np.ndarray, " S"]
-    channel: str = ""
+    built_in: bool
     words: str = ""
     index: tuple[int, ...] = ()
 
@@ -54,9 +50,9 @@ class Parameter:
         return self.site + (f"[{','.join(map(str, self.index))}]" if self.index else "")
 
     @property
-    def modes(self) -> bool:
-        """Test whether there is nothing but a mode of each channel."""
-        return len(self.draws) == len(self.shares)
+    def is_mode(self) -> bool:
+        """Test whether there is nothing but a mode."""
+        return len(self.draws) == 1
 
     @property
     def entries(self) -> tuple["Parameter", ...]:
@@ -78,15 +74,14 @@ class Parameter:
         """One entry of a vector."""
         return replace(self, index=index, draws=self.draws[:, *index])
 
-
-def channel_shares(
-    posteriors: Mapping[str, Posterior], weights: Mapping[str, float]
-) -> dict[str, float]:
-    """Stack weights of the channels whose parameters are reported, scaled to sum to one."""
-    channels = [name for name in REPORTED if name in posteriors] or list(posteriors)
-    shares = np.array([weights.get(name, 0.0) for name in channels], np.float64)
-    shares = shares / shares.sum() if shares.sum() > 0 else np.ones(len(shares)) / len(shares)
-    return dict(zip(channels, shares.tolist(), strict=True))
+    @property
+    def fault(self) -> Fault:
+        """Its median and interval, in its author's words."""
+        low, median, high = np.quantile(
+            self.draws, LEVELS, weights=self.weights, method="inverted_cdf"
+        ).tolist()
+        ends = (None, None) if low == high else (low, high)
+        return Fault(self.name, median, *ends, self.words)
 
 
 def list_parameters(
@@ -94,46 +89,29 @@ def list_parameters(
 ) -> dict[str, Parameter]:
     """List the parameters that are reported.
 
-    These are the scalar ones that the reported channels share, pooled, the paper's first; then, of
-    each channel that did not come with the package, those that its file has words for or that are
-    not the paper's, vectors too.
+    These are the numbers of the heaviest channel of the package, and all that channels of one's own
+    have, vectors too.
 
     Args:
         posteriors: posterior of each channel.
         weights: stack weight of each member.
 
     Returns:
-        Parameters by name; one of a channel's own among other channels as "skewed.skew".
+        Parameters by name; one of a channel of one's own among others as "skewed.skew".
     """
-    shares, parameters_by_name = channel_shares(posteriors, weights), {}
-    descriptions = {name: _describe(posterior) for name, posterior in posteriors.items()}
-    drawn = {
-        name: {key: np.asarray(x, np.float64) for key, x in posteriors[name].parameters().items()}
-        for name in posteriors
-        if name in shares or descriptions[name]
-    }
-    keys = dict.fromkeys(key for name in shares for key in drawn[name])
-    for key in sorted(keys, key=lambda key: [*PARAMETERS, key].index(key)):
-        # One that an author describes is that channel's own.
-        parts = {name: share for name, share in shares.items() if key not in descriptions[name]}
-        if parts and all(key in drawn[name] and drawn[name][key].ndim == 1 for name in parts):
-            total = sum(parts.values())
-            parts = {name: x / total if total else 1 / len(parts) for name, x in parts.items()}
-            weights_of = [x * np.asarray(posteriors[name].weights) for name, x in parts.items()]
-            draws = np.concatenate([drawn[name][key] for name in parts])
-            parameters_by_name[key] = Parameter(key, parts, draws, np.concatenate(weights_of))
-    for name, words_by_key in descriptions.items():
-        of = np.asarray(posteriors[name].weights)
-        for key, words in words_by_key.items():
-            one = Parameter(key, {name: 1.0}, drawn[name][key], of, name, words)
-            parameters_by_name[f"{name}.{key}" if len(posteriors) > 1 else key] = one
-    return parameters_by_name
-
-
-def _describe(posterior: Posterior) -> dict[str, str]:
-    """Return a channel's own parameters, and what its author says of each."""
-    channel = posterior.channel
-    if is_built_in(channel):
-        return {}
-    words, names = dict(channel.parameters), (site.parameter for site in posterior.target.sites)
-    return {name: words.get(name, "") for name in names if name in words or name not in PARAMETERS}
+    names = [name for name, posterior in posteriors.items() if is_built_in(posterior.channel)]
+    heaviest, listed = max(names, key=lambda name: weights.get(name, 0.0), default=""), {}
+    for name, posterior in posteriors.items():
+        built_in = name in names
+        if built_in and name != heaviest:
+            continue
+        words, many = dict(posterior.channel.parameters), len(posteriors) > 1
+        drawn = posterior.parameters()
+        for key in sorted(drawn, key=lambda key: [*PARAMETERS, key].index(key)):
+            draws = np.asarray(drawn[key], np.float64)
+            parameter = Parameter(key, name, draws, posterior.weights, built_in, words.get(key, ""))
+            if not built_in:
+                listed[f"{name}.{key}" if many else key] = parameter
+            elif draws.ndim == 1:
+                listed[key] = parameter
+    return listed

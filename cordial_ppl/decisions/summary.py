@@ -1,80 +1,18 @@
-"""A fitted calibrator in plain words: the reader's faults, and how good the correction is.
-
-Faults are medians and 90 % intervals of parameters of the channels on the plain temperature
-reading, `mixture` and `location`, pooled in proportion to their stack weights. On the vector-scaled
-reading the biases of single options carry part of every fault, so the same names mean less there.
-What a channel of one's own adds is reported by itself, in the words of its file.
-"""
+"""A fitted calibrator in plain words: the reader's faults, and how good the correction is."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
-from itertools import groupby
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
-import numpy as np
-
 from cordial_ppl.data.scale import Scale
+from cordial_ppl.decisions.estimates.estimate import align
 from cordial_ppl.decisions.forecasting import Forecast
-from cordial_ppl.decisions.reported import Parameter, channel_shares, list_parameters
-from cordial_ppl.decisions.verdict import Verdict
+from cordial_ppl.decisions.reader import Fault, Reader
+from cordial_ppl.decisions.reported import list_parameters
+from cordial_ppl.decisions.verdict import Verdict, tabulate
 from cordial_ppl.inference.posterior import Posterior
-
-LEVEL = 0.9
-"""Probability inside the intervals of a summary, and of a report."""
-
-LEVELS = ((1 - LEVEL) / 2, 0.5, (1 + LEVEL) / 2)
-"""Quantiles that describe a fault: its median within its 90 % interval."""
-
-LIKELY = 0.8
-"""Probability from which a direction is called probable although the interval leaves it open."""
-
-WIDE = 100
-"""Letters of a line on which entries of a vector stand side by side."""
-
-Losses = tuple[float, float, float, int]
-LOSSES = "cordial", "histogram", "raw", "labels"
-
-PHRASES = {
-    "temperature": (1, "over-confident", "under-confident", "no clear fault in its sharpness"),
-    "offset": (
-        0,
-        "rates {} too low at the low end",
-        "rates {} too high at the low end",
-        "no clear offset",
-    ),
-    "gain": (1, "compresses the scale", "exaggerates the scale", "no clear stretch of the scale"),
-    "bias": (0, "rates {} too low", "rates {} too high", "no clear bias"),
-}
-"""The neutral value of a quantity, and what it means above it, below it, and if that is unclear."""
-
-
-@dataclass(frozen=True)
-class Fault:
-    """One property of the reader, or of its labels.
-
-    Attributes:
-        name: the parameter, or the place on the scale of a bias.
-        median: its median, or its value at the mode.
-        low: lower end of its 90 % interval; None if only the mode is known, or if it is fixed.
-        high: upper end of its 90 % interval; None likewise.
-        words: what that means.
-    """
-
-    name: str
-    median: float
-    low: float | None
-    high: float | None
-    words: str
-
-    def __str__(self) -> str:
-        """Return the fault in one sentence: "temperature 6.1 (3.2 to 11): over-confident"."""
-        signed = self.name == "offset" or self.name.startswith("bias")
-        median = ("+" if signed and self.median > 0 else "") + _number(self.median)
-        interval = ""
-        if self.low is not None and self.high is not None and self.low < self.high:
-            interval = f" ({_number(self.low)} to {_number(self.high)})"
-        return f"{self.name} {median}{interval}" + (f": {self.words}" if self.words else "")
+from cordial_ppl.stack.weighing import ExpectedLoss
 
 
 @dataclass(frozen=True)
@@ -82,8 +20,9 @@ class Summary:
     """The summary of a fit.
 
     Attributes:
-        faults: the reader's faults.
-        channels: the channels whose posteriors they are read from.
+        faults: what is wrong with the reader: what labels are, less what it states.
+        parameters: the parameters of a channel, as such.
+        channels: the channel whose parameters they are; none without channels of the package.
         weights: the members' stack weights.
         diagnostics: method, k-hat, effective sample size and trust of each channel's posterior.
         expected: expected log losses (nats) and the number of labels; None if unknown.
@@ -91,11 +30,12 @@ class Summary:
         losses: expected log loss (nats) of each member alone; empty if unknown.
         forecast: what more labels would give; None if unknown.
         verdict: whether to use the calibrator; None if unknown.
-        channel_faults: of each channel of one's own the parameters that it adds, in its author's
-            words.
+        channel_faults: of each channel of one's own the parameters, in its author's words.
+        reader: the reader as it is, by option; None where its readings are unknown.
     """
 
     faults: tuple[Fault, ...]
+    parameters: tuple[Fault, ...]
     channels: tuple[str, ...]
     weights: dict[str, float]
     diagnostics: dict[str, dict[str, Any]]
@@ -105,18 +45,18 @@ class Summary:
     forecast: Forecast | None = None
     verdict: Verdict | None = None
     channel_faults: dict[str, tuple[Fault, ...]] = field(default_factory=dict)
+    reader: Reader | None = None
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """Faults, the expected loss, warnings, the forecast and the verdict, one sentence each."""
-        noun, _, losses = self._losses()
-        additions = [
+        """Faults, parameters, scores, warnings, the forecast and the verdict, one line each."""
+        additions = (
             f"channel {name}: {fault}"
             for name, faults in self.channel_faults.items()
             for fault in faults
-        ]
-        loss = [f"{noun}: {losses}"] if losses else []
-        return (*map(str, self.faults), *additions, *loss, *self.warnings, *self.closing)
+        )
+        parameters = (f"channel {self.channels[0]}: {fault}" for fault in self.parameters)
+        return (*map(str, self.faults), *parameters, *additions, *self.warnings, *self.closing)
 
     @property
     def closing(self) -> tuple[str, ...]:
@@ -126,86 +66,82 @@ class Summary:
 
     @property
     def brief(self) -> str:
-        """The reader's faults in one line: its sharpness, and where it rates too high or low."""
+        """The reader's faults in one line: where it rates too high or low, and its spread."""
         if self.verdict and self.verdict.alike:
             return "unknown, for all labels are alike"
-        words = []
-        for fault in self.faults:
-            kind, _, position = fault.name.partition(" ")
-            if kind in ("temperature", "bias") and not fault.words.startswith("no "):
-                words.append(f"{fault.words} {position}".strip())
-        return "; ".join(words) or "no clear fault"
+        *biases, spread = self.faults or (None,)
+        if spread is None:
+            return "unknown"
+        words = [
+            f"{fault.words} {fault.name.removeprefix('bias ')}"
+            for fault in biases
+            if not fault.words.startswith("no ")
+        ]
+        return "; ".join([*(words or ["no clear bias"]), spread.words])
 
     @property
     def text(self) -> str:
         """Everything as plain text, in blocks of short lines."""
         if self.verdict and self.verdict.alike:
             return join_blocks([], self.warnings, self.closing)
-        blocks = []
-        weights = {
-            name: f"weight {self.weights.get(name, 1.0):.2f}" for name in self.channel_faults
-        }
-        for title, note, faults in (
-            ("The reader", f"from {' and '.join(self.channels)}", self.faults),
-            *(
-                (f"The channel {name}", weights[name], faults)
-                for name, faults in self.channel_faults.items()
-            ),
-        ):
-            if faults:
-                intervals = any(fault.low is not None for fault in faults)
-                what = "median and 90 % interval" if intervals else "at the mode, without intervals"
-                blocks.append([f"{title} ({what}, {note})", *_lines(faults)])
+        blocks = [self._list_faults()] if self.reader else []
+        if table := tabulate(self.reader and self.reader.points, self.verdict):
+            out = ", out of fold" if len(table[0]) > 2 else ""
+            lines = (f"  {line}" for line in align(*table))
+            blocks.append([f"How good it is on {self._texts}{out}", *lines])
+        named = [(f"The channel {name}", name, rows) for name, rows in self.channel_faults.items()]
+        named += [(f"Parameters of {name}", name, self.parameters) for name in self.channels]
+        for title, name, rows in named:
+            intervals = any(fault.low is not None for fault in rows)
+            what = "median and 90 % interval" if intervals else "at the mode, without intervals"
+            weight = f"weight {self.weights.get(name, 1.0):.2f}"
+            blocks.append([f"{title} ({what}; {weight})", *(f"  {fault}" for fault in rows)])
         if self.weights:
-            width = max(map(len, self.weights)) + 2
-            losses = {name: f"{loss:.2f}" for name, loss in self.losses.items()}
-            more = ", and the expected log loss of each by itself" if losses else ""
-            lines = weight_lines(
-                {f"{k:{width}}{losses.get(k, '')}": w for k, w in self.weights.items()}
-            )
+            more = ", and the expected log loss of each by itself" if self.losses else ""
+            lines = weight_lines(self.weights, self.losses)
             blocks.append([f"Weights of the members{more}", *lines])
         if self.diagnostics:
             lines = [f"  {name}: {_quality(figures)}" for name, figures in self.diagnostics.items()]
             blocks.append(["Posteriors", *lines])
-        noun, note, losses = self._losses()
-        if losses:
-            blocks.append([f"{noun.capitalize()} ({note})", f"  {losses}"])
         return join_blocks(blocks, self.warnings, self.closing)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as values that JSON can express."""
-        figures = asdict(self) | {"sentences": list(self.sentences)}
-        for name in ("forecast", "verdict"):
-            part = getattr(self, name)
-            figures[name] = part and part.to_dict()
-        return figures
+        faults = {name: [*map(Fault._asdict, rows)] for name, rows in self.channel_faults.items()}
+        return asdict(self) | {
+            "faults": [*map(Fault._asdict, self.faults)],
+            "parameters": [*map(Fault._asdict, self.parameters)],
+            "channel_faults": faults,
+            "reader": self.reader and self.reader.to_dict(),
+            "sentences": list(self.sentences),
+            "forecast": self.forecast and self.forecast.to_dict(),
+            "verdict": self.verdict and self.verdict.to_dict(),
+        }
 
-    def _losses(self) -> tuple[str, str, str]:
-        """The name of the losses, a note, and the losses; without folds only the raw reading's."""
-        names = {"cordial": "calibrated", "histogram": "label histogram", "raw": "raw reading"}
-        losses = {words: self.expected.get(name) for name, words in names.items()}
-        figures = [f"{words} {loss:.2f}" for words, loss in losses.items() if loss is not None]
-        if self.expected and losses["calibrated"] is None and losses["raw reading"] is not None:
-            labels = self.expected["labels"]
-            on = "the one label" if labels == 1 else f"the {labels:.0f} labels"
-            loss = f"raw reading, on {on}, {losses['raw reading']:.2f}"
-            return "log loss", "nats; too few labels for folds", loss
-        return "expected log loss", "out-of-fold, nats", ", ".join(figures)
+    @property
+    def _texts(self) -> str:
+        count = self.expected.get("labels") or sum(self.reader.texts if self.reader else ())
+        return "the one labelled text" if count == 1 else f"the {count:.0f} labelled texts"
+
+    def _list_faults(self) -> list[str]:
+        assert self.reader is not None
+        what = "its rating" if self.reader.hard else "what it states"
+        ends = ", with 90 % intervals" if self.reader.certain else ""
+        title = f"The reader on texts like {self._texts}: mean label minus {what}, classes{ends}"
+        return [title, *(f"  {fault}" for fault in self.faults)]
 
 
 def describe(
     posteriors: Mapping[str, Posterior],
     weights: Mapping[str, float],
-    expected: Losses | None,
+    expected: ExpectedLoss | None,
     scale: Scale,
     losses: Mapping[str, float] | None = None,
     forecast: Forecast | None = None,
     verdict: Verdict | None = None,
+    reader: Reader | None = None,
 ) -> Summary:
     """Put a fit into plain words.
-
-    The map of the scale is c(y) = gain y + offset, so the reader's bias at class y is c(y) - y,
-    with c(y) kept on the scale; it is reported at both ends and in the middle.
 
     Args:
         posteriors: posterior of each channel.
@@ -216,6 +152,7 @@ def describe(
         losses: out-of-fold loss (nats) of each member alone, if known.
         forecast: what more labels would give, if known.
         verdict: whether to use the calibrator, if known.
+        reader: the reader as it is, if known.
 
     Returns:
         The summary; of labels that are all alike, which say nothing of the reader, without its
@@ -224,62 +161,38 @@ def describe(
     diagnostics = {name: _diagnose(posterior) for name, posterior in posteriors.items()}
     weights = {name: float(weight) for name, weight in weights.items()}
     if verdict is not None and verdict.alike:
-        unknown = {**dict.fromkeys(LOSSES), "labels": expected and expected[-1]}
+        unknown: dict[str, float | None] = dict.fromkeys(ExpectedLoss._fields)
+        unknown["labels"] = expected and expected.labels
         warnings = tuple(warn(None, diagnostics))
-        return Summary((), (), weights, diagnostics, unknown, warnings, {}, verdict=verdict)
+        return Summary((), (), (), weights, diagnostics, unknown, warnings, {}, verdict=verdict)
     listed = list_parameters(posteriors, weights).values()
-    entries = [entry for parameter in listed for entry in parameter.entries]
-    shared = {parameter.name: parameter for parameter in entries if not parameter.channel}
     channel_faults: dict[str, tuple[Fault, ...]] = {}
-    for parameter in entries:
-        if name := parameter.channel:
-            channel_faults[name] = (*channel_faults.get(name, ()), as_fault(parameter))
+    for entry in (entry for parameter in listed for entry in parameter.entries):
+        if not entry.built_in:
+            rows = channel_faults.get(entry.channel, ())
+            channel_faults[entry.channel] = (*rows, entry.fault)
     warnings = warn(expected, diagnostics)
-    if any(parameter.modes for parameter in entries):
+    if any(parameter.is_mode for parameter in listed):
         warnings.append(
             "the mode has no intervals: those of predictions show only how the members disagree."
         )
     return Summary(
-        faults=tuple(map(as_fault, (*shared.values(), *_biases(shared, scale)))),
-        channels=tuple(channel_shares(posteriors, weights)),
+        faults=reader.list_faults(scale.options) if reader else (),
+        parameters=tuple(parameter.fault for parameter in listed if parameter.built_in),
+        channels=tuple({each.channel: None for each in listed if each.built_in}),
         weights=weights,
         diagnostics=diagnostics,
-        expected={name: _finite(x) for name, x in zip(LOSSES, expected or (), strict=False)},
+        expected={name: _finite(x) for name, x in expected._asdict().items()} if expected else {},
         warnings=tuple(warnings),
         losses=dict(losses or {}),
         forecast=forecast,
         verdict=verdict,
         channel_faults=channel_faults,
+        reader=reader,
     )
 
 
-def as_fault(parameter: Parameter) -> Fault:
-    """Say where a parameter lies, and what that means."""
-    draws, weights, modes = parameter.draws, parameter.weights, parameter.modes
-    low, median, high = np.quantile(draws, LEVELS, weights=weights, method="inverted_cdf").tolist()
-    fixed = not modes and low == high
-    kind = "" if parameter.channel else parameter.site.partition(" ")[0]
-    words = parameter.words
-    if kind == "concentration":
-        # exp(-kappa (z - c)^2) is a Gaussian of this standard deviation, in classes.
-        spread = _number(1 / math.sqrt(2 * median))
-        words = f"labels spread about ±{spread} classes around the corrected reading"
-    elif kind == "strength":
-        words = f"the reading is believed {100 * median:.0f} %"
-    elif kind in PHRASES:
-        neutral, above, below, unclear = PHRASES[kind]
-        sides = float(weights[draws > neutral].sum()), float(weights[draws < neutral].sum())
-        words = (above if sides[0] > sides[1] else below).format(_number(abs(median - neutral)))
-        clear = median != neutral if modes else low > neutral or high < neutral
-        if not clear:
-            words = f"probably {words}" if max(sides) >= LIKELY else unclear
-        if fixed and kind == "bias" and median == neutral:
-            words = "no bias: the scale ends there"
-    ends = (None, None) if modes or fixed else (low, high)
-    return Fault(parameter.name, median, *ends, words)
-
-
-def warn(expected: Losses | None, diagnostics: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def warn(expected: ExpectedLoss | None, diagnostics: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """List warnings: no gain, an unknown loss, posteriors not to be trusted.
 
     Args:
@@ -311,10 +224,14 @@ def warn(expected: Losses | None, diagnostics: Mapping[str, Mapping[str, Any]]) 
     return warnings
 
 
-def weight_lines(weights: Mapping[str, float]) -> list[str]:
-    """Return a line for each member's weight, the largest first."""
-    ranked = sorted(weights.items(), key=lambda item: -item[1])
-    return [f"  {weight:5.2f}  {name}".rstrip() for name, weight in ranked]
+def weight_lines(
+    weights: Mapping[str, float], losses: Mapping[str, float] | None = None
+) -> list[str]:
+    """Return a line for each member's weight, and its loss if known, the largest weight first."""
+    names, width = sorted(weights, key=lambda name: -weights[name]), max(map(len, weights)) + 2
+    each = {name: f"{loss:.2f}" for name, loss in (losses or {}).items()}
+    lines = (f"  {weights[name]:5.2f}  {name:{width}}{each.get(name, '')}" for name in names)
+    return [line.rstrip() for line in lines]
 
 
 def join_blocks(
@@ -326,42 +243,14 @@ def join_blocks(
     return "\n\n".join("\n".join(block) for block in blocks)
 
 
-def _lines(faults: Iterable[Fault]) -> Iterator[str]:
-    """Return a line for each, and the entries of a vector side by side below what they are."""
-    for site, group in groupby(faults, key=lambda fault: fault.name.partition("[")[0]):
-        first, *others = group
-        if first.name == site:
-            yield from (f"  {fault}" for fault in (first, *others))
-            continue
-        yield f"  {site}" + (f": {first.words}" if first.words else "")
-        cells = [str(replace(f, words="")).removeprefix(site) for f in (first, *others)]
-        wide = max(map(len, cells)) + 2
-        across = max(1, (WIDE - 4) // wide)
-        for start in range(0, len(cells), across):
-            row = "".join(cell.ljust(wide) for cell in cells[start : start + across])
-            yield f"    {row}".rstrip()
-
-
-def _biases(parameters: Mapping[str, Parameter], scale: Scale) -> Iterator[Parameter]:
-    """Return the reader's bias at both ends of the scale and in the middle."""
-    offset, stretch, top = parameters.get("offset"), parameters.get("gain"), scale.size - 1
-    if offset is None or stretch is None or offset.shares != stretch.shares:
-        return
-    gain = stretch.draws
-    middle = {"in the middle": top / 2} if top > 1 else {}
-    low, high = (f"at {option!r}" for option in (scale.options[0], scale.options[-1]))
-    for position, y in {low: 0.0, **middle, high: float(top)}.items():
-        bias = np.clip(gain * y + offset.draws, 0, top) - y
-        yield replace(offset, site=f"bias {position}", draws=bias)
-
-
 def _diagnose(posterior: Posterior) -> dict[str, Any]:
-    figures = posterior.diagnostics
+    figures, draws = posterior.diagnostics, len(posterior.weights)
     return {
         "method": figures.method,
         "khat": _finite(figures.khat),
-        "ess": _finite(figures.ess),
-        "draws": len(posterior.weights),
+        # The draws are chosen from more, and are worth no more than there are.
+        "ess": _finite(min(figures.ess, draws)),
+        "draws": draws,
         "trusted": bool(figures.trusted),
     }
 
@@ -377,12 +266,3 @@ def _quality(figures: Mapping[str, Any]) -> str:
 def _finite(number: float) -> Any:
     """Return the number itself if it is finite, else None."""
     return number if math.isfinite(number) else None
-
-
-def _number(x: float) -> str:
-    """Two significant digits, never an exponent: 0.062, 0.7, 6.1, 11, 120."""
-    if abs(x) < 1e-3:
-        return "0"
-    digits = max(0, 1 - math.floor(math.log10(abs(x))))
-    text = f"{x:.{digits}f}"
-    return text.rstrip("0").rstrip(".") if digits > 1 or text.endswith(".0") else text

@@ -12,8 +12,10 @@ share.  The constants were measured (`benchmarks/forecasts.py`).
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -21,22 +23,30 @@ from jaxtyping import Float, Int
 
 from cordial_ppl.data.labelling import by_text
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.decisions.forecasting import FEWEST
+from cordial_ppl.decisions.forecasting import FEWEST, Range
+from cordial_ppl.decisions.reader import LEVEL, Points, score_points
 from cordial_ppl.runtime.arrays import FLOOR
 
-GAIN_PRIOR_LABELS = 50
-"""Labels from which their gains count more than those that the calibrator expects.
-
-Fewer than for a forecast, which need not tell readers that say nothing."""
+LABELS_TO_BELIEVE = 50
+"""Labels from which their gains count more than those that the calibrator expects."""
 
 GAIN_DEVIATION = 0.85
 """Standard deviation over tasks of the gain that a calibrator expects, as a share of it."""
 
-NORMAL = 1.645
-"""Quantile of the normal distribution for intervals of 90 %."""
-
 LEAST_GAIN, LABELS_TO_REJECT = 0.04, 50
 """A gain (nats) below which a reader is not worth its cost, and labels that can show this."""
+
+LEAST_HOPE = 0.02
+"""Share of texts by which the most probable option has to expect to beat the commonest label."""
+
+NO_NEARER = (
+    "Even where its median is no nearer to labels than the reader, it says how probable each label "
+    "is, and takes the reader's bias out of means and shares."
+)
+"""What is said where the distance does not fall."""
+
+NOT_THE_TOP = "Use the probabilities and means, not the top choice."
+"""What is said where the top choice is right no more often than the commonest label."""
 
 
 class Advice(StrEnum):
@@ -56,25 +66,24 @@ class Verdict:
         labels: number of labelled texts of the fit; if they weigh unequally, how many of equal
             weight say as much.
         target: how many labels to have, where more are advised.
-        accuracy: share of the labelled texts whose most probable option, out of fold, is the label.
-        common: share of the most frequent label.
-        error: mean distance of the calibrated mean from the label, out of fold, in units of the
-            scale.
-        spread: mean distance of the other labels' mean from the label.
-        loss: out-of-fold log loss, nats.
-        gain: by how much it is below the label histogram's, nats, with its 90 % interval.
+        reader: how near the reader as it is comes to the labels, if known.
+        histogram: how near the histogram of the other labels comes; None with too few for folds.
+        calibrated: how near the calibrator comes, out of fold; None likewise.
+        gain: by how much its log loss is below the histogram's, nats, allowing for luck in these
+            labels, with its 90 % interval; None likewise.
+        weak_choice: whether its most probable option is right no more often than the commonest
+            label, out of fold, and expects hardly more of itself; not said with few labels.
         alike: whether all labels are of one option.
     """
 
     advice: Advice
     labels: int
     target: int | None = None
-    accuracy: float = math.nan
-    common: float = math.nan
-    error: float = math.nan
-    spread: float = math.nan
-    loss: float = math.nan
-    gain: tuple[float, float, float] = (math.nan, math.nan, math.nan)
+    reader: Points | None = None
+    histogram: Points | None = None
+    calibrated: Points | None = None
+    gain: Range | None = None
+    weak_choice: bool = False
     alike: bool = False
 
     @property
@@ -87,29 +96,40 @@ class Verdict:
             verdict = {Advice.USE: "Use it", Advice.REJECT: "Do not use it"}[self.advice]
         if self.alike and self.labels > 1:
             return f"{verdict}: all {labels} are alike, from which nothing can be learned."
-        if self.labels < FEWEST:
+        if self.labels < FEWEST or self.calibrated is None or self.histogram is None:
             few = "is" if self.labels == 1 else "are"
             return f"{verdict}: {labels} {few} too few to say how good it is."
-        value, low, high = self.gain
         why = {
-            Advice.USE: "it knows more than the label histogram",
-            Advice.LABEL: f"{labels} leave open whether it knows more than the label histogram",
-            Advice.REJECT: "it knows hardly more than the label histogram",
+            Advice.USE: "it beats always predicting the label histogram",
+            Advice.LABEL: f"{labels} leave open whether it beats always predicting the label "
+            "histogram",
+            Advice.REJECT: "it hardly beats always predicting the label histogram",
         }[self.advice]
-        loss = f"its log loss is {value:.2f} ({low:.2f} to {high:.2f}) lower"
-        right, other = (f"{100 * share:.0f} %" for share in (self.accuracy, self.common))
-        off = f"off by {self.error:.2f} on the scale"
-        if self.accuracy <= self.common:
-            # What speaks for it comes first: the probabilities, not the most probable option.
-            return (
-                f"{verdict}: {why}. I{loss[1:]}, and it is {off} (the histogram: "
-                f"{self.spread:.2f}). Its most probable option is right no more often, for {right} "
-                f"of the labelled texts ({other}): go by probabilities and means."
-            )
-        return (
-            f"{verdict}: {why}. It is right about {right} of the labelled texts (the histogram: "
-            f"{other}), {off} ({self.spread:.2f}), and {loss}."
+        return " ".join([f"{verdict}: {why}.", *self._reasons(self.calibrated, self.histogram)])
+
+    def _reasons(self, calibrated: Points, histogram: Points) -> list[str]:
+        right, common = (f"{100 * points.accuracy:.0f} %" for points in (calibrated, histogram))
+        reader = f"the reader's: {100 * self.reader.accuracy:.0f} %; " if self.reader else ""
+        sentences = [
+            f"Its top choice is right {right} of the time ({reader}always guessing the commonest "
+            f"label: {common})."
+        ]
+        if self.weak_choice:
+            sentences.append(NOT_THE_TOP)
+        reader = f"the reader's: {self.reader.distance:.2f}; " if self.reader else ""
+        sentences.append(
+            f"Its median is off by {calibrated.distance:.2f} on the scale ({reader}the "
+            f"histogram's: {histogram.distance:.2f})."
         )
+        if self.reader and calibrated.distance >= self.reader.distance:
+            sentences.append(NO_NEARER)
+        lower = (histogram.loss or 0.0) - (calibrated.loss or 0.0)
+        side = "lower" if lower >= 0 else "higher"
+        sentences.append(
+            f"Its log loss is {abs(lower):.2f} nats {side} than the histogram's on these "
+            f"{self.labels} labels; allowing for luck in them, expect a gain of {self.gain}."
+        )
+        return sentences
 
     def __str__(self) -> str:
         """Return the verdict in one line."""
@@ -117,7 +137,37 @@ class Verdict:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as values that JSON can express."""
-        return asdict(self) | {"advice": self.advice.value, "text": self.text}
+        points = {
+            name: value._asdict() if (value := getattr(self, name)) else None
+            for name in ("reader", "histogram", "calibrated", "gain")
+        }
+        return asdict(self) | points | {"advice": self.advice.value, "text": self.text}
+
+
+def tabulate(reader: Points | None, verdict: Verdict | None) -> list[Sequence[str]]:
+    """Return a table of how near the reader, the histogram and the calibrator come to labels.
+
+    Args:
+        reader: the reader as it is.
+        verdict: that on the calibrator.
+
+    Returns:
+        A head, and a row for each score, of those that are known.
+    """
+    columns = {
+        "as it is": reader,
+        "label histogram": verdict and verdict.histogram,
+        "calibrated": verdict and verdict.calibrated,
+    }
+    shown = {name: points for name, points in columns.items() if points is not None}
+    if not shown:
+        return []
+    rows = {
+        "top choice is right": [f"{100 * points.accuracy:.0f} %" for points in shown.values()],
+        "median is off by": [f"{points.distance:.2f}" for points in shown.values()],
+        "log loss, nats": ["" if (p.loss is None) else f"{p.loss:.2f}" for p in shown.values()],
+    }
+    return [("", *shown), *((name, *cells) for name, cells in rows.items() if any(cells))]
 
 
 def judge(
@@ -126,6 +176,7 @@ def judge(
     scale: Scale,
     weights: Float[np.ndarray, " n"] | None = None,
     texts: Int[np.ndarray, " n"] | None = None,
+    reader: Points | None = None,
 ) -> Verdict:
     """Judge a calibrator by its out-of-fold predictions.
 
@@ -140,50 +191,53 @@ def judge(
         weights: what each label counts; one by default.
         texts: which text each is of; by default each of another.  Several labels of a text are one
             observation: their distribution is compared with what is predicted.
+        reader: how near the reader as it is comes to them, if known.
     """
     per_text = by_text(labels, scale.size, weights, texts)
     first, shares, weights = per_text
     # Rounding of equal weights is no difference.
     effective = round(per_text.effective, 6)
     count = int(effective)
+    if out_of_fold is None:
+        return Verdict(Advice.LABEL, count, FEWEST, reader, alike=per_text.alike)
     weighted = weights[:, None] * shares
     counts, total = weighted.sum(axis=0), weights.sum()
-    common = float(counts.max() / total)
-    if effective < FEWEST or out_of_fold is None:
-        return Verdict(Advice.LABEL, count, FEWEST, common=common, alike=per_text.alike)
-    probs, values = out_of_fold[first], scale.values
-    logs = np.log(np.maximum(probs, FLOOR))
-    chosen = np.sum(shares * logs, axis=1)
     others = (counts - weighted + 1) / (total - weights + scale.size)[:, None]
-    ahead = chosen - np.sum(shares * np.log(others), axis=1)
     histogram = (counts + 1) / (total + scale.size)
-
-    def mean(each: Float[np.ndarray, " T"]) -> float:
-        return float(np.average(each, weights=weights))
-
-    hoped = mean(np.sum(probs * (logs - np.log(histogram)), axis=1))
-    share = effective / (effective + GAIN_PRIOR_LABELS)
-    gain = share * mean(ahead) + (1 - share) * hoped
-    error = math.sqrt(mean((ahead - mean(ahead)) ** 2) / (effective - 1))
-    around = NORMAL * math.hypot(share * error, GAIN_DEVIATION * (1 - share) * hoped)
+    probs = out_of_fold[first]
+    logs = np.log(np.maximum(probs, FLOOR))
+    ahead = np.sum(shares * (logs - np.log(others)), axis=1)
+    calibrated, guessed = (
+        score_points(each, per_text, scale)
+        for each in (probs, np.broadcast_to(histogram, probs.shape))
+    )
+    measured = float(np.average(ahead, weights=weights))
+    hoped = float(np.average(np.sum(probs * (logs - np.log(histogram)), axis=1), weights=weights))
+    share = effective / (effective + LABELS_TO_BELIEVE)
+    gain = share * measured + (1 - share) * hoped
+    variance = np.average((ahead - measured) ** 2, weights=weights)
+    error = math.sqrt(variance / max(effective - 1, 1))
+    around = math.hypot(share * error, GAIN_DEVIATION * (1 - share) * hoped)
+    around *= NormalDist().inv_cdf((1 + LEVEL) / 2)
     low, high = gain - around, gain + around
-    if low > 0 and mean(ahead) > 0 and not per_text.alike:
+    if effective < FEWEST:
+        advice, target = Advice.LABEL, FEWEST
+    elif low > 0 and measured > 0 and not per_text.alike:
         advice, target = Advice.USE, None
     elif effective >= LABELS_TO_REJECT and high < LEAST_GAIN and not per_text.alike:
         advice, target = Advice.REJECT, None
     else:
         advice, target = Advice.LABEL, max(LABELS_TO_REJECT, 2 * count)
-    middle = counts @ values / total
-    away = np.abs((probs @ values)[:, None] - values)
+    hope = np.average(probs.max(axis=1), weights=weights) - (weights @ probs).max() / total
+    weak = calibrated.accuracy <= guessed.accuracy and hope <= LEAST_HOPE
     return Verdict(
         advice=advice,
         labels=count,
         target=target,
-        accuracy=mean(shares[np.arange(len(first)), probs.argmax(axis=1)]),
-        common=common,
-        error=mean(np.sum(shares * away, axis=1)),
-        spread=float(counts @ np.abs(values - middle) / total) * count / (count - 1),
-        loss=-mean(chosen),
-        gain=(gain, low, high),
+        reader=reader,
+        histogram=guessed._replace(loss=(calibrated.loss or 0.0) + measured),
+        calibrated=calibrated,
+        gain=Range(gain, low, high),
+        weak_choice=bool(weak and effective >= LABELS_TO_BELIEVE),
         alike=per_text.alike,
     )

@@ -16,6 +16,8 @@ from cordial_ppl.channels import CHANNELS, is_built_in
 from cordial_ppl.channels.channel import Channel
 from cordial_ppl.channels.loading import load_channel
 from cordial_ppl.data.scale import Scale
+from cordial_ppl.decisions.answers import reader_of
+from cordial_ppl.decisions.reader import Reader, check_reader
 from cordial_ppl.errors import InputError, SettingNeeded
 from cordial_ppl.inference.posterior import Diagnostics, Posterior
 from cordial_ppl.inference.priors import Priors
@@ -119,6 +121,7 @@ class FitRecord(Record):
     texts: Int64[np.ndarray, " _n"]
     out_of_fold: Float64[np.ndarray, "_n _K"] | None = None
     folds: Int64[np.ndarray, " _n"] | None = None
+    reader: Reader | None = None
 
     @classmethod
     def of(cls, fit: Fit, estimator: str, named: bool) -> "FitRecord":
@@ -138,6 +141,7 @@ class FitRecord(Record):
                 name: {field: np.asarray(values) for field, values in params._asdict().items()}
                 for name, params in regressions.items()
             },
+            reader=reader_of(fit),
             **{name: getattr(fit.settings, name) for name in SETTINGS},
             **{name: getattr(fit, name) for name in VALUES},
         )
@@ -167,7 +171,7 @@ class FitRecord(Record):
             )
             settings = replace(settings, has_default_prior=self.has_default_prior)
             values = {name: getattr(self, name) for name in VALUES}
-            return Fit(settings=settings, members=members, **values)
+            return Fit(settings=settings, members=members, reader=self.reader, **values)
 
     def _check(self, members: Mapping[str, Fitted]) -> None:
         """Check that the numbers belong together.
@@ -190,6 +194,8 @@ class FitRecord(Record):
         for probs in () if self.out_of_fold is None else self.out_of_fold:
             check_shares("out-of-fold probabilities", probs)
         check_sketch(self.sketch, size)
+        if self.reader is not None:
+            check_reader(self.reader, size)
 
 
 def save(fit: Fit, path: str | Path, estimator: str, named: bool) -> None:

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from cordial_ppl.decisions.reader import LEVELS
 from cordial_ppl.decisions.reported import Parameter, list_parameters
-from cordial_ppl.decisions.summary import LEVELS, PHRASES
 from cordial_ppl.errors import InputError
 from cordial_ppl.estimators.estimator import Estimator
 from cordial_ppl.evaluation.products.figure import INK, PAGE, Figure, looking, new_figure, wrap
@@ -19,8 +19,10 @@ UNITS = {
     "gain": "classes per stated class",
     "concentration": "1 / classes²",
     "strength": "share",
-    "bias": "classes",
 }
+NEUTRAL = {"temperature": 1.0, "offset": 0.0, "gain": 1.0}
+"""What a faultless reader has."""
+
 DRAWS = 4000
 REACH, ROOM = 0.002, 0.12
 """Share of prior and posterior beyond each end of what a picture has to show, and how much wider
@@ -39,17 +41,17 @@ LINE, WORDS = 38, 110
 def parameter(calibrator: Estimator[Any], name: str, *, ax: Axes | None = None) -> Axes:
     """Draw the posterior of one parameter over its prior.
 
-    It is that of ``summary()``: of the channels on the plain temperature reading, in proportion to
-    their weights.  The line below is its 90 % interval, the dot its median, and the dotted line the
-    value of a faultless reader: temperature 1, offset 0, gain 1.  What is always positive, such as
-    the temperature, is on a logarithmic axis, its densities with respect to the logarithm.  Of a
+    It is that of ``summary()``: of the channel with the largest weight, and of channels of one's
+    own.  The line below is its 90 % interval, the dot its median, and the dotted line the value of
+    a faultless reader: temperature 1, offset 0, gain 1.  What is always positive, such as the
+    temperature, is on a logarithmic axis, its densities with respect to the logarithm.  Of a
     vector, the median and the 90 % interval of each entry stand in a row, over those of its prior.
 
     Args:
         calibrator: a fitted stack with channels.
-        name: of a parameter that its channels share, such as "temperature", or of one that a
-            channel of one's own adds: "skewed.skew", or "skew" where that is the only channel; of
-            an entry of a vector "uneven.steps[0]".
+        name: of a parameter of that channel, such as "temperature", or of a channel of one's own:
+            "skewed.skew", or "skew" where that is the only channel; of an entry of a vector
+            "uneven.steps[0]".
         ax: where to draw.
 
     Returns:
@@ -61,10 +63,10 @@ def parameter(calibrator: Estimator[Any], name: str, *, ax: Axes | None = None) 
             or matplotlib is not installed.
     """
     shown = _find(_list(calibrator), name)
-    if shown.modes:
+    if shown.is_mode:
         raise InputError("a mode is one point and has no distribution to be drawn.")
     before = _prior(calibrator, shown)
-    unit = f" ({UNITS[name]})" if name in UNITS and not shown.channel else ""
+    unit = f" ({UNITS[name]})" if name in UNITS and shown.built_in else ""
     vector = shown.draws.ndim > 1
     with drawing(ax, height=height(shown)) as axis:
         (_draw_entries if vector else _draw_densities)(axis, shown, before)
@@ -137,12 +139,10 @@ def _find(listed: dict[str, Parameter], name: str) -> Parameter:
 
 
 def _prior(calibrator: Estimator[Any], shown: Parameter) -> np.ndarray:
-    """Draws from the prior of a parameter, pooled over channels as those of its posterior are."""
-    fit, samples = calibrator.fit_, []
-    for channel, share in shown.shares.items():
-        draws = fit.posteriors[channel].sample_prior(DRAWS, fit.seed)[shown.site]
-        samples.append(draws[: round(share * DRAWS), *shown.index])
-    return np.concatenate(samples).astype(float)
+    """Draw from the prior of a parameter."""
+    fit = calibrator.fit_
+    draws = fit.posteriors[shown.channel].sample_prior(DRAWS, fit.seed)[shown.site]
+    return draws[:, *shown.index].astype(float)
 
 
 def _draw_densities(axis: Axes, shown: Parameter, before: np.ndarray) -> None:
@@ -150,7 +150,7 @@ def _draw_densities(axis: Axes, shown: Parameter, before: np.ndarray) -> None:
     after = np.random.default_rng(0).choice(draws, len(draws), p=weights / weights.sum())
     logs = not bounded and bool(min(after.min(), before.min()) > 0)
     scale, unscale = (np.log, np.exp) if logs else (np.asarray, np.asarray)
-    neutral = [PHRASES[shown.site][0]] if shown.site in PHRASES and not shown.channel else []
+    neutral = [NEUTRAL[shown.site]] if shown.site in NEUTRAL and shown.built_in else []
     ends = [np.quantile(each, (REACH, 1 - REACH)) for each in (before, after)]
     values = scale(np.concatenate([*ends, neutral]))
     room = ROOM * np.ptp(values)

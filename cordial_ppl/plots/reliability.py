@@ -8,14 +8,17 @@ from scipy.stats import beta
 
 from cordial_ppl.data.readings import as_logits
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.decisions.summary import LEVEL
+from cordial_ppl.decisions.reader import LEVEL
 from cordial_ppl.errors import InputError
-from cordial_ppl.evaluation.products.figure import INK, draw_heatmap, literal
+from cordial_ppl.evaluation.products.figure import INK, draw_heatmap, wrap
 from cordial_ppl.plots.axis import Axes, drawing, group, name_options, short
 from cordial_ppl.scores import as_probabilities, means_given_stated
 
 TEXTS, MOST, DECIMALS = 20, 8, 3
 """Texts for each bin, bins of a threshold (and thresholds) at most, and decimals of predictions."""
+
+LETTERS = 32
+"""Letters of a line of a title that a column has room for."""
 
 MARKS = "osD^vP*X"
 
@@ -59,9 +62,10 @@ def stated_classes(
     scale = Scale.of(options, shares.shape[1])
     with drawing(ax, height=2.9) as axis:
         draw_heatmap(axis, means_given_stated(shares, readings.argmax(axis=1)))
+        axis.figure.colorbar(axis.images[0], ax=axis, label="share", shrink=0.8)
         name_options(axis.xaxis, scale, range(scale.size))
         name_options(axis.yaxis, scale, range(scale.size))
-        axis.set(title=literal(title), xlabel="label", ylabel="stated class")
+        axis.set(title=wrap(title, LETTERS), xlabel="label", ylabel="stated class")
     return axis
 
 
@@ -124,6 +128,8 @@ def thresholds(
             axis.errorbar(x, seen, yerr=bars, label=f"≤ {short(scale.options[t])}", **look)
         ends, ticks = (-0.07, 1.07), [0, 0.25, 0.5, 0.75, 1]
         axis.set(xlim=ends, ylim=ends, xticks=ticks, yticks=ticks, aspect="equal")
-        axis.set(xlabel="predicted P(label ≤ t)", ylabel="observed share", title=literal(title))
+        axis.set(
+            xlabel="predicted P(label ≤ t)", ylabel="observed share", title=wrap(title, LETTERS)
+        )
         axis.legend(loc="best")
     return axis

@@ -6,6 +6,7 @@ import numpy as np
 
 from cordial_ppl.data.readings import as_logits
 from cordial_ppl.decisions.answers import labelled_texts
+from cordial_ppl.decisions.reader import state
 from cordial_ppl.estimators.estimator import Estimator
 from cordial_ppl.plots.axis import (
     OURS,
@@ -17,11 +18,13 @@ from cordial_ppl.plots.axis import (
     group,
     name_options,
 )
-from cordial_ppl.stack.weighing import stated
 
 MOST, JITTER = 400, 0.12
 """Labelled texts that are drawn as points, and how far a point may stand from its label, as a share
 of the distance of two options."""
+
+BAR = 0.8
+"""Length and height of the longest bar of labels, in steps of the scale."""
 
 GROUPS, LEAST, DECIMALS = 10, 3, 2
 """Points of the curve at most, texts for each, and decimals (in steps) that tell means apart."""
@@ -36,14 +39,15 @@ def transfer_curve(
     level: float = 0.9,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the calibrated mean label against the mean that the reader states.
+    """Draw the calibrated mean label against what the reader states.
 
-    Circles are labelled texts: the mean of what the reader states of each, and its label, moved a
-    little up or down at random.  The curve is what the calibrator makes of the same texts: by the
-    stated mean they form up to ten groups, and each point is the mean of a group on both axes.
-    The band runs between the means of the ends of the texts' credible intervals, as if all were
-    off in the same direction: it is at least as wide as the interval of the group's mean.  On the
-    diagonal the reader is right.
+    The curve is what the calibrator makes of the labelled texts: by the stated mean they form up to
+    ten groups, and each point is the mean of a group on both axes.  The band runs between the means
+    of the ends of the texts' credible intervals, as if all were off in the same direction: it is at
+    least as wide as the interval of the group's mean.  On the diagonal the reader is right.  Where
+    readings are one rating each, bars are the labels of each rating, as long as their share of the
+    commonest one's.  Otherwise circles are labelled texts: the mean that the reader states of each,
+    and its label, moved a little up or down at random.
 
     Args:
         calibrator: a fitted stack.
@@ -63,29 +67,51 @@ def transfer_curve(
             from a file), or matplotlib is not installed.
     """
     data = labelled_texts(fit_of(calibrator), logits, labels, covariates)
-    values, raw = calibrator.fit_.scale.values, stated(data.logits) @ calibrator.fit_.scale.values
+    (shares, kind), values = state(data.logits), calibrator.fit_.scale.values
+    hard = kind == "rating"
+    raw = shares @ values
     mean = calibrator.predict_mean(data.logits, data.covariates)
     ends = calibrator.predict_interval(data.logits, level, data.covariates)
     step, lowest, highest = np.min(np.diff(np.sort(values))), min(values), max(values)
-    parts = group(raw / step, int(np.clip(len(raw) // LEAST, 1, GROUPS)), DECIMALS)
-    x, y, low, high = ([curve[rows].mean() for rows in parts] for curve in (raw, mean, *ends))
-    rng = np.random.default_rng(0)
-    rows = rng.permutation(len(data.labels))[:MOST]
-    moved = values[data.labels[rows]] + step * rng.uniform(-JITTER, JITTER, len(rows))
+    count = int(np.clip(len(raw) // LEAST, 1, GROUPS))
+    parts = (
+        [np.flatnonzero(raw == value) for value in np.unique(raw)]
+        if hard
+        else group(raw / step, count, DECIMALS)
+    )
+    x, y, low, high = (
+        np.array([curve[rows].mean() for rows in parts]) for curve in (raw, mean, *ends)
+    )
     with drawing(ax) as axis:
-        circles = {"ls": "", "marker": "o", "mfc": "none", "mec": PEOPLE, "ms": 3.5}
-        axis.plot(raw[rows], moved, label="labelled texts", zorder=1, **circles)
+        if hard:
+            for rows, rating in zip(parts, x, strict=True):
+                counts = np.bincount(data.labels[rows], data.weights[rows], len(values))
+                length = BAR * step * counts / counts.max()
+                axis.barh(values, length, BAR * step, left=rating - length / 2, color=PEOPLE)
+            axis.plot([], [], color=PEOPLE, ls="", marker="s", label="labels of each rating")
+        else:
+            rng = np.random.default_rng(0)
+            rows = rng.permutation(len(data.labels))[:MOST]
+            moved = values[data.labels[rows]] + step * rng.uniform(-JITTER, JITTER, len(rows))
+            circles = {"ls": "", "marker": "o", "mfc": "none", "mec": PEOPLE, "ms": 3.5}
+            axis.plot(raw[rows], moved, label="labelled texts", zorder=1, **circles)
         diagonal = lowest, highest
         axis.plot(diagonal, diagonal, color=RAW, ls=":", marker="", label="as stated", zorder=2)
-        axis.fill_between(x, low, high, color=OURS, alpha=0.2, lw=0, zorder=2)
         words = f"calibrated, {100 * level:.0f} % intervals"
-        axis.plot(x, y, color=OURS, marker="o", label=words, zorder=3)
+        if hard:
+            error = np.maximum([y - low, high - y], 0)
+            axis.errorbar(x, y, error, color=OURS, ls="", marker="o", label=words, zorder=3)
+        else:
+            axis.fill_between(x, low, high, color=OURS, alpha=0.2, lw=0, zorder=2)
+            axis.plot(x, y, color=OURS, marker="o", label=words, zorder=3)
         name_options(axis.xaxis, calibrator.fit_.scale)
         name_options(axis.yaxis, calibrator.fit_.scale)
-        axis.set_ylim(lowest - 0.4 * step, highest + 0.4 * step)
-        axis.set_xlim(lowest - 0.2 * step, highest + 0.2 * step)
-        axis.set(xlabel="what the reader states (mean)", ylabel="label")
-        axis.legend(loc="best")
+        axis.set_ylim(lowest - 0.5 * step, highest + 0.5 * step)
+        aside = (0.5 if hard else 0.2) * step
+        axis.set_xlim(lowest - aside, highest + aside)
+        axis.set_xlabel("rating" if hard else "what the reader states (mean)")
+        axis.set_ylabel("label")
+        axis.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
     return axis
 
 
@@ -118,7 +144,7 @@ def label_shares(
     """
     after = np.asarray(calibrator.predict_proba(logits, covariates)).mean(axis=0)
     scale = calibrator.fit_.scale
-    before = stated(as_logits(logits, size=scale.size)).mean(axis=0)
+    before = state(as_logits(logits, size=scale.size))[0].mean(axis=0)
     places = np.arange(scale.size)
     with drawing(ax, height=1.9) as axis:
         if labels is not None:

@@ -48,6 +48,7 @@ class Fit:
         columns: names of the columns if the readings were a data frame; they are not saved.
         provenance: how the readings were made: lists of values under "model", "prompt" and
             "decoding".
+        reader: the reader as it is, `decisions.reader.Reader`, once it was asked for or loaded.
     """
 
     settings: Settings
@@ -67,6 +68,7 @@ class Fit:
     labelled: Labelled | None = None
     columns: np.ndarray | None = None
     provenance: dict[str, list[str]] = field(default_factory=dict)
+    reader: Any = None
 
     @property
     def posteriors(self) -> dict[str, Posterior]:

@@ -119,7 +119,7 @@ def test_fit_and_predict_are_calibrate(cordial, tmp_path, ending):
 def test_the_summary_and_json(cordial, tmp_path):
     files = write_tables(tmp_path)
     result = cordial("calibrate", *files, "-o", "o.csv", "--inference", "mode")
-    assert "temperature" in result.stdout and "Expected log loss" in result.stdout
+    assert "temperature" in result.stdout and "How good it is" in result.stdout
     assert result.stderr.startswith("wrote o.csv: 60 texts")
     arguments = ["--inference", "mode", "--json"]
     found = json.loads(cordial("calibrate", *files, "-o", "o.csv", *arguments).stdout)

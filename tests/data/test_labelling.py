@@ -87,10 +87,12 @@ def test_a_verdict_weighs_texts():
     labels = TEXTS.labels[:40]
     one: Any = cp.LogitStack().fit(TEXTS.logits[:40], labels, sample_weight=weights)
     right, values = one.fit_.out_of_fold.argmax(axis=1) == labels, one.fit_.scale.values
-    off = np.abs(one.fit_.out_of_fold @ values - values[labels])
-    found: Any = answers.verdict(one.fit_)
+    medians = (one.fit_.out_of_fold.cumsum(axis=1) < 0.5).sum(axis=1)
+    off = np.abs(values[medians] - values[labels])
+    verdict: Any = answers.verdict(one.fit_)
+    found = verdict.calibrated
     assert found.accuracy == pytest.approx(weights @ right / weights.sum())
-    assert found.error == pytest.approx(weights @ off / weights.sum())
+    assert found.distance == pytest.approx(weights @ off / weights.sum())
     assert found.accuracy != pytest.approx(right.mean())
 
 

@@ -68,7 +68,7 @@ def test_figures_are_what_they_are_called():
     chance = f"{words} no more than by chance (p = {found.p:.2g}, {seen})"
     assert found.describe(scale) == chance
     few = found._replace(p=0.001, share=0.01, distance=0.05, scores=(1.234, 2.0))
-    assert few.describe(scale) == f"{words}, but by too little (p = 0.001, {seen})"
+    assert few.describe(scale) == f"{words} by too little to matter (p = 0.001, {seen})"
     mean = few._replace(distance=0.5).describe(scale)
     assert mean == f"{words} (p = 0.001, {seen}): the mean expected score is 2.00, was 1.23"
     options = few._replace(share=0.55).describe(scale)

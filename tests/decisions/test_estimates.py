@@ -323,13 +323,13 @@ def test_a_group_without_labels_is_said_to_be_extrapolated():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"rows": ROWS[:-1]}, "rows must be the positions in logits of the 40 labelled texts"),
+        ({"rows": ROWS[:-1]}, "rows must be the positions, 0..299, of the 40 labelled texts"),
         ({"rows": ROWS + 0.5}, "rows must be the positions"),
-        ({"rows": np.zeros(40, int)}, "rows must be different positions in 0..299"),
-        ({"rows": ROWS + TEXTS}, "rows must be different positions in 0..299"),
+        ({"rows": np.zeros(40, int)}, "where two texts have one position"),
+        ({"rows": ROWS + TEXTS}, "rows must be the positions, 0..299"),
         ({"rows": np.arange(40)}, r"logits\[0\] is not the reading of label 0"),
-        ({"groups": NAMES[:-1]}, "groups must name one for each of 300 texts; got 299"),
-        ({"groups": [None, *NAMES[1:]]}, "every text needs a group; there is none in row 0"),
+        ({"groups": NAMES[:-1]}, "groups must have one name for each of 300 texts; got 299"),
+        ({"groups": [None, *NAMES[1:]]}, "groups must not be missing; there is none in row 0"),
         ({"groups": [*NAMES[:-1], " "]}, "there is none in row 299"),
         ({"groups": np.arange(TEXTS)}, "there are 300 groups, more than the 200 that can"),
         ({"level": 1.0}, "level must lie between 0 and 1"),

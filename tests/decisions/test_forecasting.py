@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chi2
+from scipy.stats import norm as normal
 from scipy.stats import t as student
 
 import cordial_ppl as cp
@@ -16,7 +17,15 @@ from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions import answers
 from cordial_ppl.decisions.forecasting import Forecast, Outlook, Range, entropy, forecast
 from cordial_ppl.decisions.outlook import expected_loss_and_gap, spread_rows
-from cordial_ppl.decisions.verdict import Advice, Verdict, judge
+from cordial_ppl.decisions.reader import Points
+from cordial_ppl.decisions.verdict import (
+    NO_NEARER,
+    NOT_THE_TOP,
+    Advice,
+    Verdict,
+    judge,
+    tabulate,
+)
 from cordial_ppl.evaluation.synthetic import reviews
 
 TEXTS = reviews(700, seed=3)
@@ -72,7 +81,7 @@ def test_the_loss_now_is_what_is_expected_with_a_share_of_what_labels_say():
     found = made()
     assert found.loss is not None
     assert found.loss.value == pytest.approx(0.9 + 40 / 240 * surprise - 200 / 240 * 0.07 * 0.5)
-    half = 1.2816 * np.sqrt(0.5 / 40 + 0.05**2)
+    half = normal.ppf(0.9) * np.sqrt(0.5 / 40 + 0.05**2)
     assert found.loss.high - found.loss.value == pytest.approx(half)
 
 
@@ -196,8 +205,8 @@ def test_without_out_of_fold_predictions_nothing_is_said():
         (7, 9.0, Advice.LABEL, "Label about 13 more, to 20: 7 labels are too few"),
         (1, 9.0, Advice.LABEL, "Label about 19 more, to 20: 1 label is too few"),
         (19, 9.0, Advice.LABEL, "Label about 1 more, to 20: 19 labels are too few"),
-        (60, 9.0, Advice.USE, "Use it: it knows more than the label histogram."),
-        (200, 0.002, Advice.REJECT, "Do not use it: it knows hardly more"),
+        (60, 9.0, Advice.USE, "Use it: it beats always predicting the label histogram."),
+        (200, 0.002, Advice.REJECT, "Do not use it: it hardly beats always predicting"),
     ],
 )
 def test_the_verdict_is_that_of_the_predictions(count, sharpness, advice, words):
@@ -217,12 +226,17 @@ def test_an_open_question_asks_for_labels():
 def test_the_figures_of_a_verdict_are_those_of_the_labels():
     labels, probs = labelled(60, 2.0)
     found = judge(labels, probs, Scale(TEXTS.options))
-    assert found.accuracy == cp.scores.accuracy(probs, labels)
-    assert found.error == pytest.approx(cp.scores.mean_absolute_error(probs, labels))
-    assert found.loss == pytest.approx(cp.scores.log_loss(probs, labels))
-    others = [np.delete(labels, k).mean() for k in range(60)]
-    assert found.spread == pytest.approx(np.abs(labels - others).mean())
-    assert found.gain[1] < found.gain[0] < found.gain[2]
+    assert found.calibrated is not None and found.histogram is not None
+    medians = (probs.cumsum(axis=1) < 0.5).sum(axis=1)
+    assert found.calibrated.accuracy == cp.scores.accuracy(probs, labels)
+    assert found.calibrated.distance == pytest.approx(np.abs(medians - labels).mean())
+    assert found.calibrated.loss == pytest.approx(cp.scores.log_loss(probs, labels))
+    others = [(np.delete(labels, k) == labels[k]).sum() for k in range(60)]
+    assert found.histogram.loss == pytest.approx(-np.log((np.array(others) + 1) / 64).mean())
+    assert found.histogram.accuracy == np.bincount(labels).max() / 60
+    middle = np.sort(labels)[29:31].mean()
+    assert found.histogram.distance == pytest.approx(np.abs(labels - middle).mean())
+    assert found.gain is not None and found.gain.low < found.gain.value < found.gain.high
 
 
 def test_a_forecast_is_drawn(calibrator):
@@ -242,9 +256,37 @@ def test_a_range_in_words():
     assert str(Range(0.123, -0.01, 0.456)) == "0.12 (-0.01 to 0.46)"
 
 
-def test_a_verdict_begins_with_what_speaks_for_it():
-    best = Verdict(Advice.USE, 50, None, 0.4, 0.3, 0.6, 1.0, 1.2, (0.2, 0.1, 0.3))
-    assert "It is right about 40 % of the labelled texts (the histogram: 30 %), off by" in best.text
-    text = replace(best, accuracy=0.25).text
-    assert text.index("Its log loss is 0.20") < text.index("off by 0.60") < text.index("25 %")
-    assert "right no more often, for 25 % of the labelled texts (30 %)" in text
+READER, HISTOGRAM = Points(0.28, 1.1, None), Points(0.32, 1.57, 1.91)
+VERDICT = Verdict(
+    Advice.USE, 65, None, READER, HISTOGRAM, Points(0.41, 1.02, 1.67), Range(0.17, 0.07, 0.27)
+)
+
+
+def test_a_verdict_reconciles_what_was_measured_with_what_is_expected():
+    assert VERDICT.text == (
+        "Use it: it beats always predicting the label histogram. Its top choice is right 41 % of "
+        "the time (the reader's: 28 %; always guessing the commonest label: 32 %). Its median is "
+        "off by 1.02 on the scale (the reader's: 1.10; the histogram's: 1.57). Its log loss is "
+        "0.24 nats lower than the histogram's on these 65 labels; allowing for luck in them, "
+        "expect a gain of 0.17 (0.07 to 0.27)."
+    )
+    content = json.loads(json.dumps(VERDICT.to_dict(), allow_nan=False))
+    assert content["reader"] == {"accuracy": 0.28, "distance": 1.1, "loss": None}
+    assert content["gain"] == {"value": 0.17, "low": 0.07, "high": 0.27}
+
+
+def test_a_verdict_says_what_calibration_is_for_where_points_are_no_better():
+    weak = replace(VERDICT, weak_choice=True, calibrated=Points(0.28, 1.1, 1.67)).text
+    assert "28 % of the time (the reader's: 28 %; always" in weak
+    assert NOT_THE_TOP in weak and NO_NEARER in weak
+    assert NOT_THE_TOP not in VERDICT.text and NO_NEARER not in VERDICT.text
+
+
+def test_a_table_has_the_reader_beside_the_others():
+    head, right, off, loss = tabulate(READER, VERDICT)
+    assert head == ("", "as it is", "label histogram", "calibrated")
+    assert right == ("top choice is right", "28 %", "32 %", "41 %")
+    assert off == ("median is off by", "1.10", "1.57", "1.02")
+    assert loss == ("log loss, nats", "", "1.91", "1.67")
+    assert tabulate(None, None) == []
+    assert tabulate(READER, Verdict(Advice.LABEL, 5, 20, READER))[0] == ("", "as it is")

@@ -26,9 +26,7 @@ def stack():
 def sets(stack, count, texts=NEW, seed=0):
     members, shares = stack.fit_.mixture(texts)
     given = Labelled(texts, np.zeros(len(texts), np.int64), {})
-    return np.concatenate(
-        list(simulate(members, shares[0], given, count, np.random.default_rng(seed)))
-    )
+    return np.stack([*simulate(members, shares[0], given, count, np.random.default_rng(seed))])
 
 
 def test_each_simulated_label_follows_the_predictive_distribution(stack):
@@ -52,7 +50,7 @@ def test_draws_are_taken_by_their_weights(monkeypatch):
     texts = Labelled(np.zeros((3, 4)), np.zeros(3, np.int64), {})
     members = [(SimpleNamespace(prediction_weights=np.array([0.9, 0.1])), texts.logits)]
     sets = simulate(members, np.ones(1), texts, 5000, np.random.default_rng(0))
-    drawn = np.concatenate(list(sets))
+    drawn = np.stack([*sets])
     assert (drawn == drawn[:, :1]).all() and set(drawn[:, 0].tolist()) == {0, 1}
     assert drawn.mean() == pytest.approx(0.1, abs=0.02)
 

@@ -1,29 +1,26 @@
 """The summary: known posteriors are put into the right words."""
 
 import json
-from typing import NamedTuple
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.decisions.summary import Fault, describe
+from cordial_ppl.decisions.forecasting import Range
+from cordial_ppl.decisions.reader import Fault, Points, Reader
+from cordial_ppl.decisions.summary import describe
 from cordial_ppl.inference.posterior import Diagnostics, Posterior
+from cordial_ppl.stack.weighing import ExpectedLoss
 
 FINE = Diagnostics("default", 0.3, 280.0, 0.5, 1e-9, 0, True)
 POOR = Diagnostics("laplace", 1.2, 9.4, np.nan, 1e-9, 0, False)
 STARS = Scale(tuple("12345"))
 
 
-class Losses(NamedTuple):
-    cordial: float = 0.62
-    histogram: float = 1.1
-    raw: float = 1.48
-    labels: int = 20
+LOSSES = ExpectedLoss(0.62, 1.1, 1.48, 20)
 
 
 def posterior(name="mixture", spread=0.01, diagnostics=FINE, **known):
@@ -38,56 +35,14 @@ def posterior(name="mixture", spread=0.01, diagnostics=FINE, **known):
     return Posterior(CHANNELS[name], np.full(5, 0.2), draws, weights, diagnostics)
 
 
-def fault(summary, name):
-    (found,) = [fault for fault in summary.faults if fault.name == name]
-    return found
-
-
-def say(name, *, scale=STARS, **known):
-    return fault(describe({"mixture": posterior(**known)}, {}, None, scale), name)
-
-
-@pytest.mark.parametrize(
-    ("name", "known", "words"),
-    [
-        ("temperature", {"temperature": 6.1}, "over-confident"),
-        ("temperature", {"temperature": 0.4}, "under-confident"),
-        ("temperature", {"spread": 0.5}, "no clear fault in its sharpness"),
-        ("temperature", {"temperature": 1.6, "spread": 0.4}, "probably over-confident"),
-        ("offset", {"offset": 0.7}, "rates 0.7 too low at the low end"),
-        ("offset", {"spread": 0.5}, "no clear offset"),
-        ("gain", {"gain": 0.8}, "exaggerates the scale"),
-        ("gain", {"gain": 1.3}, "compresses the scale"),
-        ("strength", {"strength": 0.97}, "the reading is believed 97 %"),
-        # A standard deviation of half a class: kappa = 1 / (2 * 0.5^2).
-        (
-            "concentration",
-            {"concentration": 2.0},
-            "labels spread about ±0.5 classes around the corrected reading",
-        ),
-        # c(y) = 0.8 y + 0.7: 0.7 above y at the lowest class, 0.3 in the middle, 0.1 below atop.
-        ("bias at '1'", {"offset": 0.7, "gain": 0.8}, "rates 0.7 too low"),
-        ("bias in the middle", {"offset": 0.7, "gain": 0.8}, "rates 0.3 too low"),
-        ("bias at '5'", {"offset": 0.7, "gain": 0.8, "spread": 1e-4}, "rates 0.1 too high"),
-        # Labels stay on the scale: nobody is right to give more than the highest option.
-        ("bias at '5'", {"offset": 0.7}, "no bias: the scale ends there"),
-        ("bias at '1'", {"offset": -0.7}, "no bias: the scale ends there"),
-    ],
-)
-def test_what_a_parameter_means(name, known, words):
-    found = say(name, **known)
-    assert found.words == words
-    # What is fixed has no interval.
-    assert (found.low is None) == (found.high is None) == ("ends there" in words)
-
-
 def test_a_sentence():
     assert str(Fault("temperature", 6.123, 3.18, 11.2, "x")) == "temperature 6.1 (3.2 to 11): x"
-    assert str(Fault("offset", 0.7, 0.3, 1.1, "x")) == "offset +0.7 (0.3 to 1.1): x"
-    assert str(Fault("offset", -0.7, -1.1, 0.3, "")) == "offset -0.7 (-1.1 to 0.3)"
+    assert str(Fault("gain", 0.999, 0.2, 1.04)) == "gain 1.0 (0.20 to 1.0)"
+    assert str(Fault("offset", 0.7, 0.3, 1.1, "x")) == "offset +0.70 (0.30 to 1.1): x"
+    assert str(Fault("offset", -0.7, -1.1, 0.3, "")) == "offset -0.70 (-1.1 to 0.30)"
     assert str(Fault("concentration", 120.4, 1e-5, 0.062, "")) == "concentration 120 (0 to 0.062)"
-    assert str(Fault("strength", 0.999, 0.97, 1.0, "")) == "strength 1 (0.97 to 1)"
-    assert str(Fault("bias at '5'", 0.4, 0.4, 0.4, "x")) == "bias at '5' +0.4: x"
+    assert str(Fault("strength", 0.999, 0.97, 1.0, "")) == "strength 1.0 (0.97 to 1.0)"
+    assert str(Fault("bias at '5'", 0.4, 0.4, 0.4, "x")) == "bias at '5' +0.40: x"
 
 
 @given(
@@ -98,51 +53,84 @@ def test_medians_lie_within_their_intervals_and_are_those_of_the_posterior(draws
     weights = weights / weights.sum()
     found = Posterior(CHANNELS["location"], np.full(5, 0.2), draws, weights, FINE)
     medians = found.quantile(0.5)
-    for one in describe({"location": found}, {"location": 0.3}, None, STARS).faults:
+    for one in describe({"location": found}, {"location": 0.3}, None, STARS).parameters:
         if one.low is not None and one.high is not None:
             assert one.low <= one.median <= one.high and one.low < one.high
         else:
             assert one.low is one.high is None
-        assert one.median == medians.get(one.name, one.median)
+        assert one.median == medians[one.name]
 
 
-def test_plain_channels_are_pooled_by_weight():
+def test_the_parameters_are_those_of_the_heaviest_channel():
     found = {
         "mixture": posterior("mixture", temperature=2.0),
         "location": posterior("location", temperature=8.0),
-        "mixture-vector": posterior("mixture-vector", temperature=30.0),
     }
 
     def temperature(**weights):
         summary = describe(found, weights, None, STARS)
-        assert summary.channels == ("mixture", "location")
-        return fault(summary, "temperature")
+        parameter = next(each for each in summary.parameters if each.name == "temperature")
+        return *summary.channels, round(parameter.median)
 
-    mostly = temperature(mixture=0.6, location=0.2, **{"mixture-vector": 0.2})
-    assert (mostly.median, mostly.high) == pytest.approx((2, 8), rel=0.05)
-    assert temperature(mixture=0.97, location=0.03).high == pytest.approx(2, rel=0.05)
-    assert temperature(location=0.5).low == pytest.approx(8, rel=0.05)
-    # Without a weight each of them counts the same.
-    assert temperature(odds=1.0).high == pytest.approx(8, rel=0.05)
+    assert temperature(mixture=0.6, location=0.4) == ("mixture", 2)
+    assert temperature(mixture=0.1, location=0.2, odds=0.7) == ("location", 8)
+    assert temperature(odds=1.0) == ("mixture", 2)
+
+
+READER = Reader(
+    kind="probabilities",
+    texts=(4, 0, 6, 3, 7),
+    bias=(Range(0.7, 0.3, 1.2), None, Range(-0.1, -0.3, 0.2), None, Range(-0.4, -0.7, -0.2)),
+    spread=Range(1.2, 1.0, 1.4),
+    stated_spread=0.4,
+    points=Points(0.5, 0.8, 1.48),
+)
 
 
 def test_the_whole_text():
     found = {"mixture": posterior(temperature=6.1), "location": posterior("location")}
-    summary = describe(found, {"odds": 0.25, "mixture": 0.75}, Losses(), STARS)
+    weights = {"odds": 0.25, "mixture": 0.75}
+    summary = describe(found, weights, LOSSES, STARS, reader=READER)
     lines = summary.text.splitlines()
-    assert lines[0] == "The reader (median and 90 % interval, from mixture and location)"
+    assert lines[0] == (
+        "The reader on texts like the 20 labelled texts: mean label minus what it states, classes, "
+        "with 90 % intervals"
+    )
+    assert lines[1:5] == [
+        "  bias at '1' +0.70 (0.30 to 1.2): rates 0.70 too low",
+        "  bias at '3' -0.10 (-0.30 to 0.20): no clear bias",
+        "  bias at '5' -0.40 (-0.70 to -0.20): rates 0.40 too high",
+        "  spread 1.2 (1.0 to 1.4): over-confident: labels lie about ±1.2 from what it states, "
+        "bias aside; it states ±0.40",
+    ]
+    assert "Parameters of mixture (median and 90 % interval; weight 0.75)" in lines
     assert lines.index("   0.75  mixture") < lines.index("   0.25  odds")
+    # The weights of the 400 draws are worth 280 of them.
     assert "  mixture: 400 draws, k-hat 0.30, ESS 280" in lines
-    assert "  calibrated 0.62, label histogram 1.10, raw reading 1.48" in lines
+    assert ["log", "loss,", "nats", "1.48"] in [line.split() for line in lines]
     assert "Warning" not in summary.text
-    assert summary.sentences[-1].startswith("expected log loss: calibrated 0.62")
+    assert summary.brief.startswith("rates 0.70 too low at '1'; rates 0.40 too high at '5'; over-")
+
+
+def test_nothing_is_said_of_the_confidence_of_a_number():
+    for kind in ("rating", "ratings"):
+        *_, spread = READER._replace(kind=kind).list_faults(STARS.options)
+        assert spread.words == "labels lie about ±1.2 from its ratings, bias aside"
+    for stated, words in ((1.5, "under-confident: "), (1.2, "about as sure as it should be: ")):
+        *_, spread = READER._replace(stated_spread=stated).list_faults(STARS.options)
+        assert spread.words.startswith(words)
+
+
+def test_draws_are_worth_no_more_than_there_are():
+    many = posterior(diagnostics=FINE._replace(ess=4141.0))
+    assert describe({"mixture": many}, {}, None, STARS).diagnostics["mixture"]["ess"] == 400
 
 
 def test_a_reader_that_adds_nothing():
-    (warning,) = describe({}, {}, Losses(cordial=1.12), STARS).warnings
+    (warning,) = describe({}, {}, LOSSES._replace(cordial=1.12), STARS).warnings
     assert "adds nothing" in warning and "1.12 against 1.10" in warning
-    assert describe({}, {}, Losses(cordial=1.1), STARS).warnings
-    assert not describe({}, {}, Losses(cordial=1.0999), STARS).warnings
+    assert describe({}, {}, LOSSES._replace(cordial=1.1), STARS).warnings
+    assert not describe({}, {}, LOSSES._replace(cordial=1.0999), STARS).warnings
 
 
 def mode(name, **known):
@@ -154,22 +142,22 @@ def mode(name, **known):
 def test_a_mode_has_no_interval():
     """Two channels are two points, and no interval lies between them."""
     found = {"mixture": mode("mixture", temperature=6.1), "location": mode("location", offset=0.7)}
-    summary = describe(found, {"mixture": 0.6, "location": 0.4}, Losses(), STARS)
-    assert all(fault.low is None and fault.high is None for fault in summary.faults)
+    summary = describe(found, {"mixture": 0.6, "location": 0.4}, LOSSES, STARS)
+    assert all(each.low is None and each.high is None for each in summary.parameters)
     lines = summary.text.splitlines()
-    assert lines[0] == "The reader (at the mode, without intervals, from mixture and location)"
-    assert lines[1] == "  temperature 6.1: over-confident"
+    assert lines[0] == "Parameters of mixture (at the mode, without intervals; weight 0.60)"
+    assert lines[1] == "  temperature 6.1"
     assert "  mixture: the mode" in lines
     assert "interval" not in "".join(lines[1:-1]) and "the mode has no intervals" in lines[-1]
-    assert fault(summary, "bias at '5'").words == "no clear bias"
 
 
 def test_everything_can_be_expressed_in_json():
     found = {"mixture": posterior(diagnostics=POOR), "location": mode("location")}
-    losses = Losses(np.nan, np.nan, 1.2, 3)
-    content = describe(found, {"mixture": np.float64(1.0)}, losses, STARS).to_dict()
+    losses = ExpectedLoss(np.nan, np.nan, 1.2, 3)
+    content = describe(found, {"mixture": np.float64(1.0)}, losses, STARS, reader=READER).to_dict()
+    assert content["reader"]["bias"][:2] == [{"value": 0.7, "low": 0.3, "high": 1.2}, None]
+    assert content["reader"]["points"]["loss"] == 1.48
     assert json.loads(json.dumps(content, allow_nan=False)) == json.loads(json.dumps(content))
     assert content["expected"] == {"cordial": None, "histogram": None, "raw": 1.2, "labels": 3}
     assert content["diagnostics"]["mixture"]["trusted"] is False
-    assert "log loss: raw reading, on the 3 labels, 1.20" in content["sentences"]
     assert "not to be trusted (mixture: 400 draws, k-hat 1.20" in content["sentences"][-1]

@@ -12,9 +12,9 @@ from scipy.stats import beta
 import cordial_ppl as cp
 from cordial_ppl import plots
 from cordial_ppl.decisions import answers
-from cordial_ppl.decisions.reported import channel_shares, list_parameters
+from cordial_ppl.decisions.reported import list_parameters
 from cordial_ppl.errors import InputError
-from cordial_ppl.plots.axis import fit_of
+from cordial_ppl.plots.axis import OURS, fit_of
 from cordial_ppl.plots.reliability import MARKS
 
 matplotlib.use("Agg")
@@ -73,12 +73,26 @@ def test_transfer_curve_is_what_texts_get_by_their_stated_mean(judge):
 def test_transfer_curve_of_few_readings(judge):
     one = plots.transfer_curve(judge, TEST[:1], judge.fit_.scale.decode(TRUTH[:1]))
     assert len(lines(one)[CURVE]) == 1
-    # Texts with the same rating are one point.
+
+
+def test_of_ratings_there_is_a_bar_for_each_label(judge):
     ratings = np.repeat([0, 1, 4], [10, 1, 20])
+    labels = np.repeat([1, 0, 1, 3, 4], [6, 4, 1, 5, 15])
     hard = np.log(np.eye(5)[ratings] * 0.96 + 0.008)
-    curve = lines(plots.transfer_curve(judge, hard, judge.fit_.scale.decode(ratings)))[CURVE]
-    assert len(curve) <= 3
-    np.testing.assert_allclose(curve[-1, 1], judge.predict_mean(hard[-1:]), atol=1e-6)
+    axis = plots.transfer_curve(judge, hard, judge.fit_.scale.decode(labels))
+    bars = {
+        (round(bar.get_x() + bar.get_width() / 2), round(bar.get_y() + bar.get_height() / 2)): width
+        for bar in axis.patches
+        if (width := bar.get_width())
+    }
+    longest = {(1, 2): 0.8, (2, 2): 0.8, (5, 5): 0.8}
+    assert bars == pytest.approx(longest | {(1, 1): 0.8 * 4 / 6, (5, 4): 0.8 / 3})
+    (means,) = (
+        line for line in axis.lines if line.get_color() == OURS and line.get_marker() == "o"
+    )
+    x, y = means.get_data()
+    assert x.tolist() == [1, 2, 5] and axis.get_xlabel() == "rating"
+    np.testing.assert_allclose(y, judge.predict_mean(hard[[0, 10, 11]]), atol=1e-6)
 
 
 def test_a_calibrator_that_keeps_no_texts_needs_some(judge, tmp_path):
@@ -193,8 +207,8 @@ def test_weights_are_bars_from_the_largest_on_an_axis_that_is_given(judge):
 def test_parameters_have_prior_posterior_and_interval(judge):
     figure = plots.parameters(judge)
     shown = [axis.get_xlabel().split()[0] for axis in figure.axes if axis.get_xlabel()]
-    assert shown == ["temperature", "offset", "gain", "concentration", "strength"]
-    faults = {fault.name: fault for fault in answers.describe(judge.fit_).faults}
+    assert shown == [each.name for each in answers.describe(judge.fit_).parameters]
+    faults = {fault.name: fault for fault in answers.describe(judge.fit_).parameters}
     axis = plots.parameter(judge, "temperature")
     found = lines(axis)
     low, high = axis.get_lines()[2].get_xdata()
@@ -208,10 +222,8 @@ def test_parameters_have_prior_posterior_and_interval(judge):
         assert np.trapezoid(density, np.log(x)) == pytest.approx(1.0, abs=0.03)
         means[name] = np.trapezoid(density * np.log(x), np.log(x))
     assert means["posterior"] == pytest.approx(after, abs=0.05)
-    before = sum(
-        share * np.mean(np.log(judge.posteriors_[name].sample_prior(20000, 7)["temperature"]))
-        for name, share in channel_shares(judge.posteriors_, judge.weights_).items()
-    )
+    (heaviest,) = answers.describe(judge.fit_).channels
+    before = np.mean(np.log(judge.posteriors_[heaviest].sample_prior(20000, 7)["temperature"]))
     assert means["prior"] == pytest.approx(before, abs=0.08) and abs(before - after) > 0.15
     (reference,) = (line for line in axis.get_lines() if line.get_linestyle() == ":")
     assert set(reference.get_xdata()) == {1.0}

@@ -1,6 +1,7 @@
 """The report: its figures are those of the calibrator, and it is one page that stands by itself."""
 
 import base64
+import html
 import json
 import re
 from dataclasses import replace
@@ -14,6 +15,7 @@ from few_labels import LABELS, LOGITS, STARS, TEST, TRUTH
 import cordial_ppl as cp
 from cordial_ppl import plots
 from cordial_ppl.decisions import answers
+from cordial_ppl.decisions.reader import number
 from cordial_ppl.plots.report import Texts, gather
 from cordial_ppl.plots.report import page as paging
 from cordial_ppl.plots.report.page import make_page
@@ -62,7 +64,7 @@ def test_every_score_is_what_its_name_says(judge, facts):
     measures = (
         lambda p: -np.log(np.maximum(p[np.arange(len(p)), TRUTH], FLOOR)),
         lambda p: np.sum((p.cumsum(1)[:, :4] - (TRUTH[:, None] <= steps)) ** 2, axis=1),
-        lambda p: abs(p @ values - values[TRUTH]),
+        lambda p: abs(values[(p.cumsum(1) < 0.5).sum(1)] - values[TRUTH]),
         lambda p: (p.argmax(1) != TRUTH).astype(float),
     )
     assert facts.unseen.tolist() == [False] * 20 + [True] * len(TEST)
@@ -70,9 +72,8 @@ def test_every_score_is_what_its_name_says(judge, facts):
         losses = {"raw": measure(raw), "calibrated": measure(probs), "histogram": measure(flat)}
         expected = {name: each.mean() for name, each in losses.items()}
         assert score.means == pytest.approx(expected, rel=1e-5)
-        gains = {"raw": score.gain, "histogram": score.over_histogram}
-        assert (gains["histogram"] is None) == (score is not facts.scores["log loss"])
-        for name, gain in ((k, v) for k, v in gains.items() if v is not None):
+        assert score.gains.keys() == {"raw", "histogram"}
+        for name, gain in score.gains.items():
             difference = paired_bootstrap((losses[name] - losses["calibrated"])[None], level=0.9)
             np.testing.assert_allclose(gain, difference, rtol=1e-4, atol=1e-6)
 
@@ -83,7 +84,8 @@ def test_several_labels_of_a_text_are_one_observation(judge, facts, write):
     assert twice.held_out == 40 and twice.labelled == 60
     assert twice.check.text == facts.check.text
     for name, score in facts.scores.items():
-        np.testing.assert_allclose(twice.scores[name].gain, score.gain, rtol=1e-9, atol=1e-12)
+        gains = [each.gains["raw"] for each in (twice.scores[name], score)]
+        np.testing.assert_allclose(*gains, rtol=1e-9, atol=1e-12)
         assert twice.scores[name].means == pytest.approx(score.means)
     words = " ".join(" ".join(Elements(write(twice)).words).split())
     assert "on 40 labelled texts that the fit has not seen" in words
@@ -107,21 +109,19 @@ def test_the_page_says_the_facts_in_figures(facts, write):
     loss = facts.scores["log loss"]
     means = f"{loss.means['calibrated']:.2f} nats a text instead of {loss.means['raw']:.2f}"
     assert f"its log loss is {means}" in words
-    ends = f"{loss.gain.mean:.2f} nats, with a 90 % interval of {loss.gain.lower:+.2f} to "
-    assert f"a gain of {ends}{loss.gain.upper:+.2f}." in words
+    gain = loss.gains["raw"]
+    ends = f"{gain.mean:.2f} nats, with a 90 % interval of {gain.lower:+.2f} to "
+    assert f"a gain of {ends}{gain.upper:+.2f}." in words
     for name, score in facts.scores.items():
-        gain = "{:+.3f} ({:+.3f} to {:+.3f})".format(*score.gain)
+        gains = ["{:+.3f} ({:+.3f} to {:+.3f})".format(*gain) for gain in score.gains.values()]
         means = [f"{score.means[column]:.3f}" for column in ("raw", "histogram", "calibrated")]
-        assert [*means, gain] in [row[1:] for row in rows if row[0].startswith(name)]
+        assert [*means, *gains] in [row[1:] for row in rows if row[0].startswith(name)]
     for fault in facts.summary.faults:
-        (row,) = (row for row in rows if row[:2] == [fault.name, fault.words])
-        if fault.low is None:
-            assert row[3] == ""
-            continue
-        low, high = map(float, row[3].split(" to "))
-        assert (float(row[2]), low, high) == pytest.approx(
-            (fault.median, fault.low, fault.high), rel=0.01, abs=0.001
-        )
+        assert fault.low is not None and fault.high is not None
+        ends = f"{number(fault.low)} to {number(fault.high)}"
+        assert [fault.name, fault.words, number(fault.median), ends] in rows
+    for parameter in facts.summary.parameters:
+        assert [parameter.name, number(parameter.median)] in [row[:2] for row in rows]
     for text in facts.moved:
         cells = [f"{text.before:.3f}", f"{text.after:.3f}", f"{text.low:.3f} to {text.high:.3f}"]
         assert [text.item, *cells, text.label] in rows
@@ -155,7 +155,8 @@ def test_whether_the_calibration_still_holds(judge, facts, write):
     ],
 )
 def test_whether_it_is_worth_more_than_the_histogram(facts, write, gain, words, bad):
-    loss = facts.scores["log loss"]._replace(over_histogram=gain)
+    loss = facts.scores["log loss"]
+    loss = loss._replace(gains=loss.gains | {"histogram": gain})
     lead = write(replace(facts, scores=facts.scores | {"log loss": loss})).partition("<h2>")[0]
     assert words in lead and ('class="bad"' in lead) is bad
 
@@ -200,7 +201,7 @@ def test_pictures_show_what_stands_above_them(facts, monkeypatch):
 
 
 def test_the_verdict_comes_first_and_the_forecast_has_its_figure(facts, write):
-    page = write(facts)
+    page = html.unescape(write(facts))
     lead, _, rest = page.partition("<h2>")
     verdict, faults = facts.summary.verdict.text, facts.summary.brief
     assert lead.index(verdict) < lead.index(faults) and verdict not in rest
@@ -230,7 +231,11 @@ def test_a_group_that_is_rated_too_high_is_named(judge, write):
 def test_without_unseen_labels_there_are_no_scores(judge, write):
     seen = gather(judge, texts(range(20)))
     page = write(seen)
-    assert seen.scores == {} and "is expected to be" in page and "look better than it is" in page
+    assert (
+        seen.scores == {}
+        and "come from held-out folds" in page
+        and "look better than it is" in page
+    )
 
 
 def test_a_file_knows_the_histogram_of_its_fit(judge, facts, write, tmp_path):
@@ -238,8 +243,8 @@ def test_a_file_knows_the_histogram_of_its_fit(judge, facts, write, tmp_path):
     loaded = cp.load(tmp_path / "judge.cordial")
     found = gather(loaded, texts(range(len(LOGITS), len(EVERYTHING))))
     assert found.unseen.all()
-    loss = found.scores["log loss"].over_histogram
-    assert loss == pytest.approx(facts.scores["log loss"].over_histogram, abs=1e-6)
+    loss = found.scores["log loss"].gains["histogram"]
+    assert loss == pytest.approx(facts.scores["log loss"].gains["histogram"], abs=1e-6)
     assert "label histogram alone" in write(found)
 
 
@@ -253,12 +258,32 @@ def test_texts_that_are_moved_most(judge, facts, write):
     ratings = np.repeat([0, 2, 4], [5, 1, 14])
     hard = centred(np.log(np.eye(5)[ratings] + 0.5))
     names = [f"text {k}" for k in range(20)]
-    rated = gather(judge, Texts(names, hard, np.arange(20), ratings, {}, "rating"))
+    rated = gather(judge, Texts(names, hard, np.arange(20), ratings, {}))
     assert {(text.item, text.others) for text in rated.moved} == {
         ("text 0", 4), ("text 5", 0), ("text 6", 13)
     }  # fmt: skip
+    assert [text.before for text in rated.moved if text.item == "text 5"] == [3.0]
     page = write(rated)
-    assert "text 6 and 13 like it" in page and "counts of ratings" in page
+    assert "text 6 and 13 like it" in page and ">rating</th>" in page
+
+
+def test_of_ratings_there_is_no_log_loss_and_no_confidence(write):
+    rng = np.random.default_rng(0)
+    ratings = rng.integers(0, 5, 60)
+    labels = np.clip(ratings + rng.integers(-2, 3, 60), 0, 4)
+    hard = centred(np.log(np.eye(5)[ratings] + 0.5))
+    names = [f"text {k}" for k in range(60)]
+    stack = cp.LogitStack(STARS).fit(hard[:20], [STARS[z] for z in labels[:20]], texts=names[:20])
+    rated = gather(stack, Texts(names, hard, np.arange(60), labels, {}))
+    loss, distance = rated.scores["log loss"], rated.scores["distance of median and label"]
+    assert "raw" not in loss.means | loss.gains
+    unseen = ratings[rated.unseen] - labels[rated.unseen]
+    assert distance.means["raw"] == np.abs(unseen).mean()
+    words = " ".join(Elements(write(rated)).words)
+    assert "confident" not in words and "Each reading is one rating" in words
+    nearer = distance.gains["raw"].mean > 0
+    assert ("does not bring the median nearer" in words) is not nearer
+    assert len(draw_pictures(rated)["thresholds"]) == 1
 
 
 def test_options_in_words_are_numbered_as_means_are(facts, write):
@@ -267,7 +292,6 @@ def test_options_in_words_are_numbered_as_means_are(facts, write):
     page = make_page(gather(stack, texts()), of="it")
     assert "options are counted from 0, 'very poor'" in page
     assert "0 very poor; 1 poor; 2 fair; 3 good; 4 very good" in page
-    assert "What is wrong with the reader" not in page, "it has no channels"
     page = write(facts)
     assert "counted from 0" not in page and "<td>1, 2, 3, 4, 5</td>" in page
 
@@ -321,7 +345,7 @@ def test_the_command_writes_the_page(files, cordial, tmp_path):
     content = json.loads(cordial(*files, "page.html", "--json").stdout)
     assert content["labelled"] == len(ALL_LABELS) and content["held_out"] == len(TEST)
     assert content["scores"]["log loss"]["calibrated"] > 0
-    assert len(content["scores"]["log loss"]["gain"]) == 3
+    assert len(content["scores"]["log loss"]["gain"]["raw"]) == 3
     assert "What is wrong with the reader" in (tmp_path / "page.html").read_text("utf-8")
 
 

@@ -23,7 +23,7 @@ class and .26 of one.  On real readings the effects of systems spread by .15 to 
 dialogues with three options by .7.  The corpus's scale weighs the calibrator's mean and that of the
 residuals.  Chosen, as what follows, on the readings that `benchmarks/estimates.py` measures."""
 
-DEGREES, SHARE = 30, 0.85
+DEGREES, VARIANCE_SHARE = 30, 0.85
 """Degrees of freedom of the prior of sigma, as of so many labels, and the share of the predictive
 variance about which it lies: calibrators doubt more than they need, by a seventh to a quarter on
 real readings."""

@@ -8,9 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+from cordial_ppl.data.containers import unmasked
+from cordial_ppl.data.numerals import is_missing
 from cordial_ppl.decisions.drift import Drift
 from cordial_ppl.decisions.estimates.rectified import RectifiedMean
-from cordial_ppl.errors import InputError, list_names, quote
+from cordial_ppl.errors import InputError, list_names, name_rows, quote
 from cordial_ppl.scores import Interval
 
 MOST = 1000
@@ -178,7 +180,7 @@ class Estimate:
                 (name, f"{each.texts:,}", f"{each.labels}", *_cells(each.mean))
                 for name, each in self._ranked
             ]
-            lines += ["", *_columns_of(head, cells)]
+            lines += ["", *align(head, *cells)]
         return "\n".join(lines)
 
     def ranked_text(self, by: str = "group") -> str:
@@ -204,7 +206,7 @@ class Estimate:
         only = f" (each {by} needs {RESOLVING} labels)" if few else ""
         return "\n".join(
             [
-                *_columns_of(head, cells),
+                *align(head, *cells),
                 "",
                 f"{resolved} of {total} differences are resolved at {100 * self.level:.0f} %{only};"
                 f" about {wrong:.1f} of these have the wrong sign.",
@@ -222,28 +224,26 @@ class Estimate:
         Groups have their difference to the best one, and the probability of being the best, unless
         all labels are alike.
         """
-        named = [("all", self.overall), *self._ranked]
         none: dict[str, Any] = dict.fromkeys(COMPARED) if self.groups else {}
-        compared: dict[str, dict[str, Any]] = {}
-        for name in self.groups if not self.alike else ():
-            result = self.difference(name, self.ranking[0])
-            compared[name] = _columns("to_best", result) | {"p_best": self.best[name]}
-        return [
-            {
-                "group": name,
-                "texts": result.texts,
-                "labels": result.labels,
-                **_columns("mean", result.mean),
-                **{
-                    key: value
-                    for option, share in result.at_least.items()
-                    for key, value in _columns(f"at_least_{option}", share).items()
-                },
-                **{f"share_{option}": share for option, share in result.shares.items()},
-                **(none if result is self.overall else compared.get(name, none)),
+
+        def row(name: str, each: Population, compared: Mapping[str, float | None]) -> dict:
+            shares = {
+                key: value
+                for option, share in each.at_least.items()
+                for key, value in _columns(f"at_least_{option}", share).items()
             }
-            for name, result in named
+            shares |= {f"share_{option}": share for option, share in each.shares.items()}
+            head = {"group": name, "texts": each.texts, "labels": each.labels}
+            return {**head, **_columns("mean", each.mean), **shares, **compared}
+
+        def compare(name: str) -> Mapping[str, float | None]:
+            difference = self.difference(name, self.ranking[0])
+            return _columns("to_best", difference) | {"p_best": self.best[name]}
+
+        groups = [
+            row(name, each, none if self.alike else compare(name)) for name, each in self._ranked
         ]
+        return [row("all", self.overall, none), *groups]
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the draws as values that JSON can express."""
@@ -296,21 +296,20 @@ def name_groups(groups: Any, texts: int) -> tuple[list[str], np.ndarray]:
     Raises:
         InputError: there is not one for each text, one is missing, or these are names of texts.
     """
-    column: Sequence[Any] = list(groups)
+    column = [*unmasked(groups)]
     if len(column) != texts:
-        raise InputError(f"groups must name one for each of {texts} texts; got {len(column)}.")
-    names: dict[str, int] = {}
-    result = np.empty(texts, np.int64)
-    for row, value in enumerate(column):
-        if value is None or value != value or str(value).strip() == "":
-            raise InputError(f"every text needs a group; there is none in row {row}.")
-        result[row] = names.setdefault(str(value), len(names))
+        raise InputError(f"groups must have one name for each of {texts} texts; got {len(column)}.")
+    empty = [row for row, cell in enumerate(column) if is_missing(cell)]
+    if empty:
+        raise InputError(f"groups must not be missing; there is none in {name_rows(empty)}.")
+    names = dict.fromkeys(map(str, column))
     if len(names) > MOST:
         raise InputError(
-            f"there are {len(names):,} groups, more than the {MOST:,} that can be estimated: name "
+            f"there are {len(names):,} groups, more than the {MOST:,} that can be told apart: name "
             "groups of many texts, such as systems."
         )
-    return list(names), result
+    numbers = {name: number for number, name in enumerate(names)}
+    return list(names), np.array([numbers[str(cell)] for cell in column], np.int64)
 
 
 def _cells(result: Interval, sign: str = "") -> tuple[str, str]:
@@ -318,15 +317,15 @@ def _cells(result: Interval, sign: str = "") -> tuple[str, str]:
     return f"{result.mean:{sign}.2f}", f"({result.lower:{sign}.2f} to {result.upper:{sign}.2f})"
 
 
-def _columns_of(head: Sequence[str], cells: Sequence[Sequence[str]]) -> list[str]:
-    """Lines of a table, the first column to the left and the others to the right."""
-    widths = [max(map(len, column)) for column in zip(head, *cells, strict=True)]
+def align(*rows: Sequence[str]) -> list[str]:
+    """Return lines of a table, the first column to the left and the others to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(
             cell.rjust(width) if position else cell.ljust(width)
             for position, (cell, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
-        for row in (head, *cells)
+        for row in rows
     ]
 
 

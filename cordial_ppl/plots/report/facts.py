@@ -13,7 +13,8 @@ from cordial_ppl.decisions import answers
 from cordial_ppl.decisions.drift import Drift
 from cordial_ppl.decisions.estimates.bias import Bias
 from cordial_ppl.decisions.predictive import LabelCheck
-from cordial_ppl.decisions.summary import LEVEL, Summary
+from cordial_ppl.decisions.reader import LEVEL, find_medians, state
+from cordial_ppl.decisions.summary import Summary
 from cordial_ppl.errors import InputError
 from cordial_ppl.estimators.stack import Stack
 from cordial_ppl.stack.weighing import stated
@@ -23,6 +24,8 @@ FEWEST = 8
 
 FEW = 5
 """Labelled texts outside the fit from which they are checked against the calibrator."""
+
+DISTANCE = "distance of median and label"
 
 MOVED = 10
 """Texts that are listed because calibration moves them most."""
@@ -38,7 +41,6 @@ class Texts:
         rows: which of them each label is of, [n].
         labels: options, 0..K-1, [n].
         covariates: what else is known of each text, [m] each.
-        kind: what the readings are: "logit", "logprob", "p", "n" or "rating".
         columns: what else is known of the labelled texts and may name groups, such as the system
             that wrote each, [n] each.
         weights: what each label counts, [n]; by default the labels of a text share one.
@@ -49,7 +51,6 @@ class Texts:
     rows: Int[np.ndarray, " n"]
     labels: Int[np.ndarray, " n"]
     covariates: dict[str, Float[np.ndarray, " m"]]
-    kind: str = "logit"
     columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
     weights: Float[np.ndarray, " n"] | None = None
 
@@ -63,14 +64,12 @@ class Score(NamedTuple):
     """A score of the raw reading, of the calibrator, and of the label histogram of the fit.
 
     Attributes:
-        means: by "raw", "calibrated" and, if the file holds it, "histogram".
-        gain: by how much the calibrator is better than the raw reading, with its 90 % interval.
-        over_histogram: by how much it is better than the histogram; of the log loss alone.
+        means: by "raw", "calibrated" and "histogram"; no log loss of one rating.
+        gains: by how much the calibrator is better than each of the others, with 90 % intervals.
     """
 
     means: dict[str, float]
-    gain: scores.Interval
-    over_histogram: scores.Interval | None
+    gains: dict[str, scores.Interval]
 
 
 class Moved(NamedTuple):
@@ -105,6 +104,7 @@ class Facts:
         summary: the reader's faults, weights, diagnostics and warnings.
         raw: probabilities that the reader states, [m, K].
         probs: calibrated probabilities, [m, K].
+        hard: whether each reading is one rating.
         unseen: which of the labels are of texts that are not of the fit, [n].
         scores: scores on those, by name, the log loss first; none where they are too few.
         moved: the texts that calibration moves most.
@@ -119,6 +119,7 @@ class Facts:
     summary: Summary
     raw: Float[np.ndarray, "m K"]
     probs: Float[np.ndarray, "m K"]
+    hard: bool
     unseen: Bool[np.ndarray, " n"]
     scores: dict[str, Score]
     moved: tuple[Moved, ...]
@@ -148,12 +149,10 @@ class Facts:
             "texts": len(self.probs),
             "labelled": self.labelled,
             "held_out": self.held_out,
-            "scores": {
-                name: score.means | {"gain": score.gain} for name, score in self.scores.items()
-            },
+            "scores": {of: each.means | {"gain": each.gains} for of, each in self.scores.items()},
             "summary": self.summary.to_dict(),
-            "drift": None if self.drift is None else self.drift.to_dict(),
-            "check": None if self.check is None else self.check.to_dict(),
+            "drift": self.drift and self.drift.to_dict(),
+            "check": self.check and self.check.to_dict(),
             "biases": [bias._asdict() for bias in self.biases],
         }
 
@@ -173,7 +172,10 @@ def gather(calibrator: Stack, texts: Texts) -> Facts:
     fit, forecast = calibrator.fit_, None
     if answers.can_forecast(fit):
         forecast = answers.forecast(fit, texts.logits, texts.covariates)
-    raw, probs = stated(texts.logits), calibrator.predict_proba(texts.logits, texts.covariates)
+    (raw, kind), probs = (
+        state(texts.logits),
+        calibrator.predict_proba(texts.logits, texts.covariates),
+    )
     names = as_texts([texts.items[row] for row in texts.rows.tolist()], len(texts.rows))
     unseen = ~of_fit(names, calibrator.fit_.texts)
     held_out = len(np.unique(texts.rows[unseen]))
@@ -184,7 +186,8 @@ def gather(calibrator: Stack, texts: Texts) -> Facts:
         raw=raw,
         probs=probs,
         unseen=unseen,
-        scores=_score(calibrator, texts, raw, probs, unseen) if held_out >= FEWEST else {},
+        hard=kind == "rating",
+        scores=_score(calibrator, texts, probs, unseen) if held_out >= FEWEST else {},
         moved=_list_moved(calibrator, texts, raw, probs),
         drift=answers.check_readings(fit, texts.logits),
         check=_check(calibrator, texts, names, unseen) if held_out >= FEW else None,
@@ -222,17 +225,17 @@ def _check(
 
 
 def _score(
-    calibrator: Stack, texts: Texts, raw: np.ndarray, probs: np.ndarray, unseen: np.ndarray
+    calibrator: Stack, texts: Texts, probs: np.ndarray, unseen: np.ndarray
 ) -> dict[str, Score]:
     rows, labels, values = texts.rows[unseen], texts.labels[unseen], calibrator.fit_.scale.values
+    raw, kind = state(texts.logits)
     predictions = {"raw": raw[rows], "calibrated": probs[rows]}
-    if calibrator.fit_.label_counts.size:
-        smoothed = calibrator.fit_.label_counts + 1
-        predictions["histogram"] = np.tile(smoothed / smoothed.sum(), (len(rows), 1))
+    smoothed = calibrator.fit_.label_counts + 1
+    predictions["histogram"] = np.tile(smoothed / smoothed.sum(), (len(rows), 1))
     measures: dict[str, Callable[[np.ndarray], np.ndarray]] = {
         "log loss": lambda p: scores.log_loss(p, labels, per_text=True),
         "ranked probability score": lambda p: scores.rps(p, labels, per_text=True),
-        "distance of mean and label": lambda p: np.abs(p @ values - values[labels]),
+        DISTANCE: lambda p: np.abs(values[find_medians(p)] - values[labels]),
         "most probable option is wrong": lambda p: (p.argmax(axis=1) != labels).astype(float),
     }
 
@@ -244,13 +247,16 @@ def _score(
         losses = {
             of: np.bincount(ranks, shares * measures[name](p)) for of, p in predictions.items()
         }
-
-        def gain(of: str) -> scores.Interval:
-            return scores.paired_bootstrap((losses[of] - losses["calibrated"])[None], level=LEVEL)
-
-        over_histogram = "histogram" in losses and name == "log loss"
-        means = {of: float(each.mean()) for of, each in losses.items()}
-        return Score(means, gain("raw"), gain("histogram") if over_histogram else None)
+        if name == "log loss":
+            # Half a count for each option keeps ratings from a probability of zero.
+            losses["raw"] = np.bincount(ranks, shares * measures[name](stated(texts.logits)[rows]))
+            losses = {of: each for of, each in losses.items() if of != "raw" or kind != "rating"}
+        gains = {
+            of: scores.paired_bootstrap((each - losses["calibrated"])[None], level=LEVEL)
+            for of, each in losses.items()
+            if of != "calibrated"
+        }
+        return Score({of: float(each.mean()) for of, each in losses.items()}, gains)
 
     return {name: compare(name) for name in measures}
 

@@ -3,29 +3,29 @@
 `page.html` is the template and holds the words; here are the cells of its tables.
 """
 
-import math
 import platform
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 
 from cordial_ppl.data.numerals import parse_number
-from cordial_ppl.decisions.summary import Fault
+from cordial_ppl.decisions.reader import Fault, number
 from cordial_ppl.plots.parameters import UNITS
-from cordial_ppl.plots.report.facts import Facts
+from cordial_ppl.plots.report.facts import DISTANCE, Facts
 from cordial_ppl.plots.report.pictures import draw_pictures
 from cordial_ppl.runtime.arrays import FLOOR
+from cordial_ppl.scores import Interval
 from cordial_ppl.tables import replacing
 
 PACKAGES = ("cordial-ppl", "jax", "numpyro", "arviz", "numpy")
 SCORED = {
     "log loss": "nats",
-    "distance of mean and label": "points on the scale",
+    DISTANCE: "points on the scale",
     "most probable option is wrong": "share of texts",
 }
 """Units of scores."""
 
-COLUMNS = {"raw": "as stated", "histogram": "label histogram", "calibrated": "calibrated"}
+COLUMNS = {"raw": "the reader", "histogram": "the label histogram", "calibrated": "calibrated"}
 """What a table of scores calls predictions."""
 
 
@@ -58,7 +58,7 @@ def make_page(facts: Facts, *, of: str) -> str:
         lstrip_blocks=True,
     )
     loss = facts.scores.get("log loss")
-    shown = [name for name in COLUMNS if loss and name in loss.means]
+    point, (*others, _) = facts.scores.get(DISTANCE), COLUMNS
     options = facts.calibrator.fit_.scale.options
     return environment.get_template("page.html").render(
         facts=facts,
@@ -70,18 +70,20 @@ def make_page(facts: Facts, *, of: str) -> str:
         seen=facts.labelled - facts.held_out,
         # Words have their positions from 0 as values.
         counted=any(parse_number(option) is None for option in options),
-        faults=[
-            (*_cells(fault), UNITS.get(fault.name.partition(" ")[0], ""))
-            for fault in facts.summary.faults
+        faults=list(map(_cells, facts.summary.faults)),
+        parameters=[
+            (*cells[::2], cells[3], UNITS.get(cells[0], ""))
+            for cells in map(_cells, facts.summary.parameters)
         ],
+        nearer=point and point.gains["raw"].mean > 0,
         channel_faults={
             name: list(map(_cells, faults)) for name, faults in facts.summary.channel_faults.items()
         },
-        score_head=("score", *(COLUMNS[name] for name in shown), "gain"),
+        score_head=("score", *COLUMNS.values(), *(f"gain over {COLUMNS[of]}" for of in others)),
         scores=[
             (f"{name} ({SCORED[name]})" if name in SCORED else name,)
-            + tuple(f"{score.means[column]:.3f}" for column in shown)
-            + ("{:+.3f} ({:+.3f} to {:+.3f})".format(*score.gain),)
+            + tuple(f"{score.means[of]:.3f}" if of in score.means else "" for of in COLUMNS)
+            + tuple(_gain(score.gains.get(of)) for of in others)
             for name, score in facts.scores.items()
         ],
         moved=[
@@ -96,13 +98,9 @@ def make_page(facts: Facts, *, of: str) -> str:
 
 def _cells(fault: Fault) -> tuple[str, ...]:
     """Name, meaning, median and interval."""
-    interval = "" if fault.low is None else f"{_short(fault.low)} to {_short(fault.high)}"
-    return fault.name, fault.words, _short(fault.median), interval
+    ends = " to ".join(number(end) for end in (fault.low, fault.high) if end is not None)
+    return fault.name, fault.words, number(fault.median), ends
 
 
-def _short(value: float | None) -> str:
-    """Three significant digits without an exponent."""
-    if value is None:
-        return ""
-    digits = 2 if value == 0 else max(0, 2 - math.floor(math.log10(abs(value))))
-    return f"{value:.{min(digits, 3)}f}"
+def _gain(gain: Interval | None) -> str:
+    return "" if gain is None else "{:+.3f} ({:+.3f} to {:+.3f})".format(*gain)

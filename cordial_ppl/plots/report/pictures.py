@@ -11,7 +11,6 @@ import numpy as np
 
 from cordial_ppl import plots
 from cordial_ppl.decisions.reported import list_parameters
-from cordial_ppl.decisions.summary import as_fault
 from cordial_ppl.evaluation.products.figure import COLUMN, INK, looking, new_figure
 from cordial_ppl.plots.parameters import height
 from cordial_ppl.plots.report.facts import Facts
@@ -68,8 +67,9 @@ def _list_pictures(facts: Facts) -> Iterator[Picture]:
     names, logits = scale.decode(labels), texts.logits[rows]
     extra = {name: column[rows] for name, column in texts.covariates.items()}
     before, after = (probs.mean(axis=0) @ scale.values for probs in (facts.raw, facts.probs))
-    predicted = {"as stated": facts.raw[rows], "calibrated": facts.probs[rows]}
-    if summary.channels:
+    predicted = {"as stated": facts.raw[rows]} if not facts.hard else {}
+    predicted["calibrated"] = facts.probs[rows]
+    if summary.reader:
         draw = partial(plots.transfer_curve, calibrator, logits, names, extra)
         alt = "Label and calibrated mean of texts, given the mean that the reader states"
         yield "transfer", draw, alt, (COLUMN, 2.8)
@@ -80,7 +80,7 @@ def _list_pictures(facts: Facts) -> Iterator[Picture]:
     for title, probs in {"labels": np.eye(scale.size)[labels], **predicted}.items():
         draw = partial(plots.stated_classes, probs, logits, options=scale, title=title)
         alt = f"Distribution of the label given the stated class: {title}"
-        yield "stated", draw, alt, (2.4, 2.5)
+        yield "stated", draw, alt, (2.7, 2.4)
     for title, probs in predicted.items():
         draw = partial(plots.thresholds, probs, names, options=scale, title=title)
         alt = f"Observed against predicted share at or below thresholds, {title}"
@@ -94,13 +94,13 @@ def _list_pictures(facts: Facts) -> Iterator[Picture]:
     parameters = list_parameters(calibrator.posteriors_, calibrator.weights_)
     for name, parameter in parameters.items():
         # A posterior that is one point, by inference "mode", has no interval and cannot be drawn.
-        if not parameter.modes:
+        if not parameter.is_mode:
             draw = partial(plots.parameter, calibrator, name)
             if parameter.draws.ndim > 1:
                 alt = f"Medians and 90 % intervals of the entries of {name}, over their prior's"
                 yield "vectors", draw, alt, (COLUMN, height(parameter))
                 continue
-            alt = f"Posterior and prior densities: {as_fault(parameter)}"
+            alt = f"Posterior and prior densities: {parameter.fault}"
             yield "parameters", draw, alt, (2.4, 1.7 if parameter.words else 1.4)
 
 

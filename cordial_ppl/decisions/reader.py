@@ -1,0 +1,303 @@
+r"""The reader as it is: what labels are where it states an option, and how often it is right.
+
+A fault is what happens to labels: the mean label less what was stated, of texts of which the reader
+states one option (by its rating, or the option nearest to the mean of what it states).  Its
+posterior is that of predictions, whatever members make them, and an effect of the option on what
+these leave out of fold, as groups have in an estimate:
+
+.. math:: \beta_k = \frac{1}{n_k} \sum_{i:\, s_i = k} \big( \mu_d(x_i) - m_i \big) + b_k
+
+with the mean mu of a text under draw d, and the stated mean m.  `benchmarks/words.py` measures how
+often intervals and words are true.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from cordial_ppl.data.labelled import Labelled
+from cordial_ppl.data.labelling import TextLabels
+from cordial_ppl.data.scale import Scale
+from cordial_ppl.decisions.estimates.effects import (
+    DEGREES,
+    GROUP_SCALE,
+    VARIANCE_SHARE,
+    draw_effects,
+    draw_spreads,
+)
+from cordial_ppl.decisions.forecasting import Range
+from cordial_ppl.runtime.arrays import FLOOR
+from cordial_ppl.stack.fit import Fit
+from cordial_ppl.stack.weighing import stated
+
+LEVEL = 0.9
+"""Probability inside the intervals of a summary, and of a report."""
+
+LEVELS = ((1 - LEVEL) / 2, 0.5, (1 + LEVEL) / 2)
+"""Quantiles that describe a fault: its median within its 90 % interval."""
+
+DRAWS = 1000
+
+LEAST = 1e-4
+"""Least variance of a label about its mean, squared classes."""
+
+MOST_RATINGS = 1000
+"""Ratings of a text that readings are taken to be counts of, at most."""
+
+SAME = 1e-6
+"""Difference of logits, nats, or of counts, that is rounding."""
+
+
+class Fault(NamedTuple):
+    """One property of the reader, of its labels, or of a channel.
+
+    Attributes:
+        name: what it is, such as "bias at '5'", or the parameter.
+        median: its median, or its value at the mode.
+        low: lower end of its 90 % interval; None if only the mode is known, or if it is fixed.
+        high: upper end of its 90 % interval; None likewise.
+        words: what that means; empty for a parameter of the package.
+    """
+
+    name: str
+    median: float
+    low: float | None
+    high: float | None
+    words: str = ""
+
+    def __str__(self) -> str:
+        """Return the fault in one sentence: "bias at '5' -1.1 (-1.3 to -0.88): rates ..."."""
+        signed = self.name == "offset" or self.name.startswith("bias")
+        median = ("+" if signed and self.median > 0 else "") + number(self.median)
+        interval = ""
+        if self.low is not None and self.high is not None and self.low < self.high:
+            interval = f" ({number(self.low)} to {number(self.high)})"
+        return f"{self.name} {median}{interval}" + (f": {self.words}" if self.words else "")
+
+
+class Points(NamedTuple):
+    """How near point predictions are to labels, and how probable these are.
+
+    Attributes:
+        accuracy: share of the labels that are the most probable option.
+        distance: mean distance of the median from the label, on the scale.
+        loss: log loss, nats; None where no probabilities are stated.
+    """
+
+    accuracy: float
+    distance: float
+    loss: float | None
+
+
+class Reader(NamedTuple):
+    """The reader as it is, by its readings of the labelled texts and their labels.
+
+    Attributes:
+        kind: what readings are: "rating", one of each text, "ratings", several, or
+            "probabilities"; ratings say nothing of confidence.
+        texts: how many of the labelled texts it states each option for.
+        bias: mean label less what is stated, classes, by option: median and 90 % interval; None
+            where it states the option for none of the texts.
+        spread: standard deviation of a label about its mean, given the reading, likewise.
+        stated_spread: the one that readings state, classes.
+        points: how near it is to the labels.
+        certain: whether intervals are known; a mode has none.
+    """
+
+    kind: str
+    texts: tuple[int, ...]
+    bias: tuple[Range | None, ...]
+    spread: Range
+    stated_spread: float
+    points: Points
+    certain: bool = True
+
+    @property
+    def hard(self) -> bool:
+        """Whether each reading is one rating."""
+        return self.kind == "rating"
+
+    def list_faults(self, options: tuple[str, ...]) -> tuple[Fault, ...]:
+        """Say what labels are at the ends, in the middle and at the most frequent option."""
+        rows, sure = [], self.certain
+        for option in self._shown:
+            if (bias := self.bias[option]) is not None:
+                side = "low" if bias.value > 0 else "high"
+                clear = bias.low > 0 or bias.high < 0
+                words = f"rates {number(abs(bias.value))} too {side}" if clear else "no clear bias"
+                rows.append((f"bias at {options[option]!r}", bias, words))
+        rows.append(("spread", self.spread, self._confidence))
+        return tuple(
+            Fault(name, each.value, each.low if sure else None, each.high if sure else None, words)
+            for name, each, words in rows
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as values that JSON can express."""
+        ranges = [None if bias is None else bias._asdict() for bias in self.bias]
+        spread, points = self.spread._asdict(), self.points._asdict()
+        return self._asdict() | {"bias": ranges, "spread": spread, "points": points}
+
+    @property
+    def _confidence(self) -> str:
+        about = f"labels lie about ±{number(self.spread.value)} from"
+        if self.kind != "probabilities":
+            return f"{about} its ratings, bias aside"
+        words = f"{about} what it states, bias aside; it states ±{number(self.stated_spread)}"
+        if self.stated_spread < self.spread.low:
+            return f"over-confident: {words}"
+        if self.stated_spread > self.spread.high:
+            return f"under-confident: {words}"
+        return f"about as sure as it should be: {words}"
+
+    @property
+    def _shown(self) -> list[int]:
+        last = len(self.texts) - 1
+        frequent = int(np.argmax(self.texts))
+        middle = max(last // 2, (last + 1) // 2, key=lambda option: self.texts[option])
+        return sorted({0, middle, last, frequent})
+
+
+def assess(fit: Fit, texts: Labelled) -> Reader:
+    """Compare what a reader states with labels, and with what a fit predicts of them.
+
+    Args:
+        fit: the fit.
+        texts: its labelled texts.
+    """
+    per_text, size, rng = fit.text_labels, fit.scale.size, np.random.default_rng(fit.seed)
+    texts, classes = texts.take(per_text.first), np.arange(fit.scale.size, dtype=float)
+    shares, kind = state(texts.logits)
+    distances = np.abs((shares @ fit.scale.values)[:, None] - fit.scale.values)
+    options, codes = np.unique(distances.argmin(axis=1), return_inverse=True)
+    member = np.eye(len(options))[codes] * per_text.weights[:, None]
+    predicted, drawn = _draw_means(fit, texts, rng)
+    bias = (drawn - shares @ classes) @ (member / member.sum(axis=0))
+    labels, within = _moments(per_text.shares)
+    held_out, residuals = predicted, np.empty(0)
+    if fit.out_of_fold is not None:
+        held_out = fit.out_of_fold[per_text.first]
+        residuals = labels - held_out @ classes
+    variance = max(float(np.mean(_moments(held_out)[1] - within)), LEAST)
+    scale, expected = GROUP_SCALE * (size - 1), math.sqrt(VARIANCE_SHARE * variance)
+    spreads = draw_spreads(residuals, codes[: len(residuals)], scale, expected, DRAWS, rng)
+    sigma = spreads.sigma
+    if len(residuals):
+        under = residuals - drawn + predicted @ classes
+        bias += draw_effects(under, codes, len(options), spreads, rng)
+    else:
+        sigma = sigma * np.sqrt(DEGREES / rng.chisquare(DEGREES, DRAWS))
+    spread = np.sqrt(sigma**2 + np.average(within, weights=per_text.weights))
+    ranges = dict(zip(options.tolist(), map(_summarise, bias.T), strict=True))
+    stated_variance = np.average(_moments(shares)[1], weights=per_text.weights)
+    points = score_points(shares, per_text, fit.scale)
+    loss = score_points(stated(texts.logits), per_text, fit.scale).loss
+    return Reader(
+        kind=kind,
+        texts=tuple(np.bincount(options[codes], minlength=size).tolist()),
+        bias=tuple(ranges.get(option) for option in range(size)),
+        spread=_summarise(spread),
+        stated_spread=math.sqrt(stated_variance),
+        points=points._replace(loss=None if kind == "rating" else loss),
+        certain=fit.has_draws,
+    )
+
+
+def check_reader(reader: Reader, size: int) -> None:
+    """Check what is known of a reader of so many options.
+
+    Raises:
+        ValueError: it is of other options.
+    """
+    if not len(reader.texts) == len(reader.bias) == size:
+        raise ValueError("what is known of the reader is of other options")
+
+
+def state(logits: Float[np.ndarray, "n K"]) -> tuple[Float[np.ndarray, "n K"], str]:
+    """Return what a reader states of texts, and what that is: see `Reader.kind`.
+
+    Ratings, one or several of a text, are made readings with half a count more for each option,
+    which is taken off again: a rating is that rating, and nothing between it and the middle.
+
+    Args:
+        logits: centred logits, nats.
+    """
+    tops = logits.max(axis=1, keepdims=True)
+    others = np.sort(logits, axis=1)[:, :-1]
+    gaps = tops - others
+    if np.ptp(gaps) <= SAME < gaps.min():
+        return np.eye(logits.shape[1])[logits.argmax(axis=1)], "rating"
+    ratios = np.exp(np.minimum(logits - others[:, :1], math.log(3 * MOST_RATINGS)))
+    counts = (ratios - 1) / 2
+    whole = np.abs(counts - np.rint(counts)) <= SAME * ratios
+    if whole.all() and counts.sum(axis=1).max() <= MOST_RATINGS:
+        counts += counts.sum(axis=1, keepdims=True) == 0  # As many of each option.
+        return counts / counts.sum(axis=1, keepdims=True), "ratings"
+    return stated(logits), "probabilities"
+
+
+def score_points(probs: Float[np.ndarray, "T K"], labels: TextLabels, scale: Scale) -> Points:
+    """Score the most probable option, the median and the probabilities of each text.
+
+    Args:
+        probs: probabilities of the options.
+        labels: labels of the same texts.
+        scale: the options.
+    """
+    rows = np.arange(len(probs))
+    away = np.abs(scale.values[find_medians(probs)][:, None] - scale.values)
+    losses = -np.log(np.maximum(probs, FLOOR))
+    each = (
+        labels.shares[rows, probs.argmax(axis=1)],
+        np.sum(labels.shares * away, axis=1),
+        np.sum(labels.shares * losses, axis=1),
+    )
+    return Points(*(float(np.average(column, weights=labels.weights)) for column in each))
+
+
+def find_medians(probs: Float[np.ndarray, "T K"]) -> Int[np.ndarray, " T"]:
+    """Return the median option of each text: the point that is nearest to labels."""
+    # A sum that should be one half may be less by rounding.
+    return (probs.cumsum(axis=1) < 0.5 - SAME).sum(axis=1)
+
+
+def number(x: float) -> str:
+    """Two significant digits, never an exponent: 0.062, 0.20, 6.1, 11, 120."""
+    if abs(x) < 1e-3:
+        return "0"
+    x = float(f"{x:.1e}") if abs(x) < 100 else x
+    return f"{x:.{max(0, 1 - math.floor(math.log10(abs(x))))}f}"
+
+
+def _draw_means(
+    fit: Fit, texts: Labelled, rng: np.random.Generator
+) -> tuple[Float[np.ndarray, "T K"], Float[np.ndarray, "D T"]]:
+    """Return the mixture's probabilities of texts, and draws of each text's mean label, classes."""
+    classes, mixed = np.arange(fit.scale.size, dtype=float), 0.0
+    means, shares = [], []
+    for name, weight in fit.weights.items():
+        if weight > 0:
+            member = fit.members[name]
+            probs, drawn = member.predict(texts.logits, texts.covariates, classes)
+            mixed = mixed + weight * probs
+            means.append(np.asarray(drawn, np.float64))
+            shares.append(weight * np.asarray(member.prediction_weights))
+    pooled = np.concatenate(shares)
+    chosen = rng.choice(len(pooled), DRAWS, p=pooled / pooled.sum())
+    return mixed / np.sum(mixed, axis=1, keepdims=True), np.concatenate(means)[chosen]
+
+
+def _moments(
+    shares: Float[np.ndarray, "T K"],
+) -> tuple[Float[np.ndarray, " T"], Float[np.ndarray, " T"]]:
+    """Return mean and variance of each distribution over classes."""
+    classes = np.arange(shares.shape[1])
+    means = shares @ classes
+    return means, np.sum(shares * (classes - means[:, None]) ** 2, axis=1)
+
+
+def _summarise(draws: Float[np.ndarray, " D"]) -> Range:
+    low, median, high = np.quantile(draws, LEVELS).tolist()
+    return Range(median, low, high)
