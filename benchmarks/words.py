@@ -38,6 +38,7 @@ from cordial_ppl.decisions import answers
 from cordial_ppl.decisions.reader import Points, score_points, state
 from cordial_ppl.decisions.verdict import NOT_THE_TOP, Advice
 from cordial_ppl.errors import CordialWarning
+from cordial_ppl.stack.fit import fit_stack
 from cordial_ppl.tables import match_labels, read_labels, read_readings
 
 LABELS, TEXTS, READERS = 200, 30, 2
@@ -131,7 +132,8 @@ def fit(judge: Judge, source: str, draw: int, count: int) -> cp.Cordial:
     rows = np.random.default_rng(draw).permutation(len(judge.labels))[:count]
     texts = Labelled(judge.logits[rows], judge.labels[rows], {}, texts=rows)
     stack = cp.Cordial(judge.scale.options, prior=without(source), seed=draw)
-    return stack.fit_labelled(texts, judge.scale)
+    stack.fit_ = fit_stack(texts, judge.scale, stack.settings)
+    return stack
 
 
 def measure(judge: Judge, stack: cp.Cordial) -> Outcome:

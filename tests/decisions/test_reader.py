@@ -70,7 +70,7 @@ def test_what_is_loaded_says_the_same_and_another_fit_forgets(case, tmp_path):
 
 def test_what_is_known_of_another_reader_is_refused(case):
     ratings, labels = (each[:30] for each in case)
-    reader = cp.LogitStack().fit(hard(ratings), labels).reader_
+    reader = answers.reader_of(cp.LogitStack().fit(hard(ratings), labels).fit_)
     assert reader is not None
     check_reader(reader, SIZE)
     for wrong, size in ((reader, 5), (reader._replace(texts=(1, 2)), SIZE)):
