@@ -70,10 +70,12 @@ class Fault(NamedTuple):
     def __str__(self) -> str:
         """Return the fault in one sentence: "bias at '5' -1.1 (-1.3 to -0.88): rates ..."."""
         signed = self.name == "offset" or self.name.startswith("bias")
-        median = ("+" if signed and self.median > 0 else "") + number(self.median)
+        digits = 2 if signed or self.name == "spread" else None
+        text = number(self.median, digits)
+        median = "+" + text if signed and self.median > 0 and text != "0" else text
         interval = ""
         if self.low is not None and self.high is not None and self.low < self.high:
-            interval = f" ({number(self.low)} to {number(self.high)})"
+            interval = f" ({number(self.low, digits)} to {number(self.high, digits)})"
         return f"{self.name} {median}{interval}" + (f": {self.words}" if self.words else "")
 
 
@@ -126,7 +128,7 @@ class Reader(NamedTuple):
             if (bias := self.bias[option]) is not None:
                 side = "low" if bias.value > 0 else "high"
                 clear = bias.low > 0 or bias.high < 0
-                words = f"rates {number(abs(bias.value))} too {side}" if clear else "no clear bias"
+                words = f"rates {number(abs(bias.value), 2)} too {side}" if clear else "no clear bias"
                 rows.append((f"bias at {options[option]!r}", bias, words))
         rows.append(("spread", self.spread, self._confidence))
         return tuple(
@@ -142,10 +144,10 @@ class Reader(NamedTuple):
 
     @property
     def _confidence(self) -> str:
-        about = f"labels lie about ±{number(self.spread.value)} from"
+        about = f"labels lie about ±{number(self.spread.value, 2)} from"
         if self.kind != "probabilities":
             return f"{about} its ratings, bias aside"
-        words = f"{about} what it states, bias aside; it states ±{number(self.stated_spread)}"
+        words = f"{about} what it states, bias aside; it states ±{number(self.stated_spread, 2)}"
         if self.stated_spread < self.spread.low:
             return f"over-confident: {words}"
         if self.stated_spread > self.spread.high:
@@ -263,12 +265,18 @@ def find_medians(probs: Float[np.ndarray, "T K"]) -> Int[np.ndarray, " T"]:
     return (probs.cumsum(axis=1) < 0.5 - SAME).sum(axis=1)
 
 
-def number(x: float) -> str:
-    """Two significant digits, never an exponent: 0.062, 0.20, 6.1, 11, 120."""
-    if abs(x) < 1e-3:
+def number(x: float, digits: int | None = None) -> str:
+    """Write two significant digits, never an exponent: 0.062, 0.20, 6.1, 11, 120.
+
+    Args:
+        x: the number.
+        digits: decimals that are written at most; a smaller number is "0".
+    """
+    if abs(x) < (1e-3 if digits is None else 0.5 * 10.0**-digits):
         return "0"
     x = float(f"{x:.1e}") if abs(x) < 100 else x
-    return f"{x:.{max(0, 1 - math.floor(math.log10(abs(x))))}f}"
+    decimals = max(0, 1 - math.floor(math.log10(abs(x))))
+    return f"{x:.{decimals if digits is None else min(decimals, digits)}f}"
 
 
 def _draw_means(

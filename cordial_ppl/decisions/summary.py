@@ -100,9 +100,6 @@ class Summary:
             more = ", and the expected log loss of each by itself" if self.losses else ""
             lines = weight_lines(self.weights, self.losses)
             blocks.append([f"Weights of the members{more}", *lines])
-        if self.diagnostics:
-            lines = [f"  {name}: {_quality(figures)}" for name, figures in self.diagnostics.items()]
-            blocks.append(["Posteriors", *lines])
         return join_blocks(blocks, self.warnings, self.closing)
 
     def to_dict(self) -> dict[str, Any]:
