@@ -27,7 +27,7 @@ def rank_texts(texts: Any) -> np.ndarray:
 
 
 def share_text(texts: Int[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-    r"""Weights of the labels of several annotators, :math:`w_i = 1 / m` for a text with m labels.
+    r"""Weigh the labels of several annotators, :math:`w_i = 1 / m` for a text with m labels.
 
     A text counts as one, however many have labelled it (`benchmarks/annotators.py`).
 

@@ -169,7 +169,7 @@ def as_logits_of_readers(
 
 
 def name_readers(count: int) -> tuple[str, ...]:
-    """Default names of readers: "reader 0" ...."""
+    """Name readers by default: "reader 0" ...."""
     return tuple(f"reader {number}" for number in range(count))
 
 
@@ -291,7 +291,7 @@ def label_histogram(
     pseudo_counts: Any = 1.0,
     weights: Float[np.ndarray, " n"] | None = None,
 ) -> Float64[np.ndarray, " K"]:
-    """Share of each label, (count_k + a_k) / (n + sum_j a_j), where n is the sum of the weights.
+    """Compute the share of each label, (count_k + a_k) / (n + sum_j a_j), n the sum of weights.
 
     Args:
         labels: positions 0..K-1, [n]; others (a padded -1) are not counted.

@@ -158,7 +158,7 @@ def _keep(
 
 
 def _say(evidence: Evidence | None) -> str:
-    """The beginning of an answer, for a message."""
+    """Quote the beginning of an answer, for a message."""
     match evidence:
         case Orders(parts):
             return _say(parts[0])
@@ -173,7 +173,7 @@ def _say(evidence: Evidence | None) -> str:
 def _nothing(
     failed: Sequence[str], task: str | None, reader: str | None, others: Mapping[str, set[str]]
 ) -> str:
-    """Why there is nothing to read."""
+    """Say why there is nothing to read."""
     if failed:
         return f"there is no answer in it; all {len(failed)} of its requests failed: {failed[0]}."
     wanted = " and ".join(repr(name) for name in (task, reader) if name is not None)
@@ -184,18 +184,18 @@ def _nothing(
 
 
 def _field(beginning: str) -> str:
-    """How to read one field of answers that are objects."""
+    """Say how to read one field of answers that are objects."""
     tool = "response.choices.0.message.tool_calls.0.function.arguments.FIELD"
     return f" Of an object, name the field: --answer FIELD, such as {tool}." * ("{" in beginning)
 
 
 def _scores(names: Mapping[str, bool]) -> str:
-    """How to read the scores that a log has too."""
+    """Say how to read the scores that a log has too."""
     return f" It has scores too, read by --score {' or '.join(names)}." if names else ""
 
 
 def _scale_of(record: Record) -> Scale:
-    """The options that a record names."""
+    """Return the options that a record names."""
     if isinstance(record.evidence, Scores):
         _, values, options = record.evidence
         return Scale(tuple(options)) if options else Scale.default(len(values))

@@ -86,11 +86,11 @@ class Collected:
     form: "Format | None" = None
 
     def __len__(self) -> int:
-        """The number of readings."""
+        """Count the readings."""
         return len(self.values)
 
     def __repr__(self) -> str:
-        """What was read, in a line."""
+        """Say in a line what was read."""
         labels = len(self.labels.get("item_id", ()))
         left = len(self.unread) + len(self.failed)
         options = ", ".join(self.options)
@@ -98,7 +98,7 @@ class Collected:
 
     @property
     def doubts(self) -> list[str]:
-        """What was left out, with the first places, and what could be wrong, in words."""
+        """List what was left out, with the first places, and what could be wrong, in words."""
         doubts = []
         first = f"; the first says {self.beginning}" if self.beginning else ""
         for noun, words, places, end in (
@@ -124,7 +124,7 @@ class Collected:
 
     @cached_property
     def readings(self) -> dict[str, Any]:
-        """The columns of a table of readings; none if the log holds labels alone."""
+        """Return the columns of a table of readings; none if the log holds labels alone."""
         if not self.values:
             return {}
         columns = dict(zip(NAMES, map(list, zip(*self.rows, strict=True)), strict=True))
@@ -136,7 +136,7 @@ class Collected:
 
     @cached_property
     def logits(self) -> Float64[np.ndarray, "n K"]:
-        """Centred logits (nats), one row a reading, as other commands make them of the table.
+        """Return centred logits (nats), one row a reading, as other commands make them of a table.
 
         Raises:
             InputError: There are no readings, or one is not what its kind says.
@@ -150,7 +150,7 @@ class Collected:
 
     @property
     def labelled(self) -> tuple[Float64[np.ndarray, "n K"], list[str]]:
-        """The logits of the labelled texts and their labels, in the order of the readings.
+        """Return the logits of the labelled texts and their labels, in the order of the readings.
 
         Raises:
             InputError: There are no labels, several readers or several tasks.
@@ -172,17 +172,17 @@ class Collected:
 
     @property
     def name(self) -> str:
-        """The name of the format."""
+        """Return the name of the format."""
         return self.form.name if self.form else ""
 
     @property
     def share(self) -> float:
-        """Mean probability of all options together; NaN if unknown."""
+        """Average the probability of all options together; NaN if unknown."""
         return float(np.mean([reading.share for reading in self.values] or [np.nan]))
 
     @property
     def floored(self) -> Counter[str]:
-        """Number of texts by the option that had to be filled."""
+        """Count the texts by the option that had to be filled."""
         return Counter(self.options[k] for reading in self.values for k in reading.floored)
 
     def count(self, name: str) -> int:

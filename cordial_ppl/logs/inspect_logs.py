@@ -137,7 +137,7 @@ def _grade(record: Record, epochs: list[Sample], score: str) -> list[Record]:
 
 
 def _failure(epochs: list[Sample], otherwise: str) -> str:
-    """Why a sample has no answer."""
+    """Say why a sample has no answer."""
     errors = (sample.error.message for sample in epochs if sample.error)
     return next(errors, otherwise)[:LONG]
 

@@ -62,7 +62,7 @@ def collect_labels(
 
 
 def _name(text: str, spellings: Spellings, listed: Scale) -> tuple[str, bool]:
-    """The option that a label is, or itself if it is a number between two; and which of these."""
+    """Name the option that a label is, itself if it is a number between two; and say which."""
     option = spellings.match(text)
     if option is not None:
         return spellings.scale.options[option], False

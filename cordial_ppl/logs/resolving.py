@@ -124,5 +124,5 @@ def _no_field(path: Path, text: str, namings: Sequence[Naming]) -> InputError:
 
 
 def choices(text: str) -> list[str]:
-    """The fields that a text may mean: first the one that is called so."""
+    """List the fields that a text may mean: first the one that is called so."""
     return list(dict.fromkeys([text, *text.removesuffix(MAYBE).split(OTHERWISE)]))

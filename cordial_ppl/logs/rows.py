@@ -120,7 +120,7 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
 
 
 def _first_character(path: Path, file: BinaryIO) -> bytes:
-    """The first character that is no space; the file is where it was."""
+    """Return the first character that is no space; the file is where it was."""
     start = file.tell()
     text = file.read(4096).lstrip()
     file.seek(start)
@@ -130,7 +130,7 @@ def _first_character(path: Path, file: BinaryIO) -> bytes:
 
 
 def _lines(path: Path, file: BinaryIO) -> Iterator[tuple[str, Any]]:
-    """The values of a file that has one on each line, or one in all."""
+    """Read the values of a file that has one on each line, or one in all."""
     del path
     started = False
     for number, line in enumerate(file, start=1):
@@ -148,7 +148,7 @@ def _lines(path: Path, file: BinaryIO) -> Iterator[tuple[str, Any]]:
 
 
 def _elements(path: Path, file: BinaryIO) -> Iterator[tuple[str, Any]]:
-    """The elements of a list: the file is mapped, and one element at a time becomes objects."""
+    """Read the elements of a list: the file is mapped, and one at a time becomes objects."""
     import msgspec
 
     view = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))

@@ -96,7 +96,7 @@ class Spellings:
 
     @cached_property
     def top(self) -> int | None:
-        """The option that is the greatest number, if all are numbers; else None."""
+        """Return the option that is the greatest number, if all are numbers; else None."""
         numeric = set(self._numbers.values()) == set(range(self.scale.size))
         return self._numbers[max(self._numbers)] if numeric else None
 
@@ -134,7 +134,7 @@ class Spellings:
         )
 
     def _meaning(self, text: str, cased: bool = True) -> Meaning:
-        """What a token says, after those before it; for single letters the case may matter."""
+        """Find what a token says, after those before it; for single letters the case may matter."""
         whole = self.match(text)
         start = fold(text).lstrip() if self._exact else _begin(text)
         begun = self._beginnings.get(start, (frozenset(), frozenset()))

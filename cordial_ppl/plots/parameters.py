@@ -137,7 +137,7 @@ def _find(listed: dict[str, Parameter], name: str) -> Parameter:
 
 
 def _prior(calibrator: Estimator[Any], shown: Parameter) -> np.ndarray:
-    """Draws from the prior of a parameter, pooled over channels as those of its posterior are."""
+    """Sample the prior of a parameter, pooled over channels as its posterior is."""
     fit, samples = calibrator.fit_, []
     for channel, share in shown.shares.items():
         draws = fit.posteriors[channel].sample_prior(DRAWS, fit.seed)[shown.site]
@@ -205,7 +205,7 @@ def _use_logs(axis: Axes, low: float, high: float) -> None:
 
 
 def _density(draws: np.ndarray, limits: Any, bounded: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Density on a grid between the limits."""
+    """Estimate the density on a grid between the limits."""
     from arviz_stats.base.array import array_stats
 
     inside = draws[(draws >= limits[0]) & (draws <= limits[1])]

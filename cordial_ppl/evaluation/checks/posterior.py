@@ -84,10 +84,11 @@ def judge(method: str, rms: float, means: float, trusted: bool) -> str:
 def compare(
     texts: Texts, posterior: Posterior, reference: Posterior
 ) -> tuple[float, float, float, str]:
-    """Worst distance of means (in standard deviations), rms and worst error of predictions.
+    """Compute the worst distance of means (standard deviations), and errors of predictions.
 
     Returns:
-        The three, and the name of the coordinate whose mean is furthest off.
+        That distance, the root mean square and the worst error of probabilities, and the name of
+        the coordinate whose mean is furthest off.
     """
     centre, spread = reference.draws.mean(axis=0), reference.draws.std(axis=0)
     distances = np.abs(posterior.weights @ posterior.draws - centre) / spread

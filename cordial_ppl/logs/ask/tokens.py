@@ -22,7 +22,7 @@ class Tokenised(NamedTuple):
 
     @property
     def length(self) -> int:
-        """The number of tokens with the longest option."""
+        """Count the tokens with the longest option."""
         return len(self.prompt) + max(map(len, self.options))
 
 
