@@ -246,8 +246,8 @@ def paired_bootstrap(
     differences = as_numbers(differences, "differences")
     if differences.ndim < 2 or not differences.size or not np.isfinite(differences).all():
         raise InputError(
-            "differences must be finite, of S subsets and n texts, an array [S, n] or "
-            f"[methods, S, n]; got shape {differences.shape} with "
+            "differences must be a finite array [S, n] or [methods, S, n], of S subsets and n "
+            f"texts; got shape {differences.shape} with "
             f"{(~np.isfinite(differences)).sum()} not finite."
         )
     *methods, subsets, n = differences.shape
@@ -286,7 +286,7 @@ def as_probabilities(probs: ArrayLike) -> Float[np.ndarray, "n K"]:
     wrong = np.flatnonzero(~(np.isfinite(p) & (p >= 0)).all(axis=1) | ~(off <= SUM_TOLERANCE))
     if wrong.size:
         raise InputError(
-            "each row of probs must be finite, not negative and sum to one within "
+            "each row of probs must be finite, non-negative and sum to one within "
             f"{SUM_TOLERANCE}; not so in {name_rows(wrong)}. {hint}"
         )
     return p

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 NAMES = ("item_id", "reader", "task", *(f"reader_{name}" for name in MADE))
 """Columns beside the readings."""
 
+PLURAL = {"reader": "judges", "task": "tasks"}
+"""What messages call the values of a column."""
+
 
 class Explained(NamedTuple):
     """A text whose reading is explained.
@@ -112,13 +115,13 @@ class Collected:
         if several := self.count("several"):
             doubts.append(
                 f"{_count(several, 'answer')} announcing several options, as after a change of "
-                "mind; the last is taken. A pattern that it follows (after) says which counts"
+                "mind: the last one counts. For another, give the pattern before it (after)"
             )
         for person, number in (+self.people).items():
             leave = str(person).replace("=", "!=", 1)
             doubts.append(
-                f"{_count(number, 'text')} with answers of people ({person}) read as the judge's; "
-                f"leave them out, where '{leave}', or read them as labels, where '{person}'"
+                f"{_count(number, 'text')} with answers by people ({person}) read as the judge's. "
+                f"Leave them out with where '{leave}', or read them as labels with where '{person}'"
             )
         return doubts
 
@@ -142,7 +145,7 @@ class Collected:
             InputError: There are no readings, or one is not what its kind says.
         """
         if not self.values:
-            raise InputError("there are labels in it but no readings.")
+            raise InputError("the log holds labels but no readings.")
         table = np.stack([reading.values for reading in self.values])
         kind = self.values[0].kind
         made = {"p": readings_from_probabilities, "n": readings_from_counts}
@@ -155,11 +158,11 @@ class Collected:
         Raises:
             InputError: There are no labels, several readers or several tasks.
         """
-        for name in ("reader", "task"):
+        for name in PLURAL:
             names = sorted(set(map(str, self.readings.get(name, ()))))
             if len(names) > 1:
                 raise SettingNeeded(
-                    f"there are {len(names)} {name}s in it: {list_names(names)}.",
+                    f"the log holds {len(names)} {PLURAL[name]}: {list_names(names)}.",
                     "Choose one, for example",
                     name,
                     names[0],
@@ -167,7 +170,7 @@ class Collected:
         labels = dict(zip(self.labels["item_id"], self.labels["label"], strict=True))
         rows = [i for i, item in enumerate(self.readings.get("item_id", ())) if item in labels]
         if not rows:
-            raise InputError("there are no labels in it; name their field: label=FIELD.")
+            raise InputError("the log holds no labels; name their field: label=FIELD.")
         return self.logits[rows], [labels[self.readings["item_id"][i]] for i in rows]
 
     @property

@@ -85,7 +85,7 @@ def _scores(value: Mapping[str, Any]) -> dict[str, float]:
         if choice in scores or context != first:
             raise InputError(
                 f"choices must be different continuations of one prompt; found {choice!r} again, "
-                "or after another. A task that puts its choices into the prompt has no options "
+                "or after another prompt. A task with its choices in the prompt has no options "
                 "to read."
             )
         score = response[0] if isinstance(response, list) else response

@@ -127,8 +127,8 @@ def _check(stars: list[tuple[str, set]]) -> None:
         if len(kinds) > 1 or int in kinds and keys != wanted:
             raise InputError(
                 f"`{first}` and `{path}` have {len(wanted)} and {len(keys)} elements, but their "
-                "stars must match one to one. If these are several answers of one text, leave the "
-                "star out."
+                "stars must match one to one. If these are several answers for one text, leave "
+                "the star out."
             )
 
 

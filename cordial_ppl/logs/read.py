@@ -123,7 +123,7 @@ def _names(names: str | Sequence | None) -> tuple:
     try:
         (parts,) = csv.reader([names], skipinitialspace=True, strict=True)
     except (csv.Error, ValueError) as error:
-        raise InputError(f"fields must be names with commas between; found {names!r}.") from error
+        raise InputError(f"fields must be names separated by commas; found {names!r}.") from error
     return tuple(part for part in parts if part)
 
 

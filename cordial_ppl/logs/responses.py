@@ -61,7 +61,7 @@ def _format(name: str, words: str, expected: str, remedy: str) -> Format:
         answers = read_answers(body) if failed is None else None
         if answers == []:
             reason = (body.get("incomplete_details") or {}).get("reason") or body.get("status")
-            failed = "no answer in it" + (f" ({reason})" if reason else "")
+            failed = "no answer" + (f": {reason}" if reason else "")
         model, date = as_text(body.get("model")), body.get("created", body.get("created_at"))
         made = {"model": model, "date": as_day(date)}
         names = NAMES if body is value else (*NAMES, "id")

@@ -84,7 +84,7 @@ def transfer_curve(
         name_options(axis.yaxis, calibrator.fit_.scale)
         axis.set_ylim(lowest - 0.4 * step, highest + 0.4 * step)
         axis.set_xlim(lowest - 0.2 * step, highest + 0.2 * step)
-        axis.set(xlabel="what the reader states (mean)", ylabel="label")
+        axis.set(xlabel="mean that the judge states", ylabel="label")
         axis.legend(loc="best")
     return axis
 

@@ -27,8 +27,8 @@ def check_time(texts: Texts) -> Finding:
         moments.append(time.perf_counter())
     first, again = np.diff(moments).tolist()
     words = (
-        f"first fit of {len(texts.labelled.labels)} labels {first:.1f} s, with what has to be "
-        f"compiled; again {again:.2f} s"
+        f"first fit of {len(texts.labelled.labels)} labels: {first:.1f} s, compiling included; "
+        f"second: {again:.2f} s"
     )
     status = WARN if first > 60 or again > 5 else PASS
     return Finding("time", status, words, {"first": first, "again": again})
