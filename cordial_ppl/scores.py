@@ -27,7 +27,7 @@ CHUNK = 1 << 22
 def log_loss(
     probs: ArrayLike, labels: ArrayLike, floor: float = FLOOR, *, per_text: bool = False
 ) -> Any:
-    """Log loss of the labels, `mean_i -log max(p_i[z_i], floor)`, in nats.
+    """Compute the log loss of the labels, `mean_i -log max(p_i[z_i], floor)`, in nats.
 
     Args:
         probs: probabilities [n, K]; they are not normalised again after the floor.
@@ -41,7 +41,7 @@ def log_loss(
 
 
 def neg_log_loss(estimator: Any, logits: Any, labels: Any) -> float:
-    """Negative log loss of a fitted estimator: a scorer for scikit-learn, `scoring=neg_log_loss`.
+    """Score a fitted estimator by its negative log loss, for scikit-learn's `scoring=`.
 
     Columns are matched to `estimator.classes_`, in the scale's order, so that the labels of a fold
     may lack options. scikit-learn's own "neg_log_loss" needs them all, sorted by name.
@@ -59,7 +59,7 @@ def neg_log_loss(estimator: Any, logits: Any, labels: Any) -> float:
 
 
 def rps(probs: ArrayLike, labels: ArrayLike, *, per_text: bool = False) -> Any:
-    """Ranked probability score, `mean_i sum_{t<K-1} (P_i(z <= t) - 1{z_i <= t})^2`.
+    """Compute the ranked probability score, `mean_i sum_{t<K-1} (P_i(z <= t) - 1{z_i <= t})^2`.
 
     It is not divided by the number of thresholds: 0 is perfect, K - 1 the worst (Epstein, 1969).
 
@@ -75,7 +75,7 @@ def rps(probs: ArrayLike, labels: ArrayLike, *, per_text: bool = False) -> Any:
 
 
 def accuracy(probs: ArrayLike, labels: ArrayLike, weights: ArrayLike | None = None) -> float:
-    """Share of texts whose most probable option, the lowest of equals, is the label.
+    """Compute the share of texts whose most probable option, the lowest of equals, is the label.
 
     Args:
         probs: probabilities [n, K].
@@ -88,10 +88,10 @@ def accuracy(probs: ArrayLike, labels: ArrayLike, weights: ArrayLike | None = No
 
 
 def quadratic_weighted_kappa(probs: ArrayLike, labels: ArrayLike) -> float:
-    """Agreement of the most probable option with the label beyond chance (Cohen, 1968).
+    """Compute the agreement of the most probable option with the label beyond chance.
 
     `1 - sum_i (y_i - z_i)^2 / E sum_i (y_i - z_i)^2`, where chance pairs predictions and labels
-    at random; 0 if either is constant.
+    at random; 0 if either is constant (Cohen, 1968).
 
     Args:
         probs: probabilities [n, K].
@@ -106,7 +106,7 @@ def quadratic_weighted_kappa(probs: ArrayLike, labels: ArrayLike) -> float:
 
 
 def mean_absolute_error(probs: ArrayLike, labels: ArrayLike) -> float:
-    """Distance of the predicted mean from the label, `mean_i |sum_k k p_i[k] - z_i|`, in classes.
+    """Compute `mean_i |sum_k k p_i[k] - z_i|`, how far predicted means are off, in classes.
 
     Args:
         probs: probabilities [n, K].
@@ -119,7 +119,7 @@ def mean_absolute_error(probs: ArrayLike, labels: ArrayLike) -> float:
 def class_weighted_kl(
     probs: ArrayLike, labels: ArrayLike, stated: ArrayLike, floor: float = FLOOR
 ) -> float:
-    """Miscalibration given the reader's stated class, `sum_c n_c / n KL(h_c || mean p_c)`, in nats.
+    """Compute miscalibration by stated class, `sum_c n_c / n KL(h_c || mean p_c)`, in nats.
 
     `h_c` is the label histogram of the `n_c` texts whose reading has its mode at c, `mean p_c` the
     mean prediction for them.
@@ -140,7 +140,7 @@ def class_weighted_kl(
 def means_given_stated(
     probs: Float[np.ndarray, "n K"], stated: Int[np.ndarray, " n"]
 ) -> Float[np.ndarray, "K K"]:
-    """Mean prediction for each stated class, `mean_{i: c_i = c} p_i`.
+    """Average the predictions for each stated class, `mean_{i: c_i = c} p_i`.
 
     Args:
         probs: probabilities [n, K]; one-hot rows give the label histogram of each class.
@@ -174,7 +174,7 @@ def reversals(probs: ArrayLike, tolerance: float = 0.05) -> Bool[np.ndarray, " p
 
 
 def crossover(d_u: float, d_s: float, delta: float) -> float:
-    """Labels from which an unrestricted calibrator is expected to lead, `(d_u - d_s) / (2 delta)`.
+    """Estimate from how many labels an unrestricted calibrator leads, `(d_u - d_s) / (2 delta)`.
 
     Args:
         d_u: parameters of the unrestricted calibrator, K (K + 1) for Dirichlet calibration.
@@ -246,8 +246,8 @@ def paired_bootstrap(
     differences = as_numbers(differences, "differences")
     if differences.ndim < 2 or not differences.size or not np.isfinite(differences).all():
         raise InputError(
-            "differences must be finite, of S subsets and n texts, an array [S, n] or "
-            f"[methods, S, n]; got shape {differences.shape} with "
+            "differences must be a finite array [S, n] or [methods, S, n], of S subsets and n "
+            f"texts; got shape {differences.shape} with "
             f"{(~np.isfinite(differences)).sum()} not finite."
         )
     *methods, subsets, n = differences.shape
@@ -286,7 +286,7 @@ def as_probabilities(probs: ArrayLike) -> Float[np.ndarray, "n K"]:
     wrong = np.flatnonzero(~(np.isfinite(p) & (p >= 0)).all(axis=1) | ~(off <= SUM_TOLERANCE))
     if wrong.size:
         raise InputError(
-            "each row of probs must be finite, not negative and sum to one within "
+            "each row of probs must be finite, non-negative and sum to one within "
             f"{SUM_TOLERANCE}; not so in {name_rows(wrong)}. {hint}"
         )
     return p

@@ -48,7 +48,7 @@ def as_cells(values: Any, noun: str, count: int, kind: type | None = None) -> np
     try:
         cells = np.asarray(unmasked(values), kind)
     except Exception as error:  # A container may raise anything when it is made an array.
-        raise InputError(f"{noun} must be one for each text: {error}.") from error
+        raise InputError(f"{noun} must have one entry a text: {error}.") from error
     check_count(cells, noun, count)
     return cells
 
@@ -57,7 +57,7 @@ def check_count(cells: np.ndarray, noun: str, count: int) -> None:
     """Refuse an array that is not of shape [count]."""
     if cells.shape != (count,):
         raise InputError(
-            f"{noun} must be one for each of {count} texts; got shape {list(cells.shape)}."
+            f"{noun} must have one entry for each of {count} texts; got shape {list(cells.shape)}."
         )
 
 

@@ -33,12 +33,12 @@ def as_covariates(
             one of its levels.
     """
     if covariates is not None and not hasattr(covariates, "keys"):
-        raise InputError(f"covariates must be numbers by name; got {quote(covariates)}.")
+        raise InputError(f"covariates must map names to numbers; got {quote(covariates)}.")
     values = {} if covariates is None else {name: covariates[name] for name in covariates.keys()}
     columns: dict[str, np.ndarray] = {}
     for name in values if needed is None else needed:
         if name not in values:
-            raise InputError(f"the fit had the covariate {name!r}: give it here too.")
+            raise InputError(f"the fit used the covariate {name!r}: give it here too.")
         noun = f"covariate {quote(name)}"
         column = as_numbers(values[name], noun)
         check_count(column, noun, rows)

@@ -88,8 +88,9 @@ def aligned(readings: Any, values: Any, noun: str) -> Any:
         return values
     if len(labels) != len(index) or not (labels.is_unique and labels.isin(index).all()):
         raise InputError(
-            f"{noun} and readings have different indexes: {quote(labels[0])} ... of {len(labels)}, "
-            f"{quote(index[0])} ... of {len(index)}. If their rows are in the same order, pass "
+            f"{noun} and readings have different indexes: {len(labels)} rows from "
+            f"{quote(labels[0])}, {len(index)} rows from {quote(index[0])}. If their rows are in "
+            "the same order, pass "
             f"{noun if noun.isidentifier() else 'values'}.to_numpy()."
             if len(labels) and len(index)
             else f"{noun} and readings have different indexes; one is empty."

@@ -58,7 +58,7 @@ class Labelled:
 
     @property
     def ranks(self) -> Int[np.ndarray, " n"]:
-        """Texts numbered 0..T-1, in the order of their first rows."""
+        """Number the texts 0..T-1, in the order of their first rows."""
         return rank_texts(self.texts)
 
     @property

@@ -27,7 +27,7 @@ def rank_texts(texts: Any) -> np.ndarray:
 
 
 def share_text(texts: Int[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-    r"""Weights of the labels of several annotators, :math:`w_i = 1 / m` for a text with m labels.
+    r"""Weigh the labels of several annotators, :math:`w_i = 1 / m` for a text with m labels.
 
     A text counts as one, however many have labelled it (`benchmarks/annotators.py`).
 
@@ -68,13 +68,11 @@ def as_weights(
     wrong = np.flatnonzero(~((weights >= 0) & (weights <= LARGEST)))
     if wrong.size:
         raise InputError(
-            f"sample_weight must be between 0 and {LARGEST:,.0f}; 1 counts as one label; it is "
+            f"sample_weight must be between 0 and {LARGEST:,.0f} (1 counts as one label); it is "
             f"{weights[wrong[0]]:g} in row {rows[wrong[0]]}."
         )
     if not weights.any():
-        raise InputError(
-            "sample_weight must be above zero for one label at least: all weights are zero."
-        )
+        raise InputError("sample_weight must be above zero for at least one label; all are zero.")
     return weights
 
 
@@ -203,9 +201,7 @@ def list_labels(
     there = ~np.vectorize(lambda cell: is_missing(cell) or (minus and cell == -1), [bool])(cells)
     empty = np.flatnonzero(~there.any(axis=1))
     if empty.size:
-        raise InputError(
-            f"every text needs a label of one annotator at least; row {empty[0]} has none."
-        )
+        raise InputError(f"every text needs at least one label; row {empty[0]} has none.")
     rows, columns = np.nonzero(there)
     codes = scale.encode(
         cells[rows, columns].tolist(),

@@ -68,7 +68,7 @@ def warn_of_unread(unread: Unread) -> None:
     """Warn once of options without a reading, with their number and the first place."""
     options, rows, texts, first = unread
     warnings.warn(
-        f"{options} option{'s' * (options > 1)} in {rows} of {texts} rows without a reading, the "
+        f"{options} option{'s' * (options > 1)} without a reading in {rows} of {texts} rows, the "
         f"first in {first}: floored at the smallest value of the row.",
         CordialWarning,
         stacklevel=4,
@@ -120,7 +120,7 @@ def as_logits(
     if inside and np.allclose(numbers.sum(axis=1), 1):
         warnings.warn(
             "the logits of every text lie between 0 and 1 and sum to one, as probabilities do: if "
-            "that is what they are, use readings_from_probabilities, or in a table columns p_.",
+            "they are probabilities, use readings_from_probabilities, or columns p_ in a table.",
             CordialWarning,
             stacklevel=3,
         )
@@ -148,18 +148,18 @@ def as_logits_of_readers(
     """
     table = as_numbers(values, "logits")
     if table.ndim != 3 or not table.size:
-        hint = " One reader is an axis too: logits[:, None]." if table.ndim == 2 else ""
+        hint = " One judge needs its axis too: logits[:, None]." if table.ndim == 2 else ""
         raise InputError(f"logits must have shape [n, R, K]; found {list(table.shape)}.{hint}")
     names = readers or name_readers(table.shape[1])
     if len(names) != table.shape[1]:
         raise InputError(
-            f"logits must have one row a text for each of {len(names)} readers, "
-            f"{', '.join(names)}; found {table.shape[1]} readers."
+            f"logits must have a reading a text by each of {len(names)} judges, "
+            f"{', '.join(names)}; found {table.shape[1]}."
         )
     present = ~np.isnan(table).all(axis=2)
     unread = np.flatnonzero(~present.any(axis=1))
     if unread.size:
-        raise InputError(f"every text needs a reading; no reader has read {name_rows(unread)}.")
+        raise InputError(f"every text needs a reading; no judge has read {name_rows(unread)}.")
     for number, name in enumerate(names):
         rows = np.flatnonzero(present[:, number])
         if rows.size:
@@ -169,7 +169,7 @@ def as_logits_of_readers(
 
 
 def name_readers(count: int) -> tuple[str, ...]:
-    """Default names of readers: "reader 0" ...."""
+    """Name readers by default: "reader 0" ...."""
     return tuple(f"reader {number}" for number in range(count))
 
 
@@ -291,7 +291,7 @@ def label_histogram(
     pseudo_counts: Any = 1.0,
     weights: Float[np.ndarray, " n"] | None = None,
 ) -> Float64[np.ndarray, " K"]:
-    """Share of each label, (count_k + a_k) / (n + sum_j a_j), where n is the sum of the weights.
+    """Compute the share of each label, (count_k + a_k) / (n + sum_j a_j), n the sum of weights.
 
     Args:
         labels: positions 0..K-1, [n]; others (a padded -1) are not counted.
@@ -325,8 +325,8 @@ class _Table:
             raise InputError(f"{noun} must have the shape [n, K]; found {list(shape)}.{hint}")
         if not shape[0] or shape[1] < 2:
             raise InputError(
-                f"{noun} must have at least one row, of at least two columns, one an option; found "
-                f"the shape {list(shape)}."
+                f"{noun} must have at least one row and two columns, one an option; found the "
+                f"shape {list(shape)}."
             )
         if size not in (None, shape[1]):
             raise InputError(f"{noun} must have {size} columns; found {shape[1]}.")

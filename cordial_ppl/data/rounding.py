@@ -71,6 +71,6 @@ def round_positions(positions: Float64[np.ndarray, " n"], scale: Scale, how: str
 
 
 def _is_odd(positions: Int64[np.ndarray, " n"], numbers: Float64[np.ndarray, " K"]) -> np.ndarray:
-    """Whether options have odd numbers if they count by one, or odd positions."""
+    """Return whether options have odd numbers if they count by one, or odd positions."""
     counting = is_counting(numbers.tolist()) or is_counting(numbers[::-1].tolist())
     return (numbers[positions] if counting else positions) % 2 == 1

@@ -98,7 +98,7 @@ class Scale:
 
     @property
     def classes(self) -> np.ndarray:
-        """The options as predictions are given: names, or numbers if they were numbers."""
+        """Return the options as predictions are given: names, or numbers if they were numbers."""
         if not self.numbered:
             return np.asarray(self.options)
         whole = (self.values % 1 == 0).all()
@@ -111,17 +111,17 @@ class Scale:
 
     @property
     def values(self) -> Float64[np.ndarray, " K"]:
-        """The options' numbers if all of their names are numbers, or their positions."""
+        """Return the options' numbers if all of their names are numbers, or their positions."""
         return np.array(list(_numbers(self.options) or range(self.size)), np.float64)
 
     @cached_property
     def numbers(self) -> dict[float, int] | None:
-        """Positions by the numbers of the options' names or of their aliases; None for words."""
+        """Map the numbers of the options' names or aliases to positions; None for words."""
         return _numbers(self.options) or _numbers(self.aliases)
 
     @property
     def numerals(self) -> Float64[np.ndarray, " K"]:
-        """The numbers that labels count the options with: names, aliases or else positions."""
+        """Return the numbers that labels count options with: names, aliases or else positions."""
         return np.array(list(self.numbers or range(self.size)), np.float64)
 
     def encode(
@@ -156,11 +156,11 @@ class Scale:
         return np.round(self._read(labels, self._between, where, noun), 9)
 
     def at(self, positions: Float64[np.ndarray, " n"]) -> Float64[np.ndarray, " n"]:
-        """The numbers at positions that may lie between options, as labels count them."""
+        """Return the numbers at positions that may lie between options, as labels count them."""
         return np.interp(positions, np.arange(self.size), self.numerals)
 
     def named(self, label: Any) -> int | None:
-        """The position of an option by its name or alias; None for another label."""
+        """Return the position of an option by its name or alias; None for another label."""
         if not isinstance(label, str):
             return None
         position = self._positions.get(_composed(label.strip()))
@@ -247,7 +247,7 @@ class Scale:
 
     @cached_property
     def _folded(self) -> dict[str, int]:
-        """Positions by names without capitals and blanks, where these tell the options apart."""
+        """Map names without capitals and blanks to positions, where these tell options apart."""
         places: dict[str, set[int]] = {}
         for name, position in self._positions.items():
             places.setdefault(_fold(name), set()).add(position)
@@ -340,17 +340,17 @@ def _names(options: Any) -> tuple[Any, ...]:
 
 
 def _plain(label: Any) -> Any:
-    """The value of a member of a Python Enum; anything else as it is."""
+    """Return the value of a member of a Python Enum; anything else as it is."""
     return label.value if isinstance(label, Enum) else label
 
 
 def _composed(name: str) -> str:
-    """The name with composed accents: an e with an acute accent may be one character or two."""
+    """Compose the accents of a name: an e with an acute accent may be one character or two."""
     return unicodedata.normalize("NFC", name)
 
 
 def _fold(name: str) -> str:
-    """The name without capitals, and with single blanks."""
+    """Return the name without capitals, and with single blanks."""
     return " ".join(_composed(name).casefold().split())
 
 

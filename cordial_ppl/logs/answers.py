@@ -141,7 +141,7 @@ def as_pattern(text: str | None) -> re.Pattern[str] | None:
         return None if text is None else re.compile(text)
     except re.error as error:
         raise InputError(
-            f"the pattern before answers must be a regular expression: {text!r}: {error}."
+            f"the pattern before answers must be a regular expression; {text!r} is none: {error}."
         ) from error
 
 

@@ -24,7 +24,7 @@ def _read(path: Path) -> Iterator[Record]:
     names = [name for name in KINDS if name in arrays]
     if len(names) != 1:
         description = ", ".join(arrays) or "nothing"
-        raise InputError(f"expected one array of {', '.join(KINDS)}; found {description}.")
+        raise InputError(f"expected one of the arrays {', '.join(KINDS)}; found {description}.")
     (name,) = names
     values = arrays[name]
     if values.ndim != 2 or values.dtype.kind not in "biuf":
@@ -45,8 +45,8 @@ def _load(path: Path) -> dict[str, np.ndarray]:
             return {name: arrays[name] for name in arrays.files}
     except (ValueError, TypeError, EOFError, NotImplementedError, zipfile.BadZipFile) as error:
         raise FileError(
-            f"{path} must be an .npz of numbers and texts; it is something else, was cut off, "
-            "or holds objects, which are not loaded."
+            f"{path} must be an .npz file of numbers and texts; it has another format, was cut "
+            "off, or holds Python objects, which are never loaded."
         ) from error
 
 

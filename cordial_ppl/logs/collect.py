@@ -7,7 +7,7 @@ from dataclasses import replace
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError, SettingNeeded, list_names, naming, quote
 from cordial_ppl.logs.answers import Finder
-from cordial_ppl.logs.collected import Collected, Explained
+from cordial_ppl.logs.collected import PLURAL, Collected, Explained
 from cordial_ppl.logs.evidence import Evidence, Orders, Record, Scores
 from cordial_ppl.logs.labels import collect_labels
 from cordial_ppl.logs.matching import read_evidence
@@ -17,7 +17,7 @@ from cordial_ppl.tables import MADE
 
 NOUNS = {
     "logprob": "log-probabilities",
-    "n": "answers without them",
+    "n": "answers without log-probabilities",
     "logit": "logits",
     "p": "probabilities",
 }
@@ -148,8 +148,8 @@ def _keep(
         return
     if table.values and reading.kind != table.values[0].kind:
         raise InputError(
-            f"readings must all be of one kind; in {record.location} there are "
-            f"{NOUNS[reading.kind]}, before it {NOUNS[table.values[0].kind]}."
+            f"readings must all be of one kind; {record.location} has {NOUNS[reading.kind]}, those "
+            f"before it have {NOUNS[table.values[0].kind]}."
         )
     table.values.append(reading)
     table.rows.append((*key, *map(record.made.get, MADE)))
@@ -158,7 +158,7 @@ def _keep(
 
 
 def _say(evidence: Evidence | None) -> str:
-    """The beginning of an answer, for a message."""
+    """Quote the beginning of an answer, for a message."""
     match evidence:
         case Orders(parts):
             return _say(parts[0])
@@ -173,29 +173,35 @@ def _say(evidence: Evidence | None) -> str:
 def _nothing(
     failed: Sequence[str], task: str | None, reader: str | None, others: Mapping[str, set[str]]
 ) -> str:
-    """Why there is nothing to read."""
+    """Say why there is nothing to read."""
     if failed:
-        return f"there is no answer in it; all {len(failed)} of its requests failed: {failed[0]}."
+        return f"it holds no answers: all {len(failed)} requests failed. The first: {failed[0]}."
     wanted = " and ".join(repr(name) for name in (task, reader) if name is not None)
     if not wanted:
-        return "there is neither a reading nor a label in it."
-    listed = (f" Its {n}s are {list_names(sorted(names))}." for n, names in others.items() if names)
-    return f"there is no reading of {wanted} in it.{''.join(listed)}"
+        return "it holds neither readings nor labels."
+    listed = (
+        f" Its {PLURAL[role]} are {list_names(sorted(names))}."
+        for role, names in others.items()
+        if names
+    )
+    return f"it holds no readings of {wanted}.{''.join(listed)}"
 
 
 def _field(beginning: str) -> str:
-    """How to read one field of answers that are objects."""
+    """Say how to read one field of answers that are objects."""
     tool = "response.choices.0.message.tool_calls.0.function.arguments.FIELD"
-    return f" Of an object, name the field: --answer FIELD, such as {tool}." * ("{" in beginning)
+    return f" If the answer is an object, name its field: --answer FIELD, such as {tool}." * (
+        "{" in beginning
+    )
 
 
 def _scores(names: Mapping[str, bool]) -> str:
-    """How to read the scores that a log has too."""
-    return f" It has scores too, read by --score {' or '.join(names)}." if names else ""
+    """Say how to read the scores that a log has too."""
+    return f" It also has scores: read them by --score {' or '.join(names)}." if names else ""
 
 
 def _scale_of(record: Record) -> Scale:
-    """The options that a record names."""
+    """Return the options that a record names."""
     if isinstance(record.evidence, Scores):
         _, values, options = record.evidence
         return Scale(tuple(options)) if options else Scale.default(len(values))

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 NAMES = ("item_id", "reader", "task", *(f"reader_{name}" for name in MADE))
 """Columns beside the readings."""
 
+PLURAL = {"reader": "judges", "task": "tasks"}
+"""What messages call the values of a column."""
+
 
 class Explained(NamedTuple):
     """A text whose reading is explained.
@@ -86,11 +89,11 @@ class Collected:
     form: "Format | None" = None
 
     def __len__(self) -> int:
-        """The number of readings."""
+        """Count the readings."""
         return len(self.values)
 
     def __repr__(self) -> str:
-        """What was read, in a line."""
+        """Say in a line what was read."""
         labels = len(self.labels.get("item_id", ()))
         left = len(self.unread) + len(self.failed)
         options = ", ".join(self.options)
@@ -98,7 +101,7 @@ class Collected:
 
     @property
     def doubts(self) -> list[str]:
-        """What was left out, with the first places, and what could be wrong, in words."""
+        """List what was left out, with the first places, and what could be wrong, in words."""
         doubts = []
         first = f"; the first says {self.beginning}" if self.beginning else ""
         for noun, words, places, end in (
@@ -112,19 +115,19 @@ class Collected:
         if several := self.count("several"):
             doubts.append(
                 f"{_count(several, 'answer')} announcing several options, as after a change of "
-                "mind; the last is taken. A pattern that it follows (after) says which counts"
+                "mind: the last one counts. For another, give the pattern before it (after)"
             )
         for person, number in (+self.people).items():
             leave = str(person).replace("=", "!=", 1)
             doubts.append(
-                f"{_count(number, 'text')} with answers of people ({person}) read as the judge's; "
-                f"leave them out, where '{leave}', or read them as labels, where '{person}'"
+                f"{_count(number, 'text')} with answers by people ({person}) read as the judge's. "
+                f"Leave them out with where '{leave}', or read them as labels with where '{person}'"
             )
         return doubts
 
     @cached_property
     def readings(self) -> dict[str, Any]:
-        """The columns of a table of readings; none if the log holds labels alone."""
+        """Return the columns of a table of readings; none if the log holds labels alone."""
         if not self.values:
             return {}
         columns = dict(zip(NAMES, map(list, zip(*self.rows, strict=True)), strict=True))
@@ -136,13 +139,13 @@ class Collected:
 
     @cached_property
     def logits(self) -> Float64[np.ndarray, "n K"]:
-        """Centred logits (nats), one row a reading, as other commands make them of the table.
+        """Return centred logits (nats), one row a reading, as other commands make them of a table.
 
         Raises:
             InputError: There are no readings, or one is not what its kind says.
         """
         if not self.values:
-            raise InputError("there are labels in it but no readings.")
+            raise InputError("the log holds labels but no readings.")
         table = np.stack([reading.values for reading in self.values])
         kind = self.values[0].kind
         made = {"p": readings_from_probabilities, "n": readings_from_counts}
@@ -150,16 +153,16 @@ class Collected:
 
     @property
     def labelled(self) -> tuple[Float64[np.ndarray, "n K"], list[str]]:
-        """The logits of the labelled texts and their labels, in the order of the readings.
+        """Return the logits of the labelled texts and their labels, in the order of the readings.
 
         Raises:
             InputError: There are no labels, several readers or several tasks.
         """
-        for name in ("reader", "task"):
+        for name in PLURAL:
             names = sorted(set(map(str, self.readings.get(name, ()))))
             if len(names) > 1:
                 raise SettingNeeded(
-                    f"there are {len(names)} {name}s in it: {list_names(names)}.",
+                    f"the log holds {len(names)} {PLURAL[name]}: {list_names(names)}.",
                     "Choose one, for example",
                     name,
                     names[0],
@@ -167,22 +170,22 @@ class Collected:
         labels = dict(zip(self.labels["item_id"], self.labels["label"], strict=True))
         rows = [i for i, item in enumerate(self.readings.get("item_id", ())) if item in labels]
         if not rows:
-            raise InputError("there are no labels in it; name their field: label=FIELD.")
+            raise InputError("the log holds no labels; name their field: label=FIELD.")
         return self.logits[rows], [labels[self.readings["item_id"][i]] for i in rows]
 
     @property
     def name(self) -> str:
-        """The name of the format."""
+        """Return the name of the format."""
         return self.form.name if self.form else ""
 
     @property
     def share(self) -> float:
-        """Mean probability of all options together; NaN if unknown."""
+        """Average the probability of all options together; NaN if unknown."""
         return float(np.mean([reading.share for reading in self.values] or [np.nan]))
 
     @property
     def floored(self) -> Counter[str]:
-        """Number of texts by the option that had to be filled."""
+        """Count the texts by the option that had to be filled."""
         return Counter(self.options[k] for reading in self.values for k in reading.floored)
 
     def count(self, name: str) -> int:

@@ -56,4 +56,4 @@ class Format:
         except OSError as error:
             raise FileError(f"cannot read {path}: {error.strerror or error}.") from error
         except (MemoryError, *STUMBLES) as error:
-            raise FileError(f"{path} is not as expected of {self.words}.") from error
+            raise FileError(f"{path} does not have the form of {self.words}.") from error

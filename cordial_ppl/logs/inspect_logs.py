@@ -54,14 +54,14 @@ def _load(path: Path) -> Any:
         read_eval_log = importlib.import_module("inspect_ai.log").read_eval_log
     except ImportError as error:
         raise FileError(
-            f"{path} is a log of Inspect, which needs its package: "
+            f"{path} is a log of Inspect; to read it, install Inspect's package: "
             'pip install "cordial-ppl[inspect]".'
         ) from error
     path.open("rb").close()
     try:
         return read_eval_log(str(path), resolve_attachments=True)
     except Exception as error:  # Whatever a damaged archive makes the package raise.
-        raise FileError(f"{path} is no log that Inspect can read: {error!r:.{LONG}}") from error
+        raise FileError(f"Inspect cannot read {path}: {error!r:.{LONG}}") from error
 
 
 def _read(path: Path, score: str | None = None) -> Iterator[Record]:
@@ -137,7 +137,7 @@ def _grade(record: Record, epochs: list[Sample], score: str) -> list[Record]:
 
 
 def _failure(epochs: list[Sample], otherwise: str) -> str:
-    """Why a sample has no answer."""
+    """Say why a sample has no answer."""
     errors = (sample.error.message for sample in epochs if sample.error)
     return next(errors, otherwise)[:LONG]
 

@@ -62,7 +62,7 @@ def collect_labels(
 
 
 def _name(text: str, spellings: Spellings, listed: Scale) -> tuple[str, bool]:
-    """The option that a label is, or itself if it is a number between two; and which of these."""
+    """Name the option that a label is, itself if it is a number between two; and say which."""
     option = spellings.match(text)
     if option is not None:
         return spellings.scale.options[option], False
@@ -76,9 +76,9 @@ def _name(text: str, spellings: Spellings, listed: Scale) -> tuple[str, bool]:
 
 
 def _contradiction(record: Record, previous: str, label: str) -> InputError:
-    by = "" if record.user is None else f" of {quote(record.user)}"
+    by = "" if record.user is None else f" by {quote(record.user)}"
     item = quote(record.item_id)
-    problem = f"a text must have one label{by}; {item} has {quote(previous)}, {quote(label)}."
+    problem = f"a text must have one label{by}; {item} has {quote(previous)} and {quote(label)}."
     if record.user is not None:
         return InputError(problem)
-    return SettingNeeded(problem, "Name the field that says whose a label is", "annotator", FIELD)
+    return SettingNeeded(problem, "Name the field of the annotator", "annotator", FIELD)

@@ -68,7 +68,7 @@ def _read(path: Path) -> Iterator[Record]:
 
 
 def _scores(value: Mapping[str, Any]) -> dict[str, float]:
-    """Log-likelihoods by choice; none if the task generates."""
+    """Read log-likelihoods by choice; none if the task generates."""
     asked = value["arguments"]
     pairs: list[list[Any]] = (
         [list(one.values()) for one in asked.values()] if isinstance(asked, Mapping) else asked
@@ -85,7 +85,7 @@ def _scores(value: Mapping[str, Any]) -> dict[str, float]:
         if choice in scores or context != first:
             raise InputError(
                 f"choices must be different continuations of one prompt; found {choice!r} again, "
-                "or after another. A task that puts its choices into the prompt has no options "
+                "or after another prompt. A task with its choices in the prompt has no options "
                 "to read."
             )
         score = response[0] if isinstance(response, list) else response
@@ -113,7 +113,7 @@ def _label(
 
 
 def _run(path: Path) -> tuple[str | None, dict[str, str], Any]:
-    """The task, what the results beside the samples say of how they were made, `doc_to_target`."""
+    """Read the task, what the results beside the samples say of them, and `doc_to_target`."""
     name = FILE.fullmatch(path.name)
     if name is None:
         return None, {}, None

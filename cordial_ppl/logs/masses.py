@@ -119,7 +119,7 @@ def _close(parts: list, floors: np.ndarray, guessed: list[int]) -> Reading | Non
 
 
 def _goes_on(written: str, rest: str) -> bool:
-    """Whether a word goes on: "1" with "5", "4." with "7"."""
+    """Return whether a word goes on: "1" with "5", "4." with "7"."""
     if re.search(r"[^\W_]\Z", written):
         return bool(re.match(r"[^\W_]|[.,]\d", rest))
     return bool(re.search(r"\d[.,]\Z", written)) and rest[:1].isdigit()

@@ -72,7 +72,7 @@ def read_named(path: Path, naming: Naming) -> Iterator[Record]:
 
 
 def _take_once(parts: list[Record]) -> list[Record] | None:
-    """The answers beside the labels of one person; None if those beside others' differ."""
+    """Return the answers beside the labels of one person; None if those beside others' differ."""
     people: dict[str | None, list[Record]] = {}
     for part in parts:
         people.setdefault(part.user, []).append(part)
@@ -83,7 +83,7 @@ def _take_once(parts: list[Record]) -> list[Record] | None:
 
 
 def _join(parts: list[Record]) -> Record:
-    """The record of a text with all of its answers."""
+    """Make the record of a text with all of its answers."""
     person = next((part.person for part in parts if part.person), None)
     record = replace(parts[0], rows=len({part.location for part in parts}), person=person)
     swapped = [part.swapped for part in parts]
@@ -140,7 +140,7 @@ class _Reader:
         yield from labels
 
     def _item(self, matches: Matches, key: str | None) -> str | None:
-        """The name of a text; None if nothing is said of it, or nobody named the fields."""
+        """Name a text; None if nothing is said of it, or nobody named the fields."""
         if not any(is_filled(one.value) for role in DATA for _, one in matches[role]):
             return None
         parts = [(path, name_of(path, one)) for path, one in matches["item"]]
@@ -173,7 +173,7 @@ class _Reader:
                 yield replace(part, evidence=evidence, person=person, swapped=swapped)
 
     def _labels(self, record: Record, matches: Matches) -> Iterator[Record]:
-        """The labels; people of a list whom a file does not name go by their number."""
+        """Read the labels; people of a list whom a file does not name go by their number."""
         # As many as answers are of the same aspects; other fields are of one person each.
         paired = len(matches["label"]) == len(matches["answer"])
         paths = self.naming.answer if paired else ()
@@ -194,7 +194,7 @@ class _Reader:
                     yield replace(part, label=label, user=part.user or person)
 
     def _task(self, record: Record, number: int, match: Found, paths: Sequence[str]) -> str | None:
-        """The task: what the row says, the field among several, what stars stand for."""
+        """Name the task: what the row says, the field among several, what stars stand for."""
         # What is missing keeps its place, unless no row has it.
         parts = [record.task or ""] if self.naming.task else []
         if len(paths) > 1 and not self.naming.task:
@@ -205,7 +205,7 @@ class _Reader:
 
 
 def _holders(path: str) -> list[str]:
-    """The objects that say more of an answer: what it stands in, and what that is a part of."""
+    """List the objects that say more of an answer: what it stands in, and what that is part of."""
     parts = path.split(".")
     # What all keys of an object are answers of says nothing more itself.
     parts = parts[: -2 if parts[-1] == EACH else -1]
@@ -216,7 +216,7 @@ def _holders(path: str) -> list[str]:
 def _find(
     path: str, beside: Mapping[str, Found], names: Sequence[str], test: Callable[[Any], bool]
 ) -> tuple[str, str] | tuple[()]:
-    """The first of several fields beside an answer that passes a test, and what it holds."""
+    """Find the first of several fields beside an answer that passes a test, and what it holds."""
     for holder in _holders(path):
         for name in names if isinstance(beside[holder].value, Mapping) else ():
             value, field = look(beside[holder].value, name), f"{holder}.{name}".removeprefix(".")
@@ -228,12 +228,12 @@ def _find(
 
 
 def _is_set(value: Any) -> bool:
-    """Whether a flag, or a message of an error, says something."""
+    """Return whether a flag, or a message of an error, says something."""
     return is_filled(value) and value not in ([], {}) and str(value).casefold() not in FALSE
 
 
 def _filled(path: str, keys: Sequence[str | int]) -> str:
-    """A path with what its stars stand for: "games.1.score"."""
+    """Fill in what the stars of a path stand for: "games.1.score"."""
     for key in keys:
         path = path.replace(EACH, str(key), 1)
     return path

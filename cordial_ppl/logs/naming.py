@@ -36,7 +36,7 @@ class Condition(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The condition as it is written."""
+        """Return the condition as it is written."""
         return f"{self.path}{'=' if self.wanted else '!='}{self.value}"
 
     def holds(self, match: Found) -> bool:
@@ -80,17 +80,17 @@ class Naming:
 
     @property
     def paths(self) -> dict[str, tuple[str, ...]]:
-        """The paths of every role."""
+        """Return the paths of every role."""
         conditions = tuple(condition.path for condition in self.where)
         return {role: getattr(self, role) for role in ROLES} | {"where": conditions}
 
     @property
     def data(self) -> list[str]:
-        """The paths of answers and labels, as they are written."""
+        """List the paths of answers and labels, as they are written."""
         return [text for role in DATA for text in getattr(self, role)]
 
     def change(self, new: Callable[[str], str | None]) -> "Naming":
-        """The same with other paths, without those that have none."""
+        """Make the same with other paths, without those that have none."""
         roles: dict[str, Any] = {
             role: tuple(path for text in texts if (path := new(text)) is not None)
             for role, texts in self.paths.items()
@@ -104,7 +104,7 @@ ROLES = tuple(field.name for field in fields(Naming))
 
 
 def name_of(path: str, match: Found) -> str | None:
-    """The name that a field gives: its value, or its key where the path ends in a star."""
+    """Return the name that a field gives: its value, or its key where the path ends in a star."""
     if EACH in path.rpartition(".")[2] and match.keys and isinstance(match.keys[-1], str):
         return match.keys[-1]
     return as_name(match.value, path)
@@ -139,5 +139,5 @@ def as_name(value: Any, path: str) -> str | None:
 
 
 def within(naming: Naming, prefix: str) -> Naming:
-    """The same fields, of the elements that a prefix such as "results.*." leads to."""
+    """Name the same fields, of the elements that a prefix such as "results.*." leads to."""
     return naming.change(lambda text: OTHERWISE.join(prefix + one for one in text.split(OTHERWISE)))

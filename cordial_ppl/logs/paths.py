@@ -95,7 +95,7 @@ def _follow(starts: list[tuple[Any, str, tuple]], paths: Sequence[str]) -> Itera
 
 
 def _elements(value: Any, path: str) -> dict[str | int, tuple[Any, str]] | None:
-    """What the first star of a path stands for: each element, and the path in it; None if none."""
+    """List what the first star of a path stands for, with the path in each; None for no star."""
     if EACH not in path or isinstance(value, Mapping) and path in value:
         return None
     parts = path.split(".")
@@ -127,13 +127,13 @@ def _check(stars: list[tuple[str, set]]) -> None:
         if len(kinds) > 1 or int in kinds and keys != wanted:
             raise InputError(
                 f"`{first}` and `{path}` have {len(wanted)} and {len(keys)} elements, but their "
-                "stars must match one to one. If these are several answers of one text, leave the "
-                "star out."
+                "stars must match one to one. If these are several answers for one text, leave "
+                "the star out."
             )
 
 
 def opened(value: Any) -> Any:
-    """What a text that is a JSON object or list holds; anything else as it is."""
+    """Open a text that is a JSON object or list; leave anything else as it is."""
     if not isinstance(value, str):
         return value
     text = value.strip()

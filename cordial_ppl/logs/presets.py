@@ -49,7 +49,7 @@ def by_hand(fields: Mapping[str, Any]) -> Format:
 
 
 def change(form: Format, fields: Mapping[str, Any]) -> Format:
-    """The same format with other fields, which take the place of its own where it has answers."""
+    """Make a format with other fields, which replace its own where it has answers."""
     roles = {name: getattr(Naming.of(fields), name) for name in fields}
     answers = tuple(naming for naming in form.namings if naming.answer)
     namings = tuple(replace(naming, **roles) for naming in answers or form.namings)

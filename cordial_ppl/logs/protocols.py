@@ -95,7 +95,7 @@ def read_choice(choice: Body, generated: int | None = None) -> Answer:
 
 
 def _read_parts(parts: Iterable[Body] | None) -> str:
-    """The text of a message in parts: texts, refusals, and the arguments of a tool's calls."""
+    """Read the text of a message in parts: texts, refusals, and the arguments of a tool's calls."""
     texts = []
     for part in parts or ():
         call = part.get("function") or part.get("functionCall") or part.get("toolUse") or part
@@ -126,7 +126,7 @@ def _from_entry(entry: Body) -> Position:
 
 
 def _scored(entries: Iterable[Body], name: str = "token") -> list[tuple[str, float | None]]:
-    """Tokens with their log-probabilities; a sampler gives those that it cuts off none."""
+    """Read tokens with their log-probabilities; a sampler gives those that it cuts off none."""
     return [
         (e[name], e["logprob"] if "prob" not in e else log(e["prob"]) if e["prob"] > 0 else None)
         for e in entries
@@ -146,7 +146,7 @@ def _read_output(output: Body) -> Answer:
 
 
 def protocol_of(value: Body) -> str | None:
-    """The protocol of a response; None if it is none."""
+    """Return the protocol of a response; None if it is none."""
     response = value.get("object") in (None, "response")
     # Questions have choices too, and samples outputs: texts, not objects.
     lists = ("choices", "candidates", *(("output",) if response else ()))
@@ -159,7 +159,7 @@ def protocol_of(value: Body) -> str | None:
 
 
 def _message_of(value: Body) -> Body | None:
-    """The message that a response of Anthropic, Bedrock or Ollama is or holds."""
+    """Return the message that a response of Anthropic, Bedrock or Ollama is or holds."""
     output = value.get("output") if "stopReason" in value else value if "done" in value else None
     message = output.get("message") if isinstance(output, Mapping) else value
     is_message = isinstance(message, Mapping) and message.get("role") == "assistant"
@@ -168,6 +168,6 @@ def _message_of(value: Body) -> Body | None:
 
 
 def _objects(items: Any) -> list[Body] | None:
-    """A list of objects; None for anything else."""
+    """Return a list of objects; None for anything else."""
     is_list = isinstance(items, list) and all(isinstance(item, Mapping) for item in items)
     return items if is_list else None

@@ -117,18 +117,18 @@ def read(
 
 
 def _names(names: str | Sequence | None) -> tuple:
-    """Several names, or those of a text such as "question_id,turn"; one with a comma in quotes."""
+    """Split names such as "question_id,turn", one with a comma in quotes; or take several."""
     if not isinstance(names, str):
         return tuple(names or ())
     try:
         (parts,) = csv.reader([names], skipinitialspace=True, strict=True)
     except (csv.Error, ValueError) as error:
-        raise InputError(f"fields must be names with commas between; found {names!r}.") from error
+        raise InputError(f"fields must be names separated by commas; found {names!r}.") from error
     return tuple(part for part in parts if part)
 
 
 def _choose(path: Path, text: str | None, naming: Naming) -> tuple[str | None, str | None]:
-    """The field that a text names, and the name to take: "judge", "judge=gpt-4" or "gpt-4"."""
+    """Split "judge", "judge=gpt-4" or "gpt-4" into the field and the name to take."""
     field, equals, name = (text or "").partition("=")
     if text and has_field(path, text, naming):
         return text, None

@@ -37,7 +37,7 @@ class Reading:
     orders: "Sequence[Reading | None]" = ()
 
     def turned(self) -> "Reading":
-        """The same reading of the options from the last to the first."""
+        """Return the same reading of the options from the last to the first."""
         last = len(self.values) - 1
         return replace(
             self,
@@ -49,14 +49,14 @@ class Reading:
 
     @property
     def lone(self) -> bool:
-        """Whether a single option was returned, so that the others share what it leaves."""
+        """Return whether a single option was returned, so that the others share what it leaves."""
         if self.orders:
             return any(order is not None and order.lone for order in self.orders)
         return len(self.floored) == len(self.values) - 1
 
     @property
     def dropped(self) -> int:
-        """The number of orders whose answer names no option: position effects do not cancel."""
+        """Count the orders whose answer names no option: position effects do not cancel."""
         return sum(order is None for order in self.orders)
 
 

@@ -55,7 +55,7 @@ def find_format(path: Path, name: str = "auto", fields: Mapping[str, Any] | None
 
 
 def list_filled(path: Path) -> dict[str, Any]:
-    """The fields of a file's first rows, each with the first value that fills it."""
+    """List the fields of a file's first rows, each with the first value that fills it."""
     cells: dict[str, Any] = {}
     for row in islice(read_rows(path), LOOKED):
         cells = {name: cell for name, cell in row.value.items() if is_filled(cell)} | cells

@@ -118,11 +118,11 @@ def _no_field(path: Path, text: str, namings: Sequence[Naming]) -> InputError:
     wanted = text.removesuffix(MAYBE).split(OTHERWISE)
     near = next((name for one in wanted if (name := nearest(one, list(names)))), None)
     hint = f" Did you mean `{near}`?" if near else ""
-    listed = ", ".join(f"`{one}`" for one in wanted[:3])
-    listed += f" and none of {len(wanted) - 3} others" if len(wanted) > 3 else ""
+    listed = " or ".join(f"`{one}`" for one in wanted[:3])
+    listed += f", or {len(wanted) - 3} others" if len(wanted) > 3 else ""
     return InputError(f"its rows have no {listed}; they have {say_fields(names)}.{hint}")
 
 
 def choices(text: str) -> list[str]:
-    """The fields that a text may mean: first the one that is called so."""
+    """List the fields that a text may mean: first the one that is called so."""
     return list(dict.fromkeys([text, *text.removesuffix(MAYBE).split(OTHERWISE)]))

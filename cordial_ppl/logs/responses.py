@@ -24,7 +24,7 @@ LONG = 200
 
 
 def _unwrap(value: Any, depth: int = DEPTH) -> Iterator[Body]:
-    """An object and those that it wraps."""
+    """List an object and those that it wraps."""
     if isinstance(value, Mapping):
         yield value
         for name in WRAPPED if depth else ():
@@ -32,7 +32,7 @@ def _unwrap(value: Any, depth: int = DEPTH) -> Iterator[Body]:
 
 
 def _find_error(value: Body) -> str | None:
-    """What is said of a request that failed, which batch results say in several places."""
+    """Find what is said of a request that failed: batch results say it in several places."""
     for inner in _unwrap(value):
         if error := inner.get("error"):
             return str((error.get("message") if isinstance(error, Mapping) else None) or error)
@@ -61,7 +61,7 @@ def _format(name: str, words: str, expected: str, remedy: str) -> Format:
         answers = read_answers(body) if failed is None else None
         if answers == []:
             reason = (body.get("incomplete_details") or {}).get("reason") or body.get("status")
-            failed = "no answer in it" + (f" ({reason})" if reason else "")
+            failed = "no answer" + (f": {reason}" if reason else "")
         model, date = as_text(body.get("model")), body.get("created", body.get("created_at"))
         made = {"model": model, "date": as_day(date)}
         names = NAMES if body is value else (*NAMES, "id")

@@ -86,8 +86,8 @@ def at(location: str, words: str) -> Iterator[None]:
     except CordialError:
         raise
     except STUMBLES as error:
-        lacking = f" (there is no {error})" if isinstance(error, KeyError) else ""
-        raise InputError(f"{location}{lacking} is not as expected of {words}.") from error
+        lacking = f": {error} is missing" if isinstance(error, KeyError) else ""
+        raise InputError(f"{location} does not have the form of {words}{lacking}.") from error
 
 
 @contextmanager
@@ -98,7 +98,7 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
             head = file.read(4)
             for mark, packing in PACKED.items():
                 if head.startswith(mark):
-                    raise FileError(f"{path} is packed with {packing}: unpack it first.")
+                    raise FileError(f"{path} is compressed with {packing}: decompress it first.")
             file.seek(3 if head.startswith(codecs.BOM_UTF8) else 0)
             yield file
     except CordialError:
@@ -109,8 +109,8 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
         raise FileError(f"{path} is nested too deeply.") from error
     except json.JSONDecodeError as error:
         raise FileError(
-            f"{path} must be JSON, or JSON objects a line each; it is not at line {error.lineno}, "
-            f"column {error.colno}. It may have been cut off there."
+            f"{path} must be JSON, or one JSON object a line; it breaks at line {error.lineno}, "
+            f"column {error.colno}, where it may have been cut off."
         ) from error
     except UnicodeDecodeError as error:
         raise FileError(f"{path} must be text in UTF-8; it is not: {error.reason}.") from error
@@ -120,7 +120,7 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
 
 
 def _first_character(path: Path, file: BinaryIO) -> bytes:
-    """The first character that is no space; the file is where it was."""
+    """Return the first character that is no space; the file is where it was."""
     start = file.tell()
     text = file.read(4096).lstrip()
     file.seek(start)
@@ -130,7 +130,7 @@ def _first_character(path: Path, file: BinaryIO) -> bytes:
 
 
 def _lines(path: Path, file: BinaryIO) -> Iterator[tuple[str, Any]]:
-    """The values of a file that has one on each line, or one in all."""
+    """Read the values of a file that has one on each line, or one in all."""
     del path
     started = False
     for number, line in enumerate(file, start=1):
@@ -148,7 +148,7 @@ def _lines(path: Path, file: BinaryIO) -> Iterator[tuple[str, Any]]:
 
 
 def _elements(path: Path, file: BinaryIO) -> Iterator[tuple[str, Any]]:
-    """The elements of a list: the file is mapped, and one element at a time becomes objects."""
+    """Read the elements of a list: the file is mapped, and one at a time becomes objects."""
     import msgspec
 
     view = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))

@@ -63,7 +63,7 @@ class Spellings:
         for text, option in (extra or {}).items():
             if option not in scale.options:
                 raise InputError(
-                    f"spellings must be of the options {', '.join(scale.options)}; "
+                    f"a spelling must stand for one of {', '.join(scale.options)}; "
                     f"found {text!r} for {option!r}."
                 )
             spelled.append((text, scale.options.index(option)))
@@ -74,8 +74,8 @@ class Spellings:
             previous = self._texts.setdefault(self.plain(text), option)
             if previous != option:
                 raise InputError(
-                    f"{text!r} cannot stand for the option {scale.options[option]!r}: it stands "
-                    f"for {scale.options[previous]!r}."
+                    f"{text!r} cannot stand for the option {scale.options[option]!r}: it already "
+                    f"stands for {scale.options[previous]!r}."
                 )
         letters = [fold(text).strip() for text, _ in spelled]
         self._letters = {self.plain(one): one for one in letters if len(one) == 1 and one.isalpha()}
@@ -96,7 +96,7 @@ class Spellings:
 
     @cached_property
     def top(self) -> int | None:
-        """The option that is the greatest number, if all are numbers; else None."""
+        """Return the option that is the greatest number, if all are numbers; else None."""
         numeric = set(self._numbers.values()) == set(range(self.scale.size))
         return self._numbers[max(self._numbers)] if numeric else None
 
@@ -134,7 +134,7 @@ class Spellings:
         )
 
     def _meaning(self, text: str, cased: bool = True) -> Meaning:
-        """What a token says, after those before it; for single letters the case may matter."""
+        """Find what a token says, after those before it; for single letters the case may matter."""
         whole = self.match(text)
         start = fold(text).lstrip() if self._exact else _begin(text)
         begun = self._beginnings.get(start, (frozenset(), frozenset()))

@@ -96,13 +96,13 @@ def _read_object(value: Mapping[str, Any], name: str) -> list[Answer] | Scores |
 
 
 def _of_logprobs(logprobs: Mapping[str, Any]) -> Answer:
-    """An answer by the log-probabilities of its tokens."""
+    """Make an answer by the log-probabilities of its tokens."""
     answer = read_choice({"logprobs": logprobs})
     return answer._replace(text="".join(position.token for position in answer.positions))
 
 
 def _of_options(scores: Mapping[str, float]) -> Answer:
-    """An answer that is one of several texts, by their log-probabilities."""
+    """Make an answer that is one of several texts, by their log-probabilities."""
     # Of equal ones the first by name, so that the order of keys changes nothing.
     chosen = max(sorted(scores), key=scores.__getitem__)
     return Answer(chosen, [make_position(chosen, None, scores.items())], ended=True)

@@ -61,7 +61,7 @@ def fit_of(calibrator: object) -> Fit:
     fit = calibrator.fit_ if isinstance(calibrator, Estimator) else None
     if not isinstance(fit, Fit):
         raise InputError(
-            "this plot is of a calibrator of one reader, such as Cordial; got a "
+            "this plot shows a calibrator of one judge, such as Cordial; got "
             f"{type(calibrator).__name__}. Of a fusion, take one of its stacks_."
         )
     return fit

@@ -43,7 +43,7 @@ def learning_curve(
     if len(pairs) != 1:
         available = "; ".join(f"{t}, {r}" for t, r in results.pairs)
         raise InputError(
-            f"name one task and reader of the sweep; {len(pairs)} fit what was given. "
+            f"name one task and one judge (reader) of the sweep; {len(pairs)} match. "
             f"It has: {available}."
         )
     chosen = tuple(methods or results.methods)
@@ -78,7 +78,7 @@ def forecast(forecast: Forecast, *, ax: Axes | None = None) -> Axes:
     if forecast.loss is None or not forecast.counts:
         coverage = f"{forecast.labels} of {forecast.texts} texts are labelled"
         raise InputError(
-            f"nothing is forecast: {coverage}. A forecast needs {FEWEST} labels, and texts without."
+            f"no forecast: {coverage}. It needs {FEWEST} labels or more, and texts without labels."
         )
     between = np.geomspace(forecast.labels, forecast.counts[-1], 80).round().astype(int)
     curve = [forecast.at(m) for m in dict.fromkeys(between.tolist())]
@@ -89,7 +89,7 @@ def forecast(forecast: Forecast, *, ax: Axes | None = None) -> Axes:
         light, dark = {"alpha": 0.15, "lw": 0}, {"alpha": 0.35, "lw": 0}
         axis.fill_between(numbers, *loss[:, 1:].T, color=OURS, label="log loss", **light)
         ends = now.value - gain[:, 2], now.value - gain[:, 1]
-        axis.fill_between(numbers, *ends, color=OURS, label="change by labels", **dark)
+        axis.fill_between(numbers, *ends, color=OURS, label="effect of labels", **dark)
         axis.plot(numbers, loss[:, 0], color=OURS, marker="")
         bar = [[now.value - now.low], [now.high - now.value]]
         mark = {"color": RAW, "fmt": "o", "capsize": 3, "label": "now"}

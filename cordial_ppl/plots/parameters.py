@@ -64,7 +64,7 @@ def parameter(calibrator: Estimator[Any], name: str, *, ax: Axes | None = None) 
     """
     shown = _find(_list(calibrator), name)
     if shown.is_mode:
-        raise InputError("a mode is one point and has no distribution to be drawn.")
+        raise InputError("a mode is a single point: there is no distribution to draw.")
     before = _prior(calibrator, shown)
     unit = f" ({UNITS[name]})" if name in UNITS and shown.built_in else ""
     vector = shown.draws.ndim > 1
@@ -91,7 +91,7 @@ def parameters(calibrator: Estimator[Any]) -> Figure:
     """
     listed = _list(calibrator)
     if not listed:
-        raise InputError("the stack has no channels whose parameters could be drawn.")
+        raise InputError("the stack has no channels, so there are no parameters to draw.")
     # Vectors, which need higher rows, have rows of their own.
     numbers = [name for name in listed if listed[name].draws.ndim == 1]
     vectors = [name for name in listed if listed[name].draws.ndim > 1]
@@ -205,7 +205,7 @@ def _use_logs(axis: Axes, low: float, high: float) -> None:
 
 
 def _density(draws: np.ndarray, limits: Any, bounded: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Density on a grid between the limits."""
+    """Estimate the density on a grid between the limits."""
     from arviz_stats.base.array import array_stats
 
     inside = draws[(draws >= limits[0]) & (draws <= limits[1])]

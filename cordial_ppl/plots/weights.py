@@ -25,7 +25,7 @@ def weights(calibrator: Stack | Fusion, *, ax: Axes | None = None) -> Axes:
     """
     fusion = isinstance(calibrator, Fusion)
     single = calibrator.readers_ if fusion else tuple(fit_of(calibrator).posteriors)
-    kinds = ("readers", "all readers") if fusion else ("channels", "calibrators")
+    kinds = ("judges", "all judges") if fusion else ("channels", "calibrators")
     ranked = sorted(calibrator.fit_.weights.items(), key=lambda item: item[1])
     with drawing(ax, height=0.5 + 0.17 * len(ranked)) as axis:
         for kind, color, wanted in ((kinds[0], OURS, True), (kinds[1], CHANNEL, False)):

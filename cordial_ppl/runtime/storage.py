@@ -133,8 +133,8 @@ def read(path: str | Path, kind: str) -> tuple[dict[str, Any], dict[str, np.ndar
     """
     with _opening(path, kind) as (file, header):
         if header["kind"] != kind:
-            made = f", as `{MAKERS[kind]}` makes it" if kind in MAKERS else ""
-            raise FileError(f"{path} holds a {header['kind']!r}; a {kind!r} is needed{made}.")
+            made = f", made by `{MAKERS[kind]}`" if kind in MAKERS else ""
+            raise FileError(f"{path} holds a {header['kind']!r}; expected a {kind!r}{made}.")
         arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         if header["digest"] != _digest(kind, header["meta"], arrays):
             raise ValueError("its contents do not match its digest")

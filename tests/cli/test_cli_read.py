@@ -148,7 +148,7 @@ def test_one_task_of_several(cordial, log):
 
 CHAT = (LOGS / "openai_chat.jsonl").read_text()
 BAD = {
-    "text": ("good\nbad\n", GOOD, "must be JSON, or JSON objects a line each; it is not at line 1"),
+    "text": ("good\nbad\n", GOOD, "must be JSON, or one JSON object a line; it breaks at line 1"),
     "unknown": (
         '{"a": 1, "b": 2}\n', GOOD,
         "its rows have a \\(1\\), b \\(2\\). Name the field .*: cordial read log"),
@@ -165,9 +165,9 @@ BAD = {
     "no such format": (CHAT, [*GOOD, "--from", "excel"], "a format must be auto or openai"),
     "a spelling of nothing": (CHAT, [*GOOD, "--spell", "1"], "--spell must be OPTION=TEXT"),
     "bytes": (bytes(range(128, 256)), GOOD, "must be text in UTF-8"),
-    "packed": (gzip.compress(CHAT.encode()), GOOD, "is packed with gzip: unpack it first"),
+    "packed": (gzip.compress(CHAT.encode()), GOOD, "is compressed with gzip: decompress it first"),
     "gone": (None, GOOD, "error: cannot read log.jsonl: No such file or directory."),
-    "log.eval": ("no archive", GOOD, "is no log that Inspect can read|cordial-ppl\\[inspect\\]"),
+    "log.eval": ("no archive", GOOD, "Inspect cannot read|cordial-ppl\\[inspect\\]"),
     "log.csv": ("item_id,p_1,p_2\na,0.4,0.6\n", GOOD, "is a table of readings already: give it to"),
 }  # fmt: skip
 
@@ -191,7 +191,7 @@ def test_scores_of_inspect_are_named_and_read(cordial):
     log = LOGS / "inspect_graded.eval"
     given = ("read", log, "-o", "r.csv", "--options")
     told = cordial(*given, OPTIONS, status=2).stderr
-    assert "It has scores too, read by --score model_graded_qa or rubric.clarity" in told
+    assert "It also has scores: read them by --score model_graded_qa or rubric.clarity" in told
     told = cordial(*given, "I,P,C", "--score", "model_graded_qa").stderr
     assert "6 readings of I, P, C (inspect) in r.csv" in told and "warning" not in told
     assert set(cells("r.csv")["reader"]) == {"mockllm/grader"}

@@ -38,7 +38,7 @@ def test_samples_in_lists_and_row_by_row(log, tmp_path):
     [
         (
             [{"tokens": 3}],
-            "its rows have no `scores`, `samples`.* others; they have item_id .1., tokens",
+            "its rows have no `scores` or `samples` .* others; they have item_id .1., tokens",
         ),
         ([{"scores": [[4]]}], "line 1: `scores` must be one answer or a list of answers"),
         ([{"scores": ["bad", "good"]}], "the first says 'bad', 'good'"),

@@ -248,7 +248,7 @@ def test_a_forecast_is_drawn(calibrator):
     assert [label.get_text().split()[0] for label in axis.get_xticklabels()] == [
         "20", "40", "60", "100", "200",
     ]  # fmt: skip
-    with pytest.raises(cp.InputError, match="nothing is forecast: 19 of 100"):
+    with pytest.raises(cp.InputError, match="no forecast: 19 of 100"):
         plots.forecast(Forecast(19, 100))
 
 

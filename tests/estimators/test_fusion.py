@@ -239,9 +239,9 @@ def test_arviz_sees_every_member(fusion):
     [
         ({}, THREE[:, 0], r"shape \[n, R, K\]; found \[20, 5\]"),
         ({}, [["a"]], "must be numbers"),
-        ({}, np.full((20, 3, 5), np.nan), "no reader has read rows 0, 1, 2"),
+        ({}, np.full((20, 3, 5), np.nan), "no judge has read rows 0, 1, 2"),
         ({}, np.where(np.arange(5) == 2, np.nan, THREE), "found nan in row 0 of 'plain', column 2"),
-        ({}, THREE[:, :2], "each of 3 readers, plain, lower, noise; found 2"),
+        ({}, THREE[:, :2], "each of 3 judges, plain, lower, noise; found 2"),
         ({}, {"plain": THREE[:, 0], "other": THREE[:, 1]}, "found plain, other"),
         ({}, {"plain": THREE[:, 0], "lower": THREE[1:, 1]}, "one shape .* 'plain', .* of 'lower'"),
         ({}, {"plain": 1, "lower": 2, "noise": 3}, r"one shape \[n, K\]; found \[\] of 'plain'"),

@@ -174,11 +174,11 @@ def test_ranks_find_a_posterior_of_another_width(width):
     [
         (
             (GALLERY[0].parent / "verbosity.py", np.eye(5), [0, 1]),
-            "asks for the covariate 'length'",
+            "needs the covariate 'length'",
         ),
         (("location", np.eye(5)), "need labels"),
         (("location", np.eye(5), [0, 1, 2, 3, 4, 0]), "5 rows of logits came with 6 labels"),
-        (("location",), "needs 20 data sets or more; got 3"),
+        (("location",), "needs 20 or more data sets; got 3"),
     ],
 )
 def test_bad_input(given, message):

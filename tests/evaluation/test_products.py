@@ -109,12 +109,12 @@ def test_curves_are_the_means_with_their_errors(results):
     assert figure.axes[1].get_ylim()[1] < 2 and figure.axes[1].get_xscale() == "log"
     named = [text.get_text() for text in figure.legends[0].get_texts()]
     assert "Dirichlet" in named and "Raw reading" not in named
-    assert product.notes[0] == "Above what the figure shows: Raw reading."
+    assert product.notes[0] == "Above the figure's range: Raw reading."
     axis = plots.learning_curve(results, "film", methods=["dirichlet", "cordial"])
     lines = {line.get_label(): line.get_ydata() for line in axis.get_lines()}
     assert lines["Dirichlet"] == pytest.approx([1.3, 0.9, 0.6, 0.45]) and len(lines) == 2
     pyplot.close(axis.figure)
-    with pytest.raises(InputError, match="name one task and reader"):
+    with pytest.raises(InputError, match="name one task and one judge"):
         plots.learning_curve(results)
     with pytest.raises(InputError, match="needs the method 'odds'"):
         plots.learning_curve(results, "film", methods=["odds"])

@@ -112,7 +112,7 @@ def test_a_channel_file_is_a_method_by_its_name(read, tmp_path):
             "method.x: inference must be one of default, laplace, mode, nuts",
         ),
         ("method.x = {channel = 'afine'}", "method.x: "),
-        ("method.x = {base = 'channel'}", "method.x needs channel"),
+        ("method.x = {base = 'channel'}", "method.x needs the key channel"),
         ("method.x = {weight_counts = 5}", "method.x.weight_counts: expected table; got 5"),
         ("external.icl = {}", "external.icl: missing key probabilities"),
         ("external.Temperature = {probabilities = 'x.csv'}", "external.Temperature: the name is"),

@@ -99,7 +99,7 @@ def model(readings, labels=None):
         ({"task": {"readings": "two.csv"}}, 'Choose one, for example: name = "one"'),
         ({"task": {"labels": "named.csv"}}, 'Name the column: id = "Text ID"'),
         ({"task": {"readings": "zero.csv"}}, 'options = ["1", "2"'),
-        ({"task": {"readings": "fewer.csv"}}, "task.stars: reader 'b': 1 of 90 labels"),
+        ({"task": {"readings": "fewer.csv"}}, "task.stars: judge 'b': 1 of 90 labels"),
         ({"external": {"x": {"probabilities": "labels.csv"}}}, "no column 'p_1'"),
         (
             {"method": {"mine": {"base": "channel", "channel": "lengthy.py"}}},

@@ -176,7 +176,7 @@ def test_what_cannot_be_fitted():
         fit_channel("mixture", LOGITS, LABELS, method="map")
     with pytest.raises(InputError, match="20 rows of logits came with 3 labels"):
         fit_channel("mixture", LOGITS, LABELS[:3])
-    with pytest.raises(InputError, match=r"'length' must be one for each of 20 texts"):
+    with pytest.raises(InputError, match=r"'length' must have one entry for each of 20 texts"):
         fit_channel("mixture", LOGITS, LABELS, covariates={"length": LABELS[:3]})
     with pytest.raises(InputError, match="'length' must be finite numbers; it is nan in row 0"):
         fit_channel("mixture", LOGITS, LABELS, covariates={"length": np.full(20, np.nan)})

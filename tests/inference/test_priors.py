@@ -196,7 +196,7 @@ def test_fits_of_another_channel_are_refused(learned, tmp_path):
     vector = Channel("mixture", CHANNELS["mixture-vector"].model)
     names = ["mixture"]
     for refused, message in {
-        lambda: as_priors(path, names): "holds a 'calibrator'; a 'prior' is needed",
+        lambda: as_priors(path, names): "holds a 'calibrator'; expected a 'prior'",
         lambda: as_priors("nowhere.cordial", names): "cannot read",
         lambda: as_priors(learned, names): "learned for drifting; none of these is among",
         lambda: as_priors(3, names): "a parameter, a learned prior, the path",

@@ -126,7 +126,7 @@ def test_a_pattern_says_what_the_answer_follows():
     for pattern, expected in [("Style:", "3"), ("Clarity:", "2"), ("e:", None), ("Total:", None)]:
         assert find(STARS, text, before=as_pattern(pattern))[0] == expected
     assert find(TEN, "I rate this 7 of them", before=as_pattern("rate this")) == ("7", "pattern")
-    with pytest.raises(InputError, match="must be a regular expression: '\\('"):
+    with pytest.raises(InputError, match="must be a regular expression; '\\(' is none"):
         as_pattern("(")
 
 

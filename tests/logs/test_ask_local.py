@@ -114,7 +114,7 @@ def test_a_batch_is_halved_where_memory_is_short(local, monkeypatch):
     monkeypatch.setattr(local.model, "forward", limited)
     np.testing.assert_allclose(local.score(asked), usual, rtol=0, atol=1e-5)
     most = 0
-    with pytest.raises(InputError, match="not enough memory for a prompt of"):
+    with pytest.raises(InputError, match="tokens does not fit into the device's memory"):
         local.score(asked)
 
 

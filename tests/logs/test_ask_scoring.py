@@ -61,12 +61,9 @@ class Mamba:
 @pytest.mark.parametrize(
     ("attempt", "words"),
     [
-        (lambda: tokenise(Words(True), MESSAGES, ("a b", "a  b")), "a b, a  b alike"),
-        (lambda: tokenise(Bare(False), MESSAGES, ("good", "evil")), "no token to begin"),
-        (
-            lambda: LocalModel("tiny", Mamba(), None, OPTIONS),
-            "Mamba has no cache of keys and values",
-        ),
+        (lambda: tokenise(Words(True), MESSAGES, ("a b", "a  b")), "a b, a  b the same tokens"),
+        (lambda: tokenise(Bare(False), MESSAGES, ("good", "evil")), "no beginning-of-text token"),
+        (lambda: LocalModel("tiny", Mamba(), None, OPTIONS), "Mamba has no key-value cache"),
     ],
 )
 def test_models_and_tokenizers_that_cannot_be_used(attempt, words):

@@ -56,8 +56,8 @@ def test_trouble_passes(ask, server):
 @pytest.mark.parametrize(
     ("told", "words"),
     [
-        ((401, {"error": {"message": f"bad key {KEY}"}}), "in the environment variable OPENAI_API"),
-        ((403, {"error": "go away"}), "OPENAI_API_KEY is refused (status 403: go away)"),
+        ((401, {"error": {"message": f"bad key {KEY}"}}), "refuses the key in the environment"),
+        ((403, {"error": "go away"}), "variable OPENAI_API_KEY (status 403: go away)"),
         ((404, {"error": {"message": "no such model"}}), "no chat completions of 'tiny' (status"),
         ((307, "", {"location": "http://127.0.0.1:1/"}), "no chat completions of 'tiny' (status"),
         ((429, {"error": {"message": "", "code": "insufficient_quota"}}), "no credit left"),
@@ -88,11 +88,11 @@ def test_what_no_retry_helps_ends_the_run(ask, server, monkeypatch, told, words,
     [
         ((500, {"error": {"message": f"no {KEY} no"}}), "'t7' (status 500: no [the key] no)"),
         ((429, {"error": {"message": "slow"}}), "'t7' (status 429: slow; ask fewer questions at"),
-        ("hang", "'t7' (no answer within 0.3 s, 2 times: ask fewer questions at once, --conc"),
-        ((200, "{no json"), "'t7' (an answer that is no chat completion: '{no json')"),
-        ((200, {"choices": ["?"]}), "no chat completion"),
-        (of_message({"content": [4]}), "no chat completion"),
-        (impossible(float("nan")), "no chat completion"),
+        ("hang", "'t7' (no answer within 0.3 s in 2 attempts; ask fewer questions at once (--conc"),
+        ((200, "{no json"), "'t7' (the answer is not a chat completion: '{no json')"),
+        ((200, {"choices": ["?"]}), "not a chat completion"),
+        (of_message({"content": [4]}), "not a chat completion"),
+        (impossible(float("nan")), "not a chat completion"),
     ],
     ids=lambda told: str(told)[:20],
 )
@@ -222,7 +222,7 @@ def test_a_key_that_was_not_sent(ask, server, monkeypatch):
     monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", f"Authorization: Bearer {KEY}")
     server.respond = lambda _: (401, {"error": "who are you?"})
     shown = ask(status=2).output
-    assert "needs a key: name the environment variable that holds one, --key-variable" in shown
+    assert "needs a key: name its environment variable, --key-variable" in shown
     assert server.keys == [None]
 
 
@@ -242,7 +242,7 @@ USAGE = {
     "--demonstrations texts.csv": "no column 'label'",
     "--prompt nowhere.txt": "cannot read nowhere.txt",
     "--prompt prompt.txt --permutations 2": "the prompt has no {options}",
-    "--spell 9=nine": "spellings must be of the options 1, 2, 3, 4, 5; found 'nine' for '9'",
+    "--spell 9=nine": "a spelling must stand for one of 1, 2, 3, 4, 5; found 'nine' for '9'",
 }
 
 

@@ -188,7 +188,7 @@ def test_peoples_assessments_in_a_list_with_the_judges_are_labels(log, inside):
 def test_peoples_answers_among_the_judges_are_warned_of(log, rows, answer, condition):
     path = log(*rows)
     with pytest.warns(
-        CordialWarning, match=f"1 text with answers of people .{condition}".replace("*", ".")
+        CordialWarning, match=f"1 text with answers by people .{condition}".replace("*", ".")
     ):
         read = cp.read(path, item="id", answer=answer, options=STARS)
     assert read.values[0].values.sum() == 2

@@ -234,7 +234,7 @@ def test_what_a_file_lacks_is_said_with_what_it_has(log):
         ({"answer": "judgment", "item": "meta"}, "line 1: `meta` is an object with 'by': name one"),
         ({"answer": "judgment", "where": "score=5"}, "no row meets the condition score=5"),
         ({"answer": "judgment", "where": "score"}, "must be FIELD=VALUE or FIELD!=VALUE"),
-        ({"answer": "judgment", "reader": "meta.by=b"}, "of 'b' in it. Its readers are 'a'"),
+        ({"answer": "judgment", "reader": "meta.by=b"}, "no readings of 'b'. Its judges are 'a'"),
         ({"form": "mt_bench"}, "found 'mt_bench'. Did you mean mt-bench\\?"),
     ]  # fmt: skip
     for fields, message in refused:
@@ -270,7 +270,7 @@ def test_a_table_with_a_row_for_each_label_counts_a_judgment_once(cordial, tmp_p
     assert "8 texts have several rows" in told and told.endswith("--annotator FIELD\n")
     fields += ["--label", "human_score", "-o", "r.csv", "--labels", "l.csv"]
     told = cordial("read", path, *fields, status=2).stderr
-    assert "Name the field that says whose a label is: --annotator FIELD" in told
+    assert "Name the field of the annotator: --annotator FIELD" in told
     told = cordial("read", path, *fields, "--annotator", "rater").stderr
     assert "warning" not in told
     assert len(polars.read_csv("r.csv")) == 8 and len(polars.read_csv("l.csv")) == 16
@@ -286,7 +286,7 @@ def test_a_field_names_and_another_name_chooses(log):
     given = {"item": "id", "answer": "score", "options": STARS}
     assert cp.read(path, **given, reader="judge").readings["reader"] == ["g", "h=1", "g", "h=1"]
     assert cp.read(path, **given, reader="judge=h=1").readings["reader"] == ["h=1"] * 2
-    with pytest.raises(InputError, match="there is no reading of 'g' in it"):
+    with pytest.raises(InputError, match="it holds no readings of 'g'"):
         cp.read(path, **given, reader="g")
     known = {**given, "answer": None}
     rows = [{"item_id": row["id"], **row} for row in rows]
@@ -301,7 +301,7 @@ def test_readings_and_labels_go_to_fit(log):
     np.testing.assert_array_equal(logits, found.logits[:10])
     fitted = cp.LabelHistogram(options=found.options).fit(logits, labels)
     assert fitted.predict_proba(found.logits).shape == (12, 5)
-    with pytest.raises(InputError, match="there are no labels in it; name their field"):
+    with pytest.raises(InputError, match="the log holds no labels; name their field"):
         _ = cp.read(log(*rows), item="id", answer="score", options=STARS).labelled
 
 

@@ -49,9 +49,9 @@ def test_kinds_and_texts_must_agree(log):
     other = {**with_tokens, "reader": "other"}
     labelled = [{**with_tokens, "label": 4}, {**other, "label": 5}]
     for rows, message in (
-        ([with_tokens, text], "in line 2 there are answers without them, before it log-prob"),
+        ([with_tokens, text], "line 2 has answers without log-probabilities, those before it"),
         ([with_tokens, with_tokens], "'a' is in line 1 and in line 2"),
-        (labelled, "line 2: a text must have one label; 'a' has '4', '5'"),
+        (labelled, "line 2: a text must have one label; 'a' has '4' and '5'"),
     ):
         with pytest.raises(InputError, match=message):
             read(log(*rows))
@@ -115,7 +115,7 @@ def test_failures_of_other_tasks_are_not_counted():
     failed = [Record("line 1", failed="x", task="b"), Record("line 2", failed="y", task="a")]
     entries = [*failed, record(WHOLE, task="a")]
     assert collect(entries, scale=STARS, task="a").failed == ["line 2 (y)"]
-    with pytest.raises(InputError, match="there is no reading of 'c' in it"):
+    with pytest.raises(InputError, match="it holds no readings of 'c'"):
         collect(entries, scale=STARS, task="c")
-    with pytest.raises(InputError, match="there is neither a reading nor a label in it"):
+    with pytest.raises(InputError, match="it holds neither readings nor labels"):
         collect([], scale=STARS)

@@ -82,7 +82,7 @@ def test_tasks_of_label_studio(log):
     for row, message in (
         (
             task({"choices": ["1", "2"]}, **by),
-            "a text must have one label of 'a@b'; '3' has '1', '2'",
+            "a text must have one label by 'a@b'; '3' has '1' and '2'",
         ),
         (
             {"id": 1, "stars": 4, "annotation_id": 9},
@@ -123,13 +123,13 @@ def test_a_position_is_that_of_the_column_whichever_end_is_the_best(arrays, name
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({"x": [1.0]}, "expected one array of logits, logprobs, probs, counts; found x"),
+        ({"x": [1.0]}, "expected one of the arrays logits, logprobs, probs, counts; found x"),
         ({"logits": [0.0, 1.0]}, "must be numbers \\[n, K\\]; found float64 \\[2\\]"),
         ({"logits": [[0.0, 1.0]], "item_id": ["a", "b"]}, "`item_id` must have the shape \\[1\\]"),
         ({"probs": [[1.5, -0.5]]}, "row 0: the p of '0' must be 0..1; found 1.5"),
         ({"counts": [[5, -1]]}, "row 0: the n of '1' must be 0 or above; found -1"),
         ({"logits": [[0.0, np.nan]]}, "row 0: the logit of '1' must be a number; found nan"),
-        ({"probs": [[{}, 1]]}, "must be an .npz of numbers and texts"),
+        ({"probs": [[{}, 1]]}, "must be an .npz file of numbers and texts"),
     ],
 )
 def test_arrays_that_are_no_readings(arrays, columns, message):

@@ -39,11 +39,11 @@ def legacy(tokens, scores):
         (chat({"token_id:19": -0.1}), "run the server without --return-tokens-as-token-ids"),
         (legacy(["token_id:19"], [-0.5]), "line 1: tokens must be text; found 'token_id:19'"),
         (legacy(["4"], []), "none of its 1 answers names an option"),
-        ({"choices": [{"logprobs": [1]}]}, "line 1 is not as expected of responses in OpenAI's"),
+        ({"choices": [{"logprobs": [1]}]}, "line 1 does not have the form of responses in Open"),
         (chat({"4": 0.5}), "line 1: log-probabilities must be 0 or below; found 0.5 of '4'"),
         (
             {"content": "4", "completion_probabilities": [{"token": "4"}]},
-            "line 1 \\(there is no 'logprob'\\) is not as expected of llama.cpp's native",
+            "line 1 does not have the form of llama.cpp's native completions: 'logprob' is missing",
         ),
     ],
 )
@@ -56,11 +56,11 @@ FAILURES = {
     "It expired": {"response": {"status_code": 200}, "error": {"message": "It expired."}},
     "too long": {"response": None, "error": {"message": "too long"}},
     "status 500": {"response": {"status_code": 500, "body": None}},
-    "no answer in it (max_output_tokens)": {
+    "no answer: max_output_tokens": {
         "response": {"object": "response", "output": [], "status": "incomplete",
         "incomplete_details": {"reason": "max_output_tokens"}},
     },
-    "no answer in it": {"response": {"body": {"choices": []}}},
+    "no answer": {"response": {"body": {"choices": []}}},
 }  # fmt: skip
 
 
@@ -72,7 +72,7 @@ def test_a_request_that_failed_costs_its_own_answer_alone(log, why, first):
     found = read(log(*([failed, good] if first else [good, failed])))
     assert found.readings["item_id"] == ["a"] and not found.unread
     assert found.failed == [f"line {1 if first else 2} ({why})"]
-    with pytest.raises(InputError, match=f"all 2 of its requests failed: line 1 .{why[:10]}"):
+    with pytest.raises(InputError, match=f"all 2 requests failed. The first: line 1 .{why[:10]}"):
         read(log(failed, failed))
 
 

@@ -38,5 +38,5 @@ def test_what_is_no_json_is_refused_where_it_breaks(tmp_path, text):
     path, line = tmp_path / "log.json", text.rstrip("\n").count("\n") + 1
     path.write_text(text)
     line -= text.endswith("\n{}")
-    with pytest.raises(FileError, match=rf"it is not at line {line}, column \d+. It may have been"):
+    with pytest.raises(FileError, match=rf"it breaks at line {line}, column \d+, where"):
         list(read_rows(path))

@@ -262,7 +262,7 @@ def test_what_cannot_be_drawn():
         plots.weights(cp.Fusion())
     for wrong in ("judge.cordial", cp.Fusion()):
         name = type(wrong).__name__
-        with pytest.raises(InputError, match=f"of one reader, such as Cordial; got a {name}"):
+        with pytest.raises(InputError, match=f"of one judge, such as Cordial; got {name}"):
             fit_of(wrong)
 
 

@@ -91,7 +91,7 @@ def forge(path, header=None, arrays=None):
     ("header", "arrays", "message"),
     [
         ({"version": 3}, None, "has file format 3; this version .* reads 2: fit and save again"),
-        ({"kind": "prior"}, None, "holds a 'prior'; a 'calibrator' is needed, as `cordial fit`"),
+        ({"kind": "prior"}, None, "holds a 'prior'; expected a 'calibrator', made by `cordial"),
         ({"meta": META | {"seed": 1}}, None, "do not match its digest"),
         ({}, {"count": np.array(np.nan)}, "'count' does not hold finite numbers"),
         ({}, {"count": np.zeros(2, np.complex64)}, "finite numbers, but complex64"),

@@ -30,11 +30,11 @@ TOLERANCE = 1e-6
 
 PADDING = 5
 MISSES = {
-    "padding": "padding moves probabilities",
-    "density": "padding moves the log density or its gradient",
-    "order": "the order of texts moves probabilities",
-    "labels": "the labels move what is predicted of their texts",
-    "sum": "probabilities miss one",
+    "padding": "padding changes probabilities",
+    "density": "padding changes the log density or its gradient",
+    "order": "the order of texts changes probabilities",
+    "labels": "labels change the predictions of their own texts",
+    "sum": "probabilities miss a sum of one",
 }
 """Faults of a text's probabilities that do not depend on it alone."""
 
@@ -98,8 +98,8 @@ def check_finite(texts: Texts) -> Finding:
     loc, scale = target.prior
     value, slope = map(np.asarray, _density(texts, np.tile(np.asarray(loc), (FEW, 1))))
     if not (np.isfinite(value).all() and np.isfinite(slope).all()):
-        gradient = "is finite" if np.isfinite(slope).all() else "is not"
-        words = f"log density {float(value[0])} at the prior's location; its gradient {gradient}"
+        gradient = "finite" if np.isfinite(slope).all() else "not finite"
+        words = f"log density {float(value[0])} at the prior's location; its gradient is {gradient}"
         return Finding("finite density", FAIL, words)
     ends = EXTREME * (2.0 * np.vstack([np.eye(size), 1 - np.eye(size)]) - 1.0)
     logits = np.vstack([ends - ends.mean(axis=1, keepdims=True), np.zeros((1, size))])
@@ -121,7 +121,7 @@ def check_finite(texts: Texts) -> Finding:
         value, slope = (np.concatenate(values) for values in zip(*parts, strict=True))
         bad.append(int((~(np.isfinite(value) & np.isfinite(slope).all(axis=1))).sum()))
     double, single = bad
-    where = f"logits of ±{EXTREME:.0f} and parameters up to {FAR:.0f} prior deviations out"
+    where = f"logits of ±{EXTREME:.0f} and parameters up to {FAR:.0f} prior standard deviations out"
     words, status = f"finite with {where}", PASS
     if single or double:
         words = f"not finite at {double or single} of {POINTS} points with {where}"
@@ -185,5 +185,7 @@ def check_single_texts(texts: Texts) -> Finding:
         for name, miss in misses.items()
     }
     wrong = [f"{MISSES[k]} by {worst:.1e}" for k, worst in figures.items() if worst > TOLERANCE]
-    words = "; ".join(wrong) or "padding and the order of texts change nothing; they sum to one"
+    words = (
+        "; ".join(wrong) or "neither padding nor order changes anything; probabilities sum to one"
+    )
     return Finding("single texts", FAIL if wrong else PASS, words, figures)

@@ -71,11 +71,11 @@ def _search(
     worst, share = float(violations[draw, pair]), float((violations > TOLERANCE).any(axis=1).mean())
     figures: dict[str, object] = {"worst": worst, "share_of_draws": share}
     if worst <= TOLERANCE:
-        words = f"kept by {len(low)} pairs of readings under {DRAWS} draws from the prior"
+        words = f"kept for {len(low)} pairs of readings under {DRAWS} draws from the prior"
         return Finding(name, PASS, words, figures)
     figures |= {"lower": low[pair].round(1).tolist(), "higher": high[pair].round(1).tolist()}
     words = (
-        f"reversed by up to {worst:.2g}, under {100 * share:.2g} % of the prior: logits "
+        f"reversed by up to {worst:.2g}, under {100 * share:.2g} % of draws from the prior: logits "
         f"{figures['lower']} are predicted above {figures['higher']}"
     )
     return Finding(name, reversed_status, words, figures)

@@ -27,8 +27,8 @@ def check_time(texts: Texts) -> Finding:
         moments.append(time.perf_counter())
     first, again = np.diff(moments).tolist()
     words = (
-        f"first fit of {len(texts.labelled.labels)} labels {first:.1f} s, with what has to be "
-        f"compiled; again {again:.2f} s"
+        f"first fit of {len(texts.labelled.labels)} labels: {first:.1f} s, compiling included; "
+        f"second: {again:.2f} s"
     )
     status = WARN if first > 60 or again > 5 else PASS
     return Finding("time", status, words, {"first": first, "again": again})
@@ -84,10 +84,11 @@ def judge(method: str, rms: float, means: float, trusted: bool) -> str:
 def compare(
     texts: Texts, posterior: Posterior, reference: Posterior
 ) -> tuple[float, float, float, str]:
-    """Worst distance of means (in standard deviations), rms and worst error of predictions.
+    """Compute the worst distance of means (standard deviations), and errors of predictions.
 
     Returns:
-        The three, and the name of the coordinate whose mean is furthest off.
+        That distance, the root mean square and the worst error of probabilities, and the name of
+        the coordinate whose mean is furthest off.
     """
     centre, spread = reference.draws.mean(axis=0), reference.draws.std(axis=0)
     distances = np.abs(posterior.weights @ posterior.draws - centre) / spread

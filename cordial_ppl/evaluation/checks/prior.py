@@ -35,7 +35,7 @@ def check_prior_predictive(texts: Texts) -> Finding:
     usable = np.isfinite(predictions).all(axis=(1, 2))
     finite = float(usable.mean())
     if finite < USABLE:
-        words = f"it is not finite under {100 * (1 - finite):.0f} % of the prior"
+        words = f"predictions are not finite for {100 * (1 - finite):.0f} % of draws from the prior"
         return Finding(name, FAIL, words, {"finite": finite})
     probs = predictions[usable].mean(axis=0)
     least, span = float(probs.min()), float((probs[-1] - probs[0]) @ np.arange(size))
@@ -47,11 +47,11 @@ def check_prior_predictive(texts: Texts) -> Finding:
     )
     status, hint = PASS, ""
     if not span > 0:
-        status, hint = FAIL, "it falls with the reading: "
+        status, hint = FAIL, "labels fall as the reading rises: "
     elif least < LEAST / size:
         status, hint = WARN, f"an option has probability {least:.4f}: "
     elif span < 0.2 * (size - 1):
-        status, hint = WARN, "it hardly moves with the reading: "
+        status, hint = WARN, "labels hardly follow the reading: "
     return Finding(name, status, hint + words, figures)
 
 
@@ -125,8 +125,8 @@ def check_sensitivity(texts: Texts) -> Finding:
         n for n, figure in figures.items() if figure["likelihood"] < SENSITIVE <= figure["prior"]
     ]
     torn = [name for name, figure in figures.items() if min(figure.values()) >= SENSITIVE]
-    words = f"scaling the prior moves the probability of a label by {moved:.2f} at most"
-    words += f"; the labels say little of {', '.join(led)}" if led else ""
-    words += f"; both prior and labels move {', '.join(torn)}" if torn else ""
+    words = f"sensitivity of a label's probability to the prior: {moved:.2f} at most"
+    words += f"; the labels say little about {', '.join(led)}" if led else ""
+    words += f"; prior and labels both move {', '.join(torn)}" if torn else ""
     status = WARN if torn and check_conflict(texts).status != PASS else PASS
     return Finding("sensitivity", status, words, {"predictions": moved, **figures})

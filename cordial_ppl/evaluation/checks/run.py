@@ -78,7 +78,7 @@ def check_channel(
     """
     if 0 < simulations < LEAST_SETS:
         raise InputError(
-            f"simulation-based calibration needs {LEAST_SETS} data sets or more; got {simulations}."
+            f"simulation-based calibration needs {LEAST_SETS} or more data sets; got {simulations}."
         )
     chosen, ranks = load_channel(channel), None
     with doing("checking the contract"):

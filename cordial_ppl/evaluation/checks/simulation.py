@@ -95,7 +95,7 @@ def check_simulation(ranks: Ranks) -> Finding:
     index = int(p_values.min(axis=0).argmin())
     worst, values = float(min(1.0, p_values.min() * p_values.size)), ranks.values[:, index]
     words = (
-        f"{len(values)} data sets: least uniform is the rank of {ranks.names[index]} "
+        f"{len(values)} data sets: the ranks of {ranks.names[index]} are the least uniform "
         f"(p {worst:.2g} after {p_values.size} tests; mean rank {values.mean():.2f}, normal scores "
         f"with a standard deviation of {norm.ppf(values).std():.2f})"
     )

@@ -145,7 +145,7 @@ def take_texts(
     missing = [name for name in needed if name not in (covariates or {})]
     if missing:
         raise InputError(
-            f"channel {channel.name!r} asks for the covariate {missing[0]!r}: give it too."
+            f"channel {channel.name!r} needs the covariate {missing[0]!r}: give it too."
         )
     extra = as_covariates(covariates, len(readings), needed, levels=count_levels(channel))
     return _divide(channel, readings, codes, extra, seed)

@@ -65,13 +65,13 @@ def loss_curves(results: Results) -> Product:
         name="curves",
         title="Log loss by number of labels",
         caption="Mean log loss (nats) on the report texts by number of labels, over the draws of "
-        "labels, with bands of one standard error; the figure cuts what is far above most values.",
+        "labels, with bands of one standard error; the figure cuts off values far above most.",
         table=table.rename({"value": "log_loss"}).drop("lower", "upper"),
         shown=spread(
             table, ("task", "reader", "method"), ("n",), lambda record: number(record["value"])
         ),
         notes=(
-            *((f"Above what the figure shows: {', '.join(cut)}.",) if cut else ()),
+            *((f"Above the figure's range: {', '.join(cut)}.",) if cut else ()),
             count_failures(results.cells.values(), results.methods),
         ),
         draw=lambda: draw_panels(results, panels, "log loss (nats)"),

@@ -117,9 +117,9 @@ def count_failures(cells: Iterable[Cell], methods: Sequence[str]) -> str:
         return f"None of the {total} fits failed."
     named = ", ".join(f"{label(method)} {count}" for method, count in failed.items())
     return (
-        f"{sum(failed.values())} of the {total} fits failed ({named}); means are over the draws "
-        "that the compared methods share, and a method with which half of them or fewer would be "
-        "left is not compared (–); differences of two methods are over the draws that both have."
+        f"{sum(failed.values())} of the {total} fits failed ({named}). Means are over the draws "
+        "that the compared methods share; a method that would leave half of them or fewer is not "
+        "compared (–). Differences of two methods are over the draws that both have."
     )
 
 
@@ -231,9 +231,9 @@ def note_few_draws(
     if not few:
         return ()
     return (
-        f"Intervals from fewer than {ENOUGH} shared draws ({', '.join(few)}) say little of other "
-        "label subsets, those from one draw nothing: they are over report texts only. None of them "
-        "is called resolved.",
+        f"Intervals from fewer than {ENOUGH} shared draws ({', '.join(few)}) say little about "
+        "other label subsets, and those from one draw nothing: they cover report texts only. "
+        "None of them is called resolved.",
     )
 
 

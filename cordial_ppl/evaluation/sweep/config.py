@@ -155,7 +155,7 @@ def _task(key: str, table: Any, folder: Path) -> TaskSource:
         _check_one_of(f"{key}.benchmark", source.benchmark, TASKS)
         for part in table:
             if part not in ("benchmark", "readers"):
-                raise InputError(f"{key}.{part}: a benchmark task takes only readers beside it.")
+                raise InputError(f"{key}.{part}: a benchmark task takes no key but readers.")
         return source
     if source.readings is None or source.labels is None:
         raise InputError(f"{key} needs benchmark, or both readings and labels.")
@@ -168,7 +168,7 @@ def _methods(file: _File, folder: Path) -> tuple[Method | External, ...]:
     if named is None:
         named = () if file.method or file.external else NINE
     choices = [name for name in METHODS if name != "channel"]
-    hint = " It may be a channel file, too, and a table [method.NAME] adds itself."
+    hint = " A channel file is allowed too; a table [method.NAME] needs no entry here."
     listed: list[Method] = []
     for index, name in enumerate(named):
         key = f"methods[{index}]"
@@ -202,7 +202,7 @@ def _variant(name: str, table: Any, folder: Path, key: str) -> Method:
     for part in settings:
         _check_one_of(f"{key}: a setting of {base}", part, METHODS[base].settings)
     if base == "channel" and "channel" not in settings:
-        raise InputError(f"{key} needs channel, its name or the path of its file.")
+        raise InputError(f"{key} needs the key channel: a name, or the path of a file.")
 
     def locate(channel: str) -> str:
         return str(folder / channel) if channel.endswith(".py") else channel

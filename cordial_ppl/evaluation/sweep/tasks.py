@@ -167,7 +167,7 @@ def _tables(source: TaskSource, seed: int) -> Iterator[tuple]:
             **settings,
         )
         labels.check_single("a sweep")
-        with naming(f"reader {reader!r}"):
+        with naming(f"judge {reader!r}"):
             labels, rows = match_labels(table, labels, strict=True)
         texts = Texts(table.logits, table.covariates(source.covariates)).take(rows)
         if source.report >= len(rows):

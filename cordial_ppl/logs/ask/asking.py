@@ -85,7 +85,7 @@ class Asking:
 
     @property
     def taken(self) -> str:
-        """The requests and tokens that the answers took."""
+        """Describe the requests and tokens that the answers took."""
         return "{:,} requests, {:,} + {:,} tokens".format(self.asked, *self.tokens)
 
     def run(self) -> None:

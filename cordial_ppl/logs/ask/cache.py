@@ -54,7 +54,7 @@ class Cache:
         self._connection = connection
 
     def __len__(self) -> int:
-        """The number of responses."""
+        """Count the responses."""
         return self._connection.execute("SELECT count(*) FROM responses").fetchone()[0]
 
     def get(self, key: str) -> list[Response]:

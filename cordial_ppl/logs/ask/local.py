@@ -48,8 +48,8 @@ class LocalModel(Model):
         names = inspect.signature(model.forward).parameters
         if "past_key_values" not in names:
             raise InputError(
-                f"{type(model).__name__} has no cache of keys and values, which the options would "
-                "share. Serve the model, and name its --server."
+                f"{type(model).__name__} has no key-value cache, which the options would share. "
+                "Serve the model, and name its address: --server URL."
             )
         self._torch = load("torch", "local")
         self.name, self.model, self.tokenizer, self.options = name, model.eval(), tokenizer, options
@@ -88,7 +88,7 @@ class LocalModel(Model):
             model = model.to(device)
         except (OSError, ValueError, RuntimeError, ImportError) as error:
             reason = " ".join(str(error).split())
-            raise InputError(f"cannot load the model {name!r} to {device!r}: {reason}") from error
+            raise InputError(f"cannot load the model {name!r} on {device!r}: {reason}") from error
         version, model = _version(name, model), model.float() if device == "cpu" else model
         return cls(name, model, tokenizer, options, version)
 
@@ -133,8 +133,8 @@ class LocalModel(Model):
             half = len(questions) // 2
             if half == 0:
                 raise InputError(
-                    f"the device has not enough memory for a prompt of {questions[0].length} tokens"
-                    ": shorten the texts, or take a smaller model."
+                    f"a prompt of {questions[0].length} tokens does not fit into the device's "
+                    "memory: shorten the texts, or use a smaller model."
                 ) from error
         return self.score(questions[:half]) + self.score(questions[half:])
 

@@ -78,7 +78,7 @@ class Prompt:
 
     @cached_property
     def text(self) -> str:
-        """The template with the question in it; without a question `{question}` is a column."""
+        """Return the template with the question in it; without one `{question}` is a column."""
         if self.question is None and self.template != TEMPLATE:
             return self.template
         question = self.question or QUESTION
@@ -86,7 +86,7 @@ class Prompt:
 
     @cached_property
     def columns(self) -> frozenset[str]:
-        """The columns of the table that the prompt uses."""
+        """Return the columns of the table that the prompt uses."""
         return find_fields(self.text) - RESERVED
 
     def messages(self, fields: Mapping[str, str], order: Order, item_id: str = "") -> Messages:

@@ -46,7 +46,7 @@ class Questions:
     orders: Sequence[Order]
 
     def __len__(self) -> int:
-        """The number of questions."""
+        """Count the questions."""
         return len(self.item_ids) * len(self.orders)
 
     def __iter__(self) -> Iterator[Question]:

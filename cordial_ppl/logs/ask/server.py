@@ -127,8 +127,8 @@ class Server:
             raise self._failure(error, has_answered) from error
         except self._openai.APITimeoutError as error:
             raise ServerError(
-                f"no answer within {TIMEOUT:g} s, {RETRIES + 1} times: ask fewer questions at "
-                "once, --concurrency"
+                f"no answer within {TIMEOUT:g} s in {RETRIES + 1} attempts; ask fewer questions at "
+                "once (--concurrency)"
             ) from error
         except self._openai.APIConnectionError as error:
             reason = self._quote(error.__cause__ or error)
@@ -139,7 +139,7 @@ class Server:
             _ = body["choices"][0]["message"], read_answers(body)
         except STUMBLES as error:
             words = self._quote(response.text)
-            raise ServerError(f"an answer that is no chat completion: {words!r}") from error
+            raise ServerError(f"the answer is not a chat completion: {words!r}") from error
         return {name: body[name] for name in KEPT if name in body}
 
     def _failure(self, error: Any, has_answered: bool) -> CordialError:
@@ -149,11 +149,11 @@ class Server:
         reason = f"status {status}" + (f": {words}" if words else "")
         if status == 401 or status == 403 and not has_answered:
             problem = (
-                f"the one in the environment variable {self.key_variable} is refused"
+                f"{self.url} refuses the key in the environment variable {self.key_variable}"
                 if self._key
-                else "name the environment variable that holds one, --key-variable NAME"
+                else f"{self.url} needs a key: name its environment variable, --key-variable NAME"
             )
-            return InputError(f"{self.url} needs a key: {problem} ({reason}).")
+            return InputError(f"{problem} ({reason}).")
         if status in (404, 405) or status < 400:
             return InputError(
                 f"{self.url} has no chat completions of {self.model!r} ({reason}). Check --model "
@@ -162,7 +162,7 @@ class Server:
         if error.code == "insufficient_quota":
             return InputError(f"the account at {self.url} has no credit left ({reason}).")
         if status == 429:
-            return ServerError(f"{reason}; ask fewer questions at once, --concurrency, or wait")
+            return ServerError(f"{reason}; ask fewer questions at once (--concurrency), or wait")
         return ServerError(reason) if status in (408, 409) or status >= 500 else Refused(reason)
 
     def _quote(self, words: object) -> str:

@@ -22,7 +22,7 @@ class Tokenised(NamedTuple):
 
     @property
     def length(self) -> int:
-        """The number of tokens with the longest option."""
+        """Count the tokens with the longest option."""
         return len(self.prompt) + max(map(len, self.options))
 
 
@@ -58,7 +58,7 @@ def tokenise(tokenizer: Any, messages: Messages, options: Sequence[str]) -> Toke
     sequences = [encode(f"{prompt}{before}{option}") for option in options]
     if len(set(map(tuple, sequences))) < len(sequences):
         raise InputError(
-            f"the model's tokenizer writes some of the options {', '.join(options)} alike."
+            f"the model's tokenizer gives some of the options {', '.join(options)} the same tokens."
         )
     if any(a == b[: len(a)] for a in sequences for b in sequences if a is not b):
         sequences = [encode(f"{prompt}{before}{option}{end}") for option in options]
@@ -71,7 +71,7 @@ def tokenise(tokenizer: Any, messages: Messages, options: Sequence[str]) -> Toke
         return Tokenised(alone[:shared], [tokens[shared:] for tokens in sequences])
     start = tokenizer.eos_token_id if tokenizer.bos_token_id is None else tokenizer.bos_token_id
     if start is None:
-        raise InputError("the model's tokenizer has no token to begin a text with.")
+        raise InputError("the model's tokenizer has no beginning-of-text token.")
     return Tokenised([start], sequences)
 
 
