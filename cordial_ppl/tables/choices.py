@@ -6,14 +6,15 @@ from pathlib import Path
 
 import polars as pl
 
-from cordial_ppl.errors import InputError, SettingNeeded, list_names
-from cordial_ppl.tables.columns import list_distinct, named
+from cordial_ppl.errors import InputError, SettingNeeded, list_names, name_rows, quote
+from cordial_ppl.tables.columns import list_distinct, name_items, named
 from cordial_ppl.tables.files import read_columns
 from cordial_ppl.tables.frame import Columns
 from cordial_ppl.tables.proposals import (
     RATINGS,
     find_columns,
     find_id,
+    find_reader,
     holds_ratings,
     propose_ratings,
     spell,
@@ -170,3 +171,27 @@ def join_parts(parts: Sequence[str], *, always: bool = False) -> str:
     if always or len(parts) > 1:
         parts = [part.replace("\\", r"\\").replace(JOINED, "\\" + JOINED) for part in parts]
     return JOINED.join(parts)
+
+
+def read_items(columns: Columns) -> list[str]:
+    """List the ids of the texts, as `name_items` reads them.
+
+    Raises:
+        InputError: An id is missing, or occurs twice.
+        SettingNeeded: Ids occur twice, and a column tells these rows apart, as by their readers.
+    """
+    items = name_items(columns)
+    repeated = items.filter(items.is_duplicated()).unique(maintain_order=True)
+    if not len(repeated):
+        return items.to_list()
+    rows = (items == repeated[0]).arg_true().to_list()
+    more = f", and {len(repeated) - 1} more occur again." if len(repeated) > 1 else "."
+    problem = (
+        f"{columns.path}: an item_id must occur once; {quote(repeated[0])} is in "
+        f"{name_rows(rows, columns.where)}{more}"
+    )
+    reader = find_reader(columns)
+    if reader is None:
+        raise InputError(problem)
+    advice = f"If {reader!r} says which reader a row is of, name it"
+    raise SettingNeeded(problem, advice, "reader", reader)

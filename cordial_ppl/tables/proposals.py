@@ -36,7 +36,7 @@ PERSONAL = ("label", "human", "gold", "expert")
 OTHERS = {*FIXED, "id", "index", "annotator", "user", "length"} - {"rating"}
 """Columns that hold other numbers."""
 
-TRIED = ("id", "rating", "readers", "label", "annotator", "options", "round")
+TRIED = ("id", "rating", "readers", "label", "annotator", "options", "round", "reader")
 """Settings whose proposals are tried, for what is asked for then."""
 
 UNKNOWN = ("COLUMN", "...")
@@ -112,8 +112,20 @@ def find_id(columns: Columns) -> str:
     distinct = dict(zip(columns.schema, sizes, strict=True))
     # Some tens of readers may have read each text.
     names = [n for n, size in distinct.items() if size * WIDEST > rows and not is_reading(n)]
-    most = [name for name in names if distinct[name] == rows and not _decimal(columns, name)]
-    return nearest("item_id", names, IDS) or next(iter(most), UNKNOWN[0])
+    names.sort(key=lambda name: -distinct[name])
+    likely = nearest("item_id", names, IDS)
+    telling = (n for n in names if distinct[n] == rows or find_reader(columns, n))
+    return likely or next((n for n in telling if not _decimal(columns, n)), UNKNOWN[0])
+
+
+def find_reader(columns: Columns, item: str = "item_id") -> str | None:
+    """Find the column of a few names that tells the rows of a text apart, if there is one."""
+    for name in columns.schema:
+        names = list_distinct(columns, name)
+        if 1 < len(names) <= WIDEST and not holds_ratings(columns, name):
+            if columns.collect(pl.struct(named(item), named(name)).is_unique().all()).item():
+                return name
+    return None
 
 
 def _decimal(columns: Columns, name: str) -> bool:
@@ -170,8 +182,10 @@ def proposing_all[**P, T](function: Callable[P, T]) -> Callable[P, T]:
                 advice = "If these are the columns, name them"
             if "options" in dict(further):
                 advice += ", and all options that were possible"
-            (setting, value), *also = error.needed
-            raise SettingNeeded(error.problem, advice, setting, value, (*also, *further)) from error
+            named = {name for name, _ in further} - {"id"}
+            kept = [each for each in error.needed if each[0] not in named]
+            (setting, value), *also = *kept, *further
+            raise SettingNeeded(error.problem, advice, setting, value, tuple(also)) from error
 
     return run
 

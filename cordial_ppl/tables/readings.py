@@ -25,7 +25,7 @@ from cordial_ppl.data.readings import (
 )
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import naming
-from cordial_ppl.tables.choices import open_columns, select, split_choice
+from cordial_ppl.tables.choices import open_columns, read_items, select, split_choice
 from cordial_ppl.tables.columns import (
     filled,
     finite,
@@ -33,7 +33,6 @@ from cordial_ppl.tables.columns import (
     name_items,
     numbers,
     passed_through,
-    read_items,
     skip_blank,
 )
 from cordial_ppl.tables.files import read_columns
