@@ -29,7 +29,7 @@ def fuse(
     """Combine several judges of the same texts; calibrate all texts that one of them has read.
 
     READINGS has a row for each text and judge, named in the column `reader`, or a column of ratings
-    for each judge. Judges may have different kinds of readings, and need not have read every text.
+    for each judge. Judges need not have read every text.
     """
     from cordial_ppl.cli.calibrate import say_labels, take_labelled
     from cordial_ppl.tables import match_labels, read_labels, read_several

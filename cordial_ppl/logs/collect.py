@@ -155,6 +155,7 @@ def _keep(
         )
     table.values.append(reading)
     table.rows.append((*key, *map(record.made.get, MADE)))
+    table.cells.append(record.extras)
     one = isinstance(record.evidence, list) and len(record.evidence) == 1
     table.hard &= one and reading.kind == "n"
 

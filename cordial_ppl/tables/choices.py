@@ -173,12 +173,16 @@ def join_parts(parts: Sequence[str], *, always: bool = False) -> str:
     return JOINED.join(parts)
 
 
-def read_items(columns: Columns) -> list[str]:
+def read_items(columns: Columns, *, of_readers: bool = False) -> list[str]:
     """List the ids of the texts, as `name_items` reads them.
+
+    Args:
+        columns: The table.
+        of_readers: Whether a column may say which reader a row is of.
 
     Raises:
         InputError: An id is missing, or occurs twice.
-        SettingNeeded: Ids occur twice, and a column tells these rows apart, as by their readers.
+        SettingNeeded: An id occurs twice, and a column seems to tell these rows apart by reader.
     """
     items = name_items(columns)
     repeated = items.filter(items.is_duplicated()).unique(maintain_order=True)
@@ -190,7 +194,7 @@ def read_items(columns: Columns) -> list[str]:
         f"{columns.path}: an item_id must occur once; {quote(repeated[0])} is in "
         f"{name_rows(rows, columns.where)}{more}"
     )
-    reader = find_reader(columns)
+    reader = find_reader(columns) if of_readers and "reader" not in columns.schema else None
     if reader is None:
         raise InputError(problem)
     advice = f"If {reader!r} says which reader a row is of, name it"

@@ -30,6 +30,9 @@ IDS = (
 RATINGS = ("rating", "score", "stars", "grade", "points", "verdict", "judgment", "judgement")
 """Names of columns that may hold a reader's ratings, the likeliest first."""
 
+READERS = ("judge", "model", "rater", "grader", "evaluator", "llm", "prompt")
+"""Names of columns that may name readers, the likeliest first."""
+
 PERSONAL = ("label", "human", "gold", "expert")
 """How columns of people's labels begin, which are no reader's ratings."""
 
@@ -119,13 +122,11 @@ def find_id(columns: Columns) -> str:
 
 
 def find_reader(columns: Columns, item: str = "item_id") -> str | None:
-    """Find the column of a few names that tells the rows of a text apart, if there is one."""
-    for name in columns.schema:
-        names = list_distinct(columns, name)
-        if 1 < len(names) <= WIDEST and not holds_ratings(columns, name):
-            if columns.collect(pl.struct(named(item), named(name)).is_unique().all()).item():
-                return name
-    return None
+    """Find the column of readers, by its name, that tells the rows of a text apart, if any does."""
+    names = [name for name in columns.schema if name != item and not holds_ratings(columns, name)]
+    name = nearest("reader", names, READERS)
+    pairs = pl.struct(named(item), named(name or item))
+    return name if name and columns.collect(pairs.is_unique().all()).item() else None
 
 
 def _decimal(columns: Columns, name: str) -> bool:

@@ -83,7 +83,7 @@ class ReadingTable:
     @cached_property
     def item_ids(self) -> list[str]:
         """The texts' ids; raise an `InputError` if one is missing or occurs twice."""
-        return read_items(self.columns)
+        return read_items(self.columns, of_readers=True)
 
     @cached_property
     def logits(self) -> Float64[np.ndarray, "n *readers K"]:
@@ -147,7 +147,7 @@ class ReadingTable:
             batch.covariates(covariates, levels)
         ids = pl.concat(hashes)
         if ids.n_unique() < len(ids):
-            read_items(self.columns)
+            read_items(self.columns, of_readers=True)
         if unread:
             cells, rows = sum(part.options for part in unread), sum(part.rows for part in unread)
             self.tell(Unread(cells, rows, len(ids), unread[0].first))
