@@ -59,7 +59,7 @@ def _estimate(
         if by is None:
             raise InputError("--figure draws groups: name a column with --by.")
         require_drawing()
-    read = tables.read()
+    read = tables.read(apart=(by,) if by else ())
     table, rows = read.table, read.rows
     groups = None if by is None else _read_groups(tables, read, by, ranked)
     design = _read_design(table, read.labels)

@@ -7,7 +7,7 @@ from pathlib import Path
 from cordial_ppl.cli.messages import leaving_at_once
 from cordial_ppl.cli.options import CalibratorOrNot, TableOut
 from cordial_ppl.cli.output import Result, count
-from cordial_ppl.cli.records import Fitting, Read, Tables
+from cordial_ppl.cli.records import Fitting, Names, Read, Tables
 from cordial_ppl.runtime.progress import doing
 
 
@@ -16,6 +16,7 @@ class SeveralTables(Tables):
     """Tables with readings by several judges."""
 
     also: Sequence[Path] = ()
+    readers: Names = None
     reader: Sequence[str] = ()  # pyright: ignore[reportIncompatibleVariableOverride]
 
 
@@ -27,18 +28,19 @@ def fuse(
 ) -> Result:
     """Combine several judges of the same texts; calibrate all texts that one of them has read.
 
-    READINGS has a row for each text and judge, and names the judge in the column `reader`. Judges
-    may have different kinds of readings, and need not have read every text.
+    READINGS has a row for each text and judge, named in the column `reader`, or a column of ratings
+    for each judge. Judges need not have read every text.
     """
     from cordial_ppl.cli.calibrate import say_labels, take_labelled
     from cordial_ppl.tables import match_labels, read_labels, read_several
 
     settings = fitting.settings
     with doing("reading"):
-        chosen = {"task": tables.task, "id": tables.id}
+        chosen = {"task": tables.task, "id": tables.id, "round": tables.round}
         paths = [tables.readings, *tables.also]
-        readings = {"options": tables.options, "readers": tables.reader or None}
-        table = read_several(paths, **readings, rating=tables.rating, **chosen)
+        readers = (*tables.reader, *(tables.readers or ())) or None
+        readings = {"options": tables.options, "readers": readers, "rating": tables.rating}
+        table = read_several(paths, **readings, **chosen)
         labels = read_labels(tables.labels, table.scale, **chosen, **tables.labelling)
         labels, rows = match_labels(table, labels)
     texts = take_labelled(Read(table, labels, rows), fitting.channel)

@@ -111,7 +111,12 @@ def _read_tasks(
     from cordial_ppl.cli.calibrate import take_labelled
     from cordial_ppl.tables import list_values, read_labelled
 
-    here, there = (list_values(path, "task") for path in (readings, labels))
+    # A column that is named is that, and no task or judge.
+    ids = [name for names in chosen.id for name in (names, *names.split(","))]
+    rated = [*ids, *filter(None, (chosen.rating,))]
+    told = [*ids, *(chosen.label or ()), *filter(None, (chosen.annotator,))]
+    here = list_values(readings, "task", apart=rated)
+    there = list_values(labels, "task", apart=told)
     wanted = [name for name in here if not chosen.task or name in chosen.task]
     if len(wanted) > 1 and not there:
         raise InputError(
@@ -127,7 +132,7 @@ def _read_tasks(
         name = task or readings.stem
         if chosen.task and name not in chosen.task:
             continue
-        by_name = list_values(readings, "reader", task, readers)
+        by_name = list_values(readings, "reader", task, readers, rated)
         sparse = len(by_name) > 1
         for reader, choice in (by_name or {None: None}).items():
             if readers and not {reader, choice} & {*readers}:

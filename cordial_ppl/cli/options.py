@@ -31,6 +31,9 @@ Columns
   --task NAME        Task to take if there are several, from column `task` (or COLUMN=NAME).
   --id COLUMN        Column of the texts' ids, if not `item_id`; may be repeated.
   --rating COLUMN    Column of ratings, one a text, to take as readings; needs --options.
+  --readers COLUMN,...
+                     Columns of ratings, one a judge; needs --options.
+  --user COLUMN      Column that names users, if not `user`.
   --label COLUMN,...
                      Column of labels, if not `label`; or a column for each annotator.
   --annotator COLUMN
@@ -48,7 +51,7 @@ Advanced
   --annotators each|mean|median
                      How to combine several labels of one text: keep each, or use mean or median.
   --round half-up|nearest-even|split
-                     How to treat labels between options: round, or split into two halves.
+                     How to treat labels and ratings between options: round, or split into two.
   --inference default|laplace|mode|nuts
                      How to find posteriors: laplace as in the paper; nuts takes minutes.
   --prior-of NAME=LOC,SCALE

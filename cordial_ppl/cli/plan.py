@@ -64,11 +64,13 @@ def plan(
         write_table,
     )
 
-    table = read_readings(readings, **vars(columns))
+    apart = (by,) if by else ()
+    table = read_readings(readings, **vars(columns), apart=apart)
     groups = None if by is None else read_groups(table.columns, by)
     rows = []
     if labelled is not None:
-        settings = {"task": columns.task, "id": columns.id, **vars(labelling)}
+        settings = {"task": columns.task, "id": columns.id, "round": columns.round, "apart": apart}
+        settings |= vars(labelling)
         rows = match_labels(table, read_labels(labelled, table.scale, **settings))[1].tolist()
     rows = list(dict.fromkeys(rows))
     made = planning.plan(

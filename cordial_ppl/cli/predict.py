@@ -116,7 +116,7 @@ def _read_several(fitted: "Fusion", paths: list[Path], settings: dict[str, Any])
     """Read the tables of a calibrator of several judges, some of whom may be missing."""
     from cordial_ppl.tables import read_several
 
-    settings = {name: settings[name] for name in ("options", "task", "id", "rating")}
+    settings = {name: settings[name] for name in ("options", "task", "id", "rating", "round")}
     with doing("reading"):
         table = read_several(paths, **settings, readers=fitted.readers_, gaps=True)
     silent = np.isnan(table.logits).all(axis=(0, 2))

@@ -52,6 +52,8 @@ def describe(
     if readings and len(table):
         options = ", ".join(table.options)
         yield f"{count(len(table), 'reading')} of {options} ({name}) {readings}"
+        if table.extras:
+            yield f"columns passed on: {', '.join(table.extras)}"
     if labels and number:
         yield f"{count(number, 'label')} ({name}) {labels}"
     if sources := _tell(table, SOURCES):

@@ -51,6 +51,7 @@ class Columns:
     task: str | None = None
     id: Sequence[str] = ()
     rating: str | None = None
+    round: str | None = None
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,6 @@ class Labelling:
     label: Names = ()
     annotator: str | None = None
     annotators: str = "each"
-    round: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,11 +20,15 @@ SHOWN = 10
 
 
 def shift(
-    tables: Tables, output: TableOut, fitting: Fitting, calibrator: Path | None = None
+    tables: Tables,
+    output: TableOut,
+    fitting: Fitting,
+    user: str | None = None,
+    calibrator: Path | None = None,
 ) -> Result:
     """Calibrate all texts for their users: some rate higher than others, some lower.
 
-    READINGS has a column `user`, whose label is predicted. LABELS may have a column `user`, or
+    READINGS names in a column `user` whose label is predicted. LABELS may have a column `user`, or
     `annotator`, too, and a column `order`: numbers that grow with time, or dates in ISO 8601.
     """
     from cordial_ppl import scores
@@ -38,9 +42,15 @@ def shift(
         if settings["prior"] is not None:
             raise InputError("--calibrator is fitted already: leave out --prior and --prior-of.")
         fitted, options = load_calibrator(calibrator, options, fitting.channel)
-    read = tables.read(options=options)
+    from cordial_ppl.tables.files import read_columns
+    from cordial_ppl.tables.proposals import spell
+
+    annotator = tables.annotator
+    if user is not None and annotator is None:
+        annotator = spell(read_columns(tables.labels), user)
+    read = tables.read(options=options, annotator=annotator, apart=(user,) if user else ())
     table, labels, rows = read
-    users, raters, order = _read_users(tables, read)
+    users, raters, order = _read_users(tables, read, user or "user")
     if fitted is None and len(rows) < MIN_LABELS:
         raise InputError(
             f"{count(len(rows), 'label')} are too few to compare users: {MIN_LABELS} are needed, "
@@ -81,23 +91,21 @@ def shift(
     return Result(content, text=_list_users(shifts), done=done)
 
 
-def _read_users(tables: Tables, read: Read) -> tuple[Any, Any, Any]:
+def _read_users(tables: Tables, read: Read, user: str) -> tuple[Any, Any, Any]:
     """Read whose label is predicted, and whose labels there are, with their order if it is known.
 
     Raises:
-        InputError: A column is missing, a user is not named, or the order is no order.
+        InputError: A user is not named, or the order is no order.
+        SettingNeeded: A column is missing.
     """
     from cordial_ppl.estimators.users.validation import as_order, as_users
+    from cordial_ppl.tables.annotators import PEOPLE
+    from cordial_ppl.tables.proposals import find_columns
 
     (table, labels, rows), extras = read, read.table.extras
-    if "user" not in extras:
-        people = labels.annotators
-        example = f", such as {people[0]!r} of {tables.labels}" if people else ""
-        raise InputError(
-            f"{tables.readings} needs a column user: whose label is predicted{example}."
-        )
+    (user,) = find_columns(table.columns, [user], "user", PEOPLE)
     with naming(tables.readings):
-        users = as_users(extras["user"], len(table), table.columns.where)
+        users = as_users(extras[user], len(table), table.columns.where)
     with naming(tables.labels):
         order = labels.extras.get("order")
         as_order(order, len(rows), labels.columns.where)

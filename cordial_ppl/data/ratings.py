@@ -1,19 +1,22 @@
-"""Hard ratings, one stated option a text: their scale, and their positions on it."""
+"""Hard ratings, one stated option a text: their scale, and logits of them."""
 
 import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Float64
 
 from cordial_ppl.data.numerals import parse_number
 from cordial_ppl.data.rounding import round_positions
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.errors import InputError, SettingNeeded, Where, list_names, name_row
+from cordial_ppl.errors import SettingNeeded, Where, list_names, name_row
 
 WIDEST = 21
 """Options at most that are proposed as whole numbers."""
+
+PSEUDO_COUNT = 0.5
+"""What every option counts beside a rating, which is a sample of one."""
 
 
 def scale_of_ratings(ratings: Sequence[Any] | np.ndarray, options: Any = None) -> Scale:
@@ -41,24 +44,41 @@ def scale_of_ratings(ratings: Sequence[Any] | np.ndarray, options: Any = None) -
     )
 
 
-def encode_ratings(
-    ratings: Any,
-    scale: Scale,
-    where: Where = name_row,
-    *,
-    round: bool = False,
-    remedy: str = "round=True rounds them; the counts of samples say more: readings_from_counts.",
-) -> Int[np.ndarray, " n"]:
-    """Turn hard ratings into positions 0..K-1; refuse those between options, or round them half up.
+def read_ratings(
+    ratings: Any, scale: Scale, where: Where = name_row, *, round: str | None = None
+) -> Float64[np.ndarray, "n K"]:
+    r"""Turn hard ratings into logits.
 
-    A message names the place of a rating (`where`), and what to do about those between options.
+    .. math:: \log \frac{w_k + a}{1 + a K}, \qquad a = 1/2
+
+    where w is 1 for the option that is stated; a rating between two options may be split among
+    them, with the weights of `round_labels`.
+
+    Args:
+        ratings: numbers or names of options, [n].
+        scale: the K options.
+        where: names the place of a rating in messages.
+        round: how ratings between options are rounded, as labels are.
+
+    Returns:
+        Log-probabilities [n, K] (nats), not centred.
+
+    Raises:
+        InputError: a rating is no option.
+        SettingNeeded: ratings lie between options, and nothing says how to round them.
     """
     positions = scale.locate(ratings, where=where, noun="ratings")
     between = np.flatnonzero(positions % 1)
-    if between.size and not round:
+    if between.size and round is None:
         value = scale.at(positions[between[:1]])[0]
-        raise InputError(
+        raise SettingNeeded(
             f"ratings must be options; {between.size} of {len(positions)} lie between options, as "
-            f"averages of samples do, such as {value:g} in {where(int(between[0]))}. {remedy}"
+            f"averages of samples do, such as {value:g} in {where(int(between[0]))}.",
+            "Round them, half-up or nearest-even, or count each for both neighbours",
+            "round",
+            "split",
         )
-    return round_positions(positions, scale, "half-up").labels
+    rows, options, weights = round_positions(positions, scale, round or "half-up")
+    shares = np.zeros((len(positions), scale.size))
+    shares[rows, options] = weights
+    return np.log((shares + PSEUDO_COUNT) / (1 + PSEUDO_COUNT * scale.size))

@@ -14,7 +14,7 @@ from jaxtyping import Float, Float64, Int
 
 from cordial_ppl.data.containers import as_numbers, collected, ordered_categories, unmasked
 from cordial_ppl.data.numerals import is_missing, name_minus
-from cordial_ppl.data.ratings import encode_ratings, scale_of_ratings
+from cordial_ppl.data.ratings import read_ratings, scale_of_ratings
 from cordial_ppl.errors import CordialWarning, InputError, Where, name_row, name_rows, quote
 
 LARGEST = 1e9
@@ -236,7 +236,7 @@ def readings_from_counts(
 
 
 def readings_from_ratings(
-    ratings: Any, options: Any = None, *, round: bool = False
+    ratings: Any, options: Any = None, *, round: bool | str = False
 ) -> Float64[np.ndarray, "n K"]:
     """Turn hard ratings, one stated option a text, into logits: log((1{r = k} + a) / (1 + a K)).
 
@@ -248,14 +248,16 @@ def readings_from_ratings(
         ratings: numbers or names of options, [n]: a list, an array, or a series.
         options: the K options that were possible, in the scale's order; by default those of an
             ordered categorical of pandas or of an Enum of polars.
-        round: whether ratings between options, such as averages of samples, are rounded half up.
+        round: how ratings between options, such as averages of samples, are rounded, as by
+            `round_labels`; True is "half-up".
 
     Returns:
         Log-probabilities [n, K] (nats), not centred.
 
     Raises:
-        InputError: a rating is no option, lies between two (without `round`), or all are missing.
-        SettingNeeded: the options are not known; those that the ratings suggest are proposed.
+        InputError: a rating is no option, or all are missing.
+        SettingNeeded: the options are not known; those that the ratings suggest are proposed. Or
+            ratings lie between options.
     """
     try:
         cells = np.asarray(unmasked(ratings), object)
@@ -271,9 +273,9 @@ def readings_from_ratings(
         raise InputError("there are no ratings: at least one is needed.")
     options = ordered_categories(ratings) if options is None else options
     scale = scale_of_ratings(cells[rated], options)
-    positions = encode_ratings(cells[rated], scale, lambda i: name_row(int(rated[i])), round=round)
     logits = np.full((len(cells), scale.size), np.nan)
-    logits[rated] = readings_from_counts(np.eye(scale.size)[positions])
+    how = "half-up" if round is True else round or None
+    logits[rated] = read_ratings(cells[rated], scale, lambda i: name_row(int(rated[i])), round=how)
     if len(rated) < len(cells):
         absent = np.setdiff1d(np.arange(len(cells)), rated)
         warnings.warn(

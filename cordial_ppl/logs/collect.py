@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from cordial_ppl.data.ratings import scale_of_ratings
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError, SettingNeeded, list_names, naming, quote
 from cordial_ppl.logs.answers import Finder
@@ -65,6 +66,7 @@ def collect(
     others: dict[str, set[str]] = {"task": set(), "reader": set()}
     locations: dict[tuple[str, str | None, str | None], str] = {}
     texts = 0
+    records = iter(records)
     for record in records:
         # A request that failed may not know its reader.
         unknown = record.failed is not None and record.reader is None
@@ -90,7 +92,7 @@ def collect(
             )
         locations[key] = record.location
         with naming(record.location):
-            scale = scale or _scale_of(record)
+            scale = scale or _scale_of(record, records)
             finder = finder or _finder(scale, reverse, spellings, before)
             evidence = record.evidence
             if isinstance(evidence, Scores) and evidence.options is None:
@@ -153,6 +155,7 @@ def _keep(
         )
     table.values.append(reading)
     table.rows.append((*key, *map(record.made.get, MADE)))
+    table.cells.append(record.extras)
     one = isinstance(record.evidence, list) and len(record.evidence) == 1
     table.hard &= one and reading.kind == "n"
 
@@ -200,14 +203,15 @@ def _scores(names: Mapping[str, bool]) -> str:
     return f" It also has scores: read them by --score {' or '.join(names)}." if names else ""
 
 
-def _scale_of(record: Record) -> Scale:
-    """Return the options that a record names."""
+def _scale_of(record: Record, further: Iterable[Record]) -> Scale:
+    """Return the options that a record names; else its answers and further ones are proposed."""
     if isinstance(record.evidence, Scores):
         _, values, options = record.evidence
         return Scale(tuple(options)) if options else Scale.default(len(values))
-    raise SettingNeeded(
-        f"the log does not say which answers were possible.{_scores(record.scored)}",
-        "Name the options in order, for example",
-        "options",
-        ("1", "2", "3"),
-    )
+    problem = f"the log does not say which answers were possible.{_scores(record.scored)}"
+    alike = (r for r in (record, *further) if r.task == record.task)
+    answers = [one.text for r in alike if isinstance(r.evidence, list) for one in r.evidence]
+    try:
+        return scale_of_ratings(answers)
+    except SettingNeeded as error:
+        raise SettingNeeded(problem, error.advice, "options", error.value) from error

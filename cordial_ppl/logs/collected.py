@@ -1,6 +1,7 @@
 """What a log gave: tables, and what is to be said of them."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,6 +17,7 @@ from cordial_ppl.data.readings import (
 from cordial_ppl.errors import InputError, SettingNeeded, list_names
 from cordial_ppl.logs.reading import Reading
 from cordial_ppl.tables import MADE
+from cordial_ppl.tables.columns import is_reading
 
 if TYPE_CHECKING:
     from cordial_ppl.logs.format import Format
@@ -25,6 +27,9 @@ NAMES = ("item_id", "reader", "task", *(f"reader_{name}" for name in MADE))
 
 PLURAL = {"reader": "judges", "task": "tasks"}
 """What messages call the values of a column."""
+
+LONGEST, MOST = 200, 40
+"""Characters of a cell, and number of columns, that are passed on at most."""
 
 
 class Explained(NamedTuple):
@@ -55,6 +60,7 @@ class Collected:
         options: The options in order; none if the log holds labels alone and nobody named them.
         rows: What each reading is of and who made it (`NAMES`), in the order of the log.
         values: The readings.
+        cells: The other fields of their rows, by name.
         labels: The columns of a table of labels; no rows if the log has none.
         explained: The first texts.
         unread: Places of the answers that name no option.
@@ -74,6 +80,7 @@ class Collected:
     options: tuple[str, ...] = ()
     rows: list[tuple[str | None, ...]] = field(default_factory=list)
     values: list[Reading] = field(default_factory=list)
+    cells: list[Mapping[str, Any]] = field(default_factory=list)
     labels: dict[str, Any] = field(default_factory=dict)
     explained: list[Explained] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
@@ -126,6 +133,21 @@ class Collected:
         return doubts
 
     @cached_property
+    def extras(self) -> dict[str, list[Any]]:
+        """Return the other columns of the log that are passed on, with None for a missing cell.
+
+        They are those without a long text, `LONGEST`, and at most the first `MOST`. A name that has
+        a meaning in the table of readings gets `input_` before it.
+        """
+        fields = dict.fromkeys(name for row in self.cells for name in row)
+        columns = {name: [row.get(name) for row in self.cells] for name in fields}
+        short = [n for n, cells in columns.items() if all(len(str(c)) <= LONGEST for c in cells)]
+        return {
+            f"input_{name}" if name in NAMES or is_reading(name) else name: columns[name]
+            for name in short[:MOST]
+        }
+
+    @cached_property
     def readings(self) -> dict[str, Any]:
         """Return the columns of a table of readings; none if the log holds labels alone."""
         if not self.values:
@@ -133,9 +155,12 @@ class Collected:
         columns = dict(zip(NAMES, map(list, zip(*self.rows, strict=True)), strict=True))
         table = np.stack([reading.values for reading in self.values], axis=1)
         kind = self.values[0].kind
-        return {name: cells for name, cells in columns.items() if set(cells) != {None}} | {
-            f"{kind}_{option}": row for option, row in zip(self.options, table, strict=True)
-        }
+        columns = {name: cells for name, cells in columns.items() if set(cells) != {None}}
+        return (
+            columns
+            | self.extras
+            | {f"{kind}_{option}": row for option, row in zip(self.options, table, strict=True)}
+        )
 
     @cached_property
     def logits(self) -> Float64[np.ndarray, "n K"]:

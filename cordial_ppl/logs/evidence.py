@@ -140,6 +140,7 @@ class Record:
         scored: Scores of it that the log has too, each with whether a model gave it.
         swapped: Whether its options run the other way.
         person: What says that a person gave the answer, "source=HUMAN"; None if nothing does.
+        extras: The other fields of its row that hold a text or a number, by their paths.
     """
 
     location: str
@@ -156,6 +157,7 @@ class Record:
     scored: Mapping[str, bool] = field(default_factory=dict)
     swapped: bool = False
     person: str | None = None
+    extras: Mapping[str, Any] = field(default_factory=dict)
 
 
 def as_text(value: Any) -> str | None:

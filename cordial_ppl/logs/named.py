@@ -9,7 +9,7 @@ from typing import Any
 from cordial_ppl.errors import InputError
 from cordial_ppl.logs.evidence import Orders, Record
 from cordial_ppl.logs.naming import DATA, ROLES, WORDS, Naming, as_name, name_of
-from cordial_ppl.logs.paths import EACH, Found, follow, look, opened
+from cordial_ppl.logs.paths import EACH, Found, follow, list_cells, look, opened
 from cordial_ppl.logs.resolving import rows_of
 from cordial_ppl.logs.rows import Row, at
 from cordial_ppl.logs.values import read_value
@@ -85,7 +85,10 @@ def _take_once(parts: list[Record]) -> list[Record] | None:
 def _join(parts: list[Record]) -> Record:
     """Make the record of a text with all of its answers."""
     person = next((part.person for part in parts if part.person), None)
-    record = replace(parts[0], rows=len({part.location for part in parts}), person=person)
+    rows = len({part.location for part in parts})
+    first, *others = (part.extras for part in parts)
+    same = {n: cell for n, cell in first.items() if all(other.get(n) == cell for other in others)}
+    record = replace(parts[0], rows=rows, person=person, extras=same)
     swapped = [part.swapped for part in parts]
     evidence: list[Any] = [part.evidence for part in parts]
     if not any(swapped) and all(isinstance(one, list) for one in evidence):
@@ -101,8 +104,8 @@ class _Reader:
     def __init__(self, naming: Naming):
         self.naming = naming
         roles = dict(naming.paths)
-        forms = [re.escape(path).replace(re.escape(EACH), r"[^.]+") for path in naming.answer]
-        self.swapped = {p for p in naming.swapped if any(re.fullmatch(one, p) for one in forms)}
+        forms = "|".join(map(_form, naming.answer))
+        self.swapped = {path for path in naming.swapped if re.fullmatch(forms, path)}
         roles["swapped"] = tuple(path for path in naming.swapped if path not in self.swapped)
         holders = [holder for path in naming.answer for holder in _holders(path)]
         roles["beside"] = tuple(dict.fromkeys(holders))
@@ -112,6 +115,13 @@ class _Reader:
         self.people = max((path.count(EACH) for path in naming.item), default=0)
         owners = (*naming.item, *naming.reader, *naming.task, *naming.annotator)
         self.owned = max((path.count(EACH) for path in owners), default=0)
+        # Parts of a name say more than it does: the system in "question|system".
+        used = (*naming.data, *naming.reader, *naming.task, *naming.annotator)
+        used += naming.item if len(naming.item) == 1 else ()
+        head, star, _ = (naming.item or ("",))[0].rpartition(f"{EACH}.")
+        self.element = head + star
+        forms = "|".join(_form(path.removeprefix(self.element)) for path in used)
+        self.used = re.compile(rf"({forms})(\..*)?")
 
     def read(self, row: Row) -> Iterator[Record]:
         """Read a row: its answers, then its labels."""
@@ -134,6 +144,7 @@ class _Reader:
                 reader=names["reader"],
                 task=names["task"],
                 user=names["annotator"],
+                extras=self._extras(row, matches),
             )
             yield from self._answers(record, matches, read)
             labels += self._labels(record, matches)
@@ -147,6 +158,15 @@ class _Reader:
         if lacking := [path for path, name in parts if name is None]:
             raise InputError(f"a text needs a name; `{lacking[0]}` is empty.")
         return join_parts([name or "" for _, name in parts]) if parts else key
+
+    def _extras(self, row: Row, matches: Matches) -> dict[str, Any]:
+        """The texts and numbers of the row, or of the element that a text is, that nobody named."""
+        keys = matches["item"][0][1].keys if matches["item"] else ()
+        value = look(row.value, _filled(self.element, keys).removesuffix("."))
+        if not isinstance(value, Mapping):
+            return {}
+        cells = list_cells(value)
+        return {path: cell for path, cell in cells if not self.used.fullmatch(path)}
 
     def _answers(self, record: Record, matches: Matches, read: set[Any]) -> Iterator[Record]:
         flag = any(_is_set(one.value) for _, one in matches["swapped"])
@@ -230,6 +250,11 @@ def _find(
 def _is_set(value: Any) -> bool:
     """Return whether a flag, or a message of an error, says something."""
     return is_filled(value) and value not in ([], {}) and str(value).casefold() not in FALSE
+
+
+def _form(path: str) -> str:
+    """Return a pattern of what a path stands for."""
+    return re.escape(path).replace(re.escape(EACH), r"[^.]+")
 
 
 def _filled(path: str, keys: Sequence[str | int]) -> str:

@@ -180,3 +180,12 @@ def _leaves(value: Any, parts: list[str]) -> Iterator[tuple[str, Any]]:
             yield from _leaves(cell, [*parts, name])
     else:
         yield ".".join(parts), value
+
+
+def list_cells(value: Mapping[str, Any], start: str = "") -> Iterator[tuple[str, Any]]:
+    """List the texts and numbers of an object and of those in it, with their paths."""
+    for name, cell in value.items():
+        if isinstance(cell, Mapping) and start.count(".") < DEEPEST:
+            yield from list_cells(cell, f"{start}{name}.")
+        elif isinstance(cell, str | int | float) and is_filled(cell):
+            yield start + name, cell

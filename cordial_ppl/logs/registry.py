@@ -12,9 +12,9 @@ from cordial_ppl.logs.naming import DATA
 from cordial_ppl.logs.presets import NAMED, PRESETS, by_hand, change
 from cordial_ppl.logs.resolving import LOOKED, list_named
 from cordial_ppl.logs.rows import read_rows, say_fields
-from cordial_ppl.tables.choices import nearest
 from cordial_ppl.tables.columns import PREFIXES
 from cordial_ppl.tables.files import is_filled
+from cordial_ppl.tables.proposals import nearest
 
 _LOGS = (*responses.FORMATS, lm_eval.FORMAT, inspect_logs.FORMAT, arrays.FORMAT)
 FORMATS = {form.name: form for form in _LOGS} | PRESETS

@@ -109,7 +109,7 @@ def transfer_curve(
         axis.set_ylim(lowest - 0.5 * step, highest + 0.5 * step)
         aside = (0.5 if hard else 0.2) * step
         axis.set_xlim(lowest - aside, highest + aside)
-        axis.set_xlabel("rating" if hard else "what the reader states (mean)")
+        axis.set_xlabel("rating" if hard else "mean that the judge states")
         axis.set_ylabel("label")
         axis.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
     return axis

@@ -10,9 +10,9 @@ from jaxtyping import Float64, Int64
 
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError, SettingNeeded, list_names, name_rows, quote
-from cordial_ppl.tables.choices import missing_column, nearest
 from cordial_ppl.tables.columns import named
 from cordial_ppl.tables.frame import ROW, Columns
+from cordial_ppl.tables.proposals import UNKNOWN, find_columns, nearest
 
 COMBINATIONS = ("each", "mean", "median")
 """Treatments of several labels of a text."""
@@ -52,11 +52,7 @@ def lay_out(columns: Columns, label: Sequence[str] = (), annotator: str | None =
         prefixed = [name for name in columns.schema if name.startswith(PREFIX)]
         people = [name for name in prefixed if name.removeprefix(PREFIX) not in STATISTICS]
         names = tuple(people) if len(people) > 1 else names
-    for name in names:
-        if name not in columns.schema:
-            match = nearest(name, columns.schema, LABELS)
-            others = tuple(match if label == name else label for label in names if match)
-            raise missing_column(columns, name, "label", others if len(others) > 1 else match)
+    names = find_columns(columns, names, "label", LABELS)
     if len(names) == 1:
         return columns.rename(names[0], "label")
     if "label" in columns.schema and "label" not in names:
@@ -93,10 +89,10 @@ def read_annotators(
         InputError: Somebody labels a text twice.
         SettingNeeded: There is no such column, or texts have several labels and no annotators.
     """
-    if annotator is not None and annotator not in columns.schema:
-        match = nearest(annotator, columns.schema, PEOPLE)
-        raise missing_column(columns, annotator, "annotator", match)
-    name = annotator or next((n for n in ("annotator", "user") if n in columns.schema), None)
+    if annotator is not None:
+        (annotator,) = find_columns(columns, [annotator], "annotator", PEOPLE)
+    free = [n for n in ("annotator", "user") if n in columns.schema and n not in columns.apart]
+    name = annotator or next(iter(free), None)
     people = None if name is None else columns.collect(named(name)).to_series().to_list()
     keys = [*zip(items, people or [""] * len(items), strict=True)]
     counts = Counter(keys)
@@ -114,7 +110,7 @@ def read_annotators(
         f"{columns.path}: an item_id must occur once; {item} is in {lines}.",
         "Keep one of these rows, or name the column that says which person a label is of",
         "annotator",
-        nearest("annotator", columns.schema, PEOPLE) or "COLUMN",
+        nearest("annotator", columns.schema, PEOPLE) or UNKNOWN[0],
     )
 
 

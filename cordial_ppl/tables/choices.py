@@ -1,28 +1,24 @@
-"""Choices: the rows of one reader or task, and columns by other names."""
+"""Choices: the rows of one reader or task, and columns that are named."""
 
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from difflib import get_close_matches
-from itertools import chain
 from pathlib import Path
 
 import polars as pl
 
-from cordial_ppl.errors import InputError, SettingNeeded, list_names
-from cordial_ppl.tables.columns import list_distinct, named
+from cordial_ppl.errors import InputError, SettingNeeded, list_names, name_rows, quote
+from cordial_ppl.tables.columns import list_distinct, name_items, named
 from cordial_ppl.tables.files import read_columns
 from cordial_ppl.tables.frame import Columns
-
-IDS = (
-    *("item_id", "text_id", "question_id", "example_id", "instance_id", "sample_id", "doc_id"),
-    *("custom_id", "prompt_id", "trace_id", "run_id", "uid", "uuid", "qid", "id", "idx", "index"),
-    *("key", "sample", "item", "example", "name", "instruction", "question", "prompt", "input"),
+from cordial_ppl.tables.proposals import (
+    RATINGS,
+    find_columns,
+    find_id,
+    find_reader,
+    holds_ratings,
+    propose_ratings,
+    spell,
 )
-"""Names of columns and fields that name a text, the likeliest first."""
-
-RATINGS = ("rating", "score", "stars", "grade", "points", "verdict", "judgment", "judgement")
-"""Names of columns that may hold a reader's ratings, the likeliest first."""
 
 JOINED = "|"
 """Separator between the parts of an id that several columns make, as `cordial read` writes it."""
@@ -44,7 +40,7 @@ def open_columns(
         task: The task to take; none is asked for where each text is of one task.
         id: Other names of the column `item_id`.
         rating: Another name of the column `rating`.
-        apart: Columns that are named for something else, and are no task.
+        apart: Columns that are named for something else, and are nothing else.
         needed: Whether the columns of the task and of the rating must be there.
 
     Raises:
@@ -52,17 +48,16 @@ def open_columns(
         InputError: There is no such task.
         SettingNeeded: A column has another name, or texts are of several tasks.
     """
-    columns = identify(read_columns(path), id)
-    column = None if rating is None else _spell(columns, rating)
-    if column is not None:
+    columns = read_columns(path)
+    columns = replace(columns, apart=tuple(spell(columns, name) or name for name in apart))
+    columns = identify(columns, id)
+    if rating is not None and (needed or spell(columns, rating)):
+        (column,) = find_columns(columns, [rating], "rating", RATINGS)
         columns = columns.rename(column, "rating")
-    elif rating is not None and needed:
-        match = nearest(rating, columns.schema, RATINGS)
-        raise missing_column(columns, rating, "rating", match)
     if task is not None:
         there = split_choice(columns, "task", task)[0] in columns.schema
         return select(columns, "task", task) if needed or there else columns
-    free = "task" in columns.schema and "task" not in apart
+    free = "task" in columns.schema and "task" not in columns.apart
     if free and len(list_distinct(columns, "task")) > 1:
         pair = pl.struct(named("item_id"), named("task")).n_unique()
         pairs, items = columns.collect(pair.alias("pairs"), named("item_id").n_unique()).row(0)
@@ -75,7 +70,7 @@ def select(columns: Columns, field: str, chosen: str | None) -> Columns:
 
     Args:
         columns: The table.
-        field: Which column says so, "reader" or "task"; a table may lack it.
+        field: Which column says so, "reader" or "task"; a table may lack it, or have it apart.
         chosen: The name; None where the table holds only one. Another column that names readers or
             tasks comes before it, "judge=gpt", or stands alone, "judge".
 
@@ -86,6 +81,8 @@ def select(columns: Columns, field: str, chosen: str | None) -> Columns:
         InputError: There is no such name, or no such column.
         SettingNeeded: There are several and none was chosen.
     """
+    if chosen is None and field in columns.apart:
+        return columns
     column, name = split_choice(columns, field, chosen)
     if column not in columns.schema:
         if name is None:
@@ -116,6 +113,9 @@ def split_choice(columns: Columns, field: str, chosen: str | None) -> tuple[str,
 
     Returns:
         The column, which need not be there, and the name; None where none was chosen.
+
+    Raises:
+        SettingNeeded: The column holds ratings, and no readers.
     """
     if chosen is None:
         return field, None
@@ -123,7 +123,13 @@ def split_choice(columns: Columns, field: str, chosen: str | None) -> tuple[str,
     if field in columns.schema and name in list_distinct(columns, field):
         return field, name
     column, _, rest = (part.strip() for part in name.partition("="))
-    return (column, rest or None) if column in columns.schema else (field, name)
+    if column not in columns.schema:
+        return field, name
+    if field == "reader" and not rest and holds_ratings(columns, column):
+        listed = list_names(list_distinct(columns, column))
+        problem = f"{columns.path}: column {column!r} holds {listed}, which name no readers."
+        raise propose_ratings(problem, [column])
+    return column, rest or None
 
 
 def identify(columns: Columns, id: Sequence[str] = ()) -> Columns:
@@ -139,64 +145,18 @@ def identify(columns: Columns, id: Sequence[str] = ()) -> Columns:
         SettingNeeded: There is no such column; the message offers one with a similar name.
     """
     for names in id:
-        parts = [_spell(columns, name) for name in names.split(",")]
+        parts = [spell(columns, name) for name in names.split(",")]
         if names not in columns.schema and len(parts) > 1 and None not in parts:
             joined = pl.struct(*(named(name) for name in parts if name)).map_elements(
                 lambda row: join_parts([*row.values()]) if any(row.values()) else "", pl.String
             )
-            return replace(columns, frame=columns.frame.with_columns(item_id=joined))
-    column = next(filter(None, (_spell(columns, name) for name in id)), "item_id")
+            frame = columns.frame.with_columns(item_id=joined)
+            return replace(columns, frame=frame, apart=(*columns.apart, *filter(None, parts)))
+    column = next(filter(None, (spell(columns, name) for name in id)), "item_id")
     if column not in columns.schema:
-        raise missing_column(columns, "item_id", "id", nearest("item_id", columns.schema, IDS))
+        problem = f"{columns.path} has no column 'item_id'; found {list_names(columns.schema)}."
+        raise SettingNeeded(problem, "Name the column", "id", find_id(columns))
     return columns.rename(column, "item_id")
-
-
-def _spell(columns: Columns, name: str) -> str | None:
-    """Find the column of a name, or the only one that differs in capitals and blanks alone."""
-    name = name.strip()
-    folded = name.casefold().split()
-    matches = [column for column in columns.schema if column.casefold().split() == folded]
-    return name if name in matches else matches[0] if len(matches) == 1 else None
-
-
-def missing_column(
-    columns: Columns, name: str, setting: str, match: str | tuple[str, ...] | None
-) -> SettingNeeded:
-    """Make the error for a column that is missing.
-
-    Args:
-        columns: The table.
-        name: The column.
-        setting: The setting that names another.
-        match: The column to offer, or several, if any.
-    """
-    problem = f"{columns.path} has no column {name!r}; found {list_names(columns.schema)}."
-    return SettingNeeded(problem, "Name the column", setting, match or "COLUMN")
-
-
-def nearest(name: str, names: Iterable[str], words: Sequence[str] = ()) -> str | None:
-    """Find the column or field with the most similar name.
-
-    Args:
-        name: The name.
-        names: The names there are; one may be written in another way or end in ".name".
-        words: Other words for the name, the likeliest first.
-
-    Returns:
-        The likeliest; None if none is near.
-    """
-
-    def bare(text: str) -> str:
-        return re.sub(r"[\W_]", "", text).casefold()
-
-    names = [*names]
-    folded = {bare(candidate): candidate for candidate in reversed(names)}
-    for word in map(bare, (name, *words)):
-        if word in folded:
-            return folded[word]
-    inside = (part for part in names if part.casefold().endswith(f".{name.casefold()}"))
-    close = (get_close_matches(bare(word), folded, 1, 0.7) for word in (name, *words))
-    return next(chain(inside, (folded[match[0]] for match in close if match)), None)
 
 
 def join_parts(parts: Sequence[str], *, always: bool = False) -> str:
@@ -211,3 +171,31 @@ def join_parts(parts: Sequence[str], *, always: bool = False) -> str:
     if always or len(parts) > 1:
         parts = [part.replace("\\", r"\\").replace(JOINED, "\\" + JOINED) for part in parts]
     return JOINED.join(parts)
+
+
+def read_items(columns: Columns, *, of_readers: bool = False) -> list[str]:
+    """List the ids of the texts, as `name_items` reads them.
+
+    Args:
+        columns: The table.
+        of_readers: Whether a column may say which reader a row is of.
+
+    Raises:
+        InputError: An id is missing, or occurs twice.
+        SettingNeeded: An id occurs twice, and a column seems to tell these rows apart by reader.
+    """
+    items = name_items(columns)
+    repeated = items.filter(items.is_duplicated()).unique(maintain_order=True)
+    if not len(repeated):
+        return items.to_list()
+    rows = (items == repeated[0]).arg_true().to_list()
+    more = f", and {len(repeated) - 1} more occur again." if len(repeated) > 1 else "."
+    problem = (
+        f"{columns.path}: an item_id must occur once; {quote(repeated[0])} is in "
+        f"{name_rows(rows, columns.where)}{more}"
+    )
+    reader = find_reader(columns) if of_readers and "reader" not in columns.schema else None
+    if reader is None:
+        raise InputError(problem)
+    advice = f"If {reader!r} says which reader a row is of, name it"
+    raise SettingNeeded(problem, advice, "reader", reader)

@@ -202,17 +202,3 @@ def name_items(columns: Columns) -> pl.Series:
         rows = name_rows(unnamed, columns.where)
         raise InputError(f"{columns.path}: every row needs an item_id; there is none in {rows}.")
     return items
-
-
-def read_items(columns: Columns) -> list[str]:
-    """List the ids of the texts, as `name_items` reads them; an id that occurs twice is refused."""
-    items = name_items(columns)
-    repeated = items.filter(items.is_duplicated()).unique(maintain_order=True)
-    if len(repeated):
-        rows = (items == repeated[0]).arg_true().to_list()
-        more = f", and {len(repeated) - 1} more occur again." if len(repeated) > 1 else "."
-        raise InputError(
-            f"{columns.path}: an item_id must occur once; {quote(repeated[0])} is in "
-            f"{name_rows(rows, columns.where)}{more}"
-        )
-    return items.to_list()

@@ -28,6 +28,7 @@ class Columns:
         name_row: Names a row by its number in `ROW`: "line 7", "row 7 of part-2.parquet".
         masks: Conditions that select rows; by default all rows count.
         commas: Whether a comma in a number stands before its decimals.
+        apart: Columns that are named for something, and have no meaning by their names.
     """
 
     path: Path
@@ -35,6 +36,7 @@ class Columns:
     name_row: Where = name_row
     masks: tuple[pl.Expr, ...] = ()
     commas: bool = False
+    apart: tuple[str, ...] = ()
 
     @cached_property
     def schema(self) -> dict[str, Any]:

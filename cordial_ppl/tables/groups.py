@@ -13,6 +13,7 @@ from cordial_ppl.errors import list_names
 from cordial_ppl.tables.columns import FIXED, as_names, filled, is_reading, named
 from cordial_ppl.tables.frame import Columns
 from cordial_ppl.tables.labels import LabelTable
+from cordial_ppl.tables.proposals import find_columns
 from cordial_ppl.tables.readings import ReadingTable
 
 MADE = ("model", "prompt", "decoding", "date")
@@ -36,9 +37,10 @@ def read_groups(columns: Columns, by: str) -> list[str]:
         One name a row.
 
     Raises:
-        InputError: There is no such column, or a row has no group.
+        InputError: A row has no group.
+        SettingNeeded: There is no such column.
     """
-    columns.require(by)
+    (by,) = find_columns(columns, [by], "by", ("system", "model", "group"))
     filled(columns, by, "Give every text one, or leave the text out.")
     return columns.collect(named(by)).to_series().to_list()
 

@@ -16,6 +16,7 @@ from cordial_ppl.tables.annotators import combine, lay_out, read_annotators
 from cordial_ppl.tables.choices import open_columns
 from cordial_ppl.tables.columns import finite, name_items, passed_through, skip_blank
 from cordial_ppl.tables.frame import Columns
+from cordial_ppl.tables.proposals import proposing_all
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,7 @@ class LabelTable:
         return self.take([i for i, item in enumerate(self.item_ids) if item in items])
 
 
+@proposing_all
 def read_labels(
     path: str | Path,
     scale: Scale,
@@ -118,7 +120,7 @@ def read_labels(
         annotators: "each" for every label, "mean" or "median" for one a text.
         round: How labels between options are rounded: "half-up", "nearest-even" or "split", which
             makes two labels of one; see `round_labels`.
-        apart: Columns that are named for something else, such as groups, and are no task.
+        apart: Columns that are named for something else, such as groups, and are nothing else.
 
     Returns:
         The labels.
@@ -156,7 +158,7 @@ def read_labels(
             )
         rows, labels, shares = round_positions(positions, scale, round or "half-up")
     table = LabelTable(columns, items, positions.astype(np.int64), weights, people).take(rows)
-    if "weight" in columns.schema:
+    if "weight" in columns.schema and "weight" not in columns.apart:
         return replace(table, labels=labels, weights=table.weights * shares)
     # A text counts as one, however many have labelled it.
     _, texts = np.unique(table.item_ids, return_inverse=True)
@@ -165,9 +167,9 @@ def read_labels(
 
 def _weigh(columns: Columns) -> tuple[Columns, Float64[np.ndarray, " n"]]:
     """Select the labels that count, and warn of those of weight 0; with the weights."""
-    if "weight" not in columns.schema:
+    if "weight" not in columns.schema or "weight" in columns.apart:
         for name in columns.schema:
-            if name.strip().casefold() in ("weight", "weights"):
+            if name not in columns.apart and name.strip().casefold() in ("weight", "weights"):
                 warnings.warn(
                     f"{columns.path}: column {quote(name)} is not used; rename it to 'weight' if "
                     "it says how many labels one counts as.",

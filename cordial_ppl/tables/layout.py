@@ -8,18 +8,12 @@ import numpy as np
 
 from cordial_ppl.data.containers import ordered_categories
 from cordial_ppl.data.numerals import in_order, is_counting, parse_number
-from cordial_ppl.data.ratings import WIDEST, scale_of_ratings
+from cordial_ppl.data.ratings import scale_of_ratings
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import CordialWarning, InputError, SettingNeeded, list_names, naming
-from cordial_ppl.tables.choices import RATINGS, nearest
-from cordial_ppl.tables.columns import BLANK, FIXED, KINDS, is_reading, list_distinct, named
+from cordial_ppl.tables.columns import BLANK, KINDS, is_reading, list_distinct, named
 from cordial_ppl.tables.frame import Columns
-
-LABELS = ("label", "human", "gold")
-"""How columns of people's labels begin, which are no reader's ratings."""
-
-OTHERS = {*FIXED, "id", "index", "annotator", "user", "length"}
-"""Columns that hold other numbers."""
+from cordial_ppl.tables.proposals import PERSONAL, list_ratings, propose_ratings
 
 EXAMPLE = "Name the options in order, for example"
 
@@ -53,11 +47,12 @@ def find_layout(
         return _scale_of_ratings(columns, options), "rating", ("rating",)
     empty = _find_empty(columns)
     groups: dict[str, dict[str, str]] = {kind: {} for kind in KINDS}
-    for name in columns.schema:
+    free = [name for name in columns.schema if name not in columns.apart]
+    for name in free:
         kind, _, option = name.partition("_")
         if kind in groups and _:
             groups[kind][option.strip()] = name
-    if "rating" in columns.schema:
+    if "rating" in free:
         groups["rating"] = {"": "rating"}
     filled = {kind: group for kind, group in groups.items() if set(group.values()) - empty}
     if len(filled) != 1:
@@ -68,17 +63,14 @@ def find_layout(
         )
         if filled:
             raise InputError(f"{problem} Remove or rename all but one group.")
-        likely = _find_rating(columns)
-        if likely is None:
-            labelled = any(name.startswith(LABELS) for name in columns.schema)
-            swapped = " It holds labels: the readings come first, then the labels." * labelled
-            raise InputError(problem + swapped)
-        advice = f"If {likely!r} is the reader's rating, one stated option a text, name it"
-        raise SettingNeeded(problem, advice, "rating", likely)
+        likely = list_ratings(columns)
+        labelled = not likely and any(name.startswith(PERSONAL) for name in columns.schema)
+        swapped = " It holds labels: the readings come first, then the labels." * labelled
+        raise propose_ratings(problem + swapped, likely)
     ((kind, group),) = filled.items()
     if kind == "rating":
         return _scale_of_ratings(columns, options), kind, ("rating",)
-    free = not isinstance(options, Scale)
+    changing = not isinstance(options, Scale)
     scale = None if options is None else Scale.of(options)
     names = {option: name for option, name in group.items() if name not in empty}
     if scale is None:
@@ -88,7 +80,7 @@ def find_layout(
     matches = _match(group, scale)
     if matches is not None and set(names.values()) <= set(matches.values()):
         absent = [option for i, option in enumerate(scale.options) if i not in matches]
-        if not absent or (free and len(names) > 1):
+        if not absent or (changing and len(names) > 1):
             if absent:
                 warnings.warn(
                     f"{columns.path} has no column for {list_names(absent)}: no text has such a "
@@ -98,13 +90,13 @@ def find_layout(
                 )
             matches = {i: f"{kind}_{option}" for i, option in enumerate(scale.options)} | matches
             return scale, kind, tuple(matches[i] for i in range(scale.size))
-    if _can_rename(tuple(names), scale, free):
+    if _can_rename(tuple(names), scale, changing):
         return replace(scale, aliases=tuple(names)), kind, tuple(names.values())
     problem = (
         f"{columns.path} has columns of other options: the options are "
         f"{list_names(scale.options)}, the columns {list_names(group.values())}."
     )
-    if free and len(names) > 1:
+    if changing and len(names) > 1:
         raise SettingNeeded(problem, EXAMPLE, "options", in_order(tuple(names)))
     raise InputError(f"{problem} Take a table of the former, or fit a calibrator to this one.")
 
@@ -137,19 +129,6 @@ def _scale_of_ratings(columns: Columns, options: Any) -> Scale:
         if not cells:
             raise InputError("column 'rating' is empty in all rows.")
         return scale_of_ratings(cells, categories if options is None else options)
-
-
-def _find_rating(columns: Columns) -> str | None:
-    """Find the column that looks like ratings: few whole numbers, by its name or alone."""
-    small: list[str] = []
-    for name in columns.schema:
-        cells = [cell for cell in list_distinct(columns, name) if cell.casefold() not in BLANK]
-        numbers = [parse_number(cell) for cell in cells] if len(cells) <= WIDEST else []
-        whole = all(number is not None and number.is_integer() for number in numbers)
-        if numbers and whole and name not in OTHERS and not name.startswith(LABELS):
-            small.append(name)
-    likely = nearest("rating", small, RATINGS)
-    return small[0] if likely is None and len(small) == 1 else likely
 
 
 def _find_empty(columns: Columns) -> set[str]:

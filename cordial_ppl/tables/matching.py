@@ -11,9 +11,11 @@ from jaxtyping import Int64
 
 from cordial_ppl.errors import CordialWarning, InputError, list_names, quote
 from cordial_ppl.tables.labels import LabelTable, read_labels
+from cordial_ppl.tables.proposals import proposing_all
 from cordial_ppl.tables.readings import ReadingTable, read_readings
 
 
+@proposing_all
 def read_labelled(
     readings: Path,
     labels: Path,
@@ -23,6 +25,7 @@ def read_labelled(
     task: str | None = None,
     id: Sequence[str] = (),
     rating: str | None = None,
+    round: str | None = None,
     apart: Sequence[str] = (),
     sparse: bool = False,
     **labelling: Any,
@@ -37,7 +40,9 @@ def read_labelled(
         task: The task to take.
         id: Other names of the column `item_id`.
         rating: The column of hard ratings.
-        apart: Columns that are named for something else, and are no reader or task.
+        round: How ratings and labels between options are rounded.
+        apart: Columns that are named for something else, and are nothing else. In one table of
+            both, columns of ratings and of labels are kept apart.
         sparse: Whether the reader may have read few of the labelled texts, as others did.
         labelling: Other arguments of `read_labels`.
 
@@ -47,9 +52,14 @@ def read_labelled(
     Raises:
         InputError: As `read_readings`, `read_labels` and `match_labels` raise.
     """
-    columns: dict[str, Any] = {"task": task, "id": id, "apart": apart}
-    table = read_readings(readings, options=options, reader=reader, rating=rating, **columns)
-    labelled = read_labels(labels, table.scale, **columns, **labelling)
+    columns: dict[str, Any] = {"task": task, "id": id, "round": round}
+    rated, told = list(apart), list(apart)
+    if Path(readings) == Path(labels):
+        rated += filter(None, (*(labelling.get("label") or ()), labelling.get("annotator")))
+        told += filter(None, (rating,))
+    chosen = {"options": options, "reader": reader, "rating": rating}
+    table = read_readings(readings, **chosen, **columns, apart=rated)
+    labelled = read_labels(labels, table.scale, **columns, **labelling, apart=told)
     if sparse:
         labelled = labelled.among(table.item_ids)
     return table, *match_labels(table, labelled)

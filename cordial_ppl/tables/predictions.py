@@ -10,7 +10,8 @@ from jaxtyping import Float64
 
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError, list_names, naming
-from cordial_ppl.tables.columns import named, numbers, read_items
+from cordial_ppl.tables.choices import read_items
+from cordial_ppl.tables.columns import named, numbers
 from cordial_ppl.tables.files import read_columns
 
 FIELDS = ("task", "reader", "n", "draw")

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 from jaxtyping import Float64
 
-from cordial_ppl.data.ratings import encode_ratings
+from cordial_ppl.data.ratings import read_ratings
 from cordial_ppl.data.readings import (
     Source,
     Unread,
@@ -25,7 +25,7 @@ from cordial_ppl.data.readings import (
 )
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import naming
-from cordial_ppl.tables.choices import open_columns, select, split_choice
+from cordial_ppl.tables.choices import open_columns, read_items, select, split_choice
 from cordial_ppl.tables.columns import (
     filled,
     finite,
@@ -33,12 +33,12 @@ from cordial_ppl.tables.columns import (
     name_items,
     numbers,
     passed_through,
-    read_items,
     skip_blank,
 )
 from cordial_ppl.tables.files import read_columns
 from cordial_ppl.tables.frame import Columns
 from cordial_ppl.tables.layout import find_layout
+from cordial_ppl.tables.proposals import proposing_all, spell
 
 CONVERSIONS = {
     "logit": (-np.inf, None),
@@ -47,9 +47,6 @@ CONVERSIONS = {
     "n": (0.0, readings_from_counts),
 }
 """What an empty cell of each kind means, and the function that makes logits of the numbers."""
-
-AVERAGES = "Round them in the table, or give the counts of the samples in columns n_."
-"""What to do about ratings between options."""
 
 CHECKED = 1 << 18
 """Rows that are checked at a time; a message counts the faults among these."""
@@ -67,6 +64,7 @@ class ReadingTable:
         checked: The centred logits, if they have been checked already.
         readers: The readers' names, if there are several.
         tell: Called with the options without a reading.
+        round: How ratings between options are rounded.
     """
 
     columns: Columns
@@ -76,6 +74,7 @@ class ReadingTable:
     checked: Float64[np.ndarray, "n *readers K"] | None = None
     readers: tuple[str, ...] = ()
     tell: Callable[[Unread], None] = warn_of_unread
+    round: str | None = None
 
     def __len__(self) -> int:
         """The number of texts."""
@@ -84,7 +83,7 @@ class ReadingTable:
     @cached_property
     def item_ids(self) -> list[str]:
         """The texts' ids; raise an `InputError` if one is missing or occurs twice."""
-        return read_items(self.columns)
+        return read_items(self.columns, of_readers=True)
 
     @cached_property
     def logits(self) -> Float64[np.ndarray, "n *readers K"]:
@@ -148,7 +147,7 @@ class ReadingTable:
             batch.covariates(covariates, levels)
         ids = pl.concat(hashes)
         if ids.n_unique() < len(ids):
-            read_items(self.columns)
+            read_items(self.columns, of_readers=True)
         if unread:
             cells, rows = sum(part.options for part in unread), sum(part.rows for part in unread)
             self.tell(Unread(cells, rows, len(ids), unread[0].first))
@@ -182,8 +181,8 @@ class ReadingTable:
         with naming(columns.path):
             if self.kind == "rating":
                 cells = filled(columns, "rating", "Remove the rows without a rating.")
-                rated = encode_ratings(cells, self.scale, columns.where, remedy=AVERAGES)
-                return as_logits(readings_from_counts(np.eye(self.scale.size)[rated]))
+                rated = read_ratings(cells, self.scale, columns.where, round=self.round)
+                return as_logits(rated)
             empty, convert = CONVERSIONS[self.kind]
             values = np.full((len(columns), len(names)), empty)
             for k, name in enumerate(names):
@@ -193,14 +192,17 @@ class ReadingTable:
             return as_logits(values, source=source)
 
 
-def as_table(columns: Columns, options: Any = None, *, rated: bool = False) -> ReadingTable:
+def as_table(
+    columns: Columns, options: Any = None, *, rated: bool = False, round: str | None = None
+) -> ReadingTable:
     """Find the readings of columns, as `find_layout` does; rows without a rating are skipped."""
     scale, kind, names = find_layout(columns, options, rated=rated)
     if kind == "rating":
         columns = skip_blank(columns, "rating", scale)
-    return ReadingTable(columns, scale, kind, names)
+    return ReadingTable(columns, scale, kind, names, round=round)
 
 
+@proposing_all
 def open_readings(
     path: str | Path,
     *,
@@ -209,6 +211,7 @@ def open_readings(
     task: str | None = None,
     id: Sequence[str] = (),
     rating: str | None = None,
+    round: str | None = None,
     apart: Sequence[str] = (),
 ) -> ReadingTable:
     """Find the readings of a table, which need not fit in memory.
@@ -223,7 +226,8 @@ def open_readings(
         id: Other names of the column `item_id`.
         rating: The column of hard ratings, one stated option a text; other columns are then no
             readings. Rows without a rating are skipped, and one warning counts them.
-        apart: Columns that are named for something else, such as groups, and are no reader or task.
+        round: How ratings between options, such as averages, are rounded; see `round_labels`.
+        apart: Columns that are named for something else, such as groups, and are nothing else.
 
     Returns:
         The readings of that reader and task, not yet checked.
@@ -234,11 +238,11 @@ def open_readings(
         SettingNeeded: The file holds several readers or tasks, or a column `rating` has no options.
     """
     columns = open_columns(path, task=task, id=id, rating=rating, apart=apart)
-    if reader is not None or "reader" not in apart:
-        columns = select(columns, "reader", reader)
-    return as_table(columns, options, rated=rating is not None)
+    columns = select(columns, "reader", reader)
+    return as_table(columns, options, rated=rating is not None, round=round)
 
 
+@proposing_all
 def read_readings(path: str | Path, **chosen: Any) -> ReadingTable:
     """Read and check the readings of all texts, as `open_readings` finds them.
 
@@ -252,7 +256,11 @@ def read_readings(path: str | Path, **chosen: Any) -> ReadingTable:
 
 
 def list_values(
-    path: str | Path, field: str, task: str | None = None, chosen: Sequence[str] = ()
+    path: str | Path,
+    field: str,
+    task: str | None = None,
+    chosen: Sequence[str] = (),
+    apart: Sequence[str] = (),
 ) -> dict[str, str]:
     """List the names in a column of a table, such as `reader`, in the order of the file.
 
@@ -261,6 +269,7 @@ def list_values(
         field: The column.
         task: The task whose rows count; by default all do.
         chosen: What is chosen among the names, which may say that another column has them.
+        apart: Columns that are named for something else.
 
     Returns:
         The names, each with what `select` takes to choose it; none if there is no such column.
@@ -273,5 +282,6 @@ def list_values(
     if task is not None:
         columns = select(columns, "task", task)
     column = next((split_choice(columns, field, name)[0] for name in chosen), field)
-    names = list_distinct(columns, column) if column in columns.schema else []
+    free = column in columns.schema and column not in (spell(columns, name) for name in apart)
+    names = list_distinct(columns, column) if free else []
     return {name: name if column == field else f"{column}={name}" for name in names}

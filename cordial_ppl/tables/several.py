@@ -1,7 +1,7 @@
 """Readings by several readers, from one table or from a table each, joined by `item_id`."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,11 @@ from cordial_ppl.errors import CordialWarning, InputError, SettingNeeded, list_n
 from cordial_ppl.tables.choices import open_columns, select, split_choice
 from cordial_ppl.tables.columns import BLANK, is_reading, list_distinct, named
 from cordial_ppl.tables.frame import ROW, Columns, reading
+from cordial_ppl.tables.proposals import find_columns, list_ratings, proposing_all, spell
 from cordial_ppl.tables.readings import ReadingTable, as_table
 
 
+@proposing_all
 def read_several(
     paths: Sequence[str | Path],
     *,
@@ -24,6 +26,7 @@ def read_several(
     task: str | None = None,
     id: Sequence[str] = (),
     rating: str | None = None,
+    round: str | None = None,
     gaps: bool = False,
 ) -> ReadingTable:
     """Read the readings of the same texts by several readers, of whatever kind each gave.
@@ -39,6 +42,7 @@ def read_several(
         task: The task to take, where a file holds several.
         id: Other names of the column `item_id`.
         rating: The column of hard ratings, in tables that have it.
+        round: How ratings between options are rounded; see `round_labels`.
         gaps: Whether some of the readers that are asked for may be in no file.
 
     Returns:
@@ -51,13 +55,15 @@ def read_several(
         FileError: A file cannot be read or is not what its ending says.
         InputError: As `read_readings` raises for each reader; two readers have one name, one that
             is asked for (with `gaps`, each of them) is in no file, or readers rate other options.
-        SettingNeeded: A file holds several tasks, or no file says what the options are.
+        SettingNeeded: A file holds several tasks, columns of ratings that nobody named, or no file
+            says what the options are.
     """
     sources: dict[str, Columns] = {}
     choices: dict[str, list[str]] = {}
     for path in map(Path, paths):
         columns = open_columns(path, task=task, id=id, rating=rating, needed=rating is None)
-        for name, part in _split_readers(columns, readers or (), choices).items():
+        alone = len(paths) == 1 and not gaps
+        for name, part in _split_readers(columns, readers or (), choices, alone).items():
             if name in sources:
                 raise InputError(
                     f"the reader {name!r} is in {sources[name].path} and in {path}: rename one, or "
@@ -79,7 +85,7 @@ def read_several(
             if name in sources and name not in tables:
                 try:
                     rated = rating is not None and "rating" in sources[name].schema
-                    tables[name] = as_table(sources[name], options, rated=rated)
+                    tables[name] = as_table(sources[name], options, rated=rated, round=round)
                 except SettingNeeded as error:
                     if last or error.setting != "options":
                         raise
@@ -89,11 +95,18 @@ def read_several(
 
 
 def _split_readers(
-    columns: Columns, readers: Sequence[str], choices: dict[str, list[str]]
+    columns: Columns, readers: Sequence[str], choices: dict[str, list[str]], alone: bool
 ) -> Mapping[str, Columns]:
-    """Split a table into those of its readers, and note which readers a choice names."""
-    if len(readers) > 1 and {*readers} <= {*columns.schema}:
-        parts = {name: _of_column(columns, name, readers) for name in readers}
+    """Split a table into those of its readers, and note which readers a choice names.
+
+    Where it has no column `reader`, several readers that are named are columns of it; `alone`, all.
+    """
+    wide = {name: column for name in readers if (column := spell(columns, name))}
+    long = "reader" in columns.schema or any("=" in name for name in readers)
+    if len(readers) > 1 and (len(wide) == len(readers) or not long and (wide or alone)):
+        if alone:
+            find_columns(columns, readers, "readers")
+        parts = {name: _of_column(columns, wide[name], wide.values()) for name in wide}
         rows = pl.concat(part.collect(ROW) for part in parts.values()).n_unique()
         if rows < len(columns):
             warnings.warn(
@@ -106,6 +119,11 @@ def _split_readers(
     picks = {reader: split_choice(columns, "reader", reader) for reader in readers}
     column = next((other for other, _ in picks.values() if other != "reader"), "reader")
     if column not in columns.schema:
+        rated = list_ratings(columns)
+        if len(rated) > 1 and not any(map(is_reading, columns.schema)):
+            problem = f"{columns.path} has no readings; found {list_names(columns.schema)}."
+            advice = "If these are columns of ratings, one a reader, name them"
+            raise SettingNeeded(problem, advice, "readers", tuple(rated))
         return {columns.path.stem: columns}
     names = list_distinct(columns, column)
     if len(names) > 1 and "" in names:
@@ -117,11 +135,11 @@ def _split_readers(
     return {name: select(columns, "reader", name) for name in names}
 
 
-def _of_column(columns: Columns, name: str, readers: Sequence[str]) -> Columns:
+def _of_column(columns: Columns, name: str, rated: Collection[str]) -> Columns:
     """Take the ratings of one reader out of a table with a column for each."""
-    rest = [cell for cell in columns.schema if cell not in readers and not is_reading(cell)]
-    rated = ~named(name).str.to_lowercase().is_in(list(BLANK))
-    frame = columns.frame.filter(rated).select(ROW, *rest, pl.col(name).alias("rating"))
+    rest = [cell for cell in columns.schema if cell not in rated and not is_reading(cell)]
+    filled = ~named(name).str.to_lowercase().is_in(list(BLANK))
+    frame = columns.frame.filter(filled).select(ROW, *rest, pl.col(name).alias("rating"))
     return replace(columns, frame=frame)
 
 

@@ -11,7 +11,8 @@ import numpy as np
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError, name_rows, naming
 from cordial_ppl.logs.ask.prompt import Example, Messages, Order, Prompt, find_fields
-from cordial_ppl.tables.columns import as_name, filled, is_reading, passed_through, read_items
+from cordial_ppl.tables.choices import read_items
+from cordial_ppl.tables.columns import as_name, filled, is_reading, passed_through
 from cordial_ppl.tables.files import Columns, is_filled, read_columns
 
 
