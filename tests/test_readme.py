@@ -5,6 +5,8 @@ import tomllib
 from pathlib import Path
 
 import numpy as np
+import pages
+import polars as pl
 import pytest
 
 import cordial_ppl as cp
@@ -48,6 +50,28 @@ def test_the_two_commands():
         "pip install -e . && cordial demo",
         'pip install -e ".[test]" && python -m pytest',
     ]
+
+
+def test_the_commands_on_files(tmp_path, monkeypatch):
+    """They run one after the other, with labels filled in; the ranking is that of the tutorial."""
+    tutorial = (ROOT / "docs/tutorials/ratings.md").read_text()
+    (section,) = re.findall(r"^## With files\n(.*?)^## ", README, flags=re.DOTALL | re.MULTILINE)
+    for language in ("csv", "text"):
+        assert set("".join(code_of(section, language)).splitlines()) <= set(tutorial.splitlines())
+
+    monkeypatch.chdir(tmp_path)
+    names, texts = {}, reviews(300)
+    exec(compile(code_of(tutorial, "python")[0], "ratings.md", "exec"), names)
+    ids = [f"t{row}" for row in range(300)]
+    readings = {f"logprob_{option}": texts.logits[:, k] for k, option in enumerate(texts.options)}
+    pl.DataFrame({"item_id": ids, **readings}).write_csv("readings.csv")
+    labels = names["grades"] | dict(zip(ids, texts.labels + 1, strict=True))
+    for arguments in (line for fence in pages.fences(section) for line in pages.commands(fence)):
+        pages.invoke(arguments)
+        if "-o" in arguments and arguments[0] == "plan":
+            table = pl.read_csv(arguments[-1])
+            label = pl.col("item_id").replace_strict(labels)
+            table.with_columns(label=label).write_csv(arguments[-1])
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
