@@ -66,7 +66,7 @@ def run(text: str, folder: Path, shell: bool) -> None:
                 _agree(shown, printed.splitlines(), exact=True)
                 printed = ""
         elif fence.language == "sh" and shell:
-            printed = "".join(map(_invoke, commands(fence)))
+            printed = "".join(map(invoke, commands(fence)))
         elif fence.language == "text":
             _agree(fence.code.splitlines(), printed.splitlines())
             printed = ""
@@ -86,7 +86,8 @@ def _execute(code: str, names: dict[str, Any]) -> str:
     return out.getvalue()
 
 
-def _invoke(arguments: list[str]) -> str:
+def invoke(arguments: list[str]) -> str:
+    """Run the program; return what it prints."""
     from cordial_ppl.cli.app import app
 
     result = CliRunner().invoke(app, arguments)
