@@ -128,7 +128,9 @@ class Reader(NamedTuple):
             if (bias := self.bias[option]) is not None:
                 side = "low" if bias.value > 0 else "high"
                 clear = bias.low > 0 or bias.high < 0
-                words = f"rates {number(abs(bias.value), 2)} too {side}" if clear else "no clear bias"
+                words = (
+                    f"rates {number(abs(bias.value), 2)} too {side}" if clear else "no clear bias"
+                )
                 rows.append((f"bias at {options[option]!r}", bias, words))
         rows.append(("spread", self.spread, self._confidence))
         return tuple(

@@ -124,7 +124,7 @@ class Summary:
         assert self.reader is not None
         what = "its rating" if self.reader.hard else "what it states"
         ends = ", with 90 % intervals" if self.reader.certain else ""
-        title = f"The reader on texts like {self._texts}: mean label minus {what}, classes{ends}"
+        title = f"The judge on texts like {self._texts}: mean label minus {what}, classes{ends}"
         return [title, *(f"  {fault}" for fault in self.faults)]
 
 
@@ -206,9 +206,9 @@ def warn(expected: ExpectedLoss | None, diagnostics: Mapping[str, Mapping[str, A
             )
         elif cordial >= histogram:
             warnings.append(
-                f"the reader adds nothing over the label histogram: expected log loss "
+                f"the judge adds nothing over the label histogram: expected log loss "
                 f"{cordial:.2f} against {histogram:.2f} nats. Label more texts, or take another "
-                "reader."
+                "judge."
             )
     doubtful = [
         f"{k}: {_quality(figures)}" for k, figures in diagnostics.items() if not figures["trusted"]

@@ -40,8 +40,8 @@ LEAST_HOPE = 0.02
 """Share of texts by which the most probable option has to expect to beat the commonest label."""
 
 NO_NEARER = (
-    "Even where its median is no nearer to labels than the reader, it says how probable each label "
-    "is, and takes the reader's bias out of means and shares."
+    "Even where its median is no nearer to labels than the judge, it says how probable each label "
+    "is, and takes the judge's bias out of means and shares."
 )
 """What is said where the distance does not fall."""
 
@@ -109,14 +109,14 @@ class Verdict:
 
     def _reasons(self, calibrated: Points, histogram: Points) -> list[str]:
         right, common = (f"{100 * points.accuracy:.0f} %" for points in (calibrated, histogram))
-        reader = f"the reader's: {100 * self.reader.accuracy:.0f} %; " if self.reader else ""
+        reader = f"the judge's: {100 * self.reader.accuracy:.0f} %; " if self.reader else ""
         sentences = [
             f"Its top choice is right {right} of the time ({reader}always guessing the commonest "
             f"label: {common})."
         ]
         if self.weak_choice:
             sentences.append(NOT_THE_TOP)
-        reader = f"the reader's: {self.reader.distance:.2f}; " if self.reader else ""
+        reader = f"the judge's: {self.reader.distance:.2f}; " if self.reader else ""
         sentences.append(
             f"Its median is off by {calibrated.distance:.2f} on the scale ({reader}the "
             f"histogram's: {histogram.distance:.2f})."

@@ -44,7 +44,8 @@ def test_a_new_channel_goes_everywhere(cordial, mine, tmp_path):
     mode = "--inference", "mode"
     arguments = "calibrate", readings, labels, "-o", "o.csv", *mode, *options, "--json"
     said = json.loads(cordial(*arguments).stdout)["summary"]
-    assert "mine" in said["weights"] and said["channel_faults"]["mine"][0]["name"] == "gain"
+    faults = {fault["name"]: fault["words"] for fault in said["channel_faults"]["mine"]}
+    assert "mine" in said["weights"] and faults["gain"] == "classes a stated class"
     probs = np.array([read("o.csv")[f"p_{k}"] for k in range(1, 6)], float).T
     stack = cp.Cordial([*"12345"], channels=[mine], inference="mode")
     expected = stack.fit(logits[:LABELLED], given, extra).predict_proba(logits, {"doubt": doubt})
@@ -55,7 +56,7 @@ def test_a_new_channel_goes_everywhere(cordial, mine, tmp_path):
     # The file that is named again has the words.
     again = cp.load("j.cordial", channels=[mine])
     assert "  gain " in again.summary() and "classes a stated class" in again.summary()
-    assert again.describe().channel_faults == answers.describe(stack.fit_).channel_faults
+    assert answers.describe(again.fit_).channel_faults == answers.describe(stack.fit_).channel_faults
     cordial("report", "j.cordial", readings, labels, "-o", "page.html", "--channel", mine)
     assert "classes a stated class" in (tmp_path / "page.html").read_text()
 

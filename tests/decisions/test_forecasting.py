@@ -265,8 +265,8 @@ VERDICT = Verdict(
 def test_a_verdict_reconciles_what_was_measured_with_what_is_expected():
     assert VERDICT.text == (
         "Use it: it beats always predicting the label histogram. Its top choice is right 41 % of "
-        "the time (the reader's: 28 %; always guessing the commonest label: 32 %). Its median is "
-        "off by 1.02 on the scale (the reader's: 1.10; the histogram's: 1.57). Its log loss is "
+        "the time (the judge's: 28 %; always guessing the commonest label: 32 %). Its median is "
+        "off by 1.02 on the scale (the judge's: 1.10; the histogram's: 1.57). Its log loss is "
         "0.24 nats lower than the histogram's on these 65 labels; allowing for luck in them, "
         "expect a gain of 0.17 (0.07 to 0.27)."
     )
@@ -277,7 +277,7 @@ def test_a_verdict_reconciles_what_was_measured_with_what_is_expected():
 
 def test_a_verdict_says_what_calibration_is_for_where_points_are_no_better():
     weak = replace(VERDICT, weak_choice=True, calibrated=Points(0.28, 1.1, 1.67)).text
-    assert "28 % of the time (the reader's: 28 %; always" in weak
+    assert "28 % of the time (the judge's: 28 %; always" in weak
     assert NOT_THE_TOP in weak and NO_NEARER in weak
     assert NOT_THE_TOP not in VERDICT.text and NO_NEARER not in VERDICT.text
 

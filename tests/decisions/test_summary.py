@@ -93,7 +93,7 @@ def test_the_whole_text():
     summary = describe(found, weights, LOSSES, STARS, reader=READER)
     lines = summary.text.splitlines()
     assert lines[0] == (
-        "The reader on texts like the 20 labelled texts: mean label minus what it states, classes, "
+        "The judge on texts like the 20 labelled texts: mean label minus what it states, classes, "
         "with 90 % intervals"
     )
     assert lines[1:5] == [

@@ -260,7 +260,7 @@ def test_what_cannot_be_drawn():
         plots.transfer_curve(cp.Cordial())
     with pytest.raises(cp.NotFittedError):
         plots.weights(cp.Fusion())
-    for wrong in ("judge.cordial", cp.Fusion()):
+    for wrong in ("judge.cordial", 3):
         name = type(wrong).__name__
         with pytest.raises(InputError, match=f"of one judge, such as Cordial; got {name}"):
             fit_of(wrong)

@@ -346,7 +346,7 @@ def test_the_command_writes_the_page(files, cordial, tmp_path):
     assert content["labelled"] == len(ALL_LABELS) and content["held_out"] == len(TEST)
     assert content["scores"]["log loss"]["calibrated"] > 0
     assert len(content["scores"]["log loss"]["gain"]["raw"]) == 3
-    assert "What is wrong with the reader" in (tmp_path / "page.html").read_text("utf-8")
+    assert "What is wrong with the judge" in (tmp_path / "page.html").read_text("utf-8")
 
 
 def test_the_command_looks_for_groups_in_the_other_columns(files, cordial, judge, tmp_path):

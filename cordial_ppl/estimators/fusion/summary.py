@@ -18,7 +18,7 @@ def summarize(fusion: FusionFit) -> str:
         note += "" if loss is None else f", by itself {loss:.2f}"
         few += [name] if (labels or 0) < MIN_LABELS else []
         lines.append(f"  {name} ({note}): {summary.brief}")
-    blocks = [["The readers", *lines], ["Weights", *weight_lines(fusion.weights)]]
+    blocks = [["The judges", *lines], ["Weights", *weight_lines(fusion.weights)]]
     expected = fusion.expected
     if math.isfinite(expected.cordial):
         line = (

@@ -25,7 +25,7 @@ SCORED = {
 }
 """Units of scores."""
 
-COLUMNS = {"raw": "the reader", "histogram": "the label histogram", "calibrated": "calibrated"}
+COLUMNS = {"raw": "the judge", "histogram": "the label histogram", "calibrated": "calibrated"}
 """What a table of scores calls predictions."""
 
 

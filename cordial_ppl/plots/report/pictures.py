@@ -71,7 +71,7 @@ def _list_pictures(facts: Facts) -> Iterator[Picture]:
     predicted["calibrated"] = facts.probs[rows]
     if summary.reader:
         draw = partial(plots.transfer_curve, calibrator, logits, names, extra)
-        alt = "Label and calibrated mean of texts, given the mean that the reader states"
+        alt = "Label and calibrated mean of texts, given the mean that the judge states"
         yield "transfer", draw, alt, (COLUMN, 2.8)
         draw = partial(plots.label_shares, calibrator, texts.logits, names, texts.covariates)
         alt = "How common each option is by labels, as stated and calibrated; the mean is "
