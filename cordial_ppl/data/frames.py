@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from cordial_ppl.data.numerals import in_order
-from cordial_ppl.errors import InputError, quote
+from cordial_ppl.errors import InputError, list_names, quote
 
 LIBRARIES = "pandas", "polars"
 
@@ -87,13 +87,13 @@ def aligned(readings: Any, values: Any, noun: str) -> Any:
     if labels.equals(index):
         return values
     if len(labels) != len(index) or not (labels.is_unique and labels.isin(index).all()):
-        raise InputError(
-            f"{noun} and readings have different indexes: {len(labels)} rows from "
-            f"{quote(labels[0])}, {len(index)} rows from {quote(index[0])}. If their rows are in "
-            "the same order, pass "
+        advice = (
+            " If their rows are in the same order, pass "
             f"{noun if noun.isidentifier() else 'values'}.to_numpy()."
-            if len(labels) and len(index)
-            else f"{noun} and readings have different indexes; one is empty."
+        )
+        raise InputError(
+            f"{noun} and readings have different indexes: {list_names(map(str, labels), 1)}; "
+            f"{list_names(map(str, index), 1)}.{advice * (len(labels) == len(index))}"
         )
     return values.loc[index]
 

@@ -190,8 +190,8 @@ def list_labels(
     """
     try:
         cells = np.array(unmasked(labels), dtype=object)
-    except Exception as error:
-        raise InputError(f"labels must have the shape [n], or [n, annotators]: {error}.") from error
+    except Exception:  # Rows differ in length, or a container raises anything.
+        cells = np.array(None)
     if cells.ndim != 2:
         raise InputError(
             "labels must have the shape [n], or [n, annotators] with rows of one length and None "

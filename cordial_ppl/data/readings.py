@@ -322,13 +322,10 @@ class _Table:
             self._refuse_cells(values, noun)
             raise
         shape = self.numbers.shape
-        if len(shape) != 2:
+        if len(shape) != 2 or not shape[0] or shape[1] < 2:
             hint = " One text is a row: write values[None, :]." if len(shape) == 1 else ""
-            raise InputError(f"{noun} must have the shape [n, K]; found {list(shape)}.{hint}")
-        if not shape[0] or shape[1] < 2:
             raise InputError(
-                f"{noun} must have at least one row and two columns, one an option; found the "
-                f"shape {list(shape)}."
+                f"{noun} must have the shape [n, K], n >= 1 and K >= 2; found {list(shape)}.{hint}"
             )
         if size not in (None, shape[1]):
             raise InputError(f"{noun} must have {size} columns; found {shape[1]}.")

@@ -76,9 +76,9 @@ def forecast(forecast: Forecast, *, ax: Axes | None = None) -> Axes:
             matplotlib is not installed.
     """
     if forecast.loss is None or not forecast.counts:
-        coverage = f"{forecast.labels} of {forecast.texts} texts are labelled"
         raise InputError(
-            f"no forecast: {coverage}. It needs {FEWEST} labels or more, and texts without labels."
+            f"no forecast: {forecast.labels} of {forecast.texts} texts are labelled. It needs "
+            f"{FEWEST} labels or more, and texts without labels."
         )
     between = np.geomspace(forecast.labels, forecast.counts[-1], 80).round().astype(int)
     curve = [forecast.at(m) for m in dict.fromkeys(between.tolist())]

@@ -256,14 +256,15 @@ def test_user_values_with_their_intervals():
 
 
 def test_what_cannot_be_drawn():
-    with pytest.raises(cp.NotFittedError):
-        plots.transfer_curve(cp.Cordial())
-    with pytest.raises(cp.NotFittedError):
-        plots.weights(cp.Fusion())
-    for wrong in ("judge.cordial", 3):
-        name = type(wrong).__name__
-        with pytest.raises(InputError, match=f"of one judge, such as Cordial; got {name}"):
-            fit_of(wrong)
+    for plot, made in (
+        (plots.transfer_curve, cp.Cordial()),
+        (plots.transfer_curve, cp.Fusion()),
+        (plots.weights, cp.Fusion()),
+    ):
+        with pytest.raises(cp.NotFittedError):
+            plot(made)
+    with pytest.raises(InputError, match="of one judge, such as Cordial; got str"):
+        fit_of("judge.cordial")
 
 
 def test_of_many_groups_the_ends_are_drawn_and_a_legend_can_name_the_estimate(judge):
