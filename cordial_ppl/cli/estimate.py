@@ -68,7 +68,7 @@ def _estimate(
     made = calibrator.estimate(table.logits, rows, groups, covariates, level=wanted.level, **design)
     done = _write(made, wanted, by or "group")
     # The column of the estimate is accounted for, and so is another of the same groups.
-    columns = drop_copies(read.groups, read.groups.get(by or "", ()))
+    columns = drop_copies(read.groups, [groups[row] for row in rows] if groups else ())
     fit = calibrator.fit_
     biases, verdict = answers.find_bias(fit, columns), answers.verdict(fit)
     text = (made.ranked_text if ranked else made.text)(by or "group")

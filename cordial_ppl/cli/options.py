@@ -31,8 +31,7 @@ Columns
   --task NAME        Task to take if there are several, from column `task` (or COLUMN=NAME).
   --id COLUMN        Column of the texts' ids, if not `item_id`; may be repeated.
   --rating COLUMN    Column of ratings, one a text, to take as readings; needs --options.
-  --readers COLUMN,...
-                     Columns of ratings, one a judge; needs --options.
+  --readers A,B,...  Columns of ratings, one a judge; needs --options.
   --user COLUMN      Column that names users, if not `user`.
   --label COLUMN,...
                      Column of labels, if not `label`; or a column for each annotator.

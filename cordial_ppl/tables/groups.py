@@ -68,7 +68,7 @@ def list_groups(
     groups: dict[str, list[str]] = {}
     tables = (labels.columns, range(len(rows))), (readings.columns, rows.tolist())
     for columns, chosen in tables:
-        names = filter(_is_free, columns.schema)
+        names = [n for n in columns.schema if _is_free(n) and n not in columns.apart]
         for cells in columns.collect(*(pl.col(name).gather(chosen) for name in names)):
             groups[cells.name] = as_names(cells).to_list()
     return groups

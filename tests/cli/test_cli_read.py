@@ -199,3 +199,37 @@ def test_scores_of_inspect_are_named_and_read(cordial):
     told = cordial(*given, "A,Thank you", "--after", "^", "-q").stderr
     assert "warning: these are the answers of the model that was tested" in told
     assert "--score model_graded_qa" in told
+
+
+def test_other_columns_are_passed_on(cordial, log):
+    """Those of a row or of its text's element, but no long text; names of readings are changed."""
+    row = {
+        "question": "q",
+        "score": 4,
+        "metadata": {"system": "x"},
+        "n_tokens": 7,
+        "text": "a" * 201,
+    }
+    path = log(*({**row, "id": i, "lists": [1]} for i in range(3)))
+    given = ("-o", "r.csv", "--answer", "score", "--options", OPTIONS)
+    told = cordial("read", path, "--item", "id", *given).stderr
+    assert "columns passed on: question, metadata.system, input_n_tokens\n" in told
+    found = cells("r.csv")
+    assert found["metadata.system"] == ["x"] * 3 and found["input_n_tokens"] == ["7"] * 3
+    # Parts of a name are passed on too; what differs between rows of one text is not.
+    cordial("read", path, "--item", "question,metadata.system", *given)
+    assert cells("r.csv")["metadata.system"] == ["x"] and "id" not in cells("r.csv")
+    whole = log({"results": [{"id": "a", "score": 4, "vars": {"lang": "de"}}], "run": 1})
+    cordial(
+        "read",
+        whole,
+        *given[:2],
+        "--item",
+        "results.*.id",
+        "--answer",
+        "results.*.score",
+        *given[4:],
+    )
+    assert cells("r.csv")["vars.lang"] == ["de"] and "run" not in cells("r.csv")
+    said = cordial("read", path, "--item", "id", *given[:4], status=2).stderr
+    assert said.endswith("--options 1,2,3,4.\n")

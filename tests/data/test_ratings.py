@@ -88,10 +88,12 @@ def test_options_are_asked_for_and_whole_ones_proposed(ratings, proposal):
 
 def test_averages_are_rounded_when_it_is_asked_for():
     averages = [2, 2.67, 3.5]
-    with pytest.raises(InputError, match="2 of 3 lie between .* such as 2.67 in row 1. round=True"):
+    with pytest.raises(InputError, match="2 of 3 lie between .* such as 2.67 in row 1. Round"):
         cp.readings_from_ratings(averages, OPTIONS)
     found = cp.readings_from_ratings(averages, OPTIONS, round=True)
     np.testing.assert_array_equal(found, cp.readings_from_ratings([2, 3, 4], OPTIONS))
+    split = np.exp(cp.readings_from_ratings([2.25], OPTIONS, round="split")[0])
+    np.testing.assert_allclose(split, np.array([1, 1, 2.5, 1.5, 1, 1, 1]) / 9)
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,8 @@ def test_a_column_of_ratings_is_the_readings(text):
         (("item_id,Score,text", "a,1,u", "b,3,v"), {}, "rating", "Score"),
         (("item_id,gpt,text", "a,1,u", "b,3,v"), {}, "rating", "gpt"),
         (("item_id,label,grade", "a,1,2", "b,3,2"), {}, "rating", "grade"),
+        (("item_id,gpt,claude", "a,1,2", "b,3,4"), {}, "rating", "gpt"),
+        (("item_id,gpt,text", "a,0,u", "b,6,v"), {"reader": "gpt"}, "rating", "gpt"),
     ],
 )
 def test_what_is_proposed_fits_the_table(text, lines, chosen, setting, value):
@@ -64,16 +66,40 @@ def test_what_is_proposed_fits_the_table(text, lines, chosen, setting, value):
 @pytest.mark.parametrize(
     "lines",
     [
-        ("item_id,gpt,claude", "a,1,2", "b,3,4"),
         ("item_id,label", "a,1", "b,3"),
         ("item_id,length", "a,1", "b,3"),
-        ("item_id,score", "a,0.5", "b,3"),
+        ("item_id,score", "a,0.5", "b,0.7"),
     ],
 )
 def test_nothing_is_proposed_that_may_be_wrong(text, lines):
     with pytest.raises(InputError, match="must have one group of columns") as raised:
         read_readings(text("r.csv", *lines))
     assert not isinstance(raised.value, SettingNeeded)
+
+
+def test_all_that_is_needed_is_proposed_at_once(text):
+    readings = text("r.csv", "Text ID,system,GPT score", "a,x,0.33", "b,x,6", "c,y,2")
+    labels = text("l.csv", "Text ID,Human Score", "a,0", "b,5")
+    with pytest.raises(SettingNeeded) as raised:
+        read_labelled(readings, labels)
+    needed = dict(raised.value.needed)
+    assert needed == {
+        "id": "Text ID", "rating": "GPT score", "options": STARS, "round": "split",
+        "label": "Human Score",
+    }  # fmt: skip
+    needed |= {"id": ["Text ID"], "label": ["Human Score"]}
+    table, _, rows = read_labelled(readings, labels, **needed)
+    assert rows.tolist() == [0, 1]
+    np.testing.assert_allclose(np.exp(np.diff(table.logits[0, :2])), (0.33 + 0.5) / (0.67 + 0.5))
+    np.testing.assert_array_equal(table.logits[2].argmax(), 2)
+
+
+@pytest.mark.parametrize("name", ["task", "reader", "p_x", "weight"])
+def test_a_column_of_groups_has_no_other_meaning(text, name):
+    readings = text("r.csv", f"item_id,{name},n_1,n_2", "a,u,1,0", "b,v,0,1")
+    labels = text("l.csv", f"item_id,{name},label", "a,u,1", "b,v,2")
+    _, labelled, rows = read_labelled(readings, labels, apart=[name])
+    assert rows.tolist() == [0, 1] and labelled.weights.tolist() == [1, 1]
 
 
 def test_averages_and_other_minus_signs_are_named(text):
@@ -95,6 +121,10 @@ def test_one_column_a_judge(text):
     np.testing.assert_array_equal(table.logits[0, 1], rated[0])
     assert np.isnan(table.logits[1, 1]).all()
     full = text("r.csv", "item_id,gpt,claude", "a,1,2", "b,3,1")
+    with pytest.raises(SettingNeeded, match=r"readers=\('gpt','claude'\), options=\('1','2','3'\)"):
+        read_several([full])
+    with pytest.raises(SettingNeeded, match=r"no column 'claud'.*readers=\('gpt','claude'\)"):
+        read_several([full], readers=["gpt", "claud"])
     with pytest.raises(SettingNeeded, match=r"options=\('1','2','3'\)"):
         read_several([full], readers=["gpt", "claude"])
 
