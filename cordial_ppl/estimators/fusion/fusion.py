@@ -1,6 +1,5 @@
 """`Fusion`: several readers of the same texts, each with a stack, weighted together."""
 
-import warnings
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -15,7 +14,7 @@ from cordial_ppl.channels.readers import reader_weights
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions import answers
-from cordial_ppl.errors import CordialWarning, InputError
+from cordial_ppl.errors import InputError, warn
 from cordial_ppl.estimators import Cordial
 from cordial_ppl.estimators.estimator import Estimator
 from cordial_ppl.estimators.fusion import files
@@ -293,11 +292,9 @@ def _check_overlap(present: Bool[np.ndarray, "n R"], readers: Sequence[str]) -> 
     if len(apart):
         one, other = (readers[index] for index in apart[0])
         more = f" (nor {len(apart) - 1} more pairs)" if len(apart) > 1 else ""
-        warnings.warn(
+        warn(
             f"the readers {one!r} and {other!r}{more} have read no labelled text in common: their "
-            "weights compare them on different texts.",
-            CordialWarning,
-            stacklevel=5,
+            "weights compare them on different texts."
         )
 
 
