@@ -57,8 +57,8 @@ class Scale:
 
     @classmethod
     def default(cls, size: int) -> "Scale":
-        """Name `size` options '0'..'K-1'."""
-        return cls(tuple(map(str, range(size))))
+        """Number `size` options 0..K-1."""
+        return cls(tuple(map(str, range(size))), numbered=True)
 
     @classmethod
     def of(cls, options: Any, size: int | None = None) -> "Scale":
