@@ -6,7 +6,6 @@ on all readings, and their average.
 """
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,9 +21,9 @@ from cordial_ppl.estimators.fusion import Fusion
 from cordial_ppl.estimators.fusion.joint import JOINT
 from cordial_ppl.estimators.fusion.readings import as_reader_logits, read_by
 from cordial_ppl.estimators.single import LogitCalibrator
-from cordial_ppl.estimators.stack import Stack
 from cordial_ppl.estimators.users.spreads import Spreads
 from cordial_ppl.runtime.arrays import FLOOR
+from cordial_ppl.stack.settings import Settings
 from cordial_ppl.stack.weighing import stated
 
 
@@ -163,11 +162,13 @@ class PluggedInReliability(PluggedIn, UserReliability):
 class LogitFusion(Fusion):
     """The same fusion without channels: logit stacks, also of the average, and no joint channel."""
 
-    def _members(self, readers: Sequence[str]) -> tuple[str, ...]:
+    def _members(self, readers: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(name for name in super()._members(readers) if name != JOINT.name)
 
-    def _stack(self, seed: int) -> Stack:
-        return LogitStack(self.options, seed=seed)
+    @property
+    def settings(self) -> Settings:
+        """The settings of each stack, which has no channels."""
+        return LogitStack(self.options, seed=self.seed).settings
 
 
 class ConcatenatedDirichlet(LogitCalibrator):

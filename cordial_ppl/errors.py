@@ -4,6 +4,7 @@ Every exception derives from `CordialError`; if the input is at fault it is a `V
 message says what was expected, what came (with its row and column), and what to do.
 """
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +17,8 @@ LONGEST = 60
 
 Where = Callable[[int], str]
 """Turns a position into the place that a message names: "row 7" of an array, "line 9" of a file."""
+
+PACKAGE = str(Path(__file__).parent)
 
 FULL = 2000
 """Characters of a message that are shown; a longer one loses its middle."""
@@ -94,6 +97,11 @@ class NotFittedError(CordialError, ValueError, AttributeError):
 
 class CordialWarning(UserWarning):
     """Something was repaired or looks doubtful."""
+
+
+def warn(message: str) -> None:
+    """Warn, at the line of the user's that called the package."""
+    warnings.warn(message, CordialWarning, skip_file_prefixes=(PACKAGE,))
 
 
 def shorten(message: str) -> str:

@@ -55,6 +55,10 @@ class Channel(NamedTuple):
     levels: tuple[tuple[str, int], ...] = ()
     parameters: tuple[tuple[str, str], ...] = ()
 
+    def __deepcopy__(self, _: Any) -> "Channel":
+        """Return the channel: nothing of it changes."""
+        return self
+
 
 def count_levels(*channels: Channel) -> dict[str, int]:
     """Levels of each covariate that numbers something; the fewest, if channels differ."""

@@ -6,7 +6,9 @@ that it takes several readers (``SEVERAL``).
 Loading one by its path RUNS THE CODE IN IT, as importing a module would: load only files you trust.
 """
 
+import copyreg
 import hashlib
+from collections.abc import Callable
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
@@ -69,6 +71,27 @@ def load_channel(channel: str | Path | Channel) -> Channel:
     if not exists:
         raise ChannelError(f"there is no channel file at {channel}.")
     return _load_file(path, path.stat().st_mtime_ns)
+
+
+def unpickle_channel(source: str, digest: str) -> Channel:
+    """Load a pickled channel of a file again: a model of no module is known by its file.
+
+    Raises:
+        ChannelError: the file is not there any more, or has other contents.
+    """
+    channel = load_channel(source)
+    if channel.digest != digest:
+        raise ChannelError(f"{source} was changed since its channel was pickled.")
+    return channel
+
+
+def _pickle(channel: Channel) -> tuple[Callable[..., Channel], tuple]:
+    if channel.source:
+        return unpickle_channel, (channel.source, channel.digest)
+    return Channel, tuple(channel)
+
+
+copyreg.pickle(Channel, _pickle)
 
 
 @lru_cache(maxsize=64)

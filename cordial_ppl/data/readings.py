@@ -4,7 +4,6 @@ Logits, probabilities and counts are validated here; a message names the row and
 Adding a constant to the logits of a row changes nothing, so rows are centred to mean 0.
 """
 
-import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -15,7 +14,7 @@ from jaxtyping import Float, Float64, Int
 from cordial_ppl.data.containers import as_numbers, collected, ordered_categories, unmasked
 from cordial_ppl.data.numerals import is_missing, name_minus
 from cordial_ppl.data.ratings import read_ratings, scale_of_ratings
-from cordial_ppl.errors import CordialWarning, InputError, Where, name_row, name_rows, quote
+from cordial_ppl.errors import InputError, Where, name_row, name_rows, quote, warn
 
 LARGEST = 1e9
 """Logits this large are invalid; masks this low (the smallest float32, say) stand for -inf."""
@@ -67,11 +66,9 @@ class Unread(NamedTuple):
 def warn_of_unread(unread: Unread) -> None:
     """Warn once of options without a reading, with their number and the first place."""
     options, rows, texts, first = unread
-    warnings.warn(
+    warn(
         f"{options} option{'s' * (options > 1)} without a reading in {rows} of {texts} rows, the "
-        f"first in {first}: floored at the smallest value of the row.",
-        CordialWarning,
-        stacklevel=4,
+        f"first in {first}: floored at the smallest value of the row."
     )
 
 
@@ -118,11 +115,9 @@ def as_logits(
     numbers = table.numbers
     inside = len(numbers) >= SURE and numbers.min() >= 0 and numbers.max() <= 1
     if inside and np.allclose(numbers.sum(axis=1), 1):
-        warnings.warn(
+        warn(
             "the logits of every text lie between 0 and 1 and sum to one, as probabilities do: if "
-            "they are probabilities, use readings_from_probabilities, or columns p_ in a table.",
-            CordialWarning,
-            stacklevel=3,
+            "they are probabilities, use readings_from_probabilities, or columns p_ in a table."
         )
     # Sums round by their order in memory, and a data frame is stored column by column.
     logits = np.ascontiguousarray(table.floor(numbers))
@@ -278,11 +273,9 @@ def readings_from_ratings(
     logits[rated] = read_ratings(cells[rated], scale, lambda i: name_row(int(rated[i])), round=how)
     if len(rated) < len(cells):
         absent = np.setdiff1d(np.arange(len(cells)), rated)
-        warnings.warn(
+        warn(
             f"{len(absent)} of {len(cells)} texts have no rating, in {name_rows(absent)}: their "
-            "readings are NaN.",
-            CordialWarning,
-            stacklevel=2,
+            "readings are NaN."
         )
     return logits
 

@@ -1,7 +1,6 @@
 """The rating scale: K ordered options; labels become positions 0..K-1, and positions labels."""
 
 import unicodedata
-import warnings
 from collections.abc import Callable, Iterable, Sequence, Set, Sized
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -14,15 +13,7 @@ from jaxtyping import Float64, Int64
 
 from cordial_ppl.data.containers import ordered_categories, unmasked
 from cordial_ppl.data.numerals import is_counting, is_missing, name_minus, parse_number
-from cordial_ppl.errors import (
-    CordialWarning,
-    InputError,
-    SettingNeeded,
-    Where,
-    list_names,
-    name_rows,
-    quote,
-)
+from cordial_ppl.errors import InputError, SettingNeeded, Where, list_names, name_rows, quote, warn
 
 SHOWN = 3
 """Wrong labels that a message quotes."""
@@ -66,8 +57,8 @@ class Scale:
 
     @classmethod
     def default(cls, size: int) -> "Scale":
-        """Name `size` options '0'..'K-1'."""
-        return cls(tuple(map(str, range(size))))
+        """Number `size` options 0..K-1."""
+        return cls(tuple(map(str, range(size))), numbered=True)
 
     @classmethod
     def of(cls, options: Any, size: int | None = None) -> "Scale":
@@ -193,11 +184,9 @@ class Scale:
                 "options",
                 names,
             )
-        warnings.warn(
+        warn(
             f"{noun} are taken to count the options from 1, {quote(first)}, to {self.size}, "
-            f"{quote(last)}.",
-            CordialWarning,
-            stacklevel=3,
+            f"{quote(last)}."
         )
         return replace(self, aliases=names)
 

@@ -1,6 +1,5 @@
 """Answers from a fit: each function validates what it is asked and calls one computation."""
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,7 @@ from cordial_ppl.decisions.estimates.estimate import Estimate
 from cordial_ppl.decisions.outlook import expected_loss_and_gap
 from cordial_ppl.decisions.reader import Reader, assess
 from cordial_ppl.decisions.verdict import Verdict, judge
-from cordial_ppl.errors import CordialWarning, InputError
+from cordial_ppl.errors import InputError, warn
 from cordial_ppl.runtime.progress import doing
 from cordial_ppl.stack.entering import AnyFit, enter, enter_labels
 from cordial_ppl.stack.fit import Fit
@@ -199,11 +198,9 @@ def check_labels(
     data = enter_labels(fit, logits, labels, covariates, sample_weight, texts)
     fitted = of_fit(data.texts, fit.texts)
     if fitted.any():
-        warnings.warn(
+        warn(
             f"{len(np.unique(data.texts[fitted]))} of {data.count} texts are of the fit: "
-            "the check flatters. Leave those out.",
-            CordialWarning,
-            stacklevel=2,
+            "the check flatters. Leave those out."
         )
     return predictive.check_labels(*fit.mixture(data.logits), data, fit.seed)
 

@@ -6,7 +6,6 @@ the next free one, round the end. Whatever is labelled first is then spread even
 to the highest reading, and each of the N texts is among the first n with probability n / N.
 """
 
-import warnings
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -17,7 +16,7 @@ from cordial_ppl.data.containers import unmasked
 from cordial_ppl.data.numerals import is_missing
 from cordial_ppl.data.readings import as_logits
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.errors import CordialWarning, InputError, name_rows, quote
+from cordial_ppl.errors import InputError, name_rows, quote, warn
 
 GOLDEN = (5**0.5 - 1) / 2
 """The step of the sequence: of all numbers, the one whose multiples stay furthest apart."""
@@ -189,11 +188,9 @@ def _warn_of_sameness(
     stated = np.bincount(logits.argmax(axis=1), minlength=scale.size)
     share, spread = stated.max() / len(logits), scores.std()
     if len(logits) > 1 and share >= ALIKE and spread <= TOLD_APART * np.ptp(scale.values):
-        warnings.warn(
+        warn(
             f"the reader states {scale.options[stated.argmax()]!r} for {share:.0%} of the texts, "
             f"and its expected scores hardly differ (standard deviation {spread:.2g}): such "
             "readings do not tell texts apart, and few labels will not change that. Let the "
-            "reader give probabilities, or change its prompt, before texts are labelled.",
-            CordialWarning,
-            stacklevel=3,
+            "reader give probabilities, or change its prompt, before texts are labelled."
         )

@@ -57,8 +57,7 @@ class Estimator[F: AnyFit](Parameters, ABC):
     @property
     def classes_(self) -> np.ndarray:
         """The K options in order, as they were given; 0..K-1 if none were."""
-        scale = self.fit_.scale
-        return np.arange(scale.size) if self.options is None else scale.classes
+        return self.fit_.scale.classes
 
     @property
     def n_features_in_(self) -> int:

@@ -98,7 +98,6 @@ class FitRecord(Record):
     """A fit of a stack and its settings; names are those of ``Fit`` and ``Settings``."""
 
     estimator: str
-    named: bool
     has_default_prior: bool
     inference: str
     weight_counts: dict[str, float]
@@ -124,18 +123,11 @@ class FitRecord(Record):
     reader: Reader | None = None
 
     @classmethod
-    def of(cls, fit: Fit, estimator: str, named: bool) -> "FitRecord":
-        """Make the record of a fit.
-
-        Args:
-            fit: the fit.
-            estimator: name of its class.
-            named: whether the options were given.
-        """
+    def of(cls, fit: Fit, estimator: str) -> "FitRecord":
+        """Make the record of a fit by an estimator of this name."""
         regressions = {k: v.params for k, v in fit.members.items() if isinstance(v, CalibratorFit)}
         return cls(
             estimator=estimator,
-            named=named,
             posteriors={name: PosteriorRecord.of(each) for name, each in fit.posteriors.items()},
             regressions={
                 name: {field: np.asarray(values) for field, values in params._asdict().items()}
@@ -198,13 +190,13 @@ class FitRecord(Record):
             check_reader(self.reader, size)
 
 
-def save(fit: Fit, path: str | Path, estimator: str, named: bool) -> None:
+def save(fit: Fit, path: str | Path, estimator: str) -> None:
     """Write a fit to one file; arguments are those of ``FitRecord.of``.
 
     Raises:
         FileError: the file cannot be written.
     """
-    storage.write(path, KIND, *storage.pack(FitRecord.of(fit, estimator, named)))
+    storage.write(path, KIND, *storage.pack(FitRecord.of(fit, estimator)))
 
 
 def find_channels(

@@ -12,7 +12,8 @@ from cordial_ppl.estimators.stack import Stack
 from cordial_ppl.inference.priors import shipped_prior
 from cordial_ppl.runtime import storage
 from cordial_ppl.runtime.storage import blaming
-from cordial_ppl.stack.settings import PAPER_CALIBRATORS, WEIGHT_COUNTS, Defaults, check_names
+from cordial_ppl.stack.fit import Fit
+from cordial_ppl.stack.settings import PAPER_CALIBRATORS, Defaults, check_names
 
 SCALAR_CHANNELS: tuple[str, ...] = ("scalar", "scalar-vector")
 FULL_CHANNELS: tuple[str, ...] = ("full", "full-vector")
@@ -47,7 +48,7 @@ class Cordial(Stack):
     _defaults = Defaults(
         channels=DEFAULT_CHANNELS,
         calibrators=(*PAPER_CALIBRATORS, "dirichlet"),
-        weight_counts=CHANNEL_COUNTS | WEIGHT_COUNTS,
+        weight_counts=CHANNEL_COUNTS,
         min_labels={"dirichlet": 200},
         learned=shipped_prior,
         name="Cordial",
@@ -160,19 +161,24 @@ def restore(
 ) -> Stack:
     """Make the stack of a record; the other arguments and errors are those of ``load``."""
     fit = record.restore(path, channels)
-    settings = fit.settings
     with blaming(path):
-        stack = NAMED[record.estimator](
-            fit.scale.options if record.named else None,
-            channels=settings.channels,
-            calibrators=settings.calibrators,
-            inference=settings.inference,
-            prior=None if settings.has_default_prior else settings.prior,
-            weight_counts=settings.weight_counts,
-            seed=settings.seed,
-            effort=settings.effort,
-        )
-    # The channels of the file are all that there are.
+        return stack_of(fit, NAMED[record.estimator])
+
+
+def stack_of(fit: Fit, kind: type[Stack]) -> Stack:
+    """Make the fitted stack of a fit, with its settings."""
+    settings = fit.settings
+    stack = kind(
+        fit.scale,
+        channels=settings.channels,
+        calibrators=settings.calibrators,
+        inference=settings.inference,
+        prior=None if settings.has_default_prior else settings.prior,
+        weight_counts=settings.weight_counts,
+        seed=settings.seed,
+        effort=settings.effort,
+    )
+    # The channels of the fit are all that there are.
     stack._defaults = replace(stack._defaults, channels=(), min_labels=settings.min_labels)
     stack.fit_ = fit
     return stack

@@ -4,7 +4,7 @@ This takes the place of ``sklearn.base.BaseEstimator``, whose import takes 1.8 s
 other imports of a fit together.
 """
 
-from inspect import signature
+from inspect import Parameter, signature
 from reprlib import Repr
 from typing import Any
 
@@ -26,7 +26,10 @@ class Parameters:
         Args:
             deep: for scikit-learn; no setting is an estimator itself.
         """
-        return {name: getattr(self, name) for name in signature(type(self)).parameters}
+        arguments = signature(type(self)).parameters.items()
+        # As in scikit-learn, what is passed on as keywords is no setting.
+        names = [name for name, argument in arguments if argument.kind != Parameter.VAR_KEYWORD]
+        return {name: getattr(self, name) for name in names}
 
     def set_params[T: "Parameters"](self: T, **params: Any) -> T:
         """Change settings, and forget what was learned with the former ones.
@@ -40,12 +43,11 @@ class Parameters:
         Raises:
             InputError: a name is not an argument of the constructor.
         """
-        settings = self.get_params()
-        check_names("set_params", params, settings)
+        check_names("set_params", params, self.get_params())
         if params:
-            type(self).__init__(self, **settings | params)
-            for name in vars(self).keys() - self._settings().keys():
-                delattr(self, name)
+            settings = self._settings() | params
+            vars(self).clear()
+            vars(self).update(settings)
         return self
 
     def _settings(self) -> dict[str, Any]:

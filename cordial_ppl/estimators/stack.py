@@ -274,4 +274,4 @@ class Stack(Estimator[Fit]):
             raise InputError(
                 f"only a named stack, such as Cordial, can be saved; this is a {name}."
             )
-        files.save(self.fit_, path, name, named=self.options is not None)
+        files.save(self.fit_, path, name)

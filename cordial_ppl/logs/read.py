@@ -1,12 +1,11 @@
 """From a file of judgments to readings and labels."""
 
 import csv
-import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.errors import CordialWarning, FileError, InputError
+from cordial_ppl.errors import FileError, InputError, warn
 from cordial_ppl.errors import naming as placing
 from cordial_ppl.logs.answers import as_pattern
 from cordial_ppl.logs.collect import collect
@@ -112,7 +111,7 @@ def read(
             raise
     collected.form = source
     for words in collected.doubts:
-        warnings.warn(words, CordialWarning, stacklevel=2)
+        warn(words)
     return collected
 
 

@@ -14,6 +14,7 @@ from cordial_ppl.data.scale import Scale
 from cordial_ppl.inference.fit import Case
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.runtime.progress import doing
+from cordial_ppl.stack.entering import AnyFit
 from cordial_ppl.stack.members import Fitted, fit_members, warn_if_doubtful
 from cordial_ppl.stack.settings import Settings
 from cordial_ppl.stack.sketch import sketch
@@ -23,50 +24,30 @@ from cordial_ppl.stack.weighing import ExpectedLoss, weigh
 FOLDS = 4
 
 
-@dataclass(frozen=True, eq=False)
-class Fit:
-    """What a fit leaves: predictions, decisions and files are made from it.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Fit(AnyFit):
+    """What a fit of one reader leaves, beside what any fit does.
 
     Attributes:
         settings: what was fitted.
-        scale: the K options.
-        covariates: names of the covariates that the fit had, which predictions need too.
         members: fitted members by name.
-        weights: weight of each member by name; they sum to one.
         losses: out-of-fold log loss of each member alone, nats; empty without folds.
-        expected: out-of-fold log losses.
-        labels: labels of the fit, positions 0..K-1.
-        sample_weight: what each of these labels counts.
-        texts: which text each is of: a digest of its name, by which a report and a check recognise
-            it, or a negative number where it has none.
         label_counts: sum of the weights of the labels with each option.
         sketch: counts of the readings that the fit was for.
         folds: fold of each label, 0..3, the same for those of a text; None with fewer than eight.
-        out_of_fold: out-of-fold probabilities of the labelled texts, in the order of the labels;
-            None without folds.
         labelled: the labelled texts; None for a fit from a file, which keeps no texts.
-        columns: names of the columns if the readings were a data frame; they are not saved.
         provenance: how the readings were made: lists of values under "model", "prompt" and
             "decoding".
         reader: the reader as it is, `decisions.reader.Reader`, once it was asked for or loaded.
     """
 
     settings: Settings
-    scale: Scale
-    covariates: tuple[str, ...]
     members: Mapping[str, Fitted]
-    weights: Mapping[str, float]
     losses: Mapping[str, float]
-    expected: ExpectedLoss
-    labels: Int[np.ndarray, " n"]
-    sample_weight: Float[np.ndarray, " n"]
-    texts: Int[np.ndarray, " texts"]
     label_counts: Float[np.ndarray, " K"]
     sketch: Int[np.ndarray, "2 cells"]
     folds: Int[np.ndarray, " n"] | None = None
-    out_of_fold: Float[np.ndarray, "n K"] | None = None
     labelled: Labelled | None = None
-    columns: np.ndarray | None = None
     provenance: dict[str, list[str]] = field(default_factory=dict)
     reader: Any = None
 

@@ -4,7 +4,6 @@ A member is fitted to all labels, which is the fit that is kept, and without eac
 for predictions of the texts held out.
 """
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ import numpy as np
 from jaxtyping import Float
 
 from cordial_ppl.channels.channel import Channel
-from cordial_ppl.errors import CordialWarning
+from cordial_ppl.errors import warn
 from cordial_ppl.inference.fit import Case, Fit, fit_cases
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.inference.priors import NamedPrior, Source, reading_spread, resolve
@@ -217,9 +216,7 @@ def warn_if_doubtful(posterior: Posterior) -> None:
             )
         else:
             figures, other = f"k-hat {diagnostics.khat:.2f}, ESS {diagnostics.ess:.0f}", "nuts"
-        warnings.warn(
+        warn(
             f"the posterior of channel {posterior.channel.name!r} is not reliable ({figures}); "
-            f"compare with inference {other!r}.",
-            CordialWarning,
-            stacklevel=4,
+            f"compare with inference {other!r}."
         )

@@ -23,9 +23,6 @@ from cordial_ppl.stack.members import CalibratorMember, ChannelMember, Member
 PAPER_CALIBRATORS: tuple[str, ...] = ("temperature", "vector", "odds")
 """The paper's calibrators in logit space."""
 
-WEIGHT_COUNTS = {"temperature": 0.25, "vector": 0.25, "odds": 0.5, "dirichlet": 0.25}
-"""Default pseudo-counts of calibrators' weights."""
-
 LARGEST_SEED = 2**32 - 1
 
 LEAST_EFFORT = Effort(particles=64, proposals=1, moves=1, last_moves=0, least_ess=0.0, repairs=0)
@@ -40,7 +37,7 @@ class Defaults:
         channels: channels beside those that are given.
         calibrators: calibrators where none are given.
         weight_counts: pseudo-counts of the weights where none are given; of a member that is not
-            named 2 for a channel of the package, 1 for another member.
+            named 2 for a channel of the package, 1 for one of a file, a calibrator's own ``count``.
         min_labels: number of labels from which a calibrator is a member, if not the first.
         learned: returns the learned prior where no prior is given.
         name: name of the class in files; None for one that cannot be saved.
@@ -48,7 +45,7 @@ class Defaults:
 
     channels: Sequence[Any] = ()
     calibrators: Sequence[str] = PAPER_CALIBRATORS
-    weight_counts: Mapping[str, float] = field(default_factory=WEIGHT_COUNTS.copy)
+    weight_counts: Mapping[str, float] = field(default_factory=dict)
     min_labels: Mapping[str, int] = field(default_factory=dict)
     learned: Callable[[], LearnedPrior | None] = lambda: None
     name: str | None = None
@@ -172,14 +169,17 @@ def make_settings(
     )
     check_names("calibrators", calibrators, CALIBRATORS)
     members = (*names, *calibrators)
+    if not members:
+        raise InputError("a stack needs at least one channel or calibrator; got none.")
     doubled = sorted({name for name in members if members.count(name) > 1})
     if doubled:
         raise InputError(f"two members of the stack are called {doubled[0]!r}: rename one.")
     alone = isinstance(prior, Prior) and len(names) == 1
     learned = defaults.learned()
     priors = as_priors({names[0]: prior} if alone else prior, names, learned)
-    kinds = {model.name: 2.0 if is_built_in(model) else 1.0 for model in models}
-    counts = {name: defaults.weight_counts.get(name, kinds.get(name, 1.0)) for name in members}
+    counts = {name: CALIBRATORS[name].count for name in calibrators}
+    counts |= {model.name: 2.0 if is_built_in(model) else 1.0 for model in models}
+    counts |= {name: count for name, count in defaults.weight_counts.items() if name in members}
     return Settings(
         channels=models,
         calibrators=calibrators,
@@ -256,8 +256,10 @@ def check_seed(seed: Any) -> int:
     return int(check_number("seed", seed, high=LARGEST_SEED, whole=True))
 
 
-def check_effort(effort: Effort) -> Effort:
+def check_effort(effort: Any) -> Effort:
     """Return how much work to do, or raise an ``InputError`` that names the first wrong number."""
+    if not isinstance(effort, Effort):
+        raise InputError(f"effort must be an Effort; got {quote(effort)}.")
     for name, least in LEAST_EFFORT._asdict().items():
         whole = isinstance(least, int)
         check_number(f"effort.{name}", getattr(effort, name), least, whole=whole)

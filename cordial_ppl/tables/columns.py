@@ -5,7 +5,6 @@ single column `rating` holds one hard rating a text.
 """
 
 import re
-import warnings
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -16,7 +15,7 @@ from jaxtyping import Float64
 from cordial_ppl.data.covariates import find_wrong
 from cordial_ppl.data.numerals import is_missing, name_minus
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.errors import CordialWarning, InputError, name_rows, quote
+from cordial_ppl.errors import InputError, name_rows, quote, warn
 from cordial_ppl.tables.frame import ROW, Columns, as_list
 
 KINDS = ("logit", "logprob", "p", "n")
@@ -81,11 +80,7 @@ def skip_blank(columns: Columns, name: str, scale: Scale) -> Columns:
             f"{columns.path} has no {name}: column {name!r} is empty in all {count} rows."
         )
     if filled < count:
-        warnings.warn(
-            f"{columns.path}: {count - filled} of {count} rows have no {name} and are skipped.",
-            CordialWarning,
-            stacklevel=4,
-        )
+        warn(f"{columns.path}: {count - filled} of {count} rows have no {name} and are skipped.")
     return part
 
 

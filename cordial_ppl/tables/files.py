@@ -10,7 +10,6 @@ a Parquet file, where the first is 0.
 
 import csv
 import json
-import warnings
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -21,7 +20,7 @@ from typing import Any
 
 import polars as pl
 
-from cordial_ppl.errors import CordialWarning, FileError, list_names, quote
+from cordial_ppl.errors import FileError, list_names, quote, warn
 from cordial_ppl.runtime.outputs import name_endings
 from cordial_ppl.tables.frame import (
     ROW,
@@ -161,11 +160,7 @@ def _read_sheet(path: Path) -> Columns:
     except (fastexcel.FastExcelError, ValueError) as error:
         raise FileError(f"{path} is damaged or no workbook: {first_line(error)}.") from error
     if others:
-        warnings.warn(
-            f"{path}: the first sheet is read, {quote(first)}; left out: {list_names(others)}.",
-            CordialWarning,
-            stacklevel=3,
-        )
+        warn(f"{path}: the first sheet is read, {quote(first)}; left out: {list_names(others)}.")
     filled = ([*row, number] for number, row in enumerate(rows, 1) if any(map(str.strip, row)))
     return Columns(path, _as_frame(path, filled), "row {}".format)
 

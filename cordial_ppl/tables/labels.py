@@ -1,6 +1,5 @@
 """Tables of labels: a row for each label of a text, found by its `item_id`."""
 
-import warnings
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,7 +10,7 @@ from jaxtyping import Float64, Int64
 from cordial_ppl.data.labelling import LARGEST
 from cordial_ppl.data.rounding import round_positions
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.errors import CordialWarning, InputError, SettingNeeded, name_rows, naming, quote
+from cordial_ppl.errors import InputError, SettingNeeded, name_rows, naming, quote, warn
 from cordial_ppl.tables.annotators import combine, lay_out, read_annotators
 from cordial_ppl.tables.choices import open_columns
 from cordial_ppl.tables.columns import finite, name_items, passed_through, skip_blank
@@ -170,11 +169,9 @@ def _weigh(columns: Columns) -> tuple[Columns, Float64[np.ndarray, " n"]]:
     if "weight" not in columns.schema or "weight" in columns.apart:
         for name in columns.schema:
             if name not in columns.apart and name.strip().casefold() in ("weight", "weights"):
-                warnings.warn(
+                warn(
                     f"{columns.path}: column {quote(name)} is not used; rename it to 'weight' if "
-                    "it says how many labels one counts as.",
-                    CordialWarning,
-                    stacklevel=3,
+                    "it says how many labels one counts as."
                 )
         return columns, np.ones(len(columns))
     with naming(columns.path):
@@ -192,10 +189,8 @@ def _weigh(columns: Columns) -> tuple[Columns, Float64[np.ndarray, " n"]]:
         raise InputError(f"{columns.path}: column 'weight' is 0 in all rows: no label counts.")
     if rows.size == weights.size:
         return columns, weights
-    warnings.warn(
+    warn(
         f"{columns.path}: {weights.size - rows.size} of {weights.size} labels have weight 0 and "
-        "are left out.",
-        CordialWarning,
-        stacklevel=3,
+        "are left out."
     )
     return columns.take(rows), weights[rows]

@@ -1,6 +1,5 @@
 """Layout of a table of readings: their columns, and the scale that these name."""
 
-import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +9,7 @@ from cordial_ppl.data.containers import ordered_categories
 from cordial_ppl.data.numerals import in_order, is_counting, parse_number
 from cordial_ppl.data.ratings import scale_of_ratings
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.errors import CordialWarning, InputError, SettingNeeded, list_names, naming
+from cordial_ppl.errors import InputError, SettingNeeded, list_names, naming, warn
 from cordial_ppl.tables.columns import BLANK, KINDS, is_reading, list_distinct, named
 from cordial_ppl.tables.frame import Columns
 from cordial_ppl.tables.proposals import PERSONAL, list_ratings, propose_ratings
@@ -82,11 +81,9 @@ def find_layout(
         absent = [option for i, option in enumerate(scale.options) if i not in matches]
         if not absent or (changing and len(names) > 1):
             if absent:
-                warnings.warn(
+                warn(
                     f"{columns.path} has no column for {list_names(absent)}: no text has such a "
-                    "reading.",
-                    CordialWarning,
-                    stacklevel=3,
+                    "reading."
                 )
             matches = {i: f"{kind}_{option}" for i, option in enumerate(scale.options)} | matches
             return scale, kind, tuple(matches[i] for i in range(scale.size))

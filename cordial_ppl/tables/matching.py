@@ -1,6 +1,5 @@
 """Matching: labels and the readings of their texts."""
 
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,7 @@ from unicodedata import normalize
 import numpy as np
 from jaxtyping import Int64
 
-from cordial_ppl.errors import CordialWarning, InputError, list_names, quote
+from cordial_ppl.errors import InputError, list_names, quote, warn
 from cordial_ppl.tables.labels import LabelTable, read_labels
 from cordial_ppl.tables.proposals import proposing_all
 from cordial_ppl.tables.readings import ReadingTable, read_readings
@@ -107,9 +106,5 @@ def match_labels(
             f"{list_names(readings.item_ids, 2)}: use the same ids in both files, or remove "
             "these labels."
         )
-    warnings.warn(
-        f"{labels.columns.path}: {problem} and are left out: {shown}{more}.",
-        CordialWarning,
-        stacklevel=2,
-    )
+    warn(f"{labels.columns.path}: {problem} and are left out: {shown}{more}.")
     return labels.take(np.flatnonzero(rows >= 0)), rows[rows >= 0]

@@ -1,6 +1,5 @@
 """Readings by several readers, from one table or from a table each, joined by `item_id`."""
 
-import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from cordial_ppl.errors import CordialWarning, InputError, SettingNeeded, list_names
+from cordial_ppl.errors import InputError, SettingNeeded, list_names, warn
 from cordial_ppl.tables.choices import open_columns, select, split_choice
 from cordial_ppl.tables.columns import BLANK, is_reading, list_distinct, named
 from cordial_ppl.tables.frame import ROW, Columns, reading
@@ -109,11 +108,9 @@ def _split_readers(
         parts = {name: _of_column(columns, wide[name], wide.values()) for name in wide}
         rows = pl.concat(part.collect(ROW) for part in parts.values()).n_unique()
         if rows < len(columns):
-            warnings.warn(
+            warn(
                 f"{columns.path}: {len(columns) - rows} of {len(columns)} rows have no rating and "
-                "are skipped.",
-                CordialWarning,
-                stacklevel=3,
+                "are skipped."
             )
         return parts
     picks = {reader: split_choice(columns, "reader", reader) for reader in readers}

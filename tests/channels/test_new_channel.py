@@ -56,7 +56,9 @@ def test_a_new_channel_goes_everywhere(cordial, mine, tmp_path):
     # The file that is named again has the words.
     again = cp.load("j.cordial", channels=[mine])
     assert "  gain " in again.summary() and "classes a stated class" in again.summary()
-    assert answers.describe(again.fit_).channel_faults == answers.describe(stack.fit_).channel_faults
+    assert (
+        answers.describe(again.fit_).channel_faults == answers.describe(stack.fit_).channel_faults
+    )
     cordial("report", "j.cordial", readings, labels, "-o", "page.html", "--channel", mine)
     assert "classes a stated class" in (tmp_path / "page.html").read_text()
 

@@ -107,6 +107,8 @@ PRIOR = Prior(np.zeros(5), np.ones(5))
         (lambda: mixture(weight_counts={"odd": 1.0}), "one of mixture, .*, odds; got 'odd'"),
         (lambda: mixture(weight_counts={"odds": -1}), "'odds' must be a .* 0 or more; got -1"),
         (lambda: cp.LogitStack(seed=-1), r"seed must be a whole number 0\.\.4294967295; got -1"),
+        (lambda: mixture().set_params(effort=64), "effort must be an Effort; got 64"),
+        (lambda: cp.LogitStack(calibrators=()), "at least one channel or calibrator; got none"),
         (lambda: mixture(effort=cp.Effort(particles=1)), "effort.particles must be .* 64 or more"),
         (
             lambda: mixture(effort=cp.Effort(least_ess=np.nan)),
@@ -121,7 +123,7 @@ def test_settings_are_validated_by_fit(make, message):
     estimator = make()
     with pytest.raises(InputError, match=message):
         estimator.fit(LOGITS, LABELS)
-    assert not hasattr(estimator, "scale_")
+    assert not hasattr(estimator, "fit_")
 
 
 def test_what_cannot_be_used(stack):

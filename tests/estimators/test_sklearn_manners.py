@@ -1,7 +1,12 @@
 """Estimators as scikit-learn's users expect them: settings, clones, folds, pipelines, frames."""
 
+import copy
+import inspect
+import io
+import pickle
 from typing import Any
 
+import joblib
 import numpy as np
 import pandas
 import polars
@@ -15,7 +20,14 @@ from sklearn.utils.estimator_checks import check_estimator
 from sklearn.utils.validation import check_is_fitted
 
 import cordial_ppl as cp
-from cordial_ppl.errors import InputError, NotFittedError
+from cordial_ppl.errors import (
+    PACKAGE,
+    ChannelError,
+    CordialWarning,
+    InputError,
+    NotFittedError,
+    warn,
+)
 from cordial_ppl.estimators.files import FitRecord
 from cordial_ppl.estimators.stack import Stack
 from cordial_ppl.inference.target import Prior
@@ -25,6 +37,14 @@ from cordial_ppl.runtime import storage
 MANY = np.concatenate([np.flatnonzero(TEXTS.labels == k)[:5] for k in range(5)])
 X, Y = TEXTS.logits[MANY], TEXTS.labels[MANY]
 COUNTS = {"mixture": 1.0}
+STEEP = """
+import jax, numpyro, numpyro.distributions as dist
+from cordial_ppl import observe
+
+def model(readings, labels=None):
+    slope = numpyro.sample("slope", dist.LogNormal(0.0, 1.0))
+    observe(jax.nn.log_softmax(slope * readings.logits), labels)
+"""
 PRIOR = Prior(np.zeros(5), np.ones(5))
 
 ESTIMATORS = [
@@ -88,7 +108,7 @@ def test_a_clone_of_the_papers_stack_is_the_papers(weights):
 
 
 def test_a_clone_of_a_loaded_calibrator_has_the_settings_of_its_file(stack, tmp_path):
-    fields, arrays = storage.pack(FitRecord.of(stack.fit_, "Cordial", stack.options is not None))
+    fields, arrays = storage.pack(FitRecord.of(stack.fit_, "Cordial"))
     # It is of another class, whose default prior is another.
     fields |= {"has_default_prior": False}
     storage.write(tmp_path / "judge.cordial", "calibrator", fields, arrays)
@@ -272,6 +292,84 @@ def test_the_checks_of_scikit_learn():
     }
     assert not failed
     assert sum(check["status"] == "passed" for check in found) > 25
+
+
+def pickled(value):
+    return pickle.loads(pickle.dumps(value))
+
+
+def dumped(value):
+    file = io.BytesIO()
+    joblib.dump(value, file)
+    return joblib.load(file)
+
+
+@pytest.fixture(scope="module")
+def of_a_file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("channels") / "steep.py"
+    path.write_text(STEEP)
+    return Stack(STARS, channels=[path], calibrators=["odds"], inference="mode").fit(X, Y + 1), path
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickled, dumped])
+def test_a_copy_predicts_the_same_and_is_fitted_by_itself(of_a_file, copied):
+    judge, _ = of_a_file
+    expected = judge.predict_proba(TEST)
+    twin = copied(judge)
+    assert repr(twin) == repr(judge)
+    np.testing.assert_array_equal(twin.predict_proba(TEST), expected)
+    twin.set_params(seed=4)
+    np.testing.assert_array_equal(judge.predict_proba(TEST), expected)
+    twin.set_params(seed=0).fit(X, Y + 1)
+    np.testing.assert_array_equal(twin.predict_proba(TEST), expected)
+
+
+def test_a_pickle_needs_the_channel_file_as_it_was(of_a_file):
+    judge, path = of_a_file
+    content = pickle.dumps(judge)
+    path.write_text(STEEP + "\n")
+    with pytest.raises(ChannelError, match="steep.py was changed since its channel was pickled"):
+        pickle.loads(content)
+    path.unlink()
+    assert copy.deepcopy(judge).weights_ == judge.weights_
+    with pytest.raises(ChannelError, match="there is no channel file"):
+        pickle.loads(content)
+
+
+def test_warnings_point_at_the_line_outside_the_package():
+    # Types are checked in frames of their own.
+    scope = {"warn": inspect.unwrap(warn)}
+    source = "def read():\n    warn('odd')\n\ndef fit():\n    read()"
+    exec(compile(source, f"{PACKAGE}/stack/some.py", "exec"), scope)
+    with pytest.warns(CordialWarning, match="odd") as told:
+        scope["fit"]()
+    assert told[0].filename == __file__
+
+
+def test_a_fit_keeps_the_settings_that_it_was_made_with(tmp_path):
+    judge = cp.LogitStack(STARS, seed=3).fit(X, Y + 1)
+    expected = judge.predict(TEST)
+    judge.options, judge.seed, judge.weight_counts = None, 4, {"none": -1}
+    assert judge.classes_.tolist() == list(STARS)
+    np.testing.assert_array_equal(judge.predict(TEST), expected)
+    judge.save(tmp_path / "judge.cordial")
+    loaded = cp.load(tmp_path / "judge.cordial")
+    assert loaded.seed == 3 and loaded.weight_counts == judge.fit_.settings.weight_counts
+    np.testing.assert_array_equal(loaded.predict(TEST), expected)
+
+
+class Further(cp.LogitStack):
+    """A stack with a setting of its own, which passes the others on."""
+
+    def __init__(self, depth=1, **settings):
+        super().__init__(**settings)
+        self.depth = depth
+
+
+def test_a_subclass_has_settings_of_its_own():
+    judge = Further(2, seed=5)
+    assert judge.get_params() == {"depth": 2} and repr(judge) == "Further(depth=2)"
+    assert judge.set_params(depth=3).depth == 3 and judge.seed == clone(judge).seed == 5
 
 
 FEW = np.concatenate([np.flatnonzero(TEXTS.labels == k)[:5] for k in (4, 0, 3)])

@@ -131,7 +131,7 @@ texts = __import__("few_labels")
 stack = texts.small().fit(texts.LOGITS, texts.LABELS)
 logits = cp.LogitStack().fit(texts.LOGITS, texts.LABELS)
 logits.save("stack.cordial")
-files.save(stack.fit_, "channels.cordial", "Cordial", named=False)
+files.save(stack.fit_, "channels.cordial", "Cordial")
 draws = stack.posteriors_["mixture"].draws
 probs = stack.predict_proba(texts.TEST)
 print(json.dumps([sorted(written), called, draws.tobytes().hex(), probs.tobytes().hex()]))
@@ -184,7 +184,7 @@ def test_another_process_gets_the_same_to_the_last_bit(watched, fitted, tmp_path
     assert fitted.posteriors_["mixture"].draws.tobytes().hex() == draws
     assert fitted.predict_proba(TEST).tobytes().hex() == probs
     cp.LogitStack().fit(LOGITS, LABELS).save(tmp_path / "stack.cordial")
-    files.save(fitted.fit_, tmp_path / "channels.cordial", "Cordial", named=False)
+    files.save(fitted.fit_, tmp_path / "channels.cordial", "Cordial")
     for name in ("stack.cordial", "channels.cordial"):
         assert digest(tmp_path / name) == digest(folder / "work" / name)
 

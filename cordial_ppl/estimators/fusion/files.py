@@ -22,7 +22,7 @@ from cordial_ppl.stack.weighing import ExpectedLoss
 KIND = "fusion"
 
 VALUES = (
-    *("scale", "readers", "spreads", "weights", "expected", "covariates"),
+    *("settings", "scale", "readers", "spreads", "weights", "expected", "covariates"),
     *("labels", "sample_weight", "texts", "out_of_fold"),
 )
 """Values of a fit that a file has as they are."""
@@ -62,22 +62,16 @@ class FusionRecord(Record):
     out_of_fold: Float64[np.ndarray, "_n _K"] | None = None
 
 
-def save(fit: FusionFit, settings: dict[str, Any], path: str | Path) -> None:
+def save(fit: FusionFit, path: str | Path) -> None:
     """Write a fit to one file.
-
-    Args:
-        fit: the fit.
-        settings: arguments of the fusion, in plain data.
-        path: the file.
 
     Raises:
         FileError: the file cannot be written.
     """
     joint = fit.members.get(JOINT.name)
     record = FusionRecord(
-        settings=settings,
         stacks={
-            name: FitRecord.of(member, "Cordial", settings["named"])
+            name: FitRecord.of(member, "Cordial")
             for name, member in fit.members.items()
             if isinstance(member, Fit)
         },
@@ -87,10 +81,8 @@ def save(fit: FusionFit, settings: dict[str, Any], path: str | Path) -> None:
     storage.write(path, KIND, *storage.pack(record))
 
 
-def read(
-    path: str | Path, channels: Sequence[str | Path | Channel]
-) -> tuple[FusionFit, dict[str, Any]]:
-    """Read a fit and the fusion's settings; arguments and errors are those of ``cp.load``."""
+def read(path: str | Path, channels: Sequence[str | Path | Channel]) -> FusionFit:
+    """Read a fit; arguments and errors are those of ``cp.load``."""
     meta, arrays = storage.read(path, KIND)
     with blaming(path):
         saved = storage.unpack(FusionRecord, meta, arrays)
@@ -120,4 +112,4 @@ def read(
             for row in probs:
                 check_shares("out-of-fold probabilities", row)
         values = {name: getattr(saved, name) for name in VALUES}
-        return FusionFit(members=members, **values), dict(saved.settings)
+        return FusionFit(members=members, **values)

@@ -5,53 +5,36 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 
-from cordial_ppl.data.scale import Scale
 from cordial_ppl.estimators.fusion.joint import AVERAGE, JOINT
 from cordial_ppl.estimators.fusion.readings import as_reader_logits, check_frames, pool, read_by
 from cordial_ppl.inference.posterior import Posterior
+from cordial_ppl.stack.entering import AnyFit
 from cordial_ppl.stack.fit import Fit
 from cordial_ppl.stack.members import Fitted
 from cordial_ppl.stack.stacking import MIN_LABELS
-from cordial_ppl.stack.weighing import ExpectedLoss, shares_of
+from cordial_ppl.stack.weighing import shares_of
 
 
-@dataclass(frozen=True, eq=False)
-class FusionFit:
-    """What a fit of a fusion leaves.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FusionFit(AnyFit):
+    """What a fit of several readers leaves, beside what any fit does; ``columns`` is None.
 
     Attributes:
-        scale: the K options.
-        covariates: names of the covariates that predictions need.
+        settings: arguments of the fusion in plain data, without ``prior`` and ``channels``.
         readers: names of the R readers.
         spreads: spread of each reader's logits, nats.
         members: fitted members by name: the fit of a stack for each reader and for "average
             reading", and the posterior of "joint channel"; a single reader has neither of these.
-        weights: weight of each member by name.
-        expected: out-of-fold log losses; members with fewer than eight labels are left out.
-        labels: labels of the fit, positions 0..K-1.
-        sample_weight: what each of these labels counts.
-        texts: which text each is of.
-        out_of_fold: out-of-fold probabilities of the labelled texts, in the order of the labels;
-            None with fewer than eight labels.
         options: names of the options in the columns of readers' data frames.
-        columns: None: readers' data frames are checked by ``options``.
     """
 
-    scale: Scale
-    covariates: tuple[str, ...]
+    settings: Mapping[str, Any]
     readers: tuple[str, ...]
     spreads: Float[np.ndarray, " R"]
     members: Mapping[str, Fit | Posterior]
-    weights: Mapping[str, float]
-    expected: ExpectedLoss
-    labels: Int[np.ndarray, " n"]
-    sample_weight: Float[np.ndarray, " n"]
-    texts: Int[np.ndarray, " n"]
-    out_of_fold: Float[np.ndarray, "n K"] | None = None
     options: tuple[str, ...] | None = None
-    columns: np.ndarray | None = None
 
     @property
     def fits(self) -> dict[str, Fit]:

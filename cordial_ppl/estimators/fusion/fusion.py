@@ -1,6 +1,5 @@
 """`Fusion`: several readers of the same texts, each with a stack, weighted together."""
 
-import warnings
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -15,7 +14,7 @@ from cordial_ppl.channels.readers import reader_weights
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions import answers
-from cordial_ppl.errors import CordialWarning, InputError
+from cordial_ppl.errors import InputError, warn
 from cordial_ppl.estimators import Cordial
 from cordial_ppl.estimators.estimator import Estimator
 from cordial_ppl.estimators.fusion import files
@@ -23,6 +22,7 @@ from cordial_ppl.estimators.fusion.fit import FusionFit, view
 from cordial_ppl.estimators.fusion.joint import AVERAGE, COUNTS, JOINT, READER_COUNT, joint_prior
 from cordial_ppl.estimators.fusion.readings import as_reader_logits, check_frames, read_by
 from cordial_ppl.estimators.fusion.summary import summarize
+from cordial_ppl.estimators.named import stack_of
 from cordial_ppl.estimators.stack import Stack
 from cordial_ppl.inference.export import join
 from cordial_ppl.inference.fit import Case
@@ -34,7 +34,7 @@ from cordial_ppl.runtime.compilation import workers
 from cordial_ppl.runtime.progress import doing
 from cordial_ppl.stack.fit import Fit, deal_folds, fit_stack
 from cordial_ppl.stack.members import ChannelMember, warn_if_doubtful
-from cordial_ppl.stack.settings import Settings, check_counts, check_flag, check_list, check_seed
+from cordial_ppl.stack.settings import Settings, check_counts, check_flag, check_list
 from cordial_ppl.stack.stacking import MIN_LABELS
 from cordial_ppl.stack.weighing import weigh
 
@@ -115,10 +115,7 @@ class Fusion(Estimator[FusionFit]):
     @property
     def stacks_(self) -> dict[str, Stack]:
         """The fitted stack of each reader by name."""
-        stacks = {name: self._stack(fit.seed) for name, fit in self.fit_.fits.items()}
-        for name, stack in stacks.items():
-            stack.fit_ = self.fit_.fits[name]
-        return stacks
+        return {name: stack_of(fit, Cordial) for name, fit in self.fit_.fits.items()}
 
     @property
     def shares_(self) -> dict[str, float]:
@@ -151,7 +148,7 @@ class Fusion(Estimator[FusionFit]):
         from xarray import DataTree
 
         fit = self.fit_
-        names = {"options": fit.scale.options, "readers": fit.readers, "seed": self.seed}
+        names = {"options": fit.scale.options, "readers": fit.readers, "seed": fit.settings["seed"]}
         return DataTree(
             children={
                 name.replace("/", "_"): member.to_datatree(**names)
@@ -177,20 +174,19 @@ class Fusion(Estimator[FusionFit]):
         """
         if type(self) is not Fusion:
             raise InputError(f"only a Fusion can be saved; this is a {type(self).__name__}.")
-        settings = {
-            "average": bool(self.average),
-            "inference": self.inference,
-            "weight_counts": check_counts(self.weight_counts, tuple(self.fit_.members)),
-            "seed": int(self.seed),
-            "named": self.options is not None,
-            "effort": self.effort._asdict(),
-        }
-        files.save(self.fit_, settings, path)
+        files.save(self.fit_, path)
 
     @property
     def settings(self) -> Settings:
         """The settings of each stack; see ``Estimator.settings``."""
-        return self._stack(0).settings
+        return Cordial(
+            self.options,
+            inference=self.inference,
+            prior=self.prior,
+            channels=self.channels,
+            seed=self.seed,
+            effort=self.effort,
+        ).settings
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -198,15 +194,10 @@ class Fusion(Estimator[FusionFit]):
         tags.input_tags.dict = tags.input_tags.allow_nan = True
         return tags
 
-    def _members(self, readers: Sequence[str]) -> tuple[str, ...]:
-        """Names of the members; a single reader needs nothing beside its stack."""
+    def _members(self, readers: tuple[str, ...]) -> tuple[str, ...]:
+        """Name the members; a single reader needs nothing beside its stack."""
         average = (AVERAGE,) if check_flag("average", self.average) else ()
-        return (*readers, *average, JOINT.name) if len(readers) > 1 else tuple(readers)
-
-    def _stack(self, seed: int) -> Stack:
-        """An unfitted stack, of one reader or of the average."""
-        settings = {"inference": self.inference, "prior": self.prior, "channels": self.channels}
-        return Cordial(self.options, **settings, seed=seed, effort=self.effort)
+        return (*readers, *average, JOINT.name) if len(readers) > 1 else readers
 
     def _read(self, logits: Any) -> Float[np.ndarray, "n R K"]:
         names = self.readers
@@ -226,24 +217,24 @@ class Fusion(Estimator[FusionFit]):
     def _fit(self, texts: Labelled, scale: Scale, settings: Settings) -> FusionFit:
         logits, labels, covariates = texts.logits, texts.labels, texts.covariates
         readers, size = self._names, logits.shape[-1]
-        members, seed = self._members(readers), check_seed(self.seed)
-        counts = {name: COUNTS.get(name, READER_COUNT) for name in members}
-        counts |= check_counts(self.weight_counts, members)
+        members = self._members(readers)
+        chosen_counts = check_counts(self.weight_counts, members)
+        counts = {name: COUNTS.get(name, READER_COUNT) for name in members} | chosen_counts
         _check_overlap(read_by(logits), readers)
         spreads = np.nanstd(logits, axis=(0, 2))
         spreads = np.where(spreads > 0, spreads, 1.0)
         views, present = view(logits, members, spreads)
         # Members must not share their random numbers, or their errors correlate.
-        seeds = np.random.SeedSequence(seed).generate_state(len(members)).tolist()
+        seeds = np.random.SeedSequence(settings.seed).generate_state(len(members)).tolist()
         enough = texts.count >= MIN_LABELS
-        folds = deal_folds(texts, seed) if enough else None
+        folds = deal_folds(texts, settings.seed) if enough else None
 
         def fit(index: int) -> tuple[Fit | Posterior, np.ndarray | None]:
             """Return a fitted member, and its out-of-fold predictions of the texts that it sees."""
             if members[index] == JOINT.name:
                 each = [reading_spread(view, texts.weights) for view in views[: len(readers)]]
                 prior = joint_prior(settings.prior, size, each, tuple(covariates))
-                joint = ChannelMember(JOINT, 0, self.inference, prior, self.effort)
+                joint = ChannelMember(JOINT, 0, settings.inference, prior, settings.effort)
                 return joint.fit([Case(texts, folds, (seeds[index],))])[0]
             seen = replace(texts, logits=views[index]).take(present[:, index])
             stack = fit_stack(seen, scale, replace(settings, seed=seeds[index]))
@@ -266,6 +257,13 @@ class Fusion(Estimator[FusionFit]):
         prior = np.array([counts[name] for name in members])
         mixture = weigh(texts, folds, held_out if enough else None, prior, present=present)
         return FusionFit(
+            settings={
+                "average": check_flag("average", self.average),
+                "inference": settings.inference,
+                "weight_counts": chosen_counts,
+                "seed": settings.seed,
+                "effort": settings.effort._asdict(),
+            },
             scale=scale,
             covariates=tuple(covariates),
             readers=readers,
@@ -293,20 +291,17 @@ def _check_overlap(present: Bool[np.ndarray, "n R"], readers: Sequence[str]) -> 
     if len(apart):
         one, other = (readers[index] for index in apart[0])
         more = f" (nor {len(apart) - 1} more pairs)" if len(apart) > 1 else ""
-        warnings.warn(
+        warn(
             f"the readers {one!r} and {other!r}{more} have read no labelled text in common: their "
-            "weights compare them on different texts.",
-            CordialWarning,
-            stacklevel=5,
+            "weights compare them on different texts."
         )
 
 
 def load(path: str | Path, *, channels: Sequence[str | Path | Channel] = ()) -> Fusion:
     """Read a fitted fusion; arguments and errors are those of ``cp.load``."""
-    fit, settings = files.read(path, channels)
+    fit = files.read(path, channels)
     with storage.blaming(path):
-        options = fit.scale.options if settings.pop("named") else None
-        effort = Effort(**settings.pop("effort"))
-        fusion = Fusion(options, readers=fit.readers, effort=effort, **settings)
+        settings = {**fit.settings, "effort": Effort(**fit.settings["effort"])}
+        fusion = Fusion(fit.scale, readers=fit.readers, **settings)
     fusion.fit_ = fit
     return fusion

@@ -22,7 +22,7 @@ class State(Record):
     Attributes:
         effect: the name of the effect.
         scale: the scale.
-        settings: ``sigma``, ``average`` (true), and whether the options were ``named``.
+        settings: ``sigma``, and ``average`` (true).
         names: the users with labels.
         totals: log likelihood of each one's labels at every value.
         counts: each one's number of labels.
@@ -44,7 +44,7 @@ def save(shift: UserShift, path: str | Path) -> None:
     state = State(
         effect=SHIFT.name,
         scale=shift.scale_,
-        settings={"named": shift.options is not None, "average": True, "sigma": sigma},
+        settings={"average": True, "sigma": sigma},
         names=shift.users_,
         totals=shift._totals,
         counts=np.array(list(shift.counts_.values())),
@@ -61,7 +61,7 @@ def load(path: str | Path) -> UserShift:
         settings, spreads, scale = state.settings, state.spreads, state.scale
         if state.effect != SHIFT.name or settings["average"] is not True:
             raise ValueError("it holds another effect of users than the shift")
-        shift = UserShift(scale.options if settings["named"] else None, sigma=settings["sigma"])
+        shift = UserShift(scale, sigma=settings["sigma"])
         shift.scale_, shift._totals, shift._spreads = scale, state.totals, spreads
         shift.counts_ = dict(zip(state.names, state.counts.tolist(), strict=True))
         deviations = shift._deviations(scale.size)[0]

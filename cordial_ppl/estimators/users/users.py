@@ -85,7 +85,7 @@ class UserShift(Parameters):
 
         Args:
             probs: the population's probabilities, shape ``[n, K]``, by a calibrator that has not
-                seen these labels, such as ``calibrator.out_of_fold_``.
+                seen these labels, such as ``calibrator.fit_.out_of_fold``.
             labels: options, as names or as whole numbers 0..K-1, shape ``[n]``.
             users: who gave each label, shape ``[n]``.
             order: when, as ``predict_in_order`` takes it; checked, and of no effect on the fit.
@@ -214,7 +214,7 @@ class UserShift(Parameters):
     @property
     def classes_(self) -> np.ndarray:
         """Return the K options in order, as they were given; 0..K-1 if none were."""
-        return np.arange(self.scale_.size) if self.options is None else self.scale_.classes
+        return self.scale_.classes
 
     @property
     def users_(self) -> list[str]:

@@ -1,6 +1,5 @@
 """Product of an analysis: a table, a caption, perhaps a figure; and their files."""
 
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -9,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from cordial_ppl.errors import CordialWarning
+from cordial_ppl.errors import warn
 from cordial_ppl.evaluation.products.figure import NEEDED, Figure, can_draw, looking
 from cordial_ppl.evaluation.sweep.methods import label
 from cordial_ppl.tables import replacing, write_table
@@ -105,7 +104,7 @@ def write_product(product: Product, folder: str | Path) -> list[Path]:
     draw = product.draw
     if draw and not can_draw():
         # The same words each time: a program shows them once.
-        warnings.warn(f"figures are left out; they need {NEEDED}", CordialWarning, stacklevel=2)
+        warn(f"figures are left out; they need {NEEDED}")
         draw = None
     figure: Any = draw() if draw else None
     endings = (".csv", ".md", *((".png", ".pdf") if figure else ()))

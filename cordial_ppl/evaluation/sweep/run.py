@@ -1,12 +1,11 @@
 """Run of a sweep: fits by task, reader and number of labels; a run that stopped can be resumed."""
 
 import json
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from cordial_ppl.errors import CordialWarning, FileError
+from cordial_ppl.errors import FileError, warn
 from cordial_ppl.estimators.subsets import BatchFit, fit_subsets, list_members
 from cordial_ppl.evaluation.sweep.config import SweepConfig
 from cordial_ppl.evaluation.sweep.methods import Method
@@ -161,9 +160,7 @@ def _score_tables(tables: Mapping[str, Predictions], jobs: Sequence[Job], draws:
                 reasons[fit] = reason
         gaps = [f"{fit}: {reason}" for fit, reason in reasons.items() if reason]
         if gaps:
-            warnings.warn(
+            warn(
                 f"external.{name} has no probabilities for {len(gaps)} of {len(reasons)} fits; the "
-                f"first: {gaps[0]}",
-                CordialWarning,
-                stacklevel=3,
+                f"first: {gaps[0]}"
             )

@@ -1,6 +1,5 @@
 """Learning a prior: every channel is fitted to all labels of every task and reader."""
 
-import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from cordial_ppl.data.covariates import as_covariates
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.readings import as_logits
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.errors import CordialWarning, InputError, naming
+from cordial_ppl.errors import InputError, naming, warn
 from cordial_ppl.inference.fit import Case, fit_cases
 from cordial_ppl.inference.priors.fits import (
     LearnedChannel,
@@ -150,11 +149,9 @@ def _warn_of_few(labels: Mapping[str, int]) -> None:
     if few:
         lines = [f"{name} ({number})" for name, number in few.items()]
         more = f" and {len(lines) - SHOWN} more" if len(lines) > SHOWN else ""
-        warnings.warn(
+        warn(
             f"fits to fewer than {FEWEST_LABELS} labels say less of the reader than of the prior "
-            f"in the channel's file: {'; '.join(lines[:SHOWN])}{more}.",
-            CordialWarning,
-            stacklevel=3,
+            f"in the channel's file: {'; '.join(lines[:SHOWN])}{more}."
         )
 
 
@@ -173,10 +170,8 @@ def _find_mode(target: Target, texts: Labelled, task: str) -> dict[str, list[flo
         posterior = fit_cases(target, [Case(texts)], method="mode")[0].fitted
     gradient = posterior.diagnostics.gradient_norm
     if not gradient < STEEPEST:
-        warnings.warn(
+        warn(
             f"the mode of channel {target.channel.name!r} on {task!r} was not found (gradient "
-            f"{gradient:.0e}): its fit may be off.",
-            CordialWarning,
-            stacklevel=3,
+            f"{gradient:.0e}): its fit may be off."
         )
     return {site.name: posterior.draws[0, site.slice].tolist() for site in target.sites}

@@ -49,6 +49,7 @@ class Calibrator(NamedTuple):
         log_probs: from the parameters of one sample and logits `[m, K]` to log probabilities.
         params: the NamedTuple that `fit` returns.
         validated: whether `fit` has folds of its own, and takes which text each label is of.
+        count: default pseudo-count of its weight.
     """
 
     name: str
@@ -56,16 +57,19 @@ class Calibrator(NamedTuple):
     log_probs: Callable[..., Any]
     params: type[Any]
     validated: bool = False
+    count: float = 1.0
 
 
 CALIBRATORS: dict[str, Calibrator] = {
     calibrator.name: calibrator
     for calibrator in (
-        Calibrator("temperature", fit_temperature, temperature_log_probs, Temperature),
-        Calibrator("vector", fit_vector, vector_log_probs, Vector),
-        Calibrator("odds", fit_odds, odds_log_probs, Odds),
+        Calibrator("temperature", fit_temperature, temperature_log_probs, Temperature, count=0.25),
+        Calibrator("vector", fit_vector, vector_log_probs, Vector, count=0.25),
+        Calibrator("odds", fit_odds, odds_log_probs, Odds, count=0.5),
         Calibrator("odds-cv", fit_odds_validated, odds_log_probs, Odds, True),
-        Calibrator("dirichlet", fit_dirichlet_validated, dirichlet_log_probs, Dirichlet, True),
+        Calibrator(
+            "dirichlet", fit_dirichlet_validated, dirichlet_log_probs, Dirichlet, True, 0.25
+        ),
         Calibrator("concatenated", fit_concatenated, concatenated_log_probs, Dirichlet, True),
         Calibrator("full", fit_full_temperature, full_log_probs, Full, True),
         Calibrator("full-vector", fit_full_vector, full_log_probs, Full, True),
