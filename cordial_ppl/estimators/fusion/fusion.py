@@ -15,14 +15,13 @@ from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions import answers
 from cordial_ppl.errors import InputError, warn
-from cordial_ppl.estimators import Cordial
 from cordial_ppl.estimators.estimator import Estimator
 from cordial_ppl.estimators.fusion import files
 from cordial_ppl.estimators.fusion.fit import FusionFit, view
 from cordial_ppl.estimators.fusion.joint import AVERAGE, COUNTS, JOINT, READER_COUNT, joint_prior
 from cordial_ppl.estimators.fusion.readings import as_reader_logits, check_frames, read_by
 from cordial_ppl.estimators.fusion.summary import summarize
-from cordial_ppl.estimators.named import stack_of
+from cordial_ppl.estimators.named import Cordial, stack_of
 from cordial_ppl.estimators.stack import Stack
 from cordial_ppl.inference.export import join
 from cordial_ppl.inference.fit import Case
