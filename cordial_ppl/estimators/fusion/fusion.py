@@ -136,7 +136,7 @@ class Fusion(Estimator[FusionFit]):
         return summarize(self.fit_)
 
     def to_datatree(self) -> "DataTree":
-        """Posteriors for ArviZ: a ``DataTree`` with a child for each member, "/" in names as "_".
+        """Export to ArviZ: a ``DataTree`` with a child for each member, "/" in names as "_".
 
         The child of a stack has one child per channel, as from ``Stack.to_datatree``; that of the
         joint channel has the groups themselves, with the dimension ``reader``.
