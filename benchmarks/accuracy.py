@@ -24,7 +24,7 @@ from members import Said, fit_members
 from real import EMBEDDED, FOLDER, HALVES, NEEDED, SOURCES, Pair, load_embedded, load_pairs
 
 from cordial_ppl.channels import PAPER_CHANNELS
-from cordial_ppl.estimators import Cordial
+from cordial_ppl.estimators.named import Cordial
 from cordial_ppl.runtime.arrays import FLOOR
 from cordial_ppl.scores import paired_bootstrap
 from cordial_ppl.stack.settings import PAPER_CALIBRATORS

@@ -32,7 +32,7 @@ from cordial_ppl.decisions.forecasting import Forecast, Outlook, forecast
 from cordial_ppl.decisions.outlook import expected_loss_and_gap
 from cordial_ppl.decisions.verdict import Advice, Verdict, judge
 from cordial_ppl.errors import CordialWarning
-from cordial_ppl.estimators import Cordial
+from cordial_ppl.estimators.named import Cordial
 from cordial_ppl.estimators.subsets import Texts
 from cordial_ppl.scores import log_loss
 from cordial_ppl.stack.entering import predict

@@ -29,7 +29,7 @@ from cordial_ppl.data.readings import as_logits
 from cordial_ppl.decisions.estimates.rectified import rectified_mean
 from cordial_ppl.decisions.planning import expected_scores, plan, score_strata
 from cordial_ppl.errors import CordialWarning
-from cordial_ppl.estimators import Cordial
+from cordial_ppl.estimators.named import Cordial
 from cordial_ppl.estimators.subsets import fit_subsets
 from cordial_ppl.scores import log_loss
 

@@ -16,10 +16,10 @@ from cordial_ppl import InputError, UserShift
 from cordial_ppl.channels.users import Effect
 from cordial_ppl.data.readings import label_histogram
 from cordial_ppl.errors import name_rows
-from cordial_ppl.estimators import LogitStack
 from cordial_ppl.estimators.fusion import Fusion
 from cordial_ppl.estimators.fusion.joint import JOINT
 from cordial_ppl.estimators.fusion.readings import as_reader_logits, read_by
+from cordial_ppl.estimators.named import LogitStack
 from cordial_ppl.estimators.single import LogitCalibrator
 from cordial_ppl.estimators.users.spreads import Spreads
 from cordial_ppl.runtime.arrays import FLOOR

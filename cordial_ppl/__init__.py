@@ -38,20 +38,20 @@ if TYPE_CHECKING:
     from cordial_ppl.errors import FileError as FileError
     from cordial_ppl.errors import InputError as InputError
     from cordial_ppl.errors import NotFittedError as NotFittedError
-    from cordial_ppl.estimators import BatchCalibration as BatchCalibration
-    from cordial_ppl.estimators import ChannelCalibrator as ChannelCalibrator
-    from cordial_ppl.estimators import Cordial as Cordial
-    from cordial_ppl.estimators import DirichletCalibration as DirichletCalibration
-    from cordial_ppl.estimators import FullChannelStack as FullChannelStack
-    from cordial_ppl.estimators import LabelHistogram as LabelHistogram
-    from cordial_ppl.estimators import LogitStack as LogitStack
-    from cordial_ppl.estimators import ProportionalOdds as ProportionalOdds
-    from cordial_ppl.estimators import RawReading as RawReading
-    from cordial_ppl.estimators import ScalarStack as ScalarStack
-    from cordial_ppl.estimators import TemperatureScaling as TemperatureScaling
-    from cordial_ppl.estimators import VectorScaling as VectorScaling
     from cordial_ppl.estimators.fusion import Fusion as Fusion
+    from cordial_ppl.estimators.named import Cordial as Cordial
+    from cordial_ppl.estimators.named import FullChannelStack as FullChannelStack
+    from cordial_ppl.estimators.named import LogitStack as LogitStack
+    from cordial_ppl.estimators.named import ScalarStack as ScalarStack
     from cordial_ppl.estimators.saved import load as load
+    from cordial_ppl.estimators.single import BatchCalibration as BatchCalibration
+    from cordial_ppl.estimators.single import ChannelCalibrator as ChannelCalibrator
+    from cordial_ppl.estimators.single import DirichletCalibration as DirichletCalibration
+    from cordial_ppl.estimators.single import LabelHistogram as LabelHistogram
+    from cordial_ppl.estimators.single import ProportionalOdds as ProportionalOdds
+    from cordial_ppl.estimators.single import RawReading as RawReading
+    from cordial_ppl.estimators.single import TemperatureScaling as TemperatureScaling
+    from cordial_ppl.estimators.single import VectorScaling as VectorScaling
     from cordial_ppl.estimators.users import UserShift as UserShift
     from cordial_ppl.evaluation import synthetic as synthetic
     from cordial_ppl.inference.fit import fit_channel as fit_channel
@@ -70,17 +70,14 @@ if TYPE_CHECKING:
 _ROOMS = {
     "cordial_ppl.channels.channel": ("Channel", "observe", "sample_log_odds"),
     "cordial_ppl.channels.kernel": ("expected", "softmax"),
-    "cordial_ppl.estimators": (
+    "cordial_ppl.estimators.named": ("Cordial", "FullChannelStack", "LogitStack", "ScalarStack"),
+    "cordial_ppl.estimators.single": (
         "BatchCalibration",
         "ChannelCalibrator",
-        "Cordial",
         "DirichletCalibration",
-        "FullChannelStack",
         "LabelHistogram",
-        "LogitStack",
         "ProportionalOdds",
         "RawReading",
-        "ScalarStack",
         "TemperatureScaling",
         "VectorScaling",
     ),

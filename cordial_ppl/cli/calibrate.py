@@ -138,7 +138,7 @@ def fit_calibrator(texts: "Labelled", scale: "Scale", settings: Mapping[str, Any
         ChannelError: A file's model breaks the contract of a channel.
     """
     with doing("loading"), leaving_at_once():
-        from cordial_ppl.estimators import Cordial
+        from cordial_ppl.estimators.named import Cordial
         from cordial_ppl.stack.fit import fit_stack
 
         calibrator = Cordial(scale.options, **settings)

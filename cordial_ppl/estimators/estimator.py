@@ -115,7 +115,7 @@ class Estimator[F: AnyFit](Parameters, ABC):
         return self
 
     def predict_proba(self, logits: Any, covariates: Mapping[str, Any] | None = None) -> Any:
-        """Calibrated probabilities of the options.
+        """Predict the probabilities of the options.
 
         Args:
             logits: option logits, shape ``[m, K]``.
@@ -132,7 +132,7 @@ class Estimator[F: AnyFit](Parameters, ABC):
         return like(logits, self._probs(logits, covariates), self.classes_)
 
     def predict(self, logits: Any, covariates: Mapping[str, Any] | None = None) -> Any:
-        """Most probable option of each text, in the terms that the labels were given in.
+        """Predict the best option of each text, in the terms that the labels were given in.
 
         Returns:
             Option names, or whole numbers 0..K-1 if no options were named, shape ``[m]``; for a
@@ -142,7 +142,7 @@ class Estimator[F: AnyFit](Parameters, ABC):
         return like(logits, self.classes_[best], "label")
 
     def predict_mean(self, logits: Any, covariates: Mapping[str, Any] | None = None) -> Any:
-        """Expected position on the scale, ``sum_z z p(z)``, shape ``[m]``.
+        """Predict the expected position on the scale, ``sum_z z p(z)``, shape ``[m]``.
 
         Options whose names are numbers count as these numbers, others as 0..K-1.  For a data frame
         it is a series "mean".
@@ -153,7 +153,7 @@ class Estimator[F: AnyFit](Parameters, ABC):
     def predict_interval(
         self, logits: Any, level: float = 0.9, covariates: Any = None
     ) -> tuple[Any, Any]:
-        """Credible interval of each text's expected position on the scale.
+        """Predict a credible interval of each text's expected position on the scale.
 
         The uncertainty is that of a fit to few labels: parameters of the channels vary over their
         posteriors, members over their weights.  It is not the spread of single labels, few of which
@@ -180,7 +180,7 @@ class Estimator[F: AnyFit](Parameters, ABC):
     def predict_label_interval(
         self, logits: Any, level: float = 0.9, covariates: Any = None
     ) -> tuple[Any, Any]:
-        r"""Interval in which a person's label of each text falls: a prediction interval.
+        r"""Predict the interval in which a person's label of each text falls.
 
         .. math:: [\max \{ k : P(z < k) \le \alpha \},\ \min \{ k : P(z > k) \le \alpha \}],
            \qquad \alpha = (1 - \mathrm{level}) / 2
@@ -213,7 +213,7 @@ class Estimator[F: AnyFit](Parameters, ABC):
         *,
         sample_weight: Any = None,
     ) -> float:
-        """Accuracy, as for any classifier of scikit-learn.
+        """Compute the accuracy, as any classifier of scikit-learn does.
 
         Probabilities are better judged by their log loss: ``cp.scores.log_loss``.
 

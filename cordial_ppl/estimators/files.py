@@ -61,7 +61,7 @@ class PosteriorRecord(Record):
 
     @classmethod
     def of(cls, posterior: Posterior) -> "PosteriorRecord":
-        """What is saved of a posterior."""
+        """Make the record of a posterior."""
         prior, names = posterior.prior, ("diagnostics", "covariates", "histogram", "draws")
         return cls(
             built_in=is_built_in(posterior.channel),
@@ -73,7 +73,7 @@ class PosteriorRecord(Record):
         )
 
     def restore(self, channel: Channel, size: int, readers: int | None = None) -> Posterior:
-        """The posterior of a channel for K options.
+        """Make the posterior of a channel for K options.
 
         Raises:
             ValueError: it is for other options or parameters, or its numbers cannot be used.

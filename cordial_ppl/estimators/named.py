@@ -62,7 +62,7 @@ class Cordial(Stack):
         weights: str = "flat",
         seed: int = 0,
     ) -> "Cordial":
-        """The literal method of the paper, kept exact for comparison.
+        """Make the literal method of the paper, kept exact for comparison.
 
         Args:
             options: names of the K ordered options.

@@ -21,7 +21,7 @@ class Parameters:
     """
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The arguments of the constructor by name.
+        """Return the arguments of the constructor by name.
 
         Args:
             deep: for scikit-learn; no setting is an estimator itself.

@@ -33,6 +33,6 @@ def load(path: str | Path, *, channels: Sequence[str | Path | Channel] = ()) -> 
         from cordial_ppl.estimators import fusion
 
         return fusion.load(path, channels=channels)
-    from cordial_ppl import estimators as cordial
+    from cordial_ppl.estimators import named
 
-    return cordial.load(path, channels=channels)
+    return named.load(path, channels=channels)

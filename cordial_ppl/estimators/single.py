@@ -243,7 +243,7 @@ class ChannelCalibrator(SingleCalibrator):
     def to_datatree(
         self, logits: Any = None, labels: Any = None, covariates: Any = None
     ) -> "DataTree":
-        """The posterior for ArviZ; arguments and errors are those of ``Stack.to_datatree``."""
+        """Export the posterior to ArviZ; arguments and errors are of ``Stack.to_datatree``."""
         for tree in answers.export(self.fit_, logits, labels, covariates).values():
             return tree
         raise InputError(f"the channel {self.channel!r} has no posterior.")

@@ -33,7 +33,7 @@ class Texts(NamedTuple):
     covariates: Mapping[str, np.ndarray] = {}
 
     def take(self, rows: Any) -> "Texts":
-        """Some of the texts."""
+        """Return some of the texts."""
         return Texts(self.logits[rows], {k: v[rows] for k, v in self.covariates.items()})
 
 
@@ -125,7 +125,7 @@ def make_cases(
     subsets: Int[np.ndarray, "S n"],
     seeds: Sequence[int],
 ) -> list[Case]:
-    """The subsets as data sets to fit, with the folds that each seed gives."""
+    """Make the data sets to fit of the subsets, with the folds that each seed gives."""
     whole = Labelled(pool.logits, labels, pool.covariates)
     subset = [whole.take(rows) for rows in subsets]
     return [
@@ -135,7 +135,7 @@ def make_cases(
 
 
 def _without_labels(estimator: LabelFree, pool: Texts, draws: int, report: Texts) -> BatchFit:
-    """The same predictions for every subset."""
+    """Predict the same for every subset."""
     probs = estimator.fit(pool.logits).predict_proba(report.logits)
     return BatchFit(np.broadcast_to(probs, (draws, *probs.shape)), np.ones((draws, 1)), ())
 

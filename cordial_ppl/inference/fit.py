@@ -76,7 +76,7 @@ class Case(NamedTuple):
     histogram: Float[np.ndarray, " K"] | None = None
 
     def shares(self, labels: Int[np.ndarray, " n"]) -> Float[np.ndarray, " K"]:
-        """Smoothed histogram of those labels that are seen."""
+        """Compute the smoothed histogram of those labels that are seen."""
         if self.histogram is not None:
             return self.histogram
         size = self.texts.logits.shape[-1]
@@ -88,7 +88,7 @@ class Case(NamedTuple):
         return [] if self.folds is None else hold_out(self.texts.labels, self.folds)
 
     def pad(self, precision: Any, sets: Sequence[Int[np.ndarray, " n"]] = ()) -> Data:
-        """The texts for a program, with all of their labels or with several sets of those seen."""
+        """Pad the texts for a program, with all labels or with several sets of those seen."""
         labels = self.texts.labels
         data = pad(self.texts, labels, self.shares(labels), precision)
         return relabel(data, sets, [*map(self.shares, sets)]) if sets else data
@@ -126,7 +126,7 @@ def fit_cases(
 
 
 def _fit(target: Target, case: Case, method: str, effort: Effort) -> Fit:
-    """One fit as its users see it."""
+    """Fit one data set."""
     prior = target.prior if case.prior is None else target.check_prior(case.prior)
     if method in PAPER_METHODS:
         sampled, folds = _literal(target, prior, case, method)
@@ -151,14 +151,14 @@ def _fit(target: Target, case: Case, method: str, effort: Effort) -> Fit:
 
 
 def _default(target: Target, prior: Prior, case: Case, effort: Effort) -> FoldDraws:
-    """The default posterior, and those of the folds."""
+    """Sample the default posterior, and those of the folds."""
     problem = _problem(target, prior, case)
     state = sample(problem, case.seed, effort)
     return _carry(problem, case, _as_draws(prior, state, effort), state, prior, effort)
 
 
 def _nuts(target: Target, prior: Prior, case: Case, effort: Effort) -> FoldDraws:
-    """The posterior by NUTS, and its draws carried over to the folds."""
+    """Sample the posterior by NUTS, and carry its draws over to the folds."""
     texts, word = case.texts, np.random.SeedSequence(case.seed).generate_state(1)[0]
     readings = Readings(texts.logits, case.shares(texts.labels), dict(texts.covariates))
     key, weights = jax.random.key(word), texts.weights
@@ -173,7 +173,7 @@ def _nuts(target: Target, prior: Prior, case: Case, effort: Effort) -> FoldDraws
 def _carry(
     problem: Problem, case: Case, sampled: Draws, state: State, prior: Prior, effort: Effort
 ) -> FoldDraws:
-    """A posterior with those of the folds, to which its particles are carried over."""
+    """Carry the particles of a posterior over to the folds."""
     if not case.masks:
         return sampled, []
     seeds = [(*case.seed, 1 + fold) for fold in range(len(case.masks))]
@@ -185,13 +185,13 @@ def _carry(
 
 
 def _problem(target: Target, prior: Prior, case: Case) -> Problem:
-    """A case as it is sampled, with all of its labels."""
+    """Make the problem to sample of a case, with all of its labels."""
     single = Prior(*(np.asarray(part, PRECISION) for part in prior))
     return Problem(target, single, case.pad(PRECISION))
 
 
 def _as_draws(prior: Prior, state: State, effort: Effort) -> Draws:
-    """What a state says of the posterior."""
+    """Turn particles into draws, and diagnose them."""
     weights = np.exp(np.asarray(state.log_weights, np.float64))
     draws = prior.loc + prior.scale * np.asarray(state.particles.points, np.float64)
     judged = diagnose(
@@ -207,7 +207,7 @@ def _as_draws(prior: Prior, state: State, effort: Effort) -> Draws:
 
 
 def _literal(target: Target, prior: Prior, case: Case, method: str) -> FoldDraws:
-    """The posterior by a method of the paper, and those of the folds, each fitted afresh."""
+    """Fit by a method of the paper all labels and each fold afresh."""
     data = case.pad(np.float64, [case.texts.labels, *case.masks])
     modes = find_modes(target, prior, data)
     if not all(np.isfinite(mode.log_density) for mode in modes):
@@ -238,7 +238,7 @@ def _predict_held_out(
     method: str,
     posteriors: Sequence[Draws],
 ) -> Float[np.ndarray, "n K"]:
-    """Probabilities of each text by the posterior that has not seen it."""
+    """Predict each text by the posterior that has not seen it."""
     texts, kind = case.texts, precision(method)
     probs = np.empty((len(folds), texts.logits.shape[-1]))
     for fold, (labels, posterior) in enumerate(zip(case.masks, posteriors, strict=True)):

@@ -101,7 +101,7 @@ class Problem(NamedTuple):
     data: Data
 
     def evaluate(self, points: Float[np.ndarray, "M P"], particles: int) -> tuple[Any, Any]:
-        """Log prior and log likelihood of whitened points, as many at once as particles."""
+        """Compute log prior and log likelihood of whitened points, as many at once as particles."""
         return density(*self, points, particles)
 
 
@@ -156,26 +156,26 @@ def carry(
 
 
 def source(seed: Sequence[int]) -> np.random.Generator:
-    """A generator of a quick kind: random numbers are a good part of the work."""
+    """Make a generator of a quick kind: random numbers are a good part of the work."""
     return np.random.Generator(np.random.SFC64(seed))
 
 
 def _numbers(
     rng: np.random.Generator, normals: tuple[int, ...], uniforms: tuple[int, ...]
 ) -> tuple[Any, Any]:
-    """Standard normal numbers, and uniform ones in (0, 1], in single precision."""
+    """Draw standard normal numbers, and uniform ones in (0, 1], in single precision."""
     normal = np.asarray(rng.standard_normal(normals, np.float32))
     return normal, np.asarray(1 - rng.random(uniforms, np.float32))
 
 
 def _good(khat: Any, ess: Any, effort: Effort) -> Any:
-    """Whether the weights behind the particles are to be trusted."""
+    """Judge whether the weights behind the particles are to be trusted."""
     # Written so that figures that are not numbers count as poor.
     return (khat <= khat_limit(effort.proposals * effort.particles)) & (ess >= effort.least_ess)
 
 
 def first_step(size: int) -> float:
-    """Log of the typical step to begin moving with."""
+    """Return the log of the typical step to begin moving with."""
     return math.log(0.6 if size < 8 else 0.4)
 
 
@@ -249,7 +249,7 @@ def importance_step(
 
 
 def from_draws(particles: Particles) -> State:
-    """The state of whitened draws from the posterior itself, equally weighted."""
+    """Make the state of whitened draws from the posterior itself, equally weighted."""
     points = particles.points
     none, zero = np.zeros((), np.int32), np.zeros((), points.dtype)
     weights = _equal(particles, len(points))
@@ -281,7 +281,7 @@ def refresh(problem: Problem, effort: Effort, rng: np.random.Generator, state: S
 
 
 def next_temper(temper: Any, log_weights: Any, log_likelihood: Any, least_ess: float) -> Any:
-    """Largest power of the likelihood, at most 1, whose weights keep an effective sample size.
+    """Find the largest power of the likelihood, at most 1, that keeps an effective sample size.
 
     Args:
         temper: the power at which ``log_weights`` stand.

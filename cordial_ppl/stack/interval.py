@@ -75,7 +75,7 @@ def quantiles(
     shares: Float[np.ndarray, "#m M"],
     level: float,
 ) -> Float[np.ndarray, "2 m"]:
-    r"""Two quantiles of each text, over all draws of all members.
+    r"""Find two quantiles of each text, over all draws of all members.
 
     .. math:: \inf \{ x : \sum_j \omega_j \sum_d w_{jd}\, [\mu_{jd} \le x] \ge \alpha \},
        \qquad \alpha = (1 \mp \mathrm{level}) / 2

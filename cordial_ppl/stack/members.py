@@ -68,7 +68,7 @@ Fitted = Posterior | CalibratorFit
 def predict_each(
     fit: Fitted, logits: Float[np.ndarray, "m *readers K"], covariates: Mapping[str, np.ndarray]
 ) -> Float[np.ndarray, "D m K"]:
-    """Probabilities of texts under each draw that predicts, in order of ``prediction_weights``.
+    """Predict texts under each draw that predicts, in order of ``prediction_weights``.
 
     The probability of an option is the expected value of "it is this one", whose program is
     compiled already where texts were predicted.
@@ -146,7 +146,7 @@ class ChannelMember:
         return self.channel, self.index, self.method, prior, self.effort
 
     def target(self, size: int, covariates: Mapping[str, Any], *readers: int) -> Target:
-        """The channel's density for K options."""
+        """Return the channel's density for K options."""
         with jax.enable_x64(True):
             return build_target(self.channel, size, tuple(covariates), *readers)
 

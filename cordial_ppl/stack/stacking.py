@@ -31,7 +31,7 @@ def assign_folds(n: int, folds: int, rng: np.random.Generator) -> Int[np.ndarray
 
 
 def prior_weights(prior_counts: Float[np.ndarray, " M"]) -> Float[np.ndarray, " M"]:
-    """Weights without a label, `a_m / sum_m a_m` of pseudo-counts a; equal ones if all are 0."""
+    """Compute weights without a label, `a_m / sum_m a_m`; equal ones if all counts are 0."""
     counts = np.asarray(prior_counts, np.float64)
     counts = counts if counts.sum() > 0 else np.ones_like(counts)
     return counts / counts.sum()
@@ -44,7 +44,7 @@ def earned_counts(
     weights: Float[np.ndarray, " n"] | None = None,
     texts: Int[np.ndarray, " n"] | None = None,
 ) -> Float[np.ndarray, " M"]:
-    r"""Pseudo-counts of members of which nothing is known before the labels speak.
+    r"""Lower pseudo-counts of members of which nothing is known before the labels speak.
 
     .. math:: a_m \exp(-\max(z_m, 0)^2 / 2), \qquad z_m = \bar d_m / (\mathrm{se}(d_m) + 0.01)
 
@@ -87,7 +87,7 @@ def stack_weights(
     weights: Float[np.ndarray, " n"] | None = None,
     texts: Int[np.ndarray, " n"] | None = None,
 ) -> Float[np.ndarray, " M"]:
-    """Mixture weights with the highest posterior under a `Dirichlet(1 + prior_counts)` prior.
+    """Find the weights with the highest posterior under a `Dirichlet(1 + prior_counts)` prior.
 
     Maximises `sum_i v_i log sum_m w_m p_m(z_i) + sum_m a_m log w_m` over the simplex, which is
     concave.  An EM step is `w_m = (sum_i v_i r_im + a_m) / (sum_i v_i + sum_m a_m)`, with `r_im`

@@ -100,7 +100,7 @@ def weigh(
 def shares_of(
     weights: Float[np.ndarray, " M"], present: Bool[np.ndarray, "n M"]
 ) -> Float[np.ndarray, "n M"]:
-    """Weights of the members that predict each text, scaled to sum to one.
+    """Scale weights of the members that predict each text to sum to one.
 
     Members that have no weight at all share alike; a text that no member predicts gets zeros.
     """
@@ -111,14 +111,14 @@ def shares_of(
 
 
 def stated(logits: Float[np.ndarray, "n *readers K"]) -> Float[np.ndarray, "n K"]:
-    """The raw reading as probabilities; of several readers, the mean of those present."""
+    """Turn the raw reading into probabilities; of several readers, the mean of those present."""
     raw = np.exp(logits - logits.max(axis=-1, keepdims=True))
     raw /= raw.sum(axis=-1, keepdims=True)
     return raw if raw.ndim == 2 else np.nanmean(raw, axis=1)
 
 
 def mean_loss(probs: Float[np.ndarray, " n"], weights: Float[np.ndarray, " n"]) -> float:
-    """Weighted mean log loss of labels with these probabilities, nats; NaN if there are none."""
+    """Compute the weighted mean log loss of labels, nats; NaN if there are none."""
     if not len(probs):
         return float("nan")
     return float(-np.sum(weights * np.log(np.maximum(probs, FLOOR))) / np.sum(weights))

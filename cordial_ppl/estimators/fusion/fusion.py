@@ -15,14 +15,13 @@ from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions import answers
 from cordial_ppl.errors import InputError, warn
-from cordial_ppl.estimators import Cordial
 from cordial_ppl.estimators.estimator import Estimator
 from cordial_ppl.estimators.fusion import files
 from cordial_ppl.estimators.fusion.fit import FusionFit, view
 from cordial_ppl.estimators.fusion.joint import AVERAGE, COUNTS, JOINT, READER_COUNT, joint_prior
 from cordial_ppl.estimators.fusion.readings import as_reader_logits, check_frames, read_by
 from cordial_ppl.estimators.fusion.summary import summarize
-from cordial_ppl.estimators.named import stack_of
+from cordial_ppl.estimators.named import Cordial, stack_of
 from cordial_ppl.estimators.stack import Stack
 from cordial_ppl.inference.export import join
 from cordial_ppl.inference.fit import Case
@@ -137,7 +136,7 @@ class Fusion(Estimator[FusionFit]):
         return summarize(self.fit_)
 
     def to_datatree(self) -> "DataTree":
-        """Posteriors for ArviZ: a ``DataTree`` with a child for each member, "/" in names as "_".
+        """Export to ArviZ: a ``DataTree`` with a child for each member, "/" in names as "_".
 
         The child of a stack has one child per channel, as from ``Stack.to_datatree``; that of the
         joint channel has the groups themselves, with the dimension ``reader``.

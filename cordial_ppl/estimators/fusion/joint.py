@@ -29,7 +29,7 @@ counts were chosen on the same readings).
 def joint_prior(
     priors: Priors, size: int, spreads: Sequence[float], covariates: tuple[str, ...]
 ) -> Prior | None:
-    """The prior of the joint channel, as far as priors of single readers' channels determine it.
+    """Make the prior of the joint channel, as far as those of single channels say it.
 
     Args:
         priors: the fusion's.

@@ -74,7 +74,7 @@ def check_frames(values: Any, options: Sequence[str]) -> tuple[str, ...]:
 
 
 def read_by(logits: Float[np.ndarray, "n R K"]) -> Bool[np.ndarray, "n R"]:
-    """Which texts each reader has read."""
+    """Tell which texts each reader has read."""
     return ~np.isnan(logits[:, :, 0])
 
 

@@ -8,21 +8,18 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from cordial_ppl.estimators import (
+from cordial_ppl.estimators.estimator import Estimator
+from cordial_ppl.estimators.named import Cordial, FullChannelStack, LogitStack, ScalarStack
+from cordial_ppl.estimators.single import (
     BatchCalibration,
     ChannelCalibrator,
-    Cordial,
     DirichletCalibration,
-    FullChannelStack,
     LabelHistogram,
-    LogitStack,
     ProportionalOdds,
     RawReading,
-    ScalarStack,
     TemperatureScaling,
     VectorScaling,
 )
-from cordial_ppl.estimators.estimator import Estimator
 
 
 class Kind(NamedTuple):
