@@ -157,3 +157,11 @@ def test_a_sweep_knows_a_prior_by_its_contents(tmp_path):
     assert digests[0] == digests[1] != digests[2]
     with pytest.raises(cp.InputError, match=r"method\.learned: cannot read"):
         parse_config(content, tmp_path / "three")
+
+
+def test_a_column_that_is_named_is_no_task(cordial, tmp_path):
+    (tmp_path / "r.csv").write_text("task,rating\n" + "".join(f"{i},{i % 5}\n" for i in range(9)))
+    (tmp_path / "l.csv").write_text("task,who,label\n" + "".join(f"{i},a,1\n" for i in range(9)))
+    given = "--id", "task", "--annotator", "who", "--options", "0,1,2,3,4"
+    said = cordial("learn-prior", "r.csv", "l.csv", "-o", "p.cordial", *given, status=2).stderr
+    assert "needs the fits of 2 tasks" in said and "there is r." in said

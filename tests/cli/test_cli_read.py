@@ -219,6 +219,8 @@ def test_other_columns_are_passed_on(cordial, log):
     # Parts of a name are passed on too; what differs between rows of one text is not.
     cordial("read", path, "--item", "question,metadata.system", *given)
     assert cells("r.csv")["metadata.system"] == ["x"] and "id" not in cells("r.csv")
+    said = cordial("read", path, "--item", "id", *given[:4], status=2).stderr
+    assert said.endswith("--options 1,2,3,4.\n")
     whole = log({"results": [{"id": "a", "score": 4, "vars": {"lang": "de"}}], "run": 1})
     cordial(
         "read",
@@ -231,5 +233,3 @@ def test_other_columns_are_passed_on(cordial, log):
         *given[4:],
     )
     assert cells("r.csv")["vars.lang"] == ["de"] and "run" not in cells("r.csv")
-    said = cordial("read", path, "--item", "id", *given[:4], status=2).stderr
-    assert said.endswith("--options 1,2,3,4.\n")

@@ -93,7 +93,7 @@ def test_the_columns_are_those_of_the_documentation(cordial, files):
 @pytest.mark.parametrize(
     ("which", "change", "message"),
     [
-        (0, {"user": None}, "needs a column user: whose label is predicted"),
+        (0, {"user": None}, "has no column 'user'; found"),
         (
             0,
             {"user": [*USERS[:-1], ""]},
@@ -120,4 +120,4 @@ def test_who_is_known_of_the_labels_is_named_where_the_readings_name_nobody(cord
         cells = {k: v for k, v in {**read(path), **change}.items() if v is not None}
         write_table(path, cells)
     result = cordial(*fast("shift", *files, "-o", "o.csv"), status=2)
-    assert "r.csv needs a column user: whose label is predicted, such as 'Ann' of" in result.stderr
+    assert "r.csv has no column 'user'; found" in result.stderr
