@@ -99,7 +99,7 @@ def test_a_saved_fusion_predicts_the_same(fusion, tmp_path):
     assert answers.verdict(found.fit_) == verdict and found.summary() == fusion.summary()
     assert fusion.summary().endswith(verdict.text)
     # The fit keeps its settings.
-    found.seed, found.average = 9, False
+    vars(found).update(seed=9, average=False)
     found.save(tmp_path / "g.cordial")
     assert (tmp_path / "g.cordial").read_bytes() == (tmp_path / "f.cordial").read_bytes()
     with pytest.raises(cp.InputError, match="only a Fusion can be saved"):

@@ -312,8 +312,13 @@ def test_averages_count_for_the_options_on_both_sides(log):
     with pytest.warns(CordialWarning, match="^1 answer without an option left out: line 3; .*5.5"):
         found = cp.read(path, item="id", answer="s", options=STARS, round="split")
     assert repr(found) == "<3 readings of 1, 2, 3, 4, 5; 0 labels; 1 rows left out>"
-    np.testing.assert_allclose([reading.values for reading in found.values],
-        [[0, 0, 0.25, 0.75, 0], [0, 0, 0, 0, 1], [1.5, 0.5, 0, 0, 0]])  # fmt: skip
+    shares = np.array([[0, 0, 0.25, 0.75, 0], [0, 0, 0, 0, 1], [1.5, 0.5, 0, 0, 0]]) + 0.5
+    shares /= shares.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose([reading.values for reading in found.values], shares)
+    # Whole ratings read as they do without rounding.
+    np.testing.assert_allclose(
+        found.logits[1], cp.readings_from_ratings([5], options=range(1, 6))[0], atol=1e-12
+    )
     assert found.unread == ["line 3"]
     with pytest.warns(CordialWarning, match="^2 answers without"):
         assert cp.read(path, item="id", answer="s", options=STARS).unread == ["line 1", "line 3"]

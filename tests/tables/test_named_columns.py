@@ -1,6 +1,7 @@
 """Columns that are named: of ratings, of ids, of anything, each is that and nothing else."""
 
 import unicodedata
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -82,7 +83,7 @@ def test_all_that_is_needed_is_proposed_at_once(text):
     labels = text("l.csv", "Text ID,Human Score", "a,0", "b,5")
     with pytest.raises(SettingNeeded) as raised:
         read_labelled(readings, labels)
-    needed = dict(raised.value.needed)
+    needed: Any = dict(raised.value.needed)
     assert needed == {
         "id": "Text ID", "rating": "GPT score", "options": STARS, "round": "split",
         "label": "Human Score",

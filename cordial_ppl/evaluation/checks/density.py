@@ -177,7 +177,7 @@ def check_single_texts(texts: Texts) -> Finding:
         "padding": texts.predict(points, padded)[:, :count] - expected,
         "density": (with_padding - plain) / (1.0 + np.abs(plain)),
         "order": texts.predict(points, mixed) - expected[:, order],
-        "labels": seen - expected,
+        "labels": np.asarray(seen) - expected,
         "sum": expected.sum(axis=2) - 1,
     }
     figures = {
