@@ -105,8 +105,7 @@ def test_the_whole_text():
     ]
     assert "Parameters of mixture (median and 90 % interval; weight 0.75)" in lines
     assert lines.index("   0.75  mixture") < lines.index("   0.25  odds")
-    # The weights of the 400 draws are worth 280 of them.
-    assert "  mixture: 400 draws, k-hat 0.30, ESS 280" in lines
+    assert not any("k-hat" in line for line in lines)
     assert ["log", "loss,", "nats", "1.48"] in [line.split() for line in lines]
     assert "Warning" not in summary.text
     assert summary.brief.startswith("rates 0.70 too low at '1'; rates 0.40 too high at '5'; over-")
@@ -147,7 +146,6 @@ def test_a_mode_has_no_interval():
     lines = summary.text.splitlines()
     assert lines[0] == "Parameters of mixture (at the mode, without intervals; weight 0.60)"
     assert lines[1] == "  temperature 6.1"
-    assert "  mixture: the mode" in lines
     assert "interval" not in "".join(lines[1:-1]) and "the mode has no intervals" in lines[-1]
 
 

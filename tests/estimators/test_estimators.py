@@ -79,7 +79,7 @@ def test_covariates():
     assert_probabilities(found.predict_proba(TEST, {"length": other}), 40, 5)
     with pytest.raises(InputError, match="covariate 'length': give it here too"):
         found.predict_proba(TEST)
-    with pytest.raises(InputError, match=r"one for each of 20 texts; got shape \[3\]"):
+    with pytest.raises(InputError, match=r"one entry for each of 20 texts; got shape \[3\]"):
         found.fit(LOGITS, LABELS, {"length": length[:3]})
     with pytest.raises(InputError, match="'length' must be finite numbers; it is nan in row 4"):
         found.fit(LOGITS, LABELS, {"length": np.where(np.arange(20) == 4, np.nan, length)})

@@ -97,7 +97,7 @@ def model(readings, labels=None):
         ({"task": {"name": "other"}}, "task.stars: "),
         ({"task": {"readings": "one.csv", "readers": ["a"]}}, "has no column reader"),
         ({"task": {"readings": "two.csv"}}, 'Choose one, for example: name = "one"'),
-        ({"task": {"labels": "named.csv"}}, 'Name the column: id = "Text ID"'),
+        ({"task": {"labels": "named.csv"}}, 'name them: id = "Text ID", label = "Rating"'),
         ({"task": {"readings": "zero.csv"}}, 'options = ["1", "2"'),
         ({"task": {"readings": "fewer.csv"}}, "task.stars: judge 'b': 1 of 90 labels"),
         ({"external": {"x": {"probabilities": "labels.csv"}}}, "no column 'p_1'"),

@@ -131,7 +131,7 @@ def test_covariates_are_checked():
     np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=0, atol=1e-12)
     with pytest.raises(InputError, match="covariate 'length': give it here too"):
         posterior.predict_proba(logits)
-    with pytest.raises(InputError, match=r"one for each of 4 texts; got shape \[3\]"):
+    with pytest.raises(InputError, match=r"one entry for each of 4 texts; got shape \[3\]"):
         posterior.predict_proba(logits, {"length": length[:3]})
     with pytest.raises(InputError, match="'length' must be finite numbers; it is inf in row 1"):
         posterior.predict_proba(logits, {"length": np.where(length == 2, np.inf, length)})
