@@ -11,6 +11,7 @@ numbers of T that they inform.
 from functools import partial
 from typing import NamedTuple
 
+import jax
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import expit
@@ -130,7 +131,10 @@ def fit_scalar(
     shares = [label_histogram(codes, size, weights=weights) for codes in sets]
     first = pad(Labelled(logits, sets[0], {}, weights), sets[0], shares[0], np.float64)
     data, (loc, scale) = relabel(first, sets, shares), target.prior
-    modes = loc + scale * np.stack([mode.mean for mode in find_modes(target, target.prior, data)])
+    # Searches from draws of the prior end in one place only in double precision.
+    with jax.enable_x64(True):
+        ends = find_modes(target, target.prior, data)
+    modes = loc + scale * np.stack([mode.mean for mode in ends])
     named = {
         site.name: modes[:, site.slice].reshape((*shape, *site.shape)) for site in target.sites
     }
