@@ -38,7 +38,7 @@ def predict_draws(
     *,
     histogram: str = "redrawn",
 ) -> tuple[Float[np.ndarray, "D m K"], Float[np.ndarray, " D"]]:
-    r"""Probabilities of the options under draws from the posterior, for means and other sums.
+    r"""Draw probabilities of the options from the posterior, for means and other sums.
 
     A member's draws share its weight equally, so that the weighted mean of the draws is close
     to ``predict_proba``.
