@@ -4,6 +4,8 @@ The names below are loaded when they are first used, so that the command line st
 """
 
 from importlib import import_module
+from sys import modules
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from cordial_ppl.runtime.garbage import paused
@@ -132,6 +134,17 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     with paused():
         return getattr(import_module(_HOME[name]), name)
+
+
+class _Alias(ModuleType):
+    """Stand for a module that lies in another room, which is imported when it is used."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(__getattr__("synthetic"), name)
+
+
+# `import cordial_ppl.synthetic` asks for a module of that name.
+modules[f"{__name__}.synthetic"] = _Alias("synthetic")
 
 
 def __dir__() -> list[str]:

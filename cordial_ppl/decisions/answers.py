@@ -74,6 +74,9 @@ def estimate(
     groups: Any = None,
     covariates: Any = None,
     *,
+    of: str = "like-these",
+    clusters: Any = None,
+    pairs: Any = None,
     level: float = 0.9,
     strata: Any = None,
     probabilities: Any = None,
@@ -81,18 +84,17 @@ def estimate(
 ) -> Estimate:
     """Estimate a corpus; arguments, result and errors are those of ``Stack.estimate``."""
     readings, extra = enter(fit, logits, covariates)
-    groups, strata = (
-        aligned(logits, column, noun) for column, noun in ((groups, "groups"), (strata, "strata"))
-    )
+    columns = {"groups": groups, "strata": strata, "clusters": clusters, "pairs": pairs}
+    columns = {noun: aligned(logits, column, noun) for noun, column in columns.items()}
     with doing("estimating"):
         return estimating.estimate(
             fit,
             readings,
             extra,
             rows,
-            groups,
+            of=of,
+            **columns,
             level=level,
-            strata=strata,
             probabilities=probabilities,
             draws=int(check_number("draws", draws, 2, whole=True)),
         )

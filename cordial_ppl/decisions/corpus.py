@@ -23,15 +23,15 @@ class CorpusDraws(NamedTuple):
 
     Attributes:
         weights: of the draws, which sum to one.
-        sums: probabilities summed over the texts of each group.
-        spread: predictive variance of single labels' values, summed likewise, for V values.
+        sums: probabilities summed over the unlabelled texts of each group.
         labelled: probabilities of the labelled texts less those of the mixture.
+        mixture: probabilities of all texts, by which the stack predicts.
     """
 
     weights: Float[np.ndarray, " D"]
     sums: Float[np.ndarray, "D G K"]
-    spread: Float[np.ndarray, "G V"]
     labelled: Float[np.ndarray, "D n K"]
+    mixture: Float[np.ndarray, "N K"]
 
 
 class PosteriorDraws:
@@ -71,7 +71,6 @@ def sum_draws(
     covariates: Mapping[str, np.ndarray],
     groups: Int[np.ndarray, " N"],
     rows: Int[np.ndarray, " n"],
-    values: Float[np.ndarray, "V K"],
 ) -> CorpusDraws:
     """Predict a corpus under draws and sum over the unlabelled texts of each group.
 
@@ -81,12 +80,11 @@ def sum_draws(
         covariates: of the texts, by name.
         groups: group of each text, 0..G-1.
         rows: the labelled texts.
-        values: value of each option, one row for each quantity that is estimated.
     """
     count, size = int(groups.max()) + 1, logits.shape[1]
     label_ranks = np.full(len(logits), -1)
     label_ranks[rows] = np.arange(len(rows))
-    spread, mixed = np.zeros((count, len(values))), np.zeros((count, size))
+    mixed, every = np.zeros((count, size)), np.empty((len(logits), size))
     sums: list[np.ndarray] = []
     labelled: list[np.ndarray] = []
     shares: list[float] = []
@@ -112,15 +110,14 @@ def sum_draws(
             labelled[channel][:, here[here >= 0]] = probs[:, here >= 0]
             channel += 1
         mixture /= mixture.sum(axis=1, keepdims=True)
-        rest, homes = mixture[others], groups[block][others]
-        np.add.at(mixed, homes, rest)
-        np.add.at(spread, homes, rest @ values.T**2 - (rest @ values.T) ** 2)
+        every[block] = mixture
+        np.add.at(mixed, groups[block][others], mixture[others])
     if not shares:  # Calibrators alone: nothing is known of their uncertainty.
-        return CorpusDraws(np.ones(1), mixed[None], spread, np.zeros((1, len(rows), size)))
+        return CorpusDraws(np.ones(1), mixed[None], np.zeros((1, len(rows), size)), every)
     weights = np.repeat(np.array(shares) / sum(shares) / len(sums[0]), len(sums[0]))
     return CorpusDraws(
         weights,
         np.concatenate([each - each.mean(axis=0) for each in sums]) + mixed,
-        spread,
         np.concatenate([each - each.mean(axis=0) for each in labelled]),
+        every,
     )

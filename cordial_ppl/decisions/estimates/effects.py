@@ -2,7 +2,11 @@ r"""How differently a reader errs by group: an effect of each group on what cali
 
 A label less what the calibrator predicts for its text, out of fold, is
 
-.. math:: r_i = a + b_{g(i)} + e_i, \qquad b_g \sim N(0, \tau^2), \quad e_i \sim N(0, \sigma^2)
+.. math:: r_i = a + b_{g(i)} + c_{k(i)} + e_i, \qquad b_g \sim t_\nu(0, \tau), \quad
+    c_k \sim N(0, \tau_c^2), \quad e_i \sim N(0, \sigma^2)
+
+with an effect c of each cluster of texts that are alike, where there are clusters.  The effects of
+groups have heavy tails, so that one system unlike all others is not drawn towards them.
 
 The calibrator itself says how large single residuals are: a few labels, whose rare values are often
 not among them, say it less well.  So sigma has the scaled inverse chi-square prior of `DEGREES`
@@ -16,6 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
+from scipy.stats import chi2
 
 GROUP_SCALE, CORPUS_SCALE = 0.25, 0.065
 """Scales of the half-normal priors of tau, in units of the range of the values: on five options a
@@ -31,6 +36,12 @@ real readings."""
 STEPS = 48
 """Points of the grid of each standard deviation."""
 
+TAIL, TAILS = 3.0, 9
+"""Degrees of freedom of the effects' Student-t distribution, and the variances it is a mixture of."""
+
+SCALES = TAIL / chi2(TAIL).ppf((np.arange(TAILS) + 0.5) / TAILS)
+"""These variances, in units of tau squared, each as probable."""
+
 
 class Spreads(NamedTuple):
     """Draws of what all groups share.
@@ -44,6 +55,57 @@ class Spreads(NamedTuple):
     sigma: Float[np.ndarray, " D"]
 
 
+class Residuals(NamedTuple):
+    """Which group and cluster each residual is of.
+
+    Attributes:
+        groups: group of each residual, 0..G-1.
+        count: number of groups G.
+        weights: precision of each residual, in units of that of one; such as of the inclusion
+            probabilities, in each group to the sum of its effective number of residuals.
+        clusters: cluster of each residual, 0..C-1; None where each is of another.
+        spreads: draws of the standard deviations of cluster effects and of single residuals.
+    """
+
+    groups: Int[np.ndarray, " n"]
+    count: int
+    weights: Float[np.ndarray, " n"]
+    clusters: Int[np.ndarray, " n"] | None = None
+    spreads: Spreads | None = None
+
+    @property
+    def membership(self) -> Float[np.ndarray, "n G"]:
+        """The weight of each residual, in the column of its group."""
+        return np.eye(self.count)[self.groups] * self.weights[:, None]
+
+    @property
+    def cells(self) -> Float[np.ndarray, "C G"]:
+        """Sum of weights by cluster and group."""
+        assert self.clusters is not None
+        result = np.zeros((self.clusters.max(initial=-1) + 1, self.count))
+        np.add.at(result, (self.clusters, self.groups), self.weights)
+        return result
+
+    @property
+    def sizes(self) -> Float[np.ndarray, " G"]:
+        """How many independent residuals each group's mean is as good as."""
+        sizes = self.membership.sum(axis=0)
+        if self.spreads is None:
+            return sizes
+        tau, sigma = (np.square(each).mean() for each in self.spreads)
+        cells = self.cells
+        lost = (tau / (sigma + cells.sum(axis=1) * tau)) @ cells**2
+        return (sizes - lost) * (tau + sigma) / sigma
+
+
+def weigh_by_design(
+    weights: Float[np.ndarray, " n"], groups: Int[np.ndarray, " n"]
+) -> Float[np.ndarray, " n"]:
+    """Scale weights so that those of a group sum to its effective number of texts (Kish)."""
+    sums, squares = np.bincount(groups, weights), np.bincount(groups, weights**2)
+    return weights * (sums / np.maximum(squares, np.finfo(float).tiny))[groups]
+
+
 def draw_spreads(
     residuals: Float[np.ndarray, " n"],
     groups: Int[np.ndarray, " n"],
@@ -51,6 +113,7 @@ def draw_spreads(
     expected: float,
     draws: int,
     rng: np.random.Generator,
+    sizes: Float[np.ndarray, " G"] | None = None,
 ) -> Spreads:
     r"""Draw the standard deviations from their posterior on a grid, effects integrated out.
 
@@ -64,6 +127,8 @@ def draw_spreads(
         expected: standard deviation about which the prior of sigma lies, above 0.
         draws: how many draws.
         rng: source of random numbers.
+        sizes: how many independent residuals the mean of each group is as good as; by default as
+            many as it has.
     """
     reach = 4 * scale
     tau = (np.arange(STEPS) + 0.5) * reach / STEPS
@@ -73,48 +138,115 @@ def draw_spreads(
         chosen = _choose(log_prior, draws, rng)
         return Spreads(tau[chosen] + jitter, np.full(draws, expected))
     counts = np.bincount(groups)
-    sums, counts = np.bincount(groups, residuals)[counts > 0], counts[counts > 0]
+    present = counts > 0
+    effective = (counts if sizes is None else sizes[: len(counts)])[present]
+    sums, counts = np.bincount(groups, residuals)[present], counts[present]
     means, degrees = sums / counts, DEGREES + len(residuals) - len(counts)
     squares = max(np.sum(residuals**2) - np.sum(counts * means**2), 0.0) + DEGREES * expected**2
     largest = max(expected, float(np.std(residuals)))
     sigma = np.geomspace(np.sqrt(squares / degrees) / 3, 3 * largest, STEPS)
-    spread = tau[:, None, None] ** 2 + sigma[:, None] ** 2 / counts
+    spread = tau[:, None, None] ** 2 + sigma[:, None] ** 2 / effective
     precision = np.sum(1 / spread, axis=2)
     centre = np.sum(means / spread, axis=2) / precision
     apart = np.sum((means - centre[..., None]) ** 2 / spread, axis=2)
     logs = np.sum(np.log(spread), axis=2) + np.log(precision) + apart
     logs = log_prior[:, None] - 0.5 * (logs + squares / sigma**2) - degrees * np.log(sigma)
     row, column = np.unravel_index(_choose(logs.ravel(), draws, rng), logs.shape)
-    rng.standard_normal(draws)  # Nobody's: seeds give the intervals that they gave with it.
     return Spreads(tau[row] + jitter, sigma[column])
 
 
 def draw_effects(
     residuals: Float[np.ndarray, "#D n"],
-    groups: Int[np.ndarray, " n"],
-    count: int,
+    of: Residuals,
     spreads: Spreads,
     rng: np.random.Generator,
+    tails: bool = True,
 ) -> Float[np.ndarray, "D G"]:
     r"""Draw each group's effect, given the spreads and residuals whose common mean is zero.
 
+    Without clusters, and with the variance :math:`\lambda_g \tau^2` of a mixture component,
+
     .. math:: b_g \mid r, \tau, \sigma \sim N\!\left(\frac{n_g \bar r_g}{\sigma^2 v},
-        \frac1v\right), \qquad v = \frac1{\tau^2} + \frac{n_g}{\sigma^2}
+        \frac1v\right), \qquad v = \frac1{\lambda_g \tau^2} + \frac{n_g}{\sigma^2}
+
+    With clusters their effects are integrated out: :math:`Z^\top V^{-1} Z` takes the place of
+    :math:`n_g / \sigma^2`, where V is the covariance of the residuals given b.
 
     Whoever gives residuals that are not centred has the effects take in what is common to all.  A
     group without residuals gets the whole spread between groups.
 
     Args:
         residuals: those of each draw, or the same for all.
-        groups: group of each residual, 0..count-1.
-        count: number of groups G.
+        of: their groups and clusters.
         spreads: draws of the standard deviations.
         rng: source of random numbers.
+        tails: whether effects are Student's t, or else normal.
     """
-    member = np.eye(count)[groups]
-    precision = 1 / spreads.tau[:, None] ** 2 + member.sum(axis=0) / spreads.sigma[:, None] ** 2
-    means = residuals @ member / spreads.sigma[:, None] ** 2 / precision
+    noise = (spreads.sigma if of.spreads is None else of.spreads.sigma)[:, None] ** 2
+    member = of.membership
+    total = residuals @ member / noise
+    information = np.broadcast_to(member.sum(axis=0) / noise, (len(noise), of.count))
+    full = None
+    if of.spreads is not None:
+        cells = of.cells
+        tau = of.spreads.tau[:, None] ** 2
+        lost = tau / (noise + cells.sum(axis=1) * tau) / noise
+        sums = residuals @ (np.eye(len(cells))[of.clusters] * of.weights[:, None])
+        total = total - (lost * sums) @ cells
+        full = -np.einsum("dk,kg,kh->dgh", lost, cells, cells, optimize=True)
+        full[:, np.arange(of.count), np.arange(of.count)] += information
+        information = np.einsum("dgg->dg", full)
+    variance = np.broadcast_to(spreads.tau[:, None] ** 2, information.shape)
+    if tails:
+        variance = variance * _draw_scales(total, information, variance, rng)
+    if full is None:
+        precision = 1 / variance + information
+        return (total / precision) + rng.standard_normal(precision.shape) / np.sqrt(precision)
+    full[:, np.arange(of.count), np.arange(of.count)] += 1 / variance
+    root = np.linalg.cholesky(full)
+    centre = np.linalg.solve(root, total[..., None])[..., 0] + rng.standard_normal(variance.shape)
+    return np.linalg.solve(np.swapaxes(root, 1, 2), centre[..., None])[..., 0]
+
+
+def draw_cluster_effects(
+    residuals: Float[np.ndarray, "D n"],
+    of: Residuals,
+    effects: Float[np.ndarray, "D G"],
+    rng: np.random.Generator,
+) -> Float[np.ndarray, "D C"]:
+    """Draw the effects of the clusters that have labels, given those of the groups.
+
+    Args:
+        residuals: those of each draw.
+        of: their groups and clusters.
+        effects: of the groups.
+        rng: source of random numbers.
+    """
+    assert of.spreads is not None and of.clusters is not None
+    cells = of.cells
+    tau, noise = (np.square(each)[:, None] for each in of.spreads)
+    precision = 1 / tau + cells.sum(axis=1) / noise
+    sums = residuals @ (np.eye(len(cells))[of.clusters] * of.weights[:, None])
+    means = (sums - effects @ cells.T) / noise / precision
     return means + rng.standard_normal(means.shape) / np.sqrt(precision)
+
+
+def _draw_scales(
+    total: Float[np.ndarray, "D G"],
+    information: Float[np.ndarray, "D G"],
+    variance: Float[np.ndarray, "D G"],
+    rng: np.random.Generator,
+) -> Float[np.ndarray, "D G"]:
+    """Draw the variance of each effect's component, in units of tau squared."""
+    labelled = information > 0
+    known = np.where(labelled, information, 1.0)
+    means = np.where(labelled, total / known, 0.0)
+    logs = np.empty((TAILS, *means.shape))
+    for scale, log in zip(SCALES, logs, strict=True):
+        spread = scale * variance + 1 / known
+        log[:] = np.where(labelled, -0.5 * (means**2 / spread + np.log(spread)), 0.0)
+    shares = np.exp(logs - logs.max(axis=0)).cumsum(axis=0)
+    return SCALES[(rng.random(means.shape) * shares[-1] > shares).sum(axis=0).clip(max=TAILS - 1)]
 
 
 def _choose(logs: Float[np.ndarray, " N"], draws: int, rng: np.random.Generator) -> Any:

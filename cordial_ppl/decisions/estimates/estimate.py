@@ -15,6 +15,9 @@ from cordial_ppl.decisions.estimates.rectified import RectifiedMean
 from cordial_ppl.errors import InputError, list_names, name_rows, quote
 from cordial_ppl.scores import Interval
 
+TARGETS = ("like-these", "these")
+"""What an estimate is of: the population that the texts were drawn from, or just these texts."""
+
 MOST = 1000
 """Groups that are estimated jointly: thousands of draws of each are held."""
 
@@ -72,9 +75,15 @@ class Estimate:
         rectified: the design-based estimate of the overall mean from the raw reading, beside the
             posterior's.
         draws: of the groups' means, jointly, on the scale.
+        of: what is estimated: "like-these", the population that the texts were drawn from, or
+            "these" texts alone.
+        other: the overall mean of the other target, and its design-based estimate.
         alike: whether all labels are of one option, by which groups cannot be compared.
         sample: how readings of the labelled texts differ from those of the others, if texts were
             to be labelled at random.
+        uneven: a group whose share of the labels is not that of the texts, where no probabilities
+            account for it.
+        clusters: how many clusters have labels; None where texts are not of clusters.
     """
 
     level: float
@@ -82,8 +91,12 @@ class Estimate:
     groups: Mapping[str, Population]
     rectified: RectifiedMean
     draws: Float[np.ndarray, "D G"] = field(repr=False)
+    of: str = TARGETS[0]
+    other: tuple[Interval, RectifiedMean] | None = None
     alike: bool = False
     sample: Drift | None = None
+    uneven: str | None = None
+    clusters: int | None = None
 
     def __str__(self) -> str:
         """Return the estimates as text."""

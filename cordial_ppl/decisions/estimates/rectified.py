@@ -12,9 +12,14 @@ from scipy.special import stdtrit
 
 from cordial_ppl.data.containers import as_numbers
 from cordial_ppl.errors import InputError, name_rows, quote
+from cordial_ppl.stack.settings import check_level, check_names
 
 TUNED = 3
 """Labels, beyond one a stratum, from which on the predictions' weight is estimated."""
+
+
+EVEN = np.log(1.5)
+"""Inclusion probabilities of a plan differ by up to this ratio where groups differ by one label."""
 
 
 class RectifiedMean(NamedTuple):
@@ -38,7 +43,9 @@ def rectified_mean(
     rows: Any,
     labels: Any,
     *,
+    of: str = "these",
     strata: Any = None,
+    clusters: Any = None,
     probabilities: Any = None,
     level: float = 0.9,
 ) -> RectifiedMean:
@@ -53,18 +60,23 @@ def rectified_mean(
     it. Lambda is the slope of labels on predictions within [0, 1], over all strata together; in a
     simple random sample it has the least variance (the power tuning of PPI++, whose labelled texts
     here are among the N). The interval is Student's t's, with n - strata - 1 degrees of freedom
-    (one more where lambda is 0) and the correction for a finite population: with all texts labelled
-    it is a point.
+    (one more where lambda is 0; fewer where few strata have most of the variance, after
+    Satterthwaite) and the correction for a finite population: with all texts labelled it is a
+    point. The mean of texts like these varies by the labels' variance / N besides.
 
-    Strata with fewer than two labels are joined with the next. Where labels and corrections do not
-    vary, as with labels all equal, the spread of the predictions stands in for theirs; where that
-    is none, or with a single label, the interval is infinite.
+    Strata with fewer than two labels are joined with the next; they do not count where
+    probabilities differ within one. Where labels and corrections do not vary, as with labels all
+    equal, the spread of the predictions stands in for theirs; where that is none, or with a single
+    label, the interval is infinite.
 
     Args:
         values: predictions f of all texts, [N]: expected scores, or probabilities of an event.
         rows: positions of the labelled texts, [n], each once.
         labels: their labels y as numbers, [n], in the units of `values`.
+        of: "these" texts, or texts "like-these", the population that they were drawn from.
         strata: stratum of each of the N texts, such as `score_strata` gives; by default one.
+        clusters: cluster of each of the N texts, whose labels are alike: sums over clusters take
+            the place of labels, n is the number of clusters with labels, and strata do not count.
         probabilities: inclusion probabilities of the labelled texts, [n], as a plan gives them, or
             others in their ratios; by default equal within a stratum.
         level: probability that the interval holds the mean, in (0, 1).
@@ -77,44 +89,137 @@ def rectified_mean(
 
     References:
         Angelopoulos, Duchi and Zrnic (2023), PPI++: efficient prediction-powered inference.
-        Särndal, Swensson and Wretman (1992), Model assisted survey sampling, chapters 5 to 7.
+        Särndal, Swensson and Wretman (1992), Model assisted survey sampling, chapters 3 to 8.
     """
     f, y = _finite(values, "values"), _finite(labels, "labels")
     rows = _as_rows(rows, len(f), len(y))
-    if not 0 < level < 1:
-        raise InputError(f"level must lie between 0 and 1; found {quote(level)}.")
+    check_level(level)
+    check_names("of", [of], ("like-these", "these"))
     size, n, predicted = len(f), len(y), f[rows]
-    codes = _join_sparse(strata, rows, size)
+    w = 1 / as_probabilities(probabilities, n)
+    codes, units = _join_sparse(strata, rows, size), _number(clusters, "clusters", size)
+    if units is not None or not is_even(w, codes[rows]):
+        codes = np.zeros(size, np.int64)
     stratum, texts = codes[rows], np.bincount(codes)
-    w = 1 / _as_shares(probabilities, n)
     w *= (texts / np.bincount(stratum, w))[stratum]
-    count = np.bincount(stratum)
     weight = 0.0
-    if n >= len(count) + TUNED and np.ptp(y) > 0:
+    if n >= len(texts) + TUNED and np.ptp(y) > 0:
         apart = predicted - w @ predicted / size
         spread = w @ apart**2
         weight = float(np.clip(w @ (apart * y) / spread, 0, 1)) if spread > 0 else 0.0
     mean = weight * f.mean() + w @ (y - weight * predicted) / size
-    free = n - len(count) - (weight > 0)
-    error, least = np.inf, 1e-9 * max(np.abs(f).max(), np.abs(y).max())
-    for varying in (y - weight * predicted, predicted) if free > 0 else ():
-        rest = w * (varying - (np.bincount(stratum, w * varying) / texts)[stratum])
-        left = np.maximum(1 - 1 / w, 0) * (count / (count - 1))[stratum]
-        result = np.sqrt(left @ rest**2 * (n - len(count)) / free) / size
-        if result > least:
-            error = result
+    sample = Sample(w, stratum, texts, None if units is None else units[rows])
+    variance, free, least = np.inf, 1.0, (1e-9 * max(np.abs(f).max(), np.abs(y).max())) ** 2
+    for varying in (y - weight * predicted, predicted):
+        result, free = sample.variance(varying, weight > 0)
+        if least < result < np.inf:
+            variance = result
             break
-    half = 0.0 if n == size else stdtrit(max(free, 1), (1 + level) / 2) * error
+    if n == size:
+        variance = 0.0
+    if of == "like-these":
+        variance += _population_variance(f, y, w, rows, units)
+    half = stdtrit(free, (1 + level) / 2) * np.sqrt(variance)
     return RectifiedMean(float(mean), float(mean - half), float(mean + half), weight)
+
+
+class Sample(NamedTuple):
+    """How the labelled texts were drawn.
+
+    Attributes:
+        weights: what each stands for, [n].
+        stratum: of each, 0..H-1.
+        texts: number of texts of each stratum.
+        clusters: of each; None where texts were drawn one by one.
+    """
+
+    weights: Float64[np.ndarray, " n"]
+    stratum: Int64[np.ndarray, " n"]
+    texts: Int64[np.ndarray, " H"]
+    clusters: Int64[np.ndarray, " n"] | None
+
+    def variance(self, varying: Float64[np.ndarray, " n"], tuned: bool) -> tuple[float, float]:
+        """Estimate the variance of the weighted mean, with its degrees of freedom.
+
+        Args:
+            varying: what is weighed.
+            tuned: whether the predictions' weight was estimated, which takes one degree.
+        """
+        w, size = self.weights, self.texts.sum()
+        rest = w * (varying - (np.bincount(self.stratum, w * varying) / self.texts)[self.stratum])
+        left = np.maximum(1 - 1 / w, 0)
+        if self.clusters is None:
+            count = np.bincount(self.stratum)
+            parts = np.bincount(self.stratum, left * rest**2)
+        else:
+            sums = np.bincount(self.clusters, np.sqrt(left) * rest)
+            count = np.array([len(np.unique(self.clusters))])
+            parts = np.array([sums @ sums])
+        free = count.sum() - len(count) - tuned
+        if free < 1:
+            return np.inf, 1.0
+        parts = parts * count / np.maximum(count - 1, 1) * (free + tuned) / free
+        total = parts.sum()
+        if not total > 0:
+            return 0.0, float(free)
+        # Satterthwaite's degrees of freedom: a stratum of most texts may have few labels.
+        single = total**2 / np.sum(parts**2 / np.maximum(count - 1, 1))
+        return float(total / size**2), float(max(min(free, single), 1))
+
+
+def _population_variance(
+    f: np.ndarray, y: np.ndarray, w: np.ndarray, rows: np.ndarray, units: np.ndarray | None
+) -> float:
+    """Estimate the variance of the mean label of N texts, or of whole clusters of them."""
+    size, n = len(f), len(y)
+    centre = w @ y / w.sum()
+    variance = w @ (y - centre) ** 2 / w.sum() * n / max(n - 1, 1)
+    if not variance > 0:
+        variance = f.var()
+    if units is None:
+        return variance / size
+    sizes = np.bincount(units)
+    alike = _correlation(y, units[rows])
+    alike = _correlation(f, units) if alike is None else alike
+    return variance * (1 + (sizes @ sizes / size - 1) * (alike or 0.0)) / size
+
+
+def _correlation(values: np.ndarray, units: np.ndarray) -> float | None:
+    """Estimate how alike values of a cluster are (the analysis of variance's correlation)."""
+    count = np.bincount(units)
+    count, groups = count[count > 0], int(np.sum(count > 0))
+    within, between = len(values) - groups, groups - 1
+    if within < 1 or between < 1:
+        return None
+    means = np.bincount(units, values) / np.maximum(np.bincount(units), 1)
+    inner = np.sum((values - means[units]) ** 2) / within
+    outer = np.sum((means[units] - values.mean()) ** 2) / between
+    typical = (len(values) - count @ count / len(values)) / between
+    spread = outer + (typical - 1) * inner
+    return float(np.clip((outer - inner) / spread, 0, 1)) if spread > 0 else 0.0
+
+
+def _number(cells: Any, noun: str, size: int) -> Int64[np.ndarray, " N"] | None:
+    """Number strata or clusters, 0, 1, ..., one for each text."""
+    if cells is None:
+        return None
+    codes = np.unique(np.asarray(cells), return_inverse=True)[1]
+    if codes.shape != (size,):
+        raise InputError(f"{noun} must be given for each of {size} texts; got {len(codes)}.")
+    return codes
+
+
+def is_even(weights: Float64[np.ndarray, " n"], strata: Any = 0) -> bool:
+    """Return whether the weights within each stratum are about equal."""
+    strata = np.broadcast_to(strata, len(weights))
+    return all(np.ptp(np.log(weights[strata == each])) <= EVEN for each in np.unique(strata))
 
 
 def _join_sparse(strata: Any, rows: np.ndarray, size: int) -> Int64[np.ndarray, " N"]:
     """Number the strata, those with fewer than two labels joined with the next."""
-    if strata is None:
+    codes = _number(strata, "strata", size)
+    if codes is None:
         return np.zeros(size, np.int64)
-    codes = np.unique(np.asarray(strata), return_inverse=True)[1]
-    if codes.shape != (size,):
-        raise InputError(f"strata must be given for each of {size} texts; got {len(codes)}.")
     homes, home, seen = [], 0, 0
     for labels in np.bincount(codes[rows], minlength=codes.max() + 1):
         homes.append(home)
@@ -125,7 +230,12 @@ def _join_sparse(strata: Any, rows: np.ndarray, size: int) -> Int64[np.ndarray, 
     return np.minimum(homes, max(home - 1, 0))[codes]
 
 
-def _as_shares(probabilities: Any, n: int) -> Float64[np.ndarray, " n"]:
+def as_probabilities(probabilities: Any, n: int) -> Float64[np.ndarray, " n"]:
+    """Validate inclusion probabilities; ones where there are none.
+
+    Raises:
+        InputError: there are not n, or one is not above 0 and at most 1.
+    """
     if probabilities is None:
         return np.ones(n)
     shares = _finite(probabilities, "probabilities")

@@ -1,0 +1,125 @@
+r"""Clusters of texts that are alike, such as the turns of a conversation or the answers to a prompt.
+
+The labels of a cluster say less than as many others.  So the stack is fitted again with whole
+clusters as folds, and the likelihood of each label to the power of what it is worth,
+
+.. math:: w_i = \frac{1}{1 + (n_k - 1) \rho}, \qquad \rho = \frac{\tau_c^2}{\tau_c^2 + \sigma^2},
+
+where the residuals of the first fit say how alike labels of a cluster are.
+
+Source: Kish (1965), Survey sampling (the design effect); Ribatet, Cooley and Davison (2012),
+Bayesian inference from composite likelihoods.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from cordial_ppl.data.containers import unmasked
+from cordial_ppl.data.labelled import Labelled
+from cordial_ppl.data.numerals import is_missing
+from cordial_ppl.decisions.estimates.effects import GROUP_SCALE, VARIANCE_SHARE, draw_spreads
+from cordial_ppl.errors import InputError, name_rows, quote
+from cordial_ppl.stack.fit import Fit, fit_stack
+from cordial_ppl.stack.stacking import MIN_LABELS
+
+DRAWS = 1000
+"""Draws of the correlation of a cluster's labels, of which the mean is taken."""
+
+GROUPS = 100
+"""Groups that clusters may be shared by, at most: their effects are drawn jointly."""
+
+
+def number_clusters(
+    clusters: Any, pairs: Any, groups: Int[np.ndarray, " N"] | None, count: int
+) -> Int[np.ndarray, " N"] | None:
+    """Number the cluster of each text; None where there are none.
+
+    Args:
+        clusters: cluster of each text, ``[N]``, or None.
+        pairs: what each text answers, such as a prompt, ``[N]``, or None.
+        groups: group of each text, 0..G-1, or None.
+        count: number of texts N.
+
+    Raises:
+        InputError: both came, a cell is missing, or a group has two texts of one pair.
+    """
+    if clusters is None and pairs is None:
+        return None
+    if clusters is not None and pairs is not None:
+        raise InputError("clusters and pairs cannot be given together: pairs are clusters too.")
+    noun = "clusters" if pairs is None else "pairs"
+    cells = [*unmasked(clusters if pairs is None else pairs)]
+    if len(cells) != count:
+        raise InputError(f"{noun} must have one name for each of {count} texts; got {len(cells)}.")
+    empty = [row for row, cell in enumerate(cells) if is_missing(cell)]
+    if empty:
+        raise InputError(f"{noun} must not be missing; there is none in {name_rows(empty)}.")
+    names, codes = np.unique(list(map(str, cells)), return_inverse=True)
+    if len(names) < 2:
+        raise InputError(f"all texts are of one of {noun}, {quote(names[0])}: nothing varies.")
+    if groups is not None and groups.max() >= GROUPS:
+        raise InputError(
+            f"{noun} are estimated with {GROUPS} groups at most; there are {groups.max() + 1}."
+        )
+    if pairs is not None:
+        _check_pairs(codes, groups, names)
+    return codes
+
+
+def _check_pairs(codes: np.ndarray, groups: np.ndarray | None, names: np.ndarray) -> None:
+    """Check that groups share pairs, and that each has one text of each."""
+    if groups is None:
+        raise InputError("pairs need groups, such as systems, whose texts they pair.")
+    cells = np.stack([codes, groups], axis=1)
+    unique, first, counts = np.unique(cells, axis=0, return_index=True, return_counts=True)
+    if counts.max() > 1:
+        row = first[counts.argmax()]
+        raise InputError(
+            f"pairs must name one text of each group at most; {quote(names[codes[row]])} names "
+            f"{counts.max()} of one group. If these are alike, give clusters in place of pairs."
+        )
+    if np.bincount(unique[:, 0]).max() < 2:
+        raise InputError("no two groups share one of the pairs: nothing is paired.")
+
+
+def fit_by_cluster(
+    fit: Fit,
+    logits: Float[np.ndarray, "N K"],
+    covariates: Mapping[str, np.ndarray],
+    rows: Int[np.ndarray, " labels"],
+    clusters: Int[np.ndarray, " N"],
+) -> Fit:
+    """Fit again with whole clusters as folds, each label with the weight that it is worth.
+
+    Args:
+        fit: the fit, whose labels were taken for independent.
+        logits: centred logits of all texts.
+        covariates: of all texts, by name.
+        rows: the text of each label.
+        clusters: cluster of each text.
+
+    Returns:
+        The fit; the one that came where each label is of another cluster, or where fewer than
+        eight clusters have labels.
+    """
+    units, of = np.unique(clusters[rows], return_inverse=True)
+    texts = np.unique(np.stack([of, rows], axis=1), axis=0)[:, 0]
+    sizes = np.bincount(texts, minlength=len(units))
+    if fit.out_of_fold is None or sizes.max() == 1 or len(units) < MIN_LABELS:
+        return fit
+    values = fit.scale.values
+    residuals = values[fit.labels] - fit.out_of_fold @ values
+    variance = np.mean(fit.out_of_fold @ values**2 - (fit.out_of_fold @ values) ** 2)
+    expected = np.sqrt(max(VARIANCE_SHARE * variance, 1e-4 * np.ptp(values) ** 2))
+    rng = np.random.default_rng(fit.seed)
+    scale = GROUP_SCALE * float(np.ptp(values))
+    spreads = draw_spreads(residuals, of, scale, expected, DRAWS, rng)
+    alike = np.mean(spreads.tau**2 / (spreads.tau**2 + spreads.sigma**2))
+    weights = fit.sample_weight / (1 + (sizes[of] - 1) * alike)
+    extra = {name: column[rows] for name, column in covariates.items()}
+    return fit_stack(
+        Labelled(logits[rows], fit.labels, extra, weights, of), fit.scale, fit.settings
+    )
