@@ -1,16 +1,24 @@
 """`cordial estimate` and `cordial compare`: how good the texts are, all of them and by group."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import typer
+
 from cordial_ppl.cli.options import FigureOrNot, TableOrNot
 from cordial_ppl.cli.output import Result
-from cordial_ppl.cli.records import Fitting, Read, Tables
+from cordial_ppl.cli.records import Fitting, Names, Read, Tables
 from cordial_ppl.errors import InputError, SettingNeeded, name_rows, naming
 
 if TYPE_CHECKING:
     from cordial_ppl.decisions.estimates.estimate import Estimate
     from cordial_ppl.tables import LabelTable, ReadingTable
+
+
+MANY = 10
+"""Values of a column from which on they may name clusters of texts."""
 
 
 @dataclass(frozen=True)
@@ -20,13 +28,24 @@ class Wanted:
     output: TableOrNot = None
     figure: FigureOrNot = None
     level: float = 0.9
+    of: str = "like-these"
+    pass_: Names = ()
+    require: Sequence[str] = ()
+    cluster: str | None = None
+    pair: str | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns of the readings that say which texts are alike."""
+        return tuple(name for name in (self.cluster, self.pair) if name)
 
 
 def estimate(tables: Tables, fitting: Fitting, wanted: Wanted, by: str | None = None) -> Result:
     """How good are the texts? Estimate their mean label and the share of each option.
 
-    The intervals hold in repeated sampling of labels. LABELS must be of texts that were drawn at
-    random or by `cordial plan`, whose columns `stratum` and `probability` are used.
+    The intervals are for texts like these, or with --of these for just these. LABELS must be of
+    texts that were drawn at random or by `cordial plan`, whose columns `stratum` and `probability`
+    are used. Exit status with --require: 0 yes, 3 no, 4 the interval cannot say.
     """
     return _estimate(tables, fitting, wanted, by)
 
@@ -35,7 +54,8 @@ def compare(tables: Tables, fitting: Fitting, wanted: Wanted, by: str) -> Result
     """Which system is better? Rank groups of texts by their mean label.
 
     Each has the difference to the best with its interval. LABELS must be of texts that were drawn
-    at random or by `cordial plan --by COLUMN`, which spreads labels evenly.
+    at random or by `cordial plan --by COLUMN`, which spreads labels evenly. Where the systems
+    answered the same prompts, name them with --pair.
     """
     return _estimate(tables, fitting, wanted, by, ranked=True)
 
@@ -47,9 +67,11 @@ def _estimate(
     from cordial_ppl.cli.calibrate import fit_tables
     from cordial_ppl.decisions import answers
     from cordial_ppl.decisions.estimates.bias import drop_copies
+    from cordial_ppl.decisions.estimates.requirement import STATUS, parse
     from cordial_ppl.stack.settings import check_level
 
     check_level(wanted.level)
+    requirements = [parse(text) for text in wanted.require]
     if fitting.inference == "mode":
         problem = "a mode says nothing of how uncertain a mean is."
         raise SettingNeeded(problem, "Take draws of the posterior", "inference", "default")
@@ -59,29 +81,36 @@ def _estimate(
         if by is None:
             raise InputError("--figure draws groups: name a column with --by.")
         require_drawing()
-    read = tables.read(apart=(by,) if by else ())
+    read = tables.read(apart=(*((by,) if by else ()), *wanted.columns))
     table, rows = read.table, read.rows
     groups = None if by is None else _read_groups(tables, read, by, ranked)
-    design = _read_design(table, read.labels)
+    design = _read_design(table, read.labels) | _read_alike(table, wanted)
     calibrator = fit_tables(read, fitting)
     covariates = table.covariates(calibrator.fit_.covariates)
-    made = calibrator.estimate(table.logits, rows, groups, covariates, level=wanted.level, **design)
+    design |= {"of": wanted.of, "passing": wanted.pass_ or None, "level": wanted.level}
+    made = calibrator.estimate(table.logits, rows, groups, covariates, **design)
+    judged = [each.answer(made) for each in requirements]
     done = _write(made, wanted, by or "group")
     # The column of the estimate is accounted for, and so is another of the same groups.
     columns = drop_copies(read.groups, [groups[row] for row in rows] if groups else ())
     fit = calibrator.fit_
     biases, verdict = answers.find_bias(fit, columns), answers.verdict(fit)
     text = (made.ranked_text if ranked else made.text)(by or "group")
+    text = "\n".join([text, *([""] if judged else []), *map(str, judged)])
+    status = {STATUS[each.answer] for each in judged}
+    alike = [] if wanted.columns else _find_clusters(table, rows, by)
     return Result(
         {
             **made.to_dict(),
             "biases": [bias._asdict() for bias in biases],
             "verdict": verdict and verdict.to_dict(),
+            "requirements": [each.to_dict() for each in judged],
         },
         text if wanted.output is None else "",
         ("" if wanted.output is None else text) + (f"\n{verdict.text}" if verdict else ""),
-        (*made.warnings, *map(str, biases)),
+        (*made.warnings, *map(str, biases), *alike),
         done,
+        typer.Exit(3 if 3 in status else 4) if status - {0} else None,
     )
 
 
@@ -134,6 +163,36 @@ def _read_design(table: "ReadingTable", labels: "LabelTable") -> dict[str, Any]:
                     f"{name_rows(wrong, columns.where)}. Without such a design remove the column."
                 )
     return design
+
+
+def _read_alike(table: "ReadingTable", wanted: Wanted) -> dict[str, Any]:
+    """Read which texts are of one cluster, or answer the same prompt.
+
+    Raises:
+        InputError: There is no such column.
+    """
+    from cordial_ppl.tables import read_groups
+
+    columns = {"clusters": wanted.cluster, "pairs": wanted.pair}
+    return {noun: read_groups(table.columns, name) for noun, name in columns.items() if name}
+
+
+def _find_clusters(table: "ReadingTable", rows: Any, by: str | None) -> list[str]:
+    """Warn of columns few of whose values have all labels, as if whole clusters were labelled."""
+    from cordial_ppl.tables import list_cells
+
+    texts, result = np.unique(rows), []
+    for name, cells in list_cells(table.columns, range(len(table))).items():
+        _, codes, sizes = np.unique(cells, return_inverse=True, return_counts=True)
+        labelled = len(np.unique(codes[texts]))
+        # So many values a random choice of as many texts has, on average.
+        likely = np.sum(1 - (1 - sizes / len(table)) ** len(texts))
+        if name != by and MANY <= len(sizes) < len(table) and labelled < likely / 2:
+            result.append(
+                f"the labelled texts are of {labelled} of {len(sizes)} values of {name!r}: if "
+                f"texts of one value are alike, intervals are too narrow without --cluster {name}."
+            )
+    return result
 
 
 def _write(made: "Estimate", wanted: Wanted, by: str) -> list[str]:

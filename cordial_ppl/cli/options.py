@@ -119,10 +119,11 @@ Advanced
     "plan": """
 Files
   -o, --output OUT   Table to fill in (.csv, .parquet, .jsonl): the texts in order of labelling.
-  --labelled LABELS  Table of the labels that there are already; their texts are left out.
+  --labelled LABELS  Table of the labels that there are already, which OUT begins with.
   --more CALIBRATOR  Calibrator, from `cordial fit`: what would more labels give it?
 Columns
   --by COLUMN        Column, such as `system`, over whose values to spread labels evenly.
+  --cluster COLUMN   Column of texts that are alike, to label together, such as `conversation`.
 Model
   -n, --number N     How many texts to label.
   --width W          With --more: how many labels give the mean of all texts within ±W?
@@ -143,6 +144,14 @@ Files
 Files
   -o, --output OUT   Table to write (.csv, .parquet, .jsonl): a row for all texts and each group.
   --figure FILE      Picture of the groups to write (.svg, .png, .pdf).
+Columns
+  --cluster COLUMN   Column of READINGS that names texts that are alike, such as `conversation`.
+  --pair COLUMN      Column that names what each text answers, such as a prompt, with --by.
+Model
+  --of like-these|these
+                     What the intervals are for: texts like these, or just these.
+  --pass A,...       Options that pass, as 4,5: rate, and the judge's TPR and TNR.
+  --require TEXT     Such as "mean >= 4", "pass >= .8", "A - B > 0"; may be repeated.
 """,
     "fuse": """
 Files

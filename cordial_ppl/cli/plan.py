@@ -33,6 +33,7 @@ def plan(
     more: Path | None = None,
     number: int = LABELS,
     by: str | None = None,
+    cluster: str | None = None,
     width: float | None = None,
     seed: int = 0,
     channel: Sequence[Path] = (),
@@ -64,21 +65,31 @@ def plan(
         write_table,
     )
 
-    apart = (by,) if by else ()
+    apart = tuple(name for name in (by, cluster) if name)
     table = read_readings(readings, **vars(columns), apart=apart)
-    groups = None if by is None else read_groups(table.columns, by)
-    rows = []
+    groups, clusters = (name and read_groups(table.columns, name) for name in (by, cluster))
+    rows, labels = [], None
     if labelled is not None:
         settings = {"task": columns.task, "id": columns.id, "round": columns.round, "apart": apart}
         settings |= vars(labelling)
-        rows = match_labels(table, read_labels(labelled, table.scale, **settings))[1].tolist()
-    rows = list(dict.fromkeys(rows))
+        labels, matched = match_labels(table, read_labels(labelled, table.scale, **settings))
+        rows = matched.tolist()
     made = planning.plan(
-        table.logits, number, groups=groups, labelled=rows, options=table.scale, seed=seed
+        table.logits,
+        number,
+        groups=groups,
+        clusters=clusters,
+        labelled=sorted(set(rows)),
+        options=table.scale,
+        seed=seed,
     )
-    write_table(output, _to_label(table, made).lazy())
+    kept = [] if labels is None else [table.scale.options[label] for label in labels.labels]
+    write_table(output, _to_label(table, made, rows, kept, groups, clusters).lazy())
+    number, rows = len(made.rows), list(dict.fromkeys(rows))
     options = ", ".join(table.scale.options)
     done = f"wrote {output}: {count(number, 'text')}. Fill in label ({options}) from the top"
+    if kept:
+        done += f"; the {count(len(kept), 'label')} of {labelled} stand first"
     plan = {"output": str(output), "texts": len(table), "labelled": len(rows), "planned": number}
     plan |= {"forecast": content} if content else {}
     text, warnings = "", []
@@ -139,20 +150,40 @@ def _check_unfilled(output: Path) -> None:
         )
 
 
-def _to_label(table: "ReadingTable", made: "Plan") -> "pl.DataFrame":
-    """Return the planned texts with their columns, and an empty label."""
+def _to_label(
+    table: "ReadingTable",
+    made: "Plan",
+    rows: Sequence[int],
+    labels: Sequence[str],
+    groups: Sequence[str] | None,
+    clusters: Sequence[str] | None,
+) -> "pl.DataFrame":
+    """Return the texts that have labels, and the planned ones with an empty label.
+
+    Each has the chance that a text of its group had to be among both.
+    """
     import polars as pl
 
+    from cordial_ppl.decisions.planning import expected_scores, score_strata
     from cordial_ppl.estimators.bulk.predictor import add_extras
 
     # A column `weight` among labels would weigh them.
     taken = [pl.lit(None).alias(name) for name in (*ADDED, "weight")]
     texts = add_extras(pl.DataFrame({"item_id": table.item_ids}).with_columns(taken), table)
-    label = pl.lit(None, pl.String)
+    every = [*rows, *made.rows.tolist()]
+    names = groups or [""] * len(table)
+    units = clusters or range(len(table))
+    sizes = Counter(name for name, _ in set(zip(names, units, strict=True)))
+    drawn = Counter(name for name, _ in {(names[row], units[row]) for row in every})
+    strata = score_strata(expected_scores(table.logits, table.scale), len(set(every)))
     return (
-        texts[made.rows.tolist()]
+        texts[every]
         .drop(*ADDED, "weight")
-        .with_columns(stratum=made.stratum, probability=made.probability, label=label)
+        .with_columns(
+            stratum=strata[every],
+            probability=pl.Series([drawn[names[row]] / sizes[names[row]] for row in every]),
+            label=pl.Series([*labels, *[None] * len(made.rows)], dtype=pl.String),
+        )
     )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float64, Int64
+from jaxtyping import Bool, Float64, Int64
 
 from cordial_ppl.data.containers import unmasked
 from cordial_ppl.data.numerals import is_missing
@@ -54,6 +54,7 @@ def plan(
     n: int,
     *,
     groups: Any = None,
+    clusters: Any = None,
     labelled: Any = None,
     options: Any = None,
     seed: int = 0,
@@ -67,21 +68,26 @@ def plan(
     Texts that have labels are passed over, where the same seed would choose them too: with the
     first m of a plan labelled, a plan of n - m continues it to the plan of n.
 
+    With `clusters`, whole clusters of texts are chosen in this way, by their mean scores, until n
+    texts are; those of the last make it up to a few more. A cluster with labels is passed over.
+
     Args:
         logits: readings [N, K] (nats), as `Cordial.fit` takes them.
         n: number of texts to choose.
         groups: group of each text, [N], to spread the labels over.
+        clusters: cluster of each text, [N], such as its conversation, all texts of which are to be
+            labelled together. With `groups`, a cluster is of one group.
         labelled: positions of the texts that have labels, [l], which are not chosen.
         options: names of the K options; scores are their numbers, or their positions.
         seed: seed of NumPy's generator: the start of the sequence, and the order of equals.
 
     Returns:
-        The plan: with N_g texts in a group, of which l_g have labels and n_g are chosen, the
-        probability of each is n_g / (N_g - l_g).
+        The plan: with N_g texts (or clusters) in a group, of which l_g have labels and n_g are
+        chosen, the probability of each is n_g / (N_g - l_g).
 
     Raises:
-        InputError: the readings are invalid, there are not n texts without a label, or `groups` or
-            `labelled` do not fit the readings.
+        InputError: the readings are invalid, there are not n texts without a label, or `groups`,
+            `clusters` or `labelled` do not fit the readings.
     """
     logits = as_logits(logits)
     scale = Scale.of(options, logits.shape[1])
@@ -98,13 +104,47 @@ def plan(
         )
     scores = expected_scores(logits, scale)
     _warn_of_sameness(logits, scores, scale)
-    rng = np.random.default_rng(seed)
+    has_label = np.zeros(len(scores), bool)
+    has_label[labelled_rows] = True
+    if clusters is None:
+        rows, chance = _spread(scores, codes, has_label, n, np.random.default_rng(seed))
+        return Plan(rows, score_strata(scores, n)[rows], chance)
+    units = _as_groups(clusters, len(logits), "clusters")
+    sizes, homes = np.bincount(units), np.zeros(units.max() + 1, np.int64)
+    homes[units] = codes
+    if (homes[units] != codes).any():
+        row = int((homes[units] != codes).argmax())
+        raise InputError(
+            f"clusters must each be of one group; that of row {row} is not. Leave out groups: "
+            "whole clusters have the texts of all."
+        )
+    means = np.bincount(units, scores) / sizes
+    seen = np.bincount(units, has_label) > 0
+    order, _ = _spread(means, homes, seen, int((~seen).sum()), np.random.default_rng(seed))
+    reached = np.flatnonzero(sizes[order].cumsum() >= n)
+    if not reached.size:
+        raise InputError(
+            f"clusters without a label have {sizes[~seen].sum()} texts; found n = {n}."
+        )
+    number = int(reached[0]) + 1
+    order, chance = _spread(means, homes, seen, number, np.random.default_rng(seed))
+    texts = [np.flatnonzero(units == unit) for unit in order]
+    rows, repeats = np.concatenate(texts), sizes[order]
+    return Plan(rows, score_strata(scores, len(rows))[rows], np.repeat(chance, repeats))
+
+
+def _spread(
+    scores: Float64[np.ndarray, " N"],
+    codes: Int64[np.ndarray, " N"],
+    has_label: Bool[np.ndarray, " N"],
+    n: int,
+    rng: np.random.Generator,
+) -> tuple[Int64[np.ndarray, " n"], Float64[np.ndarray, " n"]]:
+    """Choose n of what has no label, spread over groups and along the score, with its chance."""
     start = rng.random()
     order = np.lexsort((rng.random(len(scores)), scores))
     members = [order[codes[order] == code] for code in rng.permutation(codes.max() + 1)]
     walks = [walk(group, (start + index * BETWEEN) % 1) for index, group in enumerate(members)]
-    has_label = np.zeros(len(scores), bool)
-    has_label[labelled_rows] = True
     left = np.array([(~has_label[group]).sum() for group in members])
     had = np.array([len(group) for group in members]) - left
     taken = np.zeros(len(members), int)
@@ -114,7 +154,7 @@ def plan(
         rows[index] = next(row for row in walks[home] if not has_label[row])
         homes[index] = home
         taken[home] += 1
-    return Plan(rows, score_strata(scores, n)[rows], (taken / np.maximum(left, 1))[homes])
+    return rows, (taken / np.maximum(left, 1))[homes]
 
 
 def expected_scores(logits: Float64[np.ndarray, "N K"], scale: Scale) -> Float64[np.ndarray, " N"]:
@@ -158,16 +198,16 @@ def walk(order: Int64[np.ndarray, " m"], start: float) -> Iterator[int]:
         yield int(order[index])
 
 
-def _as_groups(groups: Any, size: int) -> Int64[np.ndarray, " N"]:
+def _as_groups(groups: Any, size: int, noun: str = "groups") -> Int64[np.ndarray, " N"]:
     """Number the groups; without any, all texts are of one."""
     if groups is None:
         return np.zeros(size, np.int64)
     cells = list(unmasked(groups))
     if len(cells) != size:
-        raise InputError(f"groups must have one name for each of {size} texts; got {len(cells)}.")
+        raise InputError(f"{noun} must have one name for each of {size} texts; got {len(cells)}.")
     empty = [row for row, cell in enumerate(cells) if is_missing(cell)]
     if empty:
-        raise InputError(f"groups must not be missing; there is none in {name_rows(empty)}.")
+        raise InputError(f"{noun} must not be missing; there is none in {name_rows(empty)}.")
     return np.unique(list(map(str, cells)), return_inverse=True)[1]
 
 

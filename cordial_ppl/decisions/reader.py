@@ -24,6 +24,7 @@ from cordial_ppl.decisions.estimates.effects import (
     DEGREES,
     GROUP_SCALE,
     VARIANCE_SHARE,
+    Residuals,
     draw_effects,
     draw_spreads,
 )
@@ -190,7 +191,8 @@ def assess(fit: Fit, texts: Labelled) -> Reader:
     sigma = spreads.sigma
     if len(residuals):
         under = residuals - drawn + predicted @ classes
-        bias += draw_effects(under, codes, len(options), spreads, rng)
+        by_option = Residuals(codes, len(options), np.ones(len(codes)))
+        bias += draw_effects(under, by_option, spreads, rng, tails=False)
     else:
         sigma = sigma * np.sqrt(DEGREES / rng.chisquare(DEGREES, DRAWS))
     spread = np.sqrt(sigma**2 + np.average(within, weights=per_text.weights))

@@ -167,6 +167,7 @@ class Stack(Estimator[Fit]):
         of: str = "like-these",
         clusters: Any = None,
         pairs: Any = None,
+        passing: Any = None,
         level: float = 0.9,
         strata: Any = None,
         probabilities: Any = None,
@@ -174,9 +175,9 @@ class Stack(Estimator[Fit]):
     ) -> Estimate:
         """Estimate the mean label and the shares of the options, of a corpus and of its groups.
 
-        Intervals are meant to hold in repeated sampling of labels.  Labelled texts count as
-        themselves: what is estimated are the labels of just these texts.  A group has an effect of
-        its own, for a reader errs differently by group; one without labels is extrapolated.
+        Intervals are meant to hold in repeated sampling: of labels, and of texts too where the
+        claim is about texts like these.  Labelled texts count as themselves.  A group has an effect
+        of its own, for a reader errs differently by group; one without labels is extrapolated.
 
         Args:
             logits: option logits of all texts, labelled or not, shape ``[N, K]``.
@@ -185,10 +186,18 @@ class Stack(Estimator[Fit]):
             groups: group of each text, such as the system that wrote it, shape ``[N]``; None for
                 the whole corpus alone.
             covariates: per-text covariates, as in ``fit``, each of shape ``[N]``.
+            of: what is estimated: "like-these", the population that the texts were drawn from, or
+                "these", the labels of just these texts.
+            clusters: texts that are alike, such as those of one conversation, have one name here,
+                shape ``[N]``; where whole clusters are labelled, intervals do not hold without.
+            pairs: what each text answers, such as a prompt, shape ``[N]``, where groups answer the
+                same: their differences are of the same prompts.
+            passing: the options that pass, for pass rates: of people, and how the judge agrees.
             level: probability inside the intervals, between 0 and 1.
             strata: strata that labelled texts were drawn from, shape ``[N]``, for the design-based
                 estimate; see ``rectified_mean``.
-            probabilities: inclusion probability of each labelled text, shape ``[n]``, likewise.
+            probabilities: inclusion probability of each labelled text, shape ``[n]``, such as a
+                plan gives: each text weighs as many as it stands for.
             draws: how many draws of each channel.
 
         Returns:
@@ -211,6 +220,7 @@ class Stack(Estimator[Fit]):
             of=of,
             clusters=clusters,
             pairs=pairs,
+            passing=passing,
             level=level,
             strata=strata,
             probabilities=probabilities,

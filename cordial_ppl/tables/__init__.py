@@ -10,6 +10,7 @@ from cordial_ppl.runtime.outputs import check_writable, discard_unfinished, repl
 from cordial_ppl.tables.groups import (
     MADE,
     differences,
+    list_cells,
     list_groups,
     read_groups,
     read_provenance,
@@ -29,6 +30,7 @@ __all__ = [
     "check_writable",
     "differences",
     "discard_unfinished",
+    "list_cells",
     "list_groups",
     "list_values",
     "match_labels",

@@ -65,13 +65,20 @@ def list_groups(
     Returns:
         Cells of the labelled texts by column; an empty one is "".
     """
-    groups: dict[str, list[str]] = {}
-    tables = (labels.columns, range(len(rows))), (readings.columns, rows.tolist())
-    for columns, chosen in tables:
-        names = [n for n in columns.schema if _is_free(n) and n not in columns.apart]
-        for cells in columns.collect(*(pl.col(name).gather(chosen) for name in names)):
-            groups[cells.name] = as_names(cells).to_list()
-    return groups
+    of_labels = list_cells(labels.columns, range(len(rows)))
+    return of_labels | list_cells(readings.columns, rows.tolist())
+
+
+def list_cells(columns: Columns, rows: Sequence[int]) -> dict[str, list[str]]:
+    """List the cells of every column without a fixed meaning, by its name; an empty one is "".
+
+    Args:
+        columns: The table.
+        rows: Its rows that are wanted.
+    """
+    names = [n for n in columns.schema if _is_free(n) and n not in columns.apart]
+    wanted = columns.collect(*(pl.col(name).gather(rows) for name in names))
+    return {cells.name: as_names(cells).to_list() for cells in wanted}
 
 
 def _is_free(name: str) -> bool:

@@ -1,4 +1,4 @@
-r"""Clusters of texts that are alike, such as the turns of a conversation or the answers to a prompt.
+r"""Clusters of texts that are alike, such as turns of a conversation or answers to a prompt.
 
 The labels of a cluster say less than as many others.  So the stack is fitted again with whole
 clusters as folds, and the likelihood of each label to the power of what it is worth,

@@ -37,7 +37,7 @@ STEPS = 48
 """Points of the grid of each standard deviation."""
 
 TAIL, TAILS = 3.0, 9
-"""Degrees of freedom of the effects' Student-t distribution, and the variances it is a mixture of."""
+"""Degrees of freedom of the effects' Student-t distribution, and the variances that it mixes."""
 
 SCALES = TAIL / chi2(TAIL).ppf((np.arange(TAILS) + 0.5) / TAILS)
 """These variances, in units of tau squared, each as probable."""

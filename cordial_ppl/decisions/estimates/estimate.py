@@ -29,6 +29,9 @@ decide alone.  Where each of 16 systems has one, up to one in eleven of the diff
 COMPARED = "to_best", "to_best_low", "to_best_high", "p_best"
 """Columns of the comparison with the best group."""
 
+FEW = 8
+"""Clusters with labels below which an interval hardly holds."""
+
 ROUNDING = 1e-9
 """Share of a mean by which two intervals of no width may miss each other."""
 
@@ -47,6 +50,7 @@ class Population(NamedTuple):
         at_least: share of texts whose label is an option or a higher one, by option but the first.
         effect: how much higher people rate the group than the calibrator predicts, on the scale;
             None for the whole corpus.
+        passing: share of texts that people pass, where options that pass are named.
     """
 
     texts: int
@@ -55,6 +59,7 @@ class Population(NamedTuple):
     mean: Interval
     at_least: Mapping[str, Interval]
     effect: Interval | None = None
+    passing: Interval | None = None
 
     @property
     def shares(self) -> dict[str, float]:
@@ -62,6 +67,37 @@ class Population(NamedTuple):
         reached = [1.0, *(result.mean for result in self.at_least.values()), 0.0]
         falls = -np.diff(np.minimum.accumulate(reached))
         return dict(zip(self.options, falls.tolist(), strict=True))
+
+
+class PassRate(NamedTuple):
+    """How many texts people pass, and how often the judge agrees.
+
+    Attributes:
+        options: the options that pass.
+        rate: share of texts that people pass.
+        judged: share of texts that the judge passes.
+        tpr: share of what people pass that the judge passes (true positive rate).
+        tnr: share of what people fail that the judge fails (true negative rate).
+    """
+
+    options: tuple[str, ...]
+    rate: Interval
+    judged: float
+    tpr: Interval
+    tnr: Interval
+
+    def __str__(self) -> str:
+        """Return the rates as one line."""
+        rate, tpr, tnr = (_in_percent(each) for each in (self.rate, self.tpr, self.tnr))
+        return (
+            f"pass ({', '.join(self.options)}): {rate}; the judge passes "
+            f"{100 * self.judged:.0f} %; TPR {tpr}, TNR {tnr}"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the rates as values that JSON can express."""
+        rates = {name: getattr(self, name)._asdict() for name in ("rate", "tpr", "tnr")}
+        return {"options": list(self.options), "judged": self.judged, **rates}
 
 
 @dataclass(frozen=True)
@@ -84,6 +120,7 @@ class Estimate:
         uneven: a group whose share of the labels is not that of the texts, where no probabilities
             account for it.
         clusters: how many clusters have labels; None where texts are not of clusters.
+        passing: pass rates, where options that pass are named.
     """
 
     level: float
@@ -97,6 +134,7 @@ class Estimate:
     sample: Drift | None = None
     uneven: str | None = None
     clusters: int | None = None
+    passing: PassRate | None = None
 
     def __str__(self) -> str:
         """Return the estimates as text."""
@@ -167,6 +205,18 @@ class Estimate:
                 f"mean reading is {chosen:.2f}, that of the others {rest:.2f}. No interval holds "
                 "for such a choice: label texts that a plan chooses, or say how probable each was."
             )
+        if self.uneven is not None:
+            group, whole = self.groups[self.uneven], self.overall
+            result.append(
+                f"{quote(self.uneven)} has {group.texts / whole.texts:.0%} of the texts and "
+                f"{group.labels / whole.labels:.0%} of the labels. If a plan chose them, give its "
+                "probabilities; what sampling alone says does not hold without."
+            )
+        if self.clusters is not None and self.clusters < FEW:
+            result.append(
+                f"labels of {self.clusters} clusters say little of others: label texts of {FEW} or "
+                "more."
+            )
         unlabelled = [name for name, group in self.groups.items() if not group.labels]
         if unlabelled:
             result.append(
@@ -180,21 +230,47 @@ class Estimate:
         Args:
             by: what the groups are, such as "system".
         """
-        whole, share = self.overall, f"{100 * self.level:.0f} %"
-        be = "is" if whole.labels == 1 else "are"
+        whole = self.overall
         lines = [
-            f"{whole.labels} of {whole.texts:,} texts {be} labelled; intervals of {share}",
+            self._head,
             f"  mean {_in_words(whole.mean)}; from sampling alone {_in_words(self.rectified)}",
+            *self._other_target,
             "  " + ", ".join(f"{name}: {100 * part:.0f} %" for name, part in whole.shares.items()),
         ]
+        if self.passing is not None:
+            lines.append(f"  {self.passing}")
         if self.groups:
-            head = (by, "texts", "labels", "mean", "")
+            rates = ("pass", "") if self.passing else ()
+            head = (by, "texts", "labels", "mean", "", *rates)
             cells = [
-                (name, f"{each.texts:,}", f"{each.labels}", *_cells(each.mean))
+                (
+                    *(name, f"{each.texts:,}", f"{each.labels}", *_cells(each.mean)),
+                    *(_in_percent(each.passing).split(" (") if each.passing else ()),
+                )
                 for name, each in self._ranked
             ]
             lines += ["", *align(head, *cells)]
         return "\n".join(lines)
+
+    @property
+    def _head(self) -> str:
+        """Say what is labelled, and what the intervals are of."""
+        whole, kind = self.overall, "texts like these" if self.of == TARGETS[0] else "these texts"
+        be = "is" if whole.labels == 1 else "are"
+        clusters = "" if self.clusters is None else f", in {self.clusters} clusters,"
+        return (
+            f"{whole.labels} of {whole.texts:,} texts{clusters} {be} labelled; "
+            f"intervals of {100 * self.level:.0f} % for {kind}"
+        )
+
+    @property
+    def _other_target(self) -> list[str]:
+        """Say in one line what holds of the other target."""
+        if self.other is None:
+            return []
+        mean, rectified = self.other
+        kind = "just these texts" if self.of == TARGETS[0] else "texts like these"
+        return [f"  of {kind}: {_in_words(mean)}; from sampling alone {_in_words(rectified)}"]
 
     def ranked_text(self, by: str = "group") -> str:
         """Return the groups from the best to the worst, with their differences to the best.
@@ -219,6 +295,8 @@ class Estimate:
         only = f" (each {by} needs {RESOLVING} labels)" if few else ""
         return "\n".join(
             [
+                self._head,
+                "",
                 *align(head, *cells),
                 "",
                 f"{resolved} of {total} differences are resolved at {100 * self.level:.0f} %{only};"
@@ -245,6 +323,8 @@ class Estimate:
                 for option, share in each.at_least.items()
                 for key, value in _columns(f"at_least_{option}", share).items()
             }
+            if each.passing is not None:
+                shares |= _columns("pass", each.passing)
             shares |= {f"share_{option}": share for option, share in each.shares.items()}
             head = {"group": name, "texts": each.texts, "labels": each.labels}
             return {**head, **_columns("mean", each.mean), **shares, **compared}
@@ -263,8 +343,17 @@ class Estimate:
         total, resolved, wrong = self.pairs
         return {
             "level": self.level,
+            "of": self.of,
             "populations": self.rows,
             "rectified": self.rectified._asdict(),
+            "other": self.other
+            and {
+                "of": TARGETS[self.of == TARGETS[0]],
+                "mean": self.other[0]._asdict(),
+                "rectified": self.other[1]._asdict(),
+            },
+            "clusters": self.clusters,
+            "passing": self.passing and self.passing.to_dict(),
             "effects": {
                 name: group.effect._asdict() for name, group in self.groups.items() if group.effect
             },
@@ -344,6 +433,11 @@ def align(*rows: Sequence[str]) -> list[str]:
 
 def _columns(name: str, result: Interval) -> dict[str, float]:
     return {name: result.mean, f"{name}_low": result.lower, f"{name}_high": result.upper}
+
+
+def _in_percent(share: Interval) -> str:
+    mean, lower, upper = (100 * each for each in share)
+    return f"{mean:.0f} % ({lower:.0f} to {upper:.0f})"
 
 
 def _in_words(result: Any) -> str:

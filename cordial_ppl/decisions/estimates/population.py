@@ -7,8 +7,9 @@ with covariance
 .. math:: \frac{C}{C - 1} \sum_{k=1}^{C} \frac{\mathrm E[d_{ka} d_{kb}]}{N_a N_b}, \qquad
     d_{ka} = \sum_{i \in k \cap a} (y_i - \mu_a)
 
-and so for the mean of all texts, whose groups are of random sizes too.  Clusters that several groups
-share, such as prompts that several systems answered, make errors alike: they cancel in differences.
+and so for the mean of all texts, whose groups are of random sizes too.  Clusters that several
+groups share, such as prompts that several systems answered, make errors alike, which cancel in
+differences.
 
 Source: Särndal, Swensson and Wretman (1992), Model assisted survey sampling, chapters 4 and 5.
 """

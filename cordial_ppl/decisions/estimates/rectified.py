@@ -60,9 +60,9 @@ def rectified_mean(
     it. Lambda is the slope of labels on predictions within [0, 1], over all strata together; in a
     simple random sample it has the least variance (the power tuning of PPI++, whose labelled texts
     here are among the N). The interval is Student's t's, with n - strata - 1 degrees of freedom
-    (one more where lambda is 0; fewer where few strata have most of the variance, after
-    Satterthwaite) and the correction for a finite population: with all texts labelled it is a
-    point. The mean of texts like these varies by the labels' variance / N besides.
+    (one more where lambda is 0; Satterthwaite's where labels stand for very different numbers of
+    texts) and the correction for a finite population: with all texts labelled it is a point. The
+    mean of texts like these varies by the labels' variance / N besides.
 
     Strata with fewer than two labels are joined with the next; they do not count where
     probabilities differ within one. Where labels and corrections do not vary, as with labels all
@@ -160,11 +160,10 @@ class Sample(NamedTuple):
             return np.inf, 1.0
         parts = parts * count / np.maximum(count - 1, 1) * (free + tuned) / free
         total = parts.sum()
-        if not total > 0:
-            return 0.0, float(free)
-        # Satterthwaite's degrees of freedom: a stratum of most texts may have few labels.
-        single = total**2 / np.sum(parts**2 / np.maximum(count - 1, 1))
-        return float(total / size**2), float(max(min(free, single), 1))
+        if total > 0 and not is_even(w):
+            # Satterthwaite's: a stratum of most texts may have few labels.
+            free = min(free, max(total**2 / np.sum(parts**2 / np.maximum(count - 1, 1)), 1))
+        return float(total / size**2), float(free)
 
 
 def _population_variance(
@@ -212,7 +211,7 @@ def _number(cells: Any, noun: str, size: int) -> Int64[np.ndarray, " N"] | None:
 def is_even(weights: Float64[np.ndarray, " n"], strata: Any = 0) -> bool:
     """Return whether the weights within each stratum are about equal."""
     strata = np.broadcast_to(strata, len(weights))
-    return all(np.ptp(np.log(weights[strata == each])) <= EVEN for each in np.unique(strata))
+    return all(np.ptp(np.log(weights[strata == s])) <= EVEN + 1e-9 for s in np.unique(strata))
 
 
 def _join_sparse(strata: Any, rows: np.ndarray, size: int) -> Int64[np.ndarray, " N"]:

@@ -1,0 +1,111 @@
+"""A requirement such as "mean >= 4", and whether an estimate says that it is met."""
+
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from cordial_ppl.decisions.estimates.estimate import Estimate
+from cordial_ppl.errors import InputError, list_names, quote
+from cordial_ppl.scores import Interval
+
+FORM = re.compile(r"\s*(.*?)\s*(>=|<=|>|<)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*")
+
+YES, NO, OPEN = "yes", "no", "cannot say"
+STATUS: Mapping[str, int] = {YES: 0, NO: 3, OPEN: 4}
+"""Exit status of a program that asks, by answer."""
+
+
+class Requirement(NamedTuple):
+    """What a quantity must be.
+
+    Attributes:
+        text: the requirement as it was written.
+        quantity: "mean", "pass", a group's name, or two with " - " between.
+        sign: ">=", ">", "<=" or "<".
+        bound: the number on its right.
+    """
+
+    text: str
+    quantity: str
+    sign: str
+    bound: float
+
+    def answer(self, made: Estimate) -> "Answer":
+        """Compare the interval of an estimate with the bound.
+
+        Args:
+            made: the estimate.
+
+        Raises:
+            InputError: it has no such quantity.
+        """
+        interval = _find(self.quantity, made)
+        above = self.sign.startswith(">")
+        # The interval's ends, turned so that the requirement asks for much.
+        side = 1 if above else -1
+        ends = sorted(side * (end - self.bound) for end in (interval.lower, interval.upper))
+        strict = "=" not in self.sign
+        if ends[0] > 0 or (ends[0] == 0 and not strict):
+            return Answer(self.text, YES, interval)
+        return Answer(self.text, NO if ends[1] < 0 else OPEN, interval)
+
+
+class Answer(NamedTuple):
+    """Whether a requirement is met.
+
+    Attributes:
+        requirement: the requirement as it was written.
+        answer: "yes" where the whole interval meets it, "no" where none of it does, else "cannot
+            say".
+        interval: the quantity, with its interval.
+    """
+
+    requirement: str
+    answer: str
+    interval: Interval
+
+    def __str__(self) -> str:
+        """Return the answer as one line."""
+        mean, lower, upper = self.interval
+        return f"{self.requirement}: {self.answer} ({mean:.3g}, {lower:.3g} to {upper:.3g})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the answer as values that JSON can express."""
+        return {**self._asdict(), "interval": self.interval._asdict()}
+
+
+def parse(text: str) -> Requirement:
+    """Read a requirement: a quantity, a sign and a number.
+
+    Args:
+        text: such as "mean >= 4.0", "pass >= .8", "A - B > 0".
+
+    Raises:
+        InputError: it has another form.
+    """
+    parts = FORM.fullmatch(text)
+    if not parts or not parts[1]:
+        raise InputError(
+            'a requirement must be a quantity, a sign and a number, such as "mean >= 4.0", '
+            f'"pass >= .8" or "A - B > 0"; found {quote(text)}.'
+        )
+    return Requirement(text.strip(), parts[1], parts[2], float(parts[3]))
+
+
+def _find(quantity: str, made: Estimate) -> Interval:
+    if quantity == "mean":
+        return made.overall.mean
+    if quantity == "pass":
+        if made.passing is None:
+            raise InputError("a requirement of pass needs the options that pass: --pass 4,5.")
+        return made.passing.rate
+    if quantity in made.groups:
+        return made.groups[quantity].mean
+    for cut in re.finditer(r"\s-\s", quantity):
+        first, second = quantity[: cut.start()].strip(), quantity[cut.end() :].strip()
+        if first in made.groups and second in made.groups:
+            return made.difference(first, second)
+    names = list_names(["mean", "pass", *made.groups])
+    raise InputError(
+        f"there is nothing that is called {quote(quantity)} to require; there {names}."
+    )
