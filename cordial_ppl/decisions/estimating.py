@@ -78,7 +78,7 @@ def estimate(
         None if out_of_fold is None else out_of_fold[first],
         weigh_by_design(1 / inclusion, codes[rows]),
         units,
-        GROUP_SCALE if groups is not None or units is not None or not even else CORPUS_SCALE,
+        CORPUS_SCALE if even and units is None else GROUP_SCALE,
     )
     marks = None if passing is None else as_passing(passing, scale)
     stated = state(logits)[0]

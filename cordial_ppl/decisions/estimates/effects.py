@@ -2,11 +2,12 @@ r"""How differently a reader errs by group: an effect of each group on what cali
 
 A label less what the calibrator predicts for its text, out of fold, is
 
-.. math:: r_i = a + b_{g(i)} + c_{k(i)} + e_i, \qquad b_g \sim t_\nu(0, \tau), \quad
-    c_k \sim N(0, \tau_c^2), \quad e_i \sim N(0, \sigma^2)
+.. math:: r_i = a + b_{g(i)} + c_{k(i)} + e_i, \qquad a \sim N(0, \tau_a^2), \quad
+    b_g \sim t_\nu(0, \tau), \quad c_k \sim N(0, \tau_c^2), \quad e_i \sim N(0, \sigma^2)
 
 with an effect c of each cluster of texts that are alike, where there are clusters.  The effects of
-groups have heavy tails, so that one system unlike all others is not drawn towards them.
+groups have heavy tails, so that one system unlike all others is not drawn towards them.  What all
+groups have in common is the effect a of the whole corpus, drawn before.
 
 The calibrator itself says how large single residuals are: a few labels, whose rare values are often
 not among them, say it less well.  So sigma has the scaled inverse chi-square prior of `DEGREES`
@@ -172,8 +173,7 @@ def draw_effects(
     With clusters their effects are integrated out: :math:`Z^\top V^{-1} Z` takes the place of
     :math:`n_g / \sigma^2`, where V is the covariance of the residuals given b.
 
-    Whoever gives residuals that are not centred has the effects take in what is common to all.  A
-    group without residuals gets the whole spread between groups.
+    A group without residuals gets the whole spread between groups.
 
     Args:
         residuals: those of each draw, or the same for all.
@@ -206,6 +206,34 @@ def draw_effects(
     root = np.linalg.cholesky(full)
     centre = np.linalg.solve(root, total[..., None])[..., 0] + rng.standard_normal(variance.shape)
     return np.linalg.solve(np.swapaxes(root, 1, 2), centre[..., None])[..., 0]
+
+
+def draw_common_effect(
+    residuals: Float[np.ndarray, "#D n"],
+    of: Residuals,
+    spreads: Spreads,
+    tau: Float[np.ndarray, " D"],
+    rng: np.random.Generator,
+) -> Float[np.ndarray, " D"]:
+    r"""Draw the effect of the whole corpus, those of the groups integrated out.
+
+    The mean residuals of groups are :math:`N(a, \tau^2 + \sigma^2 / n_g)`; where groups share
+    clusters, as if they shared none.
+
+    Args:
+        residuals: those of each draw, or the same for all.
+        of: their groups.
+        spreads: draws of the standard deviations of group effects and of single residuals.
+        tau: draws of the standard deviation of the effect itself.
+        rng: source of random numbers.
+    """
+    member, sizes = of.membership, of.sizes
+    labelled = sizes > 0
+    means = residuals @ member[:, labelled] / member.sum(axis=0)[labelled]
+    information = 1 / (spreads.tau[:, None] ** 2 + spreads.sigma[:, None] ** 2 / sizes[labelled])
+    precision = 1 / tau**2 + information.sum(axis=1)
+    centre = (information * means).sum(axis=1) / precision
+    return centre + rng.standard_normal(len(tau)) / np.sqrt(precision)
 
 
 def draw_cluster_effects(

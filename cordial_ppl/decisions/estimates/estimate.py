@@ -26,6 +26,9 @@ RESOLVING = 2
 decide alone.  Where each of 16 systems has one, up to one in eleven of the differences that exclude
 0 has the wrong sign."""
 
+WRONG = 0.02
+"""Expected share of wrong signs among resolved differences, at most."""
+
 COMPARED = "to_best", "to_best_low", "to_best_high", "p_best"
 """Columns of the comparison with the best group."""
 
@@ -166,19 +169,24 @@ class Estimate:
     def resolved(self) -> list[tuple[str, str, float]]:
         """Pairs of groups whose order is resolved, with the probability of the other one.
 
-        The interval of their difference excludes 0, and each has at least two labels.
+        The interval of their difference excludes 0, each has at least two labels, and of all such
+        pairs no more than one in fifty is expected to have the other order.
         """
         if self.alike:
             return []
         names = np.array(list(self.groups), object)
         labelled = np.array([group.labels >= RESOLVING for group in self.groups.values()], bool)
-        names, draws, result = names[labelled], self.draws[:, labelled], []
+        names, draws, clear = names[labelled], self.draws[:, labelled], []
         for position, name in enumerate(names):
             one, others = draws[:, position, None], draws[:, position + 1 :]
             doubt = 1 - np.maximum(np.mean(one > others, axis=0), np.mean(one < others, axis=0))
-            clear = np.flatnonzero(doubt <= (1 - self.level) / 2)
-            result += [(name, names[position + 1 + other], float(doubt[other])) for other in clear]
-        return result
+            sure = np.flatnonzero(doubt <= (1 - self.level) / 2)
+            clear += [(name, names[position + 1 + other], float(doubt[other])) for other in sure]
+        # The surest of them, as many as keep the expected share of wrong signs low.
+        doubts = np.sort([doubt for *_, doubt in clear])
+        kept = np.flatnonzero(doubts.cumsum() <= WRONG * np.arange(1, len(doubts) + 1))
+        limit = doubts[kept[-1]] if kept.size else -1.0
+        return [pair for pair in clear if pair[2] <= limit]
 
     @property
     def pairs(self) -> tuple[int, int, float]:

@@ -31,6 +31,7 @@ from cordial_ppl.decisions.estimates.effects import (
     VARIANCE_SHARE,
     Residuals,
     draw_cluster_effects,
+    draw_common_effect,
     draw_effects,
     draw_spreads,
 )
@@ -58,7 +59,7 @@ class Texts(NamedTuple):
         out_of_fold: out-of-fold probabilities of the labelled texts; None if unknown.
         weights: precision of each labelled text's residual, see ``Residuals``.
         clusters: cluster of each text, 0..C-1; None where each is of another.
-        scale: scale of the prior of the effects' standard deviation, in units of the values' range.
+        scale: scale of the prior of the whole corpus's effect, in units of the values' range.
     """
 
     rows: Int[np.ndarray, " n"]
@@ -120,9 +121,17 @@ def draw_means(
         clusters = clusters[: len(rows)]
         of_clusters = draw_spreads(residuals, clusters, GROUP_SCALE * span, expected, DRAWS, rng)
         residual = residual._replace(clusters=clusters, spreads=of_clusters)
-    scale, size = texts.scale * span, residual.sizes
-    spreads = draw_spreads(residuals, residual.groups, scale, expected, DRAWS, rng, size)
-    effects = draw_effects(under, residual, spreads, rng)
+    size = residual.sizes
+    common = np.abs(rng.normal(0, texts.scale * span, DRAWS))
+    if len(counts) > 1:
+        scale = GROUP_SCALE * span
+        spreads = draw_spreads(residuals, residual.groups, scale, expected, DRAWS, rng, size)
+        shared = draw_common_effect(under, residual, spreads, common, rng)
+        effects = draw_effects(under - shared[:, None], residual, spreads, rng) + shared[:, None]
+    else:
+        scale = texts.scale * span
+        spreads = draw_spreads(residuals, residual.groups, scale, expected, DRAWS, rng, size)
+        effects = draw_effects(under, residual, spreads, rng, tails=False)
     mean, square = corpus.mixture @ value, corpus.mixture @ value**2
     mean = mean + effects.mean(axis=0)[texts.groups]
     square = square - (corpus.mixture @ value) ** 2 + mean**2

@@ -22,6 +22,10 @@ EVEN = np.log(1.5)
 """Inclusion probabilities of a plan differ by up to this ratio where groups differ by one label."""
 
 
+POOLED = 3
+"""Labels that the variance of all strata counts as in that of each, where texts weigh unequally."""
+
+
 class RectifiedMean(NamedTuple):
     """An estimate of the mean of all texts, in the units of the labels.
 
@@ -153,17 +157,22 @@ class Sample(NamedTuple):
             parts = np.bincount(self.stratum, left * rest**2)
         else:
             sums = np.bincount(self.clusters, np.sqrt(left) * rest)
-            count = np.array([len(np.unique(self.clusters))])
+            count, tuned = np.array([len(np.unique(self.clusters))]), False
             parts = np.array([sums @ sums])
         free = count.sum() - len(count) - tuned
         if free < 1:
             return np.inf, 1.0
-        parts = parts * count / np.maximum(count - 1, 1) * (free + tuned) / free
-        total = parts.sum()
+        total, alone = parts.sum(), np.maximum(count - 1, 1)
         if total > 0 and not is_even(w):
-            # Satterthwaite's: a stratum of most texts may have few labels.
-            free = min(free, max(total**2 / np.sum(parts**2 / np.maximum(count - 1, 1)), 1))
-        return float(total / size**2), float(free)
+            # Few labels may stand for most texts: their variance is drawn to that of all, as by
+            # `POOLED` labels more, and the degrees of freedom are Satterthwaite's.
+            pooled = np.sum(parts / (self.texts / count) ** 2) / (count.sum() - len(count))
+            parts = parts + POOLED * pooled * (self.texts / count) ** 2
+            parts *= count / (alone + POOLED)
+            free = min(free, parts.sum() ** 2 / np.sum(parts**2 / (alone + POOLED)))
+            return float(parts.sum() / size**2), float(max(free, 1))
+        parts = parts * count / alone * (free + tuned) / free
+        return float(parts.sum() / size**2), float(free)
 
 
 def _population_variance(
