@@ -20,7 +20,7 @@ areas using survey and satellite data" (small-area estimation).
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from scipy.stats import chi2
 
 GROUP_SCALE, CORPUS_SCALE = 0.25, 0.065
@@ -42,6 +42,10 @@ TAIL, TAILS = 3.0, 9
 
 SCALES = TAIL / chi2(TAIL).ppf((np.arange(TAILS) + 0.5) / TAILS)
 """These variances, in units of tau squared, each as probable."""
+
+
+APART = 100.0
+"""Variance of the effect of a group that is not drawn to the others, in units of theirs."""
 
 
 class Spreads(NamedTuple):
@@ -66,6 +70,7 @@ class Residuals(NamedTuple):
             probabilities, in each group to the sum of its effective number of residuals.
         clusters: cluster of each residual, 0..C-1; None where each is of another.
         spreads: draws of the standard deviations of cluster effects and of single residuals.
+        alone: groups that stand for many more texts than labels: they are not drawn to the others.
     """
 
     groups: Int[np.ndarray, " n"]
@@ -73,6 +78,7 @@ class Residuals(NamedTuple):
     weights: Float[np.ndarray, " n"]
     clusters: Int[np.ndarray, " n"] | None = None
     spreads: Spreads | None = None
+    alone: Bool[np.ndarray, " G"] | None = None
 
     @property
     def membership(self) -> Float[np.ndarray, "n G"]:
@@ -199,6 +205,8 @@ def draw_effects(
     variance = np.broadcast_to(spreads.tau[:, None] ** 2, information.shape)
     if tails:
         variance = variance * _draw_scales(total, information, variance, rng)
+    if of.alone is not None:
+        variance = np.where(of.alone, APART * variance.mean(), variance)
     if full is None:
         precision = 1 / variance + information
         return (total / precision) + rng.standard_normal(precision.shape) / np.sqrt(precision)

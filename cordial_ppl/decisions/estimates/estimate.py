@@ -248,12 +248,12 @@ class Estimate:
         if self.passing is not None:
             lines.append(f"  {self.passing}")
         if self.groups:
-            rates = ("pass", "") if self.passing else ()
+            rates = ("pass",) if self.passing else ()
             head = (by, "texts", "labels", "mean", "", *rates)
             cells = [
                 (
                     *(name, f"{each.texts:,}", f"{each.labels}", *_cells(each.mean)),
-                    *(_in_percent(each.passing).split(" (") if each.passing else ()),
+                    *((_in_percent(each.passing),) if each.passing else ()),
                 )
                 for name, each in self._ranked
             ]

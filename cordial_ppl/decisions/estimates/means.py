@@ -45,6 +45,9 @@ from cordial_ppl.decisions.estimates.population import (
 DRAWS = 4000
 """Joint draws of the corpus and its groups."""
 
+STANDING = 1.5
+"""Share of the texts over that of the labels beyond which a group's effect stands by itself."""
+
 LEAST = 0.01
 """Least standard deviation of a residual, in units of the range of the values."""
 
@@ -114,7 +117,14 @@ def draw_means(
         within = texts.labels @ value**2 - (texts.labels @ value) ** 2
         variance = np.mean(texts.out_of_fold @ value**2 - (texts.out_of_fold @ value) ** 2 - within)
     expected = np.sqrt(max(VARIANCE_SHARE * variance, (LEAST * span) ** 2))
-    residual = Residuals(texts.groups[rows], len(counts), texts.weights[: len(rows)])
+    # Drawn to the others, the effect of a group of most texts would decide the mean of all.
+    alone = counts * labelled.sum() > STANDING * labelled * counts.sum()
+    residual = Residuals(
+        texts.groups[rows],
+        len(counts),
+        texts.weights[: len(rows)],
+        alone=alone & (labelled > 1) if len(counts) > 1 else None,
+    )
     units = None
     if texts.clusters is not None:
         units, clusters = np.unique(texts.clusters[texts.rows], return_inverse=True)
