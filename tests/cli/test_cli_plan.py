@@ -70,8 +70,9 @@ def test_whoever_stops_early_has_a_plan_too(cordial, readings):
     again = "plan", readings, "-n", 8, "--labelled", filled, "-o", "rest.csv"
     assert cordial(*again, "--quiet").stderr == warned
     rest, whole = read("rest.csv"), read("p.csv")
-    assert rest["item_id"] == whole["item_id"][12:]
-    np.testing.assert_allclose(np.array(rest["probability"], float), 8 / (TEXTS - 12))
+    assert rest["item_id"] == whole["item_id"]
+    assert rest["label"][:12] == read(filled)["label"][:12] and set(rest["label"][12:]) == {""}
+    np.testing.assert_allclose(np.array(rest["probability"], float), 20 / TEXTS)
 
 
 def test_labels_are_spread_over_the_values_of_a_column(cordial, readings):

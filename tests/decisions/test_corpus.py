@@ -8,7 +8,13 @@ from few_labels import LABELS, LOGITS, TEST
 
 from cordial_ppl.decisions import corpus
 from cordial_ppl.decisions.corpus import CorpusDraws, PosteriorDraws, sum_draws
-from cordial_ppl.decisions.estimating import Texts, _draw
+from cordial_ppl.decisions.estimates.effects import CORPUS_SCALE
+from cordial_ppl.decisions.estimates.means import Texts, draw_means
+from cordial_ppl.decisions.estimates.population import (
+    Outcomes,
+    draw_errors,
+    sampling_covariance,
+)
 from cordial_ppl.estimators.stack import Stack
 from cordial_ppl.inference.posterior import Posterior
 
@@ -24,10 +30,9 @@ def test_sums_are_those_of_single_texts(stack, monkeypatch):
     logits, rows = stack._read(TEST[:40]), np.array([33, 20, 2, 17])
     groups = np.random.default_rng(0).integers(0, 3, 40)
     groups[rows[0]] = 3
-    values = np.array([[1.0, 2, 3, 4, 6], [0, 0, 0, 1, 1]])
     sampler = PosteriorDraws(stack.fit_, 16, True)
     monkeypatch.setattr(corpus, "BLOCK", 16)
-    found = sum_draws(sampler, logits, {}, groups, rows, values)
+    found = sum_draws(sampler, logits, {}, groups, rows)
     members = list(sampler.predict(logits, {}))
     mixture = np.sum([weight * draws.mean(axis=0) for weight, draws in members], axis=0)
     channels = [(weight, draws) for weight, draws in members if len(draws) > 1]
@@ -36,13 +41,14 @@ def test_sums_are_those_of_single_texts(stack, monkeypatch):
     assert len(members) > len(channels) > 1
     np.testing.assert_allclose(found.weights, weights / weights.sum())
     np.testing.assert_allclose(found.labelled, apart[:, rows], atol=1e-6)
+    np.testing.assert_allclose(found.mixture, mixture, atol=1e-6)
+    joined = found.regroup(np.array([0, 1, 0, 1]), 2)
+    np.testing.assert_allclose(joined.sums[:, 0], found.sums[:, [0, 2]].sum(axis=1))
     others = np.delete(np.arange(40), rows)
     for group in range(4):
         own = others[groups[others] == group]
         expected = (apart + mixture)[:, own].sum(axis=1)
         np.testing.assert_allclose(found.sums[:, group], expected, atol=1e-4)
-        variance = mixture[own] @ values.T**2 - (mixture[own] @ values.T) ** 2
-        np.testing.assert_allclose(found.spread[group], variance.sum(axis=0), atol=1e-4)
 
 
 def test_a_redrawn_histogram_is_of_its_dirichlet(stack):
@@ -80,52 +86,91 @@ def test_an_estimate_redraws_the_histogram(stack, monkeypatch):
     assert redrawn == [(20, True)] * len(stack.posteriors_)
 
 
-def drawn(shift=0.0, ones=0.5, unit=1.0, left=HALF, spread=0.0):
+def drawn(shift=0.0, ones=0.5, unit=1.0, left=HALF, certain=True, **changes):
     """Two options and one group, half labelled; two draws that predict so much more or less."""
     labels = (np.arange(HALF) < ones * HALF).astype(int)
+    halves = np.full((HALF + left, 2), 0.5)
     texts = Texts(
-        np.arange(HALF), np.eye(2)[labels], np.zeros(HALF + left, int), np.full((HALF, 2), 0.5)
+        np.arange(HALF), np.eye(2)[labels], np.zeros(len(halves), int), halves[:HALF], np.ones(HALF)
     )
     apart = np.array([[-shift, shift], [shift, -shift]])
+    mixture = np.eye(2)[np.arange(HALF + left) % 2] if certain else halves
     found = CorpusDraws(
         np.full(2, 0.5),
         left * (0.5 + apart)[:, None],
-        np.full((1, 1), spread),
         np.repeat(apart[:, None], HALF, axis=1),
+        mixture,
     )
-    ((whole, groups, effects),) = _draw(found, texts, unit * np.array([[0.0, 1.0]]), seed=0)
-    return whole, groups[:, 0], effects[:, 0]
+    texts = texts._replace(**changes)
+    return draw_means(found, texts, unit * np.array([0.0, 1.0]), seed=0)
 
 
 def test_effects_make_up_for_what_a_draw_predicts_of_labelled_texts():
     """With 500 labels these say how high a group is, whatever the channel says of it."""
-    whole, group, effects = drawn(shift=0.1)
+    whole = drawn(shift=0.1)
     # Alone, the two draws would spread the mean by half of .1.
-    assert group.std() < 0.02 and whole.std() < 0.03
-    assert effects.std() > 0.08
+    assert whole.these.std(axis=0).max() < 0.02
+    assert whole.effects.std() > 0.08
 
 
 def test_effects_are_what_labels_say_beyond_the_channel():
-    whole, group, effects = drawn(ones=0.7)
-    assert 0.15 < effects.mean() < 0.2
-    assert group.mean() == pytest.approx(0.5 * 0.7 + 0.5 * (0.5 + effects.mean()), abs=1e-9)
+    whole, corpus = drawn(ones=0.7), drawn(ones=0.7, scale=CORPUS_SCALE)
+    effect = whole.effects.mean()
+    assert 0.15 < effect < 0.2
+    assert whole.these.mean() == pytest.approx(0.5 * 0.7 + 0.5 * (0.5 + effect), abs=1e-3)
     # The corpus believes the labels less, and the channel more.
-    assert 0.61 < whole.mean() < group.mean()
+    assert 0.61 < corpus.these.mean() < whole.these.mean()
 
 
 def test_units_are_those_of_the_values():
-    one, other = drawn(shift=0.1, ones=0.6), drawn(shift=0.1, ones=0.6, unit=10.0)
-    np.testing.assert_allclose(other, 10 * np.array(one), rtol=1e-9)
+    for one, other in zip(
+        drawn(shift=0.1, ones=0.6), drawn(shift=0.1, ones=0.6, unit=10.0), strict=True
+    ):
+        np.testing.assert_allclose(other, 10 * one, rtol=1e-6)
 
 
 def test_labels_of_texts_without_any_vary_about_their_mean():
-    for found, still in zip(drawn(spread=2500.0)[:2], drawn()[:2], strict=True):
-        assert found.std() == pytest.approx(np.hypot(50 / (2 * HALF), still.std()), rel=0.05)
-        assert found.mean() == pytest.approx(0.5, abs=0.003)
+    found, still = drawn(certain=False).these, drawn().these
+    noise = np.sqrt(HALF / 4) / (2 * HALF)
+    assert found.std() == pytest.approx(np.hypot(noise, still.std()), rel=0.05)
+    assert found.mean() == pytest.approx(0.5, abs=0.003)
+
+
+def test_texts_like_these_vary_besides():
+    found = drawn(certain=False)
+    assert found.like_these.std() == pytest.approx(
+        np.hypot(found.these.std(), np.sqrt(0.25 / (2 * HALF))), rel=0.05
+    )
+    # With all texts labelled nothing is left of these, and of others all that texts leave open.
+    every = drawn(left=1)
+    assert every.these.std() < 1e-3
+    assert every.like_these.std() == pytest.approx(np.sqrt(0.25 / HALF), rel=0.05)
 
 
 def test_no_mean_is_beyond_what_labels_can_be():
-    for found in drawn(left=10, spread=1e4)[:2]:
-        lowest = HALF / 2 / (HALF + 10)
-        assert found.min() == pytest.approx(lowest)
-        assert found.max() == pytest.approx(lowest + 10 / (HALF + 10))
+    found = drawn(shift=0.5, left=10, ones=0.0, scale=5.0)
+    assert found.these.min() == 0 and found.these.max() <= 10 / (HALF + 10)
+    assert found.like_these.min() == 0
+
+
+def test_clusters_that_groups_share_cancel_in_differences():
+    """By hand, from the sums of clusters; and prompts that two systems answered alike."""
+    rng = np.random.default_rng(0)
+    clusters, groups = np.repeat(np.arange(40), 4), np.tile([0, 0, 1, 1], 40)
+    mean = rng.normal(0, 1, 40)[clusters] + rng.normal(0, 0.2, 160)
+    texts = Outcomes(mean, mean**2, np.zeros(160), groups, clusters)
+    found = sampling_covariance(texts)
+    sums = np.zeros((40, 2))
+    np.add.at(
+        sums,
+        (clusters, groups),
+        mean - np.array([mean[groups == g].mean() for g in (0, 1)])[groups],
+    )
+    np.testing.assert_allclose(found[:2, :2], sums.T @ sums / 80**2 * 40 / 39)
+    difference = found[0, 0] + found[1, 1] - 2 * found[0, 1]
+    assert difference < 0.1 * found[0, 0]
+    alone = sampling_covariance(texts._replace(clusters=np.arange(160)))
+    plain = sampling_covariance(texts._replace(clusters=None))
+    np.testing.assert_allclose(alone, plain, rtol=0.02, atol=1e-5)
+    drawn_errors = draw_errors(found, 40_000, rng)
+    np.testing.assert_allclose(np.cov(drawn_errors.T), found, atol=0.03 * found.max())

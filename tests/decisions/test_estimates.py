@@ -9,14 +9,24 @@ import numpyro
 import numpyro.distributions as dist
 import pytest
 from numpyro.infer import MCMC, NUTS
-from scipy.stats import chi2
+from scipy.stats import chi2, norm, t
 
 import cordial_ppl as cp
-from cordial_ppl.decisions import answers, estimating
+from cordial_ppl.decisions import answers
 from cordial_ppl.decisions.estimates.bias import find_bias
-from cordial_ppl.decisions.estimates.effects import DEGREES, draw_effects, draw_spreads
+from cordial_ppl.decisions.estimates.effects import (
+    DEGREES,
+    TAIL,
+    Residuals,
+    Spreads,
+    draw_cluster_effects,
+    draw_effects,
+    draw_spreads,
+    weigh_by_design,
+)
 from cordial_ppl.decisions.estimates.estimate import Estimate, Population
 from cordial_ppl.decisions.estimates.rectified import RectifiedMean
+from cordial_ppl.decisions.estimates.requirement import parse
 from cordial_ppl.errors import InputError
 from cordial_ppl.evaluation.synthetic import reviews
 from cordial_ppl.scores import Interval
@@ -61,7 +71,8 @@ def test_grid_and_nuts_agree_on_group_effects():
     precision = 1 / (spreads.tau[:, None] ** 2 + spreads.sigma[:, None] ** 2 / counts)
     centre = precision @ (np.bincount(groups, residuals) / counts) / precision.sum(axis=1)
     common = centre + rng.standard_normal(40_000) / np.sqrt(precision.sum(axis=1))
-    effects = draw_effects(residuals - common[:, None], groups, 5, spreads, rng)
+    of = Residuals(groups, 5, np.ones(len(groups)))
+    effects = draw_effects(residuals - common[:, None], of, spreads, rng, tails=False)
     kernel = NUTS(effects_model, target_accept_prob=0.95)
     chain = MCMC(kernel, num_warmup=1000, num_samples=8000, progress_bar=False)
     with jax.numpy_dtype_promotion("standard"):
@@ -77,9 +88,59 @@ def test_without_residuals_effects_are_those_of_the_prior():
     rng = np.random.default_rng(0)
     none = np.empty(0)
     spreads = draw_spreads(none, none.astype(int), 0.5, 1.0, 40_000, rng)
-    effects = draw_effects(np.empty((40_000, 0)), none.astype(int), 2, spreads, rng)
+    of = Residuals(none.astype(int), 2, none)
+    effects = draw_effects(np.empty((40_000, 0)), of, spreads, rng, tails=False)
     # Half-normal tau: E tau^2 = scale^2.
     np.testing.assert_allclose(effects.std(axis=0), 0.5, rtol=0.03)
+
+
+def test_effects_with_tails_are_those_of_quadrature():
+    """One group of four residuals, under a Student-t prior, at fixed spreads."""
+    rng, draws = np.random.default_rng(0), 40_000
+    for mean in (0.1, 1.5):
+        residuals = mean + np.array([-0.3, 0.3, 0.1, -0.1])
+        spreads = Spreads(np.full(draws, 0.2), np.full(draws, 0.5))
+        of = Residuals(np.zeros(4, int), 1, np.ones(4))
+        found = draw_effects(residuals[None], of, spreads, rng)[:, 0]
+        grid = np.linspace(-3, 4, 4001)
+        density = t(TAIL).pdf(grid / 0.2) * norm.pdf(mean, grid, 0.5 / 2)
+        expected = grid @ density / density.sum()
+        # Nine components have no more than nine variances: the tail is a little lighter.
+        assert found.mean() == pytest.approx(expected, abs=0.12)
+        # A mean far from the others is drawn to them less than a normal prior would.
+        normal = mean * 0.2**2 / (0.2**2 + 0.25**2)
+        assert (found.mean() > 1.5 * normal) == (mean > 1)
+
+
+def test_effects_of_groups_and_clusters_are_those_of_the_dense_model():
+    rng, draws = np.random.default_rng(1), 40_000
+    groups, clusters = np.array([0, 1, 0, 1, 0, 0, 1]), np.array([0, 0, 1, 1, 1, 2, 2])
+    residuals = rng.normal(0, 1, 7)
+    tau, shared, sigma = 0.5, 0.6, 0.7
+    spreads = Spreads(np.full(draws, shared), np.full(draws, sigma))
+    of = Residuals(groups, 2, np.ones(7), clusters, spreads)
+    outer = Spreads(np.full(draws, tau), np.full(draws, sigma))
+    under = np.broadcast_to(residuals, (draws, 7))
+    effects = draw_effects(under, of, outer, rng, tails=False)
+    member, unit = np.eye(2)[groups], np.eye(3)[clusters]
+    covariance = shared**2 * unit @ unit.T + sigma**2 * np.eye(7)
+    precision = member.T @ np.linalg.solve(covariance, member) + np.eye(2) / tau**2
+    mean = np.linalg.solve(precision, member.T @ np.linalg.solve(covariance, residuals))
+    np.testing.assert_allclose(effects.mean(axis=0), mean, atol=0.01)
+    np.testing.assert_allclose(np.cov(effects.T), np.linalg.inv(precision), atol=0.01)
+    both = np.hstack([member, unit])
+    joint = both.T @ both / sigma**2 + np.diag([*[tau**-2] * 2, *[shared**-2] * 3])
+    expected = np.linalg.solve(joint, both.T @ residuals / sigma**2)[2:]
+    drawn = draw_cluster_effects(under, of, effects, rng)
+    np.testing.assert_allclose(drawn.mean(axis=0), expected, atol=0.015)
+    np.testing.assert_allclose(drawn.var(axis=0), np.diag(np.linalg.inv(joint))[2:], atol=0.015)
+
+
+def test_weights_of_a_design_are_as_good_as_fewer_labels():
+    groups = np.array([0, 0, 0, 1, 1])
+    weights = weigh_by_design(np.array([1.0, 1, 4, 2, 2]), groups)
+    np.testing.assert_allclose(np.bincount(groups, weights), [6**2 / 18, 2])
+    np.testing.assert_allclose(weights[2] / weights[0], 4)
 
 
 def test_a_corpus_without_groups_has_no_best_one(fitted, estimate):
@@ -136,7 +197,7 @@ def test_where_all_texts_are_labelled_nothing_is_left_to_estimate():
     made = reviews(30, seed=2)
     rows, groups = np.arange(30), np.arange(30) % 3
     fitted = cp.Cordial(channels=(), calibrators=()).fit(made.logits, made.labels)
-    found = fitted.estimate(made.logits, rows, groups)
+    found = fitted.estimate(made.logits, rows, groups, of="these")
     for name, population in found.groups.items():
         truth = made.labels[groups == int(name)].mean()
         np.testing.assert_allclose(population.mean, truth, atol=1e-9)
@@ -182,24 +243,153 @@ def test_pairs_count_the_signs_of_draws():
     assert "(each system needs 2 labels)" in few.ranked_text("system")
 
 
-def test_residuals_are_expected_to_vary_as_predicted(fitted, monkeypatch):
-    seen = []
+def test_the_two_targets_stand_beside_each_other(fitted, estimate):
+    these = fitted.estimate(MADE.logits, ROWS, NAMES, of="these")
+    assert these.other is not None and estimate.other is not None
+    np.testing.assert_allclose(these.other[0], estimate.overall.mean, atol=1e-12)
+    np.testing.assert_allclose(estimate.other[0], these.overall.mean, atol=1e-12)
+    assert these.other[1] == estimate.rectified and estimate.other[1] == these.rectified
+    for kind in ("overall", *these.groups):
+        one, other = (
+            made.overall if kind == "overall" else made.groups[kind] for made in (these, estimate)
+        )
+        assert one.mean.upper - one.mean.lower < other.mean.upper - other.mean.lower
+    assert "for texts like these" in estimate.text() and "of just these texts" in estimate.text()
+    assert "for these texts" in these.text() and "of texts like these" in these.text()
+    assert these.to_dict()["of"] == "these" == estimate.to_dict()["other"]["of"]
 
-    def spy(residuals, groups, scale, expected, draws, rng):
-        seen.append((scale, expected))
-        return draw_spreads(residuals, groups, scale, expected, draws, rng)
 
-    monkeypatch.setattr(estimating, "draw_spreads", spy)
-    fitted.estimate(MADE.logits, ROWS, NAMES)
-    variance = np.mean(
-        [
-            np.sum(row * (fitted.fit_.scale.values - row @ fitted.fit_.scale.values) ** 2)
-            for row in fitted.fit_.out_of_fold
-        ]
-    )
-    (corpus, expected), (groups, same) = seen[:2]
-    assert expected == same == pytest.approx(np.sqrt(0.85 * variance))
-    assert corpus < groups == 0.25 * 4
+def test_the_whole_is_the_sum_of_its_groups(fitted):
+    found = fitted.estimate(MADE.logits, ROWS, NAMES, of="these")
+    sizes = np.array([group.texts for group in found.groups.values()])
+    means = [group.mean.mean for group in found.groups.values()]
+    assert found.overall.mean.mean == pytest.approx(sizes @ means / TEXTS, abs=1e-9)
+
+
+def test_most_texts_with_few_labels_are_no_less_right():
+    """One system of 900 texts, which people rate lower than its readings say, and four of 60."""
+    held, rectified, bias = [], [], []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        systems = np.repeat(np.arange(5), [900, 60, 60, 60, 60])
+        labels = np.where(systems == 0, 1.2, 2.8) + rng.normal(0, 0.9, len(systems))
+        labels = np.clip(np.round(labels), 0, 4).astype(int)
+        centre = labels[:, None] * 0.5 + 1.2 + rng.normal(0, 1, (len(systems), 1))
+        logits = -1.5 * (np.arange(5) - centre) ** 2
+        plan = cp.plan(logits, 40, groups=systems, seed=seed)
+        fitted = cp.Cordial(seed=seed).fit(logits[plan.rows], labels[plan.rows])
+        found = fitted.estimate(
+            logits, plan.rows, systems, probabilities=plan.probability, of="these"
+        )
+        truth, mean = labels.mean(), found.overall.mean
+        held.append(mean.lower <= truth <= mean.upper)
+        rectified.append(found.rectified.lower <= truth <= found.rectified.upper)
+        bias.append(mean.mean - truth)
+    assert np.sum(held) >= 8 and np.sum(rectified) >= 8 and abs(np.mean(bias)) < 0.15
+
+
+def test_groups_that_sizes_and_labels_disagree_on_are_warned_of():
+    rows = np.concatenate([np.flatnonzero(NAMES == "a")[:40], np.flatnonzero(NAMES != "a")[:4]])
+    fitted = cp.Cordial().fit(MADE.logits[rows], MADE.labels[rows])
+    found = fitted.estimate(MADE.logits, rows, NAMES)
+    assert any("'a' has" in text and "give its probabilities" in text for text in found.warnings)
+    designed = fitted.estimate(MADE.logits, rows, NAMES, probabilities=np.full(44, 0.1))
+    assert designed.uneven is None
+
+
+def conversations(seed):
+    """Forty conversations of six turns that are alike, of which eight are labelled."""
+    rng = np.random.default_rng(seed)
+    base = rng.normal(0, 1, (40, 1))
+    labels = np.clip(np.round(2 + 1.2 * base + rng.normal(0, 0.3, (40, 6))), 0, 4).astype(int)
+    rated = np.clip(np.round(2 + 0.3 * base + rng.normal(0, 0.9, (40, 6))), 0, 4)
+    logits = -1.5 * (np.arange(5) - rated.ravel()[:, None]) ** 2
+    units = np.repeat(np.arange(40), 6)
+    rows = np.flatnonzero(np.isin(units, rng.choice(40, 8, replace=False)))
+    return logits, labels.ravel(), units, rows
+
+
+def test_whole_conversations_are_clusters():
+    held, alone, by_sampling = [], [], []
+    for seed in range(12):
+        logits, labels, units, rows = conversations(seed)
+        fitted = cp.Cordial(seed=seed).fit(logits[rows], labels[rows])
+        found = fitted.estimate(logits, rows, clusters=units, of="these")
+        plain = fitted.estimate(logits, rows, of="these")
+        assert found.clusters == 8 and "in 8 clusters" in found.text()
+        for made, results in ((found, held), (plain, alone)):
+            results.append(made.overall.mean.lower <= labels.mean() <= made.overall.mean.upper)
+        ends = found.rectified
+        by_sampling.append(ends.lower <= labels.mean() <= ends.upper)
+    assert np.sum(held) >= 9 and np.sum(by_sampling) >= 9 and np.sum(alone) < np.sum(held)
+
+
+def test_clusters_of_one_text_are_none(fitted, estimate):
+    found = fitted.estimate(MADE.logits, ROWS, NAMES, clusters=np.arange(TEXTS))
+    assert found.overall.mean.mean == pytest.approx(estimate.overall.mean.mean, abs=0.05)
+
+
+def test_systems_that_answered_the_same_prompts_are_compared_by_prompt():
+    rng = np.random.default_rng(0)
+    prompts, systems = np.tile(np.arange(100), 2), np.repeat(["x", "y"], 100)
+    hard = rng.normal(0, 1, 100)[prompts]
+    labels = np.clip(np.round(2 + hard + 0.4 * (systems == "y")), 0, 4).astype(int)
+    logits = -1.5 * (np.arange(5) - labels[:, None] - rng.normal(0, 0.5, (200, 1))) ** 2
+    rows = np.flatnonzero(np.isin(prompts, rng.permutation(100)[:25]))
+    fitted = cp.Cordial().fit(logits[rows], labels[rows])
+    paired = fitted.estimate(logits, rows, systems, pairs=prompts).difference("y", "x")
+    plain = fitted.estimate(logits, rows, systems).difference("y", "x")
+    truth = labels[systems == "y"].mean() - labels[systems == "x"].mean()
+    assert paired.upper - paired.lower < 0.85 * (plain.upper - plain.lower)
+    assert paired.lower < truth < paired.upper
+
+
+def test_pass_rates_are_the_judge_against_people(fitted):
+    found = fitted.estimate(MADE.logits, ROWS, NAMES, passing=["3", "4"], of="these")
+    rates = found.passing
+    judged, passed = MADE.logits.argmax(axis=1) >= 3, MADE.labels >= 3
+    assert rates is not None and rates.options == ("3", "4")
+    assert rates.judged == pytest.approx(judged.mean())
+    np.testing.assert_allclose(rates.rate, found.overall.at_least["3"], atol=1e-12)
+    for rate, truth in (
+        (rates.tpr, (judged & passed).sum() / passed.sum()),
+        (rates.tnr, (~judged & ~passed).sum() / (~passed).sum()),
+    ):
+        assert rate.lower - 0.05 <= truth <= rate.upper + 0.05
+    wider = fitted.estimate(MADE.logits, ROWS, passing=["3", "4"]).passing
+    assert wider and wider.tpr.upper - wider.tpr.lower > rates.tpr.upper - rates.tpr.lower
+    assert all(group.passing for group in found.groups.values())
+    assert "TPR" in found.text() and "pass_low" in found.rows[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("mean >= 1", "yes"),
+        ("mean > 3.9", "no"),
+        ("mean <= 1", "no"),
+        ("pass >= .01", "yes"),
+        ("a - b > -4", "yes"),
+        ("a-b - c > 0", None),
+        ("c < 4", "yes"),
+    ],
+)
+def test_requirements_are_answered_by_intervals(fitted, text, answer):
+    found = fitted.estimate(MADE.logits, ROWS, NAMES, passing=["4"])
+    if answer is None:
+        with pytest.raises(InputError, match="nothing that is called 'a-b - c'"):
+            parse(text).answer(found)
+        return
+    result = parse(text).answer(found)
+    assert result.answer == answer and str(result).startswith(f"{text}: {answer} (")
+    mean = found.overall.mean
+    assert parse(f"mean >= {mean.mean}").answer(found).answer == "cannot say"
+
+
+@pytest.mark.parametrize("text", ["mean", "mean >= x", ">= 4", "mean == 4", ""])
+def test_a_requirement_of_another_form_is_refused(text):
+    with pytest.raises(InputError, match="a requirement must be a quantity, a sign and a number"):
+        parse(text)
 
 
 def test_the_unit_of_the_scale_changes_nothing(fitted, estimate):
@@ -222,17 +412,16 @@ def test_large_residuals_overrule_what_was_expected():
 
 
 def test_eight_annotators_say_more_than_one():
-    rng = np.random.default_rng(0)
-    rows = rng.permutation(TEXTS)[:20]
-    several = (MADE.labels[rows, None] + rng.choice([-1, 0, 0, 1], (20, 8))).clip(0, 4)
-    widths = []
-    for labels in (several[:, 0], several):
-        fitted = cp.Cordial(seed=0).fit(MADE.logits[rows], labels)
-        found = fitted.estimate(MADE.logits, rows, NAMES)
-        widths.append(
-            np.mean([each.mean.upper - each.mean.lower for each in found.groups.values()])
-        )
-    assert widths[1] < 0.9 * widths[0]
+    widths = np.zeros(2)
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        rows = rng.permutation(TEXTS)[:20]
+        several = (MADE.labels[rows, None] + rng.choice([-1, 0, 0, 1], (20, 8))).clip(0, 4)
+        for kind, labels in enumerate((several[:, 0], several)):
+            fitted = cp.Cordial(seed=0).fit(MADE.logits[rows], labels)
+            found = fitted.estimate(MADE.logits, rows, NAMES, of="these")
+            widths[kind] += sum(g.mean.upper - g.mean.lower for g in found.groups.values())
+    assert widths[1] < 0.96 * widths[0]
 
 
 def test_labels_of_the_highest_readings_are_no_random_sample():
@@ -336,6 +525,15 @@ def test_a_group_without_labels_is_said_to_be_extrapolated():
         ({"draws": 1}, "draws must be a whole number of 2 or more"),
         ({"probabilities": np.zeros(40)}, "probabilities must be one for each of 40 labels"),
         ({"strata": [0, 1]}, "strata must be given for each of 300 texts"),
+        ({"of": "all"}, "of may name one of like-these, these"),
+        ({"clusters": NAMES[:-1]}, "clusters must have one name for each of 300 texts; got 299"),
+        ({"clusters": ["x"] * TEXTS}, "clusters must differ; all texts are of 'x'"),
+        ({"clusters": NAMES, "pairs": NAMES}, "clusters and pairs cannot be given together"),
+        ({"pairs": NAMES}, "pairs must name one text of each group at most; 'd' names 91"),
+        ({"pairs": np.arange(TEXTS)}, "no two groups share one of the pairs"),
+        ({"groups": None, "pairs": NAMES}, "pairs need groups"),
+        ({"passing": ["9"]}, "the options that pass must be some of .* found '9'"),
+        ({"passing": list("01234")}, "not all"),
     ],
 )
 def test_bad_input_is_refused(fitted, changes, message, monkeypatch):

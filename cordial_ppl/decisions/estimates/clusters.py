@@ -59,7 +59,7 @@ def number_clusters(
         raise InputError(f"{noun} must not be missing; there is none in {name_rows(empty)}.")
     names, codes = np.unique(list(map(str, cells)), return_inverse=True)
     if len(names) < 2:
-        raise InputError(f"all texts are of one of {noun}, {quote(names[0])}: nothing varies.")
+        raise InputError(f"{noun} must differ; all texts are of {quote(str(names[0]))}.")
     if groups is not None and groups.max() >= GROUPS:
         raise InputError(
             f"{noun} are estimated with {GROUPS} groups at most; there are {groups.max() + 1}."
@@ -78,8 +78,9 @@ def _check_pairs(codes: np.ndarray, groups: np.ndarray | None, names: np.ndarray
     if counts.max() > 1:
         row = first[counts.argmax()]
         raise InputError(
-            f"pairs must name one text of each group at most; {quote(names[codes[row]])} names "
-            f"{counts.max()} of one group. If these are alike, give clusters in place of pairs."
+            "pairs must name one text of each group at most; "
+            f"{quote(str(names[codes[row]]))} names {counts.max()} of one group. If these are "
+            "alike, give clusters in place of pairs."
         )
     if np.bincount(unique[:, 0]).max() < 2:
         raise InputError("no two groups share one of the pairs: nothing is paired.")

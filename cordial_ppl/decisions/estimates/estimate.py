@@ -26,8 +26,8 @@ RESOLVING = 2
 decide alone.  Where each of 16 systems has one, up to one in eleven of the differences that exclude
 0 has the wrong sign."""
 
-WRONG = 0.02
-"""Expected share of wrong signs among resolved differences, at most."""
+WRONG = 0.2
+"""Expected share of wrong signs among resolved differences, at most, in units of 1 - level."""
 
 COMPARED = "to_best", "to_best_low", "to_best_high", "p_best"
 """Columns of the comparison with the best group."""
@@ -170,7 +170,7 @@ class Estimate:
         """Pairs of groups whose order is resolved, with the probability of the other one.
 
         The interval of their difference excludes 0, each has at least two labels, and of all such
-        pairs no more than one in fifty is expected to have the other order.
+        pairs at a level of 0.9 no more than one in fifty is expected to have the other order.
         """
         if self.alike:
             return []
@@ -184,7 +184,8 @@ class Estimate:
             clear += [(name, names[position + 1 + other], float(doubt[other])) for other in sure]
         # The surest of them, as many as keep the expected share of wrong signs low.
         doubts = np.sort([doubt for *_, doubt in clear])
-        kept = np.flatnonzero(doubts.cumsum() <= WRONG * np.arange(1, len(doubts) + 1))
+        most = WRONG * (1 - self.level) * np.arange(1, len(doubts) + 1)
+        kept = np.flatnonzero(doubts.cumsum() <= most + ROUNDING)
         limit = doubts[kept[-1]] if kept.size else -1.0
         return [pair for pair in clear if pair[2] <= limit]
 

@@ -87,8 +87,8 @@ class MeanDraws(NamedTuple):
         effects: of each group.
     """
 
-    like_these: Float[np.ndarray, "D G+1"]
-    these: Float[np.ndarray, "D G+1"]
+    like_these: Float[np.ndarray, "D M"]
+    these: Float[np.ndarray, "D M"]
     effects: Float[np.ndarray, "D G"]
 
 

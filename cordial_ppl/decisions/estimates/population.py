@@ -51,7 +51,7 @@ def sum_cells(
     return result
 
 
-def sampling_covariance(texts: Outcomes) -> Float[np.ndarray, "G+1 G+1"]:
+def sampling_covariance(texts: Outcomes) -> Float[np.ndarray, "M M"]:
     """Compute the covariance of the means of all groups, and of all texts, around the population's.
 
     Args:
@@ -87,5 +87,7 @@ def draw_errors(
 ) -> Float[np.ndarray, "D M"]:
     """Draw normal errors; a covariance may have directions without any."""
     values, vectors = np.linalg.eigh(covariance)
+    # Signs are a convention that units must not change.
+    vectors = vectors * np.sign(vectors[np.abs(vectors).argmax(axis=0), np.arange(len(values))])
     scales = np.sqrt(np.maximum(values, 0))
     return (rng.standard_normal((draws, len(scales))) * scales) @ vectors.T
