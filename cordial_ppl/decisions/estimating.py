@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int, Shaped
 
+from cordial_ppl.data.frames import aligned
 from cordial_ppl.data.labelling import rank_texts
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions.corpus import CorpusDraws, PosteriorDraws, sum_draws
@@ -37,9 +38,11 @@ from cordial_ppl.decisions.estimates.estimate import Estimate, Population, name_
 from cordial_ppl.decisions.estimates.rectified import rectified_mean
 from cordial_ppl.decisions.reader import state
 from cordial_ppl.errors import InputError, quote
+from cordial_ppl.runtime.progress import doing
 from cordial_ppl.scores import Interval
+from cordial_ppl.stack.entering import enter
 from cordial_ppl.stack.fit import Fit
-from cordial_ppl.stack.settings import check_level
+from cordial_ppl.stack.settings import check_level, check_number
 from cordial_ppl.stack.sketch import sketch
 
 DRAWS = 4000
@@ -52,7 +55,7 @@ LEAST = 0.01
 """Least standard deviation of a residual, in units of the range of the values."""
 
 
-class Texts(NamedTuple):
+class Corpus(NamedTuple):
     """A corpus with its labels and groups.
 
     Attributes:
@@ -74,35 +77,32 @@ class Texts(NamedTuple):
 
 def estimate(
     fit: Fit,
-    logits: Float[np.ndarray, "N K"],
-    covariates: dict[str, np.ndarray],
+    logits: Any,
     rows: Any,
-    groups: Any,
+    groups: Any = None,
+    covariates: Any = None,
     *,
-    level: float,
-    strata: Any,
-    probabilities: Any,
-    draws: int,
+    level: float = 0.9,
+    strata: Any = None,
+    probabilities: Any = None,
+    draws: int = 256,
 ) -> Estimate:
-    """Estimate a corpus; arguments and errors are those of ``Stack.estimate``."""
-    level, scale, count = check_level(level), fit.scale, len(logits)
+    """Estimate a corpus; arguments, result and errors are those of ``Stack.estimate``."""
+    readings, extra = enter(fit, logits, covariates)
+    groups, strata = aligned(logits, groups, "groups"), aligned(logits, strata, "strata")
+    draws = int(check_number("draws", draws, 2, whole=True))
+    level, scale, count = check_level(level), fit.scale, len(readings)
     if not fit.has_draws:
         raise InputError(
             "an estimate needs draws from a posterior: fit a stack with channels, such as Cordial, "
             'by another inference than "mode".'
         )
-    labels, rows = check_rows(fit, logits, rows)
+    labels, rows = check_rows(fit, readings, rows)
     names, codes = (["all"], np.zeros(count, int)) if groups is None else name_groups(groups, count)
-    out_of_fold = fit.out_of_fold
-    texts = Texts(
-        rows, labels, codes, None if out_of_fold is None else out_of_fold[fit.text_labels.first]
-    )
-    reached = np.arange(scale.size)[1:, None] <= np.arange(scale.size)
-    values = np.concatenate([scale.values[None], reached.astype(float)])
-    sampler = PosteriorDraws(fit, draws, True)
-    corpus = sum_draws(sampler, logits, covariates, codes, rows, values)
-    drawn = list(_draw(corpus, texts, values, fit.seed))
-    whole, parts, effects = (np.stack(each, axis=-1) for each in zip(*drawn, strict=True))
+    out_of_fold = None if fit.out_of_fold is None else fit.out_of_fold[fit.text_labels.first]
+    corpus = Corpus(rows, labels, codes, out_of_fold)
+    with doing("estimating"):
+        whole, parts, effects = _draw_means(fit, corpus, readings, extra, draws)
 
     def describe(number: int, labelled: int, draws: np.ndarray, effect: Any) -> Population:
         ends = zip(*(end.tolist() for end in summarise(draws, level)), strict=True)
@@ -110,28 +110,40 @@ def estimate(
         at_least = dict(zip(scale.options[1:], shares, strict=True))
         return Population(number, labelled, scale.options, mean, at_least, effect)
 
-    sizes = zip(texts.count().tolist(), texts.count(rows).tolist(), strict=True)
+    sizes = zip(corpus.count().tolist(), corpus.count(rows).tolist(), strict=True)
     population = {
         name: describe(*size, parts[:, g], summarise(effects[:, g, 0], level))
         for g, (name, size) in enumerate(zip(names, sizes, strict=True))
     }
-    raw = state(logits)[0] @ scale.values
+    raw, random = state(readings)[0] @ scale.values, strata is None and probabilities is None
+    design = {"strata": strata, "probabilities": probabilities, "level": level}
     return Estimate(
         level=level,
         overall=describe(count, len(rows), whole, None),
         groups={} if groups is None else population,
-        rectified=rectified_mean(
-            raw,
-            rows,
-            labels @ scale.values,
-            strata=strata,
-            probabilities=probabilities,
-            level=level,
-        ),
+        rectified=rectified_mean(raw, rows, labels @ scale.values, **design),
         draws=parts[:, : 0 if groups is None else None, 0],
         alike=fit.text_labels.alike,
-        sample=_compare(logits, rows, scale) if strata is None and probabilities is None else None,
+        sample=_compare(readings, rows, scale) if random else None,
     )
+
+
+def _draw_means(
+    fit: Fit,
+    corpus: Corpus,
+    logits: Float[np.ndarray, "N K"],
+    covariates: dict[str, np.ndarray],
+    draws: int,
+) -> tuple[Float[np.ndarray, "D V"], Float[np.ndarray, "D G V"], Float[np.ndarray, "D G V"]]:
+    """Draw the mean and the shares of the corpus and of its groups, and the groups' effects."""
+    scale = fit.scale
+    reached = np.arange(scale.size)[1:, None] <= np.arange(scale.size)
+    values = np.concatenate([scale.values[None], reached.astype(float)])
+    posterior = PosteriorDraws(fit, draws, True)
+    sums = sum_draws(posterior, logits, covariates, corpus.groups, corpus.rows, values)
+    each_value = zip(*_draw(sums, corpus, values, fit.seed), strict=True)
+    whole, parts, effects = (np.stack(each, axis=-1) for each in each_value)
+    return whole, parts, effects
 
 
 def _compare(
@@ -179,28 +191,28 @@ def check_rows(fit: Fit, logits: np.ndarray, rows: Any) -> tuple[np.ndarray, np.
 
 
 def _draw(
-    corpus: CorpusDraws, texts: Texts, values: Float[np.ndarray, "V K"], seed: int
+    draws: CorpusDraws, corpus: Corpus, values: Float[np.ndarray, "V K"], seed: int
 ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """Draw, for each quantity, the mean of the corpus, those of the groups, and their effects."""
-    rng = np.random.default_rng([seed, len(texts.groups)])
-    picked = rng.choice(len(corpus.weights), DRAWS, p=corpus.weights)
-    counts, groups, out_of_fold = texts.count(), texts.groups[texts.rows], texts.out_of_fold
-    left = counts - texts.count(texts.rows)
+    rng = np.random.default_rng([seed, len(corpus.groups)])
+    picked = rng.choice(len(draws.weights), DRAWS, p=draws.weights)
+    counts, groups, out_of_fold = corpus.count(), corpus.groups[corpus.rows], corpus.out_of_fold
+    left = counts - corpus.count(corpus.rows)
     if out_of_fold is None:
         groups = groups[:0]
-    for value, spread in zip(values, corpus.spread.T, strict=True):
+    for value, spread in zip(values, draws.spread.T, strict=True):
         span = float(np.ptp(value))
         residuals, under, variance = np.empty(0), np.empty((DRAWS, 0)), 0.0
         if out_of_fold is not None:
-            residuals = texts.labels @ value - out_of_fold @ value
-            under = residuals - (corpus.labelled @ value)[picked]
+            residuals = corpus.labels @ value - out_of_fold @ value
+            under = residuals - (draws.labelled @ value)[picked]
             # A text's residual is of the mean of its labels, which vary less than one.
-            within = texts.labels @ value**2 - (texts.labels @ value) ** 2
+            within = corpus.labels @ value**2 - (corpus.labels @ value) ** 2
             variance = np.mean(out_of_fold @ value**2 - (out_of_fold @ value) ** 2 - within)
         expected = np.sqrt(max(VARIANCE_SHARE * variance, (LEAST * span) ** 2))
         noise = rng.standard_normal((DRAWS, len(counts))) * np.sqrt(np.maximum(spread, 0))
-        known_sums = texts.count(texts.rows, texts.labels @ value)
-        sums = known_sums + (corpus.sums @ value)[picked] + noise
+        known_sums = corpus.count(corpus.rows, corpus.labels @ value)
+        sums = known_sums + (draws.sums @ value)[picked] + noise
         whole, effects = (
             draw_effects(
                 under,

@@ -15,7 +15,7 @@ from cordial_ppl.channels.channel import Channel
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.readings import as_logits
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.decisions import answers
+from cordial_ppl.decisions import answers, estimating
 from cordial_ppl.decisions.estimates.estimate import Estimate
 from cordial_ppl.decisions.forecasting import Forecast
 from cordial_ppl.errors import InputError
@@ -199,7 +199,7 @@ class Stack(Estimator[Fit]):
         Source:
             `cordial_ppl.decisions.estimates`; `cordial_ppl.decisions.estimating` has the formula.
         """
-        return answers.estimate(
+        return estimating.estimate(
             self.fit_,
             logits,
             rows,

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -21,6 +21,9 @@ from cordial_ppl.stack.sketch import sketch
 from cordial_ppl.stack.stacking import MIN_LABELS, assign_folds
 from cordial_ppl.stack.weighing import ExpectedLoss, weigh
 
+if TYPE_CHECKING:
+    from cordial_ppl.decisions.reader import Reader
+
 FOLDS = 4
 
 
@@ -38,7 +41,8 @@ class Fit(AnyFit):
         labelled: the labelled texts; None for a fit from a file, which keeps no texts.
         provenance: how the readings were made: lists of values under "model", "prompt" and
             "decoding".
-        reader: the reader as it is, `decisions.reader.Reader`, once it was asked for or loaded.
+        reader: the reader as it is, in a fit from a file; `decisions.answers.reader_of` assesses
+            that of others.
     """
 
     settings: Settings
@@ -49,7 +53,7 @@ class Fit(AnyFit):
     folds: Int[np.ndarray, " n"] | None = None
     labelled: Labelled | None = None
     provenance: dict[str, list[str]] = field(default_factory=dict)
-    reader: Any = None
+    reader: "Reader | None" = None
 
     @property
     def posteriors(self) -> dict[str, Posterior]:

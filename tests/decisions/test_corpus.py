@@ -8,7 +8,7 @@ from few_labels import LABELS, LOGITS, TEST
 
 from cordial_ppl.decisions import corpus
 from cordial_ppl.decisions.corpus import CorpusDraws, PosteriorDraws, sum_draws
-from cordial_ppl.decisions.estimating import Texts, _draw
+from cordial_ppl.decisions.estimating import Corpus, _draw
 from cordial_ppl.estimators.stack import Stack
 from cordial_ppl.inference.posterior import Posterior
 
@@ -83,7 +83,7 @@ def test_an_estimate_redraws_the_histogram(stack, monkeypatch):
 def drawn(shift=0.0, ones=0.5, unit=1.0, left=HALF, spread=0.0):
     """Two options and one group, half labelled; two draws that predict so much more or less."""
     labels = (np.arange(HALF) < ones * HALF).astype(int)
-    texts = Texts(
+    corpus = Corpus(
         np.arange(HALF), np.eye(2)[labels], np.zeros(HALF + left, int), np.full((HALF, 2), 0.5)
     )
     apart = np.array([[-shift, shift], [shift, -shift]])
@@ -93,7 +93,7 @@ def drawn(shift=0.0, ones=0.5, unit=1.0, left=HALF, spread=0.0):
         np.full((1, 1), spread),
         np.repeat(apart[:, None], HALF, axis=1),
     )
-    ((whole, groups, effects),) = _draw(found, texts, unit * np.array([[0.0, 1.0]]), seed=0)
+    ((whole, groups, effects),) = _draw(found, corpus, unit * np.array([[0.0, 1.0]]), seed=0)
     return whole, groups[:, 0], effects[:, 0]
 
 
