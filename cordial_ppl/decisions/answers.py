@@ -7,6 +7,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from jaxtyping import Float
 
+from cordial_ppl.data.checks import check_names, check_number
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.labelling import of_fit
 from cordial_ppl.decisions import drift, forecasting, predictive, summary
@@ -17,9 +18,8 @@ from cordial_ppl.decisions.reader import Reader, assess
 from cordial_ppl.decisions.verdict import Verdict, judge
 from cordial_ppl.errors import InputError, warn
 from cordial_ppl.runtime.progress import doing
-from cordial_ppl.stack.entering import AnyFit, enter, enter_labels
-from cordial_ppl.stack.fit import Fit
-from cordial_ppl.stack.settings import check_names, check_number
+from cordial_ppl.stack.entering import enter, enter_labels
+from cordial_ppl.stack.fit import AnyFit, Fit
 from cordial_ppl.stack.sketch import sketch
 
 if TYPE_CHECKING:

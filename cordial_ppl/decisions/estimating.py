@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int, Shaped
 
+from cordial_ppl.data.checks import check_level, check_number
 from cordial_ppl.data.frames import aligned
 from cordial_ppl.data.labelling import rank_texts
 from cordial_ppl.data.scale import Scale
@@ -42,7 +43,6 @@ from cordial_ppl.runtime.progress import doing
 from cordial_ppl.scores import Interval
 from cordial_ppl.stack.entering import enter
 from cordial_ppl.stack.fit import Fit
-from cordial_ppl.stack.settings import check_level, check_number
 from cordial_ppl.stack.sketch import sketch
 
 DRAWS = 4000

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from cordial_ppl.channels import DEFAULT_CHANNELS, PAPER_CHANNELS
 from cordial_ppl.channels.channel import Channel
+from cordial_ppl.data.checks import check_names
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.estimators.files import KIND, FitRecord
 from cordial_ppl.estimators.stack import Stack
@@ -13,7 +14,7 @@ from cordial_ppl.inference.priors import shipped_prior
 from cordial_ppl.runtime import storage
 from cordial_ppl.runtime.storage import blaming
 from cordial_ppl.stack.fit import Fit
-from cordial_ppl.stack.settings import PAPER_CALIBRATORS, Defaults, check_names
+from cordial_ppl.stack.settings import PAPER_CALIBRATORS, Defaults
 
 SCALAR_CHANNELS: tuple[str, ...] = ("scalar", "scalar-vector")
 FULL_CHANNELS: tuple[str, ...] = ("full", "full-vector")

@@ -160,7 +160,7 @@ def join(trees: Mapping[str, "DataTree"]) -> "DataTree":
 def _labels(
     target: Target, draws: np.ndarray, histogram: np.ndarray, data: Labelled
 ) -> tuple[Float[np.ndarray, "S n"], Float[np.ndarray, "S n K"]]:
-    """Log likelihood of each label, weighted, and probabilities of the options, by draw."""
+    """Compute the weighted log likelihood of each label and the options' probabilities, by draw."""
     count = len(data.labels)
     texts = pad_texts(data, bucket(count))
     with jax.enable_x64(True):
@@ -173,7 +173,7 @@ def _labels(
 def _left_out(
     target: Target, draws: np.ndarray, data: Labelled, size: int
 ) -> Float[np.ndarray, "S n"]:
-    """Log likelihood of each label under the histogram of the other texts' labels."""
+    """Compute the log likelihood of each label under the histogram of the other texts' labels."""
     logs = np.empty((len(draws), len(data.labels)))
     labels = by_text(data.labels, size, data.weights, data.texts)
     # Texts that leave the same labels are scored together.

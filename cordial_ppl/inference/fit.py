@@ -13,11 +13,12 @@ from jaxtyping import Float, Int
 
 from cordial_ppl.channels.channel import Channel, count_levels
 from cordial_ppl.channels.loading import load_channel
+from cordial_ppl.data.checks import check_seed
 from cordial_ppl.data.covariates import as_covariates
 from cordial_ppl.data.labelled import Data, Labelled, hold_out, pad
 from cordial_ppl.data.readings import Readings, as_logits, as_logits_of_readers, label_histogram
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.errors import InputError
+from cordial_ppl.errors import InputError, quote
 from cordial_ppl.inference.importance import (
     effective_sample_size,
     normalise,
@@ -104,6 +105,13 @@ class Fit(NamedTuple):
 
     fitted: Any
     held_out: Float[np.ndarray, "n K"] | None
+
+
+def check_method(method: Any) -> str:
+    """Return the name of an inference method, or raise an ``InputError`` that lists them."""
+    if not isinstance(method, str) or method not in METHODS:
+        raise InputError(f"inference must be one of {', '.join(METHODS)}; got {quote(method)}.")
+    return method
 
 
 def fit_cases(
@@ -288,10 +296,7 @@ def fit_channel(
             missing, or the method is unknown.
         ChannelError: the channel is unknown or breaks the contract.
     """
-    if method not in METHODS:
-        raise InputError(f"inference must be one of {', '.join(METHODS)}; got {method!r}.")
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise InputError(f"seed must be a whole number from 0 up; got {seed!r}.")
+    check_method(method)
     chosen = load_channel(channel)
     readings = as_logits_of_readers(logits) if chosen.several else as_logits(logits)
     *readers, size = readings.shape[1:]
@@ -301,7 +306,7 @@ def fit_channel(
     extra = as_covariates(covariates, len(readings), levels=count_levels(chosen))
     with jax.enable_x64(True):
         target = build_target(chosen, size, tuple(extra), *readers)
-    case = Case(Labelled(readings, codes, extra), seed=(seed,), prior=prior)
+    case = Case(Labelled(readings, codes, extra), seed=(check_seed(seed),), prior=prior)
     with doing(f"fitting {chosen.name}"):
         return fit_cases(target, [case], method=method)[0].fitted
 

@@ -189,7 +189,7 @@ def weigh_and_predict(
     points: Float[np.ndarray, "F S P"],
     log_proposal: Float[np.ndarray, "F S"],
 ) -> tuple[Float[np.ndarray, "F S"], Float[np.ndarray, "F rows K"]]:
-    """Log weights of points under each set of labels, and what the weighted points predict.
+    """Weigh points under each set of labels, and predict with the weighted points.
 
     Args:
         target: the channel.

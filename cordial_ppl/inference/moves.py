@@ -39,20 +39,20 @@ class Gaussian(NamedTuple):
     inverse: Float[Any, "P P"]
 
     def unwhiten(self, standard: Float[Any, "S P"]) -> Any:
-        """Points of this Gaussian for standard normal ones."""
+        """Turn standard normal points into those of this Gaussian."""
         return self.mean[None] + self.stretch(standard)
 
     def stretch(self, standard: Float[Any, "*many S P"]) -> Any:
-        """Points around zero, of any number of sets of standard normal ones."""
+        """Turn any number of sets of standard normal points into points around zero."""
         return standard @ self.factor.T
 
     def whiten(self, points: Float[Any, "S P"]) -> Any:
-        """Standard normal points for those of this Gaussian."""
+        """Turn points of this Gaussian into standard normal ones."""
         return (points - self.mean[None]) @ self.inverse.T
 
 
 def gaussian(points: Float[Any, "S P"], log_weights: Float[Any, " S"]) -> Gaussian:
-    """The Gaussian with the mean and covariance of points under normalised log weights."""
+    """Fit a Gaussian to the mean and covariance of points under normalised log weights."""
     kind, size = points.dtype, points.shape[1]
     # Rounding must not make a covariance of few points indefinite.
     points, log_weights = points.astype(np.float64), log_weights.astype(np.float64)
@@ -81,7 +81,7 @@ class PCNState(NamedTuple):
 
 
 def init_pcn(particles: Particles, around: Gaussian, log_step: Float[Any, ""]) -> PCNState:
-    """The state before the first move."""
+    """Make the state before the first move."""
     never = np.full_like(log_step, np.nan)
     return PCNState(particles, around.whiten(particles.points), log_step, never)
 
@@ -92,7 +92,7 @@ def propose(
     normal: Float[Array, "S P_and_1"],
     shaken: Float[Array, "S P"],
 ) -> tuple[Float[Array, "S P"], Float[Array, "S P"]]:
-    """Where particles may move to, in the coordinates of the Gaussian and as points.
+    """Propose where particles move to, in the coordinates of the Gaussian and as points.
 
     Args:
         state: where they are.

@@ -41,7 +41,7 @@ FIELDS = {
 
 
 def replace_priors(target: Target, prior: Prior) -> Callable[..., None]:
-    """A channel's model with other Gaussians on the unconstrained scale in place of its own.
+    """Put other Gaussians on the unconstrained scale in place of a model's own.
 
     Args:
         target: the channel.

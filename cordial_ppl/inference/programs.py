@@ -34,7 +34,7 @@ def relabel(
     labels: Sequence[Int[np.ndarray, " n"]],
     histograms: Sequence[Float[np.ndarray, " K"]],
 ) -> Data:
-    """Padded texts with several sets of labels, ``[F, rows]``, and a histogram for each."""
+    """Give padded texts several sets of labels, ``[F, rows]``, and a histogram for each."""
     rows, kind = data.labels.shape[-1], data.histogram.dtype
     padded = np.stack([pad_rows(each.astype(np.int32), rows, -1) for each in labels])
     return data._replace(labels=padded, histogram=np.stack(histograms).astype(kind))
@@ -62,7 +62,7 @@ def _draw_prior(target: Target, draws: int) -> Callable[..., Any]:
 def log_densities(
     target: Target, prior: Prior, data: Data, points: Float[Array, "S P"]
 ) -> tuple[Float[Array, " S"], Float[Array, " S"]]:
-    """Log prior and log likelihood of whitened points; a pure function, to be compiled.
+    """Compute log prior and log likelihood of whitened points; pure, to be compiled.
 
     A density that is not a number counts as zero.
 
@@ -93,11 +93,11 @@ def log_densities(
 def density(
     target: Target, prior: Prior, data: Data, points: Float[np.ndarray, "S P"], rows: int = POINTS
 ) -> tuple[Float[np.ndarray, "*many S"], Float[np.ndarray, "*many S"]]:
-    """Log prior and log likelihood of any number of whitened points, in the precision of the data.
+    """Compute log prior and log likelihood of any number of whitened points.
 
-    Arguments and results are those of :func:`log_densities`, or, for data with several sets of
-    labels ``[F, rows]`` and histograms, ``[F, S]``; ``rows`` points are computed side by side, by
-    the program that moves as many particles.
+    Arguments and results are those of :func:`log_densities`, in the precision of the data, or, for
+    data with several sets of labels ``[F, rows]`` and histograms, ``[F, S]``; ``rows`` points are
+    computed side by side, by the program that moves as many particles.
     """
     run, (count, size) = _pcn_program(target), points.shape
     labels, shares = np.atleast_2d(data.labels), np.atleast_2d(data.histogram)
@@ -145,7 +145,7 @@ def run_pcn(
 
 @lru_cache(maxsize=512)
 def _nowhere(rows: int, size: int, kind: np.dtype) -> tuple[Any, ...]:
-    """What a walk would begin with, where points are only evaluated."""
+    """Make up what a move begins with, where points are only evaluated."""
     zero, line, points = np.zeros((), kind), np.zeros(rows, kind), np.zeros((rows, size), kind)
     now = PCNState(Particles(points, line, line), points, zero, zero)
     uniform = np.ones((STEPS, rows), kind)
@@ -154,7 +154,7 @@ def _nowhere(rows: int, size: int, kind: np.dtype) -> tuple[Any, ...]:
 
 @lru_cache(maxsize=512)
 def _pcn_program(target: Target) -> Callable[..., Any]:
-    """Moves of particles, or densities of points: the density is compiled once for both."""
+    """Compile moves of particles and densities of points, with the density in it once."""
 
     def run(
         prior: Prior,
@@ -192,7 +192,7 @@ def predict(
     readings: Readings,
     values: Float[np.ndarray, "*m K"] | None = None,
 ) -> tuple[Float[np.ndarray, "m K"], Float[np.ndarray, "S m"] | None]:
-    r"""Posterior predictive distribution of each text, computed in the precision of the readings.
+    r"""Compute each text's posterior predictive distribution, in the precision of the readings.
 
     .. math:: \hat p(z \mid x) = \sum_s w_s\, \hat p(z \mid x, \phi_s)
 
@@ -234,7 +234,7 @@ def _round_up(draws: int) -> int:
 
 
 def _in_turn(readings: Readings) -> Iterator[tuple[slice, int, Data]]:
-    """As many texts as one call takes: their rows, how many they are, and they, padded."""
+    """Yield as many texts as a call takes: their rows, their number, and the padded texts."""
     count, kind = len(readings.logits), readings.logits.dtype
     for first in range(0, count, TEXTS):
         rows = slice(first, first + TEXTS)
@@ -289,7 +289,7 @@ def predict_draws(
     histograms: Float[np.ndarray, "S K"],
     readings: Readings,
 ) -> Float[np.ndarray, "S m K"]:
-    r"""Distribution of each text under each draw, :math:`\hat p(z \mid x, \phi_s, \pi_s)`.
+    r"""Predict each text under each draw, :math:`\hat p(z \mid x, \phi_s, \pi_s)`.
 
     Args:
         target: the channel.
@@ -330,19 +330,19 @@ def _predict_draws(target: Target) -> Callable[..., Any]:
 
 
 def unwhiten(prior: Prior, points: Float[Array, "S P"]) -> Float[Array, "S P"]:
-    """Unconstrained parameters of whitened points."""
+    """Turn whitened points into unconstrained parameters."""
     return jnp.asarray(prior.loc)[None] + jnp.asarray(prior.scale)[None] * points
 
 
 def tile_of(rows: int) -> int:
-    """Rows to compute at a time: all of them on an accelerator, and more where draws are few."""
+    """Return the rows computed at a time: all on an accelerator, more where draws are few."""
     return math.gcd(2 * TILE if rows == TEXTS else TILE, rows) if on_cpu() else rows
 
 
 def take_tile(
     data: Data, index: Array
 ) -> tuple[Readings, Int[Array, " tile"], Float[Array, " tile"]]:
-    """One tile of the texts with their labels and weights."""
+    """Cut out one tile of the texts with their labels and weights."""
     tile = tile_of(data.labels.shape[-1])
 
     def cut(values: Any) -> Array:

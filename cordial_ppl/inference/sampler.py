@@ -295,7 +295,7 @@ def next_temper(temper: Any, log_weights: Any, log_likelihood: Any, least_ess: f
     one = np.ones_like(temper)
 
     def excess(candidate: Any) -> Any:
-        """By how much the logarithm of the size is above what is asked for."""
+        """Compute by how much the logarithm of the size is above what is asked for."""
         weights = log_weights + _raised(candidate - temper, log_likelihood)
         return np.log(effective_sample_size(weights) / least_ess)
 
@@ -314,7 +314,7 @@ def next_temper(temper: Any, log_weights: Any, log_likelihood: Any, least_ess: f
 
 
 def _propose(state: State, rng: np.random.Generator, total: int) -> tuple[Any, Any, Any]:
-    """Student-t points around the particles and their core, their log density, and an offset."""
+    """Draw Student-t points around the particles and their core; with log density and offset."""
     points = state.particles.points
     size = points.shape[1]
     cloud = gaussian(points, state.log_weights)
@@ -330,7 +330,7 @@ def _propose(state: State, rng: np.random.Generator, total: int) -> tuple[Any, A
 
 
 def _log_student(around: Gaussian, points: Any) -> Any:
-    """Log density of a Student-t up to a constant that does not depend on the location or scale."""
+    """Compute a Student-t's log density up to a constant that location and scale leave alone."""
     size = points.shape[1]
     log_scale = np.sum(np.log(np.diagonal(around.factor)))
     standard = around.whiten(points)
@@ -347,12 +347,12 @@ def _move(problem: Problem, state: State, rng: np.random.Generator, blocks: int)
 
 
 def _offset(rng: np.random.Generator) -> Any:
-    """Where the points of a systematic resample begin, in (0, 1]."""
+    """Draw where the points of a systematic resample begin, in (0, 1]."""
     return _numbers(rng, (), ())[1]
 
 
 def _raised(power: Any, log_likelihood: Any) -> Any:
-    """Log of a power of the likelihood, whose power of nothing is one even where it is zero."""
+    """Raise a likelihood to a power; the power of nothing is one even where it is zero."""
     safe = np.where(power > 0, power, 1.0)
     return np.where(power > 0, safe * log_likelihood, 0.0)
 
@@ -362,5 +362,5 @@ def _take(particles: Particles, index: Any) -> Particles:
 
 
 def _equal(particles: Particles, count: int) -> Any:
-    """Log weights of draws that weigh alike."""
+    """Return log weights of draws that weigh alike."""
     return np.full(count, -np.log(count), particles.points.dtype)

@@ -35,7 +35,7 @@ class Probes(NamedTuple):
 
 
 def make_probes(logits: Float[np.ndarray, "n *readers K"], count: int = PROBES) -> Probes:
-    """Readings like the labelled ones, but of any text: their options turned, and clear profiles.
+    """Make up readings like the labelled ones, but of any text: options turned, clear profiles.
 
     Five labelled texts say little of what other texts read like. A sixth of the probes are labelled
     readings, a third are such readings with their options turned in a circle, and half have one

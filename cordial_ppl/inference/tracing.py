@@ -52,15 +52,15 @@ class Site(NamedTuple):
     plates: tuple[str, ...]
 
     def unravel(self, flat: Any) -> Any:
-        """The site's unconstrained value in a flat vector."""
+        """Return the site's unconstrained value in a flat vector."""
         return flat[self.slice].reshape(self.shape)
 
     def value(self, flat: Any) -> Any:
-        """The site's value, as the model samples it."""
+        """Return the site's value, as the model samples it."""
         return self.transform(self.unravel(flat))
 
     def density(self, trace: dict[str, Any], flat: Array) -> Array:
-        """Log prior density of the unconstrained value in nats, unscaled, in the batch's shape.
+        """Compute the value's unconstrained log prior density, nats, unscaled, in the batch's shape.
 
         Args:
             trace: of the model with this value given.
@@ -176,7 +176,7 @@ class _Wanted(dict):
 
 
 def find_covariates(channel: Channel, size: int) -> tuple[str, ...]:
-    """Names of the per-text covariates that a channel's model asks for, in the order of asking.
+    """List the per-text covariates that a channel's model asks for, in the order of asking.
 
     What else is wrong with the model is for ``describe`` to say.
 
@@ -203,7 +203,7 @@ def make_readings(
     histogram: Float[np.ndarray, " K"],
     covariates: Mapping[str, Sequence[float]],
 ) -> Readings:
-    """Readings to try a channel with: all readers say the same, and levels are whole numbers."""
+    """Make readings to try a channel with: readers agree, and levels are whole numbers."""
     count = count_levels(channel)
     extra = {
         name: np.clip(np.floor(values), 0, count[name] - 1) if name in count else np.array(values)
@@ -298,7 +298,7 @@ def _find_sites(
 
 
 def _find_fault(name: str, site: dict[str, Any]) -> str:
-    """Why a traced site cannot be a parameter; empty where it can."""
+    """Say why a traced site cannot be a parameter; empty where it can."""
     if name in RESERVED or "/" in name:
         return (
             f"has a site called {name!r}: a name must have no slash, and be none of "
@@ -321,7 +321,7 @@ def _find_fault(name: str, site: dict[str, Any]) -> str:
 
 
 def find_ordinal(label: dict[str, Any]) -> Any:
-    """The distribution of a traced ``label`` site, without the masks around it."""
+    """Return the distribution of a traced ``label`` site, without the masks around it."""
     fn = label["fn"]
     while isinstance(fn, dist.MaskedDistribution):
         fn = fn.base_dist
@@ -329,7 +329,7 @@ def find_ordinal(label: dict[str, Any]) -> Any:
 
 
 def as_gaussian(fn: Any, site: Site) -> tuple[Array, Array] | None:
-    """Location and scale of a distribution that is Gaussian on a site's unconstrained scale.
+    """Return location and scale of what is Gaussian on a site's unconstrained scale.
 
     Args:
         fn: a NumPyro distribution of the site's values.
@@ -354,7 +354,7 @@ def as_gaussian(fn: Any, site: Site) -> tuple[Array, Array] | None:
 
 
 def transform_kind(transform: Any) -> type:
-    """Type of a transform; around a vector it is wrapped to count its event dimension."""
+    """Return the type of a transform, which around a vector is wrapped to count its dimensions."""
     while isinstance(transform, IndependentTransform):
         transform = transform.base_transform
     return type(transform)

@@ -19,12 +19,14 @@ from cordial_ppl.errors import warn
 from cordial_ppl.inference.fit import Case, Fit, fit_cases
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.inference.priors import NamedPrior, Source, reading_spread, resolve
+from cordial_ppl.inference.programs import TEXTS
 from cordial_ppl.inference.sampler import Effort
 from cordial_ppl.inference.target import Target, build_target
 from cordial_ppl.runtime.blas import on_one_core
 from cordial_ppl.runtime.compilation import workers
 from cordial_ppl.runtime.progress import doing
 from cordial_ppl.stack.calibrators import CALIBRATORS, Calibrator
+from cordial_ppl.stack.interval import quantiles
 
 BLOCK = 8192
 """Texts that a calibrator predicts at a time, which bounds its memory."""
@@ -77,6 +79,56 @@ def predict_each(
     parts = [np.asarray(fit.predict(logits, covariates, option)[1]) for option in options]
     probs = np.stack(parts, axis=-1, dtype=np.float64)
     return probs / probs.sum(axis=-1, keepdims=True)
+
+
+def predict_mixture(
+    members: Sequence[tuple[Fitted, np.ndarray]],
+    shares: Float[np.ndarray, "#m M"],
+    covariates: Mapping[str, np.ndarray],
+    values: Float[np.ndarray, " K"],
+    level: float | None = None,
+) -> tuple[Float[np.ndarray, "m K"], Float[np.ndarray, "2 m"] | None]:
+    r"""Predict texts, and find two quantiles of each text's expected position.
+
+    .. math:: \hat p(z \mid x) = \sum_j \omega_j\, \hat p_j(z \mid x)
+
+    Args:
+        members: fitted members, each with the readings that it sees.
+        shares: weight of each member in each text's mixture, or in that of all texts.
+        covariates: of the texts, by name.
+        values: position of each option on the scale.
+        level: probability between the two; None where no quantiles are wanted.
+
+    Returns:
+        Probabilities, and the lower and upper quantiles over draws and members.
+    """
+    some = shares.any(axis=0)
+    used = [member for member, positive in zip(members, some, strict=True) if positive]
+    shares, count = shares[:, some], len(used[0][1])
+    # Before the threads: a fit chooses the draws that predict when it is first asked.
+    weights = [fit.prediction_weights for fit, _ in used]
+    probs, ends = np.empty((count, len(values))), np.empty((2, count))
+    places = None if level is None else values
+
+    def predict(start: int) -> None:
+        rows = slice(start, start + TEXTS)
+        extra = {name: column[rows] for name, column in covariates.items()}
+        block = shares[rows] if len(shares) > 1 else shares
+        predictions = [fit.predict(seen[rows], extra, places) for fit, seen in used]
+        # What a member without a share predicts may not be finite.
+        mixed = sum(
+            np.where(share[:, None] > 0, share[:, None] * p, 0.0)
+            for share, (p, _) in zip(block.T, predictions, strict=True)
+        )
+        probs[rows] = mixed / np.sum(mixed, axis=1, keepdims=True)
+        if level is not None:
+            means = [each for _, each in predictions if each is not None]
+            ends[:, rows] = quantiles(means, weights, block, level)
+
+    starts = range(0, count, TEXTS)
+    with ThreadPoolExecutor(max_workers=workers(max(1, len(starts)))) as pool:
+        list(pool.map(predict, starts))
+    return probs, None if level is None else ends
 
 
 @dataclass(frozen=True, eq=False)

@@ -132,11 +132,11 @@ def stack_weights(
         return float(mixed.sum() + prior[prior > 0] @ np.log(weights[prior > 0]))
 
     def pull(weights: np.ndarray) -> np.ndarray:
-        """What the slopes equal at the maximum: the slope of the weights' sums."""
+        """Compute what the slopes equal at the maximum: the slope of the weights' sums."""
         return np.maximum((counted / (there @ weights)) @ there + prior.sum(), LEAST)
 
     def slopes(weights: np.ndarray) -> np.ndarray:
-        """Slope of the log posterior in each weight."""
+        """Compute the slope of the log posterior in each weight."""
         return (counted / (probs @ weights)) @ probs + prior / np.maximum(weights, LEAST)
 
     def update(weights: np.ndarray) -> np.ndarray:
@@ -144,7 +144,7 @@ def stack_weights(
         return moved / moved.sum()
 
     def leap(weights: np.ndarray) -> np.ndarray:
-        """Newton's step with weights of any sum; each may fall to 1 % of its value."""
+        """Take Newton's step with weights of any sum; each may fall to 1 % of its value."""
         excess = slopes(weights) - pull(weights)
         shares = np.sqrt(counted)[:, None] * (probs / (probs @ weights)[:, None])
         # The floor tells similar members apart.

@@ -11,11 +11,12 @@ from jaxtyping import Bool, Float
 
 from cordial_ppl.channels.channel import Channel
 from cordial_ppl.channels.readers import reader_weights
+from cordial_ppl.data.checks import check_flag, check_list
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions import answers
 from cordial_ppl.errors import InputError, warn
-from cordial_ppl.estimators.estimator import Estimator
+from cordial_ppl.estimators.estimator import Estimator, Names
 from cordial_ppl.estimators.fusion import files
 from cordial_ppl.estimators.fusion.fit import FusionFit, view
 from cordial_ppl.estimators.fusion.joint import AVERAGE, COUNTS, JOINT, READER_COUNT, joint_prior
@@ -33,7 +34,7 @@ from cordial_ppl.runtime.compilation import workers
 from cordial_ppl.runtime.progress import doing
 from cordial_ppl.stack.fit import Fit, deal_folds, fit_stack
 from cordial_ppl.stack.members import ChannelMember, warn_if_doubtful
-from cordial_ppl.stack.settings import Settings, check_counts, check_flag, check_list
+from cordial_ppl.stack.settings import Settings, check_counts
 from cordial_ppl.stack.stacking import MIN_LABELS
 from cordial_ppl.stack.weighing import weigh
 
@@ -198,7 +199,7 @@ class Fusion(Estimator[FusionFit]):
         average = (AVERAGE,) if check_flag("average", self.average) else ()
         return (*readers, *average, JOINT.name) if len(readers) > 1 else readers
 
-    def _read(self, logits: Any) -> Float[np.ndarray, "n R K"]:
+    def _read(self, logits: Any) -> tuple[Float[np.ndarray, "n R K"], Names]:
         names = self.readers
         if names is not None:
             names = tuple(map(str, check_list("readers", names)))
@@ -210,12 +211,11 @@ class Fusion(Estimator[FusionFit]):
                 f"{wrong[0]!r}."
             )
         columns = check_frames(logits, Scale.of(self.options, readings.shape[2]).options)
-        self._names, self._columns = names, columns
-        return readings
+        return readings, Names(columns, names)
 
-    def _fit(self, texts: Labelled, scale: Scale, settings: Settings) -> FusionFit:
+    def _fit(self, texts: Labelled, scale: Scale, settings: Settings, names: Names) -> FusionFit:
         logits, labels, covariates = texts.logits, texts.labels, texts.covariates
-        readers, size = self._names, logits.shape[-1]
+        readers, size = names.readers, logits.shape[-1]
         members = self._members(readers)
         chosen_counts = check_counts(self.weight_counts, members)
         counts = {name: COUNTS.get(name, READER_COUNT) for name in members} | chosen_counts
@@ -274,7 +274,7 @@ class Fusion(Estimator[FusionFit]):
             sample_weight=texts.weights,
             texts=np.asarray(texts.texts, np.int64),
             out_of_fold=mixture.out_of_fold,
-            options=self._columns,
+            options=names.columns,
         )
 
 

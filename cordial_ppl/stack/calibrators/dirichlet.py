@@ -81,7 +81,7 @@ def fit_dirichlet_validated(
 
 
 def dirichlet_log_probs(params: Dirichlet, logits: BatchLogits) -> BatchLogProbs:
-    """Log probabilities `log softmax(W log q + b)`, nats, of readings `[*sets, m, K]`."""
+    """Compute `log softmax(W log q + b)`, nats, of readings `[*sets, m, K]`."""
     return _log_probs(params, _logs(logits))
 
 
@@ -100,7 +100,7 @@ def fit_concatenated(
 
 
 def concatenated_log_probs(params: Dirichlet, logits: Readings) -> BatchLogProbs:
-    """Log probabilities, nats, of readings `[*sets, m, R, K]` of several readers."""
+    """Compute log probabilities, nats, of readings `[*sets, m, R, K]` of several readers."""
     return _log_probs(params, _side_by_side(logits))
 
 

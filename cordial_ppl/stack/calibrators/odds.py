@@ -72,7 +72,7 @@ def fit_odds(
     reached = np.tri(size - 1).T[None, :, :, None]
 
     def parts(x: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Gaps between thresholds, edges, and the edges' derivatives."""
+        """Compute gaps between thresholds, edges, and the edges' derivatives."""
         logits, gaps = some(data.logits, at), np.exp(x[:, 1 : size - 1])
         apart = _thresholds(x[:, :1], gaps)[:, :, None] - x[:, None, size - 1 :] @ logits
         steps = np.concatenate([np.ones((len(x), 1)), gaps], axis=1)
@@ -139,7 +139,7 @@ def fit_odds_validated(
 
 
 def odds_log_probs(params: Odds, logits: BatchLogits) -> BatchLogProbs:
-    """Log probabilities `log(sigmoid(a_t) - sigmoid(a_(t-1)))`, `a_t = theta_t - w . logits`.
+    """Compute `log(sigmoid(a_t) - sigmoid(a_(t-1)))`, `a_t = theta_t - w . logits`, nats.
 
     Computed as `log sigmoid(a_t) + log sigmoid(-a_(t-1)) + log(1 - exp(a_(t-1) - a_t))`, in which
     nothing cancels; nats, of readings `[*sets, m, K]`.

@@ -49,7 +49,7 @@ def fit_softmax(
     middle = centre.ravel()
 
     def parts(x: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Features, penalties and scores."""
+        """Return features, penalties and scores."""
         inputs = some(features, at)
         scores = x.reshape(-1, size, 1, width) @ inputs
         return inputs, some(penalty, at).reshape(-1, size * width), scores[:, :, 0]
