@@ -137,9 +137,9 @@ def _fit(target: Target, case: Case, method: str, effort: Effort) -> Fit:
     """Fit one data set."""
     prior = target.prior if case.prior is None else target.check_prior(case.prior)
     if method in PAPER_METHODS:
-        sampled, folds = _literal(target, prior, case, method)
+        sampled, folds = _fit_literal(target, prior, case, method)
     else:
-        run = _default if method == "default" else _nuts
+        run = _sample_default if method == "default" else _sample_nuts
         sampled, folds = run(target, prior, case, effort)
     posterior = Posterior(
         channel=target.channel,
@@ -158,38 +158,38 @@ def _fit(target: Target, case: Case, method: str, effort: Effort) -> Fit:
     return Fit(posterior, _predict_held_out(target, case, case.folds, method, folds))
 
 
-def _default(target: Target, prior: Prior, case: Case, effort: Effort) -> FoldDraws:
+def _sample_default(target: Target, prior: Prior, case: Case, effort: Effort) -> FoldDraws:
     """Sample the default posterior, and those of the folds."""
     problem = _problem(target, prior, case)
     state = sample(problem, case.seed, effort)
-    return _carry(problem, case, _as_draws(prior, state, effort), state, prior, effort)
+    return _carry_to_folds(problem, case, _as_draws(prior, state, effort), state, prior, effort)
 
 
-def _nuts(target: Target, prior: Prior, case: Case, effort: Effort) -> FoldDraws:
+def _sample_nuts(target: Target, prior: Prior, case: Case, effort: Effort) -> FoldDraws:
     """Sample the posterior by NUTS, and carry its draws over to the folds."""
-    texts, word = case.texts, np.random.SeedSequence(case.seed).generate_state(1)[0]
+    texts, seed = case.texts, np.random.SeedSequence(case.seed).generate_state(1)[0]
     readings = Readings(texts.logits, case.shares(texts.labels), dict(texts.covariates))
-    key, weights = jax.random.key(word), texts.weights
+    key, weights = jax.random.key(seed), texts.weights
     sampled = sample_nuts(target, prior, readings, texts.labels, key, weights=weights)
-    some = np.linspace(0, len(sampled.draws) - 1, effort.particles).astype(int)
-    points = ((sampled.draws[some] - prior.loc) / prior.scale).astype(PRECISION)
+    rows = np.linspace(0, len(sampled.draws) - 1, effort.particles).astype(int)
+    points = ((sampled.draws[rows] - prior.loc) / prior.scale).astype(PRECISION)
     problem = _problem(target, prior, case)
     state = from_draws(Particles(points, *problem.evaluate(points, effort.particles)))
-    return _carry(problem, case, sampled, state, prior, effort)
+    return _carry_to_folds(problem, case, sampled, state, prior, effort)
 
 
-def _carry(
+def _carry_to_folds(
     problem: Problem, case: Case, sampled: Draws, state: State, prior: Prior, effort: Effort
 ) -> FoldDraws:
     """Carry the particles of a posterior over to the folds."""
     if not case.masks:
         return sampled, []
     seeds = [(*case.seed, 1 + fold) for fold in range(len(case.masks))]
-    without = problem._replace(data=case.pad(PRECISION, case.masks))
-    folds = [_as_draws(prior, fold, effort) for fold in carry(without, seeds, state, effort)]
+    masked = problem._replace(data=case.pad(PRECISION, case.masks))
+    folds = [_as_draws(prior, fold, effort) for fold in carry(masked, seeds, state, effort)]
     worst = max(fold.diagnostics.khat for fold in folds)
-    judged = sampled.diagnostics._replace(fold_khat=worst)
-    return sampled._replace(diagnostics=judged), folds
+    diagnostics = sampled.diagnostics._replace(fold_khat=worst)
+    return sampled._replace(diagnostics=diagnostics), folds
 
 
 def _problem(target: Target, prior: Prior, case: Case) -> Problem:
@@ -202,7 +202,7 @@ def _as_draws(prior: Prior, state: State, effort: Effort) -> Draws:
     """Turn particles into draws, and diagnose them."""
     weights = np.exp(np.asarray(state.log_weights, np.float64))
     draws = prior.loc + prior.scale * np.asarray(state.particles.points, np.float64)
-    judged = diagnose(
+    diagnostics = diagnose(
         "default",
         draws,
         weighed=effort.proposals * effort.particles,
@@ -211,10 +211,10 @@ def _as_draws(prior: Prior, state: State, effort: Effort) -> Draws:
         acceptance=float(state.acceptance),
         repairs=max(int(state.rounds) - 1, 0),
     )
-    return Draws(draws, weights / weights.sum(), judged)
+    return Draws(draws, weights / weights.sum(), diagnostics)
 
 
-def _literal(target: Target, prior: Prior, case: Case, method: str) -> FoldDraws:
+def _fit_literal(target: Target, prior: Prior, case: Case, method: str) -> FoldDraws:
     """Fit by a method of the paper all labels and each fold afresh."""
     data = case.pad(np.float64, [case.texts.labels, *case.masks])
     modes = find_modes(target, prior, data)
@@ -229,14 +229,16 @@ def _literal(target: Target, prior: Prior, case: Case, method: str) -> FoldDraws
     else:
         rng = np.random.default_rng(case.seed)
         drawn = [*zip(*sample_laplace(target, prior, data, modes, rng), strict=True)]
-    sets = []
+    posteriors = []
     for mode, (draws, logs, probs) in zip(modes, drawn, strict=True):
-        # Self-normalised, unsmoothed weights; what those of all labels are worth is judged.
-        khat = float(pareto_smooth(logs)[1]) if method == "laplace" and not sets else NOTHING
-        figures = {"ess": float(effective_sample_size(logs)), "gradient_norm": mode.gradient_norm}
-        judged = diagnose(method, draws, weighed=len(draws), khat=khat, **figures)
-        sets.append(Draws(draws, np.exp(normalise(logs)), judged, probs))
-    return sets[0], sets[1:]
+        # Self-normalised, unsmoothed weights; those of all labels are diagnosed.
+        khat = float(pareto_smooth(logs)[1]) if method == "laplace" and not posteriors else NOTHING
+        ess, gradient_norm = float(effective_sample_size(logs)), mode.gradient_norm
+        diagnostics = diagnose(
+            method, draws, weighed=len(draws), khat=khat, ess=ess, gradient_norm=gradient_norm
+        )
+        posteriors.append(Draws(draws, np.exp(normalise(logs)), diagnostics, probs))
+    return posteriors[0], posteriors[1:]
 
 
 def _predict_held_out(
@@ -247,7 +249,7 @@ def _predict_held_out(
     posteriors: Sequence[Draws],
 ) -> Float[np.ndarray, "n K"]:
     """Predict each text by the posterior that has not seen it."""
-    texts, kind = case.texts, precision(method)
+    texts, dtype = case.texts, precision(method)
     probs = np.empty((len(folds), texts.logits.shape[-1]))
     for fold, (labels, posterior) in enumerate(zip(case.masks, posteriors, strict=True)):
         rows, draws, weights = folds == fold, posterior.draws, posterior.weights
@@ -259,8 +261,8 @@ def _predict_held_out(
             with np.errstate(divide="ignore"):
                 draws = draws[resample(0.5, np.log(weights), DRAWS)]
             weights = np.full(DRAWS, 1 / DRAWS)
-        extra = {name: column[rows].astype(kind) for name, column in texts.covariates.items()}
-        readings = Readings(texts.logits[rows].astype(kind), case.shares(labels), extra)
+        extra = {name: column[rows].astype(dtype) for name, column in texts.covariates.items()}
+        readings = Readings(texts.logits[rows].astype(dtype), case.shares(labels), extra)
         probs[rows], _ = predict(target, draws, weights, readings)
     return probs
 

@@ -84,8 +84,8 @@ def find_modes(target: Target, prior: Prior, data: Data) -> list[Mode]:
     values, vectors = np.linalg.eigh(0.5 * (hessian + hessian.swapaxes(1, 2)))
     values = np.maximum(values, CURVATURE_FLOOR)
     factors = np.linalg.cholesky((vectors / values[:, None, :]) @ vectors.swapaxes(1, 2))
-    figures = (-ends.value).tolist(), np.abs(ends.gradient).max(axis=1).tolist()
-    return [Mode(*parts) for parts in zip(ends.x, factors, *figures, strict=True)]
+    log_densities, steepest = (-ends.value).tolist(), np.abs(ends.gradient).max(axis=1).tolist()
+    return [*map(Mode, ends.x, factors, log_densities, steepest)]
 
 
 def search_modes(

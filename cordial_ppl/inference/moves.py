@@ -53,7 +53,7 @@ class Gaussian(NamedTuple):
 
 def gaussian(points: Float[Any, "S P"], log_weights: Float[Any, " S"]) -> Gaussian:
     """Fit a Gaussian to the mean and covariance of points under normalised log weights."""
-    kind, size = points.dtype, points.shape[1]
+    dtype, size = points.dtype, points.shape[1]
     # Rounding must not make a covariance of few points indefinite.
     points, log_weights = points.astype(np.float64), log_weights.astype(np.float64)
     weights = np.exp(log_weights)
@@ -61,7 +61,7 @@ def gaussian(points: Float[Any, "S P"], log_weights: Float[Any, " S"]) -> Gaussi
     centred = points - mean[None]
     covariance = centred.T @ (centred * weights[:, None])
     factor = np.linalg.cholesky(covariance + RIDGE * np.eye(size, dtype=points.dtype))
-    return Gaussian(*(part.astype(kind) for part in (mean, factor, np.linalg.inv(factor))))
+    return Gaussian(*(part.astype(dtype) for part in (mean, factor, np.linalg.inv(factor))))
 
 
 class PCNState(NamedTuple):
@@ -90,7 +90,7 @@ def propose(
     state: PCNState,
     mean: Float[Array, " P"],
     normal: Float[Array, "S P_and_1"],
-    shaken: Float[Array, "S P"],
+    stretched: Float[Array, "S P"],
 ) -> tuple[Float[Array, "S P"], Float[Array, "S P"]]:
     """Propose where particles move to, in the coordinates of the Gaussian and as points.
 
@@ -98,11 +98,11 @@ def propose(
         state: where they are.
         mean: of the Gaussian.
         normal: standard normal numbers, the last column for the size of the step.
-        shaken: the others, stretched by the Gaussian's factor.
+        stretched: the others, stretched by the Gaussian's factor.
     """
     step = jnp.minimum(jnp.exp(state.log_step + STEP_SPREAD * normal[:, -1:]), 1.0)
     shrink = jnp.sqrt(1 - step**2)
-    points = mean[None] + shrink * (state.particles.points - mean[None]) + step * shaken
+    points = mean[None] + shrink * (state.particles.points - mean[None]) + step * stretched
     return shrink * state.standard + step * normal[:, :-1], points
 
 

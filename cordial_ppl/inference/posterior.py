@@ -325,6 +325,6 @@ class Posterior:
             return predict_draws(self.target, draws, histograms, readings)
 
     def _readings(self, logits: np.ndarray, covariates: Mapping[str, np.ndarray]) -> Readings:
-        kind = precision(self.diagnostics.method)
-        extra = {name: np.asarray(column, kind) for name, column in covariates.items()}
-        return Readings(logits.astype(kind), self.histogram, extra)
+        dtype = precision(self.diagnostics.method)
+        extra = {name: np.asarray(column, dtype) for name, column in covariates.items()}
+        return Readings(logits.astype(dtype), self.histogram, extra)

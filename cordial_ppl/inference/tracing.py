@@ -1,7 +1,7 @@
 """Tracing a channel's model: its sampled parameters, their priors, the covariates it asks for."""
 
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from threading import RLock
 from typing import Any, NamedTuple
 
@@ -60,7 +60,7 @@ class Site(NamedTuple):
         return self.transform(self.unravel(flat))
 
     def density(self, trace: dict[str, Any], flat: Array) -> Array:
-        """Compute the value's unconstrained log prior density, nats, unscaled, in the batch's shape.
+        """Compute the value's unconstrained log prior density in nats, unscaled, in batch shape.
 
         Args:
             trace: of the model with this value given.
@@ -113,30 +113,36 @@ def describe(
             for trace in traces
         ]
 
-    with paused(), jax.enable_x64(True):
-        try:
-            pairs = zip(*jax.device_get(jax.jit(probe)(*examples)), strict=True)
-            normals = [one if one and np.array_equal(one, other) else None for one, other in pairs]
-            if None in normals:
-                run = jax.vmap(lambda key, each: sample_sites(channel, sites, key, each), (0, None))
-                draws = np.asarray(jax.jit(run)(keys, examples[0]))
-                moments = draws.mean(axis=0), draws.std(axis=0)
-        except (ChannelError, InputError):
-            raise
-        except Exception as error:
-            name = error.args[0] if isinstance(error, KeyError) and error.args else None
-            if name is not None and name in find_covariates(channel, size):
-                raise InputError(
-                    f"the channel uses the covariate {name!r}, one number a text, which was not "
-                    f"given: covariates={{{name!r}: ...}}."
-                ) from error
-            raise ChannelError(_explain(channel, error)) from error
+    with paused(), jax.enable_x64(True), _explaining(channel, size):
+        pairs = zip(*jax.device_get(jax.jit(probe)(*examples)), strict=True)
+        normals = [one if one and np.array_equal(one, other) else None for one, other in pairs]
+        if None in normals:
+            run = jax.vmap(lambda key, each: sample_sites(channel, sites, key, each), (0, None))
+            draws = np.asarray(jax.jit(run)(keys, examples[0]))
+            moments = draws.mean(axis=0), draws.std(axis=0)
     loc, scale = np.empty((2, sites[-1].slice.stop))
     for index, (site, normal) in enumerate(zip(sites, normals, strict=True)):
         sites[index] = site._replace(gaussian=normal is not None)
         values = normal or [part[site.slice] for part in moments]
         loc[site.slice], scale[site.slice] = map(np.ravel, values)
     return tuple(sites), loc, scale
+
+
+@contextmanager
+def _explaining(channel: Channel, size: int) -> Iterator[None]:
+    """Turn any error of a channel's model into one that says what is wrong with the model."""
+    try:
+        yield
+    except (ChannelError, InputError):
+        raise
+    except Exception as error:
+        name = error.args[0] if isinstance(error, KeyError) and error.args else None
+        if name is not None and name in find_covariates(channel, size):
+            raise InputError(
+                f"the channel uses the covariate {name!r}, one number a text, which was not "
+                f"given: covariates={{{name!r}: ...}}."
+            ) from error
+        raise ChannelError(_explain(channel, error)) from error
 
 
 def _explain(channel: Channel, error: Exception) -> str:

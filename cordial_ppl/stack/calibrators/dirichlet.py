@@ -18,9 +18,6 @@ from cordial_ppl.stack.calibrators.samples import (
     as_samples,
 )
 
-Readings = Float[AnyArray, "... R K"]
-"""Readings of several readers, ``[*sets, n, R, K]``."""
-
 GRID = np.array([(10.0**power, mu) for power in range(-4, 2) for mu in (1e-3, 0.1, 10.0)])
 """Penalties lambda and mu that cross-validation chooses from."""
 
@@ -85,31 +82,8 @@ def dirichlet_log_probs(params: Dirichlet, logits: BatchLogits) -> BatchLogProbs
     return _log_probs(params, _logs(logits))
 
 
-def fit_concatenated(
-    logits: Readings,
-    labels: BatchLabels,
-    weights: BatchWeights = None,
-    texts: BatchLabels | None = None,
-) -> Dirichlet:
-    """Fit Dirichlet calibration of several readers, with a matrix W for each.
-
-    Their scores are added; the fit is pulled towards the geometric mean of the readings.
-    """
-    fit, logs = partial(_fit, size=logits.shape[-1]), _side_by_side(logits)
-    return cross_validate(fit, _log_probs, logs, labels, weights, texts, grid=GRID)
-
-
-def concatenated_log_probs(params: Dirichlet, logits: Readings) -> BatchLogProbs:
-    """Compute log probabilities, nats, of readings `[*sets, m, R, K]` of several readers."""
-    return _log_probs(params, _side_by_side(logits))
-
-
 def _logs(logits: AnyArray) -> np.ndarray:
     return log_softmax(np.asarray(logits, np.float64), axis=-1)
-
-
-def _side_by_side(logits: Readings) -> np.ndarray:
-    return _logs(logits).reshape(*logits.shape[:-2], -1)
 
 
 def _fit(
