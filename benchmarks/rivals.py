@@ -6,7 +6,6 @@ on all readings, and their average.
 """
 
 import math
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,8 +21,10 @@ from cordial_ppl.estimators.fusion.readings import as_reader_logits
 from cordial_ppl.estimators.named import LogitStack
 from cordial_ppl.estimators.users.spreads import Spreads
 from cordial_ppl.runtime.arrays import FLOOR
-from cordial_ppl.stack.calibrators import dirichlet
 from cordial_ppl.stack.calibrators.crossvalidation import cross_validate
+from cordial_ppl.stack.calibrators.dirichlet import GRID, RIDGE, Dirichlet
+from cordial_ppl.stack.calibrators.regression import fit_softmax
+from cordial_ppl.stack.calibrators.samples import as_samples
 from cordial_ppl.stack.settings import Settings
 from cordial_ppl.stack.weighing import stated
 
@@ -189,9 +190,26 @@ def predict_concatenated(
     """
     readings = [as_reader_logits(each)[0] for each in (logits, report)]
     fitted, seen = (log_softmax(each, axis=2).reshape(len(each), -1) for each in readings)
-    fit = partial(dirichlet._fit, size=readings[0].shape[2])
-    params = cross_validate(fit, dirichlet._log_probs, fitted, labels, grid=dirichlet.GRID)
-    return np.exp(dirichlet._log_probs(params, seen))
+    size, width = readings[0].shape[2], fitted.shape[1]
+    identity = np.tile(np.eye(size), width // size)
+    centre = np.hstack([identity * (size / width), np.zeros((size, 1))])
+
+    def fit(logs: np.ndarray, labels: np.ndarray, weights: np.ndarray, grid: np.ndarray) -> Any:
+        data = as_samples(logs, labels, weights, options=size)
+        features = np.concatenate([data.logits, np.ones_like(data.logits[:, :1])], axis=1)
+        pairs = np.broadcast_to(grid, (*data.shape, 2)).reshape(-1, 2, 1, 1)
+        off = np.where(identity > 0.0, RIDGE, 2.0 / (size * (size - 1)) * pairs[:, 0])
+        free = np.broadcast_to(2.0 / size * pairs[:, 1], (len(pairs), size, 1))
+        penalties = np.concatenate([off, free], axis=2)
+        coefs = fit_softmax(features[:, None], data.chosen, penalties, centre)
+        return Dirichlet(data.unfold(coefs[:, :, :width]), data.unfold(coefs[:, :, width]))
+
+    def log_probs(params: Dirichlet, logs: np.ndarray) -> np.ndarray:
+        weights, bias = (np.asarray(part) for part in params)
+        return log_softmax(logs @ weights.swapaxes(-1, -2) + bias[..., None, :], axis=-1)
+
+    params = cross_validate(fit, log_probs, fitted, labels, grid=GRID)
+    return np.exp(log_probs(params, seen))
 
 
 def average_reading(logits: Any) -> Float[np.ndarray, "n K"]:

@@ -92,7 +92,7 @@ GRADIENT: Any = jax.jit(jax.grad(objective, argnums=1), static_argnums=0)
 def test_a_fit_ends_where_the_gradient_vanishes(drawn, penalty):
     for name in ("vector", "odds", "dirichlet"):
         dirichlet = name == "dirichlet"
-        found = fit_dirichlet(*drawn, penalty) if dirichlet else fitter(name)(*drawn)  # pyright: ignore
+        found = fit_dirichlet(*drawn, None, penalty) if dirichlet else fitter(name)(*drawn)  # pyright: ignore
         for component in GRADIENT(name, found, *drawn, penalty):
             np.testing.assert_allclose(component, 0.0, atol=1e-7)
 
@@ -203,7 +203,7 @@ def test_an_independent_implementation_fits_the_same():
     found = np.concatenate([odds.thresholds[:1], gaps, odds.weights])
     np.testing.assert_allclose(found, held["x"], atol=held["tol"])
     held = BASELINES["dirichlet_fit"]
-    params = fit_dirichlet(LOGITS, LABELS, np.array([held["lam"], held["mu"]]))
+    params = fit_dirichlet(LOGITS, LABELS, None, np.array([held["lam"], held["mu"]]))
     probs = np.exp(log_probs("dirichlet", params, TEST))
     np.testing.assert_allclose(probs, held["probs"], rtol=0, atol=held["tol"])
 
@@ -230,9 +230,13 @@ def penalised_odds(logits, labels, penalty):
     return fit_odds(logits, labels, penalty=penalty * np.count_nonzero(labels >= 0))
 
 
+def penalised_dirichlet(logits, labels, penalty):
+    return fit_dirichlet(logits, labels, None, penalty)
+
+
 @pytest.mark.parametrize(
     ("name", "fit", "grid"),
-    [("odds-cv", penalised_odds, DECADES), ("dirichlet", fit_dirichlet, GRID)],
+    [("odds-cv", penalised_odds, DECADES), ("dirichlet", penalised_dirichlet, GRID)],
 )
 def test_the_chosen_penalty_is_the_best_of_a_loop_over_the_grid(name, fit, grid):
     folds, losses = spread_folds(LABELS), np.zeros(len(grid))
