@@ -76,7 +76,7 @@ class Case(NamedTuple):
     pseudo_counts: Any = 1.0
     histogram: Float[np.ndarray, " K"] | None = None
 
-    def shares(self, labels: Int[np.ndarray, " n"]) -> Float[np.ndarray, " K"]:
+    def histogram_of(self, labels: Int[np.ndarray, " n"]) -> Float[np.ndarray, " K"]:
         """Compute the smoothed histogram of those labels that are seen."""
         if self.histogram is not None:
             return self.histogram
@@ -91,11 +91,11 @@ class Case(NamedTuple):
     def pad(self, precision: Any, sets: Sequence[Int[np.ndarray, " n"]] = ()) -> Data:
         """Pad the texts for a program, with all labels or with several sets of those seen."""
         labels = self.texts.labels
-        data = pad(self.texts, labels, self.shares(labels), precision)
-        return relabel(data, sets, [*map(self.shares, sets)]) if sets else data
+        data = pad(self.texts, labels, self.histogram_of(labels), precision)
+        return relabel(data, sets, [*map(self.histogram_of, sets)]) if sets else data
 
 
-class Fit(NamedTuple):
+class CaseFit(NamedTuple):
     """A channel, or another member of a stack, fitted to one data set.
 
     Attributes:
@@ -120,7 +120,7 @@ def fit_cases(
     *,
     method: str = "default",
     effort: Effort = DEFAULT_EFFORT,
-) -> list[Fit]:
+) -> list[CaseFit]:
     """Fit a channel to several data sets.
 
     Args:
@@ -133,17 +133,17 @@ def fit_cases(
         return [_fit(target, case, method, effort) for case in cases]
 
 
-def _fit(target: Target, case: Case, method: str, effort: Effort) -> Fit:
+def _fit(target: Target, case: Case, method: str, effort: Effort) -> CaseFit:
     """Fit one data set."""
     prior = target.prior if case.prior is None else target.check_prior(case.prior)
     if method in PAPER_METHODS:
         sampled, folds = _fit_literal(target, prior, case, method)
     else:
-        run = _sample_default if method == "default" else _sample_nuts
-        sampled, folds = run(target, prior, case, effort)
+        sample_method = _sample_default if method == "default" else _sample_nuts
+        sampled, folds = sample_method(target, prior, case, effort)
     posterior = Posterior(
         channel=target.channel,
-        histogram=case.shares(case.texts.labels),
+        histogram=case.histogram_of(case.texts.labels),
         draws=sampled.draws,
         weights=sampled.weights,
         diagnostics=sampled.diagnostics,
@@ -154,8 +154,8 @@ def _fit(target: Target, case: Case, method: str, effort: Effort) -> Fit:
         transitions=sampled.transitions,
     )
     if case.folds is None:
-        return Fit(posterior, None)
-    return Fit(posterior, _predict_held_out(target, case, case.folds, method, folds))
+        return CaseFit(posterior, None)
+    return CaseFit(posterior, _predict_held_out(target, case, case.folds, method, folds))
 
 
 def _sample_default(target: Target, prior: Prior, case: Case, effort: Effort) -> FoldDraws:
@@ -168,7 +168,7 @@ def _sample_default(target: Target, prior: Prior, case: Case, effort: Effort) ->
 def _sample_nuts(target: Target, prior: Prior, case: Case, effort: Effort) -> FoldDraws:
     """Sample the posterior by NUTS, and carry its draws over to the folds."""
     texts, seed = case.texts, np.random.SeedSequence(case.seed).generate_state(1)[0]
-    readings = Readings(texts.logits, case.shares(texts.labels), dict(texts.covariates))
+    readings = Readings(texts.logits, case.histogram_of(texts.labels), dict(texts.covariates))
     key, weights = jax.random.key(seed), texts.weights
     sampled = sample_nuts(target, prior, readings, texts.labels, key, weights=weights)
     rows = np.linspace(0, len(sampled.draws) - 1, effort.particles).astype(int)
@@ -262,7 +262,7 @@ def _predict_held_out(
                 draws = draws[resample(0.5, np.log(weights), DRAWS)]
             weights = np.full(DRAWS, 1 / DRAWS)
         extra = {name: column[rows].astype(dtype) for name, column in texts.covariates.items()}
-        readings = Readings(texts.logits[rows].astype(dtype), case.shares(labels), extra)
+        readings = Readings(texts.logits[rows].astype(dtype), case.histogram_of(labels), extra)
         probs[rows], _ = predict(target, draws, weights, readings)
     return probs
 

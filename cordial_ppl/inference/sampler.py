@@ -150,8 +150,8 @@ def carry(
         if not weighed.khat <= khat_limit(effort.particles):
             labels, histogram = problem.data.labels[row], problem.data.histogram[row]
             data = problem.data._replace(labels=labels, histogram=histogram)
-            one = problem._replace(data=data)
-            states[row] = refresh(one, effort, generator(seeds[row]), weighed)
+            fold = problem._replace(data=data)
+            states[row] = refresh(fold, effort, generator(seeds[row]), weighed)
     return states
 
 

@@ -16,7 +16,7 @@ from jaxtyping import Float
 
 from cordial_ppl.channels.channel import Channel
 from cordial_ppl.errors import warn
-from cordial_ppl.inference.fit import Case, Fit, fit_cases
+from cordial_ppl.inference.fit import Case, CaseFit, fit_cases
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.inference.priors import NamedPrior, Source, reading_spread, resolve
 from cordial_ppl.inference.programs import TEXTS
@@ -102,19 +102,19 @@ def predict_mixture(
     Returns:
         Probabilities, and the lower and upper quantiles over draws and members.
     """
-    some = shares.any(axis=0)
-    used = [member for member, positive in zip(members, some, strict=True) if positive]
-    shares, count = shares[:, some], len(used[0][1])
+    positive = shares.any(axis=0)
+    used = [member for member, weighs in zip(members, positive, strict=True) if weighs]
+    shares, count = shares[:, positive], len(used[0][1])
     # Before the threads: a fit chooses the draws that predict when it is first asked.
     weights = [fit.prediction_weights for fit, _ in used]
     probs, ends = np.empty((count, len(values))), np.empty((2, count))
-    places = None if level is None else values
+    positions = None if level is None else values
 
     def predict(start: int) -> None:
         rows = slice(start, start + TEXTS)
         extra = {name: column[rows] for name, column in covariates.items()}
         block = shares[rows] if len(shares) > 1 else shares
-        predictions = [fit.predict(seen[rows], extra, places) for fit, seen in used]
+        predictions = [fit.predict(seen[rows], extra, positions) for fit, seen in used]
         # What a member without a share predicts may not be finite.
         mixed = sum(
             np.where(share[:, None] > 0, share[:, None] * p, 0.0)
@@ -142,7 +142,7 @@ class CalibratorMember:
         """Members with equal keys have equal fits."""
         return (self.name,)
 
-    def fit(self, cases: Sequence[Case]) -> list[Fit]:
+    def fit(self, cases: Sequence[Case]) -> list[CaseFit]:
         """Fit to every data set and its folds, all in one call."""
         calibrator = CALIBRATORS[self.name]
         logits = np.stack([case.texts.logits for case in cases])
@@ -152,7 +152,7 @@ class CalibratorMember:
             arguments.append(np.stack([case.texts.texts for case in cases])[:, None])
         params = calibrator.fit(logits[:, None], labels, *arguments)
 
-        def one(index: int, fold: int) -> CalibratorFit:
+        def fitted(index: int, fold: int) -> CalibratorFit:
             return CalibratorFit(calibrator, type(params)(*(leaf[index, fold] for leaf in params)))
 
         fits = []
@@ -162,8 +162,8 @@ class CalibratorMember:
                 held_out = np.empty((len(case.folds), logits.shape[-1]))
                 for fold in range(len(case.masks)):
                     rows = case.folds == fold
-                    held_out[rows], _ = one(index, 1 + fold).predict(case.texts.logits[rows])
-            fits.append(Fit(one(index, 0), held_out))
+                    held_out[rows], _ = fitted(index, 1 + fold).predict(case.texts.logits[rows])
+            fits.append(CaseFit(fitted(index, 0), held_out))
         return fits
 
 
@@ -202,7 +202,7 @@ class ChannelMember:
         with jax.enable_x64(True):
             return build_target(self.channel, size, tuple(covariates), *readers)
 
-    def fit(self, cases: Sequence[Case]) -> list[Fit]:
+    def fit(self, cases: Sequence[Case]) -> list[CaseFit]:
         """Fit to every data set and its folds."""
         first = cases[0].texts
         *readers, size = first.logits.shape[1:]
@@ -261,14 +261,11 @@ def warn_if_doubtful(posterior: Posterior) -> None:
     """Warn if a posterior that should be exact is not reliable; literal methods only report it."""
     diagnostics = posterior.diagnostics
     if diagnostics.method in ("default", "nuts") and not diagnostics.trusted:
+        reason, reference = f"k-hat {diagnostics.khat:.2f}, ESS {diagnostics.ess:.0f}", "nuts"
         if diagnostics.method == "nuts":
-            figures, other = (
-                f"ESS {diagnostics.ess:.0f}, {diagnostics.divergences} divergences",
-                "default",
-            )
-        else:
-            figures, other = f"k-hat {diagnostics.khat:.2f}, ESS {diagnostics.ess:.0f}", "nuts"
+            reason = f"ESS {diagnostics.ess:.0f}, {diagnostics.divergences} divergences"
+            reference = "default"
         warn(
-            f"the posterior of channel {posterior.channel.name!r} is not reliable ({figures}); "
-            f"compare with inference {other!r}."
+            f"the posterior of channel {posterior.channel.name!r} is not reliable ({reason}); "
+            f"compare with inference {reference!r}."
         )

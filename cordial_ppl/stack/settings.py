@@ -172,9 +172,10 @@ def make_settings(
     doubled = sorted({name for name in members if members.count(name) > 1})
     if doubled:
         raise InputError(f"two members of the stack are called {doubled[0]!r}: rename one.")
-    alone = isinstance(prior, Prior) and len(names) == 1
+    if isinstance(prior, Prior) and len(names) == 1:
+        prior = {names[0]: prior}
     learned = defaults.learned()
-    priors = as_priors({names[0]: prior} if alone else prior, names, learned)
+    priors = as_priors(prior, names, learned)
     counts = {name: CALIBRATORS[name].count for name in calibrators}
     counts |= {model.name: 2.0 if is_built_in(model) else 1.0 for model in models}
     counts |= {name: count for name, count in defaults.weight_counts.items() if name in members}
