@@ -22,7 +22,7 @@ from cordial_ppl.stack.interval import label_range
 from cordial_ppl.stack.settings import Settings
 
 
-class Names(NamedTuple):
+class InputNames(NamedTuple):
     """Names that the readings of a fit came with.
 
     Attributes:
@@ -252,10 +252,10 @@ class Estimator[F: AnyFit](Parameters, ABC):
     def _probs(self, logits: Any, covariates: Mapping[str, Any] | None) -> Float[np.ndarray, "m K"]:
         return predict(self.fit_, *enter(self.fit_, logits, covariates))[0]
 
-    def _read(self, logits: Any) -> tuple[Float[np.ndarray, "n *readers K"], Names]:
+    def _read(self, logits: Any) -> tuple[Float[np.ndarray, "n *readers K"], InputNames]:
         """Validate and centre readings before the fit; return them with their names."""
         # Sums round alike only in one order of memory.
-        return np.ascontiguousarray(as_logits(logits)), Names(column_names(logits))
+        return np.ascontiguousarray(as_logits(logits)), InputNames(column_names(logits))
 
     @property
     @abstractmethod
@@ -268,5 +268,5 @@ class Estimator[F: AnyFit](Parameters, ABC):
         """
 
     @abstractmethod
-    def _fit(self, texts: Labelled, scale: Scale, settings: Settings, names: Names) -> F:
+    def _fit(self, texts: Labelled, scale: Scale, settings: Settings, names: InputNames) -> F:
         """Fit to validated, centred readings, and return the record."""

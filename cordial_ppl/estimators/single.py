@@ -13,7 +13,7 @@ from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions import answers
 from cordial_ppl.errors import InputError
-from cordial_ppl.estimators.estimator import Estimator, Names
+from cordial_ppl.estimators.estimator import Estimator, InputNames
 from cordial_ppl.estimators.named import FULL_CHANNELS
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.inference.priors import LearnedPrior
@@ -34,7 +34,7 @@ class SingleCalibrator(Estimator[Fit]):
         """Describe the reader's faults in plain words."""
         return answers.describe(self.fit_).text
 
-    def _fit(self, texts: Labelled, scale: Scale, settings: Settings, names: Names) -> Fit:
+    def _fit(self, texts: Labelled, scale: Scale, settings: Settings, names: InputNames) -> Fit:
         return replace(fit_stack(texts, scale, settings), columns=names.columns)
 
 
@@ -161,7 +161,7 @@ class LabelFree(LogitCalibrator):
         labels = np.full(len(readings), Scale.of(self.options, readings.shape[-1]).options[0])
         return super().fit(logits, labels, sample_weight=sample_weight, texts=texts)
 
-    def _fit(self, texts: Labelled, scale: Scale, settings: Settings, names: Names) -> Fit:
+    def _fit(self, texts: Labelled, scale: Scale, settings: Settings, names: InputNames) -> Fit:
         return replace(fit_without_labels(texts, scale, settings), columns=names.columns)
 
     def __sklearn_tags__(self) -> Any:

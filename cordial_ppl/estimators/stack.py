@@ -20,7 +20,7 @@ from cordial_ppl.decisions.estimates.estimate import Estimate
 from cordial_ppl.decisions.forecasting import Forecast
 from cordial_ppl.errors import InputError
 from cordial_ppl.estimators import files
-from cordial_ppl.estimators.estimator import Estimator, Names
+from cordial_ppl.estimators.estimator import Estimator, InputNames
 from cordial_ppl.inference.export import join
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.inference.priors import LearnedPrior, Priors
@@ -146,7 +146,7 @@ class Stack(Estimator[Fit]):
             self.fit_ = replace(self.fit_, sketch=counts)
         return self
 
-    def _fit(self, texts: Labelled, scale: Scale, settings: Settings, names: Names) -> Fit:
+    def _fit(self, texts: Labelled, scale: Scale, settings: Settings, names: InputNames) -> Fit:
         return replace(fit_stack(texts, scale, settings), columns=names.columns)
 
     def summary(self, forecast: Forecast | None = None) -> str:

@@ -18,7 +18,7 @@ from cordial_ppl.channels.channel import Channel
 from cordial_ppl.errors import warn
 from cordial_ppl.inference.fit import Case, CaseFit, fit_cases
 from cordial_ppl.inference.posterior import Posterior
-from cordial_ppl.inference.priors import NamedPrior, Source, reading_spread, resolve
+from cordial_ppl.inference.priors import ChannelPrior, NamedPrior, reading_spread, resolve
 from cordial_ppl.inference.programs import TEXTS
 from cordial_ppl.inference.sampler import Effort
 from cordial_ppl.inference.target import Target, build_target
@@ -183,7 +183,7 @@ class ChannelMember:
     channel: Channel
     index: int
     method: str
-    prior: Source
+    prior: ChannelPrior
     effort: Effort
 
     @property

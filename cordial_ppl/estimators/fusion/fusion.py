@@ -16,7 +16,7 @@ from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions import answers
 from cordial_ppl.errors import InputError, warn
-from cordial_ppl.estimators.estimator import Estimator, Names
+from cordial_ppl.estimators.estimator import Estimator, InputNames
 from cordial_ppl.estimators.fusion import files
 from cordial_ppl.estimators.fusion.fit import FusionFit, view
 from cordial_ppl.estimators.fusion.joint import AVERAGE, COUNTS, JOINT, READER_COUNT, joint_prior
@@ -199,7 +199,7 @@ class Fusion(Estimator[FusionFit]):
         average = (AVERAGE,) if check_flag("average", self.average) else ()
         return (*readers, *average, JOINT.name) if len(readers) > 1 else readers
 
-    def _read(self, logits: Any) -> tuple[Float[np.ndarray, "n R K"], Names]:
+    def _read(self, logits: Any) -> tuple[Float[np.ndarray, "n R K"], InputNames]:
         names = self.readers
         if names is not None:
             names = tuple(map(str, check_list("readers", names)))
@@ -211,9 +211,11 @@ class Fusion(Estimator[FusionFit]):
                 f"{wrong[0]!r}."
             )
         columns = check_frames(logits, Scale.of(self.options, readings.shape[2]).options)
-        return readings, Names(columns, names)
+        return readings, InputNames(columns, names)
 
-    def _fit(self, texts: Labelled, scale: Scale, settings: Settings, names: Names) -> FusionFit:
+    def _fit(
+        self, texts: Labelled, scale: Scale, settings: Settings, names: InputNames
+    ) -> FusionFit:
         readers = names.readers
         members = self._members(readers)
         chosen_counts = check_counts(self.weight_counts, members)

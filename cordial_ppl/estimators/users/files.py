@@ -14,7 +14,7 @@ from cordial_ppl.runtime.storage import Record, blaming
 KIND = "users"
 
 
-class State(Record):
+class UsersRecord(Record):
     """A fitted ``UserShift``.
 
     Attributes:
@@ -36,7 +36,7 @@ class State(Record):
 
 def save(shift: UserShift, path: str | Path) -> None:
     """Write a fitted ``UserShift`` of the shift."""
-    state = State(
+    state = UsersRecord(
         scale=shift.scale_,
         sigma=shift.sigma if isinstance(shift.sigma, str) else float(shift.sigma),
         names=shift.users_,
@@ -51,7 +51,7 @@ def load(path: str | Path) -> UserShift:
     """Read a fitted `UserShift`; errors are those of ``cp.load``."""
     meta, arrays = storage.read(path, KIND)
     with blaming(path):
-        state = storage.unpack(State, meta, arrays)
+        state = storage.unpack(UsersRecord, meta, arrays)
         spreads, scale = state.spreads, state.scale
         shift = UserShift(scale, sigma=state.sigma)
         shift.scale_, shift._totals, shift._spreads = scale, state.totals, spreads

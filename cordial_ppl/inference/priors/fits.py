@@ -133,7 +133,7 @@ def check_powers(target: Target, sizes: set[int], powers: Mapping[str, float]) -
 
 FURTHEST = 1e9
 """Modes and spreads in a file lie below it, spreads above its inverse."""
-Mode = Annotated[float, Meta(ge=-FURTHEST, le=FURTHEST)]
+ModeNumber = Annotated[float, Meta(ge=-FURTHEST, le=FURTHEST)]
 
 CAUTION = {"cautious": 3, "paper": 0}
 """Power of the weight w by the name of the rule."""
@@ -153,7 +153,7 @@ class TaskFit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     task: str
     reader: str
     counts: Annotated[list[Annotated[int, Meta(ge=0)]], Meta(min_length=2)]
-    modes: dict[str, dict[str, list[Mode]]]
+    modes: dict[str, dict[str, list[ModeNumber]]]
     spread: Annotated[float, Meta(gt=1 / FURTHEST, lt=FURTHEST)] = TYPICAL_SPREAD
 
     @property

@@ -83,7 +83,7 @@ class NamedPrior:
         return target.check_prior(Prior(loc, scale))
 
 
-Source = Prior | LearnedPrior | NamedPrior | None
+ChannelPrior = Prior | LearnedPrior | NamedPrior | None
 """The prior of one channel: given, learned, by the names of its parameters, or of its file."""
 
 
@@ -101,7 +101,7 @@ class Priors:
     shared: NamedPrior | None = None
     learned: LearnedPrior | None = None
 
-    def of(self, channel: str) -> Source:
+    def of(self, channel: str) -> ChannelPrior:
         """Return the prior of a channel; None if it keeps that of its file."""
         if channel in self.by_channel or self.shared is not None:
             return self.by_channel.get(channel, self.shared)
@@ -174,7 +174,7 @@ def as_priors(prior: Any, channels: Collection[str], default: LearnedPrior | Non
     return Priors(by_channel, NamedPrior(shared, default) if shared else None, default)
 
 
-def resolve(source: Source, target: Target, spread: float) -> Prior | None:
+def resolve(source: ChannelPrior, target: Target, spread: float) -> Prior | None:
     """Return the prior of a channel on its scale; None if it keeps that of its file.
 
     Args:
