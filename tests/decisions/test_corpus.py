@@ -21,7 +21,7 @@ def stack():
 
 
 def test_sums_are_those_of_single_texts(stack, monkeypatch):
-    logits, rows = stack._read(TEST[:40]), np.array([33, 20, 2, 17])
+    logits, rows = stack.fit_.read(TEST[:40]), np.array([33, 20, 2, 17])
     groups = np.random.default_rng(0).integers(0, 3, 40)
     groups[rows[0]] = 3
     values = np.array([[1.0, 2, 3, 4, 6], [0, 0, 0, 1, 1]])
@@ -57,7 +57,7 @@ def test_a_redrawn_histogram_is_of_its_dirichlet(stack):
 
 
 def test_each_draw_predicts_with_its_own_histogram(stack):
-    posterior, logits = stack.posteriors_["mixture"], stack._read(TEST[:20])
+    posterior, logits = stack.posteriors_["mixture"], stack.fit_.read(TEST[:20])
     histograms = np.array([[0.6, 0.1, 0.1, 0.1, 0.1], [0.1, 0.1, 0.1, 0.1, 0.6]])
     rows = np.argsort(posterior.weights)[-2:]
     found = posterior.predict_draws(logits, {}, posterior.draws[rows], histograms)
