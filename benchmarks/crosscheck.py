@@ -23,7 +23,7 @@ from cordial_ppl.channels import CHANNELS
 from cordial_ppl.channels.loading import load_channel
 from cordial_ppl.errors import CordialWarning
 from cordial_ppl.evaluation.checks.posterior import RMS_LIMIT, compare
-from cordial_ppl.evaluation.checks.texts import make_texts
+from cordial_ppl.evaluation.checks.trial import make_trial
 
 MODELS = sorted((Path(__file__).parent.parent / "models").glob("*.py"))
 METHODS = ("default", "laplace")
@@ -59,7 +59,7 @@ def main() -> None:
 
 def check(path: str, size: int, labels: int) -> list[dict[str, Any]]:
     """Both methods beside NUTS, for one channel and data set."""
-    texts = make_texts(load_channel(path), 0, size, labels)
+    texts = make_trial(load_channel(path), 0, size, labels)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CordialWarning)
         fits, seconds = {}, {}

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from members import without
 from real import NEEDED
-from rivals import ConcatenatedDirichlet, LogitFusion, average_reading
+from rivals import LogitFusion, average_reading, predict_concatenated
 
 import cordial_ppl as cp
 from cordial_ppl.estimators.fusion.readings import read_by
@@ -136,8 +136,8 @@ def compare(texts: Texts, draw: int, args: Any) -> Iterator[tuple[int, str, np.n
                 paper = cp.Fusion(**judge, **settings)
                 predictions["paper's form"] = paper.fit(logits, labels).predict_proba(texts.report)
             if whole and draw < LEAST_DIRICHLET:
-                dirichlet = ConcatenatedDirichlet().fit(logits, labels)
-                predictions["Dirichlet of all"] = dirichlet.predict_proba(texts.report)
+                predicted = predict_concatenated(logits, labels, texts.report)
+                predictions["Dirichlet of all"] = predicted
         for index, name in enumerate(texts.readers):
             rows = np.flatnonzero(read_by(texts.report)[:, index])
             if len(rows) == len(texts.report):

@@ -9,20 +9,22 @@ import math
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
-from scipy.special import expit, softmax
+from jaxtyping import Float, Int
+from scipy.special import expit, log_softmax, softmax
 
-from cordial_ppl import InputError, UserShift
+from cordial_ppl import UserShift
 from cordial_ppl.channels.users import Effect
 from cordial_ppl.data.readings import label_histogram
-from cordial_ppl.errors import name_rows
 from cordial_ppl.estimators.fusion import Fusion
 from cordial_ppl.estimators.fusion.joint import JOINT
-from cordial_ppl.estimators.fusion.readings import as_reader_logits, read_by
+from cordial_ppl.estimators.fusion.readings import as_reader_logits
 from cordial_ppl.estimators.named import LogitStack
-from cordial_ppl.estimators.single import LogitCalibrator
 from cordial_ppl.estimators.users.spreads import Spreads
 from cordial_ppl.runtime.arrays import FLOOR
+from cordial_ppl.stack.calibrators.crossvalidation import cross_validate
+from cordial_ppl.stack.calibrators.dirichlet import GRID, RIDGE, Dirichlet
+from cordial_ppl.stack.calibrators.regression import fit_softmax
+from cordial_ppl.stack.calibrators.samples import as_samples
 from cordial_ppl.stack.settings import Settings
 from cordial_ppl.stack.weighing import stated
 
@@ -171,23 +173,43 @@ class LogitFusion(Fusion):
         return LogitStack(self.options, seed=self.seed).settings
 
 
-class ConcatenatedDirichlet(LogitCalibrator):
-    r"""Dirichlet calibration of all readings at once.
+def predict_concatenated(
+    logits: Any, labels: Int[np.ndarray, " n"], report: Any
+) -> Float[np.ndarray, "m K"]:
+    r"""Predict by Dirichlet calibration of all readings at once.
 
     .. math:: \hat p(z) = \mathrm{softmax}\big(\textstyle\sum_r W_r \log q_r + b\big)
 
-    R K^2 + K parameters, with the penalties of ``DirichletCalibration`` on each ``W_r``.  Every
-    reader must have read every text.
+    R K^2 + K parameters, with the penalties of ``DirichletCalibration`` on each ``W_r``; the fit is
+    pulled towards the geometric mean of the readings.
+
+    Args:
+        logits: option logits of the labelled texts, ``[n, R, K]``; every reader has read each.
+        labels: their options 0..K-1.
+        report: option logits of the texts to predict, ``[m, R, K]``.
     """
+    readings = [as_reader_logits(each)[0] for each in (logits, report)]
+    fitted, seen = (log_softmax(each, axis=2).reshape(len(each), -1) for each in readings)
+    size, width = readings[0].shape[2], fitted.shape[1]
+    identity = np.tile(np.eye(size), width // size)
+    centre = np.hstack([identity * (size / width), np.zeros((size, 1))])
 
-    name = "concatenated"
+    def fit(logs: np.ndarray, labels: np.ndarray, weights: np.ndarray, grid: np.ndarray) -> Any:
+        data = as_samples(logs, labels, weights, options=size)
+        features = np.concatenate([data.logits, np.ones_like(data.logits[:, :1])], axis=1)
+        pairs = np.broadcast_to(grid, (*data.shape, 2)).reshape(-1, 2, 1, 1)
+        off = np.where(identity > 0.0, RIDGE, 2.0 / (size * (size - 1)) * pairs[:, 0])
+        free = np.broadcast_to(2.0 / size * pairs[:, 1], (len(pairs), size, 1))
+        penalties = np.concatenate([off, free], axis=2)
+        coefs = fit_softmax(features[:, None], data.chosen, penalties, centre)
+        return Dirichlet(data.unfold(coefs[:, :, :width]), data.unfold(coefs[:, :, width]))
 
-    def _read(self, logits: Any, size: int | None = None) -> Float[np.ndarray, "n R K"]:
-        readings, _ = as_reader_logits(logits, size=size)
-        missing = np.flatnonzero(~read_by(readings).all(axis=1))
-        if missing.size:
-            raise InputError(f"every reader must read every text; not so in {name_rows(missing)}.")
-        return readings
+    def log_probs(params: Dirichlet, logs: np.ndarray) -> np.ndarray:
+        weights, bias = (np.asarray(part) for part in params)
+        return log_softmax(logs @ weights.swapaxes(-1, -2) + bias[..., None, :], axis=-1)
+
+    params = cross_validate(fit, log_probs, fitted, labels, grid=GRID)
+    return np.exp(log_probs(params, seen))
 
 
 def average_reading(logits: Any) -> Float[np.ndarray, "n K"]:

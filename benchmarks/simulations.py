@@ -18,7 +18,7 @@ from cordial_ppl.channels import CHANNELS
 from cordial_ppl.channels.loading import load_channel
 from cordial_ppl.errors import CordialWarning
 from cordial_ppl.evaluation.checks import check_simulation, simulate
-from cordial_ppl.evaluation.checks.texts import make_texts
+from cordial_ppl.evaluation.checks.trial import make_trial
 from cordial_ppl.plots.ranks import write_ranks
 
 MODELS = sorted((Path(__file__).parent.parent / "models").glob("*.py"))
@@ -38,7 +38,7 @@ def main() -> None:
     results, failed = {}, False
     for name in names:
         channel = load_channel(name)
-        texts = make_texts(channel, 0)
+        texts = make_trial(channel, 0)
         for method in args.methods:
             start = time.perf_counter()
             with warnings.catch_warnings():

@@ -65,10 +65,10 @@ def _estimate(
 ) -> Result:
     """Fit, estimate, and write what came out."""
     from cordial_ppl.cli.calibrate import fit_tables
+    from cordial_ppl.data.checks import check_level
     from cordial_ppl.decisions import answers
     from cordial_ppl.decisions.estimates.bias import drop_copies
     from cordial_ppl.decisions.estimates.requirement import STATUS, parse
-    from cordial_ppl.stack.settings import check_level
 
     check_level(wanted.level)
     requirements = [parse(text) for text in wanted.require]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from cordial_ppl.inference.priors import LearnedPrior
 
 Key = tuple[str, str]
-Texts = tuple[np.ndarray, np.ndarray, Mapping[str, np.ndarray]]
+Task = tuple[np.ndarray, np.ndarray, Mapping[str, np.ndarray]]
 MOST = 5
 """Parameters in the summary: those whose prior moves most."""
 
@@ -77,9 +77,7 @@ def learn_prior(
     return Result(content, text=_summarise(prior, rows), done=[done])
 
 
-def _read_tables(
-    tables: Sequence[Path], tasks: Tasks, channels: Sequence[Path]
-) -> dict[Key, Texts]:
+def _read_tables(tables: Sequence[Path], tasks: Tasks, channels: Sequence[Path]) -> dict[Key, Task]:
     """Read the labelled texts of every task and judge that is chosen.
 
     Raises:
@@ -87,7 +85,7 @@ def _read_tables(
     """
     if len(tables) % 2:
         raise InputError(f"tables come in pairs, READINGS LABELS; got {len(tables)} of them.")
-    labelled: dict[Key, Texts] = {}
+    labelled: dict[Key, Task] = {}
     for readings, labels in zip(tables[::2], tables[1::2], strict=True):
         with doing("reading"):
             read = _read_tasks(readings, labels, tasks, channels)
@@ -106,7 +104,7 @@ def _read_tables(
 
 def _read_tasks(
     readings: Path, labels: Path, chosen: Tasks, channels: Sequence[Path]
-) -> dict[Key, Texts]:
+) -> dict[Key, Task]:
     """Read logits, labels and covariates of the chosen tasks and judges of two tables."""
     from cordial_ppl.cli.calibrate import take_labelled
     from cordial_ppl.tables import list_values, read_labelled
@@ -127,7 +125,7 @@ def _read_tasks(
     if here and not common:
         raise InputError(f"{labels} has labels of none of the tasks {', '.join(here)}.")
     settings, readers = vars(chosen), chosen.reader
-    labelled: dict[Key, Texts] = {}
+    labelled: dict[Key, Task] = {}
     for task in common or [None]:
         name = task or readings.stem
         if chosen.task and name not in chosen.task:

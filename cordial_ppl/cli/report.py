@@ -29,11 +29,11 @@ def report(
     if not can_draw() or find_spec("jinja2") is None:
         raise InputError('a report needs matplotlib and jinja2: pip install -e ".[plots]".')
     with doing("loading"):
-        from cordial_ppl.plots.report import Texts, gather, write_report
+        from cordial_ppl.plots.report import TaskTexts, gather, write_report
     fitted, options = load_calibrator(calibrator, tables.options, channel)
     read = tables.read(options=options)
     table, labels, rows = read
-    texts = Texts(
+    texts = TaskTexts(
         items=table.item_ids,
         logits=table.logits,
         rows=rows,

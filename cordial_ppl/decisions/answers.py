@@ -2,25 +2,24 @@
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from jaxtyping import Float
 
-from cordial_ppl.data.frames import aligned
+from cordial_ppl.data.checks import check_names, check_number
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.labelling import of_fit
-from cordial_ppl.decisions import drift, estimating, forecasting, predictive, summary
+from cordial_ppl.decisions import drift, forecasting, predictive, summary
 from cordial_ppl.decisions.corpus import PosteriorDraws
 from cordial_ppl.decisions.estimates import bias
-from cordial_ppl.decisions.estimates.estimate import Estimate
 from cordial_ppl.decisions.outlook import expected_loss_and_gap
 from cordial_ppl.decisions.reader import Reader, assess
 from cordial_ppl.decisions.verdict import Verdict, judge
 from cordial_ppl.errors import InputError, warn
 from cordial_ppl.runtime.progress import doing
-from cordial_ppl.stack.entering import AnyFit, enter, enter_labels
-from cordial_ppl.stack.fit import Fit
-from cordial_ppl.stack.settings import check_names, check_number
+from cordial_ppl.stack.entering import enter, enter_labels
+from cordial_ppl.stack.fit import AnyFit, Fit
 from cordial_ppl.stack.sketch import sketch
 
 if TYPE_CHECKING:
@@ -28,6 +27,9 @@ if TYPE_CHECKING:
 
 LEAST_BIAS = 0.025
 """Share of the scale's length that a group must be off to be reported: a tenth of five stars."""
+
+ASSESSED: WeakKeyDictionary[Fit, Reader] = WeakKeyDictionary()
+"""The reader of each fit that was asked for it."""
 
 
 def predict_draws(
@@ -65,41 +67,6 @@ def predict_draws(
     shares, probs = zip(*posterior.predict(readings, extra), strict=True)
     weights = [np.full(len(p), share / len(p)) for share, p in zip(shares, probs, strict=True)]
     return np.concatenate(probs), np.concatenate(weights)
-
-
-def estimate(
-    fit: Fit,
-    logits: Any,
-    rows: Any,
-    groups: Any = None,
-    covariates: Any = None,
-    *,
-    of: str = "like-these",
-    clusters: Any = None,
-    pairs: Any = None,
-    passing: Any = None,
-    level: float = 0.9,
-    strata: Any = None,
-    probabilities: Any = None,
-    draws: int = 256,
-) -> Estimate:
-    """Estimate a corpus; arguments, result and errors are those of ``Stack.estimate``."""
-    readings, extra = enter(fit, logits, covariates)
-    columns = {"groups": groups, "strata": strata, "clusters": clusters, "pairs": pairs}
-    columns = {noun: aligned(logits, column, noun) for noun, column in columns.items()}
-    with doing("estimating"):
-        return estimating.estimate(
-            fit,
-            readings,
-            extra,
-            rows,
-            of=of,
-            **columns,
-            passing=passing,
-            level=level,
-            probabilities=probabilities,
-            draws=int(check_number("draws", draws, 2, whole=True)),
-        )
 
 
 def find_bias(fit: Fit, columns: Mapping[str, Any]) -> list[bias.Bias]:
@@ -251,9 +218,11 @@ def reader_of(fit: Fit) -> Reader | None:
     Args:
         fit: the fit, ``calibrator.fit_``.
     """
-    if fit.reader is None and fit.labelled is not None and len(fit.labels):
-        vars(fit)["reader"] = assess(fit, fit.labelled)
-    return fit.reader
+    if fit.reader is not None or fit.labelled is None or not len(fit.labels):
+        return fit.reader
+    if fit not in ASSESSED:
+        ASSESSED[fit] = assess(fit, fit.labelled)
+    return ASSESSED[fit]
 
 
 def can_forecast(fit: Fit) -> bool:

@@ -12,7 +12,7 @@ from cordial_ppl.stack.fit import Fit
 BLOCK = 1024
 """Texts whose draws are in memory at a time."""
 
-Member = tuple[float, Float[np.ndarray, "D m K"]]
+MemberDraws = tuple[float, Float[np.ndarray, "D m K"]]
 
 
 class CorpusDraws(NamedTuple):
@@ -65,7 +65,7 @@ class PosteriorDraws:
 
     def predict(
         self, logits: Float[np.ndarray, "m K"], covariates: Mapping[str, np.ndarray]
-    ) -> Iterator[Member]:
+    ) -> Iterator[MemberDraws]:
         """Predict texts with each member that has weight: its weight, and its draws."""
         for name, weight in self.fit.weights.items():
             member = self.fit.members[name]

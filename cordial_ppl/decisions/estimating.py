@@ -1,18 +1,21 @@
 """Estimating a corpus with a fitted stack: what is asked is checked, answers are put together."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from scipy.stats import chi2
 
+from cordial_ppl.data.checks import check_level, check_names, check_number
+from cordial_ppl.data.frames import aligned
 from cordial_ppl.data.labelling import rank_texts
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions.corpus import PosteriorDraws, sum_draws
 from cordial_ppl.decisions.drift import Drift, compare
 from cordial_ppl.decisions.estimates.clusters import fit_by_cluster, number_clusters
-from cordial_ppl.decisions.estimates.effects import CORPUS_SCALE, GROUP_SCALE, weigh_by_design
+from cordial_ppl.decisions.estimates.effects import CORPUS_SCALE, GROUP_SCALE
 from cordial_ppl.decisions.estimates.estimate import (
     TARGETS,
     Estimate,
@@ -21,15 +24,19 @@ from cordial_ppl.decisions.estimates.estimate import (
     name_groups,
     summarise,
 )
-from cordial_ppl.decisions.estimates.means import Texts, draw_means
+from cordial_ppl.decisions.estimates.means import Corpus, MeanDraws, draw_means
 from cordial_ppl.decisions.estimates.passing import as_passing, rate_judge
 from cordial_ppl.decisions.estimates.rectified import as_probabilities, is_even, rectified_mean
 from cordial_ppl.decisions.reader import state
 from cordial_ppl.errors import InputError, quote
+from cordial_ppl.runtime.progress import doing
 from cordial_ppl.scores import Interval
+from cordial_ppl.stack.entering import enter
 from cordial_ppl.stack.fit import Fit
-from cordial_ppl.stack.settings import check_level, check_names
 from cordial_ppl.stack.sketch import sketch
+
+MEANS = ("like_these", "these")
+"""The draws of each target."""
 
 TOLERANCE = 1e-2
 """Nats by which a reading may differ from that of the fit, from rounding in a table."""
@@ -40,104 +47,142 @@ UNEVEN = 1e-3
 
 def estimate(
     fit: Fit,
-    logits: Float[np.ndarray, "N K"],
-    covariates: dict[str, np.ndarray],
+    logits: Any,
     rows: Any,
+    groups: Any = None,
+    covariates: Any = None,
     *,
-    of: str,
-    groups: Any,
-    clusters: Any,
-    pairs: Any,
-    passing: Any,
-    level: float,
-    strata: Any,
-    probabilities: Any,
-    draws: int,
+    of: str = TARGETS[0],
+    clusters: Any = None,
+    pairs: Any = None,
+    passing: Any = None,
+    level: float = 0.9,
+    strata: Any = None,
+    probabilities: Any = None,
+    draws: int = 256,
 ) -> Estimate:
-    """Estimate a corpus; arguments and errors are those of ``Stack.estimate``."""
+    """Estimate a corpus; arguments, result and errors are those of ``Stack.estimate``."""
+    readings, extra = enter(fit, logits, covariates)
+    columns = {"groups": groups, "strata": strata, "clusters": clusters, "pairs": pairs}
+    groups, strata, clusters, pairs = (aligned(logits, c, noun) for noun, c in columns.items())
     check_names("of", [of], TARGETS)
-    level, scale, count = check_level(level), fit.scale, len(logits)
+    draws = int(check_number("draws", draws, 2, whole=True))
+    level, scale, count = check_level(level), fit.scale, len(readings)
     if not fit.has_draws:
         raise InputError(
             "an estimate needs draws from a posterior: fit a stack with channels, such as Cordial, "
             'by another inference than "mode".'
         )
-    labels, rows, of_label = check_rows(fit, logits, rows)
+    labels, rows, of_label = check_rows(fit, readings, rows)
     names, codes = (["all"], np.zeros(count, int)) if groups is None else name_groups(groups, count)
     units = number_clusters(clusters, pairs, None if groups is None else codes, count)
     inclusion = as_probabilities(probabilities, len(rows))
-    if units is not None:
-        fit = fit_by_cluster(fit, logits, covariates, of_label, units)
-    out_of_fold = fit.out_of_fold
-    first = np.unique(of_label, return_index=True)[1][np.argsort(np.argsort(rows))]
     even = is_even(1 / inclusion)
-    texts = Texts(
-        rows,
-        labels,
-        codes,
-        None if out_of_fold is None else out_of_fold[first],
-        weigh_by_design(1 / inclusion, codes[rows]),
-        units,
-        CORPUS_SCALE if even and units is None else GROUP_SCALE,
-    )
-    marks = None if passing is None else as_passing(passing, scale)
-    stated = state(logits)[0]
-    judged = np.zeros(count, int) if marks is None else marks[stated.argmax(axis=1)].astype(int)
-    cells, homes = np.unique(2 * codes + judged, return_inverse=True)
-    by_cell = sum_draws(PosteriorDraws(fit, draws, True), logits, covariates, homes, rows)
-    corpus = by_cell.regroup(cells // 2, len(names))
-    values = [scale.values, *(np.arange(scale.size) >= k for k in range(1, scale.size))]
-    values += [] if marks is None else [marks]
-    drawn = [draw_means(corpus, texts, value.astype(float), fit.seed) for value in values]
-    target = TARGETS.index(of)
-
-    def describe(number: int, labelled: int, draws: np.ndarray, effect: Any) -> Population:
-        ends = zip(*(end.tolist() for end in summarise(draws, level)), strict=True)
-        mean, *shares = (Interval(*each) for each in ends)
-        rate = None if marks is None else shares.pop()
-        at_least = dict(zip(scale.options[1:], shares, strict=True))
-        return Population(number, labelled, scale.options, mean, at_least, effect, rate)
-
-    means = np.stack([(each.like_these, each.these)[target] for each in drawn], axis=-1)
-    sizes = list(zip(texts.count().tolist(), texts.count(rows).tolist(), strict=True))
-    population = {
-        name: describe(*size, means[:, g], summarise(drawn[0].effects[:, g], level))
-        for g, (name, size) in enumerate(zip(names, sizes, strict=True))
-    }
-    overall, rates = describe(count, len(rows), means[:, -1], None), None
-    if marks is not None:
-        agreement = np.repeat([[judged[0]], [1 - judged[0]]], 2, axis=1).astype(float)
-        if np.ptp(judged):
-            weights = weigh_by_design(1 / inclusion, judged[rows])
-            apart = texts._replace(groups=judged, scale=GROUP_SCALE, weights=weights)
-            by_judge = by_cell.regroup(cells % 2, 2)
-            agreement = rate_judge(
-                judged, draw_means(by_judge, apart, marks.astype(float), fit.seed), of, fit.seed
-            )
-        tpr, tnr = (summarise(each, level) for each in agreement)
-        passed = tuple(np.array(scale.options)[marks].tolist())
-        rates = PassRate(passed, summarise(means[:, -1, -1], level), float(judged.mean()), tpr, tnr)
     if groups is not None and not even:
         strata = codes
+    stated = state(readings)[0]
     design = {"strata": strata, "probabilities": probabilities, "clusters": units, "level": level}
     raw, mean_labels = stated @ scale.values, labels @ scale.values
     rectified = [rectified_mean(raw, rows, mean_labels, of=each, **design) for each in TARGETS]
-    other = (drawn[0].these, drawn[0].like_these)[target][:, -1]
+    marks = None if passing is None else as_passing(passing, scale)
+    with doing("estimating"):
+        if units is not None:
+            fit = fit_by_cluster(fit, readings, extra, of_label, units)
+        first = [int(np.argmax(of_label == row)) for row in rows]
+        corpus = Corpus(
+            rows,
+            labels,
+            codes,
+            None if fit.out_of_fold is None else fit.out_of_fold[first],
+            1 / inclusion,
+            units,
+            CORPUS_SCALE if even and units is None else GROUP_SCALE,
+        )
+        judged = None if marks is None else marks[stated.argmax(axis=1)].astype(int)
+        drawn, rates = _draw_values(fit, corpus, readings, extra, draws, marks, judged)
+    target = TARGETS.index(of)
+    targets = [np.stack([getattr(each, t) for each in drawn], axis=-1) for t in MEANS]
+    describe = partial(_describe, scale=scale, level=level, rated=marks is not None)
+    sizes = list(zip(corpus.count().tolist(), corpus.count(rows).tolist(), strict=True))
+    population = {
+        name: describe(size, targets[target][:, g], drawn[0].effects[:, g])
+        for g, (name, size) in enumerate(zip(names, sizes, strict=True))
+    }
+    overall = describe((count, len(rows)), targets[target][:, -1], None)
     designed = strata is not None or probabilities is not None or units is not None
     return Estimate(
         level=level,
         overall=overall,
         groups={} if groups is None else population,
         rectified=rectified[target],
-        draws=means[:, : 0 if groups is None else -1, 0],
+        draws=targets[target][:, : 0 if groups is None else -1, 0],
         of=of,
-        other=(summarise(other, level), rectified[1 - target]),
+        other=(summarise(targets[1 - target][:, -1, 0], level), rectified[1 - target]),
         alike=fit.text_labels.alike,
-        sample=None if designed else _compare(logits, rows, scale),
+        sample=None if designed else _compare(readings, rows, scale),
         uneven=_find_uneven(names, sizes) if probabilities is None else None,
         clusters=None if units is None else len(np.unique(units[rows])),
-        passing=rates,
+        passing=None
+        if marks is None or judged is None or overall.passing is None
+        else PassRate(
+            tuple(np.array(scale.options)[marks].tolist()),
+            overall.passing,
+            float(judged.mean()),
+            *(summarise(each, level) for each in rates[target]),
+        ),
     )
+
+
+def _draw_values(
+    fit: Fit,
+    corpus: Corpus,
+    logits: Float[np.ndarray, "N K"],
+    covariates: dict[str, np.ndarray],
+    draws: int,
+    marks: Bool[np.ndarray, " K"] | None,
+    judged: Int[np.ndarray, " N"] | None,
+) -> tuple[list[MeanDraws], list[Any]]:
+    """Draw means of the label, of reaching each option but the first, and of passing, if wanted.
+
+    Also returned are draws of TPR and TNR for both targets, where options pass.
+    """
+    size, codes = fit.scale.size, corpus.groups
+    cells, homes = codes, codes
+    if judged is not None:
+        cells, homes = np.unique(2 * codes + judged, return_inverse=True)
+    by_cell = sum_draws(PosteriorDraws(fit, draws, True), logits, covariates, homes, corpus.rows)
+    values = [fit.scale.values, *(np.arange(size) >= k for k in range(1, size))]
+    if marks is None or judged is None:
+        return [draw_means(by_cell, corpus, np.array(v, float), fit.seed) for v in values], []
+    sums = by_cell.regroup(cells // 2, int(codes.max()) + 1)
+    values.append(marks)
+    drawn = [draw_means(sums, corpus, np.array(value, float), fit.seed) for value in values]
+    if not np.ptp(judged):  # A judge that passes all texts, or none.
+        constant = np.array([[judged[0]] * 2, [1 - judged[0]] * 2], float)
+        return drawn, [constant, constant]
+    by_judge = by_cell.regroup(cells % 2, 2)
+    parts = draw_means(
+        by_judge, corpus._replace(groups=judged, scale=GROUP_SCALE), marks.astype(float), fit.seed
+    )
+    return drawn, [rate_judge(judged, parts, of, fit.seed) for of in TARGETS]
+
+
+def _describe(
+    size: tuple[int, int],
+    means: Float[np.ndarray, "D V"],
+    effects: Float[np.ndarray, " D"] | None,
+    *,
+    scale: Scale,
+    level: float,
+    rated: bool,
+) -> Population:
+    """Summarise draws of the mean, of the shares, and of the share that passes if there is one."""
+    ends = zip(*(end.tolist() for end in summarise(means, level)), strict=True)
+    mean, *shares = (Interval(*each) for each in ends)
+    rate = shares.pop() if rated else None
+    at_least = dict(zip(scale.options[1:], shares, strict=True))
+    effect = None if effects is None else summarise(effects, level)
+    return Population(*size, scale.options, mean, at_least, effect, rate)
 
 
 def _find_uneven(names: Sequence[str], sizes: Sequence[tuple[int, int]]) -> str | None:

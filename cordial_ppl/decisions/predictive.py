@@ -9,8 +9,7 @@ from jaxtyping import Float, Int
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.labelling import by_text
 from cordial_ppl.runtime.arrays import FLOOR
-from cordial_ppl.stack.interval import predict_mixture
-from cordial_ppl.stack.members import predict_each
+from cordial_ppl.stack.members import predict_each, predict_mixture
 
 SIMULATIONS = 1999
 """Sets of labels that are simulated."""

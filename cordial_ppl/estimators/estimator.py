@@ -2,12 +2,12 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
+from cordial_ppl.data.checks import check_level
 from cordial_ppl.data.covariates import as_covariates
 from cordial_ppl.data.frames import aligned, aligned_labels, check_columns, column_names, like
 from cordial_ppl.data.labelled import Labelled
@@ -16,9 +16,22 @@ from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import NotFittedError
 from cordial_ppl.estimators.parameters import Parameters
 from cordial_ppl.scores import accuracy
-from cordial_ppl.stack.entering import AnyFit, enter, enter_labels, label_rows, predict, predict_all
+from cordial_ppl.stack.entering import enter, enter_labels, label_rows, predict, predict_all
+from cordial_ppl.stack.fit import AnyFit
 from cordial_ppl.stack.interval import label_range
-from cordial_ppl.stack.settings import Settings, check_level
+from cordial_ppl.stack.settings import Settings
+
+
+class InputNames(NamedTuple):
+    """Names that the readings of a fit came with.
+
+    Attributes:
+        columns: of a data frame, or of what readers' data frames call the options.
+        readers: of the readers; none where there is one.
+    """
+
+    columns: Any
+    readers: tuple[str, ...] = ()
 
 
 class Estimator[F: AnyFit](Parameters, ABC):
@@ -101,7 +114,7 @@ class Estimator[F: AnyFit](Parameters, ABC):
                 and why.
             ChannelError: there is no such channel, or it breaks the contract.
         """
-        readings = self._read(logits)
+        readings, names = self._read(logits)
         scale = Scale.of(self.options, readings.shape[-1])
         check_columns(logits, None, scale.options)
         labels, sample_weight, texts = aligned_labels(logits, labels, sample_weight, texts)
@@ -110,8 +123,7 @@ class Estimator[F: AnyFit](Parameters, ABC):
         # While rows are still those that were given.
         settings.check(readings, extra)
         data = label_rows(readings, extra, scale, labels, sample_weight, texts)
-        fit = self._fit(data, scale, settings)
-        self.fit_ = replace(fit, columns=column_names(logits))
+        self.fit_ = self._fit(data, scale, settings, names)
         return self
 
     def predict_proba(self, logits: Any, covariates: Mapping[str, Any] | None = None) -> Any:
@@ -240,10 +252,10 @@ class Estimator[F: AnyFit](Parameters, ABC):
     def _probs(self, logits: Any, covariates: Mapping[str, Any] | None) -> Float[np.ndarray, "m K"]:
         return predict(self.fit_, *enter(self.fit_, logits, covariates))[0]
 
-    def _read(self, logits: Any) -> Float[np.ndarray, "n *readers K"]:
-        """Validate and centre readings before the fit."""
+    def _read(self, logits: Any) -> tuple[Float[np.ndarray, "n *readers K"], InputNames]:
+        """Validate and centre readings before the fit; return them with their names."""
         # Sums round alike only in one order of memory.
-        return np.ascontiguousarray(as_logits(logits))
+        return np.ascontiguousarray(as_logits(logits)), InputNames(column_names(logits))
 
     @property
     @abstractmethod
@@ -256,5 +268,5 @@ class Estimator[F: AnyFit](Parameters, ABC):
         """
 
     @abstractmethod
-    def _fit(self, texts: Labelled, scale: Scale, settings: Settings) -> F:
+    def _fit(self, texts: Labelled, scale: Scale, settings: Settings, names: InputNames) -> F:
         """Fit to validated, centred readings, and return the record."""

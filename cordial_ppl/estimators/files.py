@@ -56,7 +56,7 @@ class PosteriorRecord(Record):
     histogram: Float[np.ndarray, " _K"]
     draws: Float[np.ndarray, "_S _P"]
     weights: Float[np.ndarray, " _S"]
-    predicting: Float[np.ndarray, " _S"]
+    thinned: Float[np.ndarray, " _S"]
     prior: Float[np.ndarray, "2 _P"] | None
 
     @classmethod
@@ -68,7 +68,7 @@ class PosteriorRecord(Record):
             digest=posterior.channel.digest,
             prior=None if prior is None else np.asarray(prior, np.float64),
             weights=posterior.weights,
-            predicting=posterior.thinned_weights,
+            thinned=posterior.thinned_weights,
             **{name: getattr(posterior, name) for name in names},
         )
 
@@ -78,11 +78,11 @@ class PosteriorRecord(Record):
         Raises:
             ValueError: it is for other options or parameters, or its numbers cannot be used.
         """
-        names = "diagnostics", "covariates", "histogram", "draws", "weights", "predicting"
+        names = "diagnostics", "covariates", "histogram", "draws", "weights", "thinned"
         prior = None if self.prior is None else Prior(*self.prior)
         fields = {name: getattr(self, name) for name in names}
         posterior = Posterior(channel, prior=prior, readers=readers, **fields)
-        for name in ("histogram", "weights", "predicting"):
+        for name in ("histogram", "weights", "thinned"):
             check_shares(name, fields[name])
         if len(self.histogram) != size or self.draws.shape[1] != posterior.target.size:
             raise ValueError(f"channel {channel.name!r} has other options or parameters")

@@ -1,19 +1,15 @@
-"""The named stacks: the default, the paper's comparisons, and how they are loaded."""
+"""The named stacks: the default, and the paper's comparisons."""
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from cordial_ppl.channels import DEFAULT_CHANNELS, PAPER_CHANNELS
-from cordial_ppl.channels.channel import Channel
+from cordial_ppl.data.checks import check_names
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.estimators.files import KIND, FitRecord
 from cordial_ppl.estimators.stack import Stack
 from cordial_ppl.inference.priors import shipped_prior
-from cordial_ppl.runtime import storage
-from cordial_ppl.runtime.storage import blaming
 from cordial_ppl.stack.fit import Fit
-from cordial_ppl.stack.settings import PAPER_CALIBRATORS, Defaults, check_names
+from cordial_ppl.stack.settings import PAPER_CALIBRATORS, Defaults
 
 SCALAR_CHANNELS: tuple[str, ...] = ("scalar", "scalar-vector")
 FULL_CHANNELS: tuple[str, ...] = ("full", "full-vector")
@@ -132,37 +128,6 @@ NAMED: dict[str, type[Stack]] = {
     kind.__name__: kind for kind in (Cordial, LogitStack, FullChannelStack, ScalarStack)
 }
 """Classes that can be saved, by name."""
-
-
-def load(path: str | Path, *, channels: Sequence[str | Path | Channel] = ()) -> Stack:
-    """Read a fitted stack.
-
-    Args:
-        path: a file that ``save`` wrote.
-        channels: the channel files that the stack was fitted with, if any; their code is run.
-
-    Returns:
-        The stack, ready to predict.
-
-    Raises:
-        FileError: the file cannot be read, is damaged, was changed, or is of a newer version.
-        InputError: the stack has a channel of a user's file that ``channels`` does not give, or
-            gives with other contents.
-        ChannelError: a file in ``channels`` is no channel.
-    """
-    meta, arrays = storage.read(path, KIND)
-    with blaming(path):
-        record = storage.unpack(FitRecord, meta, arrays)
-    return restore(record, path, channels)
-
-
-def restore(
-    record: FitRecord, path: str | Path, channels: Sequence[str | Path | Channel] = ()
-) -> Stack:
-    """Make the stack of a record; the other arguments and errors are those of ``load``."""
-    fit = record.restore(path, channels)
-    with blaming(path):
-        return stack_of(fit, NAMED[record.estimator])
 
 
 def stack_of(fit: Fit, kind: type[Stack]) -> Stack:

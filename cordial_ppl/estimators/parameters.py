@@ -8,7 +8,7 @@ from inspect import Parameter, signature
 from reprlib import Repr
 from typing import Any
 
-from cordial_ppl.stack.settings import check_names
+from cordial_ppl.data.checks import check_names
 
 SHORT = Repr(maxtuple=12, maxlist=12, maxdict=12, maxstring=60, maxother=60)
 """Shows a setting in a few words: a table of priors does not fit in a line."""

@@ -33,6 +33,12 @@ def load(path: str | Path, *, channels: Sequence[str | Path | Channel] = ()) -> 
         from cordial_ppl.estimators import fusion
 
         return fusion.load(path, channels=channels)
-    from cordial_ppl.estimators import named
+    from cordial_ppl.estimators.files import KIND, FitRecord
+    from cordial_ppl.estimators.named import NAMED, stack_of
 
-    return named.load(path, channels=channels)
+    meta, arrays = storage.read(path, KIND)
+    with storage.blaming(path):
+        record = storage.unpack(FitRecord, meta, arrays)
+    fit = record.restore(path, channels)
+    with storage.blaming(path):
+        return stack_of(fit, NAMED[record.estimator])

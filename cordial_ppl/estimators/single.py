@@ -1,17 +1,19 @@
 """Single calibrators and channels as estimators: fits of one member, without folds."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cordial_ppl.channels.channel import Channel
+from cordial_ppl.data.checks import check_names
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions import answers
 from cordial_ppl.errors import InputError
-from cordial_ppl.estimators.estimator import Estimator
+from cordial_ppl.estimators.estimator import Estimator, InputNames
 from cordial_ppl.estimators.named import FULL_CHANNELS
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.inference.priors import LearnedPrior
@@ -19,7 +21,7 @@ from cordial_ppl.inference.sampler import DEFAULT_EFFORT, Effort
 from cordial_ppl.inference.target import Prior
 from cordial_ppl.stack.fit import Fit, fit_stack, fit_without_labels
 from cordial_ppl.stack.members import CalibratorFit
-from cordial_ppl.stack.settings import Defaults, Settings, check_names, make_settings
+from cordial_ppl.stack.settings import Defaults, Settings, make_settings
 
 if TYPE_CHECKING:
     from xarray import DataTree
@@ -32,8 +34,8 @@ class SingleCalibrator(Estimator[Fit]):
         """Describe the reader's faults in plain words."""
         return answers.describe(self.fit_).text
 
-    def _fit(self, texts: Labelled, scale: Scale, settings: Settings) -> Fit:
-        return fit_stack(texts, scale, settings)
+    def _fit(self, texts: Labelled, scale: Scale, settings: Settings, names: InputNames) -> Fit:
+        return replace(fit_stack(texts, scale, settings), columns=names.columns)
 
 
 class LogitCalibrator(SingleCalibrator):
@@ -154,13 +156,13 @@ class LabelFree(LogitCalibrator):
         Raises:
             InputError: the readings are invalid; the message says where and why.
         """
-        readings = self._read(logits)
+        readings, _ = self._read(logits)
         # Any labels will do.
         labels = np.full(len(readings), Scale.of(self.options, readings.shape[-1]).options[0])
         return super().fit(logits, labels, sample_weight=sample_weight, texts=texts)
 
-    def _fit(self, texts: Labelled, scale: Scale, settings: Settings) -> Fit:
-        return fit_without_labels(texts, scale, settings)
+    def _fit(self, texts: Labelled, scale: Scale, settings: Settings, names: InputNames) -> Fit:
+        return replace(fit_without_labels(texts, scale, settings), columns=names.columns)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

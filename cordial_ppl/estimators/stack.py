@@ -15,12 +15,12 @@ from cordial_ppl.channels.channel import Channel
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.readings import as_logits
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.decisions import answers
+from cordial_ppl.decisions import answers, estimating
 from cordial_ppl.decisions.estimates.estimate import Estimate
 from cordial_ppl.decisions.forecasting import Forecast
 from cordial_ppl.errors import InputError
 from cordial_ppl.estimators import files
-from cordial_ppl.estimators.estimator import Estimator
+from cordial_ppl.estimators.estimator import Estimator, InputNames
 from cordial_ppl.inference.export import join
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.inference.priors import LearnedPrior, Priors
@@ -146,8 +146,8 @@ class Stack(Estimator[Fit]):
             self.fit_ = replace(self.fit_, sketch=counts)
         return self
 
-    def _fit(self, texts: Labelled, scale: Scale, settings: Settings) -> Fit:
-        return fit_stack(texts, scale, settings)
+    def _fit(self, texts: Labelled, scale: Scale, settings: Settings, names: InputNames) -> Fit:
+        return replace(fit_stack(texts, scale, settings), columns=names.columns)
 
     def summary(self, forecast: Forecast | None = None) -> str:
         """Describe the reader's faults, weights, expected log loss and a verdict in plain words.
@@ -211,7 +211,7 @@ class Stack(Estimator[Fit]):
         Source:
             `cordial_ppl.decisions.estimates`; `cordial_ppl.decisions.estimating` has the formula.
         """
-        return answers.estimate(
+        return estimating.estimate(
             self.fit_,
             logits,
             rows,

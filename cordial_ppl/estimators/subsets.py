@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.estimators.estimator import Estimator
 from cordial_ppl.estimators.single import LabelFree
-from cordial_ppl.inference.fit import Case, Fit
+from cordial_ppl.inference.fit import Case, CaseFit
 from cordial_ppl.inference.posterior import Diagnostics, Posterior
 from cordial_ppl.runtime.blas import on_one_core
 from cordial_ppl.stack.fit import deal_folds
@@ -51,7 +51,7 @@ class BatchFit(NamedTuple):
     diagnostics: Sequence[Sequence[Diagnostics]]
 
 
-Fits = tuple[Sequence[Fit], Float[np.ndarray, "S m K"]]
+Fits = tuple[Sequence[CaseFit], Float[np.ndarray, "S m K"]]
 """A member's fits, one a subset, and their predictions of the report texts."""
 
 

@@ -71,9 +71,51 @@ def to_datatree(
     """
     from arviz_base import from_dict
 
-    rng = np.random.default_rng(seed)
-    target, histogram = posterior.target, posterior.histogram
-    data, plain = posterior.data if data is None else data, posterior.uninformative_reading()
+    rng, target = np.random.default_rng(seed), posterior.target
+    data = posterior.data if data is None else data
+    index, chains = _chain_rows(posterior, rng)
+    draws, prior_draws = posterior.draws[index], posterior.draw_prior(PRIOR_DRAWS, seed)
+    with jax.enable_x64(True):
+        prior = posterior.replaced_prior, posterior.uninformative_reading()
+        terms, powers = map(np.asarray, _priors(target)(jnp.asarray(draws), *prior))
+    named, log_density = target.name(draws), terms.sum(axis=1) + powers
+    groups: dict[str, dict[str, np.ndarray]] = {
+        "posterior": _by_chain(named, chains),
+        "prior": _by_chain(target.name(prior_draws), 1),
+    }
+    if data is not None:
+        logs, probs = _labels(target, draws, posterior.histogram, data)
+        prior_probs = _labels(target, prior_draws, posterior.histogram, data)[1]
+        log_density += logs.sum(axis=1)
+        left_out = _left_out(posterior, draws, data, logs)
+        groups["log_likelihood"] = _by_chain({"label": left_out}, chains)
+        groups["posterior_predictive"] = _by_chain({"label": draw_options(probs, rng)}, chains)
+        groups["prior_predictive"] = _by_chain({"label": draw_options(prior_probs, rng)}, 1)
+        groups["observed_data"] = {"label": np.asarray(data.labels)}
+    stats = {name: field[index] for name, field in posterior.transitions.items()}
+    groups["sample_stats"] = _by_chain({"lp": log_density, **stats}, chains)
+    dims, coords = _dimensions(posterior, named, options, readers)
+    if data is not None:
+        coords["text"] = np.arange(len(data.labels))
+    tree = from_dict(groups, dims={**dims, "label": ["text"]}, coords=coords)
+    # One number a site, whatever its shape: without the parameter's dimensions.
+    sums = {site.parameter: terms[:, site.slice].sum(axis=1) for site in target.sites}
+    tree["log_prior"] = from_dict({"log_prior": _by_chain(sums, chains)})["log_prior"]
+    diagnostics = {
+        **posterior.diagnostics._asdict(),
+        # Files that trees are kept in know no truth values among attributes.
+        "trusted": int(posterior.diagnostics.trusted),
+        "draws_are": CHAINED if chains > 1 else RESAMPLED,
+    }
+    tree["sample_stats"].attrs.update(diagnostics)
+    tree["posterior"].attrs.update({"channel": target.channel.name, **diagnostics})
+    return tree
+
+
+def _chain_rows(
+    posterior: "Posterior", rng: np.random.Generator
+) -> tuple[Int[np.ndarray, " S"], int]:
+    """Choose rows of a posterior's draws that weigh alike, and the number of their chains."""
     weights, count = posterior.weights, len(posterior.weights)
     index = np.arange(count)
     # Draws that have equal weights already stay in order.
@@ -82,55 +124,28 @@ def to_datatree(
             index = resample(rng.random(), np.log(weights), count)
     chained = posterior.diagnostics.method == "nuts" and len(index) >= CHAINS
     chains = CHAINS if chained else 1
-    index = index[: len(index) // chains * chains]
-    draws, before = posterior.draws[index], posterior.draw_prior(PRIOR_DRAWS, seed)
-    with jax.enable_x64(True):
-        flat = jnp.asarray(draws), posterior.replaced_prior, plain
-        terms, powers = map(np.asarray, _priors(target)(*flat))
-    named = target.name(draws)
-    groups: dict[str, dict[str, np.ndarray]] = {
-        "posterior": _by_chain(named, chains),
-        "prior": _by_chain(target.name(before), 1),
-    }
-    density = terms.sum(axis=1) + powers
-    if data is not None:
-        logs, probs = _labels(target, draws, histogram, data)
-        prior_probs = _labels(target, before, histogram, data)[1]
-        density += logs.sum(axis=1)
-        observed = label_histogram(data.labels, len(histogram), weights=data.weights)
-        fitted = np.allclose(observed, histogram, rtol=0, atol=1e-6)
-        left = _left_out(target, draws, data, len(histogram)) if fitted else logs
-        groups["log_likelihood"] = _by_chain({"label": left}, chains)
-        groups["posterior_predictive"] = _by_chain({"label": draw_options(probs, rng)}, chains)
-        groups["prior_predictive"] = _by_chain({"label": draw_options(prior_probs, rng)}, 1)
-        groups["observed_data"] = {"label": np.asarray(data.labels)}
-    stats = {name: figure[index] for name, figure in posterior.transitions.items()}
-    groups["sample_stats"] = _by_chain({"lp": density, **stats}, chains)
+    return index[: len(index) // chains * chains], chains
+
+
+def _dimensions(
+    posterior: "Posterior",
+    named: dict[str, np.ndarray],
+    options: tuple[str, ...] | None,
+    readers: tuple[str, ...] | None,
+) -> tuple[dict[str, list[str]], dict[str, Any]]:
+    """Name the dimensions of parameters that have one value for each option, reader or level."""
     # A channel of several readers has one temperature a reader, and nothing for an option.
-    axis, size, names = "option", len(histogram), options
-    if plain.logits.ndim == 3:
-        axis, size, names = "reader", plain.logits.shape[1], readers
+    axis, size, names = "option", len(posterior.histogram), options
+    if posterior.readers is not None:
+        axis, size, names = "reader", posterior.readers, readers
     dims = {name: [axis] for name, value in named.items() if value.shape[1:] == (size,)}
-    coords: dict[str, Any] = {axis: list(names or range(size))}
     # A parameter that is sampled in a plate of users, say, has one value for each.
-    levels = count_levels(target.channel)
-    dims |= {s.parameter: list(s.plates) for s in target.sites if {*s.plates} & {*levels}}
-    coords |= {name: np.arange(levels[name]) for name in levels}
-    if data is not None:
-        coords["text"] = np.arange(len(data.labels))
-    tree = from_dict(groups, dims={**dims, "label": ["text"]}, coords=coords)
-    # One number a site, whatever its shape: without the parameter's dimensions.
-    sums = {site.parameter: terms[:, site.slice].sum(axis=1) for site in target.sites}
-    tree["log_prior"] = from_dict({"log_prior": _by_chain(sums, chains)})["log_prior"]
-    figures = {
-        **posterior.diagnostics._asdict(),
-        # Files that trees are kept in know no truth values among attributes.
-        "trusted": int(posterior.diagnostics.trusted),
-        "draws_are": CHAINED if chained else RESAMPLED,
+    levels = count_levels(posterior.channel)
+    sites = posterior.target.sites
+    dims |= {s.parameter: list(s.plates) for s in sites if {*s.plates} & {*levels}}
+    return dims, {axis: list(names or range(size))} | {
+        name: np.arange(count) for name, count in levels.items()
     }
-    tree["sample_stats"].attrs.update(figures)
-    tree["posterior"].attrs.update({"channel": target.channel.name, **figures})
-    return tree
 
 
 def join(trees: Mapping[str, "DataTree"]) -> "DataTree":
@@ -160,7 +175,7 @@ def join(trees: Mapping[str, "DataTree"]) -> "DataTree":
 def _labels(
     target: Target, draws: np.ndarray, histogram: np.ndarray, data: Labelled
 ) -> tuple[Float[np.ndarray, "S n"], Float[np.ndarray, "S n K"]]:
-    """Log likelihood of each label, weighted, and probabilities of the options, by draw."""
+    """Compute the weighted log likelihood of each label and the options' probabilities, by draw."""
     count = len(data.labels)
     texts = pad_texts(data, bucket(count))
     with jax.enable_x64(True):
@@ -171,20 +186,30 @@ def _labels(
 
 
 def _left_out(
-    target: Target, draws: np.ndarray, data: Labelled, size: int
+    posterior: "Posterior", draws: np.ndarray, data: Labelled, logs: Float[np.ndarray, "S n"]
 ) -> Float[np.ndarray, "S n"]:
-    """Log likelihood of each label under the histogram of the other texts' labels."""
-    logs = np.empty((len(draws), len(data.labels)))
-    labels = by_text(data.labels, size, data.weights, data.texts)
+    """Compute the log likelihood of each label under the histogram of the other texts' labels.
+
+    Args:
+        posterior: the posterior.
+        draws: its draws.
+        data: the labelled texts.
+        logs: log likelihoods under its histogram, which hold where that is not of these labels.
+    """
+    size = len(posterior.histogram)
+    observed = label_histogram(data.labels, size, weights=data.weights)
+    if not np.allclose(observed, posterior.histogram, rtol=0, atol=1e-6):
+        return logs
+    left_out, labels = np.empty_like(logs), by_text(data.labels, size, data.weights, data.texts)
     # Texts that leave the same labels are scored together.
     counts = labels.shares * labels.weights[:, None]
     alike = np.unique(counts, axis=0, return_inverse=True)[1].ravel()[data.ranks]
     for group in range(alike.max() + 1):
         rows = np.flatnonzero(alike == group)
-        left = data.take(data.texts != data.texts[rows[0]])
-        others = label_histogram(left.labels, size, weights=left.weights)
-        logs[:, rows] = _labels(target, draws, others, data.take(rows))[0]
-    return logs
+        others = data.take(data.texts != data.texts[rows[0]])
+        histogram = label_histogram(others.labels, size, weights=others.weights)
+        left_out[:, rows] = _labels(posterior.target, draws, histogram, data.take(rows))[0]
+    return left_out
 
 
 def draw_options(

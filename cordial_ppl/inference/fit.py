@@ -13,11 +13,12 @@ from jaxtyping import Float, Int
 
 from cordial_ppl.channels.channel import Channel, count_levels
 from cordial_ppl.channels.loading import load_channel
+from cordial_ppl.data.checks import check_seed
 from cordial_ppl.data.covariates import as_covariates
 from cordial_ppl.data.labelled import Data, Labelled, hold_out, pad
 from cordial_ppl.data.readings import Readings, as_logits, as_logits_of_readers, label_histogram
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.errors import InputError
+from cordial_ppl.errors import InputError, quote
 from cordial_ppl.inference.importance import (
     effective_sample_size,
     normalise,
@@ -75,7 +76,7 @@ class Case(NamedTuple):
     pseudo_counts: Any = 1.0
     histogram: Float[np.ndarray, " K"] | None = None
 
-    def shares(self, labels: Int[np.ndarray, " n"]) -> Float[np.ndarray, " K"]:
+    def histogram_of(self, labels: Int[np.ndarray, " n"]) -> Float[np.ndarray, " K"]:
         """Compute the smoothed histogram of those labels that are seen."""
         if self.histogram is not None:
             return self.histogram
@@ -90,11 +91,11 @@ class Case(NamedTuple):
     def pad(self, precision: Any, sets: Sequence[Int[np.ndarray, " n"]] = ()) -> Data:
         """Pad the texts for a program, with all labels or with several sets of those seen."""
         labels = self.texts.labels
-        data = pad(self.texts, labels, self.shares(labels), precision)
-        return relabel(data, sets, [*map(self.shares, sets)]) if sets else data
+        data = pad(self.texts, labels, self.histogram_of(labels), precision)
+        return relabel(data, sets, [*map(self.histogram_of, sets)]) if sets else data
 
 
-class Fit(NamedTuple):
+class CaseFit(NamedTuple):
     """A channel, or another member of a stack, fitted to one data set.
 
     Attributes:
@@ -106,13 +107,20 @@ class Fit(NamedTuple):
     held_out: Float[np.ndarray, "n K"] | None
 
 
+def check_method(method: Any) -> str:
+    """Return the name of an inference method, or raise an ``InputError`` that lists them."""
+    if not isinstance(method, str) or method not in METHODS:
+        raise InputError(f"inference must be one of {', '.join(METHODS)}; got {quote(method)}.")
+    return method
+
+
 def fit_cases(
     target: Target,
     cases: Sequence[Case],
     *,
     method: str = "default",
     effort: Effort = DEFAULT_EFFORT,
-) -> list[Fit]:
+) -> list[CaseFit]:
     """Fit a channel to several data sets.
 
     Args:
@@ -125,17 +133,17 @@ def fit_cases(
         return [_fit(target, case, method, effort) for case in cases]
 
 
-def _fit(target: Target, case: Case, method: str, effort: Effort) -> Fit:
+def _fit(target: Target, case: Case, method: str, effort: Effort) -> CaseFit:
     """Fit one data set."""
     prior = target.prior if case.prior is None else target.check_prior(case.prior)
     if method in PAPER_METHODS:
-        sampled, folds = _literal(target, prior, case, method)
+        sampled, folds = _fit_literal(target, prior, case, method)
     else:
-        run = _default if method == "default" else _nuts
-        sampled, folds = run(target, prior, case, effort)
+        sample_method = _sample_default if method == "default" else _sample_nuts
+        sampled, folds = sample_method(target, prior, case, effort)
     posterior = Posterior(
         channel=target.channel,
-        histogram=case.shares(case.texts.labels),
+        histogram=case.histogram_of(case.texts.labels),
         draws=sampled.draws,
         weights=sampled.weights,
         diagnostics=sampled.diagnostics,
@@ -146,42 +154,42 @@ def _fit(target: Target, case: Case, method: str, effort: Effort) -> Fit:
         transitions=sampled.transitions,
     )
     if case.folds is None:
-        return Fit(posterior, None)
-    return Fit(posterior, _predict_held_out(target, case, case.folds, method, folds))
+        return CaseFit(posterior, None)
+    return CaseFit(posterior, _predict_held_out(target, case, case.folds, method, folds))
 
 
-def _default(target: Target, prior: Prior, case: Case, effort: Effort) -> FoldDraws:
+def _sample_default(target: Target, prior: Prior, case: Case, effort: Effort) -> FoldDraws:
     """Sample the default posterior, and those of the folds."""
     problem = _problem(target, prior, case)
     state = sample(problem, case.seed, effort)
-    return _carry(problem, case, _as_draws(prior, state, effort), state, prior, effort)
+    return _carry_to_folds(problem, case, _as_draws(prior, state, effort), state, prior, effort)
 
 
-def _nuts(target: Target, prior: Prior, case: Case, effort: Effort) -> FoldDraws:
+def _sample_nuts(target: Target, prior: Prior, case: Case, effort: Effort) -> FoldDraws:
     """Sample the posterior by NUTS, and carry its draws over to the folds."""
-    texts, word = case.texts, np.random.SeedSequence(case.seed).generate_state(1)[0]
-    readings = Readings(texts.logits, case.shares(texts.labels), dict(texts.covariates))
-    key, weights = jax.random.key(word), texts.weights
+    texts, seed = case.texts, np.random.SeedSequence(case.seed).generate_state(1)[0]
+    readings = Readings(texts.logits, case.histogram_of(texts.labels), dict(texts.covariates))
+    key, weights = jax.random.key(seed), texts.weights
     sampled = sample_nuts(target, prior, readings, texts.labels, key, weights=weights)
-    some = np.linspace(0, len(sampled.draws) - 1, effort.particles).astype(int)
-    points = ((sampled.draws[some] - prior.loc) / prior.scale).astype(PRECISION)
+    rows = np.linspace(0, len(sampled.draws) - 1, effort.particles).astype(int)
+    points = ((sampled.draws[rows] - prior.loc) / prior.scale).astype(PRECISION)
     problem = _problem(target, prior, case)
     state = from_draws(Particles(points, *problem.evaluate(points, effort.particles)))
-    return _carry(problem, case, sampled, state, prior, effort)
+    return _carry_to_folds(problem, case, sampled, state, prior, effort)
 
 
-def _carry(
+def _carry_to_folds(
     problem: Problem, case: Case, sampled: Draws, state: State, prior: Prior, effort: Effort
 ) -> FoldDraws:
     """Carry the particles of a posterior over to the folds."""
     if not case.masks:
         return sampled, []
     seeds = [(*case.seed, 1 + fold) for fold in range(len(case.masks))]
-    without = problem._replace(data=case.pad(PRECISION, case.masks))
-    folds = [_as_draws(prior, fold, effort) for fold in carry(without, seeds, state, effort)]
+    masked = problem._replace(data=case.pad(PRECISION, case.masks))
+    folds = [_as_draws(prior, fold, effort) for fold in carry(masked, seeds, state, effort)]
     worst = max(fold.diagnostics.khat for fold in folds)
-    judged = sampled.diagnostics._replace(fold_khat=worst)
-    return sampled._replace(diagnostics=judged), folds
+    diagnostics = sampled.diagnostics._replace(fold_khat=worst)
+    return sampled._replace(diagnostics=diagnostics), folds
 
 
 def _problem(target: Target, prior: Prior, case: Case) -> Problem:
@@ -194,7 +202,7 @@ def _as_draws(prior: Prior, state: State, effort: Effort) -> Draws:
     """Turn particles into draws, and diagnose them."""
     weights = np.exp(np.asarray(state.log_weights, np.float64))
     draws = prior.loc + prior.scale * np.asarray(state.particles.points, np.float64)
-    judged = diagnose(
+    diagnostics = diagnose(
         "default",
         draws,
         weighed=effort.proposals * effort.particles,
@@ -203,10 +211,10 @@ def _as_draws(prior: Prior, state: State, effort: Effort) -> Draws:
         acceptance=float(state.acceptance),
         repairs=max(int(state.rounds) - 1, 0),
     )
-    return Draws(draws, weights / weights.sum(), judged)
+    return Draws(draws, weights / weights.sum(), diagnostics)
 
 
-def _literal(target: Target, prior: Prior, case: Case, method: str) -> FoldDraws:
+def _fit_literal(target: Target, prior: Prior, case: Case, method: str) -> FoldDraws:
     """Fit by a method of the paper all labels and each fold afresh."""
     data = case.pad(np.float64, [case.texts.labels, *case.masks])
     modes = find_modes(target, prior, data)
@@ -221,14 +229,16 @@ def _literal(target: Target, prior: Prior, case: Case, method: str) -> FoldDraws
     else:
         rng = np.random.default_rng(case.seed)
         drawn = [*zip(*sample_laplace(target, prior, data, modes, rng), strict=True)]
-    sets = []
+    posteriors = []
     for mode, (draws, logs, probs) in zip(modes, drawn, strict=True):
-        # Self-normalised, unsmoothed weights; what those of all labels are worth is judged.
-        khat = float(pareto_smooth(logs)[1]) if method == "laplace" and not sets else NOTHING
-        figures = {"ess": float(effective_sample_size(logs)), "gradient_norm": mode.gradient_norm}
-        judged = diagnose(method, draws, weighed=len(draws), khat=khat, **figures)
-        sets.append(Draws(draws, np.exp(normalise(logs)), judged, probs))
-    return sets[0], sets[1:]
+        # Self-normalised, unsmoothed weights; those of all labels are diagnosed.
+        khat = float(pareto_smooth(logs)[1]) if method == "laplace" and not posteriors else NOTHING
+        ess, gradient_norm = float(effective_sample_size(logs)), mode.gradient_norm
+        diagnostics = diagnose(
+            method, draws, weighed=len(draws), khat=khat, ess=ess, gradient_norm=gradient_norm
+        )
+        posteriors.append(Draws(draws, np.exp(normalise(logs)), diagnostics, probs))
+    return posteriors[0], posteriors[1:]
 
 
 def _predict_held_out(
@@ -239,7 +249,7 @@ def _predict_held_out(
     posteriors: Sequence[Draws],
 ) -> Float[np.ndarray, "n K"]:
     """Predict each text by the posterior that has not seen it."""
-    texts, kind = case.texts, precision(method)
+    texts, dtype = case.texts, precision(method)
     probs = np.empty((len(folds), texts.logits.shape[-1]))
     for fold, (labels, posterior) in enumerate(zip(case.masks, posteriors, strict=True)):
         rows, draws, weights = folds == fold, posterior.draws, posterior.weights
@@ -251,8 +261,8 @@ def _predict_held_out(
             with np.errstate(divide="ignore"):
                 draws = draws[resample(0.5, np.log(weights), DRAWS)]
             weights = np.full(DRAWS, 1 / DRAWS)
-        extra = {name: column[rows].astype(kind) for name, column in texts.covariates.items()}
-        readings = Readings(texts.logits[rows].astype(kind), case.shares(labels), extra)
+        extra = {name: column[rows].astype(dtype) for name, column in texts.covariates.items()}
+        readings = Readings(texts.logits[rows].astype(dtype), case.histogram_of(labels), extra)
         probs[rows], _ = predict(target, draws, weights, readings)
     return probs
 
@@ -288,10 +298,7 @@ def fit_channel(
             missing, or the method is unknown.
         ChannelError: the channel is unknown or breaks the contract.
     """
-    if method not in METHODS:
-        raise InputError(f"inference must be one of {', '.join(METHODS)}; got {method!r}.")
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise InputError(f"seed must be a whole number from 0 up; got {seed!r}.")
+    check_method(method)
     chosen = load_channel(channel)
     readings = as_logits_of_readers(logits) if chosen.several else as_logits(logits)
     *readers, size = readings.shape[1:]
@@ -301,7 +308,7 @@ def fit_channel(
     extra = as_covariates(covariates, len(readings), levels=count_levels(chosen))
     with jax.enable_x64(True):
         target = build_target(chosen, size, tuple(extra), *readers)
-    case = Case(Labelled(readings, codes, extra), seed=(seed,), prior=prior)
+    case = Case(Labelled(readings, codes, extra), seed=(check_seed(seed),), prior=prior)
     with doing(f"fitting {chosen.name}"):
         return fit_cases(target, [case], method=method)[0].fitted
 

@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 
 
 def khat_limit(draws: int) -> float:
-    r"""Pareto shape above which averages under so many weights are not reliable.
+    r"""Compute the Pareto shape above which averages under so many weights are not reliable.
 
     .. math:: \min(1 - 1 / \log_{10} S,\; 0.7)
 
@@ -31,7 +31,7 @@ def normalise(log_weights: Float[np.ndarray, " S"]) -> Any:
 
 
 def effective_sample_size(log_weights: Float[np.ndarray, " S"]) -> Any:
-    r"""Effective number of draws behind weighted averages.
+    r"""Compute the effective number of draws behind weighted averages.
 
     .. math:: \mathrm{ESS} = (\sum_s w_s)^2 / \sum_s w_s^2
 
@@ -48,7 +48,7 @@ def effective_sample_size(log_weights: Float[np.ndarray, " S"]) -> Any:
 def resample(
     start: float | Float[Any, ""], log_weights: Float[np.ndarray, " S"], draws: int
 ) -> Int[np.ndarray, " m"]:
-    """Indices of a systematic resample: each draw appears ``draws * w`` times, rounded at random.
+    """Resample systematically: each draw appears ``draws * w`` times, rounded at random.
 
     Args:
         start: a uniform random number in [0, 1): offset of the ``draws`` evenly spaced points.
@@ -95,14 +95,14 @@ def pareto_smooth(log_weights: Float[np.ndarray, " S"]) -> tuple[Any, Any]:
 
 
 def _pareto_quantile(levels: Any, shape: Any) -> Any:
-    """Quantiles of the generalised Pareto distribution of scale one."""
+    """Compute quantiles of the generalised Pareto distribution of scale one."""
     near_zero = np.abs(shape) < 1e-8
     safe = np.where(near_zero, np.ones_like(shape), shape)
     return np.where(near_zero, -np.log1p(-levels), np.expm1(-safe * np.log1p(-levels)) / safe)
 
 
 def _fit_pareto(excess: Float[np.ndarray, " m"]) -> tuple[Any, Any]:
-    """Shape and scale of a generalised Pareto distribution, given its sorted sample.
+    """Estimate shape and scale of a generalised Pareto distribution from its sorted sample.
 
     The posterior mean of theta over a grid; the shape is shrunk to 0.5 with the weight of ten
     observations.

@@ -84,8 +84,8 @@ def find_modes(target: Target, prior: Prior, data: Data) -> list[Mode]:
     values, vectors = np.linalg.eigh(0.5 * (hessian + hessian.swapaxes(1, 2)))
     values = np.maximum(values, CURVATURE_FLOOR)
     factors = np.linalg.cholesky((vectors / values[:, None, :]) @ vectors.swapaxes(1, 2))
-    figures = (-ends.value).tolist(), np.abs(ends.gradient).max(axis=1).tolist()
-    return [Mode(*parts) for parts in zip(ends.x, factors, *figures, strict=True)]
+    log_densities, steepest = (-ends.value).tolist(), np.abs(ends.gradient).max(axis=1).tolist()
+    return [*map(Mode, ends.x, factors, log_densities, steepest)]
 
 
 def search_modes(
@@ -189,7 +189,7 @@ def weigh_and_predict(
     points: Float[np.ndarray, "F S P"],
     log_proposal: Float[np.ndarray, "F S"],
 ) -> tuple[Float[np.ndarray, "F S"], Float[np.ndarray, "F rows K"]]:
-    """Log weights of points under each set of labels, and what the weighted points predict.
+    """Weigh points under each set of labels, and predict with the weighted points.
 
     Args:
         target: the channel.

@@ -50,7 +50,7 @@ class Ends(NamedTuple):
     rounds: Int[Any, ""]
 
     def lowest(self, each: int) -> "Ends":
-        """The lowest of the ends of each problem, where it has so many, one after the other."""
+        """Choose the lowest of the ends of each problem, which has ``each`` of them in a row."""
         lowest = self.value.reshape(-1, each).argmin(axis=1)
         best = lowest + each * np.arange(len(lowest))
         return Ends(self.x[best], self.value[best], self.gradient[best], self.rounds)
@@ -143,7 +143,7 @@ def _times(matrices: Array, vectors: Array) -> Array:
 
 
 def _evaluate(fun: Callable[..., Any], points: Array, index: Array, going: Array) -> Any:
-    """Values and gradients of the searches that are not finished, one after the other."""
+    """Evaluate the searches that are not finished, one after the other."""
 
     def add(at: Array, results: tuple[Array, Array]) -> tuple[Array, Array]:
         def one(results: tuple[Array, Array]) -> tuple[Array, Array]:
@@ -159,7 +159,7 @@ def _evaluate(fun: Callable[..., Any], points: Array, index: Array, going: Array
 
 
 def _learn(s: _Searches, move: Array, change: Array, taken: Array) -> tuple[Array, Array]:
-    """Where a function bends upwards along a step that is taken, and what BFGS learns of that."""
+    """Tell where a function bends upwards along a step taken, and update BFGS's matrix there."""
     bend = (move * change).sum(axis=1)
     bent = taken & (bend > EPS * (move**2).sum(axis=1))
     # Where a function is flat, the first step tells how flat (Nocedal and Wright, equation 6.20).

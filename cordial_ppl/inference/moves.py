@@ -39,21 +39,21 @@ class Gaussian(NamedTuple):
     inverse: Float[Any, "P P"]
 
     def unwhiten(self, standard: Float[Any, "S P"]) -> Any:
-        """Points of this Gaussian for standard normal ones."""
+        """Turn standard normal points into those of this Gaussian."""
         return self.mean[None] + self.stretch(standard)
 
     def stretch(self, standard: Float[Any, "*many S P"]) -> Any:
-        """Points around zero, of any number of sets of standard normal ones."""
+        """Turn any number of sets of standard normal points into points around zero."""
         return standard @ self.factor.T
 
     def whiten(self, points: Float[Any, "S P"]) -> Any:
-        """Standard normal points for those of this Gaussian."""
+        """Turn points of this Gaussian into standard normal ones."""
         return (points - self.mean[None]) @ self.inverse.T
 
 
 def gaussian(points: Float[Any, "S P"], log_weights: Float[Any, " S"]) -> Gaussian:
-    """The Gaussian with the mean and covariance of points under normalised log weights."""
-    kind, size = points.dtype, points.shape[1]
+    """Fit a Gaussian to the mean and covariance of points under normalised log weights."""
+    dtype, size = points.dtype, points.shape[1]
     # Rounding must not make a covariance of few points indefinite.
     points, log_weights = points.astype(np.float64), log_weights.astype(np.float64)
     weights = np.exp(log_weights)
@@ -61,7 +61,7 @@ def gaussian(points: Float[Any, "S P"], log_weights: Float[Any, " S"]) -> Gaussi
     centred = points - mean[None]
     covariance = centred.T @ (centred * weights[:, None])
     factor = np.linalg.cholesky(covariance + RIDGE * np.eye(size, dtype=points.dtype))
-    return Gaussian(*(part.astype(kind) for part in (mean, factor, np.linalg.inv(factor))))
+    return Gaussian(*(part.astype(dtype) for part in (mean, factor, np.linalg.inv(factor))))
 
 
 class PCNState(NamedTuple):
@@ -81,7 +81,7 @@ class PCNState(NamedTuple):
 
 
 def init_pcn(particles: Particles, around: Gaussian, log_step: Float[Any, ""]) -> PCNState:
-    """The state before the first move."""
+    """Make the state before the first move."""
     never = np.full_like(log_step, np.nan)
     return PCNState(particles, around.whiten(particles.points), log_step, never)
 
@@ -90,19 +90,19 @@ def propose(
     state: PCNState,
     mean: Float[Array, " P"],
     normal: Float[Array, "S P_and_1"],
-    shaken: Float[Array, "S P"],
+    stretched: Float[Array, "S P"],
 ) -> tuple[Float[Array, "S P"], Float[Array, "S P"]]:
-    """Where particles may move to, in the coordinates of the Gaussian and as points.
+    """Propose where particles move to, in the coordinates of the Gaussian and as points.
 
     Args:
         state: where they are.
         mean: of the Gaussian.
         normal: standard normal numbers, the last column for the size of the step.
-        shaken: the others, stretched by the Gaussian's factor.
+        stretched: the others, stretched by the Gaussian's factor.
     """
     step = jnp.minimum(jnp.exp(state.log_step + STEP_SPREAD * normal[:, -1:]), 1.0)
     shrink = jnp.sqrt(1 - step**2)
-    points = mean[None] + shrink * (state.particles.points - mean[None]) + step * shaken
+    points = mean[None] + shrink * (state.particles.points - mean[None]) + step * stretched
     return shrink * state.standard + step * normal[:, :-1], points
 
 

@@ -41,7 +41,7 @@ FIELDS = {
 
 
 def replace_priors(target: Target, prior: Prior) -> Callable[..., None]:
-    """A channel's model with other Gaussians on the unconstrained scale in place of its own.
+    """Put other Gaussians on the unconstrained scale in place of a model's own.
 
     Args:
         target: the channel.
@@ -120,20 +120,23 @@ def sample_nuts(
     with jax.enable_x64(True):
         run = _program(target, replaced, -(-draws // CHAINS), warmup)
         padded = Readings(texts.logits, readings.histogram, dict(texts.covariates))
-        results = run(key, prior if replaced else None, padded, texts.labels, texts.weights)
-        chains, figures = jax.device_get(results)
+        chains, fields = jax.device_get(
+            run(key, prior if replaced else None, padded, texts.labels, texts.weights)
+        )
     agree = np.max(split_gelman_rubin(chains)) <= LARGEST_RHAT
     points = chains.reshape(-1, target.size)[:draws]
     # Like the draws: chain after chain.
-    transitions = {name: np.ravel(figures[field])[:draws] for name, field in FIELDS.items()}
-    results = diagnose(
+    transitions = {name: np.ravel(fields[field])[:draws] for name, field in FIELDS.items()}
+    diagnostics = diagnose(
         "nuts",
         points,
         ess=float(np.min(effective_sample_size(chains))) if agree else 0.0,
-        acceptance=float(np.mean(figures["accept_prob"])),
+        acceptance=float(np.mean(fields["accept_prob"])),
         divergences=int(np.sum(transitions["diverging"])),
     )
-    return Draws(points, np.full(len(points), 1 / len(points)), results, transitions=transitions)
+    return Draws(
+        points, np.full(len(points), 1 / len(points)), diagnostics, transitions=transitions
+    )
 
 
 @lru_cache(maxsize=64)

@@ -110,7 +110,7 @@ def diagnose(
 
 
 def precision(method: str) -> Any:
-    """Precision of predictions: the paper's figures are compared digit by digit."""
+    """Return the precision of predictions: the paper's figures are compared digit by digit."""
     return np.float64 if method in PAPER_METHODS else np.float32
 
 
@@ -129,7 +129,7 @@ class Posterior:
         prior: location and scale of the unconstrained parameters; None for the channel's own.
         data: the labelled texts that it was fitted to; None where it was loaded from a file.
         transitions: of NUTS, figures of the step that led to each draw, each of shape ``[S]``.
-        predicting: weights of the draws in predictions, where these are known; see
+        thinned: weights of the draws in predictions, where a file has them; see
             ``thinned_weights``.
     """
 
@@ -143,10 +143,10 @@ class Posterior:
     prior: Prior | None = None
     data: Labelled | None = None
     transitions: Mapping[str, Shaped[np.ndarray, " S"]] = field(default_factory=dict)
-    predicting: Float[np.ndarray, " S"] | None = None
+    thinned: Float[np.ndarray, " S"] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """A copy finds its density again: programs are known by it."""
+        """Leave out the density, which a copy finds again: programs are known by it."""
         return {name: value for name, value in vars(self).items() if name != "target"}
 
     @cached_property
@@ -155,18 +155,18 @@ class Posterior:
         return build_target(self.channel, len(self.histogram), self.covariates, self.readers)
 
     def parameters(self) -> dict[str, np.ndarray]:
-        """Draws of the named parameters in their own units, each of shape ``[S, ...]``."""
+        """Return draws of the named parameters in their own units, each of shape ``[S, ...]``."""
         return self.target.name(self.draws)
 
     def mean(self) -> dict[str, np.ndarray]:
-        """Posterior mean of each parameter in its own units."""
+        """Compute the posterior mean of each parameter in its own units."""
         return {
             name: np.tensordot(self.weights, value, axes=1)
             for name, value in self.parameters().items()
         }
 
     def quantile(self, level: float) -> dict[str, np.ndarray]:
-        """Weighted quantile of each parameter in its own units.
+        """Compute the weighted quantile of each parameter in its own units.
 
         Args:
             level: between 0 and 1.
@@ -195,7 +195,7 @@ class Posterior:
             return np.asarray(self.target.sample_prior(jax.random.key(seed), *arguments))
 
     def sample_prior(self, draws: int, seed: int = 0) -> dict[str, np.ndarray]:
-        """Draws from the prior of the named parameters in their own units, each ``[S, ...]``.
+        """Draw the named parameters from the prior, in their own units, each ``[S, ...]``.
 
         Args:
             draws: how many.
@@ -220,8 +220,8 @@ class Posterior:
 
         All draws keep theirs in a method of the paper, and where there are no texts to choose by.
         """
-        if self.predicting is not None:
-            return self.predicting
+        if self.thinned is not None:
+            return self.thinned
         literal = self.diagnostics.method in PAPER_METHODS
         if literal or self.data is None or len(self.weights) <= DRAWS:
             return self.weights
@@ -250,7 +250,7 @@ class Posterior:
     def predict_proba(
         self, logits, covariates: Mapping[str, Any] | None = None
     ) -> Float[np.ndarray, "m K"]:
-        """Posterior predictive probabilities of texts.
+        """Predict the probabilities of the options of texts.
 
         Args:
             logits: option logits, shape ``[m, K]``, or ``[m, R, K]`` as the channel was fitted.
@@ -325,6 +325,6 @@ class Posterior:
             return predict_draws(self.target, draws, histograms, readings)
 
     def _readings(self, logits: np.ndarray, covariates: Mapping[str, np.ndarray]) -> Readings:
-        kind = precision(self.diagnostics.method)
-        extra = {name: np.asarray(column, kind) for name, column in covariates.items()}
-        return Readings(logits.astype(kind), self.histogram, extra)
+        dtype = precision(self.diagnostics.method)
+        extra = {name: np.asarray(column, dtype) for name, column in covariates.items()}
+        return Readings(logits.astype(dtype), self.histogram, extra)

@@ -34,10 +34,10 @@ def relabel(
     labels: Sequence[Int[np.ndarray, " n"]],
     histograms: Sequence[Float[np.ndarray, " K"]],
 ) -> Data:
-    """Padded texts with several sets of labels, ``[F, rows]``, and a histogram for each."""
-    rows, kind = data.labels.shape[-1], data.histogram.dtype
+    """Give padded texts several sets of labels, ``[F, rows]``, and a histogram for each."""
+    rows, dtype = data.labels.shape[-1], data.histogram.dtype
     padded = np.stack([pad_rows(each.astype(np.int32), rows, -1) for each in labels])
-    return data._replace(labels=padded, histogram=np.stack(histograms).astype(kind))
+    return data._replace(labels=padded, histogram=np.stack(histograms).astype(dtype))
 
 
 def draw_prior(
@@ -62,7 +62,7 @@ def _draw_prior(target: Target, draws: int) -> Callable[..., Any]:
 def log_densities(
     target: Target, prior: Prior, data: Data, points: Float[Array, "S P"]
 ) -> tuple[Float[Array, " S"], Float[Array, " S"]]:
-    """Log prior and log likelihood of whitened points; a pure function, to be compiled.
+    """Compute log prior and log likelihood of whitened points; pure, to be compiled.
 
     A density that is not a number counts as zero.
 
@@ -84,34 +84,34 @@ def log_densities(
 
     readings = take_tile(data, jnp.zeros((), jnp.int32))[0]
     powers = jax.vmap(lambda u: target.log_powers(u, readings))(flat).astype(points.dtype)
-    likelihood = jax.lax.fori_loop(0, data.tiles, add, powers)
-    before = jax.vmap(lambda u: target.log_prior(u, prior, readings))(flat).astype(points.dtype)
-    bad = ~(jnp.isfinite(before) & jnp.isfinite(likelihood))
-    return jnp.where(bad, 0.0, before), jnp.where(bad, -jnp.inf, likelihood)
+    log_likelihood = jax.lax.fori_loop(0, data.tiles, add, powers)
+    log_prior = jax.vmap(lambda u: target.log_prior(u, prior, readings))(flat).astype(points.dtype)
+    bad = ~(jnp.isfinite(log_prior) & jnp.isfinite(log_likelihood))
+    return jnp.where(bad, 0.0, log_prior), jnp.where(bad, -jnp.inf, log_likelihood)
 
 
 def density(
     target: Target, prior: Prior, data: Data, points: Float[np.ndarray, "S P"], rows: int = POINTS
 ) -> tuple[Float[np.ndarray, "*many S"], Float[np.ndarray, "*many S"]]:
-    """Log prior and log likelihood of any number of whitened points, in the precision of the data.
+    """Compute log prior and log likelihood of any number of whitened points.
 
-    Arguments and results are those of :func:`log_densities`, or, for data with several sets of
-    labels ``[F, rows]`` and histograms, ``[F, S]``; ``rows`` points are computed side by side, by
-    the program that moves as many particles.
+    Arguments and results are those of :func:`log_densities`, in the precision of the data, or, for
+    data with several sets of labels ``[F, rows]`` and histograms, ``[F, S]``; ``rows`` points are
+    computed side by side, by the program that moves as many particles.
     """
     run, (count, size) = _pcn_program(target), points.shape
     labels, shares = np.atleast_2d(data.labels), np.atleast_2d(data.histogram)
-    nowhere, blocks = _nowhere(rows, size, points.dtype), -(-count // rows)
+    placeholders, blocks = _placeholders(rows, size, points.dtype), -(-count // rows)
     padded = pad_rows(points, blocks * rows, 0.0).reshape(blocks, rows, size)
     logs = np.empty((2, len(labels) * blocks, rows), points.dtype)
     for start in range(0, logs.shape[1], STEPS):
         steps = min(STEPS, logs.shape[1] - start)
         fold, block = np.divmod(start + np.arange(STEPS) % steps, blocks)
         each = data._replace(labels=labels[fold], histogram=shares[fold])
-        parts = run(prior, each, *nowhere, padded[block], np.int32(steps), np.False_)[1]
+        parts = run(prior, each, *placeholders, padded[block], np.int32(steps), np.False_)[1]
         logs[:, start : start + steps] = np.stack(parts)[:, :steps]
-    before, likelihood = logs.reshape(2, *data.labels.shape[:-1], -1)[..., :count]
-    return before, likelihood
+    log_prior, log_likelihood = logs.reshape(2, *data.labels.shape[:-1], -1)[..., :count]
+    return log_prior, log_likelihood
 
 
 def run_pcn(
@@ -128,33 +128,33 @@ def run_pcn(
 
     Arguments are those of `log_densities` and of the moves of `cordial_ppl.inference.moves`.
     """
-    run, kind = _pcn_program(target), begin.standard.dtype
-    now, temper = jax.tree.map(lambda leaf: np.asarray(leaf, kind), (begin, temper))
+    run, dtype = _pcn_program(target), begin.standard.dtype
+    state, temper = jax.tree.map(lambda leaf: np.asarray(leaf, dtype), (begin, temper))
     labels, shares = (np.stack([part] * STEPS) for part in (data.labels, data.histogram))
     data = data._replace(labels=labels, histogram=shares)
     for first in range(0, len(normal), STEPS):
-        some = slice(first, first + STEPS)
+        chunk = slice(first, first + STEPS)
         # Products of matrices are left to NumPy: XLA takes as long to compile two as a density.
-        parts = uniform[some], normal[some], around.stretch(normal[some, :, :-1])
+        parts = uniform[chunk], normal[chunk], around.stretch(normal[chunk, :, :-1])
         padded = (pad_rows(part, STEPS, 1.0) for part in parts)
         steps = np.int32(len(parts[0]))
-        moved, _ = run(prior, data, now, around.mean, temper, *padded, steps, np.True_)
-        now = jax.tree.map(np.asarray, moved)
-    return now
+        moved, _ = run(prior, data, state, around.mean, temper, *padded, steps, np.True_)
+        state = jax.tree.map(np.asarray, moved)
+    return state
 
 
 @lru_cache(maxsize=512)
-def _nowhere(rows: int, size: int, kind: np.dtype) -> tuple[Any, ...]:
-    """What a walk would begin with, where points are only evaluated."""
-    zero, line, points = np.zeros((), kind), np.zeros(rows, kind), np.zeros((rows, size), kind)
-    now = PCNState(Particles(points, line, line), points, zero, zero)
-    uniform = np.ones((STEPS, rows), kind)
-    return now, points[0], zero, uniform, np.zeros((STEPS, rows, size + 1), kind)
+def _placeholders(rows: int, size: int, dtype: np.dtype) -> tuple[Any, ...]:
+    """Make up what a move begins with, where points are only evaluated."""
+    zero, line, points = np.zeros((), dtype), np.zeros(rows, dtype), np.zeros((rows, size), dtype)
+    state = PCNState(Particles(points, line, line), points, zero, zero)
+    uniform = np.ones((STEPS, rows), dtype)
+    return state, points[0], zero, uniform, np.zeros((STEPS, rows, size + 1), dtype)
 
 
 @lru_cache(maxsize=512)
 def _pcn_program(target: Target) -> Callable[..., Any]:
-    """Moves of particles, or densities of points: the density is compiled once for both."""
+    """Compile moves of particles and densities of points, with the density in it once."""
 
     def run(
         prior: Prior,
@@ -164,23 +164,23 @@ def _pcn_program(target: Target) -> Callable[..., Any]:
         temper: Array,
         uniform: Array,
         normal: Array,
-        shaken: Array,
+        stretched: Array,
         steps: Array,
-        walking: Array,
+        moving: Array,
     ) -> tuple[PCNState, tuple[Array, Array]]:
-        def once(step: Array, state: tuple[PCNState, tuple]) -> tuple[PCNState, tuple]:
-            now, logs = state
-            standard, moved = propose(now, mean, normal[step], shaken[step])
-            points = jnp.where(walking, moved, shaken[step])
+        def move(step: Array, carry: tuple[PCNState, tuple]) -> tuple[PCNState, tuple]:
+            state, logs = carry
+            standard, moved = propose(state, mean, normal[step], stretched[step])
+            points = jnp.where(moving, moved, stretched[step])
             seen = data._replace(labels=data.labels[step], histogram=data.histogram[step])
             densities = log_densities(target, prior, seen, points)
-            now = decide(now, standard, Particles(points, *densities), temper, uniform[step])
-            return now, tuple(
+            state = decide(state, standard, Particles(points, *densities), temper, uniform[step])
+            return state, tuple(
                 log.at[step].set(new) for log, new in zip(logs, densities, strict=True)
             )
 
         logs = (jnp.zeros_like(uniform),) * 2
-        return jax.lax.fori_loop(0, steps, once, (begin, logs))
+        return jax.lax.fori_loop(0, steps, move, (begin, logs))
 
     return compiled(run)
 
@@ -192,7 +192,7 @@ def predict(
     readings: Readings,
     values: Float[np.ndarray, "*m K"] | None = None,
 ) -> tuple[Float[np.ndarray, "m K"], Float[np.ndarray, "S m"] | None]:
-    r"""Posterior predictive distribution of each text, computed in the precision of the readings.
+    r"""Compute each text's posterior predictive distribution, in the precision of the readings.
 
     .. math:: \hat p(z \mid x) = \sum_s w_s\, \hat p(z \mid x, \phi_s)
 
@@ -207,23 +207,23 @@ def predict(
         Probabilities, float64 rows that sum to one, and the expected value of each text under each
         draw.
     """
-    run, kind = _predict(target), readings.logits.dtype
+    run, dtype = _predict(target), readings.logits.dtype
     (count, *_, size), padded = readings.logits.shape, _round_up(len(draws))
-    flat = repeat_rows(draws.astype(kind), padded)
-    weights = pad_rows(weights.astype(kind), padded, 0.0)
+    flat = repeat_rows(draws.astype(dtype), padded)
+    weights = pad_rows(weights.astype(dtype), padded, 0.0)
     option_values = np.zeros(size) if values is None else values
-    positions = np.broadcast_to(option_values, (count, size)).astype(kind)
+    positions = np.broadcast_to(option_values, (count, size)).astype(dtype)
     probs, means = np.zeros((count, size)), None
     if values is not None:
-        means = np.empty((padded, count), kind)
-    for rows, texts, data in _in_turn(readings):
+        means = np.empty((padded, count), dtype)
+    for rows, texts, data in _batches(readings):
         scores = texts_last(pad_rows(positions[rows], TEXTS, 0.0))
         for start in range(0, padded, DRAWS):
-            some = slice(start, start + DRAWS)
-            mixed, expected = run(flat[some], weights[some], data, scores)
+            chunk = slice(start, start + DRAWS)
+            mixed, expected = run(flat[chunk], weights[chunk], data, scores)
             probs[rows] += np.asarray(mixed)[:, :texts].T
             if means is not None:
-                means[some, rows] = np.asarray(expected)[:, :texts]
+                means[chunk, rows] = np.asarray(expected)[:, :texts]
     probs /= probs.sum(axis=1, keepdims=True)
     return probs, None if means is None else means[: len(draws)]
 
@@ -233,9 +233,9 @@ def _round_up(draws: int) -> int:
     return -(-draws // DRAWS) * DRAWS
 
 
-def _in_turn(readings: Readings) -> Iterator[tuple[slice, int, Data]]:
-    """As many texts as one call takes: their rows, how many they are, and they, padded."""
-    count, kind = len(readings.logits), readings.logits.dtype
+def _batches(readings: Readings) -> Iterator[tuple[slice, int, Data]]:
+    """Yield as many texts as a call takes: their rows, their number, and the padded texts."""
+    count, dtype = len(readings.logits), readings.logits.dtype
     for first in range(0, count, TEXTS):
         rows = slice(first, first + TEXTS)
         logits = readings.logits[rows]
@@ -245,8 +245,8 @@ def _in_turn(readings: Readings) -> Iterator[tuple[slice, int, Data]]:
             Data(
                 texts_last(pad_rows(logits, TEXTS, 0.0)),
                 np.full(TEXTS, -1, np.int32),
-                np.zeros(TEXTS, kind),
-                np.asarray(readings.histogram, kind),
+                np.zeros(TEXTS, dtype),
+                np.asarray(readings.histogram, dtype),
                 {
                     name: repeat_rows(part[rows], TEXTS)
                     for name, part in readings.covariates.items()
@@ -259,12 +259,12 @@ def _in_turn(readings: Readings) -> Iterator[tuple[slice, int, Data]]:
 @lru_cache(maxsize=512)
 def _predict(target: Target) -> Callable[..., Any]:
     def run(draws: Array, weights: Array, data: Data, values: Array) -> tuple[Array, Array]:
-        rows, kind = data.labels.shape[0], draws.dtype
+        rows, dtype = data.labels.shape[0], draws.dtype
         tile = tile_of(rows)
 
         def add(index: Array, total: tuple[Array, Array]) -> tuple[Array, Array]:
             readings = take_tile(data, index)[0]
-            probs = jax.vmap(lambda u: target.probs(u, readings))(draws).astype(kind)
+            probs = jax.vmap(lambda u: target.probs(u, readings))(draws).astype(dtype)
             each, start = [probs[..., option] for option in range(len(values))], index * tile
             mean = jnp.stack([weights @ part for part in each])
             positions = jax.lax.dynamic_slice_in_dim(values, start, tile, 1)
@@ -277,7 +277,7 @@ def _predict(target: Target) -> Callable[..., Any]:
             )
 
         shapes = (len(values), rows), (len(draws), rows)
-        nothing = tuple(jnp.zeros(shape, kind) for shape in shapes)
+        nothing = tuple(jnp.zeros(shape, dtype) for shape in shapes)
         return jax.lax.fori_loop(0, data.tiles, add, nothing)
 
     return compiled(run)
@@ -289,7 +289,7 @@ def predict_draws(
     histograms: Float[np.ndarray, "S K"],
     readings: Readings,
 ) -> Float[np.ndarray, "S m K"]:
-    r"""Distribution of each text under each draw, :math:`\hat p(z \mid x, \phi_s, \pi_s)`.
+    r"""Predict each text under each draw, :math:`\hat p(z \mid x, \phi_s, \pi_s)`.
 
     Args:
         target: the channel.
@@ -300,49 +300,49 @@ def predict_draws(
     Returns:
         Probabilities in the precision of the readings.
     """
-    run, kind, padded = _predict_draws(target), readings.logits.dtype, _round_up(len(draws))
-    flat, shares = (repeat_rows(each.astype(kind), padded) for each in (draws, histograms))
-    probs_of_draws = np.empty((padded, len(readings.logits), histograms.shape[1]), kind)
-    for rows, texts, data in _in_turn(readings):
+    run, dtype, padded = _predict_draws(target), readings.logits.dtype, _round_up(len(draws))
+    flat, shares = (repeat_rows(each.astype(dtype), padded) for each in (draws, histograms))
+    probs_of_draws = np.empty((padded, len(readings.logits), histograms.shape[1]), dtype)
+    for rows, texts, data in _batches(readings):
         for start in range(0, padded, DRAWS):
-            some = slice(start, start + DRAWS)
-            probs = np.asarray(run(flat[some], shares[some], data))
-            probs_of_draws[some, rows] = np.moveaxis(probs, 1, 2)[:, :texts]
+            chunk = slice(start, start + DRAWS)
+            probs = np.asarray(run(flat[chunk], shares[chunk], data))
+            probs_of_draws[chunk, rows] = np.moveaxis(probs, 1, 2)[:, :texts]
     return probs_of_draws[: len(draws)]
 
 
 @lru_cache(maxsize=512)
 def _predict_draws(target: Target) -> Callable[..., Any]:
     def run(draws: Array, histograms: Array, data: Data) -> Array:
-        rows, kind = data.labels.shape[0], draws.dtype
+        rows, dtype = data.labels.shape[0], draws.dtype
         tile = tile_of(rows)
 
         def add(index: Array, total: Array) -> Array:
             readings = take_tile(data, index)[0]
             each = jax.vmap(lambda u, pi: target.probs(u, readings._replace(histogram=pi)))
-            probs = jnp.moveaxis(each(draws, histograms).astype(kind), 2, 1)
+            probs = jnp.moveaxis(each(draws, histograms).astype(dtype), 2, 1)
             return jax.lax.dynamic_update_slice_in_dim(total, probs, index * tile, 2)
 
-        nothing = jnp.zeros((*histograms.shape, rows), kind)
+        nothing = jnp.zeros((*histograms.shape, rows), dtype)
         return jax.lax.fori_loop(0, data.tiles, add, nothing)
 
     return compiled(run)
 
 
 def unwhiten(prior: Prior, points: Float[Array, "S P"]) -> Float[Array, "S P"]:
-    """Unconstrained parameters of whitened points."""
+    """Turn whitened points into unconstrained parameters."""
     return jnp.asarray(prior.loc)[None] + jnp.asarray(prior.scale)[None] * points
 
 
 def tile_of(rows: int) -> int:
-    """Rows to compute at a time: all of them on an accelerator, and more where draws are few."""
+    """Return the rows computed at a time: all on an accelerator, more where draws are few."""
     return math.gcd(2 * TILE if rows == TEXTS else TILE, rows) if on_cpu() else rows
 
 
 def take_tile(
     data: Data, index: Array
 ) -> tuple[Readings, Int[Array, " tile"], Float[Array, " tile"]]:
-    """One tile of the texts with their labels and weights."""
+    """Cut out one tile of the texts with their labels and weights."""
     tile = tile_of(data.labels.shape[-1])
 
     def cut(values: Any) -> Array:

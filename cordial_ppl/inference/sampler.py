@@ -117,7 +117,7 @@ def sample(problem: Problem, seed: Sequence[int], effort: Effort) -> State:
     Returns:
         Particles, equally weighted, with the figures of the last importance step.
     """
-    rng = source(seed)
+    rng = generator(seed)
     state = init_from_prior(problem, effort, rng)
     for _ in range(MAX_TEMPERATURES):
         if state.temper >= 1:
@@ -126,7 +126,7 @@ def sample(problem: Problem, seed: Sequence[int], effort: Effort) -> State:
     # One that is not at power 1 by now is weighed from where it is.
     for _ in range(1 + effort.repairs):
         state = importance_step(problem, effort, rng, state)
-        if _good(state.khat, state.ess, effort):
+        if _trusted(state.khat, state.ess, effort):
             break
     return state
 
@@ -150,17 +150,17 @@ def carry(
         if not weighed.khat <= khat_limit(effort.particles):
             labels, histogram = problem.data.labels[row], problem.data.histogram[row]
             data = problem.data._replace(labels=labels, histogram=histogram)
-            one = problem._replace(data=data)
-            states[row] = refresh(one, effort, source(seeds[row]), weighed)
+            fold = problem._replace(data=data)
+            states[row] = refresh(fold, effort, generator(seeds[row]), weighed)
     return states
 
 
-def source(seed: Sequence[int]) -> np.random.Generator:
+def generator(seed: Sequence[int]) -> np.random.Generator:
     """Make a generator of a quick kind: random numbers are a good part of the work."""
     return np.random.Generator(np.random.SFC64(seed))
 
 
-def _numbers(
+def _draw_numbers(
     rng: np.random.Generator, normals: tuple[int, ...], uniforms: tuple[int, ...]
 ) -> tuple[Any, Any]:
     """Draw standard normal numbers, and uniform ones in (0, 1], in single precision."""
@@ -168,13 +168,13 @@ def _numbers(
     return normal, np.asarray(1 - rng.random(uniforms, np.float32))
 
 
-def _good(khat: Any, ess: Any, effort: Effort) -> Any:
+def _trusted(khat: Any, ess: Any, effort: Effort) -> Any:
     """Judge whether the weights behind the particles are to be trusted."""
     # Written so that figures that are not numbers count as poor.
     return (khat <= khat_limit(effort.proposals * effort.particles)) & (ess >= effort.least_ess)
 
 
-def first_step(size: int) -> float:
+def log_first_step(size: int) -> float:
     """Return the log of the typical step to begin moving with."""
     return math.log(0.6 if size < 8 else 0.4)
 
@@ -184,7 +184,7 @@ def init_from_prior(problem: Problem, effort: Effort, rng: np.random.Generator) 
     # Half of what is weighed at the end is enough to begin with.
     multiple, size = max(effort.proposals // 2, 1), problem.target.size
     total = multiple * effort.particles
-    points, offset = _numbers(rng, (total, size), ())
+    points, offset = _draw_numbers(rng, (total, size), ())
     if not problem.target.gaussian:
         points = draw_prior(*problem, total, rng.integers(2**32, dtype=np.uint32))
     proposals = Particles(points, *problem.evaluate(points, effort.particles))
@@ -195,7 +195,7 @@ def init_from_prior(problem: Problem, effort: Effort, rng: np.random.Generator) 
         # Of the right shapes; what is resampled gives it.
         around=Gaussian(points[0], points[:size], points[:size]),
         temper=zero,
-        log_step=zero + first_step(size),
+        log_step=zero + log_first_step(size),
         khat=zero + np.inf,
         ess=zero,
         acceptance=zero + np.nan,
@@ -214,10 +214,10 @@ def _raise_temper(state: State, offset: Any, least_ess: float, effort: Effort) -
     """Reweight particles by the highest power of the likelihood that keeps an ESS; resample."""
     particles = state.particles
     temper = next_temper(state.temper, state.log_weights, particles.log_likelihood, least_ess)
-    log_weights = state.log_weights + _raised(temper - state.temper, particles.log_likelihood)
+    log_weights = state.log_weights + _log_power(temper - state.temper, particles.log_likelihood)
     return state._replace(
         particles=_take(particles, resample(offset, log_weights, effort.particles)),
-        log_weights=_equal(particles, effort.particles),
+        log_weights=_equal_log_weights(particles, effort.particles),
         around=gaussian(particles.points, normalise(log_weights)),
         temper=temper,
     )
@@ -237,10 +237,10 @@ def importance_step(
     smoothed, khat = pareto_smooth(log_weights)
     ess, one = effective_sample_size(log_weights), np.ones_like(state.temper)
     state = state._replace(khat=khat, ess=ess, temper=one, rounds=state.rounds + 1)
-    if _good(khat, ess, effort):
+    if _trusted(khat, ess, effort):
         state = state._replace(
             particles=_take(proposals, resample(offset, smoothed, effort.particles)),
-            log_weights=_equal(proposals, effort.particles),
+            log_weights=_equal_log_weights(proposals, effort.particles),
             around=gaussian(points, smoothed),
         )
     else:
@@ -252,8 +252,8 @@ def from_draws(particles: Particles) -> State:
     """Make the state of whitened draws from the posterior itself, equally weighted."""
     points = particles.points
     none, zero = np.zeros((), np.int32), np.zeros((), points.dtype)
-    weights = _equal(particles, len(points))
-    step = zero + first_step(points.shape[1])
+    weights = _equal_log_weights(particles, len(points))
+    step = zero + log_first_step(points.shape[1])
     around = gaussian(points, weights)
     return State(particles, weights, around, zero + 1, step, zero, zero, zero, none)
 
@@ -274,7 +274,7 @@ def refresh(problem: Problem, effort: Effort, rng: np.random.Generator, state: S
     offset, particles = _offset(rng), state.particles
     chosen = state._replace(
         particles=_take(particles, resample(offset, state.log_weights, effort.particles)),
-        log_weights=_equal(particles, effort.particles),
+        log_weights=_equal_log_weights(particles, effort.particles),
         around=gaussian(particles.points, state.log_weights),
     )
     return _move(problem, chosen, rng, effort.moves)
@@ -295,31 +295,31 @@ def next_temper(temper: Any, log_weights: Any, log_likelihood: Any, least_ess: f
     one = np.ones_like(temper)
 
     def excess(candidate: Any) -> Any:
-        """By how much the logarithm of the size is above what is asked for."""
-        weights = log_weights + _raised(candidate - temper, log_likelihood)
+        """Compute by how much the logarithm of the size is above what is asked for."""
+        weights = log_weights + _log_power(candidate - temper, log_likelihood)
         return np.log(effective_sample_size(weights) / least_ess)
 
     # Regula falsi that halves the other end each time.
     low, high, above, below = temper, one, excess(temper), excess(one)
-    at_once = (below > 0) | (temper >= one)
+    complete = (below > 0) | (temper >= one)
     for _ in range(SECANTS):
-        if at_once or 0 <= above < NEAR:
+        if complete or 0 <= above < NEAR:
             break
         middle = low + (high - low) * above / (above - below)
         gap = excess(middle)
-        ok = gap > 0
-        low, high = np.where(ok, middle, low), np.where(ok, high, middle)
-        above, below = np.where(ok, gap, above / 2), np.where(ok, below / 2, gap)
-    return np.where(at_once, one, np.minimum(np.maximum(low, temper + 1e-5), one))
+        enough = gap > 0
+        low, high = np.where(enough, middle, low), np.where(enough, high, middle)
+        above, below = np.where(enough, gap, above / 2), np.where(enough, below / 2, gap)
+    return np.where(complete, one, np.minimum(np.maximum(low, temper + 1e-5), one))
 
 
 def _propose(state: State, rng: np.random.Generator, total: int) -> tuple[Any, Any, Any]:
-    """Student-t points around the particles and their core, their log density, and an offset."""
+    """Draw Student-t points around the particles and their core; with log density and offset."""
     points = state.particles.points
     size = points.shape[1]
     cloud = gaussian(points, state.log_weights)
     core = gaussian(points, normalise(SHARPEN * state.particles.log_likelihood))
-    normal, uniform = _numbers(rng, (total, size), (FREEDOM // 2 * total + 1,))
+    normal, uniform = _draw_numbers(rng, (total, size), (FREEDOM // 2 * total + 1,))
     # Two degrees of freedom for each uniform number.
     chi_square = -2 * np.sum(np.log(uniform[1:]).reshape(-1, total), axis=0)
     student = normal * np.sqrt(FREEDOM / chi_square)[:, None]
@@ -330,7 +330,7 @@ def _propose(state: State, rng: np.random.Generator, total: int) -> tuple[Any, A
 
 
 def _log_student(around: Gaussian, points: Any) -> Any:
-    """Log density of a Student-t up to a constant that does not depend on the location or scale."""
+    """Compute a Student-t's log density up to a constant that location and scale leave alone."""
     size = points.shape[1]
     log_scale = np.sum(np.log(np.diagonal(around.factor)))
     standard = around.whiten(points)
@@ -341,18 +341,18 @@ def _log_student(around: Gaussian, points: Any) -> Any:
 def _move(problem: Problem, state: State, rng: np.random.Generator, blocks: int) -> State:
     begin = init_pcn(state.particles, state.around, state.log_step)
     (count, size), moves = begin.standard.shape, blocks * BLOCK
-    numbers = _numbers(rng, (moves, count, size + 1), (moves, count))
+    numbers = _draw_numbers(rng, (moves, count, size + 1), (moves, count))
     end = run_pcn(*problem, begin, state.around, state.temper, *numbers)
     return state._replace(particles=end.particles, log_step=end.log_step, acceptance=end.rate)
 
 
 def _offset(rng: np.random.Generator) -> Any:
-    """Where the points of a systematic resample begin, in (0, 1]."""
-    return _numbers(rng, (), ())[1]
+    """Draw where the points of a systematic resample begin, in (0, 1]."""
+    return _draw_numbers(rng, (), ())[1]
 
 
-def _raised(power: Any, log_likelihood: Any) -> Any:
-    """Log of a power of the likelihood, whose power of nothing is one even where it is zero."""
+def _log_power(power: Any, log_likelihood: Any) -> Any:
+    """Raise a likelihood to a power; the power of nothing is one even where it is zero."""
     safe = np.where(power > 0, power, 1.0)
     return np.where(power > 0, safe * log_likelihood, 0.0)
 
@@ -361,6 +361,6 @@ def _take(particles: Particles, index: Any) -> Particles:
     return Particles(*(leaf[index] for leaf in particles))
 
 
-def _equal(particles: Particles, count: int) -> Any:
-    """Log weights of draws that weigh alike."""
+def _equal_log_weights(particles: Particles, count: int) -> Any:
+    """Return log weights of draws that weigh alike."""
     return np.full(count, -np.log(count), particles.points.dtype)

@@ -69,7 +69,7 @@ class Target:
         ]
 
     def parameters(self, flat: Float[Array, " P"]) -> dict[str, Array]:
-        """Named parameters in their own units; a log odds becomes the parameter itself."""
+        """Name the parameters in their own units; a log odds becomes the parameter itself."""
         return {
             site.parameter: site.value(flat)
             if site.parameter == site.name
@@ -78,7 +78,7 @@ class Target:
         }
 
     def name(self, draws: Float[np.ndarray, "S P"]) -> dict[str, Float[np.ndarray, "S ..."]]:
-        """Named parameters in their own units of draws of the unconstrained ones."""
+        """Name the parameters of draws of the unconstrained ones, in their own units."""
         with jax.enable_x64(True):
             named = self._named(jnp.asarray(draws))
         # A compiled function sorts the names; the model's order says more.
@@ -95,12 +95,12 @@ class Target:
         labels: Int[Any, " n"],
         weights: Float[Any, " n"] | None = None,
     ) -> Float[Array, ""]:
-        """Log likelihood of the labels in nats, `sum_i w_i log p(z_i)`; rows of -1 count nothing.
+        """Compute the log likelihood of the labels in nats, `sum_i w_i log p(z_i)`.
 
         Args:
             flat: the unconstrained vector.
             readings: the texts.
-            labels: their options.
+            labels: their options; -1 for a row that counts nothing.
             weights: what each label counts; one by default.
         """
         label = self._trace(flat, readings, labels)[LABEL_SITE]
@@ -109,7 +109,7 @@ class Target:
         return jnp.sum(_weigh(scores, weights)).astype(flat.dtype)
 
     def log_powers(self, flat: Float[Array, " P"], readings: Readings) -> Float[Array, ""]:
-        r"""What scaled priors add to the log density in nats; 0 where no prior is scaled.
+        r"""Compute what scaled priors add to the log density in nats; 0 where none is scaled.
 
         .. math:: \sum_j (s_j - 1) \log p_j(u)
 
@@ -127,19 +127,19 @@ class Target:
     def log_prior(
         self, flat: Float[Array, " P"], prior: Prior, readings: Readings
     ) -> Float[Array, ""]:
-        """Log density of the model's prior draws, unconstrained, in nats; Jacobian included."""
+        """Compute the log density of the model's prior draws, in nats, Jacobian included."""
         return jnp.sum(self.log_prior_terms(flat, prior, readings))
 
     def log_scaled_prior(
         self, flat: Float[Array, " P"], prior: Prior, readings: Readings
     ) -> Float[Array, ""]:
-        """Log prior density in nats, with what scaled priors add: all but the likelihood."""
+        """Compute the log prior density in nats with what scaled priors add."""
         return self.log_prior(flat, prior, readings) + self.log_powers(flat, readings)
 
     def log_prior_terms(
         self, flat: Float[Array, " P"], prior: Prior, readings: Readings
     ) -> Float[Array, " P"]:
-        """Terms of the log prior density that draws follow; those of a site sum to its density."""
+        """Split the log prior density that draws follow; a site's terms sum to its density."""
         terms = dist.Normal(prior.loc, prior.scale).log_prob(flat)
         free = [site for site in self.sites if not site.gaussian]
         trace = self._trace(flat, readings) if free else {}
@@ -157,7 +157,7 @@ class Target:
         labels: Int[Any, " n"],
         weights: Float[Any, " n"] | None = None,
     ) -> Float[Array, ""]:
-        """Log of prior times likelihood in nats, as a density of the unconstrained parameters."""
+        """Compute the log of prior times likelihood in nats, as a density of the vector."""
         likelihood = self.log_likelihood(flat, readings, labels, weights)
         return self.log_scaled_prior(flat, prior, readings) + likelihood
 
@@ -168,12 +168,12 @@ class Target:
         labels: Int[Any, " n"],
         weights: Float[Any, " n"] | None = None,
     ) -> tuple[Float[Array, " n"], Float[Array, "n K"]]:
-        """Log likelihood of each label in nats, weighted, and the probabilities of the options."""
+        """Compute each label's weighted log likelihood in nats, and the options' probabilities."""
         label = self._trace(flat, readings, labels)[LABEL_SITE]
         return _weigh(_score(label, labels), weights), find_ordinal(label).probs
 
     def probs(self, flat: Float[Array, " P"], readings: Readings) -> Float[Array, "n K"]:
-        """Probabilities of the options for each text."""
+        """Compute the probabilities of the options for each text."""
         return find_ordinal(self._trace(flat, readings)[LABEL_SITE]).probs
 
     def sample_prior(
@@ -220,14 +220,14 @@ class Target:
 
 
 def _score(label: dict[str, Any], labels: Any) -> Array:
-    """Log probability of each label in nats, masked and scaled as the model says."""
+    """Compute the log probability of each label in nats, masked and scaled as the model says."""
     with jax.numpy_dtype_promotion("standard"):
         logs = label["fn"].log_prob(labels)
         return logs if label["scale"] is None else label["scale"] * logs
 
 
 def _weigh(scores: Array, weights: Any) -> Array:
-    """Log probabilities times the weights of their labels."""
+    """Multiply log probabilities by the weights of their labels."""
     with jax.numpy_dtype_promotion("standard"):
         return scores if weights is None else scores * weights
 

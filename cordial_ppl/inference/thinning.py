@@ -34,8 +34,8 @@ class Probes(NamedTuple):
     options: Int[np.ndarray, " m"]
 
 
-def make_probes(logits: Float[np.ndarray, "n *readers K"], count: int = PROBES) -> Probes:
-    """Readings like the labelled ones, but of any text: their options turned, and clear profiles.
+def make_probes(logits: Float[np.ndarray, "n *readers K"]) -> Probes:
+    """Make up readings like the labelled ones, but of any text: options turned, clear profiles.
 
     Five labelled texts say little of what other texts read like. A sixth of the probes are labelled
     readings, a third are such readings with their options turned in a circle, and half have one
@@ -43,9 +43,8 @@ def make_probes(logits: Float[np.ndarray, "n *readers K"], count: int = PROBES) 
 
     Args:
         logits: centred logits of the labelled texts, at least one.
-        count: how many probes, at least 12.
     """
-    rng, size = np.random.default_rng(0), logits.shape[-1]
+    rng, size, count = np.random.default_rng(0), logits.shape[-1], PROBES
     plain, peaked = count // 6, count // 2
     rows, turns = rng.integers(len(logits), size=count), rng.integers(size, size=count)
     scales = rng.choice(SCALES, count)

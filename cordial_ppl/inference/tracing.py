@@ -1,7 +1,7 @@
 """Tracing a channel's model: its sampled parameters, their priors, the covariates it asks for."""
 
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from threading import RLock
 from typing import Any, NamedTuple
 
@@ -52,15 +52,15 @@ class Site(NamedTuple):
     plates: tuple[str, ...]
 
     def unravel(self, flat: Any) -> Any:
-        """The site's unconstrained value in a flat vector."""
+        """Return the site's unconstrained value in a flat vector."""
         return flat[self.slice].reshape(self.shape)
 
     def value(self, flat: Any) -> Any:
-        """The site's value, as the model samples it."""
+        """Return the site's value, as the model samples it."""
         return self.transform(self.unravel(flat))
 
     def density(self, trace: dict[str, Any], flat: Array) -> Array:
-        """Log prior density of the unconstrained value in nats, unscaled, in the batch's shape.
+        """Compute the value's unconstrained log prior density in nats, unscaled, in batch shape.
 
         Args:
             trace: of the model with this value given.
@@ -113,30 +113,36 @@ def describe(
             for trace in traces
         ]
 
-    with paused(), jax.enable_x64(True):
-        try:
-            pairs = zip(*jax.device_get(jax.jit(probe)(*examples)), strict=True)
-            normals = [one if one and np.array_equal(one, other) else None for one, other in pairs]
-            if None in normals:
-                run = jax.vmap(lambda key, each: sample_sites(channel, sites, key, each), (0, None))
-                draws = np.asarray(jax.jit(run)(keys, examples[0]))
-                moments = draws.mean(axis=0), draws.std(axis=0)
-        except (ChannelError, InputError):
-            raise
-        except Exception as error:
-            name = error.args[0] if isinstance(error, KeyError) and error.args else None
-            if name is not None and name in find_covariates(channel, size):
-                raise InputError(
-                    f"the channel uses the covariate {name!r}, one number a text, which was not "
-                    f"given: covariates={{{name!r}: ...}}."
-                ) from error
-            raise ChannelError(_explain(channel, error)) from error
+    with paused(), jax.enable_x64(True), _explaining(channel, size):
+        pairs = zip(*jax.device_get(jax.jit(probe)(*examples)), strict=True)
+        normals = [one if one and np.array_equal(one, other) else None for one, other in pairs]
+        if None in normals:
+            run = jax.vmap(lambda key, each: sample_sites(channel, sites, key, each), (0, None))
+            draws = np.asarray(jax.jit(run)(keys, examples[0]))
+            moments = draws.mean(axis=0), draws.std(axis=0)
     loc, scale = np.empty((2, sites[-1].slice.stop))
     for index, (site, normal) in enumerate(zip(sites, normals, strict=True)):
         sites[index] = site._replace(gaussian=normal is not None)
         values = normal or [part[site.slice] for part in moments]
         loc[site.slice], scale[site.slice] = map(np.ravel, values)
     return tuple(sites), loc, scale
+
+
+@contextmanager
+def _explaining(channel: Channel, size: int) -> Iterator[None]:
+    """Turn any error of a channel's model into one that says what is wrong with the model."""
+    try:
+        yield
+    except (ChannelError, InputError):
+        raise
+    except Exception as error:
+        name = error.args[0] if isinstance(error, KeyError) and error.args else None
+        if name is not None and name in find_covariates(channel, size):
+            raise InputError(
+                f"the channel uses the covariate {name!r}, one number a text, which was not "
+                f"given: covariates={{{name!r}: ...}}."
+            ) from error
+        raise ChannelError(_explain(channel, error)) from error
 
 
 def _explain(channel: Channel, error: Exception) -> str:
@@ -176,7 +182,7 @@ class _Wanted(dict):
 
 
 def find_covariates(channel: Channel, size: int) -> tuple[str, ...]:
-    """Names of the per-text covariates that a channel's model asks for, in the order of asking.
+    """List the per-text covariates that a channel's model asks for, in the order of asking.
 
     What else is wrong with the model is for ``describe`` to say.
 
@@ -203,7 +209,7 @@ def make_readings(
     histogram: Float[np.ndarray, " K"],
     covariates: Mapping[str, Sequence[float]],
 ) -> Readings:
-    """Readings to try a channel with: all readers say the same, and levels are whole numbers."""
+    """Make readings to try a channel with: readers agree, and levels are whole numbers."""
     count = count_levels(channel)
     extra = {
         name: np.clip(np.floor(values), 0, count[name] - 1) if name in count else np.array(values)
@@ -298,7 +304,7 @@ def _find_sites(
 
 
 def _find_fault(name: str, site: dict[str, Any]) -> str:
-    """Why a traced site cannot be a parameter; empty where it can."""
+    """Say why a traced site cannot be a parameter; empty where it can."""
     if name in RESERVED or "/" in name:
         return (
             f"has a site called {name!r}: a name must have no slash, and be none of "
@@ -321,7 +327,7 @@ def _find_fault(name: str, site: dict[str, Any]) -> str:
 
 
 def find_ordinal(label: dict[str, Any]) -> Any:
-    """The distribution of a traced ``label`` site, without the masks around it."""
+    """Return the distribution of a traced ``label`` site, without the masks around it."""
     fn = label["fn"]
     while isinstance(fn, dist.MaskedDistribution):
         fn = fn.base_dist
@@ -329,7 +335,7 @@ def find_ordinal(label: dict[str, Any]) -> Any:
 
 
 def as_gaussian(fn: Any, site: Site) -> tuple[Array, Array] | None:
-    """Location and scale of a distribution that is Gaussian on a site's unconstrained scale.
+    """Return location and scale of what is Gaussian on a site's unconstrained scale.
 
     Args:
         fn: a NumPyro distribution of the site's values.
@@ -354,7 +360,7 @@ def as_gaussian(fn: Any, site: Site) -> tuple[Array, Array] | None:
 
 
 def transform_kind(transform: Any) -> type:
-    """Type of a transform; around a vector it is wrapped to count its event dimension."""
+    """Return the type of a transform, which around a vector is wrapped to count its dimensions."""
     while isinstance(transform, IndependentTransform):
         transform = transform.base_transform
     return type(transform)

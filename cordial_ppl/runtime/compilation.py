@@ -4,11 +4,13 @@ XLA would split each program over all cores.  At these sizes that gains nothing,
 busy with something else then holds up every step.  Whole programs run in threads instead.
 """
 
+import ctypes
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from functools import lru_cache, wraps
 from pathlib import Path
-from threading import Event
+from threading import local
 
 import jax
 
@@ -32,8 +34,8 @@ MAPPINGS = Path("/proc/self/maps"), Path("/proc/sys/vm/max_map_count")
 CROWDED = 0.6
 """Share of the allowed mappings from which programs are forgotten."""
 
-TRACED = Event()
-"""Set while programs were traced since memory was last looked at."""
+TRACED = local()
+"""Has an attribute ``programs`` in a thread that traced since memory was last looked at."""
 
 
 @lru_cache(maxsize=64)
@@ -56,7 +58,7 @@ def compiled[**P, R](function: Callable[P, R], **options: bool | int | str) -> C
 
     @wraps(function)
     def trace(*args: P.args, **kwargs: P.kwargs) -> R:
-        TRACED.set()
+        TRACED.programs = True
         with paused():
             return function(*args, **kwargs)
 
@@ -65,18 +67,21 @@ def compiled[**P, R](function: Callable[P, R], **options: bool | int | str) -> C
 
     @wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
-        if TRACED.is_set():
-            TRACED.clear()
+        results = jitted(*args, **kwargs)
+        if vars(TRACED):
+            vars(TRACED).clear()
             _make_room()
-        return jitted(*args, **kwargs)
+        return results
 
     return run
 
 
 def _make_room() -> None:
-    """Forget all programs before the process has as many mappings as the kernel allows.
+    """Return memory that compiling took, and forget programs that the kernel has no room for.
 
-    One more would be a segmentation fault.  Programs are compiled again, or read, when needed.
+    Of a first fit's resident memory 50 MB are pages that LLVM freed and the C library kept.  Beyond
+    the mappings that the kernel allows, one more would be a segmentation fault: all programs are
+    forgotten before, and compiled again, or read, when needed.
     """
     try:
         mapped, allowed = (path.read_bytes() for path in MAPPINGS)
@@ -84,6 +89,8 @@ def _make_room() -> None:
         return
     if mapped.count(b"\n") > CROWDED * int(allowed):
         jax.clear_caches()
+    with suppress(AttributeError):  # Not every C library of Linux can.
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def workers(jobs: int) -> int:

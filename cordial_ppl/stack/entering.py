@@ -1,12 +1,11 @@
-"""What any fit has, and its answers: readings and labels are checked, texts predicted."""
+"""Readings and labels that a fit is asked about: checked once, and predicted."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 from cordial_ppl.data.covariates import as_covariates
 from cordial_ppl.data.frames import aligned, aligned_labels, check_columns
@@ -15,55 +14,8 @@ from cordial_ppl.data.labelling import as_texts, as_weights, have_several, list_
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError, name_rows
 from cordial_ppl.runtime.progress import doing
-from cordial_ppl.stack.interval import predict_mixture
-from cordial_ppl.stack.weighing import ExpectedLoss
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class AnyFit(ABC):
-    """What a fit of one reader or of several leaves.
-
-    Attributes:
-        scale: the K options.
-        covariates: names of the covariates that the fit had, which predictions need too.
-        weights: weight of each member by name; they sum to one.
-        expected: out-of-fold log losses.
-        labels: labels of the fit, positions 0..K-1.
-        sample_weight: what each of these labels counts.
-        texts: which text each is of: a digest of its name, by which a report and a check recognise
-            it, or a negative number where it has none.
-        out_of_fold: out-of-fold probabilities of the labelled texts, in the order of the labels;
-            None without folds.
-        columns: names of the columns if the readings were a data frame; they are not saved.
-    """
-
-    scale: Scale
-    covariates: tuple[str, ...]
-    weights: Mapping[str, float]
-    expected: ExpectedLoss
-    labels: Int[np.ndarray, " n"]
-    sample_weight: Float[np.ndarray, " n"]
-    texts: Int[np.ndarray, " texts"]
-    out_of_fold: Float[np.ndarray, "n K"] | None = None
-    columns: np.ndarray | None = None
-
-    @property
-    @abstractmethod
-    def levels(self) -> dict[str, int]:
-        """Levels of the covariates that number something, such as users."""
-
-    @property
-    @abstractmethod
-    def judged(self) -> bool:
-        """True if a verdict can be given."""
-
-    @abstractmethod
-    def read(self, logits: Any) -> np.ndarray:
-        """Validate and centre readings of the options of the fit."""
-
-    @abstractmethod
-    def mixture(self, logits: np.ndarray) -> tuple[list[tuple[Any, np.ndarray]], np.ndarray]:
-        """Return members, each with the readings that it sees, and their weights: one row, or m."""
+from cordial_ppl.stack.fit import AnyFit
+from cordial_ppl.stack.members import predict_mixture
 
 
 def enter(

@@ -1,8 +1,9 @@
 """A fit of a stack as one record: labelled texts, members, weights and out-of-fold predictions."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -14,14 +15,63 @@ from cordial_ppl.data.scale import Scale
 from cordial_ppl.inference.fit import Case
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.runtime.progress import doing
-from cordial_ppl.stack.entering import AnyFit
 from cordial_ppl.stack.members import Fitted, fit_members, warn_if_doubtful
 from cordial_ppl.stack.settings import Settings
 from cordial_ppl.stack.sketch import sketch
 from cordial_ppl.stack.stacking import MIN_LABELS, assign_folds
 from cordial_ppl.stack.weighing import ExpectedLoss, weigh
 
+if TYPE_CHECKING:
+    from cordial_ppl.decisions.reader import Reader
+
 FOLDS = 4
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AnyFit(ABC):
+    """What a fit of one reader or of several leaves.
+
+    Attributes:
+        scale: the K options.
+        covariates: names of the covariates that the fit had, which predictions need too.
+        weights: weight of each member by name; they sum to one.
+        expected: out-of-fold log losses.
+        labels: labels of the fit, positions 0..K-1.
+        sample_weight: what each of these labels counts.
+        texts: which text each is of: a digest of its name, by which a report and a check recognise
+            it, or a negative number where it has none.
+        out_of_fold: out-of-fold probabilities of the labelled texts, in the order of the labels;
+            None without folds.
+        columns: names of the columns if the readings were a data frame; they are not saved.
+    """
+
+    scale: Scale
+    covariates: tuple[str, ...]
+    weights: Mapping[str, float]
+    expected: ExpectedLoss
+    labels: Int[np.ndarray, " n"]
+    sample_weight: Float[np.ndarray, " n"]
+    texts: Int[np.ndarray, " texts"]
+    out_of_fold: Float[np.ndarray, "n K"] | None = None
+    columns: np.ndarray | None = None
+
+    @property
+    @abstractmethod
+    def levels(self) -> dict[str, int]:
+        """Levels of the covariates that number something, such as users."""
+
+    @property
+    @abstractmethod
+    def judged(self) -> bool:
+        """True if a verdict can be given."""
+
+    @abstractmethod
+    def read(self, logits: Any) -> np.ndarray:
+        """Validate and centre readings of the options of the fit."""
+
+    @abstractmethod
+    def mixture(self, logits: np.ndarray) -> tuple[list[tuple[Fitted, np.ndarray]], np.ndarray]:
+        """Return members, each with the readings that it sees, and their weights: one row, or m."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -38,7 +88,8 @@ class Fit(AnyFit):
         labelled: the labelled texts; None for a fit from a file, which keeps no texts.
         provenance: how the readings were made: lists of values under "model", "prompt" and
             "decoding".
-        reader: the reader as it is, `decisions.reader.Reader`, once it was asked for or loaded.
+        reader: the reader as it is, in a fit from a file; `decisions.answers.reader_of` assesses
+            that of others.
     """
 
     settings: Settings
@@ -49,7 +100,7 @@ class Fit(AnyFit):
     folds: Int[np.ndarray, " n"] | None = None
     labelled: Labelled | None = None
     provenance: dict[str, list[str]] = field(default_factory=dict)
-    reader: Any = None
+    reader: "Reader | None" = None
 
     @property
     def posteriors(self) -> dict[str, Posterior]:

@@ -1,7 +1,6 @@
-"""A mixture of fitted members: its probabilities, and intervals of mean and label."""
+"""Intervals of a text's mean, over draws and members, and of its label."""
 
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -11,62 +10,13 @@ from jaxtyping import Array, Float, Int
 
 from cordial_ppl.data.labelled import on_cpu
 from cordial_ppl.inference.programs import DRAWS, TEXTS
-from cordial_ppl.runtime.compilation import compiled, workers
+from cordial_ppl.runtime.compilation import compiled
 
 HALVINGS = 12
 """How often a quantile's range, at first that of a text's draws, is halved."""
 
 UNROLLED = 16
 """Draws that one step of the loop adds up: their sum stays in the processor's registers."""
-
-
-def predict_mixture(
-    members: Sequence[tuple[Any, np.ndarray]],
-    shares: Float[np.ndarray, "#m M"],
-    covariates: Mapping[str, np.ndarray],
-    values: Float[np.ndarray, " K"],
-    level: float | None = None,
-) -> tuple[Float[np.ndarray, "m K"], Float[np.ndarray, "2 m"] | None]:
-    r"""Predict texts, and find two quantiles of each text's expected position.
-
-    .. math:: \hat p(z \mid x) = \sum_j \omega_j\, \hat p_j(z \mid x)
-
-    Args:
-        members: fitted members, each with the readings that it sees.
-        shares: weight of each member in each text's mixture, or in that of all texts.
-        covariates: of the texts, by name.
-        values: position of each option on the scale.
-        level: probability between the two; None where no quantiles are wanted.
-
-    Returns:
-        Probabilities, and the lower and upper quantiles over draws and members.
-    """
-    some = shares.any(axis=0)
-    used = [member for member, positive in zip(members, some, strict=True) if positive]
-    shares, count = shares[:, some], len(used[0][1])
-    # Before the threads: a fit chooses the draws that predict when it is first asked.
-    weights = [fit.prediction_weights for fit, _ in used]
-    probs, ends = np.empty((count, len(values))), np.empty((2, count))
-    places = None if level is None else values
-
-    def predict(start: int) -> None:
-        rows = slice(start, start + TEXTS)
-        extra = {name: column[rows] for name, column in covariates.items()}
-        block = shares[rows] if len(shares) > 1 else shares
-        predictions = [fit.predict(seen[rows], extra, places) for fit, seen in used]
-        # What a member without a share predicts may not be finite.
-        mixed = sum(
-            np.where(share[:, None] > 0, share[:, None] * p, 0.0)
-            for share, (p, _) in zip(block.T, predictions, strict=True)
-        )
-        probs[rows] = mixed / np.sum(mixed, axis=1, keepdims=True)
-        if level is not None:
-            ends[:, rows] = quantiles([means for _, means in predictions], weights, block, level)
-
-    starts = range(0, count, TEXTS)
-    with ThreadPoolExecutor(max_workers=workers(max(1, len(starts)))) as pool:
-        list(pool.map(predict, starts))
-    return probs, None if level is None else ends
 
 
 def quantiles(

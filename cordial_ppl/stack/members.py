@@ -16,15 +16,17 @@ from jaxtyping import Float
 
 from cordial_ppl.channels.channel import Channel
 from cordial_ppl.errors import warn
-from cordial_ppl.inference.fit import Case, Fit, fit_cases
+from cordial_ppl.inference.fit import Case, CaseFit, fit_cases
 from cordial_ppl.inference.posterior import Posterior
-from cordial_ppl.inference.priors import NamedPrior, Source, reading_spread, resolve
+from cordial_ppl.inference.priors import ChannelPrior, NamedPrior, reading_spread, resolve
+from cordial_ppl.inference.programs import TEXTS
 from cordial_ppl.inference.sampler import Effort
 from cordial_ppl.inference.target import Target, build_target
 from cordial_ppl.runtime.blas import on_one_core
 from cordial_ppl.runtime.compilation import workers
 from cordial_ppl.runtime.progress import doing
 from cordial_ppl.stack.calibrators import CALIBRATORS, Calibrator
+from cordial_ppl.stack.interval import quantiles
 
 BLOCK = 8192
 """Texts that a calibrator predicts at a time, which bounds its memory."""
@@ -79,6 +81,56 @@ def predict_each(
     return probs / probs.sum(axis=-1, keepdims=True)
 
 
+def predict_mixture(
+    members: Sequence[tuple[Fitted, np.ndarray]],
+    shares: Float[np.ndarray, "#m M"],
+    covariates: Mapping[str, np.ndarray],
+    values: Float[np.ndarray, " K"],
+    level: float | None = None,
+) -> tuple[Float[np.ndarray, "m K"], Float[np.ndarray, "2 m"] | None]:
+    r"""Predict texts, and find two quantiles of each text's expected position.
+
+    .. math:: \hat p(z \mid x) = \sum_j \omega_j\, \hat p_j(z \mid x)
+
+    Args:
+        members: fitted members, each with the readings that it sees.
+        shares: weight of each member in each text's mixture, or in that of all texts.
+        covariates: of the texts, by name.
+        values: position of each option on the scale.
+        level: probability between the two; None where no quantiles are wanted.
+
+    Returns:
+        Probabilities, and the lower and upper quantiles over draws and members.
+    """
+    positive = shares.any(axis=0)
+    used = [member for member, weighs in zip(members, positive, strict=True) if weighs]
+    shares, count = shares[:, positive], len(used[0][1])
+    # Before the threads: a fit chooses the draws that predict when it is first asked.
+    weights = [fit.prediction_weights for fit, _ in used]
+    probs, ends = np.empty((count, len(values))), np.empty((2, count))
+    positions = None if level is None else values
+
+    def predict(start: int) -> None:
+        rows = slice(start, start + TEXTS)
+        extra = {name: column[rows] for name, column in covariates.items()}
+        block = shares[rows] if len(shares) > 1 else shares
+        predictions = [fit.predict(seen[rows], extra, positions) for fit, seen in used]
+        # What a member without a share predicts may not be finite.
+        mixed = sum(
+            np.where(share[:, None] > 0, share[:, None] * p, 0.0)
+            for share, (p, _) in zip(block.T, predictions, strict=True)
+        )
+        probs[rows] = mixed / np.sum(mixed, axis=1, keepdims=True)
+        if level is not None:
+            means = [each for _, each in predictions if each is not None]
+            ends[:, rows] = quantiles(means, weights, block, level)
+
+    starts = range(0, count, TEXTS)
+    with ThreadPoolExecutor(max_workers=workers(max(1, len(starts)))) as pool:
+        list(pool.map(predict, starts))
+    return probs, None if level is None else ends
+
+
 @dataclass(frozen=True, eq=False)
 class CalibratorMember:
     """A calibrator, by name."""
@@ -90,7 +142,7 @@ class CalibratorMember:
         """Members with equal keys have equal fits."""
         return (self.name,)
 
-    def fit(self, cases: Sequence[Case]) -> list[Fit]:
+    def fit(self, cases: Sequence[Case]) -> list[CaseFit]:
         """Fit to every data set and its folds, all in one call."""
         calibrator = CALIBRATORS[self.name]
         logits = np.stack([case.texts.logits for case in cases])
@@ -100,7 +152,7 @@ class CalibratorMember:
             arguments.append(np.stack([case.texts.texts for case in cases])[:, None])
         params = calibrator.fit(logits[:, None], labels, *arguments)
 
-        def one(index: int, fold: int) -> CalibratorFit:
+        def fitted(index: int, fold: int) -> CalibratorFit:
             return CalibratorFit(calibrator, type(params)(*(leaf[index, fold] for leaf in params)))
 
         fits = []
@@ -110,8 +162,8 @@ class CalibratorMember:
                 held_out = np.empty((len(case.folds), logits.shape[-1]))
                 for fold in range(len(case.masks)):
                     rows = case.folds == fold
-                    held_out[rows], _ = one(index, 1 + fold).predict(case.texts.logits[rows])
-            fits.append(Fit(one(index, 0), held_out))
+                    held_out[rows], _ = fitted(index, 1 + fold).predict(case.texts.logits[rows])
+            fits.append(CaseFit(fitted(index, 0), held_out))
         return fits
 
 
@@ -131,7 +183,7 @@ class ChannelMember:
     channel: Channel
     index: int
     method: str
-    prior: Source
+    prior: ChannelPrior
     effort: Effort
 
     @property
@@ -150,7 +202,7 @@ class ChannelMember:
         with jax.enable_x64(True):
             return build_target(self.channel, size, tuple(covariates), *readers)
 
-    def fit(self, cases: Sequence[Case]) -> list[Fit]:
+    def fit(self, cases: Sequence[Case]) -> list[CaseFit]:
         """Fit to every data set and its folds."""
         first = cases[0].texts
         *readers, size = first.logits.shape[1:]
@@ -209,14 +261,11 @@ def warn_if_doubtful(posterior: Posterior) -> None:
     """Warn if a posterior that should be exact is not reliable; literal methods only report it."""
     diagnostics = posterior.diagnostics
     if diagnostics.method in ("default", "nuts") and not diagnostics.trusted:
+        reason, reference = f"k-hat {diagnostics.khat:.2f}, ESS {diagnostics.ess:.0f}", "nuts"
         if diagnostics.method == "nuts":
-            figures, other = (
-                f"ESS {diagnostics.ess:.0f}, {diagnostics.divergences} divergences",
-                "default",
-            )
-        else:
-            figures, other = f"k-hat {diagnostics.khat:.2f}, ESS {diagnostics.ess:.0f}", "nuts"
+            reason = f"ESS {diagnostics.ess:.0f}, {diagnostics.divergences} divergences"
+            reference = "default"
         warn(
-            f"the posterior of channel {posterior.channel.name!r} is not reliable ({figures}); "
-            f"compare with inference {other!r}."
+            f"the posterior of channel {posterior.channel.name!r} is not reliable ({reason}); "
+            f"compare with inference {reference!r}."
         )

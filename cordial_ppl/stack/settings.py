@@ -1,7 +1,6 @@
 """Settings of a stack as one validated record, and the checks that make it."""
 
-import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,9 +10,10 @@ from jaxtyping import Bool, Float
 from cordial_ppl.channels import is_built_in
 from cordial_ppl.channels.channel import Channel, count_levels
 from cordial_ppl.channels.loading import load_channel
+from cordial_ppl.data.checks import check_list, check_mapping, check_names, check_number, check_seed
 from cordial_ppl.data.covariates import as_covariates
 from cordial_ppl.errors import InputError, quote
-from cordial_ppl.inference.fit import METHODS
+from cordial_ppl.inference.fit import check_method
 from cordial_ppl.inference.priors import LearnedPrior, Priors, as_priors, reading_spread, resolve
 from cordial_ppl.inference.sampler import DEFAULT_EFFORT, Effort
 from cordial_ppl.inference.target import Prior
@@ -22,8 +22,6 @@ from cordial_ppl.stack.members import CalibratorMember, ChannelMember, Member
 
 PAPER_CALIBRATORS: tuple[str, ...] = ("temperature", "vector", "odds")
 """The paper's calibrators in logit space."""
-
-LARGEST_SEED = 2**32 - 1
 
 LEAST_EFFORT = Effort(particles=64, proposals=1, moves=1, last_moves=0, least_ess=0.0, repairs=0)
 """Fewer particles are too few to fit the tail of their weights to."""
@@ -174,9 +172,10 @@ def make_settings(
     doubled = sorted({name for name in members if members.count(name) > 1})
     if doubled:
         raise InputError(f"two members of the stack are called {doubled[0]!r}: rename one.")
-    alone = isinstance(prior, Prior) and len(names) == 1
+    if isinstance(prior, Prior) and len(names) == 1:
+        prior = {names[0]: prior}
     learned = defaults.learned()
-    priors = as_priors({names[0]: prior} if alone else prior, names, learned)
+    priors = as_priors(prior, names, learned)
     counts = {name: CALIBRATORS[name].count for name in calibrators}
     counts |= {model.name: 2.0 if is_built_in(model) else 1.0 for model in models}
     counts |= {name: count for name, count in defaults.weight_counts.items() if name in members}
@@ -196,66 +195,6 @@ def make_settings(
     )
 
 
-def check_names(setting: str, names: Iterable[Any], options: Collection[str]) -> None:
-    """Raise an ``InputError`` that lists the known names if another one was given."""
-    for name in names:
-        if not isinstance(name, str) or name not in options:
-            allowed = (
-                f"one of {', '.join(options)}" if options else "nothing here, for there is none"
-            )
-            raise InputError(f"{setting} may name {allowed}; got {quote(name)}.")
-
-
-def check_method(method: Any) -> str:
-    """Return the name of an inference method, or raise an ``InputError`` that lists them."""
-    if not isinstance(method, str) or method not in METHODS:
-        raise InputError(f"inference must be one of {', '.join(METHODS)}; got {quote(method)}.")
-    return method
-
-
-def check_list(setting: str, values: Any) -> tuple[Any, ...]:
-    """Return the values of a setting, or raise an ``InputError``; a string is not a list."""
-    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
-        raise InputError(f"{setting} must be a list; got {quote(values)}.")
-    return tuple(values)
-
-
-def check_mapping(
-    setting: str, values: Any, options: Collection[str] | None = None
-) -> dict[Any, Any]:
-    """Return a setting's values by name, or raise an ``InputError``; None is an empty mapping."""
-    if values is not None and not isinstance(values, Mapping):
-        raise InputError(f"{setting} must be values by name; got {quote(values)}.")
-    if options is not None:
-        check_names(setting, values or (), options)
-    return dict(values or {})
-
-
-def check_flag(setting: str, value: Any) -> bool:
-    """Return a setting that is true or false, or raise an ``InputError``."""
-    if not isinstance(value, bool | np.bool_):
-        raise InputError(f"{setting} must be True or False; got {quote(value)}.")
-    return bool(value)
-
-
-def check_number(
-    setting: str, value: Any, low: float = 0, high: float = math.inf, *, whole: bool = False
-) -> float:
-    """Return a finite number between two others, or raise an ``InputError``."""
-    kinds = (int, np.integer) if whole else (int, float, np.integer, np.floating)
-    right = isinstance(value, kinds) and not isinstance(value, bool)
-    if not right or not low <= value <= high or value == math.inf:
-        kind = "whole number" if whole else "number"
-        limits = f"of {low:g} or more" if high == math.inf else f"{low:g}..{high:.0f}"
-        raise InputError(f"{setting} must be a {kind} {limits}; got {quote(value)}.")
-    return int(value) if whole else float(value)
-
-
-def check_seed(seed: Any) -> int:
-    """Return a seed as an ``int``, or raise an ``InputError``."""
-    return int(check_number("seed", seed, high=LARGEST_SEED, whole=True))
-
-
 def check_effort(effort: Any) -> Effort:
     """Return how much work to do, or raise an ``InputError`` that names the first wrong number."""
     if not isinstance(effort, Effort):
@@ -264,13 +203,6 @@ def check_effort(effort: Any) -> Effort:
         whole = isinstance(least, int)
         check_number(f"effort.{name}", getattr(effort, name), least, whole=whole)
     return effort
-
-
-def check_level(level: Any) -> float:
-    """Return the probability inside an interval, or raise an ``InputError``."""
-    if not isinstance(level, int | float | np.floating) or not 0 < level < 1:
-        raise InputError(f"level must lie between 0 and 1, such as 0.9; got {quote(level)}.")
-    return float(level)
 
 
 def check_counts(counts: Any, members: Collection[str]) -> dict[str, float]:

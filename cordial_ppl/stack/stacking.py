@@ -116,37 +116,47 @@ def stack_weights(
         algorithm"; Hunter and Lange (2004), "A tutorial on MM algorithms".
     """
     logs, prior = np.maximum(log_probs, math.log(FLOOR)), np.asarray(prior_counts, np.float64)
-    there = np.ones_like(logs) if present is None else np.asarray(present, np.float64)
-    spoken = there.any(axis=1)
-    logs, there = np.where(there, logs, -np.inf)[spoken], there[spoken]
-    texts_weighed = len(logs) if texts is None else len(np.unique(texts[spoken]))
+    predicted = np.ones_like(logs) if present is None else np.asarray(present, np.float64)
+    covered = predicted.any(axis=1)
+    logs, predicted = np.where(predicted, logs, -np.inf)[covered], predicted[covered]
+    texts_weighed = len(logs) if texts is None else len(np.unique(texts[covered]))
     if texts_weighed < MIN_LABELS:
         return prior_weights(prior)
-    counted = np.ones(len(logs)) if weights is None else np.asarray(weights)[spoken]
+    counts = np.ones(len(logs)) if weights is None else np.asarray(weights)[covered]
     # Scaling a row moves no weight; by its best member, every mixture stays away from zero.
     probs = np.exp(logs - logs.max(axis=1, keepdims=True))
-    total = counted.sum() + prior.sum()
+    return _maximise(probs, predicted, counts, prior)
+
+
+def _maximise(
+    probs: Float[np.ndarray, "n M"],
+    present: Float[np.ndarray, "n M"],
+    counts: Float[np.ndarray, " n"],
+    prior: Float[np.ndarray, " M"],
+) -> Float[np.ndarray, " M"]:
+    """Maximise the posterior of the weights; see `stack_weights`."""
+    total = counts.sum() + prior.sum()
 
     def objective(weights: np.ndarray) -> float:
-        mixed = counted * (np.log(probs @ weights) - np.log(there @ weights))
+        mixed = counts * (np.log(probs @ weights) - np.log(present @ weights))
         return float(mixed.sum() + prior[prior > 0] @ np.log(weights[prior > 0]))
 
     def pull(weights: np.ndarray) -> np.ndarray:
-        """What the slopes equal at the maximum: the slope of the weights' sums."""
-        return np.maximum((counted / (there @ weights)) @ there + prior.sum(), LEAST)
+        """Compute what the slopes equal at the maximum: the slope of the weights' sums."""
+        return np.maximum((counts / (present @ weights)) @ present + prior.sum(), LEAST)
 
     def slopes(weights: np.ndarray) -> np.ndarray:
-        """Slope of the log posterior in each weight."""
-        return (counted / (probs @ weights)) @ probs + prior / np.maximum(weights, LEAST)
+        """Compute the slope of the log posterior in each weight."""
+        return (counts / (probs @ weights)) @ probs + prior / np.maximum(weights, LEAST)
 
     def update(weights: np.ndarray) -> np.ndarray:
-        moved = (weights * ((counted / (probs @ weights)) @ probs) + prior) / pull(weights)
+        moved = (weights * ((counts / (probs @ weights)) @ probs) + prior) / pull(weights)
         return moved / moved.sum()
 
     def leap(weights: np.ndarray) -> np.ndarray:
-        """Newton's step with weights of any sum; each may fall to 1 % of its value."""
+        """Take Newton's step with weights of any sum; each may fall to 1 % of its value."""
         excess = slopes(weights) - pull(weights)
-        shares = np.sqrt(counted)[:, None] * (probs / (probs @ weights)[:, None])
+        shares = np.sqrt(counts)[:, None] * (probs / (probs @ weights)[:, None])
         # The floor tells similar members apart.
         above = np.maximum(weights, LEAST)
         slack = np.maximum(-excess, 0.0) + prior / above + total * EPS**0.5

@@ -11,7 +11,7 @@ from cordial_ppl.channels import CHANNELS
 from cordial_ppl.channels.loading import load_channel
 from cordial_ppl.data.readings import Readings, as_logits
 from cordial_ppl.decisions.reported import PARAMETERS
-from cordial_ppl.evaluation.checks.texts import make_texts
+from cordial_ppl.evaluation.checks.trial import make_trial
 from cordial_ppl.evaluation.synthetic import reviews
 from cordial_ppl.inference.target import build_target
 from cordial_ppl.inference.tracing import find_covariates
@@ -130,7 +130,7 @@ def test_probit_integrates_a_gaussian_over_each_option():
 def test_a_program_takes_nothing_from_one_for_fewer_options():
     # Fusions of XLA:CPU by YNNPACK did: of programs that differ in the number of options alone.
     for size in (3, 5):
-        texts = make_texts(load_channel(MODELS / "bent.py"), 0, size, 5)
+        texts = make_trial(load_channel(MODELS / "bent.py"), 0, size, 5)
         default, laplace = (texts.fit(method) for method in ("default", "laplace"))
     means = [own.weights @ own.draws for own in (default, laplace)]
     assert np.abs((means[0] - means[1]) / laplace.draws.std(axis=0)).max() < 0.6

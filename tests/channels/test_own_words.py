@@ -21,7 +21,7 @@ from cordial_ppl.estimators.stack import Stack
 from cordial_ppl.inference.posterior import Diagnostics, Posterior
 from cordial_ppl.inference.target import build_target
 from cordial_ppl.plots.axis import OURS, PEOPLE
-from cordial_ppl.plots.report import Texts, gather
+from cordial_ppl.plots.report import TaskTexts, gather
 from cordial_ppl.plots.report.page import make_page
 
 FINE = Diagnostics("default", 0.3, 280.0, 0.5, 1e-9, 0, True)
@@ -212,7 +212,7 @@ def test_densities_end_within_the_picture(fitted):
 
 
 def test_the_report_has_them_in_a_table(fitted):
-    texts = Texts([f"t{k}" for k in range(40)], TEST, np.arange(40), TRUTH, {})
+    texts = TaskTexts([f"t{k}" for k in range(40)], TEST, np.arange(40), TRUTH, {})
     page = Elements(make_page(gather(fitted, texts), of="it"))
     said = {row[0]: row[1] for row in page.rows}
     assert said["share"] == "of careful people" and said["steps[0]"] == SAID

@@ -9,7 +9,7 @@ from few_labels import LABELS, LOGITS, TEST
 from cordial_ppl.decisions import corpus
 from cordial_ppl.decisions.corpus import CorpusDraws, PosteriorDraws, sum_draws
 from cordial_ppl.decisions.estimates.effects import CORPUS_SCALE
-from cordial_ppl.decisions.estimates.means import Texts, draw_means
+from cordial_ppl.decisions.estimates.means import Corpus, draw_means
 from cordial_ppl.decisions.estimates.population import (
     Outcomes,
     draw_errors,
@@ -27,7 +27,7 @@ def stack():
 
 
 def test_sums_are_those_of_single_texts(stack, monkeypatch):
-    logits, rows = stack._read(TEST[:40]), np.array([33, 20, 2, 17])
+    logits, rows = stack.fit_.read(TEST[:40]), np.array([33, 20, 2, 17])
     groups = np.random.default_rng(0).integers(0, 3, 40)
     groups[rows[0]] = 3
     sampler = PosteriorDraws(stack.fit_, 16, True)
@@ -63,7 +63,7 @@ def test_a_redrawn_histogram_is_of_its_dirichlet(stack):
 
 
 def test_each_draw_predicts_with_its_own_histogram(stack):
-    posterior, logits = stack.posteriors_["mixture"], stack._read(TEST[:20])
+    posterior, logits = stack.posteriors_["mixture"], stack.fit_.read(TEST[:20])
     histograms = np.array([[0.6, 0.1, 0.1, 0.1, 0.1], [0.1, 0.1, 0.1, 0.1, 0.6]])
     rows = np.argsort(posterior.weights)[-2:]
     found = posterior.predict_draws(logits, {}, posterior.draws[rows], histograms)
@@ -90,7 +90,7 @@ def drawn(shift=0.0, ones=0.5, unit=1.0, left=HALF, certain=True, **changes):
     """Two options and one group, half labelled; two draws that predict so much more or less."""
     labels = (np.arange(HALF) < ones * HALF).astype(int)
     halves = np.full((HALF + left, 2), 0.5)
-    texts = Texts(
+    texts = Corpus(
         np.arange(HALF), np.eye(2)[labels], np.zeros(len(halves), int), halves[:HALF], np.ones(HALF)
     )
     apart = np.array([[-shift, shift], [shift, -shift]])

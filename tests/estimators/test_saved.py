@@ -190,14 +190,11 @@ def test_users_go_on_as_they_were_saved(tmp_path, settings):
     np.testing.assert_array_equal(afresh, expected)
 
 
-SETTINGS = {"named": False, "average": True, "sigma": "posterior"}
-
-
 @pytest.mark.parametrize(
     ("meta", "arrays"),
     [
         ({"names": ["a"] * 7}, {}),
-        ({"settings": SETTINGS | {"sigma": -1.0}}, {}),
+        ({"sigma": -1.0}, {}),
         ({"effect": "temperature"}, {}),
         ({}, {"histogram": np.full(5, 0.3)}),
         ({}, {"counts": np.zeros(7, np.int64)}),

@@ -21,7 +21,7 @@ from cordial_ppl.evaluation.checks.posterior import (
 from cordial_ppl.evaluation.checks.prior import check_conflict, check_sensitivity
 from cordial_ppl.evaluation.checks.run import NEEDED, PROMISES
 from cordial_ppl.evaluation.checks.simulation import Ranks
-from cordial_ppl.evaluation.checks.texts import make_texts, take_texts
+from cordial_ppl.evaluation.checks.trial import make_trial, take_trial
 
 GALLERY = sorted((Path(__file__).parents[2] / "models").glob("*.py"))
 OFTEN = ("location", "bent")
@@ -34,7 +34,7 @@ EVERY = [
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory):
     """Texts of a sound channel: what is compiled for them serves all tests."""
-    return make_texts(load_channel(write_channel(tmp_path_factory.mktemp("new"), "sound")), 0)
+    return make_trial(load_channel(write_channel(tmp_path_factory.mktemp("new"), "sound")), 0)
 
 
 @pytest.mark.parametrize("name", EVERY, ids=lambda name: Path(name).stem)
@@ -116,7 +116,7 @@ def test_labels_of_the_prior_are_in_no_conflict_with_it(sound):
 
 def test_a_covariate_is_padded_with_one_that_there_is(tmp_path):
     # log(length - 1), which a padding of zeros would break.
-    texts = make_texts(load_channel(write_channel(tmp_path, "undefined")), 0)
+    texts = make_trial(load_channel(write_channel(tmp_path, "undefined")), 0)
     extra = {"length": np.random.default_rng(0).uniform(20, 500, len(texts.labelled.labels))}
     labelled = Labelled(texts.labelled.logits, texts.labelled.labels, extra)
     texts = replace(texts, labelled=labelled)
@@ -145,7 +145,7 @@ def test_readings_that_say_nothing_are_not_better_than_the_histogram():
         rng = np.random.default_rng(seed)
         logits = rng.normal(0, 3, (20, 5))
         labels = rng.choice(5, 20, p=[0.05, 0.1, 0.2, 0.3, 0.35])
-        texts = take_texts(load_channel("location"), logits, labels, {})
+        texts = take_trial(load_channel("location"), logits, labels, {})
         left, beside = check_labels_left_out(texts), check_other_channels(texts)
         assert left and beside and left.status == "warn"
         assert beside.figures.keys() == {*PAPER_CHANNELS} - {"location"}

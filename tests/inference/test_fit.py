@@ -38,8 +38,8 @@ def test_a_fold_hides_its_labels_and_what_they_say(seed, count, size):
     for fold, own in enumerate(case.masks):
         np.testing.assert_array_equal(own, np.where(folds == fold, -1, labels))
         expected = label_histogram(labels[folds != fold], size)
-        np.testing.assert_allclose(case.shares(own), expected, rtol=1e-15)
-        padded = pad(texts, own, case.shares(own), np.float32)
+        np.testing.assert_allclose(case.histogram_of(own), expected, rtol=1e-15)
+        padded = pad(texts, own, case.histogram_of(own), np.float32)
         assert padded.logits.shape == (size, capacity(count)) and padded.tiles == -(-count // 32)
         np.testing.assert_array_equal(padded.labels[:count], own)
         assert (padded.labels[count:] == -1).all()

@@ -145,5 +145,5 @@ def test_a_copy_finds_its_density_again():
 
 
 def test_a_seed_is_a_whole_number():
-    with pytest.raises(InputError, match="seed must be a whole number from 0 up"):
+    with pytest.raises(InputError, match="seed must be a whole number 0.."):
         fit_channel("location", LOGITS, np.arange(20) % 3, seed=-1)

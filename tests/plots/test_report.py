@@ -16,7 +16,7 @@ import cordial_ppl as cp
 from cordial_ppl import plots
 from cordial_ppl.decisions import answers
 from cordial_ppl.decisions.reader import number
-from cordial_ppl.plots.report import Texts, gather
+from cordial_ppl.plots.report import TaskTexts, gather
 from cordial_ppl.plots.report import page as paging
 from cordial_ppl.plots.report.page import make_page
 from cordial_ppl.plots.report.pictures import draw_pictures
@@ -36,7 +36,7 @@ ROWS = range(len(EVERYTHING))
 
 def texts(rows: Any = ROWS):
     names = [f"text {k}" for k in ROWS]
-    return Texts(names, centred(EVERYTHING), np.asarray(rows), ALL_LABELS[rows], {})
+    return TaskTexts(names, centred(EVERYTHING), np.asarray(rows), ALL_LABELS[rows], {})
 
 
 @pytest.fixture(scope="module")
@@ -258,7 +258,7 @@ def test_texts_that_are_moved_most(judge, facts, write):
     ratings = np.repeat([0, 2, 4], [5, 1, 14])
     hard = centred(np.log(np.eye(5)[ratings] + 0.5))
     names = [f"text {k}" for k in range(20)]
-    rated = gather(judge, Texts(names, hard, np.arange(20), ratings, {}))
+    rated = gather(judge, TaskTexts(names, hard, np.arange(20), ratings, {}))
     assert {(text.item, text.others) for text in rated.moved} == {
         ("text 0", 4), ("text 5", 0), ("text 6", 13)
     }  # fmt: skip
@@ -274,7 +274,7 @@ def test_of_ratings_there_is_no_log_loss_and_no_confidence(write):
     hard = centred(np.log(np.eye(5)[ratings] + 0.5))
     names = [f"text {k}" for k in range(60)]
     stack = cp.LogitStack(STARS).fit(hard[:20], [STARS[z] for z in labels[:20]], texts=names[:20])
-    rated = gather(stack, Texts(names, hard, np.arange(60), labels, {}))
+    rated = gather(stack, TaskTexts(names, hard, np.arange(60), labels, {}))
     loss, distance = rated.scores["log loss"], rated.scores["distance of median and label"]
     assert "raw" not in loss.means | loss.gains
     unseen = ratings[rated.unseen] - labels[rated.unseen]

@@ -92,7 +92,7 @@ GRADIENT: Any = jax.jit(jax.grad(objective, argnums=1), static_argnums=0)
 def test_a_fit_ends_where_the_gradient_vanishes(drawn, penalty):
     for name in ("vector", "odds", "dirichlet"):
         dirichlet = name == "dirichlet"
-        found = fit_dirichlet(*drawn, penalty) if dirichlet else fitter(name)(*drawn)  # pyright: ignore
+        found = fit_dirichlet(*drawn, None, penalty) if dirichlet else fitter(name)(*drawn)  # pyright: ignore
         for component in GRADIENT(name, found, *drawn, penalty):
             np.testing.assert_allclose(component, 0.0, atol=1e-7)
 
@@ -203,7 +203,7 @@ def test_an_independent_implementation_fits_the_same():
     found = np.concatenate([odds.thresholds[:1], gaps, odds.weights])
     np.testing.assert_allclose(found, held["x"], atol=held["tol"])
     held = BASELINES["dirichlet_fit"]
-    params = fit_dirichlet(LOGITS, LABELS, np.array([held["lam"], held["mu"]]))
+    params = fit_dirichlet(LOGITS, LABELS, None, np.array([held["lam"], held["mu"]]))
     probs = np.exp(log_probs("dirichlet", params, TEST))
     np.testing.assert_allclose(probs, held["probs"], rtol=0, atol=held["tol"])
 
@@ -230,9 +230,13 @@ def penalised_odds(logits, labels, penalty):
     return fit_odds(logits, labels, penalty=penalty * np.count_nonzero(labels >= 0))
 
 
+def penalised_dirichlet(logits, labels, penalty):
+    return fit_dirichlet(logits, labels, None, penalty)
+
+
 @pytest.mark.parametrize(
     ("name", "fit", "grid"),
-    [("odds-cv", penalised_odds, DECADES), ("dirichlet", fit_dirichlet, GRID)],
+    [("odds-cv", penalised_odds, DECADES), ("dirichlet", penalised_dirichlet, GRID)],
 )
 def test_the_chosen_penalty_is_the_best_of_a_loop_over_the_grid(name, fit, grid):
     folds, losses = spread_folds(LABELS), np.zeros(len(grid))
@@ -251,11 +255,10 @@ SLOW = ("full", "full-vector")
 
 
 @pytest.mark.float32
-@pytest.mark.parametrize("name", [*NAMES, "concatenated", *SLOW])
+@pytest.mark.parametrize("name", [*NAMES, *SLOW])
 def test_a_weight_is_so_many_labels_of_a_text(name):
     """Also 0, whose text is as if it had no label, and 1, which changes no bit."""
     calibrator, texts = CALIBRATORS[name], np.arange(ROWS)
-    logits = np.stack([LOGITS, LOGITS[::-1]], axis=1) if name == "concatenated" else LOGITS
     seen = np.repeat(texts, TIMES)
     more = {
         "weighed": (np.where(TIMES > 0, LABELS, -1), TIMES.astype(float), texts),
@@ -263,12 +266,12 @@ def test_a_weight_is_so_many_labels_of_a_text(name):
         "none": (LABELS,),
     }
     given = {kind: own if calibrator.validated else own[:2] for kind, own in more.items()}
-    found = {kind: calibrator.fit(logits, *own) for kind, own in given.items()}
+    found = {kind: calibrator.fit(LOGITS, *own) for kind, own in given.items()}
     repeated = (LABELS[seen], np.ones(len(seen)), seen)
-    expected = calibrator.fit(logits[seen], *repeated[: 3 if calibrator.validated else 2])
+    expected = calibrator.fit(LOGITS[seen], *repeated[: 3 if calibrator.validated else 2])
     shuffled = np.random.default_rng(0).permutation(len(seen))
     turned = (own[shuffled] for own in repeated[: 3 if calibrator.validated else 2])
-    again = calibrator.fit(logits[seen][shuffled], *turned)
+    again = calibrator.fit(LOGITS[seen][shuffled], *turned)
     for part in range(len(expected)):
         np.testing.assert_allclose(found["weighed"][part], expected[part], rtol=1e-5, atol=1e-6)
         np.testing.assert_array_equal(found["plain"][part], found["none"][part])

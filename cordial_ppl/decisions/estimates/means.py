@@ -34,6 +34,7 @@ from cordial_ppl.decisions.estimates.effects import (
     draw_common_effect,
     draw_effects,
     draw_spreads,
+    weigh_by_design,
 )
 from cordial_ppl.decisions.estimates.population import (
     Outcomes,
@@ -52,7 +53,7 @@ LEAST = 0.01
 """Least standard deviation of a residual, in units of the range of the values."""
 
 
-class Texts(NamedTuple):
+class Corpus(NamedTuple):
     """A corpus with its labels, groups and clusters.
 
     Attributes:
@@ -60,7 +61,7 @@ class Texts(NamedTuple):
         labels: share of each option among their labels, ``[n, K]``.
         groups: group of each text, 0..G-1.
         out_of_fold: out-of-fold probabilities of the labelled texts; None if unknown.
-        weights: precision of each labelled text's residual, see ``Residuals``.
+        weights: what each labelled text stands for, in any unit: 1 / inclusion probability.
         clusters: cluster of each text, 0..C-1; None where each is of another.
         scale: scale of the prior of the whole corpus's effect, in units of the values' range.
     """
@@ -93,18 +94,18 @@ class MeanDraws(NamedTuple):
 
 
 def draw_means(
-    corpus: CorpusDraws, texts: Texts, value: Float[np.ndarray, " K"], seed: int
+    sums: CorpusDraws, texts: Corpus, value: Float[np.ndarray, " K"], seed: int
 ) -> MeanDraws:
     """Draw the mean value of each group of texts, and of all texts.
 
     Args:
-        corpus: predictions under draws.
+        sums: predictions under draws.
         texts: labels, groups and clusters.
         value: value of each option.
         seed: seed of the draws; another value has other ones.
     """
     rng = np.random.default_rng([seed, len(texts.groups)])
-    picked = rng.choice(len(corpus.weights), DRAWS, p=corpus.weights)
+    picked = rng.choice(len(sums.weights), DRAWS, p=sums.weights)
     counts, labelled = texts.count(), texts.count(texts.rows)
     left, span = counts - labelled, float(np.ptp(value))
     residuals, under, variance = np.empty(0), np.empty((DRAWS, 0)), 0.0
@@ -112,7 +113,7 @@ def draw_means(
     if texts.out_of_fold is not None:
         rows = texts.rows
         residuals = texts.labels @ value - texts.out_of_fold @ value
-        under = residuals - (corpus.labelled @ value)[picked]
+        under = residuals - (sums.labelled @ value)[picked]
         # A text's residual is of the mean of its labels, which vary less than one.
         within = texts.labels @ value**2 - (texts.labels @ value) ** 2
         variance = np.mean(texts.out_of_fold @ value**2 - (texts.out_of_fold @ value) ** 2 - within)
@@ -122,7 +123,7 @@ def draw_means(
     residual = Residuals(
         texts.groups[rows],
         len(counts),
-        texts.weights[: len(rows)],
+        weigh_by_design(texts.weights, texts.groups[texts.rows])[: len(rows)],
         alone=alone & (labelled > 1) if len(counts) > 1 else None,
     )
     units = None
@@ -142,15 +143,15 @@ def draw_means(
         scale = texts.scale * span
         spreads = draw_spreads(residuals, residual.groups, scale, expected, DRAWS, rng, size)
         effects = draw_effects(under, residual, spreads, rng, tails=False)
-    mean, square = corpus.mixture @ value, corpus.mixture @ value**2
+    mean, square = sums.mixture @ value, sums.mixture @ value**2
     mean = mean + effects.mean(axis=0)[texts.groups]
-    square = square - (corpus.mixture @ value) ** 2 + mean**2
+    square = square - (sums.mixture @ value) ** 2 + mean**2
     spread = square - mean**2
     mean[texts.rows], square[texts.rows] = texts.labels @ value, texts.labels @ value**2
     spread[texts.rows] = 0
     label_sums = texts.count(texts.rows, texts.labels @ value)
     noise = rng.standard_normal((DRAWS, len(counts))) * np.sqrt(texts.count(weights=spread))
-    sums = label_sums + (corpus.sums @ value)[picked] + noise + left * effects
+    totals = label_sums + (sums.sums @ value)[picked] + noise + left * effects
     unlabelled = np.ones(len(mean))
     unlabelled[texts.rows] = 0
     tau = 0.0
@@ -159,12 +160,12 @@ def draw_means(
         tau = float(np.sqrt(np.mean(residual.spreads.tau**2)))
         if len(rows):
             effect = draw_cluster_effects(under, residual, effects, rng)
-            sums += effect @ cells[units]
+            totals += effect @ cells[units]
             cells[units] = 0
-        sums += residual.spreads.tau[:, None] * draw_errors(cells.T @ cells, DRAWS, rng)
+        totals += residual.spreads.tau[:, None] * draw_errors(cells.T @ cells, DRAWS, rng)
     # No label lies beyond the scale.
-    sums = sums.clip(label_sums + left * value.min(), label_sums + left * value.max())
-    these = np.column_stack([sums / counts, sums.sum(axis=1) / counts.sum()])
+    totals = totals.clip(label_sums + left * value.min(), label_sums + left * value.max())
+    these = np.column_stack([totals / counts, totals.sum(axis=1) / counts.sum()])
     outcomes = Outcomes(mean, square, unlabelled, texts.groups, texts.clusters, tau)
     like = these + draw_errors(sampling_covariance(outcomes), DRAWS, rng)
     return MeanDraws(like.clip(value.min(), value.max()), these, effects)

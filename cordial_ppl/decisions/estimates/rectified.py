@@ -10,9 +10,9 @@ import numpy as np
 from jaxtyping import Float64, Int64
 from scipy.special import stdtrit
 
+from cordial_ppl.data.checks import check_level, check_names
 from cordial_ppl.data.containers import as_numbers
 from cordial_ppl.errors import InputError, name_rows, quote
-from cordial_ppl.stack.settings import check_level, check_names
 
 TUNED = 3
 """Labels, beyond one a stratum, from which on the predictions' weight is estimated."""
@@ -162,17 +162,16 @@ class Sample(NamedTuple):
         free = count.sum() - len(count) - tuned
         if free < 1:
             return np.inf, 1.0
-        total, alone = parts.sum(), np.maximum(count - 1, 1)
-        if total > 0 and not is_even(w):
+        alone, lost = np.maximum(count - 1, 1), (free + tuned) / free
+        if len(count) > 1 and parts.sum() > 0 and not is_even(w):
             # Few labels may stand for most texts: their variance is drawn to that of all, as by
             # `POOLED` labels more, and the degrees of freedom are Satterthwaite's.
             pooled = np.sum(parts / (self.texts / count) ** 2) / (count.sum() - len(count))
             parts = parts + POOLED * pooled * (self.texts / count) ** 2
             parts *= count / (alone + POOLED)
             free = min(free, parts.sum() ** 2 / np.sum(parts**2 / (alone + POOLED)))
-            return float(parts.sum() / size**2), float(max(free, 1))
-        parts = parts * count / alone * (free + tuned) / free
-        return float(parts.sum() / size**2), float(free)
+            return float(parts.sum() * lost / size**2), float(max(free, 1))
+        return float(np.sum(parts * count / alone) * lost / size**2), float(free)
 
 
 def _population_variance(

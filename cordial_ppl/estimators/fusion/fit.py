@@ -10,8 +10,7 @@ from jaxtyping import Bool, Float
 from cordial_ppl.estimators.fusion.joint import AVERAGE, JOINT
 from cordial_ppl.estimators.fusion.readings import as_reader_logits, check_frames, pool, read_by
 from cordial_ppl.inference.posterior import Posterior
-from cordial_ppl.stack.entering import AnyFit
-from cordial_ppl.stack.fit import Fit
+from cordial_ppl.stack.fit import AnyFit, Fit
 from cordial_ppl.stack.members import Fitted
 from cordial_ppl.stack.stacking import MIN_LABELS
 from cordial_ppl.stack.weighing import shares_of

@@ -7,15 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 from cordial_ppl.channels.channel import Channel
 from cordial_ppl.channels.readers import reader_weights
+from cordial_ppl.data.checks import check_flag, check_list
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions import answers
 from cordial_ppl.errors import InputError, warn
-from cordial_ppl.estimators.estimator import Estimator
+from cordial_ppl.estimators.estimator import Estimator, InputNames
 from cordial_ppl.estimators.fusion import files
 from cordial_ppl.estimators.fusion.fit import FusionFit, view
 from cordial_ppl.estimators.fusion.joint import AVERAGE, COUNTS, JOINT, READER_COUNT, joint_prior
@@ -33,7 +34,7 @@ from cordial_ppl.runtime.compilation import workers
 from cordial_ppl.runtime.progress import doing
 from cordial_ppl.stack.fit import Fit, deal_folds, fit_stack
 from cordial_ppl.stack.members import ChannelMember, warn_if_doubtful
-from cordial_ppl.stack.settings import Settings, check_counts, check_flag, check_list
+from cordial_ppl.stack.settings import Settings, check_counts
 from cordial_ppl.stack.stacking import MIN_LABELS
 from cordial_ppl.stack.weighing import weigh
 
@@ -198,7 +199,7 @@ class Fusion(Estimator[FusionFit]):
         average = (AVERAGE,) if check_flag("average", self.average) else ()
         return (*readers, *average, JOINT.name) if len(readers) > 1 else readers
 
-    def _read(self, logits: Any) -> Float[np.ndarray, "n R K"]:
+    def _read(self, logits: Any) -> tuple[Float[np.ndarray, "n R K"], InputNames]:
         names = self.readers
         if names is not None:
             names = tuple(map(str, check_list("readers", names)))
@@ -210,51 +211,24 @@ class Fusion(Estimator[FusionFit]):
                 f"{wrong[0]!r}."
             )
         columns = check_frames(logits, Scale.of(self.options, readings.shape[2]).options)
-        self._names, self._columns = names, columns
-        return readings
+        return readings, InputNames(columns, names)
 
-    def _fit(self, texts: Labelled, scale: Scale, settings: Settings) -> FusionFit:
-        logits, labels, covariates = texts.logits, texts.labels, texts.covariates
-        readers, size = self._names, logits.shape[-1]
+    def _fit(
+        self, texts: Labelled, scale: Scale, settings: Settings, names: InputNames
+    ) -> FusionFit:
+        readers = names.readers
         members = self._members(readers)
         chosen_counts = check_counts(self.weight_counts, members)
         counts = {name: COUNTS.get(name, READER_COUNT) for name in members} | chosen_counts
-        _check_overlap(read_by(logits), readers)
-        spreads = np.nanstd(logits, axis=(0, 2))
+        _check_overlap(read_by(texts.logits), readers)
+        spreads = np.nanstd(texts.logits, axis=(0, 2))
         spreads = np.where(spreads > 0, spreads, 1.0)
-        views, present = view(logits, members, spreads)
-        # Members must not share their random numbers, or their errors correlate.
-        seeds = np.random.SeedSequence(settings.seed).generate_state(len(members)).tolist()
-        enough = texts.count >= MIN_LABELS
-        folds = deal_folds(texts, settings.seed) if enough else None
-
-        def fit(index: int) -> tuple[Fit | Posterior, np.ndarray | None]:
-            """Return a fitted member, and its out-of-fold predictions of the texts that it sees."""
-            if members[index] == JOINT.name:
-                each = [reading_spread(view, texts.weights) for view in views[: len(readers)]]
-                prior = joint_prior(settings.prior, size, each, tuple(covariates))
-                joint = ChannelMember(JOINT, 0, settings.inference, prior, settings.effort)
-                return joint.fit([Case(texts, folds, (seeds[index],))])[0]
-            seen = replace(texts, logits=views[index]).take(present[:, index])
-            stack = fit_stack(seen, scale, replace(settings, seed=seeds[index]))
-            return stack, stack.out_of_fold
-
-        held_out = np.zeros((len(labels), size, len(members)))
-        fits: dict[str, Fit | Posterior] = {}
-        with (
-            doing(f"fitting {len(readers)} readers", len(members), "members") as stage,
-            ThreadPoolExecutor(max_workers=workers(len(members))) as threads,
-        ):
-            for index, (fitted, unseen) in enumerate(threads.map(fit, range(len(members)))):
-                fits[members[index]] = fitted
-                if unseen is None:
-                    present[:, index] = False
-                held_out[present[:, index], :, index] = unseen
-                stage.reach(index + 1)
-        if isinstance(joint := fits.get(JOINT.name), Posterior):
-            warn_if_doubtful(joint)
+        views, present = view(texts.logits, members, spreads)
+        folds = deal_folds(texts, settings.seed) if texts.count >= MIN_LABELS else None
+        seen = dict(zip(members, views, strict=True))
+        fits, held_out, present = _fit_members(texts, seen, present, folds, scale, settings)
         prior = np.array([counts[name] for name in members])
-        mixture = weigh(texts, folds, held_out if enough else None, prior, present=present)
+        mixture = weigh(texts, folds, held_out, prior, present=present)
         return FusionFit(
             settings={
                 "average": check_flag("average", self.average),
@@ -264,18 +238,72 @@ class Fusion(Estimator[FusionFit]):
                 "effort": settings.effort._asdict(),
             },
             scale=scale,
-            covariates=tuple(covariates),
+            covariates=tuple(texts.covariates),
             readers=readers,
             spreads=spreads,
             members=fits,
             weights=dict(zip(members, mixture.weights.tolist(), strict=True)),
             expected=mixture.expected,
-            labels=np.asarray(labels, np.int64),
+            labels=np.asarray(texts.labels, np.int64),
             sample_weight=texts.weights,
             texts=np.asarray(texts.texts, np.int64),
             out_of_fold=mixture.out_of_fold,
-            options=self._columns,
+            options=names.columns,
         )
+
+
+def _fit_members(
+    texts: Labelled,
+    views: Mapping[str, np.ndarray],
+    present: Bool[np.ndarray, "n M"],
+    folds: Int[np.ndarray, " n"] | None,
+    scale: Scale,
+    settings: Settings,
+) -> tuple[dict[str, Fit | Posterior], Float[np.ndarray, "n K M"], Bool[np.ndarray, "n M"]]:
+    """Fit the members side by side.
+
+    Args:
+        texts: the labelled texts.
+        views: what each member sees of the readings, by name.
+        present: of which texts it sees anything.
+        folds: fold of each label; None with too few.
+        scale: the options.
+        settings: those of each stack.
+
+    Returns:
+        Fitted members by name, their out-of-fold predictions, and of which texts there are some.
+    """
+    names, readers = list(views), texts.logits.shape[1]
+    # Members must not share their random numbers, or their errors correlate.
+    seeds = np.random.SeedSequence(settings.seed).generate_state(len(names)).tolist()
+
+    def fit(index: int) -> tuple[Fit | Posterior, np.ndarray | None]:
+        """Return a fitted member, and its out-of-fold predictions of the texts that it sees."""
+        if names[index] == JOINT.name:
+            spreads = [reading_spread(views[name], texts.weights) for name in names[:readers]]
+            prior = joint_prior(settings.prior, scale.size, spreads, tuple(texts.covariates))
+            joint = ChannelMember(JOINT, 0, settings.inference, prior, settings.effort)
+            return joint.fit([Case(texts, folds, (seeds[index],))])[0]
+        seen = replace(texts, logits=views[names[index]]).take(present[:, index])
+        stack = fit_stack(seen, scale, replace(settings, seed=seeds[index]))
+        return stack, stack.out_of_fold
+
+    held_out, predicted = np.zeros((len(texts.labels), scale.size, len(names))), present.copy()
+    fits: dict[str, Fit | Posterior] = {}
+    with (
+        doing(f"fitting {readers} readers", len(names), "members") as stage,
+        ThreadPoolExecutor(max_workers=workers(len(names))) as threads,
+    ):
+        for index, (fitted, out_of_fold) in enumerate(threads.map(fit, range(len(names)))):
+            fits[names[index]] = fitted
+            if out_of_fold is None:
+                predicted[:, index] = False
+            else:
+                held_out[present[:, index], :, index] = out_of_fold
+            stage.reach(index + 1)
+    if isinstance(joint := fits.get(JOINT.name), Posterior):
+        warn_if_doubtful(joint)
+    return fits, held_out, predicted
 
 
 def _check_overlap(present: Bool[np.ndarray, "n R"], readers: Sequence[str]) -> None:

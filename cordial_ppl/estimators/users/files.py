@@ -1,12 +1,10 @@
 """Fitted per-user shifts on disk."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float64, Int
 
-from cordial_ppl.channels.users import SHIFT
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.estimators.users.spreads import WIDEST, Spreads, log_normals
 from cordial_ppl.estimators.users.users import UserShift
@@ -16,22 +14,20 @@ from cordial_ppl.runtime.storage import Record, blaming
 KIND = "users"
 
 
-class State(Record):
+class UsersRecord(Record):
     """A fitted ``UserShift``.
 
     Attributes:
-        effect: the name of the effect.
         scale: the scale.
-        settings: ``sigma``, and ``average`` (true).
+        sigma: the setting.
         names: the users with labels.
         totals: log likelihood of each one's labels at every value.
         counts: each one's number of labels.
         spreads: the standard deviations; a file has no ``logs``, which follow from them.
     """
 
-    effect: str
     scale: Scale
-    settings: dict[str, Any]
+    sigma: float | str
     names: list[str]
     totals: Float64[np.ndarray, "_U _G"]
     counts: Int[np.ndarray, " _U"]
@@ -40,11 +36,9 @@ class State(Record):
 
 def save(shift: UserShift, path: str | Path) -> None:
     """Write a fitted ``UserShift`` of the shift."""
-    sigma = shift.sigma if isinstance(shift.sigma, str) else float(shift.sigma)
-    state = State(
-        effect=SHIFT.name,
+    state = UsersRecord(
         scale=shift.scale_,
-        settings={"average": True, "sigma": sigma},
+        sigma=shift.sigma if isinstance(shift.sigma, str) else float(shift.sigma),
         names=shift.users_,
         totals=shift._totals,
         counts=np.array(list(shift.counts_.values())),
@@ -57,11 +51,9 @@ def load(path: str | Path) -> UserShift:
     """Read a fitted `UserShift`; errors are those of ``cp.load``."""
     meta, arrays = storage.read(path, KIND)
     with blaming(path):
-        state = storage.unpack(State, meta, arrays)
-        settings, spreads, scale = state.settings, state.spreads, state.scale
-        if state.effect != SHIFT.name or settings["average"] is not True:
-            raise ValueError("it holds another effect of users than the shift")
-        shift = UserShift(scale, sigma=settings["sigma"])
+        state = storage.unpack(UsersRecord, meta, arrays)
+        spreads, scale = state.spreads, state.scale
+        shift = UserShift(scale, sigma=state.sigma)
         shift.scale_, shift._totals, shift._spreads = scale, state.totals, spreads
         shift.counts_ = dict(zip(state.names, state.counts.tolist(), strict=True))
         deviations = shift._deviations(scale.size)[0]

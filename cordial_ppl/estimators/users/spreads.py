@@ -64,7 +64,7 @@ class Spreads(NamedTuple):
     def weigh(
         self, totals: Float[np.ndarray, "n G"], users: Int[np.ndarray, " n"]
     ) -> Float[np.ndarray, "n G"]:
-        """Posterior probabilities of users' values, averaged over the standard deviation.
+        """Compute posterior probabilities of users' values, averaged over the standard deviation.
 
         Args:
             totals: log likelihood of each user's labels at every value.
@@ -87,7 +87,7 @@ def in_chunks(rows: np.ndarray) -> list[np.ndarray]:
 def log_normals(
     grid: Float[np.ndarray, " G"], deviations: Float[np.ndarray, " S"]
 ) -> Float[np.ndarray, "S G"]:
-    """Log probabilities of the values under normals around zero, in nats.
+    """Compute log probabilities of the values under normals around zero, in nats.
 
     Args:
         grid: the values, evenly spaced and symmetric; mass beyond either end is added to it.
@@ -104,7 +104,7 @@ def log_normals(
 def log_product(
     left: Float[np.ndarray, "U M"], right: Float[np.ndarray, "M N"]
 ) -> Float[np.ndarray, "U N"]:
-    r"""Logarithm of a product of matrices, :math:`\log \sum_m e^{a_{um} + b_{mn}}`, in nats.
+    r"""Multiply matrices of logarithms, :math:`\log \sum_m e^{a_{um} + b_{mn}}`, in nats.
 
     Sums below 1e-300, relative to the largest factors of their row and column, are set to it.
     """

@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from cordial_ppl.channels.users import SHIFT, Effect
+from cordial_ppl.data.checks import check_level, check_number
 from cordial_ppl.data.containers import as_cells
 from cordial_ppl.data.frames import aligned, like
 from cordial_ppl.data.labelling import as_weights
@@ -29,7 +30,6 @@ from cordial_ppl.estimators.users.validation import as_order, as_population, as_
 from cordial_ppl.runtime.arrays import CHUNK_ROWS
 from cordial_ppl.runtime.blas import on_one_core
 from cordial_ppl.runtime.progress import doing
-from cordial_ppl.stack.settings import check_level, check_number
 
 
 class UserShift(Parameters):
@@ -132,7 +132,7 @@ class UserShift(Parameters):
 
     @on_one_core
     def predict_proba(self, probs: Any, users: Any) -> Any:
-        """Probabilities of each text's options for its user.
+        """Predict the probabilities of each text's options for its user.
 
         Args:
             probs: the population's probabilities, shape ``[m, K]``.
@@ -231,7 +231,7 @@ class UserShift(Parameters):
 
     @on_one_core
     def intervals(self, level: float = 0.9) -> dict[str, tuple[float, float]]:
-        """Each user's credible interval, in the units of ``values_``.
+        """Compute each user's credible interval, in the units of ``values_``.
 
         Args:
             level: probability inside, between 0 and 1.
@@ -269,7 +269,7 @@ class UserShift(Parameters):
         return self.effect.grid(self.scale_.size)
 
     def _deviations(self, size: int) -> tuple[Float[np.ndarray, " S"], Float[np.ndarray, " S"]]:
-        """Standard deviations that are possible for K options, and their prior probabilities."""
+        """List the standard deviations that K options allow, and their prior probabilities."""
         if isinstance(self.sigma, str) and self.sigma == "posterior":
             return self.effect.unit(size) * SPREADS, SPREAD_PROBS
         number = check_number("sigma, if not 'posterior',", self.sigma, 1 / WIDEST, WIDEST)
@@ -278,17 +278,17 @@ class UserShift(Parameters):
     def _weigh(
         self, totals: Float[np.ndarray, "n G"], users: Int[np.ndarray, " n"]
     ) -> Float[np.ndarray, "n G"]:
-        """Posterior probabilities of users' values, by the log likelihoods of their labels."""
+        """Compute posterior probabilities of users' values from the likelihoods of their labels."""
         return self._spreads.weigh(totals, users)
 
     def _posteriors(self) -> Iterator[Float[np.ndarray, "u G"]]:
-        """Posterior probabilities of all users' values, some users at a time."""
+        """Compute posterior probabilities of all users' values, some users at a time."""
         self._check_fitted()
         chunks = in_chunks(np.arange(len(self._totals)))
         return (self._weigh(self._totals[rows], rows) for rows in chunks)
 
     def _number(self, names: list[str]) -> Int[np.ndarray, " n"]:
-        """Numbers of users by name; -1 for one without labels."""
+        """Number users by name; -1 for one without labels."""
         index = {name: number for number, name in enumerate(self.counts_)}
         return np.array([index.get(name, -1) for name in names], np.int64)
 
@@ -318,7 +318,7 @@ class UserShift(Parameters):
 def _as_labelled(
     probs: Any, labels: Any, users: Any, scale: Scale, weights: Any = None
 ) -> tuple[Float[np.ndarray, "n K"], Int[np.ndarray, " n"], list[str], Float[np.ndarray, " n"]]:
-    """Validated predictions of the population, positions and weights of labels, users' names."""
+    """Validate predictions of the population, positions and weights of labels, users' names."""
     population = as_population(probs, scale)
     codes = scale.encode(aligned(probs, labels, "labels"))
     users = aligned(probs, users, "users")

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from cordial_ppl.channels.channel import Channel, count_levels
 from cordial_ppl.errors import ChannelError
 from cordial_ppl.evaluation.checks.finding import FAIL, PASS, WARN, Finding
-from cordial_ppl.evaluation.checks.texts import Texts, over_draws
+from cordial_ppl.evaluation.checks.trial import Trial, over_draws
 from cordial_ppl.inference.sampler import PRECISION
 from cordial_ppl.inference.target import build_target
 from cordial_ppl.inference.tracing import find_covariates
@@ -61,42 +61,42 @@ def check_contract(channel: Channel) -> Finding:
     return Finding("contract", PASS, words, {"parameters": sizes, "covariates": list(covariates)})
 
 
-def check_indices(texts: Texts) -> Finding | None:
+def check_indices(trial: Trial) -> Finding | None:
     """Find where an array is indexed beyond its end, which JAX does without a word."""
-    target = texts.target
-    if not texts.labelled.covariates:
+    target = trial.target
+    if not trial.labelled.covariates:
         return None
     with jax.enable_x64(True):
         checked = jax.jit(checkify.checkify(target.probs, errors=checkify.index_checks))
-        error, _ = checked(target.prior.loc, texts.readings)
+        error, _ = checked(target.prior.loc, trial.readings)
     if not (message := error.get()):
         return None
     declared = count_levels(target.channel)
-    names = [name for name in texts.labelled.covariates if name not in declared]
+    names = [name for name in trial.labelled.covariates if name not in declared]
     size = message.rstrip(" .").rpartition(" ")[2]
     advice = f": if {names[0]!r} is the index, LEVELS = {{{names[0]!r}: {size}}}" if names else ""
     words = f"{message.strip().rstrip('.')}; JAX takes the last entry instead{advice}"
     return Finding("indices", FAIL, words)
 
 
-def _density(texts: Texts, points: np.ndarray, *args: Any) -> Any:
+def _density(trial: Trial, points: np.ndarray, *args: Any) -> Any:
     """Compute log density and gradient at some points, of the labelled texts or of others."""
-    target = texts.target
-    args = args or (target.prior, texts.readings, texts.labelled.labels)
+    target = trial.target
+    args = args or (target.prior, trial.readings, trial.labelled.labels)
     return over_draws(target.log_density, gradient=True)(points, *args)
 
 
-def _draw(texts: Texts) -> Float[np.ndarray, "S P"]:
+def _draw(trial: Trial) -> Float[np.ndarray, "S P"]:
     """Draw a few points within about a standard deviation of the prior's location."""
-    loc, scale = texts.target.prior
-    return loc + scale * texts.rng(3).normal(0, 1.0, (FEW, texts.target.size))
+    loc, scale = trial.target.prior
+    return loc + scale * trial.rng(3).normal(0, 1.0, (FEW, trial.target.size))
 
 
-def check_finite(texts: Texts) -> Finding:
+def check_finite(trial: Trial) -> Finding:
     """Evaluate log density and gradient at the prior's location, and at extremes in both types."""
-    target, size, rng = texts.target, texts.target.options, texts.rng(2)
+    target, size, rng = trial.target, trial.target.options, trial.rng(2)
     loc, scale = target.prior
-    value, slope = map(np.asarray, _density(texts, np.tile(np.asarray(loc), (FEW, 1))))
+    value, slope = map(np.asarray, _density(trial, np.tile(np.asarray(loc), (FEW, 1))))
     if not (np.isfinite(value).all() and np.isfinite(slope).all()):
         gradient = "finite" if np.isfinite(slope).all() else "not finite"
         words = f"log density {float(value[0])} at the prior's location; its gradient is {gradient}"
@@ -104,8 +104,8 @@ def check_finite(texts: Texts) -> Finding:
     ends = EXTREME * (2.0 * np.vstack([np.eye(size), 1 - np.eye(size)]) - 1.0)
     logits = np.vstack([ends - ends.mean(axis=1, keepdims=True), np.zeros((1, size))])
     # As many texts, and as many points at a time, as elsewhere: one program serves all.
-    count = max(len(logits), len(texts.labelled.labels))
-    readings = texts.plain(np.resize(logits, (count, size)))
+    count = max(len(logits), len(trial.labelled.labels))
+    readings = trial.plain(np.resize(logits, (count, size)))
     labels = np.resize(np.arange(size), count)
     points = loc + scale * np.clip(rng.normal(0, FAR / 2, (POINTS, target.size)), -FAR, FAR)
     points[0], points[1] = loc - FAR * scale, loc + FAR * scale
@@ -115,7 +115,7 @@ def check_finite(texts: Texts) -> Finding:
             lambda x, kind=kind: np.asarray(x, kind), (target.prior, readings)
         )
         parts = [
-            _density(texts, block.astype(kind), prior, inputs, labels)
+            _density(trial, block.astype(kind), prior, inputs, labels)
             for block in np.split(points, POINTS // FEW)
         ]
         value, slope = (np.concatenate(values) for values in zip(*parts, strict=True))
@@ -130,14 +130,14 @@ def check_finite(texts: Texts) -> Finding:
     return Finding("finite density", status, words, figures)
 
 
-def check_gradients(texts: Texts) -> Finding:
+def check_gradients(trial: Trial) -> Finding:
     """Compare the gradient with finite differences."""
-    target = texts.target
-    scale, points = target.prior.scale, _draw(texts)
-    slope = np.asarray(_density(texts, points)[1]) * scale
+    target = trial.target
+    scale, points = target.prior.scale, _draw(trial)
+    slope = np.asarray(_density(trial, points)[1]) * scale
     steps = STEP * scale * np.eye(target.size)
     above, below = (
-        np.stack([_density(texts, points + sign * step)[0] for step in steps], axis=1)
+        np.stack([_density(trial, points + sign * step)[0] for step in steps], axis=1)
         for sign in (1, -1)
     )
     difference = (above - below) / (2 * STEP)
@@ -156,12 +156,12 @@ def check_gradients(texts: Texts) -> Finding:
     return Finding("gradients", status, words, figures)
 
 
-def check_single_texts(texts: Texts) -> Finding:
+def check_single_texts(trial: Trial) -> Finding:
     """Check that a text's probabilities depend on that text alone, and padding is ignored."""
-    target, readings, labels = texts.target, texts.readings, texts.labelled.labels
-    count, points = len(labels), _draw(texts)
-    expected = texts.predict(points, readings)
-    order = texts.rng(4).permutation(count)
+    target, readings, labels = trial.target, trial.readings, trial.labelled.labels
+    count, points = len(labels), _draw(trial)
+    expected = trial.predict(points, readings)
+    order = trial.rng(4).permutation(count)
     extra = {name: values[order] for name, values in readings.covariates.items()}
     mixed = readings._replace(logits=readings.logits[order], covariates=extra)
     # Padded as for a fit.
@@ -169,14 +169,14 @@ def check_single_texts(texts: Texts) -> Finding:
     extra = {name: repeat_rows(values, rows) for name, values in readings.covariates.items()}
     padded = readings._replace(logits=pad_rows(readings.logits, rows, 0.0), covariates=extra)
     plain, with_padding = (
-        np.column_stack(_density(texts, points, target.prior, *args))
+        np.column_stack(_density(trial, points, target.prior, *args))
         for args in ((readings, labels), (padded, pad_rows(labels, rows, -1)))
     )
     _, seen = over_draws(target.pointwise)(points, readings, labels)
     misses = {
-        "padding": texts.predict(points, padded)[:, :count] - expected,
+        "padding": trial.predict(points, padded)[:, :count] - expected,
         "density": (with_padding - plain) / (1.0 + np.abs(plain)),
-        "order": texts.predict(points, mixed) - expected[:, order],
+        "order": trial.predict(points, mixed) - expected[:, order],
         "labels": np.asarray(seen) - expected,
         "sum": expected.sum(axis=2) - 1,
     }

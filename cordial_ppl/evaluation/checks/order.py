@@ -4,7 +4,7 @@ import numpy as np
 from jaxtyping import Float
 
 from cordial_ppl.evaluation.checks.finding import FAIL, PASS, WARN, Finding
-from cordial_ppl.evaluation.checks.texts import Texts
+from cordial_ppl.evaluation.checks.trial import Trial
 
 DRAWS, PAIRS = 256, 256
 SATURATED = 1e4
@@ -13,25 +13,25 @@ SATURATED = 1e4
 TOLERANCE = 1e-6
 
 
-def check_saturated_order(texts: Texts) -> Finding:
+def check_saturated_order(trial: Trial) -> Finding:
     """Search for neighbouring saturated readings that parameters from the prior reverse.
 
     The proposition promises their order of every channel of the paper.
     """
-    ladder = SATURATED * np.eye(texts.target.options)
-    return _search(texts, "saturated", FAIL, ladder[:-1], ladder[1:])
+    ladder = SATURATED * np.eye(trial.target.options)
+    return _search(trial, "saturated", FAIL, ladder[:-1], ladder[1:])
 
 
-def check_unsaturated_order(texts: Texts) -> Finding:
+def check_unsaturated_order(trial: Trial) -> Finding:
     """Search for random ordered readings that parameters from the prior reverse.
 
     The second of a pair has the higher ratio of each option to the one before, so that they are
     ordered at every temperature.  No vector-scaled channel promises to keep that.
     """
-    rng = texts.rng(4)
-    low = rng.normal(0, 4, (PAIRS, texts.target.options))
+    rng = trial.rng(4)
+    low = rng.normal(0, 4, (PAIRS, trial.target.options))
     steps = rng.exponential(2.0, low.shape) * rng.integers(0, 2, low.shape)
-    return _search(texts, "unsaturated", WARN, low, low + np.cumsum(steps, axis=1))
+    return _search(trial, "unsaturated", WARN, low, low + np.cumsum(steps, axis=1))
 
 
 def violation(
@@ -49,19 +49,19 @@ def violation(
 
 
 def _search(
-    texts: Texts,
+    trial: Trial,
     kind: str,
     reversed_status: str,
     low: Float[np.ndarray, "pairs K"],
     high: Float[np.ndarray, "pairs K"],
 ) -> Finding:
     """Look for a pair of readings, and parameters under which they are predicted reversed."""
-    name, rng = f"order of {kind} readings", texts.rng(5)
-    histogram = rng.dirichlet(np.ones(texts.target.options))
+    name, rng = f"order of {kind} readings", trial.rng(5)
+    histogram = rng.dirichlet(np.ones(trial.target.options))
     low, high = (logits - logits.mean(axis=1, keepdims=True) for logits in (low, high))
-    readings = [texts.plain(logits, histogram) for logits in (low, high)]
-    draws = texts.draw_prior(DRAWS, int(rng.integers(2**31)), readings[0])
-    violations = violation(*(texts.predict(draws, rows) for rows in readings))
+    readings = [trial.plain(logits, histogram) for logits in (low, high)]
+    draws = trial.draw_prior(DRAWS, int(rng.integers(2**31)), readings[0])
+    violations = violation(*(trial.predict(draws, rows) for rows in readings))
     undefined = float((~np.isfinite(violations)).mean())
     if undefined:
         words = f"predictions are not finite for {100 * undefined:.2g} % of draws and readings"

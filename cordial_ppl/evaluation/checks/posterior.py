@@ -8,7 +8,7 @@ import numpy as np
 
 from cordial_ppl.channels import CHANNELS, PAPER_CHANNELS
 from cordial_ppl.evaluation.checks.finding import FAIL, PASS, WARN, Finding
-from cordial_ppl.evaluation.checks.texts import Texts
+from cordial_ppl.evaluation.checks.trial import Trial
 from cordial_ppl.inference.fit import fit_channel
 from cordial_ppl.inference.posterior import Posterior
 
@@ -19,32 +19,32 @@ MEAN_LIMIT = 0.3
 """Distance of posterior means in posterior standard deviations, besides NUTS' error."""
 
 
-def check_time(texts: Texts) -> Finding:
+def check_time(trial: Trial) -> Finding:
     """Fit by default, twice, to see what compiling and running take."""
     moments = [time.perf_counter()]
     for _ in range(2):
-        texts.fit("default")
+        trial.fit("default")
         moments.append(time.perf_counter())
     first, again = np.diff(moments).tolist()
     words = (
-        f"first fit of {len(texts.labelled.labels)} labels: {first:.1f} s, compiling included; "
+        f"first fit of {len(trial.labelled.labels)} labels: {first:.1f} s, compiling included; "
         f"second: {again:.2f} s"
     )
     status = WARN if first > 60 or again > 5 else PASS
     return Finding("time", status, words, {"first": first, "again": again})
 
 
-def check_diagnostics(texts: Texts) -> Finding:
+def check_diagnostics(trial: Trial) -> Finding:
     """Look at the default posterior's own diagnostics."""
-    figures = {name: getattr(texts.posterior.diagnostics, name) for name in ("khat", "ess")}
-    trusted = texts.posterior.diagnostics.trusted
+    figures = {name: getattr(trial.posterior.diagnostics, name) for name in ("khat", "ess")}
+    trusted = trial.posterior.diagnostics.trusted
     words = f"k-hat {figures['khat']:.2f}, effective sample size {figures['ess']:.0f}"
     return Finding("diagnostics", PASS if trusted else WARN, words, {**figures, "trusted": trusted})
 
 
-def check_nuts(texts: Texts) -> Finding:
+def check_nuts(trial: Trial) -> Finding:
     """Look at the chains of NUTS, which the other posteriors are compared with."""
-    nuts, draws = texts.reference.diagnostics, len(texts.reference.draws)
+    nuts, draws = trial.reference.diagnostics, len(trial.reference.draws)
     status = PASS if nuts.trusted else WARN
     words = f"effective sample size {nuts.ess:.0f}, {nuts.divergences} divergences"
     if nuts.divergences > draws / 2:
@@ -54,13 +54,13 @@ def check_nuts(texts: Texts) -> Finding:
     return Finding("NUTS", status, words, {"ess": nuts.ess, "divergences": nuts.divergences})
 
 
-def check_against_nuts(texts: Texts, method: str) -> Finding | None:
+def check_against_nuts(trial: Trial, method: str) -> Finding | None:
     """Compare the posterior of a method with NUTS, unless its chains failed."""
-    nuts, draws = texts.reference.diagnostics, len(texts.reference.draws)
+    nuts, draws = trial.reference.diagnostics, len(trial.reference.draws)
     if nuts.divergences > draws / 2 or not nuts.ess > 0:
         return None
-    posterior = texts.posterior if method == "default" else texts.fit(method)
-    means, rms, worst, coordinate = compare(texts, posterior, texts.reference)
+    posterior = trial.posterior if method == "default" else trial.fit(method)
+    means, rms, worst, coordinate = compare(trial, posterior, trial.reference)
     trusted = posterior.diagnostics.trusted
     words = (
         f"predictions differ by {rms:.4f} (root mean square; at worst {worst:.3f}), means by "
@@ -82,7 +82,7 @@ def judge(method: str, rms: float, means: float, trusted: bool) -> str:
 
 
 def compare(
-    texts: Texts, posterior: Posterior, reference: Posterior
+    trial: Trial, posterior: Posterior, reference: Posterior
 ) -> tuple[float, float, float, str]:
     """Compute the worst distance of means (standard deviations), and errors of predictions.
 
@@ -92,14 +92,14 @@ def compare(
     """
     centre, spread = reference.draws.mean(axis=0), reference.draws.std(axis=0)
     distances = np.abs(posterior.weights @ posterior.draws - centre) / spread
-    unseen = texts.unseen
+    unseen = trial.unseen
     probs = [p.predict(unseen.logits, unseen.covariates)[0] for p in (posterior, reference)]
     errors = np.abs(probs[0] - probs[1])
     rms, worst = float(np.sqrt((errors**2).mean())), float(errors.max())
-    return float(distances.max()), rms, worst, texts.target.coordinates[int(distances.argmax())]
+    return float(distances.max()), rms, worst, trial.target.coordinates[int(distances.argmax())]
 
 
-def check_labels_left_out(texts: Texts) -> Finding | None:
+def check_labels_left_out(trial: Trial) -> Finding | None:
     """Estimate the expected log predictive density by leaving labels out (PSIS-LOO).
 
     A label that is left out is left out of the histogram too.  The channel passes where it is
@@ -107,9 +107,9 @@ def check_labels_left_out(texts: Texts) -> Finding | None:
 
     Source: Vehtari, Gelman and Gabry (2017), Statistics and Computing 27; ArviZ computes it.
     """
-    if not (loo := _leave_out(texts, texts.posterior)):
+    if not (loo := _leave_out(trial, trial.posterior)):
         return None
-    elpd, labels, size = loo.elpd_i.values, texts.labelled.labels, texts.target.options
+    elpd, labels, size = loo.elpd_i.values, trial.labelled.labels, trial.target.options
     # The histogram of the other labels, with one pseudo-count an option.
     counts = np.bincount(labels, minlength=size)[labels]
     histogram = np.log(counts / (len(labels) - 1 + size))
@@ -123,14 +123,14 @@ def check_labels_left_out(texts: Texts) -> Finding | None:
     return Finding("labels left out", status, words, {**figures, "influential": poor})
 
 
-def check_other_channels(texts: Texts) -> Finding | None:
+def check_other_channels(trial: Trial) -> Finding | None:
     """Compare the expected log predictive density with the best of the package's channels."""
-    if not (loo := _leave_out(texts, texts.posterior)):
+    if not (loo := _leave_out(trial, trial.posterior)):
         return None
-    logits, labels = texts.labelled.logits, texts.labelled.labels
-    others = [name for name in PAPER_CHANNELS if CHANNELS[name] is not texts.target.channel]
-    fits = {name: fit_channel(name, logits, labels, seed=texts.seed) for name in others}
-    loos = {name: _leave_out(texts, fit) for name, fit in fits.items()}
+    logits, labels = trial.labelled.logits, trial.labelled.labels
+    others = [name for name in PAPER_CHANNELS if CHANNELS[name] is not trial.target.channel]
+    fits = {name: fit_channel(name, logits, labels, seed=trial.seed) for name in others}
+    loos = {name: _leave_out(trial, fit) for name, fit in fits.items()}
     elpds = {name: other.elpd_i.values for name, other in loos.items() if other}
     best = max(elpds, key=lambda name: elpds[name].mean())
     gain, error, words = _gain(loo.elpd_i.values, elpds[best], f" than {best}")
@@ -140,12 +140,12 @@ def check_other_channels(texts: Texts) -> Finding | None:
     return Finding("beside other channels", status, words, figures)
 
 
-def _leave_out(texts: Texts, posterior: Posterior) -> Any:
+def _leave_out(trial: Trial, posterior: Posterior) -> Any:
     """Leave each label out; None where that says nothing.
 
     Simulated labels, or two, say nothing; and the package's channels are of one reader.
     """
-    if texts.synthetic or texts.target.channel.several or len(texts.labelled.labels) < 3:
+    if trial.synthetic or trial.target.channel.several or len(trial.labelled.labels) < 3:
         return None
     import arviz as az
 
@@ -153,7 +153,7 @@ def _leave_out(texts: Texts, posterior: Posterior) -> Any:
         with warnings.catch_warnings():
             # Influential labels are counted.
             warnings.simplefilter("ignore", UserWarning)
-            return az.loo(posterior.to_datatree(seed=texts.seed), pointwise=True)
+            return az.loo(posterior.to_datatree(seed=trial.seed), pointwise=True)
     except ValueError:  # Draws hardly differ.
         return None
 

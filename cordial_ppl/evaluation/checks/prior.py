@@ -7,7 +7,7 @@ from jaxtyping import Float, Int
 from scipy.special import logsumexp
 
 from cordial_ppl.evaluation.checks.finding import FAIL, PASS, WARN, Finding, verdict
-from cordial_ppl.evaluation.checks.texts import Texts
+from cordial_ppl.evaluation.checks.trial import Trial
 
 DRAWS, SETS = 1000, 999
 LEAST = 0.02
@@ -23,15 +23,15 @@ SENSITIVE = 0.05
 """Sensitivity from which the prior, or the likelihood, matters (Kallioinen et al. 2024)."""
 
 
-def check_prior_predictive(texts: Texts) -> Finding:
+def check_prior_predictive(trial: Trial) -> Finding:
     """Look at the prior predictive of plain readings, one for each option.
 
     Every option must be possible, and a reading of the last must be predicted above one of the
     first.
     """
-    name, size = "prior predictive", texts.target.options
-    readings = texts.plain(SURE * (np.eye(size) - 1 / size))
-    predictions = texts.predict(texts.draw_prior(DRAWS, texts.seed, readings), readings)
+    name, size = "prior predictive", trial.target.options
+    readings = trial.plain(SURE * (np.eye(size) - 1 / size))
+    predictions = trial.predict(trial.draw_prior(DRAWS, trial.seed, readings), readings)
     usable = np.isfinite(predictions).all(axis=(1, 2))
     finite = float(usable.mean())
     if finite < USABLE:
@@ -56,7 +56,7 @@ def check_prior_predictive(texts: Texts) -> Finding:
 
 
 @lru_cache(maxsize=1)
-def check_conflict(texts: Texts) -> Finding:
+def check_conflict(trial: Trial) -> Finding:
     r"""Rank the evidence of the labels among those of labels simulated from the prior.
 
     .. math:: p = \Pr[ T(z') \le T(z) ], \qquad T(z) = \log \int p(z \mid \theta)\, p(\theta)\,
@@ -68,16 +68,16 @@ def check_conflict(texts: Texts) -> Finding:
     Source: Box (1980), "Sampling and Bayes' inference in scientific modelling and robustness",
     J. R. Stat. Soc. A 143; Evans and Moshonov (2006), Bayesian Analysis 1.
     """
-    labels, rng = np.asarray(texts.labelled.labels), texts.rng(11)
-    draws = texts.draw_prior(DRAWS + SETS, int(rng.integers(2**31)))
-    simulated = texts.draw_labels(draws[DRAWS:], rng)
-    probs = texts.predict(draws[:DRAWS], texts.readings)
+    labels, rng = np.asarray(trial.labelled.labels), trial.rng(11)
+    draws = trial.draw_prior(DRAWS + SETS, int(rng.integers(2**31)))
+    simulated = trial.draw_labels(draws[DRAWS:], rng)
+    probs = trial.predict(draws[:DRAWS], trial.readings)
     evidence = _evidence(probs, np.vstack([labels[None], simulated]))
     p_value = float(np.mean(evidence[1:] <= evidence[0]) * SETS + 1) / (SETS + 1)
-    loc, scale = texts.target.prior
-    distances = (texts.posterior.weights @ texts.posterior.draws - loc) / scale
+    loc, scale = trial.target.prior
+    distances = (trial.posterior.weights @ trial.posterior.draws - loc) / scale
     index = int(np.abs(distances).argmax())
-    name, distance = texts.target.coordinates[index], float(distances[index])
+    name, distance = trial.target.coordinates[index], float(distances[index])
     words = (
         f"{100 * p_value:.3g} % of label sets drawn from the prior are as unlikely as these; "
         f"{name} is furthest from its prior's location, {distance:+.1f} standard deviations"
@@ -96,7 +96,7 @@ def _evidence(
     return np.asarray(logsumexp(chosen @ logs.T, axis=1))
 
 
-def check_sensitivity(texts: Texts) -> Finding:
+def check_sensitivity(trial: Trial) -> Finding:
     """Scale the prior and the likelihood by powers near one, and see what moves.
 
     A parameter that both move may be pulled in two directions; that deserves a warning where the
@@ -107,7 +107,7 @@ def check_sensitivity(texts: Texts) -> Finding:
     """
     import arviz as az
 
-    tree = texts.posterior.to_datatree(seed=texts.seed)
+    tree = trial.posterior.to_datatree(seed=trial.seed)
     # The probability of each label is one more quantity of every draw.
     likely = np.exp(tree["log_likelihood"]["label"])
     tree["posterior"] = tree["posterior"].assign(prediction=likely)
@@ -128,5 +128,5 @@ def check_sensitivity(texts: Texts) -> Finding:
     words = f"sensitivity of a label's probability to the prior: {moved:.2f} at most"
     words += f"; the labels say little about {', '.join(led)}" if led else ""
     words += f"; prior and labels both move {', '.join(torn)}" if torn else ""
-    status = WARN if torn and check_conflict(texts).status != PASS else PASS
+    status = WARN if torn and check_conflict(trial).status != PASS else PASS
     return Finding("sensitivity", status, words, {"predictions": moved, **figures})

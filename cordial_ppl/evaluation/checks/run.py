@@ -11,10 +11,10 @@ from cordial_ppl.errors import InputError
 from cordial_ppl.evaluation.checks import density, order, posterior, prior
 from cordial_ppl.evaluation.checks.finding import FAIL, Finding, Report
 from cordial_ppl.evaluation.checks.simulation import check_simulation, simulate
-from cordial_ppl.evaluation.checks.texts import Texts, make_texts, take_texts
+from cordial_ppl.evaluation.checks.trial import Trial, make_trial, take_trial
 from cordial_ppl.runtime.progress import doing
 
-Check = Callable[[Texts], Finding | None]
+Check = Callable[[Trial], Finding | None]
 """A check: its finding, or None where these texts leave nothing to check."""
 
 NEEDED: tuple[Check, ...] = (density.check_indices, density.check_finite)
@@ -86,16 +86,16 @@ def check_channel(
     if findings[0].status == FAIL:
         return Report(chosen.name, tuple(findings))
     if logits is None:
-        texts = make_texts(chosen, seed)
+        trial = make_trial(chosen, seed)
     else:
-        texts = take_texts(chosen, logits, labels, covariates, seed)
+        trial = take_trial(chosen, logits, labels, covariates, seed)
     with doing("checking", len(NEEDED) + len(checks), "properties") as stage:
         for number, check in enumerate((*NEEDED, *checks), 1):
-            findings += filter(None, [check(texts)])
+            findings += filter(None, [check(trial)])
             stage.reach(number)
             if check in NEEDED and findings[-1].status == FAIL:
                 return Report(chosen.name, tuple(findings))
     if simulations:
-        ranks = simulate(texts, simulations)
+        ranks = simulate(trial, simulations)
         findings.append(check_simulation(ranks))
     return Report(chosen.name, tuple(findings), ranks)

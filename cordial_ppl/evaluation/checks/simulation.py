@@ -12,7 +12,7 @@ from scipy.stats import chi2, kstest, norm
 
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.evaluation.checks.finding import Finding, verdict
-from cordial_ppl.evaluation.checks.texts import Texts, over_draws
+from cordial_ppl.evaluation.checks.trial import Trial, over_draws
 from cordial_ppl.inference.fit import Case, fit_cases
 from cordial_ppl.inference.importance import resample
 from cordial_ppl.runtime.progress import doing
@@ -37,24 +37,24 @@ class Ranks(NamedTuple):
     values: Float[np.ndarray, "sets quantities"]
 
 
-def simulate(texts: Texts, sets: int, *, method: str = "default") -> Ranks:
+def simulate(trial: Trial, sets: int, *, method: str = "default") -> Ranks:
     """Draw parameters and labels from the model, fit each data set, and rank the truth.
 
     The label histogram that the channel falls back on is held fixed, as the model has it; where a
     user fits, it is that of the labels.
 
     Args:
-        texts: whose readings are labelled.
+        trial: whose readings are labelled.
         sets: number of simulated data sets.
         method: "default", "laplace" or "mode"; "nuts" takes minutes.
     """
-    target, readings = texts.target, texts.readings
-    rng, truth = texts.rng(9), texts.draw_prior(sets, texts.seed)
-    labels = texts.draw_labels(truth, rng)
+    target, readings = trial.target, trial.readings
+    rng, truth = trial.rng(9), trial.draw_prior(sets, trial.seed)
+    labels = trial.draw_labels(truth, rng)
     cases = [
         Case(
             Labelled(readings.logits, drawn, readings.covariates),
-            seed=(texts.seed, 9, number),
+            seed=(trial.seed, 9, number),
             histogram=np.asarray(readings.histogram),
         )
         for number, drawn in enumerate(labels)

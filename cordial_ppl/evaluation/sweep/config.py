@@ -16,7 +16,7 @@ from cordial_ppl.evaluation.sweep.methods import METHODS, NINE, External, Method
 from cordial_ppl.evaluation.synthetic import TASKS
 from cordial_ppl.inference.priors.sources import OWN
 
-LARGEST_SEED = 2**31 - 1
+LARGEST_NUMBER = 2**31 - 1
 
 WORDS = {
     "Object contains unknown field": "unknown key",
@@ -25,9 +25,9 @@ WORDS = {
 }
 """Words of msgspec's messages, and those of TOML in their place."""
 
-Count = Annotated[int, Meta(ge=1, le=LARGEST_SEED)]
-Text = Annotated[str, Meta(min_length=1, max_length=4096)]
-Texts = Annotated[tuple[Text, ...], Meta(min_length=1)]
+Count = Annotated[int, Meta(ge=1, le=LARGEST_NUMBER)]
+String = Annotated[str, Meta(min_length=1, max_length=4096)]
+Strings = Annotated[tuple[String, ...], Meta(min_length=1)]
 
 
 class TaskSource(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -49,17 +49,17 @@ class TaskSource(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         round: how labels between options are rounded, "half-up" or "nearest-even".
     """
 
-    benchmark: Text | None = None
-    readings: Text | None = None
-    labels: Text | None = None
-    task: Text | None = msgspec.field(default=None, name="name")
-    readers: Texts | None = None
-    options: Texts | None = None
+    benchmark: String | None = None
+    readings: String | None = None
+    labels: String | None = None
+    task: String | None = msgspec.field(default=None, name="name")
+    readers: Strings | None = None
+    options: Strings | None = None
     report: Count = 1000
-    covariates: Texts = ()
-    id: Texts = ()
-    label: Texts = ()
-    annotator: Text | None = None
+    covariates: Strings = ()
+    id: Strings = ()
+    label: Strings = ()
+    annotator: String | None = None
     annotators: Literal["each", "mean", "median"] = "each"
     round: Literal["half-up", "nearest-even"] | None = None
 
@@ -83,28 +83,28 @@ class SweepConfig(Struct, frozen=True, kw_only=True):
 
 
 class _File(Struct, frozen=True, forbid_unknown_fields=True):
-    seed: Annotated[int, Meta(ge=0, le=LARGEST_SEED)] = 0
+    seed: Annotated[int, Meta(ge=0, le=LARGEST_NUMBER)] = 0
     draws: Count = 20
     budgets: Annotated[tuple[Count, ...], Meta(min_length=1)] = (
         *(5, 10, 20, 50, 100, 200, 500, 1000, 2000),
     )
-    methods: Texts | None = None
-    task: dict[Text, Any] = {}
-    method: dict[Text, Any] = {}
-    external: dict[Text, Any] = {}
+    methods: Strings | None = None
+    task: dict[String, Any] = {}
+    method: dict[String, Any] = {}
+    external: dict[String, Any] = {}
 
 
 class _Variant(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    base: Text | None = None
-    inference: Text | None = None
-    channels: Texts | None = None
-    channel: Text | None = None
-    prior: Text | dict[str, Any] | None = None
+    base: String | None = None
+    inference: String | None = None
+    channels: Strings | None = None
+    channel: String | None = None
+    prior: String | dict[str, Any] | None = None
     weight_counts: dict[str, Any] | None = None
 
 
 class _External(Struct, frozen=True, forbid_unknown_fields=True):
-    probabilities: Text
+    probabilities: String
 
 
 def read_config(path: str | Path) -> SweepConfig:

@@ -3,13 +3,19 @@
 from cordial_ppl.inference.priors.fits import reading_spread
 from cordial_ppl.inference.priors.learned import LearnedPrior, shipped_prior
 from cordial_ppl.inference.priors.learning import learn_prior
-from cordial_ppl.inference.priors.sources import NamedPrior, Priors, Source, as_priors, resolve
+from cordial_ppl.inference.priors.sources import (
+    ChannelPrior,
+    NamedPrior,
+    Priors,
+    as_priors,
+    resolve,
+)
 
 __all__ = [
     "LearnedPrior",
     "NamedPrior",
     "Priors",
-    "Source",
+    "ChannelPrior",
     "as_priors",
     "learn_prior",
     "reading_spread",

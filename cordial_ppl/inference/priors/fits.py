@@ -51,11 +51,11 @@ class Unit(NamedTuple):
     factor: float
 
     def express(self, value: Any) -> Any:
-        """An unconstrained parameter in this unit."""
+        """Express an unconstrained parameter in this unit."""
         return (value + self.shift) * self.factor
 
     def read(self, value: Any) -> Any:
-        """The unconstrained parameter of a value in this unit."""
+        """Return the unconstrained parameter of a value in this unit."""
         return value / self.factor - self.shift
 
 
@@ -81,7 +81,7 @@ def reading_spread(
 
 
 def unit(site: Site, size: int, powers: Mapping[str, float], spread: float = 1.0) -> Unit:
-    """Unit of a parameter on a scale of K options.
+    """Return the unit of a parameter on a scale of K options.
 
     Args:
         site: the parameter.
@@ -133,7 +133,7 @@ def check_powers(target: Target, sizes: set[int], powers: Mapping[str, float]) -
 
 FURTHEST = 1e9
 """Modes and spreads in a file lie below it, spreads above its inverse."""
-Mode = Annotated[float, Meta(ge=-FURTHEST, le=FURTHEST)]
+ModeNumber = Annotated[float, Meta(ge=-FURTHEST, le=FURTHEST)]
 
 CAUTION = {"cautious": 3, "paper": 0}
 """Power of the weight w by the name of the rule."""
@@ -153,7 +153,7 @@ class TaskFit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     task: str
     reader: str
     counts: Annotated[list[Annotated[int, Meta(ge=0)]], Meta(min_length=2)]
-    modes: dict[str, dict[str, list[Mode]]]
+    modes: dict[str, dict[str, list[ModeNumber]]]
     spread: Annotated[float, Meta(gt=1 / FURTHEST, lt=FURTHEST)] = TYPICAL_SPREAD
 
     @property
@@ -204,7 +204,7 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return {**POWERS, **self.units}
 
     def combine(self, modes: Float[np.ndarray, "T P"], tasks: int, default: Prior) -> Prior:
-        r"""The prior of a new task's parameters from those of other tasks: see ``learn_prior``.
+        r"""Derive the prior of a new task's parameters from other tasks': see ``learn_prior``.
 
         .. math:: \mu_0 + w^c (\bar\mu - \mu_0), \qquad
             \min(\sigma_0, \sqrt{v + \sigma_0^2 / 4}), \qquad

@@ -66,7 +66,7 @@ class LearnedPrior:
         return tuple(dict.fromkeys(fit.task for fit in self.fits))
 
     def of(self, target: Target, spread: float = TYPICAL_SPREAD) -> Prior:
-        """Prior of a channel's unconstrained parameters on its scale.
+        """Derive the prior of a channel's unconstrained parameters on its scale.
 
         Args:
             target: the channel, for K options.
@@ -87,7 +87,7 @@ class LearnedPrior:
         return Prior(loc, derived.scale)
 
     def describe(self, channels: Sequence[Channel], size: int) -> list[dict[str, Any]]:
-        """The learned parameters of some channels on a scale of K options.
+        """List the learned parameters of some channels on a scale of K options.
 
         Returns:
             For each parameter "channel" and "parameter", "loc" and "scale" in the unconstrained
@@ -112,7 +112,7 @@ class LearnedPrior:
         return rows
 
     def leave_out(self, names: Collection[str]) -> "LearnedPrior":
-        """The prior without some tasks, for an honest evaluation on them.
+        """Return the prior without some tasks, for an honest evaluation on them.
 
         Args:
             names: tasks, with all their readers.
@@ -124,7 +124,7 @@ class LearnedPrior:
         return replace(self, fits=tuple(fit for fit in self.fits if fit.task not in names))
 
     def join(self, *others: "LearnedPrior") -> "LearnedPrior":
-        """The prior from the fits of several, for the channels that all have, by this one's rule.
+        """Join the fits of several priors, for the channels that all have, by this one's rule.
 
         Raises:
             InputError: a task and reader is in two of them, or they share no channel.
@@ -144,7 +144,7 @@ class LearnedPrior:
         return replace(self, fits=fits, channels=common)
 
     def with_rule(self, **settings) -> "LearnedPrior":
-        """The prior that follows from the same fits by another rule; see :class:`Rule`."""
+        """Return the prior that follows from the same fits by another rule; see :class:`Rule`."""
         return replace(self, rule=msgspec.structs.replace(self.rule, **settings))
 
     def save(self, path: str | Path) -> None:
@@ -170,7 +170,7 @@ class LearnedPrior:
 
 
 def _centres(target: Target, loc: Float[np.ndarray, " P"]) -> Float[np.ndarray, " P"]:
-    """Unconstrained values in the units of their parameters; itself where these are fewer."""
+    """Turn unconstrained values into their parameters' units; as they are where these are fewer."""
     centres = np.array(loc)
     for site in target.sites:
         values = np.ravel(site.value(loc))
@@ -196,7 +196,7 @@ def check_tasks(names: Collection[str], tasks: Collection[str]) -> None:
 
 @lru_cache(maxsize=256)
 def _derive(prior: LearnedPrior, target: Target) -> Prior:
-    """The prior of a channel for readings of typical spread."""
+    """Derive the prior of a channel for readings of typical spread."""
     rule, size, channel = prior.rule, target.options, target.channel.name
     _check_channel(prior, target)
     check_powers(target, {size, *(fit.size for fit in prior.fits)}, rule.powers)
@@ -254,7 +254,7 @@ def _list(sizes: Mapping[str, int]) -> str:
 
 @lru_cache(maxsize=1)
 def shipped_prior() -> LearnedPrior:
-    """The prior that ``Cordial`` has by default.
+    """Return the prior that ``Cordial`` has by default.
 
     It is what :func:`learn_prior` makes of 44 pairs of task and reader with three, four, five and
     seven options (``benchmarks/ship_prior.py``).  Parameters of single options are not learned, so

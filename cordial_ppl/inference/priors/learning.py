@@ -156,7 +156,7 @@ def _warn_of_few(labels: Mapping[str, int]) -> None:
 
 
 def _choose(texts: Labelled, rng: np.random.Generator) -> Labelled:
-    """The labelled texts that a task is fitted to."""
+    """Choose the labelled texts that a task is fitted to."""
     labels = texts.labels
     if len(labels) <= MOST_LABELS:
         return texts
@@ -165,7 +165,7 @@ def _choose(texts: Labelled, rng: np.random.Generator) -> Labelled:
 
 
 def _find_mode(target: Target, texts: Labelled, task: str) -> dict[str, list[float]]:
-    """Posterior mode of each unconstrained parameter, by site."""
+    """Find the posterior mode of each unconstrained parameter, by site."""
     with naming(task):
         posterior = fit_cases(target, [Case(texts)], method="mode")[0].fitted
     gradient = posterior.diagnostics.gradient_norm

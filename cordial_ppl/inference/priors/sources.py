@@ -51,7 +51,7 @@ class NamedPrior:
         return id(self.base), structure, *numbers
 
     def of(self, target: Target, spread: float = TYPICAL_SPREAD) -> Prior:
-        """The prior of a channel.
+        """Derive the prior of a channel.
 
         Args:
             target: the channel.
@@ -70,7 +70,7 @@ class NamedPrior:
         return self.over(target, base.of(target, spread))
 
     def over(self, target: Target, start: Prior) -> Prior:
-        """The prior of a channel whose other parameters have the prior ``start``."""
+        """Replace the named parameters in the prior ``start`` of a channel."""
         loc, scale = map(np.array, start)
         for site in target.sites:
             named = {site.name, site.parameter} & self.values.keys()
@@ -83,7 +83,7 @@ class NamedPrior:
         return target.check_prior(Prior(loc, scale))
 
 
-Source = Prior | LearnedPrior | NamedPrior | None
+ChannelPrior = Prior | LearnedPrior | NamedPrior | None
 """The prior of one channel: given, learned, by the names of its parameters, or of its file."""
 
 
@@ -101,8 +101,8 @@ class Priors:
     shared: NamedPrior | None = None
     learned: LearnedPrior | None = None
 
-    def of(self, channel: str) -> Source:
-        """The prior of a channel; None if it keeps that of its file."""
+    def of(self, channel: str) -> ChannelPrior:
+        """Return the prior of a channel; None if it keeps that of its file."""
         if channel in self.by_channel or self.shared is not None:
             return self.by_channel.get(channel, self.shared)
         learned = self.learned
@@ -174,8 +174,8 @@ def as_priors(prior: Any, channels: Collection[str], default: LearnedPrior | Non
     return Priors(by_channel, NamedPrior(shared, default) if shared else None, default)
 
 
-def resolve(source: Source, target: Target, spread: float) -> Prior | None:
-    """The prior of a channel on its scale; None if it keeps that of its file.
+def resolve(source: ChannelPrior, target: Target, spread: float) -> Prior | None:
+    """Return the prior of a channel on its scale; None if it keeps that of its file.
 
     Args:
         source: where it comes from.
@@ -195,7 +195,7 @@ def _load(path: Path, _: int) -> LearnedPrior:
 
 
 def _check(name: str, value: Any) -> Any:
-    """A distribution, or location and scale as arrays."""
+    """Return a distribution, or location and scale as arrays."""
     if isinstance(value, dist.Distribution):
         return value
     try:
@@ -211,7 +211,7 @@ def _check(name: str, value: Any) -> Any:
 
 
 def _gaussian(name: str, value: Any, site: Site) -> tuple[np.ndarray, np.ndarray]:
-    """Location and scale of a site's unconstrained values."""
+    """Return location and scale of a site's unconstrained values."""
     normal = as_gaussian(value, site) if isinstance(value, dist.Distribution) else value
     if normal is None:
         raise InputError(

@@ -3,7 +3,7 @@
 `facts` measures, `pictures` draws, `page` fills the template `page.html`.
 """
 
-from cordial_ppl.plots.report.facts import Facts, Texts, gather
+from cordial_ppl.plots.report.facts import Facts, TaskTexts, gather
 from cordial_ppl.plots.report.page import write_report
 
-__all__ = ["Facts", "Texts", "gather", "write_report"]
+__all__ = ["Facts", "TaskTexts", "gather", "write_report"]

@@ -32,7 +32,7 @@ MOVED = 10
 
 
 @dataclass(frozen=True)
-class Texts:
+class TaskTexts:
     """Texts of a task, some of them labelled.
 
     Attributes:
@@ -115,7 +115,7 @@ class Facts:
     """
 
     calibrator: Stack
-    texts: Texts
+    texts: TaskTexts
     summary: Summary
     raw: Float[np.ndarray, "m K"]
     probs: Float[np.ndarray, "m K"]
@@ -157,7 +157,7 @@ class Facts:
         }
 
 
-def gather(calibrator: Stack, texts: Texts) -> Facts:
+def gather(calibrator: Stack, texts: TaskTexts) -> Facts:
     """Measure a calibrator on the labelled texts that it was not fitted to.
 
     Args:
@@ -195,7 +195,7 @@ def gather(calibrator: Stack, texts: Texts) -> Facts:
     )
 
 
-def _find_bias(calibrator: Stack, texts: Texts, names: Int[np.ndarray, " n"]) -> Sequence[Bias]:
+def _find_bias(calibrator: Stack, texts: TaskTexts, names: Int[np.ndarray, " n"]) -> Sequence[Bias]:
     """Find biases by group; none where the labelled texts are not just those of the fit."""
     texts_of_fit = calibrator.fit_.texts
     fitted, order = np.argsort(texts_of_fit, kind="stable"), np.argsort(names, kind="stable")
@@ -209,7 +209,7 @@ def _find_bias(calibrator: Stack, texts: Texts, names: Int[np.ndarray, " n"]) ->
 
 
 def _check(
-    calibrator: Stack, texts: Texts, names: Int[np.ndarray, " n"], unseen: np.ndarray
+    calibrator: Stack, texts: TaskTexts, names: Int[np.ndarray, " n"], unseen: np.ndarray
 ) -> LabelCheck:
     rows, labels = texts.rows[unseen], calibrator.fit_.scale.decode(texts.labels[unseen])
     extra = {name: column[rows] for name, column in texts.covariates.items()}
@@ -225,7 +225,7 @@ def _check(
 
 
 def _score(
-    calibrator: Stack, texts: Texts, probs: np.ndarray, unseen: np.ndarray
+    calibrator: Stack, texts: TaskTexts, probs: np.ndarray, unseen: np.ndarray
 ) -> dict[str, Score]:
     rows, labels, values = texts.rows[unseen], texts.labels[unseen], calibrator.fit_.scale.values
     raw, kind = state(texts.logits)
@@ -262,7 +262,7 @@ def _score(
 
 
 def _list_moved(
-    calibrator: Stack, texts: Texts, raw: np.ndarray, probs: np.ndarray
+    calibrator: Stack, texts: TaskTexts, raw: np.ndarray, probs: np.ndarray
 ) -> tuple[Moved, ...]:
     before, after = raw @ calibrator.fit_.scale.values, probs @ calibrator.fit_.scale.values
     # Texts with the same reading are one.

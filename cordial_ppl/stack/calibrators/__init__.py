@@ -12,9 +12,7 @@ from typing import Any, NamedTuple
 
 from cordial_ppl.stack.calibrators.dirichlet import (
     Dirichlet,
-    concatenated_log_probs,
     dirichlet_log_probs,
-    fit_concatenated,
     fit_dirichlet_validated,
 )
 from cordial_ppl.stack.calibrators.full import (
@@ -70,7 +68,6 @@ CALIBRATORS: dict[str, Calibrator] = {
         Calibrator(
             "dirichlet", fit_dirichlet_validated, dirichlet_log_probs, Dirichlet, True, 0.25
         ),
-        Calibrator("concatenated", fit_concatenated, concatenated_log_probs, Dirichlet, True),
         Calibrator("full", fit_full_temperature, full_log_probs, Full, True),
         Calibrator("full-vector", fit_full_vector, full_log_probs, Full, True),
         Calibrator("histogram", fit_histogram, vector_log_probs, Vector),

@@ -15,7 +15,7 @@ EPS = float(np.finfo(np.float64).eps)
 
 
 def spread_folds(
-    labels: Int[AnyArray, " n"], texts: Int[AnyArray, " n"] | None = None, folds: int = FOLDS
+    labels: Int[AnyArray, " n"], texts: Int[AnyArray, " n"] | None = None
 ) -> Int[np.ndarray, " n"]:
     """Assign labelled texts to folds at random; sizes differ by at most one text.
 
@@ -24,15 +24,14 @@ def spread_folds(
     Args:
         labels: positions `[n]` on the scale; -1 marks texts to ignore.
         texts: which text each label is of; by default each of another.
-        folds: number of folds.
 
     Returns:
-        The fold of each text, 0..folds-1, and -1 for a text to ignore.
+        The fold of each text, 0..3, and -1 for a text to ignore.
     """
     seen, assigned = np.flatnonzero(np.asarray(labels) >= 0), np.full(len(labels), -1)
     ranks = seen if texts is None else rank_texts(np.asarray(texts)[seen])
     count = len(seen) if texts is None else ranks.max(initial=-1) + 1
-    dealt = np.random.default_rng(0).permutation(count) % folds
+    dealt = np.random.default_rng(0).permutation(count) % FOLDS
     assigned[seen] = dealt if texts is None else dealt[ranks]
     return assigned
 

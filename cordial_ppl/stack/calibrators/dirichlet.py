@@ -1,6 +1,5 @@
 """Dirichlet calibration: every option's score is a weighted sum of all log probabilities."""
 
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -17,9 +16,6 @@ from cordial_ppl.stack.calibrators.samples import (
     BatchWeights,
     as_samples,
 )
-
-Readings = Float[AnyArray, "... R K"]
-"""Readings of several readers, ``[*sets, n, R, K]``."""
 
 GRID = np.array([(10.0**power, mu) for power in range(-4, 2) for mu in (1e-3, 0.1, 10.0)])
 """Penalties lambda and mu that cross-validation chooses from."""
@@ -38,8 +34,8 @@ class Dirichlet(NamedTuple):
 def fit_dirichlet(
     logits: BatchLogits,
     labels: BatchLabels,
+    weights: BatchWeights,
     penalty: Float[np.ndarray, "... 2"],
-    weights: BatchWeights = None,
     ridge: float = RIDGE,
 ) -> Dirichlet:
     r"""Fit `softmax(W log q + b)`, `q = softmax(logits)`, by penalised maximum likelihood.
@@ -51,9 +47,9 @@ def fit_dirichlet(
     Args:
         logits: readings ``[*sets, n, K]``, nats.
         labels: positions ``[*sets, n]`` on the scale, 0..K-1; -1 marks texts to ignore.
+        weights: of the labels, `[*sets, n]`; None for one each.
         penalty: lambda and mu, positive; a pair for all fits, or pairs that are broadcast against
             the leading axes.
-        weights: of the labels, `[*sets, n]`.
         ridge: keeps the diagonal finite, positive.
 
     Returns:
@@ -63,7 +59,17 @@ def fit_dirichlet(
         Kull et al. (2019), "Beyond temperature scaling: obtaining well-calibrated multiclass
         probabilities with Dirichlet calibration" (ODIR).
     """
-    return _fit(_logs(logits), labels, weights, penalty, ridge, size=logits.shape[-1])
+    data = as_samples(_logs(logits), labels, weights)
+    size = logits.shape[-1]
+    features = np.concatenate([data.logits, np.ones_like(data.logits[:, :1])], axis=1)
+    shape = np.broadcast_shapes(np.shape(penalty), (*data.shape, 2))
+    pairs = np.broadcast_to(penalty, shape).reshape(-1, 2, 1, 1)
+    off = np.where(np.eye(size) > 0.0, ridge, 2.0 / (size * (size - 1)) * pairs[:, 0])
+    free = np.broadcast_to(2.0 / size * pairs[:, 1], (len(pairs), size, 1))
+    centre = np.hstack([np.eye(size), np.zeros((size, 1))])
+    penalties = np.concatenate([off, free], axis=2)
+    coefs = fit_softmax(features[:, None], data.chosen, penalties, centre)
+    return Dirichlet(data.unfold(coefs[:, :, :size]), data.unfold(coefs[:, :, size]))
 
 
 def fit_dirichlet_validated(
@@ -76,65 +82,16 @@ def fit_dirichlet_validated(
 
     Ties go to the larger `lambda`, then to the larger `mu`.
     """
-    fit, logs = partial(_fit, size=logits.shape[-1]), _logs(logits)
-    return cross_validate(fit, _log_probs, logs, labels, weights, texts, grid=GRID)
+    return cross_validate(
+        fit_dirichlet, dirichlet_log_probs, logits, labels, weights, texts, grid=GRID
+    )
 
 
 def dirichlet_log_probs(params: Dirichlet, logits: BatchLogits) -> BatchLogProbs:
-    """Log probabilities `log softmax(W log q + b)`, nats, of readings `[*sets, m, K]`."""
-    return _log_probs(params, _logs(logits))
-
-
-def fit_concatenated(
-    logits: Readings,
-    labels: BatchLabels,
-    weights: BatchWeights = None,
-    texts: BatchLabels | None = None,
-) -> Dirichlet:
-    """Fit Dirichlet calibration of several readers, with a matrix W for each.
-
-    Their scores are added; the fit is pulled towards the geometric mean of the readings.
-    """
-    fit, logs = partial(_fit, size=logits.shape[-1]), _side_by_side(logits)
-    return cross_validate(fit, _log_probs, logs, labels, weights, texts, grid=GRID)
-
-
-def concatenated_log_probs(params: Dirichlet, logits: Readings) -> BatchLogProbs:
-    """Log probabilities, nats, of readings `[*sets, m, R, K]` of several readers."""
-    return _log_probs(params, _side_by_side(logits))
+    """Compute `log softmax(W log q + b)`, nats, of readings `[*sets, m, K]`."""
+    weights, bias = (np.asarray(part) for part in params)
+    return log_softmax(_logs(logits) @ weights.swapaxes(-1, -2) + bias[..., None, :], axis=-1)
 
 
 def _logs(logits: AnyArray) -> np.ndarray:
     return log_softmax(np.asarray(logits, np.float64), axis=-1)
-
-
-def _side_by_side(logits: Readings) -> np.ndarray:
-    return _logs(logits).reshape(*logits.shape[:-2], -1)
-
-
-def _fit(
-    logs: np.ndarray,
-    labels: AnyArray,
-    weights: AnyArray | None,
-    penalty: np.ndarray,
-    ridge: float = RIDGE,
-    *,
-    size: int,
-) -> Dirichlet:
-    data = as_samples(logs, labels, weights, options=size)
-    width = logs.shape[-1]
-    features = np.concatenate([data.logits, np.ones_like(data.logits[:, :1])], axis=1)
-    identity = np.tile(np.eye(size), width // size)
-    shape = np.broadcast_shapes(np.shape(penalty), (*data.shape, 2))
-    pairs = np.broadcast_to(penalty, shape).reshape(-1, 2, 1, 1)
-    off = np.where(identity > 0.0, ridge, 2.0 / (size * (size - 1)) * pairs[:, 0])
-    free = np.broadcast_to(2.0 / size * pairs[:, 1], (len(pairs), size, 1))
-    centre = np.hstack([identity * (size / width), np.zeros((size, 1))])
-    penalties = np.concatenate([off, free], axis=2)
-    coefs = fit_softmax(features[:, None], data.chosen, penalties, centre)
-    return Dirichlet(data.unfold(coefs[:, :, :width]), data.unfold(coefs[:, :, width]))
-
-
-def _log_probs(params: Dirichlet, logs: np.ndarray) -> np.ndarray:
-    weights, bias = (np.asarray(part) for part in params)
-    return log_softmax(logs @ weights.swapaxes(-1, -2) + bias[..., None, :], axis=-1)

@@ -189,6 +189,6 @@ fit_full_vector = partial(fit_full, "scalar-vector")
 
 
 def full_log_probs(params: Full, logits: BatchLogits) -> BatchLogProbs:
-    """Log probabilities `log sum_y T(z|y) q(y)`, `q = softmax(w * logits + b)`, nats."""
+    """Compute `log sum_y T(z|y) q(y)`, `q = softmax(w * logits + b)`, nats."""
     stated = np.exp(vector_log_probs(Vector(params.weights, params.bias), logits))
     return np.log(stated @ np.asarray(params.channel))

@@ -14,6 +14,7 @@ from cordial_ppl.stack.calibrators.samples import (
     BatchLogits,
     BatchLogProbs,
     BatchWeights,
+    Samples,
     as_samples,
     some,
 )
@@ -72,7 +73,7 @@ def fit_odds(
     reached = np.tri(size - 1).T[None, :, :, None]
 
     def parts(x: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Gaps between thresholds, edges, and the edges' derivatives."""
+        """Compute gaps between thresholds, edges, and the edges' derivatives."""
         logits, gaps = some(data.logits, at), np.exp(x[:, 1 : size - 1])
         apart = _thresholds(x[:, :1], gaps)[:, :, None] - x[:, None, size - 1 :] @ logits
         steps = np.concatenate([np.ones((len(x), 1)), gaps], axis=1)
@@ -105,11 +106,7 @@ def fit_odds(
         curvature[:, diagonal, diagonal] += further
         return curvature
 
-    histogram = (data.chosen.sum(axis=2) + 1.0) / (data.counts + size)[:, None]
-    below_each = np.cumsum(histogram, axis=1)[:, :-1]
-    thresholds = np.log(below_each) - np.log1p(-below_each)
-    start = np.zeros((count, 2 * size - 1))
-    start[:, 0], start[:, 1 : size - 1] = thresholds[:, 0], np.log(np.diff(thresholds))
+    start = _histogram_start(data)
     x, _ = newton(loss, hessian, start)
     x = np.where(data.counts[:, None] > 0.0, x, start)
     thresholds = _thresholds(x[:, :1], np.exp(x[:, 1 : size - 1]))
@@ -139,7 +136,7 @@ def fit_odds_validated(
 
 
 def odds_log_probs(params: Odds, logits: BatchLogits) -> BatchLogProbs:
-    """Log probabilities `log(sigmoid(a_t) - sigmoid(a_(t-1)))`, `a_t = theta_t - w . logits`.
+    """Compute `log(sigmoid(a_t) - sigmoid(a_(t-1)))`, `a_t = theta_t - w . logits`, nats.
 
     Computed as `log sigmoid(a_t) + log sigmoid(-a_(t-1)) + log(1 - exp(a_(t-1) - a_t))`, in which
     nothing cancels; nats, of readings `[*sets, m, K]`.
@@ -152,6 +149,17 @@ def odds_log_probs(params: Odds, logits: BatchLogits) -> BatchLogProbs:
     log_probs[..., 1:] += log_expit(-edges)
     log_probs[..., 1:-1] += np.log(-np.expm1(-gaps))
     return log_probs
+
+
+def _histogram_start(data: Samples) -> np.ndarray:
+    """Return parameters without weights that predict the histogram, one added to each class."""
+    count, size, _ = data.chosen.shape
+    histogram = (data.chosen.sum(axis=2) + 1.0) / (data.counts + size)[:, None]
+    below = np.cumsum(histogram, axis=1)[:, :-1]
+    thresholds = np.log(below) - np.log1p(-below)
+    start = np.zeros((count, 2 * size - 1))
+    start[:, 0], start[:, 1 : size - 1] = thresholds[:, 0], np.log(np.diff(thresholds))
+    return start
 
 
 def _thresholds(first: np.ndarray, gaps: np.ndarray) -> np.ndarray:

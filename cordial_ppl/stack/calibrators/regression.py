@@ -33,23 +33,24 @@ def fit_softmax(
         The coefficients A.
     """
     count, size, rows = chosen.shape
-    width = features.shape[2]
-    at_once = max(1, ELEMENTS // (size * width * rows))
-    if count > at_once:
-        runs = [slice(first, first + at_once) for first in range(0, count, at_once)]
-        return np.concatenate(
-            [
-                fit_softmax(some(features, run), chosen[run], some(penalty, run), centre)
-                for run in runs
-            ]
-        )
+    at_once = max(1, ELEMENTS // (size * features.shape[2] * rows))
+    runs = [slice(first, first + at_once) for first in range(0, max(count, 1), at_once)]
+    blocks = ((some(features, run), chosen[run], some(penalty, run)) for run in runs)
+    return np.concatenate([_fit_at_once(*block, centre) for block in blocks])
+
+
+def _fit_at_once(
+    features: np.ndarray, chosen: np.ndarray, penalty: np.ndarray, centre: np.ndarray
+) -> np.ndarray:
+    """Fit as many samples as memory is to hold; arguments are those of `fit_softmax`."""
+    (count, size, rows), width = chosen.shape, features.shape[2]
     counts = chosen.sum(axis=(1, 2), keepdims=True)
     shares = chosen / np.where(counts > 0, counts, 1.0)
     seen = shares.sum(axis=1, keepdims=True)
     middle = centre.ravel()
 
     def parts(x: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Features, penalties and scores."""
+        """Return features, penalties and scores."""
         inputs = some(features, at)
         scores = x.reshape(-1, size, 1, width) @ inputs
         return inputs, some(penalty, at).reshape(-1, size * width), scores[:, :, 0]

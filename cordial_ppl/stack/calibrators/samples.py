@@ -109,5 +109,5 @@ def one_at_a_time[Params: tuple[AnyArray, ...]](
 
 
 def some(values: Shaped[np.ndarray, "B *rest"], at: Any) -> Shaped[np.ndarray, "A *rest"]:
-    """Rows of an array that has one for each sample, or a single one for all of them."""
+    """Return rows of an array that has one for each sample, or a single one for all of them."""
     return values if len(values) == 1 else values[at]

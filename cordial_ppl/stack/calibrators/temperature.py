@@ -55,7 +55,7 @@ def fit_temperature(
     observed = (data.chosen * logits).sum(axis=1)
 
     def slope(log_tau: np.ndarray) -> np.ndarray:
-        """Slope of the loss in `1 / tau`."""
+        """Compute the slope of the loss in `1 / tau`."""
         probs = softmax(np.exp(-log_tau)[:, None, None] * logits, axis=1)
         return (seen * (probs * logits).sum(axis=1) - observed).sum(axis=1)
 
@@ -70,6 +70,6 @@ def fit_temperature(
 
 
 def temperature_log_probs(params: Temperature, logits: BatchLogits) -> BatchLogProbs:
-    """Log probabilities `log softmax(logits / tau)`, nats, of readings `[*sets, m, K]`."""
+    """Compute `log softmax(logits / tau)`, nats, of readings `[*sets, m, K]`."""
     tau = np.asarray(params.temperature)[..., None, None]
     return log_softmax(np.asarray(logits) / tau, axis=-1)

@@ -64,7 +64,7 @@ def fit_vector(
 
 
 def vector_log_probs(params: Vector, logits: BatchLogits) -> BatchLogProbs:
-    """Log probabilities `log softmax(w * logits + b)`, nats, of readings `[*sets, m, K]`."""
+    """Compute `log softmax(w * logits + b)`, nats, of readings `[*sets, m, K]`."""
     weights, bias = (np.asarray(part)[..., None, :] for part in params)
     return log_softmax(weights * np.asarray(logits) + bias, axis=-1)
 
@@ -119,7 +119,7 @@ def fit_histogram(logits: BatchLogits, labels: BatchLabels, weights: BatchWeight
 
 
 def _seen(logits: BatchLogits, labels: BatchLabels, weights: BatchWeights) -> np.ndarray:
-    """What each text counts, `[*sets, n, 1]`; zero for those to ignore."""
+    """Return what each text counts, `[*sets, n, 1]`; zero for those to ignore."""
     seen = (np.asarray(labels) >= 0) * (1.0 if weights is None else np.asarray(weights))
     shape = np.broadcast_shapes(seen[..., None].shape, (*logits.shape[:-1], 1))
     return np.broadcast_to(seen[..., None], shape)

@@ -1,4 +1,4 @@
-"""Texts that a channel is checked with, a user's or synthetic, and its fits and predictions."""
+"""A channel on trial: texts, a user's or synthetic, and what it makes of them."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -28,8 +28,8 @@ READERS = 3
 
 
 @dataclass(frozen=True, eq=False)
-class Texts:
-    """Texts that a channel is checked with.
+class Trial:
+    """A channel and the texts that it is checked with.
 
     Attributes:
         target: the channel's density, for the options of these texts.
@@ -99,7 +99,7 @@ class Texts:
         return draw_options(self.predict(draws, self.readings), rng)
 
 
-def make_texts(channel: Channel, seed: int, size: int = 5, labels: int = LABELS) -> Texts:
+def make_trial(channel: Channel, seed: int, size: int = 5, labels: int = LABELS) -> Trial:
     """Simulate reviews, the first of them labelled, and covariates if the channel has some."""
     count = labels + UNSEEN
     simulated = reviews(count, seed=seed, options=size)
@@ -125,9 +125,9 @@ def make_texts(channel: Channel, seed: int, size: int = 5, labels: int = LABELS)
     return _divide(channel, logits, simulated.labels[:labels], extra, seed, synthetic=True)
 
 
-def take_texts(
+def take_trial(
     channel: Channel, logits: Any, labels: Any, covariates: Mapping[str, Any] | None, seed: int = 0
-) -> Texts:
+) -> Trial:
     """Validate a user's texts, of which the first are labelled.
 
     Raises:
@@ -159,7 +159,7 @@ def _divide(
     seed: int,
     *,
     synthetic: bool = False,
-) -> Texts:
+) -> Trial:
     """Divide validated texts into the labelled and 200 to predict; all, if all are labelled."""
     *readers, size = logits.shape[1:]
     with jax.enable_x64(True):
@@ -168,7 +168,7 @@ def _divide(
     rest = slice(count, count + UNSEEN) if count < len(logits) else slice(UNSEEN)
     first, unseen = ({k: v[rows] for k, v in covariates.items()} for rows in (slice(count), rest))
     readings = Readings(logits[rest], label_histogram(labels, size), unseen)
-    return Texts(target, Labelled(logits[:count], labels, first), readings, seed, synthetic)
+    return Trial(target, Labelled(logits[:count], labels, first), readings, seed, synthetic)
 
 
 def over_draws(function: Callable[..., Any], *, gradient: bool = False) -> Callable[..., Any]:

@@ -1,0 +1,71 @@
+"""Checks of single settings: each returns the value, or says what it may be."""
+
+import math
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from cordial_ppl.errors import InputError, quote
+
+LARGEST_SEED = 2**32 - 1
+
+
+def check_names(setting: str, names: Iterable[Any], options: Collection[str]) -> None:
+    """Raise an ``InputError`` that lists the known names if another one was given."""
+    for name in names:
+        if not isinstance(name, str) or name not in options:
+            allowed = (
+                f"one of {', '.join(options)}" if options else "nothing here, for there is none"
+            )
+            raise InputError(f"{setting} may name {allowed}; got {quote(name)}.")
+
+
+def check_list(setting: str, values: Any) -> tuple[Any, ...]:
+    """Return the values of a setting, or raise an ``InputError``; a string is not a list."""
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise InputError(f"{setting} must be a list; got {quote(values)}.")
+    return tuple(values)
+
+
+def check_mapping(
+    setting: str, values: Any, options: Collection[str] | None = None
+) -> dict[Any, Any]:
+    """Return a setting's values by name, or raise an ``InputError``; None is an empty mapping."""
+    if values is not None and not isinstance(values, Mapping):
+        raise InputError(f"{setting} must be values by name; got {quote(values)}.")
+    if options is not None:
+        check_names(setting, values or (), options)
+    return dict(values or {})
+
+
+def check_flag(setting: str, value: Any) -> bool:
+    """Return a setting that is true or false, or raise an ``InputError``."""
+    if not isinstance(value, bool | np.bool_):
+        raise InputError(f"{setting} must be True or False; got {quote(value)}.")
+    return bool(value)
+
+
+def check_number(
+    setting: str, value: Any, low: float = 0, high: float = math.inf, *, whole: bool = False
+) -> float:
+    """Return a finite number between two others, or raise an ``InputError``."""
+    kinds = (int, np.integer) if whole else (int, float, np.integer, np.floating)
+    right = isinstance(value, kinds) and not isinstance(value, bool)
+    if not right or not low <= value <= high or value == math.inf:
+        kind = "whole number" if whole else "number"
+        limits = f"of {low:g} or more" if high == math.inf else f"{low:g}..{high:.0f}"
+        raise InputError(f"{setting} must be a {kind} {limits}; got {quote(value)}.")
+    return int(value) if whole else float(value)
+
+
+def check_seed(seed: Any) -> int:
+    """Return a seed as an ``int``, or raise an ``InputError``."""
+    return int(check_number("seed", seed, high=LARGEST_SEED, whole=True))
+
+
+def check_level(level: Any) -> float:
+    """Return the probability inside an interval, or raise an ``InputError``."""
+    if not isinstance(level, int | float | np.floating) or not 0 < level < 1:
+        raise InputError(f"level must lie between 0 and 1, such as 0.9; got {quote(level)}.")
+    return float(level)
