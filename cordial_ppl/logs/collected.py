@@ -15,6 +15,7 @@ from cordial_ppl.data.readings import (
     readings_from_probabilities,
 )
 from cordial_ppl.errors import InputError, SettingNeeded, list_names
+from cordial_ppl.logs.evidence import GRADER
 from cordial_ppl.logs.reading import Reading
 from cordial_ppl.tables import MADE
 from cordial_ppl.tables.columns import is_reading
@@ -111,8 +112,11 @@ class Collected:
         """List what was left out, with the first places, and what could be wrong, in words."""
         doubts = []
         first = f"; the first says {self.beginning}" if self.beginning else ""
+        graders = [row for row in self.failed if GRADER in row]
+        others = [row for row in self.failed if GRADER not in row]
         for noun, words, places, end in (
-            ("row", "without an answer", self.failed, ""),
+            ("score", "of a grader that failed", graders, ""),
+            ("row", "without an answer", others, ""),
             ("answer", "without an option", self.unread, first),
         ):
             if places:

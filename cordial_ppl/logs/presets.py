@@ -72,11 +72,12 @@ def _preset(name: str, table: Mapping[str, Any]) -> Format:
     namings.sort(key=lambda naming: not naming.answer)
     namings = [within(one, prefix) for prefix in table.get("within", [""]) for one in namings]
     marks = [mark.split(OTHERWISE) for mark in table["marks"]]
+    lacks = table.get("lacks", [])
     return by_fields(
         name,
         table["words"],
         tuple(namings),
-        knows=lambda first: all(has(first, mark) for mark in marks),
+        knows=lambda first: all(has(first, mark) for mark in marks) and not has(first, lacks),
         round=table.get("round"),
     )
 
