@@ -58,6 +58,10 @@ def test_the_fields_of_a_document_are_passed_on(log):
     doc = {"system": "pine", "meta": {"topic": 3}, "text": "long " * 50, "choices": ["1", "2"]}
     found = read(log(sample(doc=doc)), labels=False)
     assert found.extras == {"doc.system": ["pine"], "doc.meta.topic": [3]}
+    # What repeats the labels says nothing else.
+    named = {"arguments": None, "resps": [["4"]], "target": "4", "doc": {"stars": 4, "id": "4a"}}
+    found = read(log(sample(**{**named, "arguments": [["Stars:", {}]]})))
+    assert found.labels["label"] == ["4"] and found.extras == {"doc.id": ["4a"]}
 
 
 @pytest.mark.parametrize("delimiter", ["", " "])
