@@ -97,7 +97,8 @@ def _in_options(error: CordialError) -> str:
     """Return the message, with the options of the program in place of arguments of functions."""
     if isinstance(error, SettingNeeded):
         settings = " ".join(as_option(*each) for each in error.needed)
-        return shorten(f"{error.problem} {error.advice}: {settings}.")
+        keep = " Or keep them in a file, cordial.toml, beside it." * (len(error.needed) > 1)
+        return shorten(f"{error.problem} {error.advice}: {settings}.{keep}")
     return str(error)
 
 
