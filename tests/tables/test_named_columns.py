@@ -65,21 +65,22 @@ def test_what_is_proposed_fits_the_table(text, lines, chosen, setting, value):
 
 
 @pytest.mark.parametrize(
-    "lines",
-    [
-        ("item_id,label", "a,1", "b,3"),
-        ("item_id,length", "a,1", "b,3"),
-        ("item_id,score", "a,0.5", "b,0.7"),
-    ],
+    "lines", [("item_id,length", "a,1", "b,3"), ("item_id,score", "a,0.5", "b,0.7")]
 )
 def test_nothing_is_proposed_that_may_be_wrong(text, lines):
-    with pytest.raises(InputError, match="must have one group of columns") as raised:
+    with pytest.raises(SettingNeeded, match="must have one group of columns") as raised:
         read_readings(text("r.csv", *lines))
-    assert not isinstance(raised.value, SettingNeeded)
+    assert raised.value.needed == (("rating", "COLUMN"),)
+
+
+def test_calibrated_probabilities_and_their_labels_are_warned_of(text):
+    path = text("c.csv", "item_id,p_1,p_2,mean,mean_low,mean_high,label_low", "a,.5,.5,1,1,2,1")
+    with pytest.warns(CordialWarning, match="c.csv holds calibrated probabilities"):
+        read_labelled(path, text("l.csv", "item_id,label", "a,1"))
 
 
 def test_all_that_is_needed_is_proposed_at_once(text):
-    readings = text("r.csv", "Text ID,system,GPT score", "a,x,0.33", "b,x,6", "c,y,2")
+    readings = text("r.csv", "Prompt,Text ID,system,GPT score", "p,a,x,0.33", "p,b,x,6", "q,c,y,2")
     labels = text("l.csv", "Text ID,Human Score", "a,0", "b,5")
     with pytest.raises(SettingNeeded) as raised:
         read_labelled(readings, labels)
