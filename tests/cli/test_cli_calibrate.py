@@ -37,6 +37,19 @@ def test_the_calibrated_table(cordial, tmp_path):
     assert read_readings("o.csv").kind == "p"
 
 
+def test_posteriors_are_told_to_who_asks(cordial, tmp_path):
+    files = write_tables(tmp_path)
+    told = [
+        cordial(command, *files, "-o", out, *more).stdout
+        for command, out in (("calibrate", "o.csv"), ("fit", "o.cordial"))
+        for more in ((), ("--verbose",))
+    ]
+    for brief, long in (told[:2], told[2:]):
+        *rows, _ = long.removeprefix(brief).split("Posteriors\n")[1].splitlines()
+        assert long.startswith(brief.rstrip()) and "k-hat" in rows[0]
+        assert [row.split()[0] for row in rows[1:]] == ["mixture", "mixture-vector", "location"]
+
+
 def test_what_is_chosen_of_a_table(cordial, tmp_path):
     """One reader and one task of several, and the order of the options."""
     readings, labels = write_tables(tmp_path)
