@@ -25,9 +25,7 @@ if TYPE_CHECKING:
     from cordial_ppl.tables import LabelTable, ReadingTable
 
 
-def calibrate(
-    tables: Tables, output: TableOut, fitting: Fitting, verbose: bool = False
-) -> Result:
+def calibrate(tables: Tables, output: TableOut, fitting: Fitting, verbose: bool = False) -> Result:
     """Fit on the labelled texts; write calibrated probabilities for all texts."""
     read = tables.read()
     calibrator = fit_tables(read, fitting)
@@ -39,9 +37,7 @@ def calibrate(
     return _describe(calibrator, read, counts, done, verbose)
 
 
-def fit(
-    tables: Tables, output: CalibratorOut, fitting: Fitting, verbose: bool = False
-) -> Result:
+def fit(tables: Tables, output: CalibratorOut, fitting: Fitting, verbose: bool = False) -> Result:
     """Fit on the labelled texts; save the calibrator for `cordial predict`."""
     read = tables.read()
     calibrator = fit_tables(read, fitting)

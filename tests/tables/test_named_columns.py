@@ -11,6 +11,7 @@ from cordial_ppl.data.readings import as_logits, readings_from_ratings
 from cordial_ppl.errors import CordialWarning, InputError, SettingNeeded
 from cordial_ppl.tables import (
     open_readings,
+    read_groups,
     read_labelled,
     read_labels,
     read_readings,
@@ -102,6 +103,14 @@ def test_a_column_of_groups_has_no_other_meaning(text, name):
     labels = text("l.csv", f"item_id,{name},label", "a,u,1", "b,v,2")
     _, labelled, rows = read_labelled(readings, labels, apart=[name])
     assert rows.tolist() == [0, 1] and labelled.weights.tolist() == [1, 1]
+
+
+def test_a_column_keeps_its_meaning_where_another_gets_its_name(text):
+    path = text("r.csv", "uid,item_id,rating,score", "a,x,u,1", "b,x,u,2", "c,y,v,2")
+    table = read_readings(path, id=["uid"], rating="score", options=("1", "2"), apart=("rating",))
+    assert table.item_ids == ["a", "b", "c"] and table.logits.argmax(axis=1).tolist() == [0, 1, 1]
+    assert read_groups(table.columns, "item_id") == ["x", "x", "y"]
+    assert read_groups(table.columns, "rating") == ["u", "u", "v"]
 
 
 def test_averages_and_other_minus_signs_are_named(text):
