@@ -27,28 +27,26 @@ class Command(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read what is typed, and for options that are not the file beside the readings."""
         arguments, *_ = self.make_parser(ctx).parse_args(args=[*args])
-        defaults = read_defaults(ctx, arguments)
-        ctx.obj, ctx.default_map = defaults, defaults and defaults.values
+        ctx.obj = read_defaults(ctx, arguments)
+        ctx.default_map = ctx.obj.parsed
         try:
             return super().parse_args(ctx, args)
         except USAGE as error:
-            if defaults and (file := defaults.blame(ctx, error)):
-                error.message = f"{file}: {error.message}"
+            file = ctx.obj.blame(error)
+            error.message = f"{file}: {error.message}" if file else error.message
             raise
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; say which defaults it has, also where these are at fault."""
-        if ctx.obj is None:
-            return super().invoke(ctx)
-        quiet, line = ctx.params["json"] or ctx.params["quiet"], ctx.obj.tell(ctx)
-        if line and not quiet:
-            say(line)
+        quiet = ctx.params["json"] or ctx.params["quiet"]
+        if ctx.obj.values and not quiet:
+            say(str(ctx.obj))
         try:
             return super().invoke(ctx)
         except CordialError as error:
-            if line and quiet:
-                say(line)
-            with naming(file) if (file := ctx.obj.blame(ctx, error)) else nullcontext():
+            if ctx.obj.values and quiet:
+                say(str(ctx.obj))
+            with naming(file) if (file := ctx.obj.blame(error)) else nullcontext():
                 raise
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:

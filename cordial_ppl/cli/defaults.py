@@ -8,79 +8,66 @@ import csv
 import io
 import shlex
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from cordial_ppl.errors import FileError, InputError, SettingNeeded, naming
+from cordial_ppl.errors import FileError, InputError, naming
 
 FILE = "cordial.toml"
 
 INPUTS = ("readings", "tables", "file", "texts")
 """Arguments beside which the file lies, in the order of preference."""
 
-RAW = ("read", "ask")
-"""Commands whose input has fields, and no columns of a table of readings."""
-
-COLUMNS = ("label", "annotator", "reader", "task")
-"""Options of these that name such fields; what other commands call so is another column."""
+RAW = {name: ("label", "annotator", "reader", "task") for name in ("read", "ask")}
+"""Commands whose input has fields, and options that name these where others' name columns."""
 
 TYPED = ("FILE", "PATH", "URL")
 """Values, beside those of the group Files, that are typed."""
 
 
 class Defaults(NamedTuple):
-    """Defaults of a command, and the file that keeps them.
+    """Defaults of a command that nothing typed replaces, and the file that keeps them.
 
     Attributes:
         path: The file.
-        values: Values by the name of the parameter, as they are typed.
+        values: Values by option, in the order of the file.
+        parsed: The same by parameter, as a parser takes them.
     """
 
     path: Path
-    values: Mapping[str, Any]
+    values: Mapping[str, list[Any]] = {}
+    parsed: Mapping[str, Any] = {}
 
-    def used(self, ctx: Any) -> dict[str, list[Any]]:
-        """List the values that nothing typed replaces, by option."""
-        names = {each.name: key for key, each in _options(ctx.command).items()}
-        return {
-            names[name]: value if isinstance(value, list) else [value]
-            for name, value in self.values.items()
-            if (source := ctx.get_parameter_source(name)) and source.name == "DEFAULT_MAP"
-        }
-
-    def tell(self, ctx: Any) -> str:
-        """Write these as they would be typed; "" if there are none."""
-        words = [
+    def __str__(self) -> str:
+        """Write them as they would be typed."""
+        words = (
             f"--{key}" if value is True else f"--{key} {shlex.quote(str(value))}"
-            for key, values in self.used(ctx).items()
+            for key, values in self.values.items()
             for value in values
-        ]
-        return f"{self.path}: {' '.join(words)}" if words else ""
+        )
+        return f"{self.path}: {' '.join(words)}"
 
-    def blame(self, ctx: Any, error: Exception) -> str:
+    def blame(self, error: Exception) -> str:
         """Name the file and those of its values that an error is about; "" if it is about none."""
-        setting = error.setting if isinstance(error, SettingNeeded) else None
-        option, problem = _options(ctx.command).get, str(error).partition("; found")[0]
+        problem = str(error).partition("; found")[0]
+        names = getattr(getattr(error, "param", None), "opts", ())
         keys = [
             f"{key} = {', '.join(map(repr, values))}"
-            for key, values in self.used(ctx).items()
-            if key == setting
-            or option(key) is getattr(error, "param", None)
+            for key, values in self.values.items()
+            if key == getattr(error, "setting", None)
+            or f"--{key}" in names
             or any(repr(value) in problem for value in values)
         ]
         return f"{self.path} ({'; '.join(keys)})" if keys else ""
 
 
-def read_defaults(ctx: Any, arguments: Mapping[str, Any]) -> Defaults | None:
-    """Read the defaults of a command.
+def read_defaults(ctx: Any, arguments: Mapping[str, Any]) -> Defaults:
+    """Read the defaults of a command; there are none without a file.
 
     Args:
         ctx: The context of the command.
         arguments: What is typed, by parameter.
-
-    Returns:
-        The defaults; None if there is no file.
 
     Raises:
         FileError: The file is not TOML.
@@ -88,9 +75,9 @@ def read_defaults(ctx: Any, arguments: Mapping[str, Any]) -> Defaults | None:
     """
     inputs = (each for each in map(arguments.get, INPUTS) if each)
     first = next((each if isinstance(each, str) else each[0] for each in inputs), None)
-    path = None if first is None else Path(first).parent / FILE
-    if path is None or arguments.get("help") or not path.is_file():
-        return None
+    path = Path(first or FILE).parent / FILE
+    if first is None or arguments.get("help") or not path.is_file():
+        return Defaults(path)
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError) as error:
@@ -102,18 +89,20 @@ def read_defaults(ctx: Any, arguments: Mapping[str, Any]) -> Defaults | None:
     with naming(path):
         _check(shared, {k: v for one in commands.values() for k, v in _options(one).items()})
         _check(special, options)
-    if ctx.info_name in RAW:
-        shared = {k: v for k, v in shared.items() if k not in COLUMNS}
-    kept = {k: v for k, v in (shared | special).items() if k in options}
-    return Defaults(path, {options[k].name: _as_typed(v, options[k]) for k, v in kept.items()})
+    shared = {k: v for k, v in shared.items() if k not in RAW.get(ctx.info_name, ())}
+    kept = {
+        key: _as_typed(value, options[key])
+        for key, value in (shared | special).items()
+        if key in options and arguments.get(options[key].name) is None
+    }
+    values = {key: value if isinstance(value, list) else [value] for key, value in kept.items()}
+    return Defaults(path, values, {options[key].name: value for key, value in kept.items()})
 
 
 def _options(command: Any) -> dict[str, Any]:
     """List the options of a command by their names without dashes."""
-    pairs: Iterator[tuple[str, Any]] = (
-        (name, each) for each in command.params for name in each.opts
-    )
-    return {name.removeprefix("--"): each for name, each in pairs if name.startswith("--")}
+    names = {name: each for each in command.params for name in each.opts}
+    return {name.removeprefix("--"): names[name] for name in names if name.startswith("--")}
 
 
 def _check(keys: Mapping[str, Any], options: Mapping[str, Any]) -> None:
@@ -125,19 +114,16 @@ def _check(keys: Mapping[str, Any], options: Mapping[str, Any]) -> None:
             near = nearest(key, options)
             hint = f" Did you mean {near}?" if near else ""
             raise InputError(f"{key!r} is no option of a command.{hint}")
-        option = options[key]
-        if option.rich_help_panel == "Files" or option.metavar in TYPED:
+        if options[key].rich_help_panel == "Files" or options[key].metavar in TYPED:
             raise InputError(f"{key!r} cannot stand here, for it names a file: type --{key}.")
 
 
 def _as_typed(value: Any, option: Any) -> Any:
-    """Return a value as the parser takes it from the command line."""
+    """Return a value as a parser takes it from the command line."""
     values = value if isinstance(value, list) else [value]
     texts = [each if isinstance(each, bool) else str(each) for each in values]
-    if option.multiple:
-        return texts
-    if isinstance(value, list):
-        line = io.StringIO()
-        csv.writer(line, lineterminator="").writerow(texts)
-        return line.getvalue()
-    return texts[0]
+    if option.multiple or len(texts) == 1:
+        return texts if option.multiple else texts[0]
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(texts)
+    return line.getvalue()
