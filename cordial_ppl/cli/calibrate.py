@@ -9,18 +9,17 @@ import numpy as np
 
 from cordial_ppl.cli.messages import leaving_at_once
 from cordial_ppl.cli.options import CalibratorOut, TableOut
-from cordial_ppl.cli.output import Result, as_table, count
+from cordial_ppl.cli.output import Result, count
 from cordial_ppl.cli.records import Fitting, Read, Tables
 from cordial_ppl.errors import naming
 from cordial_ppl.runtime.progress import doing
 
-FIGURES = ("khat", 2), ("ess", 0)
-"""Diagnostics of a posterior, with their decimals."""
+FIGURES = {"draws": "draws", "khat": "k-hat", "ess": "effective draws"}
+"""Diagnostics of a posterior, and what they are called."""
 
 if TYPE_CHECKING:
     from cordial_ppl.data.labelled import Labelled
     from cordial_ppl.data.scale import Scale
-    from cordial_ppl.decisions.summary import Summary
     from cordial_ppl.estimators.stack import Stack
     from cordial_ppl.tables import LabelTable, ReadingTable
 
@@ -58,18 +57,11 @@ def _describe(
         forecast = answers.forecast(fit, table.logits, table.covariates(fit.covariates))
     summary, biases = answers.describe(fit, forecast), answers.find_bias(fit, read.groups)
     content = {"summary": summary.to_dict(), "biases": [bias._asdict() for bias in biases]}
-    text = f"{summary.text}\n\n{_tell_posteriors(summary)}" if verbose else summary.text
+    text = summary.text
+    for name, each in summary.diagnostics.items() if verbose else ():
+        figures = (f", {word} {each[key]:.4g}" for key, word in FIGURES.items() if each[key])
+        text += f"\nPosterior of {name}: {each['method']}{''.join(figures)}"
     return Result({**counts, **content}, text=text, warnings=map(str, biases), done=[done])
-
-
-def _tell_posteriors(summary: "Summary") -> str:
-    """Set out how well each posterior is known."""
-    rows = [
-        (name, each["method"], str(each["draws"]))
-        + tuple("" if each[key] is None else f"{each[key]:.{d}f}" for key, d in FIGURES)
-        for name, each in summary.diagnostics.items()
-    ]
-    return as_table("Posteriors", ("", "method", "draws", "k-hat", "effective draws"), rows)
 
 
 def say_labels(labels: "LabelTable") -> str:

@@ -4,14 +4,13 @@ A key is an option without its dashes; a table is of the command of its name alo
 file or a server is typed: a folder of somebody else's must not have code run or files replaced.
 """
 
-import csv
-import io
 import shlex
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from cordial_ppl.cli.messages import join_names
 from cordial_ppl.errors import FileError, InputError, naming
 
 FILE = "cordial.toml"
@@ -122,8 +121,4 @@ def _as_typed(value: Any, option: Any) -> Any:
     """Return a value as a parser takes it from the command line."""
     values = value if isinstance(value, list) else [value]
     texts = [each if isinstance(each, bool) else str(each) for each in values]
-    if option.multiple or len(texts) == 1:
-        return texts if option.multiple else texts[0]
-    line = io.StringIO()
-    csv.writer(line, lineterminator="").writerow(texts)
-    return line.getvalue()
+    return texts if option.multiple else texts[0] if len(texts) == 1 else join_names(texts)

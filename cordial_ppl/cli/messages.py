@@ -7,7 +7,7 @@ import shlex
 import signal
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -109,6 +109,11 @@ def as_option(setting: str, value: Value) -> str:
     parts = value if isinstance(value, tuple) else [f"{k}={v}" for k, v in value.items()]
     if setting in REPEATED:
         return " ".join(as_option(REPEATED[setting], part) for part in parts)
+    return f"--{setting} {shlex.quote(join_names(parts))}"
+
+
+def join_names(names: Iterable[str]) -> str:
+    """Write names with commas between, as they are typed; one with a comma stands in quotes."""
     text = io.StringIO()
-    csv.writer(text, lineterminator="").writerow(parts)
-    return f"--{setting} {shlex.quote(text.getvalue())}"
+    csv.writer(text, lineterminator="").writerow(names)
+    return text.getvalue()
