@@ -120,5 +120,5 @@ def _check(keys: Mapping[str, Any], options: Mapping[str, Any]) -> None:
 def _as_typed(value: Any, option: Any) -> Any:
     """Return a value as a parser takes it from the command line."""
     values = value if isinstance(value, list) else [value]
-    texts = [each if isinstance(each, bool) else str(each) for each in values]
+    texts: list[Any] = [each if isinstance(each, bool) else str(each) for each in values]
     return texts if option.multiple else texts[0] if len(texts) == 1 else join_names(texts)
