@@ -72,8 +72,9 @@ def read_defaults(ctx: Any, arguments: Mapping[str, Any]) -> Defaults:
         FileError: The file is not TOML.
         InputError: A key is no option, or its value has to be typed.
     """
-    inputs = (each for each in map(arguments.get, INPUTS) if each)
-    first = next((each if isinstance(each, str) else each[0] for each in inputs), None)
+    inputs = map(arguments.get, INPUTS)
+    paths = (each for each in inputs if each and isinstance(each, str | list | tuple))
+    first = next((each if isinstance(each, str) else each[0] for each in paths), None)
     path = Path(first or FILE).parent / FILE
     if first is None or arguments.get("help") or not path.is_file():
         return Defaults(path)
