@@ -14,6 +14,9 @@ from cordial_ppl.cli.records import Fitting, Read, Tables
 from cordial_ppl.errors import naming
 from cordial_ppl.runtime.progress import doing
 
+FIGURES = {"draws": "draws", "khat": "k-hat", "ess": "effective draws"}
+"""Diagnostics of a posterior, and what they are called."""
+
 if TYPE_CHECKING:
     from cordial_ppl.data.labelled import Labelled
     from cordial_ppl.data.scale import Scale
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
     from cordial_ppl.tables import LabelTable, ReadingTable
 
 
-def calibrate(tables: Tables, output: TableOut, fitting: Fitting) -> Result:
+def calibrate(tables: Tables, output: TableOut, fitting: Fitting, verbose: bool = False) -> Result:
     """Fit on the labelled texts; write calibrated probabilities for all texts."""
     read = tables.read()
     calibrator = fit_tables(read, fitting)
@@ -30,20 +33,22 @@ def calibrate(tables: Tables, output: TableOut, fitting: Fitting) -> Result:
     texts = predict_table(calibrator, read.table, output)
     counts = {"output": str(output), "texts": texts, "labels": len(read.rows)}
     done = f"wrote {output}: {count(texts, 'text')}, calibrated on {say_labels(read.labels)}"
-    return _describe(calibrator, read, counts, done)
+    return _describe(calibrator, read, counts, done, verbose)
 
 
-def fit(tables: Tables, output: CalibratorOut, fitting: Fitting) -> Result:
+def fit(tables: Tables, output: CalibratorOut, fitting: Fitting, verbose: bool = False) -> Result:
     """Fit on the labelled texts; save the calibrator for `cordial predict`."""
     read = tables.read()
     calibrator = fit_tables(read, fitting)
     calibrator.save(output)
     counts = {"output": str(output), "labels": len(read.rows)}
     done = f"wrote {output}: a calibrator fitted on {say_labels(read.labels)}"
-    return _describe(calibrator, read, counts, done)
+    return _describe(calibrator, read, counts, done, verbose)
 
 
-def _describe(calibrator: "Stack", read: Read, counts: Mapping[str, Any], done: str) -> Result:
+def _describe(
+    calibrator: "Stack", read: Read, counts: Mapping[str, Any], done: str, verbose: bool
+) -> Result:
     """Return the summary, with warnings of groups that are rated otherwise."""
     from cordial_ppl.decisions import answers
 
@@ -52,7 +57,11 @@ def _describe(calibrator: "Stack", read: Read, counts: Mapping[str, Any], done: 
         forecast = answers.forecast(fit, table.logits, table.covariates(fit.covariates))
     summary, biases = answers.describe(fit, forecast), answers.find_bias(fit, read.groups)
     content = {"summary": summary.to_dict(), "biases": [bias._asdict() for bias in biases]}
-    return Result({**counts, **content}, text=summary.text, warnings=map(str, biases), done=[done])
+    text = summary.text
+    for name, each in summary.diagnostics.items() if verbose else ():
+        figures = (f", {word} {each[key]:.4g}" for key, word in FIGURES.items() if each[key])
+        text += f"\nPosterior of {name}: {each['method']}{''.join(figures)}"
+    return Result({**counts, **content}, text=text, warnings=map(str, biases), done=[done])
 
 
 def say_labels(labels: "LabelTable") -> str:

@@ -135,8 +135,8 @@ def _read_tasks(
         for reader, choice in (by_name or {None: None}).items():
             if readers and not {reader, choice} & {*readers}:
                 continue
-            who = " by ".join(filter(None, (name, reader)))
-            with naming(f"{readings}: {who}"):
+            who = " by ".join(filter(None, (task, reader)))
+            with naming(": ".join(filter(None, (str(readings), who)))):
                 # A judge need not have read every text that has a label.
                 taken = {"task": task, "reader": choice, "sparse": sparse}
                 read = Read(*read_labelled(readings, labels, **(settings | taken)))

@@ -7,7 +7,7 @@ import shlex
 import signal
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -97,7 +97,8 @@ def _in_options(error: CordialError) -> str:
     """Return the message, with the options of the program in place of arguments of functions."""
     if isinstance(error, SettingNeeded):
         settings = " ".join(as_option(*each) for each in error.needed)
-        return shorten(f"{error.problem} {error.advice}: {settings}.")
+        keep = " Or keep them in a file, cordial.toml, beside it." * (len(error.needed) > 1)
+        return shorten(f"{error.problem} {error.advice}: {settings}.{keep}")
     return str(error)
 
 
@@ -108,6 +109,11 @@ def as_option(setting: str, value: Value) -> str:
     parts = value if isinstance(value, tuple) else [f"{k}={v}" for k, v in value.items()]
     if setting in REPEATED:
         return " ".join(as_option(REPEATED[setting], part) for part in parts)
+    return f"--{setting} {shlex.quote(join_names(parts))}"
+
+
+def join_names(names: Iterable[str]) -> str:
+    """Write names with commas between, as they are typed; one with a comma stands in quotes."""
     text = io.StringIO()
-    csv.writer(text, lineterminator="").writerow(parts)
-    return f"--{setting} {shlex.quote(text.getvalue())}"
+    csv.writer(text, lineterminator="").writerow(names)
+    return text.getvalue()

@@ -45,6 +45,7 @@ Model
   --level P          Probability inside the intervals.
 Output
   --json             Print the results as JSON and nothing else.
+  --verbose          Print how well each posterior is known, too.
   -q, --quiet        Print only warnings, errors, and results that go into no file.
 Advanced
   --annotators each|mean|median

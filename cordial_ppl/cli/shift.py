@@ -107,7 +107,7 @@ def _read_users(tables: Tables, read: Read, user: str) -> tuple[Any, Any, Any]:
     with naming(tables.readings):
         users = as_users(extras[user], len(table), table.columns.where)
     with naming(tables.labels):
-        order = labels.extras.get("order")
+        order = None if "order" in labels.columns.apart else labels.extras.get("order")
         as_order(order, len(rows), labels.columns.where)
         raters = labels.annotators or [users[row] for row in rows]
         return users, as_users(raters, len(rows), labels.columns.where), order

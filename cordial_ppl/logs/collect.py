@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from cordial_ppl.data.ratings import scale_of_ratings
+from cordial_ppl.data.ratings import PSEUDO_COUNT, scale_of_ratings
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError, SettingNeeded, list_names, naming, quote
 from cordial_ppl.logs.answers import Finder
@@ -100,6 +100,11 @@ def collect(
                 evidence = evidence._replace(options=scale.options)
             reading = read_evidence(evidence, finder, round)
         _keep(table, key, record, reading, explain)
+    if any(reading.kind == "n" and (reading.values % 1).any() for reading in table.values):
+        for reading in table.values:
+            # Parts of a count are no counts: shares, with half a count for each option.
+            shares = reading.values + PSEUDO_COUNT
+            reading.kind, reading.values = "p", shares / shares.sum()
     if not texts:
         raise InputError(_nothing(table.failed, task, reader, others))
     if scale is not None:
@@ -193,9 +198,10 @@ def _nothing(
 def _field(beginning: str) -> str:
     """Say how to read one field of answers that are objects."""
     tool = "response.choices.0.message.tool_calls.0.function.arguments.FIELD"
-    return f" If the answer is an object, name its field: --answer FIELD, such as {tool}." * (
-        "{" in beginning
-    )
+    return (
+        " If the answer is an object, name its field: --answer FIELD; in OpenAI's protocol such as "
+        f"{tool}, in Anthropic's response.content.0.input.FIELD."
+    ) * ("{" in beginning)
 
 
 def _scores(names: Mapping[str, bool]) -> str:

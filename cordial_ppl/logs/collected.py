@@ -15,6 +15,7 @@ from cordial_ppl.data.readings import (
     readings_from_probabilities,
 )
 from cordial_ppl.errors import InputError, SettingNeeded, list_names
+from cordial_ppl.logs.evidence import GRADER, as_text
 from cordial_ppl.logs.reading import Reading
 from cordial_ppl.tables import MADE
 from cordial_ppl.tables.columns import is_reading
@@ -111,8 +112,11 @@ class Collected:
         """List what was left out, with the first places, and what could be wrong, in words."""
         doubts = []
         first = f"; the first says {self.beginning}" if self.beginning else ""
+        graders = [row for row in self.failed if GRADER in row]
+        others = [row for row in self.failed if GRADER not in row]
         for noun, words, places, end in (
-            ("row", "without an answer", self.failed, ""),
+            ("score", "of a grader that failed", graders, ""),
+            ("row", "without an answer", others, ""),
             ("answer", "without an option", self.unread, first),
         ):
             if places:
@@ -136,12 +140,19 @@ class Collected:
     def extras(self) -> dict[str, list[Any]]:
         """Return the other columns of the log that are passed on, with None for a missing cell.
 
-        They are those without a long text, `LONGEST`, and at most the first `MOST`. A name that has
-        a meaning in the table of readings gets `input_` before it.
+        They are those without a long text, `LONGEST`, that do not repeat the labels, and at most
+        the first `MOST`. A name that has a meaning in the table of readings gets `input_` before
+        it.
         """
         fields = dict.fromkeys(name for row in self.cells for name in row)
         columns = {name: [row.get(name) for row in self.cells] for name in fields}
         short = [n for n, cells in columns.items() if all(len(str(c)) <= LONGEST for c in cells)]
+        labels = dict(
+            zip(*(self.labels.get(name, ()) for name in ("item_id", "label")), strict=True)
+        )
+        rows = [(row, labels[key[0]]) for row, key in enumerate(self.rows) if key[0] in labels]
+        if rows:
+            short = [n for n in short if any(as_text(columns[n][row]) != x for row, x in rows)]
         return {
             f"input_{name}" if name in NAMES or is_reading(name) else name: columns[name]
             for name in short[:MOST]

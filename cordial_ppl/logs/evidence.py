@@ -117,6 +117,9 @@ class Orders(NamedTuple):
     swapped: Sequence[bool] = ()
 
 
+GRADER = "the grader failed"
+"""Why a row has no answer though a tool wrote a number."""
+
 Evidence = list[Answer] | Scores | Orders
 """Answers to one prompt, scores of options, or several of either."""
 

@@ -17,6 +17,7 @@ from typing import Any
 from cordial_ppl.errors import FileError, InputError, list_names
 from cordial_ppl.logs.evidence import Answer, Record, as_text
 from cordial_ppl.logs.format import Format
+from cordial_ppl.logs.paths import list_cells
 from cordial_ppl.logs.protocols import read_choice
 from cordial_ppl.logs.responses import LONG
 from cordial_ppl.logs.rows import at
@@ -108,6 +109,7 @@ def _record(run: Any, location: str, epochs: list[Sample]) -> Record:
             for sample in epochs
             for name, (scorer, _) in _values(sample).items()
         },
+        extras=dict(list_cells({"metadata": epochs[0].metadata})),
     )
 
 

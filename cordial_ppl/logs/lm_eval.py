@@ -18,6 +18,7 @@ from typing import Any
 from cordial_ppl.errors import InputError
 from cordial_ppl.logs.evidence import Answer, Record, Scores, as_day, as_text
 from cordial_ppl.logs.format import Format
+from cordial_ppl.logs.paths import list_cells
 from cordial_ppl.logs.rows import at, read_rows, say_fields
 
 FILE = re.compile(r"samples_(?P<task>.+?)_(?P<date>\d{4}-\d{2}-\d{2}T[\d\-.:]+)\.jsonl?")
@@ -64,6 +65,7 @@ def _read(path: Path) -> Iterator[Record]:
             task=task,
             label=_label(value, scores, named),
             made=made,
+            extras=dict(list_cells({"doc": value["doc"]})),
         )
 
 

@@ -57,8 +57,7 @@ def read_evidence(evidence: Evidence, finder: Finder, round: str | None = None) 
 def _round(answers: Sequence[Answer], scale: Scale, how: str) -> Scores | None:
     """Count averages for the options beside them; None if they are no such numbers.
 
-    Of two options an average is a probability; of more it says less, and shares of ratings get
-    half a count for each option, as whole ones do.
+    Of two options an average is a probability; of more it says less.
     """
     if scale.numbers is None:
         return None
@@ -68,8 +67,7 @@ def _round(answers: Sequence[Answer], scale: Scale, how: str) -> Scores | None:
         return None
     rounded = round_positions(positions, scale, how)
     counts = np.bincount(rounded.labels, rounded.weights, scale.size)
-    if how == "split":
-        counts += 0.5 * (scale.size > 2)
+    if how == "split" and scale.size == 2:
         return Scores("p", (counts / counts.sum()).tolist(), scale.options)
     return Scores("n", counts.tolist(), scale.options)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from cordial_ppl.errors import InputError
-from cordial_ppl.logs.evidence import Orders, Record
+from cordial_ppl.logs.evidence import GRADER, Orders, Record
 from cordial_ppl.logs.naming import DATA, ROLES, WORDS, Naming, as_name, name_of
 from cordial_ppl.logs.paths import EACH, Found, follow, list_cells, look, opened
 from cordial_ppl.logs.resolving import rows_of
@@ -19,8 +19,12 @@ from cordial_ppl.tables.files import is_filled
 FALSE = ("false", "0", "0.0", "no", "none", "null")
 """What a flag says that is not set."""
 
-FAILED = ("error", "error_message", "graderError", "metadata.graderError", "extra.error")
-"""Fields beside a score that say that the grader failed; the score stands for nothing then."""
+FAILED = (
+    *("error", "error_message", "graderError", "metadata.graderError", "extra.error"),
+    *("sample.error", "exception", "exceptions", "parse_error", "scoring_failed"),
+    *("status=error", "execution_status=failed", "label=not_parsable"),
+)
+"""Fields, or their values, that say that the grader failed; the score beside stands for nothing."""
 
 SOURCES = ("source", "source_type", "source.source_type", "source.type", "annotator_kind")
 """Fields beside a score that say who gave it."""
@@ -183,7 +187,8 @@ class _Reader:
             location = f"{record.location}, {inside}" if self.owned else record.location
             part = replace(record, task=task, location=location)
             if failure := _find(path, beside, FAILED, _is_set):
-                yield replace(part, failed=f"the grader failed: {' '.join(failure)}")
+                reason = f"{failure[0].rpartition('.')[2]} {failure[1]}"
+                yield replace(part, failed=f"{GRADER}: {reason}")
             elif (evidence := read_value(match.value, path)) is None:
                 yield replace(part, failed=f"no `{path}`")
             else:
@@ -225,12 +230,14 @@ class _Reader:
 
 
 def _holders(path: str) -> list[str]:
-    """List the objects that say more of an answer: what it stands in, and what that is part of."""
+    """List the objects that say more of an answer: what it stands in, and what these stand in."""
     parts = path.split(".")
     # What all keys of an object are answers of says nothing more itself.
     parts = parts[: -2 if parts[-1] == EACH else -1]
-    inner = len(parts) > 0 and EACH not in parts[-1]
-    return [".".join(parts), *([".".join(parts[:-1])] if inner else [])]
+    outer = [parts]
+    while outer[-1] and EACH not in outer[-1][-1]:
+        outer.append(outer[-1][:-1])
+    return [*map(".".join, outer)]
 
 
 def _find(
@@ -238,11 +245,13 @@ def _find(
 ) -> tuple[str, str] | tuple[()]:
     """Find the first of several fields beside an answer that passes a test, and what it holds."""
     for holder in _holders(path):
-        for name in names if isinstance(beside[holder].value, Mapping) else ():
+        for condition in names if isinstance(beside[holder].value, Mapping) else ():
+            name, _, wanted = condition.partition("=")
             value, field = look(beside[holder].value, name), f"{holder}.{name}".removeprefix(".")
+            says = str(value).casefold() == wanted if wanted else test(value)
             # Texts have sources too: only elements of a list are people's or a judge's by it.
             counts = field != path and (name != "source" or EACH in holder)
-            if counts and is_filled(value) and test(value):
+            if counts and is_filled(value) and says:
                 return field, " ".join(str(value).split())[:LONG]
     return ()
 

@@ -10,7 +10,7 @@ from cordial_ppl.errors import InputError
 from cordial_ppl.logs.evidence import Record
 from cordial_ppl.logs.format import Format
 from cordial_ppl.logs.named import read_named
-from cordial_ppl.logs.naming import OTHERWISE, WORDS, Condition, Naming, within
+from cordial_ppl.logs.naming import OTHERWISE, ROLES, WORDS, Condition, Naming, within
 from cordial_ppl.logs.resolving import has, resolve
 
 NAMED = "fields"
@@ -59,7 +59,8 @@ def change(form: Format, fields: Mapping[str, Any]) -> Format:
 def _preset(name: str, table: Mapping[str, Any]) -> Format:
     """Make the format of an entry of the table."""
     namings: list[Naming] = []
-    for naming in map(Naming.of, table["rows"]):
+    shared = {role: table[role] for role in ROLES if role in table}
+    for naming in (Naming.of(shared | row) for row in table.get("rows", [{}])):
         if "people" in table and naming.annotator:
             people = Condition.of(table["people"])
             others = people._replace(wanted=not people.wanted)
@@ -72,11 +73,12 @@ def _preset(name: str, table: Mapping[str, Any]) -> Format:
     namings.sort(key=lambda naming: not naming.answer)
     namings = [within(one, prefix) for prefix in table.get("within", [""]) for one in namings]
     marks = [mark.split(OTHERWISE) for mark in table["marks"]]
+    lacks = table.get("lacks", [])
     return by_fields(
         name,
         table["words"],
         tuple(namings),
-        knows=lambda first: all(has(first, mark) for mark in marks),
+        knows=lambda first: all(has(first, mark) for mark in marks) and not has(first, lacks),
         round=table.get("round"),
     )
 

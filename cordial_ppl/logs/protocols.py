@@ -18,6 +18,9 @@ from cordial_ppl.logs.answers import KEY
 from cordial_ppl.logs.evidence import Answer, Position, make_position
 from cordial_ppl.logs.paths import opened
 
+CALLS = ("function", "functionCall", "function_call", "toolUse")
+"""What protocols call a tool's call, where it stands in an object of its own."""
+
 ARGUMENTS = ("arguments", "args", "input")
 """What protocols call the arguments of a tool's call."""
 
@@ -98,10 +101,10 @@ def _read_parts(parts: Iterable[Body] | None) -> str:
     """Read the text of a message in parts: texts, refusals, and the arguments of a tool's calls."""
     texts = []
     for part in parts or ():
-        call = part.get("function") or part.get("functionCall") or part.get("toolUse") or part
+        call = next((part[name] for name in CALLS if part.get(name)), part)
         arguments = next((call[name] for name in ARGUMENTS if call.get(name) is not None), None)
         if arguments is not None:
-            texts.append(_last_rating(opened(arguments)))
+            texts.append("\n" * bool(texts) + _last_rating(opened(arguments)))
         elif part.get("type", "text") in ("text", "output_text", "refusal"):
             texts.append(str(part.get("text") or part.get("refusal") or ""))
     return "".join(texts)
@@ -159,12 +162,13 @@ def protocol_of(value: Body) -> str | None:
 
 
 def _message_of(value: Body) -> Body | None:
-    """Return the message that a response of Anthropic, Bedrock or Ollama is or holds."""
-    output = value.get("output") if "stopReason" in value else value if "done" in value else None
-    message = output.get("message") if isinstance(output, Mapping) else value
+    """Return the message that a response of Anthropic, Bedrock, Cohere or Ollama is or holds."""
+    output = value.get("output") if "stopReason" in value else value
+    holds = any(name in value for name in ("stopReason", "done", "usage", "type"))
+    message = output.get("message") if isinstance(output, Mapping) and holds else None
+    message = value if message is None and value.get("type") == "message" else message
     is_message = isinstance(message, Mapping) and message.get("role") == "assistant"
-    wrapped = message is not value or value.get("type") == "message"
-    return message if is_message and wrapped else None
+    return message if is_message else None
 
 
 def _objects(items: Any) -> list[Body] | None:

@@ -7,14 +7,18 @@ from typing import Any
 from cordial_ppl.errors import InputError
 from cordial_ppl.logs.evidence import Record, as_day, as_text
 from cordial_ppl.logs.format import Format
+from cordial_ppl.logs.paths import list_cells
 from cordial_ppl.logs.protocols import Body, protocol_of, read_answers
 from cordial_ppl.logs.rows import Row, at, read_rows, say_fields
 
-NAMES = ("item_id", "custom_id", "doc_id")
+NAMES = ("item_id", "custom_id", "doc_id", "key", "recordId")
 """Fields that name the text, in order."""
 
-WRAPPED = ("response", "body", "result", "completion", "output")
+WRAPPED = ("response", "body", "result", "completion", "output", "modelOutput")
 """Fields that may hold a response."""
+
+USED = (*NAMES, *WRAPPED, "reader", "task", "label", "request", "modelInput")
+"""Fields of a row that are not passed on as columns."""
 
 DEPTH = 3
 """How many wrappings are looked into."""
@@ -65,6 +69,9 @@ def _format(name: str, words: str, expected: str, remedy: str) -> Format:
         model, date = as_text(body.get("model")), body.get("created", body.get("created_at"))
         made = {"model": model, "date": as_day(date)}
         names = NAMES if body is value else (*NAMES, "id")
+        others = {"metadata": body.get("metadata")}
+        if body is not value:
+            others |= {name: cell for name, cell in value.items() if name not in USED}
         return Record(
             location=row.location,
             item_id=as_text(next((value[n] for n in names if value.get(n) is not None), None)),
@@ -74,6 +81,7 @@ def _format(name: str, words: str, expected: str, remedy: str) -> Format:
             label=as_text(value.get("label")),
             made={name: text for name, text in made.items() if text},
             failed=failed and failed[:LONG].rstrip("."),
+            extras=dict(list_cells(others)),
         )
 
     def knows(first: Body) -> bool:

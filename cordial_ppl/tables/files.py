@@ -71,7 +71,8 @@ def read_columns(path: str | Path) -> Columns:
         folder = path.is_dir()
         ending = ".parquet" if folder else path.suffix.lower()
         if ending not in _READERS:
-            raise FileError(f"{path}: a table's name must end in {name_endings(ENDINGS)}.")
+            hint = " Read other files with `cordial read` first: it makes tables of them."
+            raise FileError(f"{path}: a table's name must end in {name_endings(ENDINGS)}.{hint}")
         if not folder:
             path.open("rb").close()
     columns = _READERS[ending](path)

@@ -2,9 +2,9 @@
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ class Columns:
         masks: Conditions that select rows; by default all rows count.
         commas: Whether a comma in a number stands before its decimals.
         apart: Columns that are named for something, and have no meaning by their names.
+        moved: New names of columns whose own another one got.
     """
 
     path: Path
@@ -37,6 +38,7 @@ class Columns:
     masks: tuple[pl.Expr, ...] = ()
     commas: bool = False
     apart: tuple[str, ...] = ()
+    moved: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def schema(self) -> dict[str, Any]:
@@ -60,9 +62,10 @@ class Columns:
 
     def rename(self, old: str, new: str) -> "Columns":
         """Give a column another name, before rows are selected; one that had it: `input_...`."""
-        taken = new in self.schema and old != new
-        names = {old: new} | ({new: f"input_{new}"} if taken else {})
-        return replace(self, frame=self.frame.rename(names))
+        moved = {new: f"input_{new}"} if new in self.schema and old != new else {}
+        frame = self.frame.rename({old: new} | moved)
+        apart = tuple(moved.get(name, name) for name in self.apart)
+        return replace(self, frame=frame, apart=apart, moved={**self.moved, **moved})
 
     def take(self, rows: Sequence[int] | np.ndarray) -> "Columns":
         """Take some of the selected rows, by position."""

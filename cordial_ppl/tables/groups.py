@@ -45,13 +45,6 @@ def read_groups(columns: Columns, by: str) -> list[str]:
     return columns.collect(named(by)).to_series().to_list()
 
 
-def list_grouping(columns: Columns) -> list[str]:
-    """List the columns that may group texts: some values, each of several texts."""
-    names = list(filter(_is_free, columns.schema))
-    texts, *sizes = columns.collect(pl.len(), *(named(name).n_unique() for name in names)).row(0)
-    return [name for name, size in zip(names, sizes, strict=True) if 1 < size <= texts // 2]
-
-
 def list_groups(
     readings: ReadingTable, rows: Int64[Any, " n"], labels: LabelTable
 ) -> Mapping[str, Sequence[str]]:

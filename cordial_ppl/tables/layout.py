@@ -63,9 +63,10 @@ def find_layout(
         if filled:
             raise InputError(f"{problem} Remove or rename all but one group.")
         likely = list_ratings(columns)
-        labelled = not likely and any(name.startswith(PERSONAL) for name in columns.schema)
-        swapped = " It holds labels: the readings come first, then the labels." * labelled
-        raise propose_ratings(problem + swapped, likely)
+        if not likely and any(name.startswith(PERSONAL) for name in columns.schema):
+            swapped = "It holds labels: the readings come first, then the labels."
+            raise InputError(f"{problem} {swapped}")
+        raise propose_ratings(problem, likely)
     ((kind, group),) = filled.items()
     if kind == "rating":
         return _scale_of_ratings(columns, options), kind, ("rating",)

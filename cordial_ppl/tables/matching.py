@@ -58,6 +58,11 @@ def read_labelled(
         told += filter(None, (rating,))
     chosen = {"options": options, "reader": reader, "rating": rating}
     table = read_readings(readings, **chosen, **columns, apart=rated)
+    if {"mean_low", "label_low"} <= {*table.columns.schema}:
+        warn(
+            f"{readings} holds calibrated probabilities: if they were fitted to these labels, all "
+            "that follows looks better than it is. Take the judge's own readings, or other labels."
+        )
     labelled = read_labels(labels, table.scale, **columns, **labelling, apart=told)
     if sparse:
         labelled = labelled.among(table.item_ids)

@@ -77,7 +77,7 @@ def nearest(name: str, names: Iterable[str], words: Sequence[str] = ()) -> str |
 
 def spell(columns: Columns, name: str) -> str | None:
     """Find the column of a name, or the only one that differs in capitals and blanks alone."""
-    name = name.strip()
+    name = columns.moved.get(name.strip(), name.strip())
     folded = name.casefold().split()
     matches = [column for column in columns.schema if column.casefold().split() == folded]
     return name if name in matches else matches[0] if len(matches) == 1 else None
@@ -116,7 +116,8 @@ def find_id(columns: Columns) -> str:
     # Some tens of readers may have read each text.
     names = [n for n, size in distinct.items() if size * WIDEST > rows and not is_reading(n)]
     names.sort(key=lambda name: -distinct[name])
-    likely = nearest("item_id", names, IDS)
+    unique = [n for n in names if distinct[n] == rows]
+    likely = nearest("item_id", unique, IDS) or nearest("item_id", names, IDS)
     telling = (n for n in names if distinct[n] == rows or find_reader(columns, n))
     return likely or next((n for n in telling if not _decimal(columns, n)), UNKNOWN[0])
 
@@ -155,10 +156,11 @@ def list_ratings(columns: Columns) -> list[str]:
     return names if likely is None else [likely]
 
 
-def propose_ratings(problem: str, names: Sequence[str]) -> InputError:
-    """Make the error of a table whose readings are a column of ratings, one of some."""
+def propose_ratings(problem: str, names: Sequence[str]) -> SettingNeeded:
+    """Make the error of a table whose readings are a column of ratings, one of some if known."""
     if not names:
-        return InputError(problem)
+        advice = "If a column is the judge's rating, one stated option a text, name it"
+        return SettingNeeded(problem, advice, "rating", UNKNOWN[0])
     one = repr(names[0]) if len(names) == 1 else f"one of {list_names(names)}"
     advice = f"If {one} is the reader's rating, one stated option a text, name it"
     return SettingNeeded(problem, advice, "rating", names[0])

@@ -37,6 +37,18 @@ def test_the_calibrated_table(cordial, tmp_path):
     assert read_readings("o.csv").kind == "p"
 
 
+def test_posteriors_are_told_to_who_asks(cordial, tmp_path):
+    files = write_tables(tmp_path)
+    told = [
+        cordial(command, *files, "-o", out, *more).stdout
+        for command, out in (("calibrate", "o.csv"), ("fit", "o.cordial"))
+        for more in ((), ("--verbose",))
+    ]
+    for brief, long in (told[:2], told[2:]):
+        rows = long.removeprefix(brief.rstrip()).split()
+        assert rows.count("Posterior") == rows.count("k-hat") == 4 and "Posterior" not in brief
+
+
 def test_what_is_chosen_of_a_table(cordial, tmp_path):
     """One reader and one task of several, and the order of the options."""
     readings, labels = write_tables(tmp_path)

@@ -190,6 +190,7 @@ def test_a_batch_depends_on_no_other(stack, tmp_path):
     backwards = [predict(table[start : start + 30]) for start in (90, 60, 30, 0)]
     assert_same(pl.concat(backwards[::-1]), expected)
     assert predict(table.clear()).schema == backwards[0].schema
+    assert predict(table[:30].lazy()).equals(backwards[-1])
     whole = table[:30].to_arrow()
     for batch in (whole, whole.to_batches()[0]):
         found = predict(batch)

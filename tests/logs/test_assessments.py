@@ -7,7 +7,7 @@ import pytest
 from logs_of_reviews import table
 
 import cordial_ppl as cp
-from cordial_ppl.errors import CordialWarning, InputError
+from cordial_ppl.errors import CordialWarning, InputError, SettingNeeded
 from cordial_ppl.logs import find_format
 
 STARS = ("1", "2", "3", "4", "5")
@@ -53,7 +53,7 @@ test_run.__test__ = False  # pyright: ignore
 @pytest.mark.parametrize("name", GRADED)
 def test_the_score_of_a_grader_that_failed_is_left_out_and_counted(log, name):
     path = log(*GRADED[name])
-    with pytest.warns(CordialWarning, match="^1 row without an answer left out: .*grader failed"):
+    with pytest.warns(CordialWarning, match="^1 score of a grader that failed left out: "):
         read = cp.read(path, options=HALVES)
     assert read.form is not None and read.form.name == name
     assert table(read, "n").tolist() == [[0, 0, 1], [1, 0, 0]] and len(read.failed) == 1
@@ -61,9 +61,41 @@ def test_the_score_of_a_grader_that_failed_is_left_out_and_counted(log, name):
 
 def test_a_failure_counts_for_what_it_stands_beside_alone(log):
     rows = {"id": 1, "a": {"score": 4, "error": "x"}, "b": {"score": 3}, "c": [{"error": "y"}]}
-    with pytest.warns(CordialWarning, match="`?a.error x"):
+    with pytest.warns(CordialWarning, match="the grader failed: error x"):
         read = cp.read(log(rows), item="id", answer="a.score,b.score", options=STARS)
     assert read.readings["task"] == ["b.score"]
+
+
+@pytest.mark.parametrize(
+    ("beside", "answer"),
+    [
+        ({"scores": [{"score": 0, "scoring_failed": True}]}, "scores.*.score"),
+        ({"results": [{"score": 0, "sample": {"error": {"code": "x"}}}]}, "results.*.score"),
+        ({"output": {"scores": {"tone": 0}}, "exception": "TypeError"}, "output.scores.tone"),
+        ({"score": 0, "label": "NOT_PARSABLE"}, "score"),
+        ({"score": 0, "execution_status": "FAILED"}, "score"),
+        ({"score": 0, "status": "error"}, "score"),
+        ({"verdict": {"score": 0}, "error": "HTTP 500"}, "verdict.score"),
+    ],
+)
+def test_tools_say_in_many_words_that_a_grader_failed(log, beside, answer):
+    fine = json.loads(json.dumps(beside).replace("true", "false").replace("0", "1"))
+    for name in ("exception", "label", "execution_status", "status", "error"):
+        fine |= {name: "completed"} if "status" in name else {name: ""} if name in fine else {}
+    fine |= {"results": [{"score": 1, "sample": {"error": None}}]} if "results" in fine else {}
+    path = log({"id": 1, **beside}, {"id": 2, **fine})
+    with pytest.warns(CordialWarning, match="^1 score of a grader that failed left out: line 1"):
+        read = cp.read(path, item="id", answer=answer, options=HALVES)
+    assert read.readings["item_id"] == ["2"] and not read.unread
+
+
+def test_a_number_that_stands_for_none_is_no_option(log):
+    rows = [{"item_id": i, "score": score} for i, score in enumerate((-1, 3, 5))]
+    with pytest.raises(SettingNeeded) as raised:
+        cp.read(log(*rows))
+    assert raised.value.value == STARS
+    with pytest.warns(CordialWarning, match="^1 answer without an option left out: line 1"):
+        assert len(cp.read(log(*rows), options=STARS)) == 2
 
 
 SAID = {"score": 4, "reasoning": "8 of 10 facts, 2 flaws"}
@@ -83,6 +115,9 @@ MESSAGES = {
         {"function": {"name": "grade", "arguments": SAID}}]}},
     "gemini": {"candidates": [{"content": {"role": "model", "parts": [
         {"functionCall": {"name": "grade", "args": SAID}}]}}]},
+    "gemini's package": {"candidates": [{"content": {"parts": [
+        {"text": "It has 2 flaws."}, {"function_call": {"name": "grade", "args": SAID}}]}}]},
+    "cohere": {"usage": {}, "message": {"role": "assistant", "tool_calls": [CALL]}},
 }  # fmt: skip
 
 
@@ -94,6 +129,29 @@ def test_the_arguments_of_a_tools_call_are_an_answer(log, protocol):
         read = cp.read(log({"x": row}), answer="x.response" if "response" in row else "x",
                        options=STARS)  # fmt: skip
         assert table(read, "n").tolist() == [[0, 0, 0, 1, 0]]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"custom_id": "a", "result": {"type": "succeeded", "message": MESSAGES["anthropic"]}},
+        {"key": "a", "request": {"x": 1}, "response": MESSAGES["gemini"]},
+        {"recordId": "a", "modelInput": {"x": 1}, "modelOutput": MESSAGES["anthropic"]},
+        {"custom_id": "a", "response": {"status_code": 200, "body": MESSAGES["responses"]}},
+    ],
+)
+def test_batches_name_their_texts(log, row):
+    read = cp.read(log(row), options=STARS)
+    assert read.readings["item_id"] == ["a"] and not read.extras
+    assert table(read, "n").tolist() == [[0, 0, 0, 1, 0]]
+
+
+def test_of_two_tools_the_last_is_the_answer(log):
+    other = {"function": {"name": "note", "arguments": json.dumps({"flaws": 2})}}
+    path = log(*({"choices": [{"message": {"tool_calls": calls}}]}
+                 for calls in ([other, CALL], [CALL, other])))  # fmt: skip
+    with pytest.warns(CordialWarning, match="1 answer without an option left out: line 2"):
+        assert table(cp.read(path, options=STARS), "n").tolist() == [[0, 0, 0, 1, 0]]
 
 
 def test_arguments_that_explain_their_rating_by_another_name_have_no_answer(log):
@@ -117,6 +175,19 @@ EXPORTS = {
          "Answer.rating": rating}
         for who, rating in (("1", 4), ("2", 2))
     ],
+    "toloka": [
+        {"INPUT:item_id": "t1", "OUTPUT:rating": rating, "ASSIGNMENT:worker_id": who,
+         "ASSIGNMENT:status": status}
+        for who, rating, status in
+        (("1", 4, "APPROVED"), ("3", 1, "REJECTED"), ("2", 2, "APPROVED"))
+    ],
+    "prodigy": [
+        {"_input_hash": 1, "meta": {"id": "t1"}, "accept": [str(rating)], "answer": answer,
+         "_annotator_id": who}
+        for who, rating, answer in (("1", 4, "accept"), ("3", 1, "ignore"), ("2", 2, "accept"))
+    ],
+    "people": [{"item_id": "t1", "worker_id": "1", "rating": 4},
+               {"item_id": "t1", "worker_id": "2", "rating": 2}],
 }  # fmt: skip
 
 
@@ -124,7 +195,7 @@ EXPORTS = {
 @pytest.mark.parametrize("ending", ["json", "csv"])
 def test_what_people_rated_is_labels(log, tmp_path, name, ending):
     path, rows = log(*EXPORTS[name]), EXPORTS[name]
-    if ending == "csv":
+    if ending == "csv" and name != "prodigy":
         path = tmp_path / "export.csv"
         lines = [rows[0].keys(), *(row.values() for row in rows)]
         path.write_text("".join(",".join(map(str, line)) + "\n" for line in lines))
@@ -169,7 +240,7 @@ def test_peoples_assessments_in_a_list_with_the_judges_are_labels(log, inside):
     lost["feedback"]["error"] = {"error_code": "TIMEOUT"}
     other = {"trace_id": "u", "assessments": [lost]}
     rows = [{inside: row} if inside else row for row in (trace, other)]
-    with pytest.warns(CordialWarning, match="1 row without .*grader failed: .*TIMEOUT"):
+    with pytest.warns(CordialWarning, match="1 score of a grader that failed .*TIMEOUT"):
         read = cp.read(log(*rows), options=STARS)
     assert table(read, "n").tolist() == [[0, 0, 0, 1, 0]]
     assert read.labels["label"] == ["2"] and read.labels["user"] == ["ann"]

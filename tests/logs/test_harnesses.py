@@ -54,6 +54,16 @@ def test_one_filter_is_taken_and_texts_go_by_their_hash(log):
     assert read(log(*rows), labels=False).readings["item_id"] == ["aa", "bb", "aa-2"]
 
 
+def test_the_fields_of_a_document_are_passed_on(log):
+    doc = {"system": "pine", "meta": {"topic": 3}, "text": "long " * 50, "choices": ["1", "2"]}
+    found = read(log(sample(doc=doc)), labels=False)
+    assert found.extras == {"doc.system": ["pine"], "doc.meta.topic": [3]}
+    # What repeats the labels says nothing else.
+    named = {"arguments": None, "resps": [["4"]], "target": "4", "doc": {"stars": 4, "id": "4a"}}
+    found = read(log(sample(**{**named, "arguments": [["Stars:", {}]]})))
+    assert found.labels["label"] == ["4"] and found.extras == {"doc.id": ["4a"]}
+
+
 @pytest.mark.parametrize("delimiter", ["", " "])
 @pytest.mark.parametrize("first", [False, True])
 def test_a_choice_scored_without_its_prompt_does_not_count(log, delimiter, first):
@@ -172,13 +182,14 @@ def package(monkeypatch):
 
 @pytest.mark.usefixtures("package")
 def test_answers_of_inspect_are_read_by_its_package(log):
-    one = {"id": 1, "epoch": 1, "target": ["4", "5"]}
+    one = {"id": 1, "epoch": 1, "target": ["4", "5"], "metadata": {"system": "pine"}}
     parts = [{"type": "reasoning", "reasoning": "2"}, {"type": "text", "text": "Score: 4"}]
     choices = [{"message": {"content": content}} for content in ("Score: 4", parts, "")]
     table_read = read(log(inspected({**one, "output": {"choices": choices}})))
     assert table(table_read, "n").tolist() == [[0, 0, 0, 2, 0]]
     assert table_read.count("unread") == 1 and not table_read.labels["item_id"]
     assert table_read.readings["reader"] == ["m/tested"]
+    assert table_read.extras == {"metadata.system": ["pine"]}
     with pytest.raises(FileError, match="Inspect cannot read .*: JSONDecodeError"):
         broken = log(name="broken.json")
         broken.write_text('{"eval": ')
@@ -259,10 +270,10 @@ def test_values_of_scorers_are_hard_readings(name, less):
 @INSTALLED
 def test_a_log_whose_answers_are_no_ratings_says_which_scores_it_has():
     names = "model_graded_qa or rubric.clarity or rubric.style or stars"
-    with pytest.raises(InputError, match=f"none of its 6 answers .* read by --score {names}"):
+    with pytest.raises(InputError, match=f"none of its 6 answers .* read them by --score {names}"):
         read(GRADED)
     with pytest.raises(
-        InputError, match=f"which answers were possible. .* read by --score {names}"
+        InputError, match=f"which answers were possible. .* read them by --score {names}"
     ):
         read(GRADED, scale=None)
 

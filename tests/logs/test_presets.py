@@ -62,6 +62,7 @@ def test_from_a_tools_rows_to_calibrated_probabilities_in_two_commands(
 
 def test_every_preset_has_a_file_of_its_tool():
     others = {"argilla", "label-studio", "label-studio-min", "mlflow", "mturk", "samples"}
+    others |= {"people", "prodigy", "toloka"}
     assert set(PRESETS) == set(judgments.FILES) | others
 
 

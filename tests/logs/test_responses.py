@@ -17,6 +17,15 @@ def test_several_choices_are_several_answers(log):
     assert found.count("unread") == 1 and found.readings["item_id"] == ["7"]
 
 
+def test_fields_beside_a_response_are_passed_on(log):
+    body = {**chat({"4": -0.1}), "metadata": {"system": "pine"}}
+    beside = {"item_id": "a", "prompt_id": 3, "meta": {"lang": "de"}, "note": "long " * 50}
+    expected = {"metadata.system": ["pine"]}
+    assert read(log(body)).extras == expected
+    found = read(log({**beside, "request": {"model": "m"}, "response": {"body": body}}))
+    assert found.extras == {**expected, "prompt_id": [3], "meta.lang": ["de"]}
+
+
 def test_a_prompt_that_was_echoed_is_no_answer(log):
     logprobs = {
         "tokens": ["Rate", " 3", " 4"],

@@ -11,6 +11,7 @@ from cordial_ppl.data.readings import as_logits, readings_from_ratings
 from cordial_ppl.errors import CordialWarning, InputError, SettingNeeded
 from cordial_ppl.tables import (
     open_readings,
+    read_groups,
     read_labelled,
     read_labels,
     read_readings,
@@ -65,21 +66,22 @@ def test_what_is_proposed_fits_the_table(text, lines, chosen, setting, value):
 
 
 @pytest.mark.parametrize(
-    "lines",
-    [
-        ("item_id,label", "a,1", "b,3"),
-        ("item_id,length", "a,1", "b,3"),
-        ("item_id,score", "a,0.5", "b,0.7"),
-    ],
+    "lines", [("item_id,length", "a,1", "b,3"), ("item_id,score", "a,0.5", "b,0.7")]
 )
 def test_nothing_is_proposed_that_may_be_wrong(text, lines):
-    with pytest.raises(InputError, match="must have one group of columns") as raised:
+    with pytest.raises(SettingNeeded, match="must have one group of columns") as raised:
         read_readings(text("r.csv", *lines))
-    assert not isinstance(raised.value, SettingNeeded)
+    assert raised.value.needed == (("rating", "COLUMN"),)
+
+
+def test_calibrated_probabilities_and_their_labels_are_warned_of(text):
+    path = text("c.csv", "item_id,p_1,p_2,mean,mean_low,mean_high,label_low", "a,.5,.5,1,1,2,1")
+    with pytest.warns(CordialWarning, match="c.csv holds calibrated probabilities"):
+        read_labelled(path, text("l.csv", "item_id,label", "a,1"))
 
 
 def test_all_that_is_needed_is_proposed_at_once(text):
-    readings = text("r.csv", "Text ID,system,GPT score", "a,x,0.33", "b,x,6", "c,y,2")
+    readings = text("r.csv", "Prompt,Text ID,system,GPT score", "p,a,x,0.33", "p,b,x,6", "q,c,y,2")
     labels = text("l.csv", "Text ID,Human Score", "a,0", "b,5")
     with pytest.raises(SettingNeeded) as raised:
         read_labelled(readings, labels)
@@ -101,6 +103,14 @@ def test_a_column_of_groups_has_no_other_meaning(text, name):
     labels = text("l.csv", f"item_id,{name},label", "a,u,1", "b,v,2")
     _, labelled, rows = read_labelled(readings, labels, apart=[name])
     assert rows.tolist() == [0, 1] and labelled.weights.tolist() == [1, 1]
+
+
+def test_a_column_keeps_its_meaning_where_another_gets_its_name(text):
+    path = text("r.csv", "uid,item_id,rating,score", "a,x,u,1", "b,x,u,2", "c,y,v,2")
+    table = read_readings(path, id=["uid"], rating="score", options=("1", "2"), apart=("rating",))
+    assert table.item_ids == ["a", "b", "c"] and table.logits.argmax(axis=1).tolist() == [0, 1, 1]
+    assert read_groups(table.columns, "item_id") == ["x", "x", "y"]
+    assert read_groups(table.columns, "rating") == ["u", "u", "v"]
 
 
 def test_averages_and_other_minus_signs_are_named(text):

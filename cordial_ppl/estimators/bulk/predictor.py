@@ -65,7 +65,7 @@ class BatchPredictor:
 
         Args:
             batch: The columns `item_id` and the readings', those of the covariates, and any other:
-                a frame of polars, or a table or record batch of Arrow.
+                a frame of polars, lazy or not, or a table or record batch of Arrow.
 
         Returns:
             The columns `item_id`, `p_<option>`, `mean`, `mean_low`, `mean_high`, `label`,
@@ -75,6 +75,7 @@ class BatchPredictor:
         Raises:
             InputError: A column is missing, or a reading is invalid; with its row in the batch.
         """
+        batch = batch.collect() if isinstance(batch, pl.LazyFrame) else batch
         rows = pl.DataFrame(batch).with_row_index(ROW)
         columns = Columns(Path("the batch"), rows.lazy())
         layout = find_layout(columns, self.calibrator.fit_.scale)
