@@ -67,7 +67,8 @@ def plan(
 
     apart = tuple(name for name in (by, cluster) if name)
     table = read_readings(readings, **vars(columns), apart=apart)
-    groups, clusters = (name and read_groups(table.columns, name) for name in (by, cluster))
+    groups = None if by is None else read_groups(table.columns, by)
+    clusters = None if cluster is None else read_groups(table.columns, cluster)
     rows, labels = [], None
     if labelled is not None:
         settings = {"task": columns.task, "id": columns.id, "round": columns.round, "apart": apart}
@@ -171,8 +172,8 @@ def _to_label(
     taken = [pl.lit(None).alias(name) for name in (*ADDED, "weight")]
     texts = add_extras(pl.DataFrame({"item_id": table.item_ids}).with_columns(taken), table)
     every = [*rows, *made.rows.tolist()]
-    names = groups or [""] * len(table)
-    units = clusters or range(len(table))
+    names = [""] * len(table) if groups is None else list(groups)
+    units = range(len(table)) if clusters is None else clusters
     sizes = Counter(name for name, _ in set(zip(names, units, strict=True)))
     drawn = Counter(name for name, _ in {(names[row], units[row]) for row in every})
     strata = score_strata(expected_scores(table.logits, table.scale), len(set(every)))

@@ -275,12 +275,11 @@ def _draw_scales(
 ) -> Float[np.ndarray, "D G"]:
     """Draw the variance of each effect's component, in units of tau squared."""
     labelled = information > 0
-    known = np.where(labelled, information, 1.0)
-    means = np.where(labelled, total / known, 0.0)
-    logs = np.empty((TAILS, *means.shape))
-    for scale, log in zip(SCALES, logs, strict=True):
-        spread = scale * variance + 1 / known
-        log[:] = np.where(labelled, -0.5 * (means**2 / spread + np.log(spread)), 0.0)
+    precision = np.where(labelled, information, 1.0)
+    means = np.where(labelled, total / precision, 0.0)
+    spreads = [scale * variance + 1 / precision for scale in SCALES]
+    logs = np.stack([-0.5 * (means**2 / spread + np.log(spread)) for spread in spreads])
+    logs = np.where(labelled, logs, 0.0)
     shares = np.exp(logs - logs.max(axis=0)).cumsum(axis=0)
     return SCALES[(rng.random(means.shape) * shares[-1] > shares).sum(axis=0).clip(max=TAILS - 1)]
 

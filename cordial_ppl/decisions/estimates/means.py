@@ -163,9 +163,10 @@ def draw_means(
             totals += effect @ cells[units]
             cells[units] = 0
         totals += residual.spreads.tau[:, None] * draw_errors(cells.T @ cells, DRAWS, rng)
-    # No label lies beyond the scale.
-    totals = totals.clip(label_sums + left * value.min(), label_sums + left * value.max())
-    these = np.column_stack([totals / counts, totals.sum(axis=1) / counts.sum()])
+    # No label lies beyond the scale; for the sum of groups whose draws end there, only on the whole.
+    ends = [label_sums + left * end for end in (value.min(), value.max())]
+    whole = totals.sum(axis=1).clip(ends[0].sum(), ends[1].sum()) / counts.sum()
+    these = np.column_stack([totals.clip(*ends) / counts, whole])
     outcomes = Outcomes(mean, square, unlabelled, texts.groups, texts.clusters, tau)
-    like = these + draw_errors(sampling_covariance(outcomes), DRAWS, rng)
-    return MeanDraws(like.clip(value.min(), value.max()), these, effects)
+    like_these = these + draw_errors(sampling_covariance(outcomes), DRAWS, rng)
+    return MeanDraws(like_these.clip(value.min(), value.max()), these, effects)

@@ -184,11 +184,11 @@ def _population_variance(
     if not variance > 0:
         variance = f.var()
     if units is None:
-        return variance / size
+        return float(variance / size)
     sizes = np.bincount(units)
     alike = _correlation(y, units[rows])
     alike = _correlation(f, units) if alike is None else alike
-    return variance * (1 + (sizes @ sizes / size - 1) * (alike or 0.0)) / size
+    return float(variance * (1 + (sizes @ sizes / size - 1) * (alike or 0.0)) / size)
 
 
 def _correlation(values: np.ndarray, units: np.ndarray) -> float | None:
