@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from cordial_ppl.data.ratings import state
 from cordial_ppl.data.readings import as_logits
 from cordial_ppl.decisions.answers import labelled_texts
-from cordial_ppl.decisions.reader import state
 from cordial_ppl.estimators.estimator import Estimator
 from cordial_ppl.plots.axis import (
     OURS,
