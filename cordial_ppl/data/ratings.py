@@ -1,4 +1,4 @@
-"""Hard ratings, one stated option a text: their scale, logits of them, and ratings of logits."""
+"""Hard ratings, one stated option per text: their scale, logits of them, and ratings of logits."""
 
 import math
 from collections.abc import Sequence

@@ -177,7 +177,7 @@ class Stack(Estimator[Fit]):
 
         Args:
             logits: option logits of all texts, labelled or not, shape ``[N, K]``.
-            rows: positions in ``logits`` of the texts of the fit, in its order, one a label or one
+            rows: positions in ``logits`` of the texts of the fit, in its order, one per label or one
                 a text.  The mean of a text's labels counts as its label.
             groups: group of each text, such as the system that wrote it, shape ``[N]``; None for
                 the whole corpus alone.

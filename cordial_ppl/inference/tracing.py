@@ -139,7 +139,7 @@ def _explaining(channel: Channel, size: int) -> Iterator[None]:
         name = error.args[0] if isinstance(error, KeyError) and error.args else None
         if name is not None and name in find_covariates(channel, size):
             raise InputError(
-                f"the channel uses the covariate {name!r}, one number a text, which was not "
+                f"the channel uses the covariate {name!r}, one number per text, which was not "
                 f"given: covariates={{{name!r}: ...}}."
             ) from error
         raise ChannelError(_explain(channel, error)) from error

@@ -138,7 +138,7 @@ BAD_LABELS = {
     ),
     "nobody's": (
         [LABELS + ",rater", "text 0,1,x", "text 0,2,y", "text 1,3,x"],
-        "l.csv: an item_id must occur once; .* lines 2 and 3. .*: --annotator rater.$",
+        "l.csv: each item_id must be unique; .* lines 2 and 3. .*: --annotator rater.$",
     ),
     "two ways": (
         ["item_id,annotator,label_x,label_y", "text 0,z,1,2"],
