@@ -178,8 +178,8 @@ def list_labels(
     """List the labels of several annotators one by one, text by text.
 
     Args:
-        labels: a row per text and a column per annotator; None, NaN, an empty cell, or -1 where that
-            is no option, for a label that is missing.
+        labels: a row per text and a column per annotator; None, NaN, an empty cell, or -1 where
+            that is no option, for a label that is missing.
         scale: the K options.
 
     Returns:

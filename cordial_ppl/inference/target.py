@@ -293,7 +293,7 @@ def _check_density(target: Target, covariates: tuple[str, ...], readers: int | N
         value, probs = map(np.asarray, jax.jit(look)(prior, readings, np.array([0, size - 1])))
     if not np.isfinite(value):
         raise ChannelError(
-            f"the log density of channel {name!r} is {float(value)} where its prior is centred, "
+            f"the log density of channel {name!r} is {float(value)} at the centre of its prior, "
             "for plain readings: it must be finite there. Look for a division by zero, or the "
             "logarithm of zero."
         )

@@ -307,7 +307,7 @@ def _find_fault(name: str, site: dict[str, Any]) -> str:
     """Say why a traced site cannot be a parameter; empty where it can."""
     if name in RESERVED or "/" in name:
         return (
-            f"has a site called {name!r}: a name must have no slash, and be none of "
+            f"has a site called {name!r}: a name must not contain a slash, nor be one of "
             f"{', '.join(sorted(RESERVED))}, which are dimensions of its draws."
         )
     if isinstance(site["fn"], dist.Unit):
