@@ -123,7 +123,7 @@ def _read_several(fitted: "Fusion", paths: list[Path], settings: dict[str, Any])
     if silent.any():
         absent = [name for name, gone in zip(table.readers, silent, strict=True) if gone]
         say(
-            f"warning: no table has readings by {', '.join(absent)}: the other readers are used in "
+            f"warning: no table has readings by {', '.join(absent)}: the other judges are used in "
             "proportion to their weights."
         )
     return table

@@ -259,7 +259,7 @@ def build_target(
     if channel.several and readers is None:
         raise ChannelError(
             f"channel {channel.name!r} is of several readers: it takes logits [n, R, K], as "
-            "fit_channel does, and is no member of a stack."
+            "fit_channel does, and cannot be a member of a stack."
         )
     # Two threads that ask at once must get the same target, or each would compile all programs.
     with HANDLERS:

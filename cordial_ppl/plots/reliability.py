@@ -65,10 +65,10 @@ def stated_classes(
     scale = Scale.of(options, shares.shape[1])
     with drawing(ax, height=2.9) as axis:
         means = means_given_stated(shares, readings.argmax(axis=1))
-        largest = np.nanmax(means)
-        most = largest if most is None else most
-        draw_heatmap(axis, means, most)
-        beyond = "max" if largest > most else "neither"
+        largest = float(np.nanmax(means))
+        darkest = largest if most is None else most
+        draw_heatmap(axis, means, darkest)
+        beyond = "max" if largest > darkest else "neither"
         axis.figure.colorbar(axis.images[0], ax=axis, label="share", shrink=0.8, extend=beyond)
         name_options(axis.xaxis, scale, range(scale.size))
         name_options(axis.yaxis, scale, range(scale.size))
