@@ -97,7 +97,7 @@ class Ordinal(dist.Distribution):
     ):
         """Keep what is given; the other form is computed when it is asked for."""
         if (log_probs is None) == (probs is None):
-            raise ChannelError("an ordinal distribution needs log_probs or probs, one of them.")
+            raise ChannelError("an ordinal distribution needs either log_probs or probs.")
         self._log_probs = log_probs
         values: Any = log_probs if probs is None else probs
         if not isinstance(values, Sequence):

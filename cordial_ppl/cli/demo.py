@@ -9,7 +9,7 @@ LABELS = 20
 """Reviews whose labels are used."""
 
 NEXT = """\
-Now with your own readings and labels (one row a text; item_id, logit_1 ... and item_id, label):
+Now with your own readings and labels (one row per text; item_id, logit_1 ... and item_id, label):
   cordial calibrate readings.csv labels.csv -o calibrated.csv"""
 
 

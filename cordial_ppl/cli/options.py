@@ -30,8 +30,8 @@ Columns
   --reader NAME      Judge to take if there are several, from column `reader` (or COLUMN=NAME).
   --task NAME        Task to take if there are several, from column `task` (or COLUMN=NAME).
   --id COLUMN        Column of the texts' ids, if not `item_id`; may be repeated.
-  --rating COLUMN    Column of ratings, one a text, to take as readings; needs --options.
-  --readers A,B,...  Columns of ratings, one a judge; needs --options.
+  --rating COLUMN    Column of ratings, one per text, to take as readings; needs --options.
+  --readers A,B,...  Columns of ratings, one per judge; needs --options.
   --user COLUMN      Column that names users, if not `user`.
   --label COLUMN,...
                      Column of labels, if not `label`; or a column for each annotator.
@@ -114,8 +114,8 @@ Advanced
   --key-variable NAME
                      Environment variable that holds the key; by default OPENAI_API_KEY, for
                      OpenAI and servers on this machine only.
-  --max-tokens N     Tokens of an answer, at most; by default 16.
-  --concurrency N    Questions at once, at most; by default 8.
+  --max-tokens N     Longest answer, in tokens; by default 16.
+  --concurrency N    Questions asked at a time; by default 8.
 """,
     "plan": """
 Files

@@ -42,7 +42,7 @@ def predict(
     elif not (readings.is_dir() or readings.suffix.lower() == ".parquet"):
         raise InputError(f"--engine ray reads Parquet, a file or a folder; got {readings}.")
     elif output.exists():
-        raise InputError(f"cannot write {output}: it is there already. Remove it or name another.")
+        raise InputError(f"cannot write {output}: it already exists. Remove it or name another.")
     with doing("loading"):
         from cordial_ppl.estimators.bulk.cluster import predict_on_ray
         from cordial_ppl.estimators.bulk.predictor import predict_table
@@ -123,7 +123,7 @@ def _read_several(fitted: "Fusion", paths: list[Path], settings: dict[str, Any])
     if silent.any():
         absent = [name for name, gone in zip(table.readers, silent, strict=True) if gone]
         say(
-            f"warning: no table has readings by {', '.join(absent)}: the other readers are used in "
+            f"warning: no table has readings by {', '.join(absent)}: the other judges are used in "
             "proportion to their weights."
         )
     return table
@@ -159,6 +159,6 @@ def warn_of_drift(path: Path, fitted: "Stack", readings: Path, drift: "Drift | N
     if drift is not None and drift.alarm:
         say(
             f"warning: {readings}, {path}: {drift.describe(fitted.fit_.scale)}. The texts or the "
-            "judge have changed, or these are some of the texts alone, such as one system's. Label "
+            "judge have changed, or these are only some of the texts, such as one system's. Label "
             "a few of these: `cordial report` says whether the calibration still holds for them."
         )

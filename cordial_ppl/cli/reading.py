@@ -106,7 +106,7 @@ def list_doubts(table: Collected) -> Iterator[str]:
     if table.share < SHARE:
         yield (
             f"the options have {table.share:.2f} of the probability on average; the rest goes to "
-            "other tokens. Does the model write the options otherwise (--spell)?"
+            "other tokens. Does the model spell the options another way (--spell)?"
         )
 
 

@@ -27,7 +27,7 @@ class Read(NamedTuple):
     Attributes:
         table: The readings of all texts.
         labels: The labels, each of a text that has a reading.
-        rows: The rows of the labelled texts, one a label.
+        rows: The rows of the labelled texts, one per label.
     """
 
     table: "ReadingTable"

@@ -22,7 +22,7 @@ CAPACITY = 2048
 
 @dataclass(frozen=True, eq=False, init=False)
 class Labelled:
-    """Labels of texts, one a row; a text with several labels has several rows.
+    """Labels of texts, one per row; a text with several labels has several rows.
 
     Attributes:
         logits: centred logits, nats; with an axis of readers if there are several.

@@ -164,7 +164,7 @@ def by_text(
 
 
 def have_several(labels: Any) -> bool:
-    """Return whether labels have a row a text and a column an annotator, ``[n, m]``."""
+    """Return whether labels have a row per text and a column per annotator, ``[n, m]``."""
     shape = getattr(labels, "shape", None)
     if shape is not None:
         return len(shape) == 2
@@ -178,8 +178,8 @@ def list_labels(
     """List the labels of several annotators one by one, text by text.
 
     Args:
-        labels: a row a text and a column an annotator; None, NaN, an empty cell, or -1 where that
-            is no option, for a label that is missing.
+        labels: a row per text and a column per annotator; None, NaN, an empty cell, or -1 where
+            that is no option, for a label that is missing.
         scale: the K options.
 
     Returns:

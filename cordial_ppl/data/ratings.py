@@ -1,4 +1,4 @@
-"""Hard ratings, one stated option a text: their scale, and logits of them."""
+"""Hard ratings, one stated option per text: their scale, logits of them, and ratings of logits."""
 
 import math
 from collections.abc import Sequence
@@ -17,6 +17,12 @@ WIDEST = 21
 
 PSEUDO_COUNT = 0.5
 """What every option counts beside a rating, which is a sample of one."""
+
+MOST_RATINGS, FEW = 100, 8
+"""Ratings of a text, at most, and texts of which that can be told before all are looked at."""
+
+SAME = 1e-6
+"""Difference of logits (nats), or of counts as a share of their sum, that is rounding."""
 
 
 def scale_of_ratings(ratings: Sequence[Any] | np.ndarray, options: Any = None) -> Scale:
@@ -84,3 +90,60 @@ def read_ratings(
     shares = np.zeros((len(positions), scale.size))
     shares[rows, options] = weights
     return np.log((shares + PSEUDO_COUNT) / (1 + PSEUDO_COUNT * scale.size))
+
+
+def state(logits: Float64[np.ndarray, "n K"]) -> tuple[Float64[np.ndarray, "n K"], str]:
+    r"""Tell what a reader states of texts, and whether it is ratings or probabilities.
+
+    Ratings are made readings with half a count more for each option (`read_ratings`,
+    `readings_from_counts`), which is taken off again: n ratings of a text with the probabilities p
+    are :math:`(n + K/2)\, p_k - 1/2` of each option.  A rating is then that rating, and nothing
+    between it and the middle.
+
+    Args:
+        logits: logits, nats.
+
+    Returns:
+        The share of each option, and the kind: "rating", one of each text, which may be split among
+        neighbours or have been scaled; "ratings", several; or "probabilities".
+    """
+    # The first texts show that most readings are no ratings.
+    for some in (logits[:FEW], logits):
+        if not len(some) or (ratings := _find_ratings(some)) is None:
+            probs = np.exp(logits - logits.max(axis=1, keepdims=True))
+            return probs / probs.sum(axis=1, keepdims=True), "probabilities"
+    return ratings
+
+
+def _find_ratings(
+    logits: Float64[np.ndarray, "n K"],
+) -> tuple[Float64[np.ndarray, "n K"], str] | None:
+    """Return the ratings that logits are of; None if they are of none."""
+    size = logits.shape[1]
+    away = logits.max(axis=1, keepdims=True) - logits
+    gaps = np.sort(away, axis=1)[:, 1:]
+    # Two options are one gap, which is the same for ratings alone only if it is for several texts.
+    if np.ptp(gaps) <= SAME < gaps.min() and (size > 2 or len(gaps) >= FEW):
+        return np.eye(size)[logits.argmax(axis=1)], "rating"
+    probs = np.exp(-away)
+    probs /= probs.sum(axis=1, keepdims=True)
+    one = probs * (1 + PSEUDO_COUNT * size) - PSEUDO_COUNT
+    used = one > SAME
+    apart = size - 1 - used[:, ::-1].argmax(axis=1) - used.argmax(axis=1)
+    # Of two options any share may be a split rating, unless none is a whole one.
+    whole = size > 2 or one.max() >= 1 - SAME
+    if one.min() >= -SAME and apart.max() <= 1 and whole:
+        one = np.where(used, one, 0.0)
+        return one / one.sum(axis=1, keepdims=True), "rating"
+    totals = np.arange(1, MOST_RATINGS + 1)
+    suits = np.empty((len(totals), len(probs)), bool)
+    for fits, total in zip(suits, totals, strict=True):
+        each = probs * (total + PSEUDO_COUNT * size) - PSEUDO_COUNT
+        fits[:] = (np.abs(each - np.rint(each).clip(0)) <= SAME * total).all(axis=1)
+    if not suits.any(axis=0).all():
+        return None
+    # 17 of 20 are like 2 of 2: of several totals that suit a text, the one that suits most texts.
+    likely = np.argsort(-suits.sum(axis=1), kind="stable")
+    total = totals[likely[suits[likely].argmax(axis=0)]][:, None]
+    counts = np.rint(probs * (total + PSEUDO_COUNT * size) - PSEUDO_COUNT)
+    return counts / total, "ratings"

@@ -148,7 +148,7 @@ def as_logits_of_readers(
     names = readers or name_readers(table.shape[1])
     if len(names) != table.shape[1]:
         raise InputError(
-            f"logits must have a reading a text by each of {len(names)} judges, "
+            f"logits must have one reading per text from each of {len(names)} judges, "
             f"{', '.join(names)}; found {table.shape[1]}."
         )
     present = ~np.isnan(table).all(axis=2)
@@ -233,7 +233,7 @@ def readings_from_counts(
 def readings_from_ratings(
     ratings: Any, options: Any = None, *, round: bool | str = False
 ) -> Float64[np.ndarray, "n K"]:
-    """Turn hard ratings, one stated option a text, into logits: log((1{r = k} + a) / (1 + a K)).
+    """Turn hard ratings, one stated option per text, into logits: log((1{r = k} + a) / (1 + a K)).
 
     The pseudo-count a is 1/2: a hard rating is a sample of one (`readings_from_counts`). A rating
     that is missing (None, NaN, an empty cell) makes a row of NaN, a text without a reading, and one
@@ -260,7 +260,7 @@ def readings_from_ratings(
         raise InputError(f"ratings must have the shape [n]: {error}.") from error
     if cells.ndim != 1:
         raise InputError(
-            "ratings must have the shape [n], one stated option a text; found "
+            "ratings must have the shape [n], one stated option per text; found "
             f"{list(cells.shape)}. For samples give their counts: readings_from_counts."
         )
     rated = np.array([i for i, cell in enumerate(cells) if not is_missing(cell)], np.int64)

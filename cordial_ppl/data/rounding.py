@@ -43,7 +43,7 @@ def round_labels(labels: Any, options: Any, how: str = "half-up") -> Rounded:
             "split".
 
     Returns:
-        The options, one or two a label.
+        The options, one or two per label.
 
     Raises:
         InputError: A label is neither an option nor between two, or there is no such way.

@@ -121,7 +121,7 @@ class Scale:
         """Turn labels into positions on the scale.
 
         Args:
-            labels: one label a text: names or numbers, in a list, NumPy or JAX array or a series.
+            labels: one label per text: names or numbers, in a list, NumPy or JAX array or a series.
             where: names the place of a label in messages; by default its row, counted from 0.
             noun: what messages call the labels.
 

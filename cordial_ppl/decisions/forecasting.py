@@ -70,7 +70,7 @@ class Range(NamedTuple):
 
     def __str__(self) -> str:
         """Return the range as text: "0.92 (0.80 to 1.04)"."""
-        return f"{self.value:.2f} ({self.low:.2f} to {self.high:.2f})"
+        return f"{self.value:z.2f} ({self.low:z.2f} to {self.high:z.2f})"
 
 
 class Outlook(NamedTuple):

@@ -19,6 +19,7 @@ from jaxtyping import Float, Int
 
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.labelling import TextLabels
+from cordial_ppl.data.ratings import state
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions.estimates.effects import (
     DEGREES,
@@ -44,11 +45,8 @@ DRAWS = 1000
 LEAST = 1e-4
 """Least variance of a label about its mean, squared classes."""
 
-MOST_RATINGS = 1000
-"""Ratings of a text that readings are taken to be counts of, at most."""
-
 SAME = 1e-6
-"""Difference of logits, nats, or of counts, that is rounding."""
+"""What a sum may differ by rounding."""
 
 
 class Fault(NamedTuple):
@@ -219,29 +217,6 @@ def check_reader(reader: Reader, size: int) -> None:
     """
     if not len(reader.texts) == len(reader.bias) == size:
         raise ValueError("what is known of the reader is of other options")
-
-
-def state(logits: Float[np.ndarray, "n K"]) -> tuple[Float[np.ndarray, "n K"], str]:
-    """Return what a reader states of texts, and what that is: see `Reader.kind`.
-
-    Ratings, one or several of a text, are made readings with half a count more for each option,
-    which is taken off again: a rating is that rating, and nothing between it and the middle.
-
-    Args:
-        logits: centred logits, nats.
-    """
-    tops = logits.max(axis=1, keepdims=True)
-    others = np.sort(logits, axis=1)[:, :-1]
-    gaps = tops - others
-    if np.ptp(gaps) <= SAME < gaps.min():
-        return np.eye(logits.shape[1])[logits.argmax(axis=1)], "rating"
-    ratios = np.exp(np.minimum(logits - others[:, :1], math.log(3 * MOST_RATINGS)))
-    counts = (ratios - 1) / 2
-    whole = np.abs(counts - np.rint(counts)) <= SAME * ratios
-    if whole.all() and counts.sum(axis=1).max() <= MOST_RATINGS:
-        counts += counts.sum(axis=1, keepdims=True) == 0  # As many of each option.
-        return counts / counts.sum(axis=1, keepdims=True), "ratings"
-    return stated(logits), "probabilities"
 
 
 def score_points(probs: Float[np.ndarray, "T K"], labels: TextLabels, scale: Scale) -> Points:

@@ -33,11 +33,12 @@ LABELS_TO_BELIEVE = 50
 GAIN_DEVIATION = 0.85
 """Standard deviation over tasks of the gain that a calibrator expects, as a share of it."""
 
-LEAST_GAIN, LABELS_TO_REJECT = 0.04, 50
-"""A gain (nats) below which a reader is not worth its cost, and labels that can show this."""
+LEAST_GAIN, LABELS_TO_REJECT, SURE = 0.04, 50, 0.99
+"""A gain (nats) below which a reader is not worth its cost, labels that can show this, and how
+probable it has to be: those that look poor by their labels are better than they look."""
 
 LEAST_HOPE = 0.02
-"""Share of texts by which the most probable option has to expect to beat the commonest label."""
+"""Share of texts by which the most probable option has to beat the commonest label, or may."""
 
 NO_NEARER = (
     "Even where its median is no nearer to labels than the judge, it says how probable each label "
@@ -72,7 +73,8 @@ class Verdict:
         gain: by how much its log loss is below the histogram's, nats, allowing for luck in these
             labels, with its 90 % interval; None likewise.
         weak_choice: whether its most probable option is right no more often than the commonest
-            label, out of fold, and expects hardly more of itself; not said with few labels.
+            label, out of fold, expects hardly more of itself, and its 90 % interval allows hardly
+            more; not said with few labels.
         alike: whether all labels are of one option.
     """
 
@@ -181,8 +183,8 @@ def judge(
     """Judge a calibrator by its out-of-fold predictions.
 
     With fewer than 20 labels, label to 20.  Else use it, if the 90 % interval of its gain over the
-    label histogram lies above zero; do not use it, if with 50 labels or more the interval ends
-    below 0.04 nats; otherwise label to 50, or twice as many as there are.
+    label histogram lies above zero; do not use it, if with 50 labels or more the gain is below 0.04
+    nats with a probability of 0.99; otherwise label to 50, or twice as many as there are.
 
     Args:
         labels: labels of the fit, positions 0..K-1.
@@ -217,19 +219,25 @@ def judge(
     gain = share * measured + (1 - share) * hoped
     variance = np.average((ahead - measured) ** 2, weights=weights)
     error = math.sqrt(variance / max(effective - 1, 1))
-    around = math.hypot(share * error, GAIN_DEVIATION * (1 - share) * hoped)
-    around *= NormalDist().inv_cdf((1 + LEVEL) / 2)
-    low, high = gain - around, gain + around
+    deviation = math.hypot(share * error, GAIN_DEVIATION * (1 - share) * hoped)
+    reach = NormalDist().inv_cdf((1 + LEVEL) / 2)
+    low, high = gain - reach * deviation, gain + reach * deviation
+    highest = gain + NormalDist().inv_cdf(SURE) * deviation
     if effective < FEWEST:
         advice, target = Advice.LABEL, FEWEST
     elif low > 0 and measured > 0 and not per_text.alike:
         advice, target = Advice.USE, None
-    elif effective >= LABELS_TO_REJECT and high < LEAST_GAIN and not per_text.alike:
+    elif effective >= LABELS_TO_REJECT and highest < LEAST_GAIN and not per_text.alike:
         advice, target = Advice.REJECT, None
     else:
         advice, target = Advice.LABEL, max(LABELS_TO_REJECT, 2 * count)
     hope = np.average(probs.max(axis=1), weights=weights) - (weights @ probs).max() / total
-    weak = calibrated.accuracy <= guessed.accuracy and hope <= LEAST_HOPE
+    rows = np.arange(len(probs))
+    leads = shares[rows, probs.argmax(axis=1)] - shares[:, histogram.argmax()]
+    lead = calibrated.accuracy - guessed.accuracy
+    variance = np.average((leads - lead) ** 2, weights=weights)
+    luck = reach * share * math.sqrt(variance / max(effective - 1, 1))
+    weak = lead <= 0 and max(hope, share * lead + (1 - share) * hope + luck) <= LEAST_HOPE
     return Verdict(
         advice=advice,
         labels=count,

@@ -181,8 +181,8 @@ class Stack(Estimator[Fit]):
 
         Args:
             logits: option logits of all texts, labelled or not, shape ``[N, K]``.
-            rows: positions in ``logits`` of the texts of the fit, in its order, one a label or one
-                a text.  The mean of a text's labels counts as its label.
+            rows: positions in ``logits`` of the texts of the fit, in its order, one per label or
+                per text.  The mean of a text's labels counts as its label.
             groups: group of each text, such as the system that wrote it, shape ``[N]``; None for
                 the whole corpus alone.
             covariates: per-text covariates, as in ``fit``, each of shape ``[N]``.

@@ -259,7 +259,7 @@ def build_target(
     if channel.several and readers is None:
         raise ChannelError(
             f"channel {channel.name!r} is of several readers: it takes logits [n, R, K], as "
-            "fit_channel does, and is no member of a stack."
+            "fit_channel does, and cannot be a member of a stack."
         )
     # Two threads that ask at once must get the same target, or each would compile all programs.
     with HANDLERS:
@@ -293,7 +293,7 @@ def _check_density(target: Target, covariates: tuple[str, ...], readers: int | N
         value, probs = map(np.asarray, jax.jit(look)(prior, readings, np.array([0, size - 1])))
     if not np.isfinite(value):
         raise ChannelError(
-            f"the log density of channel {name!r} is {float(value)} where its prior is centred, "
+            f"the log density of channel {name!r} is {float(value)} at the centre of its prior, "
             "for plain readings: it must be finite there. Look for a division by zero, or the "
             "logarithm of zero."
         )

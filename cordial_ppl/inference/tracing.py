@@ -139,7 +139,7 @@ def _explaining(channel: Channel, size: int) -> Iterator[None]:
         name = error.args[0] if isinstance(error, KeyError) and error.args else None
         if name is not None and name in find_covariates(channel, size):
             raise InputError(
-                f"the channel uses the covariate {name!r}, one number a text, which was not "
+                f"the channel uses the covariate {name!r}, one number per text, which was not "
                 f"given: covariates={{{name!r}: ...}}."
             ) from error
         raise ChannelError(_explain(channel, error)) from error
@@ -307,7 +307,7 @@ def _find_fault(name: str, site: dict[str, Any]) -> str:
     """Say why a traced site cannot be a parameter; empty where it can."""
     if name in RESERVED or "/" in name:
         return (
-            f"has a site called {name!r}: a name must have no slash, and be none of "
+            f"has a site called {name!r}: a name must not contain a slash, nor be one of "
             f"{', '.join(sorted(RESERVED))}, which are dimensions of its draws."
         )
     if isinstance(site["fn"], dist.Unit):

@@ -109,7 +109,7 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
         raise FileError(f"{path} is nested too deeply.") from error
     except json.JSONDecodeError as error:
         raise FileError(
-            f"{path} must be JSON, or one JSON object a line; it breaks at line {error.lineno}, "
+            f"{path} must be JSON, or one JSON object per line; it breaks at line {error.lineno}, "
             f"column {error.colno}, where it may have been cut off."
         ) from error
     except UnicodeDecodeError as error:

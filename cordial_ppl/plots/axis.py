@@ -94,7 +94,7 @@ def group(
     """Split texts at the quantiles of their values; those with the same value stay together.
 
     Args:
-        values: one number a text, [n].
+        values: one number per text, [n].
         count: how many groups there are at most.
         decimals: to which values are rounded before they are told apart.
 

@@ -32,6 +32,7 @@ def stated_classes(
     *,
     options: Sequence[str | float] | Scale | None = None,
     title: str = "",
+    most: float | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw the mean distribution of the label for each class that the reader states.
@@ -45,6 +46,8 @@ def stated_classes(
         logits: option logits of the same texts, ``[n, K]``.
         options: names of the K options; by default 0..K-1.
         title: what stands above.
+        most: the share of the darkest colour, the same for panels to compare; by default the
+            largest of these.
         ax: where to draw.
 
     Returns:
@@ -61,8 +64,12 @@ def stated_classes(
         )
     scale = Scale.of(options, shares.shape[1])
     with drawing(ax, height=2.9) as axis:
-        draw_heatmap(axis, means_given_stated(shares, readings.argmax(axis=1)))
-        axis.figure.colorbar(axis.images[0], ax=axis, label="share", shrink=0.8)
+        means = means_given_stated(shares, readings.argmax(axis=1))
+        largest = float(np.nanmax(means))
+        darkest = largest if most is None else most
+        draw_heatmap(axis, means, darkest)
+        beyond = "max" if largest > darkest else "neither"
+        axis.figure.colorbar(axis.images[0], ax=axis, label="share", shrink=0.8, extend=beyond)
         name_options(axis.xaxis, scale, range(scale.size))
         name_options(axis.yaxis, scale, range(scale.size))
         axis.set(title=wrap(title, LETTERS), xlabel="label", ylabel="stated class")

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from cordial_ppl.data.ratings import state
 from cordial_ppl.data.readings import as_logits
 from cordial_ppl.decisions.answers import labelled_texts
-from cordial_ppl.decisions.reader import state
 from cordial_ppl.estimators.estimator import Estimator
 from cordial_ppl.plots.axis import (
     OURS,
@@ -45,9 +45,9 @@ def transfer_curve(
     ten groups, and each point is the mean of a group on both axes.  The band runs between the means
     of the ends of the texts' credible intervals, as if all were off in the same direction: it is at
     least as wide as the interval of the group's mean.  On the diagonal the reader is right.  Where
-    readings are one rating each, bars are the labels of each rating, as long as their share of the
-    commonest one's.  Otherwise circles are labelled texts: the mean that the reader states of each,
-    and its label, moved a little up or down at random.
+    readings are one rating each, bars are the labels of each rating (or of those nearest to an
+    option), as long as their share of the commonest one's.  Otherwise circles are labelled texts:
+    the mean that the reader states of each, and its label, moved a little up or down at random.
 
     Args:
         calibrator: a fitted stack.
@@ -74,8 +74,9 @@ def transfer_curve(
     ends = calibrator.predict_interval(data.logits, level, data.covariates)
     step, lowest, highest = np.min(np.diff(np.sort(values))), min(values), max(values)
     count = int(np.clip(len(raw) // LEAST, 1, GROUPS))
+    nearest = np.abs(raw[:, None] - values).argmin(axis=1)
     parts = (
-        [np.flatnonzero(raw == value) for value in np.unique(raw)]
+        [np.flatnonzero(nearest == option) for option in np.unique(nearest)]
         if hard
         else group(raw / step, count, DECIMALS)
     )

@@ -60,7 +60,7 @@ def label_rows(
     sample_weight: Any,
     texts: Any,
 ) -> Labelled:
-    """Add labels and weights to readings and covariates, one label a row.
+    """Add labels and weights to readings and covariates, one label per row.
 
     Raises:
         InputError: a label is no option, or there are more or fewer labels than readings.

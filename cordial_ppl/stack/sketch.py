@@ -1,9 +1,14 @@
-"""Counts of readings by stated option and expected score, which a fit keeps in place of texts."""
+"""Counts of readings by stated option and expected score, which a fit keeps in place of texts.
+
+The expected score is the mean of what is stated: of a hard rating, that rating.
+"""
 
 from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Float, Int64
+
+from cordial_ppl.data.ratings import state
 
 STEPS = 64
 """Steps of expected scores on a scale of up to so many classes, at most."""
@@ -19,13 +24,10 @@ def sketch(logits: Float[np.ndarray, "n K"]) -> Int64[np.ndarray, "2 cells"]:
         A column for each cell that has texts, with the cell and the number of texts.  A cell is an
         option, 0..K-1, and a score, rounded to steps of which a whole number makes a class.
     """
-    # A row for each option: few options, many texts.
-    rows = np.ascontiguousarray(logits.T)
-    size = len(rows)
-    probs = np.exp(rows - rows.max(axis=0))
-    scores = np.arange(size) @ probs / probs.sum(axis=0)
+    size = logits.shape[1]
+    scores = state(logits)[0] @ np.arange(size)
     steps = np.rint(scores * steps_of_class(size)).astype(np.int64)
-    counts = np.bincount(rows.argmax(axis=0) * span(size) + steps)
+    counts = np.bincount(logits.argmax(axis=1) * span(size) + steps)
     cells = np.flatnonzero(counts)
     return np.stack([cells, counts[cells]])
 

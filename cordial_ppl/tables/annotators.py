@@ -32,7 +32,7 @@ PEOPLE = ("rater", "worker", "coder", "expert", "reviewer", "evaluator", "person
 
 
 def lay_out(columns: Columns, label: Sequence[str] = (), annotator: str | None = None) -> Columns:
-    """Lay a table out in one row a label, with a column `label`.
+    """Lay a table out in one row per label, with a column `label`.
 
     Args:
         columns: The table.
@@ -78,12 +78,12 @@ def read_annotators(
     """Read the annotator of every label.
 
     Args:
-        columns: The table, one row a label.
-        items: The texts, one a row.
+        columns: The table, one row per label.
+        items: The texts, one per row.
         annotator: The column; by default `annotator`, or else `user`.
 
     Returns:
-        Their names, one a row; None if there is no such column and each text has one label.
+        Their names, one per row; None if there is no such column and each text has one label.
 
     Raises:
         InputError: Somebody labels a text twice.
@@ -107,7 +107,7 @@ def read_annotators(
             "Keep one of these rows."
         )
     raise SettingNeeded(
-        f"{columns.path}: an item_id must occur once; {item} is in {lines}.",
+        f"{columns.path}: each item_id must be unique; {item} is in {lines}.",
         "Keep one of these rows, or name the column that says which person a label is of",
         "annotator",
         nearest("annotator", columns.schema, PEOPLE) or UNKNOWN[0],

@@ -191,7 +191,7 @@ def read_items(columns: Columns, *, of_readers: bool = False) -> list[str]:
     rows = (items == repeated[0]).arg_true().to_list()
     more = f", and {len(repeated) - 1} more occur again." if len(repeated) > 1 else "."
     problem = (
-        f"{columns.path}: an item_id must occur once; {quote(repeated[0])} is in "
+        f"{columns.path}: each item_id must be unique; {quote(repeated[0])} is in "
         f"{name_rows(rows, columns.where)}{more}"
     )
     reader = find_reader(columns) if of_readers and "reader" not in columns.schema else None

@@ -1,7 +1,7 @@
 """The cells of a column as numbers, as names, or as they are.
 
 The name of a column of readings is a prefix, `logit_`, `logprob_`, `p_` or `n_`, and an option. A
-single column `rating` holds one hard rating a text.
+single column `rating` holds one hard rating per text.
 """
 
 import re

@@ -23,7 +23,7 @@ class LabelTable:
     """The labels of a file, one or more a text.
 
     Attributes:
-        columns: The table, with one row a label.
+        columns: The table, with one row per label.
         item_ids: The text of each label, [n].
         labels: Positions 0..K-1 on the scale, [n].
         weights: How much each counts, [n]; without a column `weight` those of a text sum to one.
@@ -61,7 +61,7 @@ class LabelTable:
             InputError: Labels have different weights.
             SettingNeeded: Texts have several labels.
         """
-        problem = f"{self.columns.path}: {consumer} takes one label a text, of weight 1;"
+        problem = f"{self.columns.path}: {consumer} takes one label per text, of weight 1;"
         if self.several:
             advice = (
                 ("Round it", "round", "nearest-even")
@@ -116,7 +116,7 @@ def read_labels(
         label: The column of labels, if it is not `label`; or one for each annotator, by default
             `label_<annotator>`.
         annotator: The column that names annotators; by default `annotator`, or else `user`.
-        annotators: "each" for every label, "mean" or "median" for one a text.
+        annotators: "each" for every label, "mean" or "median" for one per text.
         round: How labels between options are rounded: "half-up", "nearest-even" or "split", which
             makes two labels of one; see `round_labels`.
         apart: Columns that are named for something else, such as groups, and are nothing else.

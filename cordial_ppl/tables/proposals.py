@@ -162,7 +162,7 @@ def propose_ratings(problem: str, names: Sequence[str]) -> SettingNeeded:
         advice = "If a column is the judge's rating, one stated option a text, name it"
         return SettingNeeded(problem, advice, "rating", UNKNOWN[0])
     one = repr(names[0]) if len(names) == 1 else f"one of {list_names(names)}"
-    advice = f"If {one} is the reader's rating, one stated option a text, name it"
+    advice = f"If {one} is the reader's rating, one stated option per text, name it"
     return SettingNeeded(problem, advice, "rating", names[0])
 
 

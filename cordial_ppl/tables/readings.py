@@ -1,4 +1,4 @@
-"""Tables of readings: one row a text, found by its `item_id`.
+"""Tables of readings: one row per text, found by its `item_id`.
 
 A file may hold several readers and tasks; one of each is chosen by name. Columns that are not
 readings are passed through.
@@ -224,7 +224,7 @@ def open_readings(
         reader: The reader to take, where the file holds several; see `choices.select`.
         task: The task to take, where the file holds several and a text is of more than one.
         id: Other names of the column `item_id`.
-        rating: The column of hard ratings, one stated option a text; other columns are then no
+        rating: The column of hard ratings, one stated option per text; other columns are then no
             readings. Rows without a rating are skipped, and one warning counts them.
         round: How ratings between options, such as averages, are rounded; see `round_labels`.
         apart: Columns that are named for something else, such as groups, and are nothing else.

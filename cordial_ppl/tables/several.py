@@ -119,7 +119,7 @@ def _split_readers(
         rated = list_ratings(columns)
         if len(rated) > 1 and not any(map(is_reading, columns.schema)):
             problem = f"{columns.path} has no readings; found {list_names(columns.schema)}."
-            advice = "If these are columns of ratings, one a reader, name them"
+            advice = "If these are columns of ratings, one per reader, name them"
             raise SettingNeeded(problem, advice, "readers", tuple(rated))
         return {columns.path.stem: columns}
     names = list_distinct(columns, column)

@@ -84,7 +84,7 @@ def test_probabilities_are_needed():
     with pytest.raises(ChannelError, match="log_probs or probs"):
         Ordinal()
     probs = jnp.asarray([0.5, 0.5])
-    with pytest.raises(ChannelError, match="one of them"):
+    with pytest.raises(ChannelError, match="either log_probs or probs"):
         Ordinal(jnp.log(probs), probs)
 
 

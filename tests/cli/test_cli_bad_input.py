@@ -62,7 +62,7 @@ BAD_READINGS = {
     "left out": (lines(PROBS + ",p_2", ["0.2,0.3,0.5", "0.2,,0.5"]), "they sum to 0.7 in line 3"),
     "no number": (lines(TWO, ["0,0", "0,zero"]), "r.csv.*'logit_2'.*'zero' in line 3"),
     "thousands": (lines(TWO, ['0,"1,500"']), "r.csv.*'1,500' in line 2. Write a point .* nothing"),
-    "twice": ([TWO, "a,1,2", "b,1,2", "a,3,4"], "r.csv.*once; 'a' is in lines 2 and 4"),
+    "twice": ([TWO, "a,1,2", "b,1,2", "a,3,4"], "r.csv.*unique; 'a' is in lines 2 and 4"),
     "no id": ([TWO, " ,1,2"], "r.csv: every row needs an item_id; there is none in line 2"),
     "no group": (lines("item_id,score", [1]), "r.csv.*one group of columns.*'item_id', 'score'"),
     "two groups": (
@@ -138,7 +138,7 @@ BAD_LABELS = {
     ),
     "nobody's": (
         [LABELS + ",rater", "text 0,1,x", "text 0,2,y", "text 1,3,x"],
-        "l.csv: an item_id must occur once; .* lines 2 and 3. .*: --annotator rater.$",
+        "l.csv: each item_id must be unique; .* lines 2 and 3. .*: --annotator rater.$",
     ),
     "two ways": (
         ["item_id,annotator,label_x,label_y", "text 0,z,1,2"],

@@ -148,7 +148,7 @@ def test_one_task_of_several(cordial, log):
 
 CHAT = (LOGS / "openai_chat.jsonl").read_text()
 BAD = {
-    "text": ("good\nbad\n", GOOD, "must be JSON, or one JSON object a line; it breaks at line 1"),
+    "text": ("good\nbad\n", GOOD, "must be JSON, or one JSON object per line; it breaks at line 1"),
     "unknown": (
         '{"a": 1, "b": 2}\n', GOOD,
         "its rows have a \\(1\\), b \\(2\\). Name the field .*: cordial read log"),

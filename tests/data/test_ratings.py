@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cordial_ppl as cp
+from cordial_ppl.data.ratings import state
 from cordial_ppl.data.readings import as_logits
 from cordial_ppl.errors import CordialWarning, InputError, SettingNeeded
 
@@ -120,3 +121,54 @@ def test_lazy_frames_are_collected():
     assert fitted.predict_proba(frame.lazy()).columns == ["0", "1"]
     with pytest.raises(InputError, match="columns must be, in this order: a, b; got b, a"):
         fitted.predict_proba(frame.select("b", "a").lazy())
+
+
+def rate(size, count=40):
+    return np.random.default_rng(size).integers(0, size, count)
+
+
+@pytest.mark.parametrize("size", [2, 3, 5, 11])
+@pytest.mark.parametrize("shape", [lambda r: r, lambda r: 2.5 * r, np.float32])
+def test_hard_readings_are_the_ratings_that_they_were_made_from(size, shape):
+    """On any scale, scaled or in single precision; one text of a table as well as all of it."""
+    ratings = rate(size)
+    logits = as_logits(shape(cp.readings_from_ratings(ratings, range(size))))
+    shares, kind = state(logits)
+    assert kind == "rating" and shares.tolist() == np.eye(size)[ratings].tolist()
+    shares, _ = state(as_logits(cp.readings_from_ratings(ratings[:1], range(size))))
+    assert shares.tolist() == np.eye(size)[ratings[:1]].tolist()
+
+
+@pytest.mark.parametrize("size", [2, 3, 5, 11])
+@pytest.mark.parametrize("how", ["split", "half-up"])
+def test_averages_of_samples_are_ratings_split_or_rounded(size, how):
+    averages = np.clip(rate(size) + np.random.default_rng(0).integers(0, 3, 40) / 3, 0, size - 1)
+    logits = as_logits(cp.readings_from_ratings(averages, range(size), round=how))
+    shares, kind = state(logits)
+    wanted = averages if how == "split" else np.floor(averages + 0.5)
+    assert kind == "rating"
+    np.testing.assert_allclose(shares @ np.arange(size), wanted, atol=1e-6)
+
+
+@pytest.mark.parametrize("size", [2, 3, 5, 11])
+def test_counts_of_samples_are_shares_without_half_counts(size):
+    """Of some texts fewer samples than of others are there."""
+    rng = np.random.default_rng(size)
+    totals = np.where(rng.random(60) < 0.1, 18, 20)
+    counts = np.array([rng.multinomial(n, rng.dirichlet(np.ones(size))) for n in totals])
+    shares, kind = state(as_logits(cp.readings_from_counts(counts)))
+    assert kind == "ratings"
+    np.testing.assert_allclose(shares, counts / totals[:, None], atol=0.01)
+    unanimous = as_logits(cp.readings_from_counts(20 * np.eye(size)[rate(size)]))
+    assert state(unanimous)[0].tolist() == np.eye(size)[rate(size)].tolist()
+
+
+@pytest.mark.parametrize("size", [2, 3, 5, 11])
+@pytest.mark.parametrize("count", [2, 8, 300])
+def test_graded_readings_are_no_ratings(size, count):
+    probs = np.random.default_rng(size).dirichlet(np.ones(size), count)
+    for readings in (probs, (probs + np.eye(size)[0]) / 2):
+        shares, kind = state(as_logits(cp.readings_from_probabilities(readings)))
+        assert kind == "probabilities"
+        np.testing.assert_allclose(shares, readings)
+    assert state(np.empty((0, size)))[0].shape == (0, size)

@@ -56,6 +56,16 @@ def test_parts_of_a_table_add_up(seed, size, cuts):
     assert same.texts == (300, 300) and not same.alarm
 
 
+def test_scores_of_hard_ratings_are_the_ratings():
+    """As of any other reading, and not a mean that half counts draw to the middle."""
+    low, high = hard(500, (0.8, 0.1, 0.1, 0, 0)), hard(500, (0, 0, 0.1, 0.1, 0.8), seed=1)
+    found = differ(sketch(low), sketch(high))
+    assert found.scores == pytest.approx(found.means)
+    rated = [each.argmax(axis=1).mean() + 1 for each in (low, high)]
+    assert found.scores == pytest.approx(rated)
+    assert found.distance == pytest.approx(rated[1] - rated[0])
+
+
 def test_figures_are_what_they_are_called():
     scale = Scale(("1", "2", "3"))
     first, second = np.eye(3)[[0, 0, 1, 2]] * 40, np.eye(3)[[0, 2, 2, 2, 2]] * 40

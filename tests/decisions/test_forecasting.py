@@ -290,3 +290,16 @@ def test_a_table_has_the_reader_beside_the_others():
     assert loss == ("log loss, nats", "", "1.91", "1.67")
     assert tabulate(None, None) == []
     assert tabulate(READER, Verdict(Advice.LABEL, 5, 20, READER))[0] == ("", "as it is")
+
+
+@pytest.mark.parametrize(("many", "advice"), [(100, Advice.REJECT), (40, Advice.LABEL)])
+def test_advice_against_a_reader_or_its_top_choice_needs_evidence(many, advice):
+    """A half of the texts get another top choice, which is right as often as not."""
+    labels = np.concatenate([np.repeat([0, 1], [7 * many // 10, 3 * many // 10]), many * [0, 1]])
+    labels = labels[: 2 * many]
+    said = np.repeat([0.6, 0.49], many)
+    verdict = judge(labels, np.stack([said, 1 - said], axis=1), Scale(("no", "yes")))
+    assert verdict.gain is not None and verdict.gain.high < 0.04
+    assert verdict.advice is advice and not verdict.weak_choice
+    alike = judge(labels, np.tile([0.6, 0.4], (2 * many, 1)), Scale(("no", "yes")))
+    assert alike.weak_choice

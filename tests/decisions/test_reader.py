@@ -6,10 +6,11 @@ import pytest
 import cordial_ppl as cp
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.labelling import by_text
+from cordial_ppl.data.ratings import state
 from cordial_ppl.data.readings import as_logits, readings_from_counts
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions import answers
-from cordial_ppl.decisions.reader import assess, check_reader, number, score_points, state
+from cordial_ppl.decisions.reader import assess, check_reader, number, score_points
 from cordial_ppl.estimators.stack import Stack
 
 SIZE, COUNT = 7, 200
@@ -109,16 +110,6 @@ def test_readings_of_a_mean_count_where_ratings_are_graded():
     assert reader.list_faults(tuple("12345"))[-1].words.startswith("about as sure") or (
         reader.spread.low < reader.stated_spread
     )
-
-
-@pytest.mark.parametrize("counts", [[[3, 0, 0], [1, 0, 2]], [[0, 20, 0, 0], [0, 7, 13, 0]]])
-def test_half_counts_are_taken_off_again(counts):
-    shares, kind = state(as_logits(readings_from_counts(counts)))
-    np.testing.assert_allclose(shares, np.array(counts) / np.sum(counts, axis=1)[:, None])
-    assert kind == "ratings"
-    ones = np.eye(len(counts[0]))[[0, 1, 1]]
-    shares, kind = state(as_logits(readings_from_counts(ones, 0.1)))
-    assert kind == "rating" and shares.tolist() == ones.tolist()
 
 
 def test_the_median_is_the_point_of_the_distance():

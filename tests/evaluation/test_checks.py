@@ -50,8 +50,8 @@ def test_every_channel_is_sound(name):
     [
         ("no_label", "states no likelihood"),
         ("two_labels", "a second observed site 'more'"),
-        ("not_finite", "where its prior is centred"),
-        ("slash", "must have no slash"),
+        ("not_finite", "at the centre of its prior"),
+        ("slash", "must not contain a slash"),
         ("every_text", "depends on the number of texts"),
         ("factor", "numpyro.factor('more', ...)"),
         ("not_normalised", "must be positive and sum to one"),

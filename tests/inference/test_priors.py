@@ -216,7 +216,7 @@ def test_fits_of_another_channel_are_refused(learned, tmp_path):
         (TASKS, {"leave_out": ["mine"]}, "no task 'mine' to leave out; found 'ours', 'theirs'"),
         (TASKS, {"rule": "odd"}, "rule must be one of"),
         (TASKS, {"channels": []}, "channels must be a list of one or several"),
-        ({**TASKS, ("ours", ""): TASKS["ours"]}, {}, "a task and reader comes twice"),
+        ({**TASKS, ("ours", ""): TASKS["ours"]}, {}, "a task and reader occur twice"),
         ([TASKS["ours"], 3], {}, r"task 1: a task must be \(logits, labels\)"),
         ([TASKS["ours"], (LOGITS, LABELS + 1)], {}, "task 1: labels must be"),
         (

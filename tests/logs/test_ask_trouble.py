@@ -58,8 +58,8 @@ def test_trouble_passes(ask, server):
     [
         ((401, {"error": {"message": f"bad key {KEY}"}}), "refuses the key in the environment"),
         ((403, {"error": "go away"}), "variable OPENAI_API_KEY (status 403: go away)"),
-        ((404, {"error": {"message": "no such model"}}), "no chat completions of 'tiny' (status"),
-        ((307, "", {"location": "http://127.0.0.1:1/"}), "no chat completions of 'tiny' (status"),
+        ((404, {"error": {"message": "no such model"}}), "no chat completions for 'tiny' (status"),
+        ((307, "", {"location": "http://127.0.0.1:1/"}), "no chat completions for 'tiny' (status"),
         ((429, {"error": {"message": "", "code": "insufficient_quota"}}), "no credit left"),
         ((400, {"error": {"message": "no logprobs here"}}), "--samples 20"),
         ((200, completion(3, logprobs=False)), "--samples 20"),

@@ -122,6 +122,10 @@ def test_heatmap_of_labels_is_their_histogram_by_stated_class():
         counts = np.bincount(TRUTH[said == y], minlength=5)
         np.testing.assert_allclose(shown[y], counts / counts.sum())
     assert axis.get_title() == "labels" and axis.get_ylabel() == "stated class"
+    assert axis.images[0].get_clim() == (0, np.nanmax(shown))
+    beyond = plots.stated_classes(np.eye(5)[TRUTH], TEST, most=0.2)
+    assert beyond.images[0].get_clim() == (0, 0.2)
+    assert beyond.images[0].colorbar.extend == "max"
     with pytest.raises(InputError, match="same texts and options"):
         plots.stated_classes(np.eye(5)[TRUTH], TEST[:-1])
 

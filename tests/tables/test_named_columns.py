@@ -150,7 +150,7 @@ def test_a_column_that_is_named_is_no_task(text):
     several = text("s.csv", "item_id,task,reader,p_1,p_2", "a,x,u,.5,.5", "a,y,v,.5,.5")
     with pytest.raises(SettingNeeded, match="2 tasks"):
         read_readings(several)
-    with pytest.raises(InputError, match="an item_id must occur once"):
+    with pytest.raises(InputError, match="each item_id must be unique"):
         read_readings(several, apart=["task", "reader"])
     who = text("w.csv", "item_id,task,label", "a,x,1", "a,y,2")
     found = read_labels(who, read_readings(text("p.csv", "item_id,p_1,p_2", "a,.5,.5")).scale,

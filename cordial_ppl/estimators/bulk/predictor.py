@@ -130,7 +130,7 @@ def add_extras(
     """Add the other columns of a table; one whose name is taken becomes `input_...`.
 
     Args:
-        predictions: The predictions, a row a text.
+        predictions: The predictions, a row per text.
         table: The readings.
         but: Columns that are left out, as are readings of options that only other tasks have.
     """

@@ -34,7 +34,7 @@ MISSES = {
     "density": "padding changes the log density or its gradient",
     "order": "the order of texts changes probabilities",
     "labels": "labels change the predictions of their own texts",
-    "sum": "probabilities miss a sum of one",
+    "sum": "probabilities do not sum to one",
 }
 """Faults of a text's probabilities that do not depend on it alone."""
 

@@ -117,16 +117,17 @@ def new_figure(width: float, height: float) -> Figure:
     return figure.Figure(figsize=(width, height), layout="constrained")
 
 
-def draw_heatmap(axis: Any, probs: Float[np.ndarray, "K K"]) -> None:
-    """Draw a distribution over labels for each stated class, on a colour scale from 0 to 1.
+def draw_heatmap(axis: Any, probs: Float[np.ndarray, "K K"], most: float = 1.0) -> None:
+    """Draw a distribution over labels for each stated class, on a colour scale from 0.
 
     Squares where label and stated class agree are outlined; rows of NaN are hatched.
 
     Args:
         axis: where to draw.
         probs: probabilities, row y for stated class y; NaN where no text has it.
+        most: the probability of the darkest colour.
     """
-    axis.imshow(probs, cmap="Blues", vmin=0, vmax=1)
+    axis.imshow(probs, cmap="Blues", vmin=0, vmax=most)
     for y, row in enumerate(probs):
         if np.isnan(row).all():
             axis.axhspan(y - 0.5, y + 0.5, fill=False, hatch="/////", ec=PALE, lw=0)

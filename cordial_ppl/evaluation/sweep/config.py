@@ -45,7 +45,7 @@ class TaskSource(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         id: names of the column `item_id` in either table.
         label: column of labels, or one for each annotator.
         annotator: column that names annotators.
-        annotators: one label a text of those of several, "mean" or "median".
+        annotators: one label per text of those of several, "mean" or "median".
         round: how labels between options are rounded, "half-up" or "nearest-even".
     """
 

@@ -27,7 +27,7 @@ class SyntheticReadings(NamedTuple):
     """A reader's logits, and the labels to learn from or to be scored on.
 
     Attributes:
-        logits: the reader's unnormalised log-probabilities (nats), one row a text.
+        logits: the reader's unnormalised log-probabilities (nats), one row per text.
         labels: the option that a person chose for each text, 0..K-1.
         options: the names of the K options, lowest first.
     """

@@ -92,7 +92,7 @@ def learn_prior(
     named = tasks if isinstance(tasks, Mapping) else {f"task {i}": t for i, t in enumerate(tasks)}
     data = [_check(key, task, count_levels(*models)) for key, task in named.items()]
     if len({fit.name for fit, _ in data}) < len(data):
-        raise InputError("a task and reader comes twice: give each another name.")
+        raise InputError("a task and reader occur twice: give each pair its own name.")
     check_tasks(leave_out, list(dict.fromkeys(fit.task for fit, _ in data)))
     data = [(fit, texts) for fit, texts in data if fit.task not in leave_out]
     _warn_of_few({fit.name: len(texts.labels) for fit, texts in data})

@@ -132,7 +132,7 @@ class Chat(Model):
 
     def _no_logprobs(self, reason: str) -> InputError:
         return InputError(
-            f"{self.server.url} gives no log-probabilities (top_logprobs) of {self.name!r}: "
+            f"{self.server.url} gives no log-probabilities (top_logprobs) for {self.name!r}: "
             f"{reason}. Sample its answers instead: --samples 20."
         )
 

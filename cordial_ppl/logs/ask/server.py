@@ -156,8 +156,8 @@ class Server:
             return InputError(f"{problem} ({reason}).")
         if status in (404, 405) or status < 400:
             return InputError(
-                f"{self.url} has no chat completions of {self.model!r} ({reason}). Check --model "
-                "and --server, the address up to /chat/completions, which usually ends in /v1."
+                f"{self.url} offers no chat completions for {self.model!r} ({reason}). Check "
+                "--model and --server, the address up to /chat/completions, usually ending in /v1."
             )
         if error.code == "insufficient_quota":
             return InputError(f"the account at {self.url} has no credit left ({reason}).")

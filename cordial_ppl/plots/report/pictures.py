@@ -14,6 +14,7 @@ from cordial_ppl.decisions.reported import list_parameters
 from cordial_ppl.evaluation.products.figure import COLUMN, INK, looking, new_figure
 from cordial_ppl.plots.parameters import height
 from cordial_ppl.plots.report.facts import Facts
+from cordial_ppl.scores import means_given_stated
 
 LIGHT = "#dcdcdc"
 """Ink on a dark page."""
@@ -77,8 +78,11 @@ def _list_pictures(facts: Facts) -> Iterator[Picture]:
         alt = "How common each option is by labels, as stated and calibrated; the mean is "
         alt += f"{before:.2f} as stated and {after:.2f} calibrated"
         yield "transfer", draw, alt, (COLUMN, 2.8)
-    for title, probs in {"labels": np.eye(scale.size)[labels], **predicted}.items():
-        draw = partial(plots.stated_classes, probs, logits, options=scale, title=title)
+    panels, stated = {"labels": np.eye(scale.size)[labels], **predicted}, logits.argmax(axis=1)
+    compared = [means_given_stated(panels[title], stated) for title in ("labels", "calibrated")]
+    for title, probs in panels.items():
+        look = {"options": scale, "title": title, "most": np.nanmax(compared)}
+        draw = partial(plots.stated_classes, probs, logits, **look)
         alt = f"Distribution of the label given the stated class: {title}"
         yield "stated", draw, alt, (2.7, 2.4)
     for title, probs in predicted.items():

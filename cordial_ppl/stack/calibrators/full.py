@@ -67,7 +67,7 @@ def shrink_channel(
         probs: readings q, shape ``[*sets, n, K]``; leading axes are broadcast.
         counts: how often each reading got each label, shape ``[*sets, n, K]``.
         centre: T^0, positive, a row a stated option.
-        strength: lambda > 0, in labels a row.
+        strength: lambda > 0, in labels per row.
 
     Returns:
         The channel T; its rows sum to one.  Without labels it is the centre.
