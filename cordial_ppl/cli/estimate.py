@@ -148,10 +148,11 @@ def _read_design(table: "ReadingTable", labels: "LabelTable") -> dict[str, Any]:
 
     design: dict[str, Any] = {}
     columns = labels.columns
-    if "stratum" in columns.schema:
+    names = columns.schema.keys() - columns.apart
+    if "stratum" in names:
         scores = expected_scores(table.logits, table.scale)
         design["strata"] = score_strata(scores, len(labels.first))
-    if "probability" in columns.schema:
+    if "probability" in names:
         with naming(columns.path):
             shares = finite(columns, "probability")
             design["probabilities"] = shares[labels.first]

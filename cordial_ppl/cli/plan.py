@@ -146,8 +146,8 @@ def _check_unfilled(output: Path) -> None:
     cells = as_list(columns.collect("label").to_series()) if "label" in columns.schema else []
     if number := sum(not is_missing(cell) for cell in cells):
         raise InputError(
-            f"{output} has {count(number, 'label')}, which a new plan would replace: name another "
-            f"output, and --labelled {output} for further texts."
+            f"{output} already holds {count(number, 'label')}, which a new plan would overwrite. "
+            f"Name another output, or add --labelled {output} for further texts."
         )
 
 

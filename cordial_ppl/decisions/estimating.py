@@ -11,6 +11,7 @@ from scipy.stats import chi2
 from cordial_ppl.data.checks import check_level, check_names, check_number
 from cordial_ppl.data.frames import aligned
 from cordial_ppl.data.labelling import rank_texts
+from cordial_ppl.data.ratings import state
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions.corpus import PosteriorDraws, sum_draws
 from cordial_ppl.decisions.drift import Drift, compare
@@ -27,7 +28,6 @@ from cordial_ppl.decisions.estimates.estimate import (
 from cordial_ppl.decisions.estimates.means import Corpus, MeanDraws, draw_means
 from cordial_ppl.decisions.estimates.passing import as_passing, rate_judge
 from cordial_ppl.decisions.estimates.rectified import as_probabilities, is_even, rectified_mean
-from cordial_ppl.decisions.reader import state
 from cordial_ppl.errors import InputError, quote
 from cordial_ppl.runtime.progress import doing
 from cordial_ppl.scores import Interval

@@ -14,6 +14,7 @@ from jaxtyping import Bool, Float64, Int64
 
 from cordial_ppl.data.containers import unmasked
 from cordial_ppl.data.numerals import is_missing
+from cordial_ppl.data.ratings import state
 from cordial_ppl.data.readings import as_logits
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError, name_rows, quote, warn
@@ -158,9 +159,8 @@ def _spread(
 
 
 def expected_scores(logits: Float64[np.ndarray, "N K"], scale: Scale) -> Float64[np.ndarray, " N"]:
-    """Return the reader's own mean, `softmax(logits) @ values`, on the scale."""
-    probs = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return probs @ scale.values / probs.sum(axis=1)
+    """Return the mean that the judge states of each text, on the scale: of a rating, the rating."""
+    return state(logits)[0] @ scale.values
 
 
 def score_strata(scores: Float64[np.ndarray, " N"], n: int) -> Int64[np.ndarray, " N"]:
@@ -229,8 +229,8 @@ def _warn_of_sameness(
     share, spread = stated.max() / len(logits), scores.std()
     if len(logits) > 1 and share >= ALIKE and spread <= TOLD_APART * np.ptp(scale.values):
         warn(
-            f"the reader states {scale.options[stated.argmax()]!r} for {share:.0%} of the texts, "
+            f"the judge states {scale.options[stated.argmax()]!r} for {share:.0%} of the texts, "
             f"and its expected scores hardly differ (standard deviation {spread:.2g}): such "
             "readings do not tell texts apart, and few labels will not change that. Let the "
-            "reader give probabilities, or change its prompt, before texts are labelled."
+            "judge give probabilities, or change its prompt, before texts are labelled."
         )

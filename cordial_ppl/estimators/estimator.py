@@ -194,11 +194,11 @@ class Estimator[F: AnyFit](Parameters, ABC):
     ) -> tuple[Any, Any]:
         r"""Predict the interval in which a person's label of each text falls.
 
-        .. math:: [\max \{ k : P(z < k) \le \alpha \},\ \min \{ k : P(z > k) \le \alpha \}],
-           \qquad \alpha = (1 - \mathrm{level}) / 2
+        .. math:: \operatorname{arg\,min}_{[a, b]}
+           \{ b - a : P(a \le z \le b) \ge \mathrm{level} \}
 
-        It is the smallest central set of options that leaves at most ``alpha`` on either side by
-        ``predict_proba``; a label falls into it with a probability of at least ``level``.
+        It is the shortest run of options, by ``predict_proba``, into which a label falls with a
+        probability of at least ``level``; of several the most probable.
 
         Args:
             logits: option logits, as in ``predict_proba``.

@@ -58,12 +58,11 @@ def quantiles(
 
 
 def label_range(probs: Float[np.ndarray, "m K"], level: float) -> Int[np.ndarray, "2 m"]:
-    r"""Find the smallest central set of options for each text.
+    r"""Find the shortest run of options for each text that holds its label often enough.
 
-    .. math:: \max \{ k : P(z < k) \le \alpha \} \quad\text{and}\quad
-       \min \{ k : P(z > k) \le \alpha \}, \qquad \alpha = (1 - \mathrm{level}) / 2
+    .. math:: \operatorname{arg\,min}_{[a, b]} \{ b - a : P(a \le z \le b) \ge \mathrm{level} \}
 
-    Together these options have a probability of at least ``level``.
+    Of several it is the most probable.
 
     Args:
         probs: probabilities of the options.
@@ -72,17 +71,20 @@ def label_range(probs: Float[np.ndarray, "m K"], level: float) -> Int[np.ndarray
     Returns:
         The lowest and the highest option of the set, 0..K-1.
     """
-    # A tail of exactly that probability, up to rounding, is left out.
-    tail = (1 - level) / 2 + 1e-12
-    first, last, size = *np.zeros((2, len(probs)), np.int64), probs.shape[1]
-    below, above = np.zeros((2, len(probs)))
-    # Option by option: few options, each a column of many texts.
-    for option in range(size - 1):
-        below += probs[:, option]
-        above += probs[:, size - 1 - option]
-        first += below <= tail
-        last += above <= tail
-    return np.stack([first, size - 1 - last])
+    count, size = probs.shape
+    below = np.concatenate([np.zeros((count, 1)), np.cumsum(probs, axis=1, dtype=float)], axis=1)
+    first, last = np.zeros(count, np.int64), np.full(count, size - 1)
+    left = np.arange(count)
+    for length in range(1, size):
+        masses = below[left, length:] - below[left, :-length]
+        starts = masses.argmax(axis=1)
+        # A probability of exactly the level, up to rounding, is enough.
+        enough = masses.max(axis=1) >= level - 1e-12
+        first[left[enough]], last[left[enough]] = starts[enough], starts[enough] + length - 1
+        left = left[~enough]
+        if not left.size:
+            break
+    return np.stack([first, last])
 
 
 @compiled

@@ -163,7 +163,7 @@ def draw_means(
             totals += effect @ cells[units]
             cells[units] = 0
         totals += residual.spreads.tau[:, None] * draw_errors(cells.T @ cells, DRAWS, rng)
-    # No label lies beyond the scale; for the sum of groups whose draws end there, only on the whole.
+    # No label lies beyond the scale. The whole is no sum of groups whose draws end there.
     ends = [label_sums + left * end for end in (value.min(), value.max())]
     whole = totals.sum(axis=1).clip(ends[0].sum(), ends[1].sum()) / counts.sum()
     these = np.column_stack([totals.clip(*ends) / counts, whole])
