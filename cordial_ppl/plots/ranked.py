@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from cordial_ppl.decisions.estimates.estimate import Estimate
+from cordial_ppl.decisions.estimates.estimate import TARGETS, Estimate
 from cordial_ppl.errors import InputError
 from cordial_ppl.estimators.users import UserShift
 from cordial_ppl.evaluation.products.figure import INK, literal
@@ -57,7 +57,8 @@ def groups(made: Estimate, *, by: str = "group", ax: Axes | None = None) -> Axes
         # One entry of a legend, for who draws one.
         axis.plot([], [], color=OURS, lw=1.2, marker="o", label=f"estimate, {interval}")
         axis.set_ylim(-0.7, len(names) - 0.3)
-        axis.set_xlabel(f"mean label, {interval}")
+        kind = "texts like these" if made.of == TARGETS[0] else "these texts"
+        axis.set_xlabel(f"mean label of {kind}, {interval}")
         axis.set_ylabel(f"{literal(by)} ({cut}labels)")
     return axis
 

@@ -51,7 +51,7 @@ def test_labels_that_are_filled_in_are_not_replaced(cordial, readings):
     filled = fill("p.csv", 3)
     before = read(filled)
     result = cordial("plan", readings, "-o", filled, status=2)
-    assert "filled.csv has 3 labels, which a new plan would replace" in result.stderr
+    assert "filled.csv already holds 3 labels, which a new plan would overwrite" in result.stderr
     assert "--labelled filled.csv" in result.stderr and read(filled) == before
 
 
