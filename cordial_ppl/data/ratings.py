@@ -40,7 +40,7 @@ def scale_of_ratings(ratings: Sequence[Any] | np.ndarray, options: Any = None) -
     if len(finite) == len({*numbers}):
         distinct = [f"{number:g}" for number in finite]
         # Tools write -1 for none.
-        finite = finite[1:] if finite[0] == -1 and finite[1:2] > [0] else finite
+        finite = finite[1:] if finite[0] == -1 and min(finite[1:], default=0) > 0 else finite
         first, last = math.floor(min(finite[0], 1)), math.ceil(finite[-1])
         whole = tuple(map(str, range(first, max(last, first + 1) + 1)))
         proposal = whole if len(whole) <= WIDEST else proposal

@@ -103,7 +103,7 @@ def test_effects_with_tails_are_those_of_quadrature():
         of = Residuals(np.zeros(4, int), 1, np.ones(4))
         found = draw_effects(residuals[None], of, spreads, rng)[:, 0]
         grid = np.linspace(-3, 4, 4001)
-        density = t(TAIL).pdf(grid / 0.2) * norm.pdf(mean, grid, 0.5 / 2)
+        density = t.pdf(grid / 0.2, TAIL) * norm.pdf(mean, grid, 0.5 / 2)
         expected = grid @ density / density.sum()
         # Nine components have no more than nine variances: the tail is a little lighter.
         assert found.mean() == pytest.approx(expected, abs=0.12)
