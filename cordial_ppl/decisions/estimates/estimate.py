@@ -305,6 +305,7 @@ class Estimate:
         return "\n".join(
             [
                 self._head,
+                *([] if self.passing is None else [f"  {self.passing}"]),
                 "",
                 *align(head, *cells),
                 "",
