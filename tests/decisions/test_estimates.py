@@ -215,12 +215,14 @@ def test_a_difference_is_known_better_than_its_parts_alone_say(estimate):
     assert max(estimate.best, key=lambda name: estimate.best[name]) == a
     pairs, resolved, wrong = estimate.pairs
     assert pairs == SYSTEMS * (SYSTEMS - 1) / 2 and 0 <= wrong <= 0.05 * max(resolved, 1)
-    loose = replace(estimate, level=0.05)
-    orders = loose.to_dict()["differences"]["orders"]
-    assert len(orders) == loose.pairs[1] > 0
+    labels = np.where(NAMES == "a", np.minimum(MADE.labels, 1), MADE.labels)
+    fitted = cp.Cordial(seed=0).fit(MADE.logits[ROWS], labels[ROWS])
+    wide = fitted.estimate(MADE.logits, ROWS, NAMES)
+    orders = wide.to_dict()["differences"]["orders"]
+    assert len(orders) == wide.pairs[1] > 0
     for each in orders:
-        assert each["difference_low"] > 0
-        assert loose.difference(each["higher"], each["lower"]).lower == each["difference_low"]
+        assert each["difference_low"] > 0 and each["lower"] == "a"
+        assert wide.difference(each["higher"], "a").lower == each["difference_low"]
     with pytest.raises(InputError, match="there is no group 'z'; the groups are"):
         estimate.difference(a, "z")
 
@@ -263,7 +265,8 @@ def test_the_whole_is_the_sum_of_its_groups(fitted):
     found = fitted.estimate(MADE.logits, ROWS, NAMES, of="these")
     sizes = np.array([group.texts for group in found.groups.values()])
     means = [group.mean.mean for group in found.groups.values()]
-    assert found.overall.mean.mean == pytest.approx(sizes @ means / TEXTS, abs=1e-9)
+    # But for draws that end at the scale's.
+    assert found.overall.mean.mean == pytest.approx(sizes @ means / TEXTS, abs=0.002)
 
 
 def test_most_texts_with_few_labels_are_no_less_right():

@@ -106,67 +106,105 @@ def draw_means(
     """
     rng = np.random.default_rng([seed, len(texts.groups)])
     picked = rng.choice(len(sums.weights), DRAWS, p=sums.weights)
-    counts, labelled = texts.count(), texts.count(texts.rows)
-    left, span = counts - labelled, float(np.ptp(value))
-    residuals, under, variance = np.empty(0), np.empty((DRAWS, 0)), 0.0
-    rows = texts.rows[:0]
-    if texts.out_of_fold is not None:
-        rows = texts.rows
-        residuals = texts.labels @ value - texts.out_of_fold @ value
-        under = residuals - (sums.labelled @ value)[picked]
-        # A text's residual is of the mean of its labels, which vary less than one.
-        within = texts.labels @ value**2 - (texts.labels @ value) ** 2
-        variance = np.mean(texts.out_of_fold @ value**2 - (texts.out_of_fold @ value) ** 2 - within)
-    expected = np.sqrt(max(VARIANCE_SHARE * variance, (LEAST * span) ** 2))
-    # Drawn to the others, the effect of a group of most texts would decide the mean of all.
-    alone = counts * labelled.sum() > STANDING * labelled * counts.sum()
-    residual = Residuals(
-        texts.groups[rows],
-        len(counts),
-        weigh_by_design(texts.weights, texts.groups[texts.rows])[: len(rows)],
-        alone=alone & (labelled > 1) if len(counts) > 1 else None,
-    )
-    units = None
-    if texts.clusters is not None:
-        units, clusters = np.unique(texts.clusters[texts.rows], return_inverse=True)
-        clusters = clusters[: len(rows)]
-        of_clusters = draw_spreads(residuals, clusters, GROUP_SCALE * span, expected, DRAWS, rng)
-        residual = residual._replace(clusters=clusters, spreads=of_clusters)
-    size = residual.sizes
-    common = np.abs(rng.normal(0, texts.scale * span, DRAWS))
-    if len(counts) > 1:
-        scale = GROUP_SCALE * span
-        spreads = draw_spreads(residuals, residual.groups, scale, expected, DRAWS, rng, size)
-        shared = draw_common_effect(under, residual, spreads, common, rng)
-        effects = draw_effects(under - shared[:, None], residual, spreads, rng) + shared[:, None]
-    else:
-        scale = texts.scale * span
-        spreads = draw_spreads(residuals, residual.groups, scale, expected, DRAWS, rng, size)
-        effects = draw_effects(under, residual, spreads, rng, tails=False)
-    mean, square = sums.mixture @ value, sums.mixture @ value**2
-    mean = mean + effects.mean(axis=0)[texts.groups]
-    square = square - (sums.mixture @ value) ** 2 + mean**2
-    spread = square - mean**2
-    mean[texts.rows], square[texts.rows] = texts.labels @ value, texts.labels @ value**2
-    spread[texts.rows] = 0
+    residuals, expected = _find_residuals(texts, value)
+    under = residuals - (sums.labelled @ value)[picked][:, : len(residuals)]
+    of = _place_residuals(texts, residuals, expected, value, rng)
+    effects = _draw_group_effects(texts, of, residuals, under, expected, value, rng)
+    clusters = np.zeros((DRAWS, 0))
+    if of.spreads is not None:
+        clusters = draw_cluster_effects(under, of, effects, rng)
+    left = np.ones(len(texts.groups))
+    left[texts.rows] = 0
+    mean, variance = sums.mixture @ value, sums.mixture @ value**2 - (sums.mixture @ value) ** 2
+    mean += effects.mean(axis=0)[texts.groups]
     label_sums = texts.count(texts.rows, texts.labels @ value)
-    noise = rng.standard_normal((DRAWS, len(counts))) * np.sqrt(texts.count(weights=spread))
-    totals = label_sums + (sums.sums @ value)[picked] + noise + left * effects
-    unlabelled = np.ones(len(mean))
-    unlabelled[texts.rows] = 0
-    tau = 0.0
-    if units is not None and texts.clusters is not None and residual.spreads is not None:
-        cells = sum_cells(unlabelled, texts.clusters, texts.groups)
-        tau = float(np.sqrt(np.mean(residual.spreads.tau**2)))
-        if len(rows):
-            effect = draw_cluster_effects(under, residual, effects, rng)
-            totals += effect @ cells[units]
-            cells[units] = 0
-        totals += residual.spreads.tau[:, None] * draw_errors(cells.T @ cells, DRAWS, rng)
+    counts, unlabelled = texts.count(), texts.count(weights=left)
+    noise = rng.standard_normal((DRAWS, len(counts)))
+    noise *= np.sqrt(np.maximum(texts.count(weights=left * variance), 0))
+    totals = label_sums + (sums.sums @ value)[picked] + noise + unlabelled * effects
+    totals += _sum_clusters(texts, of, clusters, left, rng)
     # No label lies beyond the scale. The whole is no sum of groups whose draws end there.
-    ends = [label_sums + left * end for end in (value.min(), value.max())]
+    ends = [label_sums + unlabelled * end for end in (value.min(), value.max())]
     whole = totals.sum(axis=1).clip(ends[0].sum(), ends[1].sum()) / counts.sum()
     these = np.column_stack([totals.clip(*ends) / counts, whole])
-    outcomes = Outcomes(mean, square, unlabelled, texts.groups, texts.clusters, tau)
+    square = variance + mean**2
+    mean[texts.rows], square[texts.rows] = texts.labels @ value, texts.labels @ value**2
+    tau = 0.0 if of.spreads is None else float(np.sqrt(np.mean(of.spreads.tau**2)))
+    outcomes = Outcomes(mean, square, left, texts.groups, texts.clusters, tau)
     like_these = these + draw_errors(sampling_covariance(outcomes), DRAWS, rng)
     return MeanDraws(like_these.clip(value.min(), value.max()), these, effects)
+
+
+def _find_residuals(
+    texts: Corpus, value: Float[np.ndarray, " K"]
+) -> tuple[Float[np.ndarray, " n"], float]:
+    """Return labels less their out-of-fold predictions, and the deviation to expect of them."""
+    least = (LEAST * np.ptp(value)) ** 2
+    if texts.out_of_fold is None:
+        return np.empty(0), float(np.sqrt(least))
+    mean, predicted = texts.labels @ value, texts.out_of_fold @ value
+    # A text's residual is of the mean of its labels, which vary less than one.
+    within = texts.labels @ value**2 - mean**2
+    variance = np.mean(texts.out_of_fold @ value**2 - predicted**2 - within)
+    return mean - predicted, float(np.sqrt(max(VARIANCE_SHARE * variance, least)))
+
+
+def _place_residuals(
+    texts: Corpus,
+    residuals: Float[np.ndarray, " n"],
+    expected: float,
+    value: Float[np.ndarray, " K"],
+    rng: np.random.Generator,
+) -> Residuals:
+    """Say which group and cluster each residual is of, and how alike those of a cluster are."""
+    counts, labelled = texts.count(), texts.count(texts.rows)
+    rows = texts.rows[: len(residuals)]
+    groups, weights = texts.groups[rows], texts.weights[: len(residuals)]
+    alone = clusters = spreads = None
+    if len(counts) > 1:
+        # Drawn to the others, the effect of a group of most texts would decide the mean of all.
+        alone = counts * labelled.sum() > STANDING * labelled * counts.sum()
+        alone &= labelled > 1
+    if texts.clusters is not None:
+        clusters = np.unique(texts.clusters[rows], return_inverse=True)[1]
+        scale = GROUP_SCALE * float(np.ptp(value))
+        spreads = draw_spreads(residuals, clusters, scale, expected, DRAWS, rng)
+    weights = weigh_by_design(weights, groups)
+    return Residuals(groups, len(counts), weights, clusters, spreads, alone)
+
+
+def _draw_group_effects(
+    texts: Corpus,
+    of: Residuals,
+    residuals: Float[np.ndarray, " n"],
+    under: Float[np.ndarray, "D n"],
+    expected: float,
+    value: Float[np.ndarray, " K"],
+    rng: np.random.Generator,
+) -> Float[np.ndarray, "D G"]:
+    """Draw the effect of each group, what all have in common in it; of one, that of the whole."""
+    span, several = float(np.ptp(value)), of.count > 1
+    scale = (GROUP_SCALE if several else texts.scale) * span
+    spreads = draw_spreads(residuals, of.groups, scale, expected, DRAWS, rng, of.sizes)
+    if not several:
+        return draw_effects(under, of, spreads, rng, tails=False)
+    tau = np.abs(rng.normal(0, texts.scale * span, DRAWS))
+    common = draw_common_effect(under, of, spreads, tau, rng)[:, None]
+    return draw_effects(under - common, of, spreads, rng) + common
+
+
+def _sum_clusters(
+    texts: Corpus,
+    of: Residuals,
+    effects: Float[np.ndarray, "D C"],
+    left: Float[np.ndarray, " N"],
+    rng: np.random.Generator,
+) -> Float[np.ndarray, "D G"] | float:
+    """Sum the effects of clusters over the texts without a label of each group."""
+    if texts.clusters is None or of.spreads is None:
+        return 0.0
+    cells = sum_cells(left, texts.clusters, texts.groups)
+    units = np.unique(texts.clusters[texts.rows[: len(of.groups)]])
+    seen = effects @ cells[units]
+    cells[units] = 0
+    return seen + of.spreads.tau[:, None] * draw_errors(cells.T @ cells, DRAWS, rng)
