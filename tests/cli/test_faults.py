@@ -93,7 +93,7 @@ def test_a_folder_that_cannot_be_written_to(cordial, tmp_path, monkeypatch, save
 WRITER = """
 import sys
 import numpy as np
-from cordial_ppl import storage
+from cordial_ppl.runtime import storage
 
 path, value = sys.argv[1], float(sys.argv[2])
 array = np.full(100_000, value)
