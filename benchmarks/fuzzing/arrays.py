@@ -53,7 +53,7 @@ def _make_fit(rng: random.Random, folder: Path) -> Case:
 def _enter_fit(case: Case, folder: Path) -> None:
     covariates = case["covariates"]
     fitted = case["kind"](case["options"]).fit(case["logits"], case["labels"], covariates)
-    extra = {name: np.ones(4) for name in fitted.covariates_}
+    extra = {name: np.ones(4) for name in fitted.fit_.covariates}
     probs = np.asarray(fitted.predict_proba(case["test"], extra))
     assert_probabilities(probs)
     assert len(fitted.predict(case["test"], extra)) == len(probs)

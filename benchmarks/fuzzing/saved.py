@@ -130,9 +130,9 @@ def _damage_arrays(rng: random.Random, arrays: dict[str, np.ndarray]) -> None:
         arrays[name] = array[..., None] if rng.random() < 0.5 else array.T
     else:
         numbers = np.array(array, np.float64)
-        places = ... if kind == 6 else tuple(rng.randrange(size) for size in numbers.shape)
         if numbers.size:
-            numbers[places] = rng.choice(NUMBERS)
+            index = ... if kind == 6 else tuple(map(rng.randrange, numbers.shape))
+            numbers[index] = rng.choice(NUMBERS)
         arrays[name] = numbers if array.dtype.kind == "f" else np.clip(numbers, -9, 9).astype("i8")
 
 
@@ -147,7 +147,7 @@ def _enter(kind: str, path: Path, folder: Path) -> None:
         readings: Any = np.stack([TEST] * len(fitted.readers_), axis=1)
     elif hasattr(fitted, "users_"):
         probs = fitted.predict_proba(
-            np.full((4, fitted.fit_.scale.size), 1 / fitted.fit_.scale.size),
+            np.full((4, fitted.scale_.size), 1 / fitted.scale_.size),
             ["ann", "bob", "new", "ann"],
         )
         assert_probabilities(probs, 4)

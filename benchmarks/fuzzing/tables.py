@@ -295,8 +295,8 @@ def _make_texts(rng: random.Random, folder: Path) -> tuple[Path, list[str]]:
 
 def _enter_texts(case: tuple[Path, list[str]], folder: Path) -> None:
     path, needed = case
-    attempt(read_examples, path, Scale(OPTIONS), needed, 3)
     prompt = Prompt(Scale(OPTIONS), "".join(f"{{{name}}}" for name in needed))
+    attempt(read_examples, path, Scale(OPTIONS), prompt.columns, 3)
     questions = read_questions(path, prompt)
     assert all(isinstance(text, str) for cells in questions.fields for text in cells.values())
     extras, _ = questions.pass_on({"item_id": questions.item_ids})

@@ -198,7 +198,11 @@ def list_labels(
             "for a missing label."
         )
     minus = not {"-1", "-1.0"} & set(scale.options)
-    there = ~np.vectorize(lambda cell: is_missing(cell) or (minus and cell == -1), [bool])(cells)
+
+    def is_absent(cell: Any) -> bool:
+        return is_missing(cell) or (minus and np.isscalar(cell) and cell == -1)
+
+    there = ~np.vectorize(is_absent, [bool])(cells)
     empty = np.flatnonzero(~there.any(axis=1))
     if empty.size:
         raise InputError(f"every text needs at least one label; row {empty[0]} has none.")

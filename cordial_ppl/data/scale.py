@@ -92,7 +92,7 @@ class Scale:
         """Return the options as predictions are given: names, or numbers if they were numbers."""
         if not self.numbered:
             return np.asarray(self.options)
-        whole = (self.values % 1 == 0).all()
+        whole = (self.values % 1 == 0).all() and (abs(self.values) < 2**53).all()
         return self.values.astype(np.int64) if whole else self.values
 
     @property

@@ -253,6 +253,8 @@ def number(x: float, digits: int | None = None) -> str:
     """
     if abs(x) < (1e-3 if digits is None else 0.5 * 10.0**-digits):
         return "0"
+    if not math.isfinite(x):  # Of a file that was changed.
+        return str(x)
     x = float(f"{x:.1e}") if abs(x) < 100 else x
     decimals = max(0, 1 - math.floor(math.log10(abs(x))))
     return f"{x:.{decimals if digits is None else min(decimals, digits)}f}"

@@ -146,6 +146,13 @@ def test_minus_one_may_be_an_option():
     assert columns.tolist() == [0, 1, 0]
 
 
+def test_an_array_in_the_cell_of_a_label_is_no_option():
+    cells = np.array([[0, 1], [1, None]], object)
+    cells[1, 1] = np.array([0, -1])
+    with pytest.raises(cp.InputError, match="row 1, column 1"):
+        list_labels(cells, Scale(("0", "1")))
+
+
 def test_texts_are_known_by_their_names_in_any_call():
     names = as_texts(["a", "b", "a"], 3)
     assert names[0] == names[2] != names[1] and (names >= 0).all()

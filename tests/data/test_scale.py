@@ -110,6 +110,7 @@ def test_options_are_counted_against_the_readings():
     assert Scale.of(None, 3) == Scale(("0", "1", "2"))
     assert Scale.of([1, 2, 3], 3) == Scale.of(range(1, 4), 3) == Scale(("1", "2", "3"))
     assert Scale.of(WORDS, 3) is WORDS
+    assert Scale.of([1, 1e300], 2).classes.tolist() == [1.0, 1e300]
     for options, size, message in (
         ("abc", 3, "sequence of names; found 'abc'"),
         (WORDS.options, 4, "4 columns but 3 options"),

@@ -119,5 +119,5 @@ def test_the_median_is_the_point_of_the_distance():
 
 
 def test_numbers_have_two_digits_and_their_zeros():
-    shown = [number(x) for x in (0.0004, 0.2, 0.999, 1.04, -0.25, 6.123, 11.2, 120.4)]
-    assert shown == ["0", "0.20", "1.0", "1.0", "-0.25", "6.1", "11", "120"]
+    shown = [number(x) for x in (0.0004, 0.2, 0.999, 1.04, -0.25, 6.123, 11.2, 120.4, np.inf)]
+    assert shown == ["0", "0.20", "1.0", "1.0", "-0.25", "6.1", "11", "120", "inf"]

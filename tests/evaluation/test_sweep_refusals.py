@@ -4,11 +4,13 @@ import re
 import shutil
 
 import pytest
+from msgspec import structs
 from sweep_files import IDS, plan, write_sweep
 
 from cordial_ppl.errors import FileError, InputError
 from cordial_ppl.evaluation.sweep import Results, run_sweep
 from cordial_ppl.evaluation.sweep import run as running
+from cordial_ppl.evaluation.sweep.results import read_outcome
 from cordial_ppl.evaluation.sweep.tasks import load_tasks
 from cordial_ppl.tables import write_table
 
@@ -61,6 +63,9 @@ def test_any_change_of_the_data_is_noticed(folder, column):
 def test_damaged_results_are_found(folder):
     run_sweep(plan(folder, **QUICK), folder / "out")
     path = next(folder.rglob("*.cell"))
+    outcome = read_outcome(path)
+    with pytest.raises(ValueError, match="scores do not match"):
+        structs.replace(outcome, scores={"log_loss": outcome.losses[:0, 0]})
     path.write_bytes(path.read_bytes()[:-50])
     for load in (Results.load, lambda out: run_sweep(plan(folder, **QUICK), out)):
         with pytest.raises(FileError, match=f"{path.name} is damaged"):

@@ -46,7 +46,8 @@ class Outcome(storage.Record):
     def __post_init__(self) -> None:
         """Raise ValueError where the parts do not fit together."""
         super().__post_init__()
-        if len(self.reasons) != len(self.losses) or "log_loss" not in self.scores:
+        counts = {len(self.losses), len(self.reasons), *map(len, self.scores.values())}
+        if len(counts) > 1 or "log_loss" not in self.scores:
             raise ValueError("its scores do not match its losses")
 
 
