@@ -26,7 +26,7 @@ SHARED = json.loads((FOLDER / "calibrators.json").read_text())
 BASELINES = json.loads((FOLDER / "baselines.json").read_text())
 LOGITS, LABELS = np.array(SHARED["logits"]), np.array(SHARED["labels"])
 TEST, ROWS = np.array(SHARED["test_logits"]), len(LABELS)
-NAMES = ("temperature", "vector", "odds", "odds-cv", "dirichlet", "raw", "batch", "histogram")
+NAMES = [name for name in CALIBRATORS if name not in ("concatenated", "full", "full-vector")]
 WEAK, STRONG = np.array([1e-4, 1e-3]), np.array([10.0, 0.1])
 
 
@@ -251,11 +251,10 @@ def test_the_chosen_penalty_is_the_best_of_a_loop_over_the_grid(name, fit, grid)
 
 
 TIMES = np.random.default_rng(3).integers(0, 4, ROWS)
-SLOW = ("full", "full-vector")
 
 
 @pytest.mark.float32
-@pytest.mark.parametrize("name", [*NAMES, *SLOW])
+@pytest.mark.parametrize("name", CALIBRATORS)
 def test_a_weight_is_so_many_labels_of_a_text(name):
     """Also 0, whose text is as if it had no label, and 1, which changes no bit."""
     calibrator, texts = CALIBRATORS[name], np.arange(ROWS)
