@@ -29,6 +29,12 @@ from cordial_ppl.runtime.outputs import discard_unfinished
 USAGE: Any = typer.BadParameter.__base__
 """The error of a command that is not typed as it must be."""
 
+REMOVED = {
+    "--update": "Fit again with all labels.",
+    "--guess": "Say what the answer follows: --after REGEX.",
+}
+"""Options that there were, with what to do instead."""
+
 REPEATED = {"channels": "channel", "leave_out": "leave-out", "units": "unit"}
 """Settings of several values whose option is given for each."""
 
@@ -87,7 +93,8 @@ def reporting() -> Iterator[None]:
             names = error.ctx.command_path.split()[1:] if error.ctx else []
             command = " ".join(["cordial", *names])
             stop = "" if words.endswith((".", "?")) else "."
-            say(f"error: {words[:1].lower()}{words[1:]}{stop} Try '{command} -h' for help.")
+            advice = REMOVED.get(getattr(error, "option_name", ""), f"Try '{command} -h' for help.")
+            say(f"error: {words[:1].lower()}{words[1:]}{stop} {advice}")
             raise typer.Exit(2) from error
         except KeyboardInterrupt as error:
             raise typer.Exit(130) from error

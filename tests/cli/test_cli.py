@@ -77,6 +77,8 @@ def test_only_warnings_for_the_user_are_shown_and_once(capsys):
     ("words", "message"),
     [
         ("compare r.csv", "'LABELS'. Try 'cordial compare -h' for help."),
+        ("fit r.csv l.csv --update f -o o.cordial", "--update. Fit again with all labels."),
+        ("read r.csv --guess -o o.csv", "--guess. Say what the answer follows: --after REGEX."),
         ("predict --bogus", "--bogus. Try 'cordial predict -h' for help."),
         ("calibrate r.csv l.csv", "'-o' / '--output'. Try 'cordial calibrate -h' for help."),
         ("fit r.csv l.csv -o o.cordial --inference magic", "Try 'cordial fit -h' for help."),
