@@ -24,7 +24,8 @@ class Option(NamedTuple):
     Attributes:
         group: The heading that it is listed under.
         names: How it is typed; none for an argument.
-        value: What its value is called, with its choices if "|" is between; empty for a flag.
+        value: What its value is called, and "=" and its choices, with "|" between; or these alone.
+            Empty for a flag.
         text: What it is for.
     """
 
@@ -110,12 +111,14 @@ def _declare(line: Option, parameter: Parameter) -> Declared:
         kind = list[get_args(kind)[0]]
         kind = kind if needed else kind | None
     elif "|" in line.value:
-        kind = StrEnum(parameter.name, [(name, name) for name in line.value.split("|")])
+        choices = line.value.partition("=")[2] or line.value
+        kind = StrEnum(parameter.name, [(name, name) for name in choices.split("|")])
         kind, read = kind if default else kind | None, lambda choice: choice.value
     elif line.value == "N":
         common |= {"min": 0 if default == 0 else 1, "max": 2**32 - 1}
     declare = typer.Option if line.names else typer.Argument
-    kind = Annotated[kind, declare(*line.names, metavar=line.value or None, **common)]
+    metavar = line.value.partition("=")[0] if "|" in line.value else line.value
+    kind = Annotated[kind, declare(*line.names, metavar=metavar or None, **common)]
     typed = parameter.replace(annotation=kind, default=None if default == () else default)
     return Declared(typed, read, default, endings[0] if endings else None)
 

@@ -43,9 +43,8 @@ class Wanted:
 def estimate(tables: Tables, fitting: Fitting, wanted: Wanted, by: str | None = None) -> Result:
     """How good are the texts? Estimate their mean label and the share of each option.
 
-    The intervals are for texts like these, or with --of these for just these. LABELS must be of
-    texts that were drawn at random or by `cordial plan`, whose columns `stratum` and `probability`
-    are used. Exit status with --require: 0 yes, 3 no, 4 the interval cannot say.
+    LABELS must be of texts that were drawn at random or by `cordial plan`, with its columns. Exit
+    status with --require: 0 yes, 3 no, 4 the interval cannot say.
     """
     return _estimate(tables, fitting, wanted, by)
 
@@ -53,9 +52,8 @@ def estimate(tables: Tables, fitting: Fitting, wanted: Wanted, by: str | None = 
 def compare(tables: Tables, fitting: Fitting, wanted: Wanted, by: str) -> Result:
     """Which system is better? Rank groups of texts by their mean label.
 
-    Each has the difference to the best with its interval. LABELS must be of texts that were drawn
-    at random or by `cordial plan --by COLUMN`, which spreads labels evenly. Where the systems
-    answered the same prompts, name them with --pair.
+    LABELS must be of texts that were drawn at random or by `cordial plan --by COLUMN`, which
+    spreads labels evenly. Where the systems answered the same prompts, name them with --pair.
     """
     return _estimate(tables, fitting, wanted, by, ranked=True)
 

@@ -19,8 +19,7 @@ FIGURES = (".svg", ".png", ".pdf")
 
 SHARED = """
 Files
-  READINGS           Table (.csv, .xlsx, .parquet, .jsonl): item_id and a column for each option,
-                     logit_..., logprob_..., p_... or n_...; or one column `rating`.
+  READINGS           Table: item_id, and `rating`, or columns p_..., logit_..., logprob_..., n_...
   LABELS             Table of labels: item_id and label, a row for each label.
   CALIBRATOR         Calibrator, from `cordial fit`.
   -o, --output OUT   Table to write (.csv, .parquet, .jsonl): p_..., mean and interval, label.
@@ -48,15 +47,14 @@ Output
   --verbose          Print how well each posterior is known, too.
   -q, --quiet        Print only warnings, errors, and results that go into no file.
 Advanced
-  --annotators each|mean|median
-                     How to combine several labels of one text: keep each, or use mean or median.
-  --round half-up|nearest-even|split
-                     How to treat labels and ratings between options: round, or split into two.
-  --inference default|laplace|mode|nuts
-                     How to find posteriors: laplace as in the paper; nuts takes minutes.
+  --annotators RULE=each|mean|median
+                     Several labels of one text: keep each (the default), or use mean or median.
+  --round RULE=half-up|nearest-even|split
+                     Between options: half-up, nearest-even, or split into two halves.
+  --inference METHOD=default|laplace|mode|nuts
+                     How to find posteriors: laplace (the paper's), mode, or nuts (minutes).
   --prior-of NAME=LOC,SCALE
-                     Prior of one parameter: location and scale, on the log scale if it is
-                     positive, in log odds if it is a strength; may be repeated.
+                     Prior of one parameter, in logs if positive, in log odds if a strength.
   --spell OPTION=TEXT
                      Another way in which the model writes an option, as 1=A; may be repeated.
   --after REGEX      What the answer follows, where it is not found without.
@@ -86,8 +84,8 @@ Advanced
   --from FORMAT      Format of FILE, if it is not recognised.
   --swapped FIELD,...
                      Fields whose answers are on the reversed scale, or a flag that says so.
-  --round half-up|nearest-even|split
-                     How to treat answers between options: round, or split into two halves.
+  --round RULE=half-up|nearest-even|split
+                     Between options: half-up, nearest-even, or split into two halves.
   --score NAME       Scorer of Inspect to read; of several values, NAME.KEY.
   --explain N        Show for N texts which tokens fed which option.
 """,
@@ -149,8 +147,8 @@ Columns
   --cluster COLUMN   Column of READINGS that names texts that are alike, such as `conversation`.
   --pair COLUMN      Column that names what each text answers, such as a prompt, with --by.
 Model
-  --of like-these|these
-                     What the intervals are for: texts like these, or just these.
+  --of TARGET=like-these|these
+                     What intervals are for: texts like-these (the default), or these alone.
   --pass A,...       Options that pass, as 4,5: rate, and the judge's TPR and TNR.
   --require TEXT     Such as "mean >= 4", "pass >= .8", "A - B > 0"; may be repeated.
 """,
