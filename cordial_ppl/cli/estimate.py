@@ -43,8 +43,7 @@ class Wanted:
 def estimate(tables: Tables, fitting: Fitting, wanted: Wanted, by: str | None = None) -> Result:
     """How good are the texts? Estimate their mean label and the share of each option.
 
-    LABELS must be of texts that were drawn at random or by `cordial plan`, with its columns. Exit
-    status with --require: 0 yes, 3 no, 4 the interval cannot say.
+    LABELS must be of texts that were drawn at random or by `cordial plan`, with its columns.
     """
     return _estimate(tables, fitting, wanted, by)
 
@@ -52,8 +51,7 @@ def estimate(tables: Tables, fitting: Fitting, wanted: Wanted, by: str | None = 
 def compare(tables: Tables, fitting: Fitting, wanted: Wanted, by: str) -> Result:
     """Which system is better? Rank groups of texts by their mean label.
 
-    LABELS must be of texts that were drawn at random or by `cordial plan --by COLUMN`, which
-    spreads labels evenly. Where the systems answered the same prompts, name them with --pair.
+    LABELS must be of texts that were drawn at random or by `cordial plan --by COLUMN`.
     """
     return _estimate(tables, fitting, wanted, by, ranked=True)
 

@@ -150,7 +150,7 @@ Model
   --of TARGET=like-these|these
                      What intervals are for: texts like-these (the default), or these alone.
   --pass A,...       Options that pass, as 4,5: rate, and the judge's TPR and TNR.
-  --require TEXT     Such as "mean >= 4", "pass >= .8", "A - B > 0"; may be repeated.
+  --require TEXT     Such as "mean >= 4", "A - B > 0": exit status 0 yes, 3 no, 4 cannot say.
 """,
     "fuse": """
 Files
