@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 OWN_PRIOR = "own"
 """The value of --prior that chooses the prior in each channel's file."""
 
-
 Names = tuple[str, ...] | None
 
 

@@ -88,7 +88,7 @@ def select(columns: Columns, field: str, chosen: str | None) -> Columns:
         if name is None:
             return columns
         raise InputError(
-            f"{columns.path} has no column {field!r}; found {list_names(columns.schema)}. "
+            f"{columns.path} has no column {field!r}; found {columns.listed}. "
             f"Choose no {field} if it is of one alone, or name another column, COLUMN=NAME."
         )
     names = list_distinct(columns, column)
@@ -154,7 +154,7 @@ def identify(columns: Columns, id: Sequence[str] = ()) -> Columns:
             return replace(columns, frame=frame, apart=(*columns.apart, *filter(None, parts)))
     column = next(filter(None, (spell(columns, name) for name in id)), "item_id")
     if column not in columns.schema:
-        problem = f"{columns.path} has no column 'item_id'; found {list_names(columns.schema)}."
+        problem = f"{columns.path} has no column 'item_id'; found {columns.listed}."
         raise SettingNeeded(problem, "Name the column", "id", find_id(columns))
     return columns.rename(column, "item_id")
 

@@ -24,7 +24,6 @@ KINDS = ("logit", "logprob", "p", "n")
 PREFIXES = tuple(f"{kind}_" for kind in KINDS)
 """How columns of readings begin."""
 
-
 BLANK = {"", "nan", "na", "n/a", "#n/a", "<na>", "null", "none"}
 """Cells without a label or a rating, in small letters, unless an option has the name."""
 

@@ -30,6 +30,7 @@ class Columns:
         commas: Whether a comma in a number stands before its decimals.
         apart: Columns that are named for something, and have no meaning by their names.
         moved: New names of columns whose own another one got.
+        origin: Names in the file of columns that have another here.
     """
 
     path: Path
@@ -39,6 +40,7 @@ class Columns:
     commas: bool = False
     apart: tuple[str, ...] = ()
     moved: Mapping[str, str] = field(default_factory=dict)
+    origin: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def schema(self) -> dict[str, Any]:
@@ -46,6 +48,11 @@ class Columns:
         with reading(self.path):
             schema = self.frame.collect_schema()
         return {name: kind for name, kind in schema.items() if name != ROW}
+
+    @property
+    def listed(self) -> str:
+        """The names of the columns in the file, for messages."""
+        return list_names(self.origin.get(name, name) for name in self.schema)
 
     @cached_property
     def cells(self) -> dict[str, list]:
@@ -65,7 +72,9 @@ class Columns:
         moved = {new: f"input_{new}"} if new in self.schema and old != new else {}
         frame = self.frame.rename({old: new} | moved)
         apart = tuple(moved.get(name, name) for name in self.apart)
-        return replace(self, frame=frame, apart=apart, moved={**self.moved, **moved})
+        origin = {to: self.origin.get(name, name) for name, to in {old: new, **moved}.items()}
+        names = {"moved": {**self.moved, **moved}, "origin": {**self.origin, **origin}}
+        return replace(self, frame=frame, apart=apart, **names)
 
     def take(self, rows: Sequence[int] | np.ndarray) -> "Columns":
         """Take some of the selected rows, by position."""
@@ -79,9 +88,7 @@ class Columns:
             InputError: There is none of that name.
         """
         if name not in self.schema:
-            raise InputError(
-                f"{self.path} has no column {name!r}; found {list_names(self.schema)}."
-            )
+            raise InputError(f"{self.path} has no column {name!r}; found {self.listed}.")
 
     def collect(self, *expressions: str | pl.Expr) -> pl.DataFrame:
         """Compute expressions from the selected rows; raise a `FileError` for a damaged file."""

@@ -58,7 +58,7 @@ def find_layout(
         several = " and ".join(list_names(group.values(), shown=3) for group in filled.values())
         problem = (
             f"{columns.path} must have one group of columns logit_, logprob_, p_ or n_, or "
-            f"`rating`; found {several or list_names(columns.schema)}."
+            f"`rating`; found {several or columns.listed}."
         )
         if filled:
             raise InputError(f"{problem} Remove or rename all but one group.")

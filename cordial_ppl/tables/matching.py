@@ -8,9 +8,10 @@ from unicodedata import normalize
 import numpy as np
 from jaxtyping import Int64
 
-from cordial_ppl.errors import InputError, list_names, quote, warn
+from cordial_ppl.errors import InputError, SettingNeeded, list_names, quote, warn
+from cordial_ppl.tables.files import read_columns
 from cordial_ppl.tables.labels import LabelTable, read_labels
-from cordial_ppl.tables.proposals import proposing_all
+from cordial_ppl.tables.proposals import proposing_all, spell
 from cordial_ppl.tables.readings import ReadingTable, read_readings
 
 
@@ -57,7 +58,13 @@ def read_labelled(
         rated += filter(None, (*(labelling.get("label") or ()), labelling.get("annotator")))
         told += filter(None, (rating,))
     chosen = {"options": options, "reader": reader, "rating": rating}
-    table = read_readings(readings, **chosen, **columns, apart=rated)
+    try:
+        table = read_readings(readings, **chosen, **columns, apart=rated)
+    except SettingNeeded as error:
+        if error.setting != "rating" or not rating or not spell(read_columns(labels), rating):
+            raise
+        swapped = f"{labels} has it: the readings come first, then the labels."
+        raise InputError(f"{error.problem} {swapped}") from error
     if {"mean_low", "label_low"} <= {*table.columns.schema}:
         warn(
             f"{readings} holds calibrated probabilities: if they were fitted to these labels, all "

@@ -27,8 +27,11 @@ IDS = (
 )
 """Names of columns and fields that name a text, the likeliest first."""
 
-RATINGS = ("rating", "score", "stars", "grade", "points", "verdict", "judgment", "judgement")
+RATINGS = ("rating", "score", "stars", "grade", "points", "mark", "verdict", "judgment")
 """Names of columns that may hold a reader's ratings, the likeliest first."""
+
+LARGEST = 100
+"""Largest rating that is recognised: years and ids are none."""
 
 READERS = ("judge", "model", "rater", "grader", "evaluator", "llm", "prompt")
 """Names of columns that may name readers, the likeliest first."""
@@ -102,9 +105,11 @@ def find_columns(
         return [name for name in spelt if name is not None]
     missing = names[spelt.index(None)]
     free = [name for name in columns.schema if name not in (*columns.apart, "item_id", *spelt)]
-    match = nearest(missing, free, words) or UNKNOWN[0]
+    # A table of ids and one other column is of labels.
+    only = free[0] if setting == "label" and len(free) == 1 else UNKNOWN[0]
+    match = nearest(missing, free, words) or only
     offered = tuple(match if name == missing else name for name in names)
-    problem = f"{columns.path} has no column {missing!r}; found {list_names(columns.schema)}."
+    problem = f"{columns.path} has no column {missing!r}; found {columns.listed}."
     raise SettingNeeded(problem, "Name the column", setting, offered if len(offered) > 1 else match)
 
 
@@ -143,7 +148,7 @@ def holds_ratings(columns: Columns, name: str) -> bool:
     if not numbers or len(numbers) < len(cells):
         return False
     if all(number.is_integer() for number in numbers):
-        return len(numbers) <= WIDEST
+        return len(numbers) <= WIDEST and max(map(abs, numbers)) <= LARGEST
     return 1 < max(numbers) - min(numbers) < WIDEST and nearest("", [name], RATINGS) is not None
 
 
@@ -162,7 +167,7 @@ def propose_ratings(problem: str, names: Sequence[str]) -> SettingNeeded:
         advice = "If a column is the judge's rating, one stated option a text, name it"
         return SettingNeeded(problem, advice, "rating", UNKNOWN[0])
     one = repr(names[0]) if len(names) == 1 else f"one of {list_names(names)}"
-    advice = f"If {one} is the reader's rating, one stated option per text, name it"
+    advice = f"If {one} is the judge's rating, one stated option per text, name it"
     return SettingNeeded(problem, advice, "rating", names[0])
 
 

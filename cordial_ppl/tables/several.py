@@ -118,7 +118,7 @@ def _split_readers(
     if column not in columns.schema:
         rated = list_ratings(columns)
         if len(rated) > 1 and not any(map(is_reading, columns.schema)):
-            problem = f"{columns.path} has no readings; found {list_names(columns.schema)}."
+            problem = f"{columns.path} has no readings; found {columns.listed}."
             advice = "If these are columns of ratings, one per reader, name them"
             raise SettingNeeded(problem, advice, "readers", tuple(rated))
         return {columns.path.stem: columns}

@@ -147,7 +147,7 @@ BAD_LABELS = {
     "another id": (["ItemID,label", "text 0,1"], "l.csv has no column 'item_id'.*: --id ItemID.$"),
     "another name": (
         ["item_id,verdict", "text 0,1"],
-        "l.csv has no column 'label'; found 'item_id', 'verdict'. .*: --label COLUMN.$",
+        "l.csv has no column 'label'; found 'item_id', 'verdict'. .*: --label verdict.$",
     ),
     "no column": (lines("item_id,rating", [1]), "l.csv has no column 'label'.* --label rating.$"),
     "empty": ([], "l.csv holds no rows"),

@@ -66,7 +66,12 @@ def test_what_is_proposed_fits_the_table(text, lines, chosen, setting, value):
 
 
 @pytest.mark.parametrize(
-    "lines", [("item_id,length", "a,1", "b,3"), ("item_id,score", "a,0.5", "b,0.7")]
+    "lines",
+    [
+        ("item_id,length", "a,1", "b,3"),
+        ("item_id,score", "a,0.5", "b,0.7"),
+        ("item_id,year", "a,2024", "b,2025"),
+    ],
 )
 def test_nothing_is_proposed_that_may_be_wrong(text, lines):
     with pytest.raises(SettingNeeded, match="must have one group of columns") as raised:
@@ -169,6 +174,14 @@ def test_swapped_tables_and_ids_in_two_spellings_are_told(text):
     labels = text("l.csv", "item_id,label", unicodedata.normalize("NFD", "caf\u00e9,1"), "b,0")
     with pytest.raises(InputError, match="l.csv must have .* It holds labels: the readings"):
         read_labelled(labels, readings)
+    rated = text("s.csv", "text,score", "a,1", "b,0")
+    graded = text("g.csv", "text,grade", "a,1", "b,0")
+    chosen: Any = {"id": ["text"], "rating": "score", "label": ["grade"], "options": ("0", "1")}
+    message = "'score'; found 'text', 'grade'. .*s.csv has it: the readings come first, then"
+    with pytest.raises(InputError, match=message):
+        read_labelled(graded, rated, **chosen)
+    with pytest.raises(SettingNeeded, match="found 'text', 'grade'. .*: label='grade'"):
+        read_labelled(rated, graded, **chosen | {"label": ()})
     with pytest.warns(CordialWarning, match="in both files, with accents .* NFC"):
         read_labelled(readings, labels)
 
