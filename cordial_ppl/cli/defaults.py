@@ -107,7 +107,7 @@ def _options(command: Any) -> dict[str, Any]:
 
 def _check(keys: Mapping[str, Any], options: Mapping[str, Any]) -> None:
     """Check that keys are options which may stand in the file."""
-    for key in keys:
+    for key, value in keys.items():
         if key not in options:
             from cordial_ppl.tables.proposals import nearest
 
@@ -116,6 +116,8 @@ def _check(keys: Mapping[str, Any], options: Mapping[str, Any]) -> None:
             raise InputError(f"{key!r} is no option of a command.{hint}")
         if options[key].rich_help_panel == "Files" or options[key].metavar in TYPED:
             raise InputError(f"{key!r} cannot stand here, for it names a file: type --{key}.")
+        if isinstance(value, Mapping):
+            raise InputError(f"{key!r} must be a value or a list of values; found a table.")
 
 
 def _as_typed(value: Any, option: Any) -> Any:
