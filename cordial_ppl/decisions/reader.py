@@ -74,7 +74,9 @@ class Fault(NamedTuple):
         median = "+" + text if signed and self.median > 0 and text != "0" else text
         interval = ""
         if self.low is not None and self.high is not None and self.low < self.high:
-            interval = f" ({number(self.low, digits)} to {number(self.high, digits)})"
+            # An end that is not zero does not read "0".
+            ends = (number(x, digits if abs(x) >= 0.005 else None) for x in (self.low, self.high))
+            interval = f" ({' to '.join(ends)})"
         return f"{self.name} {median}{interval}" + (f": {self.words}" if self.words else "")
 
 
@@ -120,18 +122,18 @@ class Reader(NamedTuple):
         """Whether each reading is one rating."""
         return self.kind == "rating"
 
-    def list_faults(self, options: tuple[str, ...]) -> tuple[Fault, ...]:
+    def list_faults(self, scale: Scale) -> tuple[Fault, ...]:
         """Say what labels are at the ends, in the middle and at the most frequent option."""
         rows, sure = [], self.certain
+        unit = "" if (np.abs(np.diff(scale.values)) == 1).all() else " classes"
         for option in self._shown:
             if (bias := self.bias[option]) is not None:
                 side = "low" if bias.value > 0 else "high"
                 clear = bias.low > 0 or bias.high < 0
-                words = (
-                    f"rates {number(abs(bias.value), 2)} too {side}" if clear else "no clear bias"
-                )
-                rows.append((f"bias at {options[option]!r}", bias, words))
-        rows.append(("spread", self.spread, self._confidence))
+                words = f"rates {number(abs(bias.value), 2)}{unit} too {side}"
+                name = f"bias at {scale.options[option]!r}"
+                rows.append((name, bias, words if clear else "no clear bias"))
+        rows.append(("spread", self.spread, self._describe_spread(unit)))
         return tuple(
             Fault(name, each.value, each.low if sure else None, each.high if sure else None, words)
             for name, each, words in rows
@@ -143,9 +145,8 @@ class Reader(NamedTuple):
         spread, points = self.spread._asdict(), self.points._asdict()
         return self._asdict() | {"bias": ranges, "spread": spread, "points": points}
 
-    @property
-    def _confidence(self) -> str:
-        about = f"labels lie about ±{number(self.spread.value, 2)} from"
+    def _describe_spread(self, unit: str) -> str:
+        about = f"labels lie about ±{number(self.spread.value, 2)}{unit} from"
         if self.kind != "probabilities":
             return f"{about} its ratings, bias aside"
         words = f"{about} what it states, bias aside; it states ±{number(self.stated_spread, 2)}"
@@ -207,16 +208,6 @@ def assess(fit: Fit, texts: Labelled) -> Reader:
         points=points._replace(loss=None if kind == "rating" else loss),
         certain=fit.has_draws,
     )
-
-
-def check_reader(reader: Reader, size: int) -> None:
-    """Check what is known of a reader of so many options.
-
-    Raises:
-        ValueError: it is of other options.
-    """
-    if not len(reader.texts) == len(reader.bias) == size:
-        raise ValueError("what is known of the reader is of other options")
 
 
 def score_points(probs: Float[np.ndarray, "T K"], labels: TextLabels, scale: Scale) -> Points:

@@ -169,12 +169,14 @@ def describe(
             rows = channel_faults.get(entry.channel, ())
             channel_faults[entry.channel] = (*rows, entry.fault)
     warnings = warn(expected, diagnostics)
+    if expected and reader and reader.hard:  # A rating states no probabilities.
+        expected = expected._replace(raw=math.nan)
     if any(parameter.is_mode for parameter in listed):
         warnings.append(
             "the mode has no intervals: those of predictions show only how the members disagree."
         )
     return Summary(
-        faults=reader.list_faults(scale.options) if reader else (),
+        faults=reader.list_faults(scale) if reader else (),
         parameters=tuple(parameter.fault for parameter in listed if parameter.built_in),
         channels=tuple({each.channel: None for each in listed if each.built_in}),
         weights=weights,
@@ -255,9 +257,8 @@ def _diagnose(posterior: Posterior) -> dict[str, Any]:
 def _quality(figures: Mapping[str, Any]) -> str:
     khat = "" if figures["khat"] is None else f", k-hat {figures['khat']:.2f}"
     ess = "" if figures["ess"] is None or figures["draws"] == 1 else f", ESS {figures['ess']:.0f}"
-    trust = "" if figures["trusted"] else " (not trusted)"
     draws = "the mode" if figures["draws"] == 1 else f"{figures['draws']} draws"
-    return f"{draws}{khat}{ess}{trust}"
+    return f"{draws}{khat}{ess}"
 
 
 def _finite(number: float) -> Any:

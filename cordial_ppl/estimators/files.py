@@ -17,7 +17,7 @@ from cordial_ppl.channels.channel import Channel
 from cordial_ppl.channels.loading import load_channel
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions.answers import reader_of
-from cordial_ppl.decisions.reader import Reader, check_reader
+from cordial_ppl.decisions.reader import Reader
 from cordial_ppl.errors import InputError, SettingNeeded
 from cordial_ppl.inference.posterior import Diagnostics, Posterior
 from cordial_ppl.inference.priors import Priors
@@ -186,8 +186,9 @@ class FitRecord(Record):
         for probs in () if self.out_of_fold is None else self.out_of_fold:
             check_shares("out-of-fold probabilities", probs)
         check_sketch(self.sketch, size)
-        if self.reader is not None:
-            check_reader(self.reader, size)
+        shares = () if self.reader is None else (self.reader.texts, self.reader.bias)
+        if any(len(each) != size for each in shares):
+            raise ValueError("what is known of the judge is of other options")
 
 
 def save(fit: Fit, path: str | Path, estimator: str) -> None:

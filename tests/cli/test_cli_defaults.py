@@ -66,8 +66,10 @@ def test_a_calibrator_and_several_judges(cordial, folder):
     assert cordial("predict", "o.cordial", TABLES[0], "-o", "p.csv", "-q").stderr == ""
     wide = KEPT.replace('rating = "score"', 'readers = ["score", "other"]')
     (folder / "cordial.toml").write_text(wide)
-    told = cordial("fuse", *TABLES, "-o", "f.csv").stderr
-    assert "--readers score,other" in told
+    fused = cordial("fuse", *TABLES, "-o", "f.csv")
+    assert "--readers score,other" in fused.stderr
+    # Ratings state no probabilities, and have no log loss as they are.
+    assert "label histogram" in fused.stdout and "as they are" not in fused.stdout
     (folder / "cordial.toml").write_text(KEPT)
     told = cordial("learn-prior", *TABLES, "-o", "p.cordial", status=2).stderr
     assert told.startswith(LINE) and "2 tasks or readers at least" in told
@@ -99,6 +101,7 @@ def test_what_is_typed_wins(cordial, folder):
             r"data/cordial.toml \(rating = 'scor'\): data/judged.csv has no column",
         ),
         ('options = "1,2"', r"data/cordial.toml: .*--options 1,2\n.*ratings must be .*1..2"),
+        ("id = {a = 1}", "'id' must be a value or a list of values; found a table"),
         ("a = = 1", "data/cordial.toml is not TOML: .*line 7"),
     ],
 )

@@ -1,5 +1,7 @@
 """The reader as it is: what labels are where it states an option, against planted biases."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,7 @@ from cordial_ppl.data.ratings import state
 from cordial_ppl.data.readings import as_logits, readings_from_counts
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions import answers
-from cordial_ppl.decisions.reader import assess, check_reader, number, score_points
+from cordial_ppl.decisions.reader import assess, number, score_points
 from cordial_ppl.estimators.stack import Stack
 
 SIZE, COUNT = 7, 200
@@ -43,7 +45,7 @@ def test_biases_are_those_of_the_labels_and_counts_those_of_the_ratings(case):
     values, lows, highs, truth = np.array(rows).T
     assert np.sqrt(np.mean((values - truth) ** 2)) < 0.35
     assert np.mean((lows <= truth) & (truth <= highs)) >= 6 / 7
-    faults = {fault.name: fault for fault in reader.list_faults(stack.fit_.scale.options)}
+    faults = {fault.name: fault for fault in reader.list_faults(stack.fit_.scale)}
     assert faults["bias at '0'"].words.endswith("too low")
     assert faults["bias at '6'"].words.endswith("too high")
     assert "confident" not in " ".join(fault.words for fault in faults.values())
@@ -69,14 +71,15 @@ def test_what_is_loaded_says_the_same_and_another_fit_forgets(case, tmp_path):
     assert answers.reader_of(stack.fit_) != before
 
 
-def test_what_is_known_of_another_reader_is_refused(case):
+def test_what_is_known_of_another_reader_is_refused(case, tmp_path):
     ratings, labels = (each[:30] for each in case)
-    reader = answers.reader_of(cp.LogitStack().fit(hard(ratings), labels).fit_)
+    stack = cp.LogitStack().fit(hard(ratings), labels)
+    reader = answers.reader_of(stack.fit_)
     assert reader is not None
-    check_reader(reader, SIZE)
-    for wrong, size in ((reader, 5), (reader._replace(texts=(1, 2)), SIZE)):
-        with pytest.raises(ValueError, match="of other options"):
-            check_reader(wrong, size)
+    stack.fit_ = replace(stack.fit_, reader=reader._replace(texts=(1, 2)))
+    stack.save(tmp_path / "a.cordial")
+    with pytest.raises(cp.FileError, match="of other options"):
+        cp.load(tmp_path / "a.cordial")
 
 
 def test_several_labels_of_a_text_are_one_observation(case):
@@ -107,7 +110,7 @@ def test_readings_of_a_mean_count_where_ratings_are_graded():
     assert reader.points.loss == pytest.approx(cp.scores.log_loss(shares, labels))
     off = (labels - shares @ options)[nearest == 2].mean()
     assert reader.bias[2] is not None and reader.bias[2].value == pytest.approx(off, abs=0.2)
-    assert reader.list_faults(tuple("12345"))[-1].words.startswith("about as sure") or (
+    assert reader.list_faults(Scale(tuple("12345")))[-1].words.startswith("about as sure") or (
         reader.spread.low < reader.stated_spread
     )
 

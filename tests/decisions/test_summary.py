@@ -43,6 +43,8 @@ def test_a_sentence():
     assert str(Fault("concentration", 120.4, 1e-5, 0.062, "")) == "concentration 120 (0 to 0.062)"
     assert str(Fault("strength", 0.999, 0.97, 1.0, "")) == "strength 1.0 (0.97 to 1.0)"
     assert str(Fault("bias at '5'", 0.4, 0.4, 0.4, "x")) == "bias at '5' +0.40: x"
+    near = "bias at '1' -0.20 (-0.40 to -0.0048): x"
+    assert str(Fault("bias at '1'", -0.2, -0.4, -0.0048, "x")) == near
 
 
 @given(
@@ -113,11 +115,22 @@ def test_the_whole_text():
 
 def test_nothing_is_said_of_the_confidence_of_a_number():
     for kind in ("rating", "ratings"):
-        *_, spread = READER._replace(kind=kind).list_faults(STARS.options)
+        *_, spread = READER._replace(kind=kind).list_faults(STARS)
         assert spread.words == "labels lie about ±1.2 from its ratings, bias aside"
     for stated, words in ((1.5, "under-confident: "), (1.2, "about as sure as it should be: ")):
-        *_, spread = READER._replace(stated_spread=stated).list_faults(STARS.options)
+        *_, spread = READER._replace(stated_spread=stated).list_faults(STARS)
         assert spread.words.startswith(words)
+
+
+def test_classes_are_named_where_options_are_not_one_apart():
+    first, *_, spread = READER.list_faults(Scale(("0", "25", "50", "75", "100")))
+    assert first.words == "rates 0.70 classes too low" and "±1.2 classes from" in spread.words
+
+
+def test_ratings_have_no_log_loss():
+    rated = READER._replace(kind="rating")
+    assert describe({}, {"odds": 1.0}, LOSSES, STARS, reader=rated).expected["raw"] is None
+    assert describe({}, {"odds": 1.0}, LOSSES, STARS, reader=READER).expected["raw"] == 1.48
 
 
 def test_draws_are_worth_no_more_than_there_are():

@@ -21,10 +21,9 @@ def summarize(fusion: FusionFit) -> str:
     blocks = [["The judges", *lines], ["Weights", *weight_lines(fusion.weights)]]
     expected = fusion.expected
     if math.isfinite(expected.cordial):
-        line = (
-            f"  fused {expected.cordial:.2f}, label histogram {expected.histogram:.2f}, "
-            f"readings as they are, averaged {expected.raw:.2f}"
-        )
+        line = f"  fused {expected.cordial:.2f}, label histogram {expected.histogram:.2f}"
+        if not all(summary.reader and summary.reader.hard for summary in readers.values()):
+            line += f", readings as they are, averaged {expected.raw:.2f}"
         line += f" (without {', '.join(few)}: fewer than eight labels)" if few else ""
         blocks.append(["Expected log loss (out-of-fold, nats)", line])
     posteriors = {
