@@ -50,11 +50,9 @@ def predict(
     fitted, options = load_calibrator(calibrator, columns.options, channel, several=True)
     settings, drift = {**vars(columns), "options": options}, None
     if isinstance(fitted, Fusion):
-        if readings.is_dir() or engine == "ray" or columns.reader is not None:
-            raise InputError(
-                f"{calibrator} was fitted on several judges and takes all that the tables hold: "
-                "give files, and leave out --reader and --engine ray."
-            )
+        if readings.is_dir() or engine == "ray":
+            several = f"{calibrator} was fitted on several judges"
+            raise InputError(f"{several}: give files, and leave out --engine ray.")
         table = _read_several(fitted, paths, settings)
     else:
         if also:
@@ -115,10 +113,15 @@ def load_calibrator(
 def _read_several(fitted: "Fusion", paths: list[Path], settings: dict[str, Any]) -> "ReadingTable":
     """Read the tables of a calibrator of several judges, some of whom may be missing."""
     from cordial_ppl.tables import read_several
+    from cordial_ppl.tables.files import read_columns
 
-    settings = {name: settings[name] for name in ("options", "task", "id", "rating", "round")}
+    column = settings.pop("reader")
+    if column and not any(column in read_columns(path).schema for path in paths):
+        all_judges = "a calibrator of several judges takes all that the tables hold"
+        raise InputError(f"{all_judges}: leave out --reader, or name the column of judges.")
+    readers = [name if column is None else f"{column}={name}" for name in fitted.readers_]
     with doing("reading"):
-        table = read_several(paths, **settings, readers=fitted.readers_, gaps=True)
+        table = read_several(paths, **settings, readers=readers, gaps=True)
     silent = np.isnan(table.logits).all(axis=(0, 2))
     if silent.any():
         absent = [name for name, gone in zip(table.readers, silent, strict=True) if gone]

@@ -29,7 +29,6 @@ class Columns:
         masks: Conditions that select rows; by default all rows count.
         commas: Whether a comma in a number stands before its decimals.
         apart: Columns that are named for something, and have no meaning by their names.
-        moved: New names of columns whose own another one got.
         origin: Names in the file of columns that have another here.
     """
 
@@ -39,7 +38,6 @@ class Columns:
     masks: tuple[pl.Expr, ...] = ()
     commas: bool = False
     apart: tuple[str, ...] = ()
-    moved: Mapping[str, str] = field(default_factory=dict)
     origin: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
@@ -69,12 +67,10 @@ class Columns:
 
     def rename(self, old: str, new: str) -> "Columns":
         """Give a column another name, before rows are selected; one that had it: `input_...`."""
-        moved = {new: f"input_{new}"} if new in self.schema and old != new else {}
-        frame = self.frame.rename({old: new} | moved)
-        apart = tuple(moved.get(name, name) for name in self.apart)
-        origin = {to: self.origin.get(name, name) for name, to in {old: new, **moved}.items()}
-        names = {"moved": {**self.moved, **moved}, "origin": {**self.origin, **origin}}
-        return replace(self, frame=frame, apart=apart, **names)
+        names = {old: new} | ({new: f"input_{new}"} if new in self.schema and old != new else {})
+        apart = tuple(names.get(name, name) if name != old else name for name in self.apart)
+        origin = self.origin | {to: self.origin.get(name, name) for name, to in names.items()}
+        return replace(self, frame=self.frame.rename(names), apart=apart, origin=origin)
 
     def take(self, rows: Sequence[int] | np.ndarray) -> "Columns":
         """Take some of the selected rows, by position."""

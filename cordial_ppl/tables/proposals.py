@@ -80,7 +80,8 @@ def nearest(name: str, names: Iterable[str], words: Sequence[str] = ()) -> str |
 
 def spell(columns: Columns, name: str) -> str | None:
     """Find the column of a name, or the only one that differs in capitals and blanks alone."""
-    name = columns.moved.get(name.strip(), name.strip())
+    names = {name: here for here, name in columns.origin.items()}
+    name = names.get(name.strip(), name.strip())
     folded = name.casefold().split()
     matches = [column for column in columns.schema if column.casefold().split() == folded]
     return name if name in matches else matches[0] if len(matches) == 1 else None

@@ -166,6 +166,10 @@ def test_readers_in_another_column(desk, tmp_path, cordial):
     found = cordial(*fast(*fuse, "judge"), "--json").stdout
     assert '"a"' in found and '"b"' in found
     assert cordial(*fast(*fuse, "judge=a", "--reader", "judge=b"), "--json").stdout == found
+    cordial(*fast(*fuse, "judge", "--save", "j.cordial"))
+    before = (tmp_path / "o.csv").read_text()
+    cordial("predict", "j.cordial", "both.csv", "--reader", "judge", "-o", "again.csv")
+    assert (tmp_path / "again.csv").read_text() == before
 
 
 def test_a_column_that_is_missing_among_numbers(desk, tmp_path):

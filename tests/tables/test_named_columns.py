@@ -118,6 +118,15 @@ def test_a_column_keeps_its_meaning_where_another_gets_its_name(text):
     assert read_groups(table.columns, "rating") == ["u", "u", "v"]
 
 
+def test_a_column_that_has_another_role_may_be_named_again(text):
+    columns = open_readings(
+        text("r.csv", "text,score", "a,1", "b,2"), id=["text"], rating="score", options=("1", "2")
+    ).columns
+    assert read_groups(columns, "score") == ["1", "2"] and read_groups(columns, "text") == [*"ab"]
+    with pytest.raises(SettingNeeded, match="no column 'system'; found 'text', 'score'"):
+        read_groups(columns, "system")
+
+
 def test_averages_and_other_minus_signs_are_named(text):
     averages = text("r.csv", "item_id,rating", "a,1", "b,2.67")
     with pytest.raises(InputError, match="1 of 2 lie between .* such as 2.67 in line 3"):
