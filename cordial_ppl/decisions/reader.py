@@ -128,9 +128,9 @@ class Reader(NamedTuple):
         unit = "" if (np.abs(np.diff(scale.values)) == 1).all() else " classes"
         for option in self._shown:
             if (bias := self.bias[option]) is not None:
-                side = "low" if bias.value > 0 else "high"
-                clear = bias.low > 0 or bias.high < 0
-                words = f"rates {number(abs(bias.value), 2)}{unit} too {side}"
+                side, size = "low" if bias.value > 0 else "high", number(abs(bias.value), 2)
+                clear = size != "0" and (bias.low > 0 or bias.high < 0)
+                words = f"rates {size}{unit} too {side}"
                 name = f"bias at {scale.options[option]!r}"
                 rows.append((name, bias, words if clear else "no clear bias"))
         rows.append(("spread", self.spread, self._describe_spread(unit)))

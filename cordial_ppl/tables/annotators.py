@@ -12,7 +12,7 @@ from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError, SettingNeeded, list_names, name_rows, quote
 from cordial_ppl.tables.columns import named
 from cordial_ppl.tables.frame import ROW, Columns
-from cordial_ppl.tables.proposals import UNKNOWN, find_columns, nearest
+from cordial_ppl.tables.proposals import PERSONAL, UNKNOWN, find_columns, nearest
 
 COMBINATIONS = ("each", "mean", "median")
 """Treatments of several labels of a text."""
@@ -23,10 +23,7 @@ PREFIX = "label_"
 STATISTICS = {"mean", "median", "majority", "std", "sd", "var", "min", "max", "low", "high", "n"}
 """Endings of columns that hold statistics of labels, and none of an annotator."""
 
-HUMAN = ("human", "gold", "expert", "label", "annotation")
-"""Words in the names of people's labels, wherever these stand."""
-
-LABELS = ("score", "rating", *HUMAN, "grade", "mark", "human_label", "value")
+LABELS = ("score", "rating", *PERSONAL, "annotation", "grade", "mark", "value")
 PEOPLE = ("rater", "worker", "coder", "expert", "reviewer", "evaluator", "person", "judge", "who")
 """Other names that columns of labels and of annotators may have."""
 

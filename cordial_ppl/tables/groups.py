@@ -69,14 +69,10 @@ def list_cells(columns: Columns, rows: Sequence[int]) -> dict[str, list[str]]:
         columns: The table.
         rows: Its rows that are wanted.
     """
-    names = [n for n in columns.schema if _is_free(n) and n not in columns.apart]
+    taken = {*FIXED, *columns.apart}
+    names = [name for name in columns.schema if name not in taken and not is_reading(name)]
     wanted = columns.collect(*(pl.col(name).gather(rows) for name in names))
     return {cells.name: as_names(cells).to_list() for cells in wanted}
-
-
-def _is_free(name: str) -> bool:
-    """Tell a column without a fixed meaning."""
-    return name not in FIXED and not is_reading(name)
 
 
 def read_provenance(columns: Columns, rows: Sequence[int] | None = None) -> Provenance:

@@ -64,8 +64,7 @@ def find_layout(
             raise InputError(f"{problem} Remove or rename all but one group.")
         likely = list_ratings(columns)
         if not likely and any(name.startswith(PERSONAL) for name in columns.schema):
-            swapped = "It holds labels: the readings come first, then the labels."
-            raise InputError(f"{problem} {swapped}")
+            raise InputError(f"{problem} It holds labels: readings come first, then labels.")
         raise propose_ratings(problem, likely)
     ((kind, group),) = filled.items()
     if kind == "rating":

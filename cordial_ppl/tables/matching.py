@@ -55,6 +55,8 @@ def read_labelled(
     columns: dict[str, Any] = {"task": task, "id": id, "round": round}
     rated, told = list(apart), list(apart)
     if Path(readings) == Path(labels):
+        if rating in (labelling.get("label") or ["label"]):
+            raise InputError(f"{readings}: column {rating!r} cannot be ratings and labels in one.")
         rated += filter(None, (*(labelling.get("label") or ()), labelling.get("annotator")))
         told += filter(None, (rating,))
     chosen = {"options": options, "reader": reader, "rating": rating}
@@ -63,8 +65,8 @@ def read_labelled(
     except SettingNeeded as error:
         if error.setting != "rating" or not rating or not spell(read_columns(labels), rating):
             raise
-        swapped = f"{labels} has it: the readings come first, then the labels."
-        raise InputError(f"{error.problem} {swapped}") from error
+        swapped = f"{error.problem} {labels} has it: readings come first, then labels."
+        raise InputError(swapped) from error
     if {"mean_low", "label_low"} <= {*table.columns.schema}:
         warn(
             f"{readings} holds calibrated probabilities: if they were fitted to these labels, all "

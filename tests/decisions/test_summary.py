@@ -127,6 +127,11 @@ def test_classes_are_named_where_options_are_not_one_apart():
     assert first.words == "rates 0.70 classes too low" and "±1.2 classes from" in spread.words
 
 
+def test_a_bias_that_reads_zero_has_no_direction():
+    exact = READER._replace(bias=(Range(-2e-5, -4e-5, -1e-6),) * 5)
+    assert {fault.words for fault in exact.list_faults(STARS)[:-1]} == {"no clear bias"}
+
+
 def test_ratings_have_no_log_loss():
     rated = READER._replace(kind="rating")
     assert describe({}, {"odds": 1.0}, LOSSES, STARS, reader=rated).expected["raw"] is None

@@ -181,14 +181,16 @@ def test_texts_of_one_task_each_need_no_task(text):
 def test_swapped_tables_and_ids_in_two_spellings_are_told(text):
     readings = text("r.csv", "item_id,p_0,p_1", "caf\u00e9,.5,.5", "b,.5,.5")
     labels = text("l.csv", "item_id,label", unicodedata.normalize("NFD", "caf\u00e9,1"), "b,0")
-    with pytest.raises(InputError, match="l.csv must have .* It holds labels: the readings"):
+    with pytest.raises(InputError, match="l.csv must have .* It holds labels: readings"):
         read_labelled(labels, readings)
     rated = text("s.csv", "text,score", "a,1", "b,0")
     graded = text("g.csv", "text,grade", "a,1", "b,0")
     chosen: Any = {"id": ["text"], "rating": "score", "label": ["grade"], "options": ("0", "1")}
-    message = "'score'; found 'text', 'grade'. .*s.csv has it: the readings come first, then"
+    message = "'score'; found 'text', 'grade'. .*s.csv has it: readings come first, then"
     with pytest.raises(InputError, match=message):
         read_labelled(graded, rated, **chosen)
+    with pytest.raises(InputError, match="'score' cannot be ratings and labels in one"):
+        read_labelled(rated, rated, **chosen | {"label": ["score"]})
     with pytest.raises(SettingNeeded, match="found 'text', 'grade'. .*: label='grade'"):
         read_labelled(rated, graded, **chosen | {"label": ()})
     with pytest.warns(CordialWarning, match="in both files, with accents .* NFC"):
