@@ -51,8 +51,7 @@ def predict(
     settings, drift = {**vars(columns), "options": options}, None
     if isinstance(fitted, Fusion):
         if readings.is_dir() or engine == "ray":
-            several = f"{calibrator} was fitted on several judges"
-            raise InputError(f"{several}: give files, and leave out --engine ray.")
+            raise InputError("several judges are predicted from files: leave out --engine ray.")
         table = _read_several(fitted, paths, settings)
     else:
         if also:
@@ -117,8 +116,7 @@ def _read_several(fitted: "Fusion", paths: list[Path], settings: dict[str, Any])
 
     column = settings.pop("reader")
     if column and not any(column in read_columns(path).schema for path in paths):
-        all_judges = "a calibrator of several judges takes all that the tables hold"
-        raise InputError(f"{all_judges}: leave out --reader, or name the column of judges.")
+        raise InputError("leave out --reader, or name the column of judges: all are taken.")
     readers = [name if column is None else f"{column}={name}" for name in fitted.readers_]
     with doing("reading"):
         table = read_several(paths, **settings, readers=readers, gaps=True)

@@ -46,9 +46,7 @@ class Scale:
         object.__setattr__(self, "options", names)
         object.__setattr__(self, "aliases", tuple(name.strip() for name in self.aliases))
         if len(names) < 2:
-            raise InputError(
-                f"a scale needs at least two options, such as 1,2,3; found {list_names(names)}."
-            )
+            raise InputError(f"name at least two options, as 1,2,3; found {list_names(names)}.")
         if "" in names:
             raise InputError(f"options must not be empty; found an empty name in {names}.")
         numbers = [parse_number(name) for name in names]
@@ -285,8 +283,7 @@ class Scale:
         for i in bad:
             rows_of.setdefault(quote(cells[i]), []).append(i)
         cited = [f"{value} in {name_rows(rows, where)}" for value, rows in rows_of.items()]
-        rest = len(cited) - SHOWN
-        others = f", and {rest} other{'s' * (rest > 1)}" if rest > 0 else ""
+        others = f", and {n} other{'s' * (n > 1)}" if (n := len(cited) - SHOWN) > 0 else ""
         message = f"{noun} must be {self._expected()}; found {', '.join(cited[:SHOWN])}{others}."
         numbers = {parse_number(cells[i]) for i in bad}
         words = {_fold(cell): cell.strip() for cell in cells if isinstance(cell, str)}
@@ -295,8 +292,7 @@ class Scale:
             # Their order is not known: a command that names them so would fit a wrong scale.
             named = list_names(words.values())
             if any(map(str.isdecimal, "".join(words))):
-                message += " Write numbers alone; `cordial read` finds them in such answers."
-                return InputError(message)
+                return InputError(f"{message} Write numbers alone; `cordial read` finds them.")
             advice = f"If the options are words, {named} here, name all {self.size} worst first"
             return SettingNeeded(message, advice, "options", ("WORST", "...", "BEST"))
         first = self.numerals[0]

@@ -209,10 +209,8 @@ def judge(
     probs = out_of_fold[first]
     logs = np.log(np.maximum(probs, FLOOR))
     ahead = np.sum(shares * (logs - np.log(others)), axis=1)
-    calibrated, guessed = (
-        score_points(each, per_text, scale)
-        for each in (probs, np.broadcast_to(histogram, probs.shape))
-    )
+    calibrated = score_points(probs, per_text, scale)
+    guessed = score_points(np.broadcast_to(histogram, probs.shape), per_text, scale)
     measured = float(np.average(ahead, weights=weights))
     hoped = float(np.average(np.sum(probs * (logs - np.log(histogram)), axis=1), weights=weights))
     share = effective / (effective + LABELS_TO_BELIEVE)

@@ -186,8 +186,7 @@ class FitRecord(Record):
         for probs in () if self.out_of_fold is None else self.out_of_fold:
             check_shares("out-of-fold probabilities", probs)
         check_sketch(self.sketch, size)
-        shares = () if self.reader is None else (self.reader.texts, self.reader.bias)
-        if any(len(each) != size for each in shares):
+        if self.reader and {len(self.reader.texts), len(self.reader.bias)} != {size}:
             raise ValueError("what is known of the judge is of other options")
 
 

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -38,7 +38,7 @@ class Columns:
     masks: tuple[pl.Expr, ...] = ()
     commas: bool = False
     apart: tuple[str, ...] = ()
-    origin: Mapping[str, str] = field(default_factory=dict)
+    origin: dict[str, str] = field(default_factory=dict)
 
     @cached_property
     def schema(self) -> dict[str, Any]:

@@ -69,8 +69,7 @@ def list_cells(columns: Columns, rows: Sequence[int]) -> dict[str, list[str]]:
         columns: The table.
         rows: Its rows that are wanted.
     """
-    taken = {*FIXED, *columns.apart}
-    names = [name for name in columns.schema if name not in taken and not is_reading(name)]
+    names = [n for n in columns.schema if n not in (*FIXED, *columns.apart) and not is_reading(n)]
     wanted = columns.collect(*(pl.col(name).gather(rows) for name in names))
     return {cells.name: as_names(cells).to_list() for cells in wanted}
 

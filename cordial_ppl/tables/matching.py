@@ -65,8 +65,7 @@ def read_labelled(
     except SettingNeeded as error:
         if error.setting != "rating" or not rating or not spell(read_columns(labels), rating):
             raise
-        swapped = f"{error.problem} {labels} has it: readings come first, then labels."
-        raise InputError(swapped) from error
+        raise InputError(f"{error.problem} {labels} has it: name that file first.") from error
     if {"mean_low", "label_low"} <= {*table.columns.schema}:
         warn(
             f"{readings} holds calibrated probabilities: if they were fitted to these labels, all "

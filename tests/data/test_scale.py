@@ -65,7 +65,7 @@ def test_containers(labels):
         ([5, 2.5, 9], "found 5 in row 0, 2.5 in row 1, 9 in row 2"),
         ([0, 5], "whole numbers 0..4; found 5 in row 1.$"),
         ([7, 8, 9, 10, 11], "found 7 in row 0, 8 in row 1, 9 in row 2, and 2 others"),
-        (["Score: 1", "2/5"], "Write numbers alone; `cordial read` finds them in such answers.$"),
+        (["Score: 1", "2/5"], "Write numbers alone; `cordial read` finds them.$"),
         ([6] * 9, "found 6 in rows 0, 1, 2 and 6 more"),
         ([0, np.inf], "found inf in row 1"),
         ([0, np.nan], "must not be missing.*row 1"),
@@ -84,7 +84,7 @@ def test_bad_labels(labels, message):
 
 
 def test_options_that_are_not_split_are_shown():
-    with pytest.raises(InputError, match="at least two options, such as 1,2,3; found '0..100'"):
+    with pytest.raises(InputError, match="at least two options, as 1,2,3; found '0..100'"):
         Scale(("0..100",))
 
 

@@ -186,7 +186,7 @@ def test_swapped_tables_and_ids_in_two_spellings_are_told(text):
     rated = text("s.csv", "text,score", "a,1", "b,0")
     graded = text("g.csv", "text,grade", "a,1", "b,0")
     chosen: Any = {"id": ["text"], "rating": "score", "label": ["grade"], "options": ("0", "1")}
-    message = "'score'; found 'text', 'grade'. .*s.csv has it: readings come first, then"
+    message = "'score'; found 'text', 'grade'. .*s.csv has it: name that file first"
     with pytest.raises(InputError, match=message):
         read_labelled(graded, rated, **chosen)
     with pytest.raises(InputError, match="'score' cannot be ratings and labels in one"):
