@@ -32,8 +32,8 @@ def predict(
 
     The columns of READINGS are the calibrator's options; --options names them, in the order of its
     scale, where they differ. If it was fitted with channel files, name them again. A calibrator of
-    several judges takes those that the tables hold. With --engine ray, READINGS is Parquet that
-    all machines see, and OUT is a folder.
+    several judges takes those that the tables hold, in column `reader` or that of --reader. With
+    --engine ray, READINGS is Parquet that all machines see, and OUT is a folder.
     """
     paths = [readings, *also]
     if engine == "local":
