@@ -31,9 +31,9 @@ def predict(
     """Calibrate all texts of READINGS with a saved calibrator.
 
     The columns of READINGS are the calibrator's options; --options names them, in the order of its
-    scale, where they differ. If it was fitted with channel files, name them again. A calibrator of
-    several judges takes those that the tables hold, in column `reader` or that of --reader. With
-    --engine ray, READINGS is Parquet that all machines see, and OUT is a folder.
+    scale, where they differ. Channel files of the fit are named again. Of several judges those are
+    taken that the tables hold (--reader: in which column). With --engine ray, READINGS is Parquet
+    that all machines see, and OUT is a folder.
     """
     paths = [readings, *also]
     if engine == "local":
