@@ -19,6 +19,7 @@ from numpyro.infer import MCMC, NUTS, init_to_sample
 from numpyro.primitives import Messenger
 
 from cordial_ppl.channels.channel import LABEL_SITE
+from cordial_ppl.channels.likelihood import Likelihood
 from cordial_ppl.data.labelled import Labelled, pad_texts
 from cordial_ppl.data.readings import Readings
 from cordial_ppl.inference.posterior import Draws, diagnose
@@ -58,7 +59,7 @@ def replace_priors(target: Target, prior: Prior) -> Callable[..., None]:
                 values[site.name] = numpyro.sample(site.name, replaced)
         # The model gets these values, and its density of them is hidden.
         with handlers.block(hide=list(values)), handlers.substitute(data=values):
-            target.channel.model(readings, labels)
+            Likelihood(target.channel.model)(readings, labels)
 
     return model
 
@@ -144,7 +145,7 @@ def _program(target: Target, replaced: bool, draws: int, warmup: int) -> Callabl
     def run(
         key: jax.Array, prior: Prior | None, readings: Readings, labels: Array, weights: Array
     ) -> tuple[Array, dict[str, Array]]:
-        model = replace_priors(target, prior) if prior else target.channel.model
+        model = replace_priors(target, prior) if prior else Likelihood(target.channel.model)
         settings = {"target_accept_prob": ACCEPTANCE, "init_strategy": init_to_sample}
         sampler = MCMC(
             NUTS(WeighLabels(model, weights), dense_mass=True, **settings),

@@ -16,6 +16,7 @@ from numpyro.distributions.transforms import IndependentTransform
 from numpyro.distributions.util import sum_rightmost
 
 from cordial_ppl.channels.channel import LABEL_SITE, LOG_ODDS_SUFFIX, Channel, Ordinal, count_levels
+from cordial_ppl.channels.likelihood import Likelihood
 from cordial_ppl.data.readings import Readings
 from cordial_ppl.errors import ChannelError, InputError, say_error
 from cordial_ppl.runtime.garbage import paused
@@ -229,7 +230,8 @@ def run_model(
     key: Any = 0,
 ) -> dict[str, Any]:
     """Trace of a channel's model by site, with the given values; the other sites are drawn."""
-    model = handlers.seed(handlers.substitute(channel.model, data=dict(values or {})), key)
+    model = Likelihood(channel.model)
+    model = handlers.seed(handlers.substitute(model, data=dict(values or {})), key)
     # A model's own constants may be of another precision than what it is given.
     with HANDLERS, jax.numpy_dtype_promotion("standard"):
         return handlers.trace(model).get_trace(readings, labels)
@@ -260,7 +262,8 @@ def _find_sites(
     if not isinstance(ordinal, Ordinal):
         raise ChannelError(
             f"channel {channel.name!r} states no likelihood: end the model with "
-            "observe(log_probs, labels), with log_probs of shape [n, K]."
+            "observe(log_probs, labels), with log_probs of shape [n, K], or with one site over "
+            "0..K-1 per text, such as numpyro.distributions.Categorical."
         )
     traced_shape = (*ordinal.batch_shape, ordinal.size)
     if traced_shape != shape:

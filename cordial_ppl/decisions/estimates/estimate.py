@@ -426,7 +426,9 @@ def name_groups(groups: Any, texts: int) -> tuple[list[str], np.ndarray]:
 
 def _cells(result: Interval, sign: str = "") -> tuple[str, str]:
     """Return a mean, and its interval, for a column each."""
-    return f"{result.mean:{sign}.2f}", f"({result.lower:{sign}.2f} to {result.upper:{sign}.2f})"
+    # Adding zero takes the sign of a zero away.
+    mean, lower, upper = (round(end, 2) + 0.0 for end in result)
+    return f"{mean:{sign}.2f}", f"({lower:{sign}.2f} to {upper:{sign}.2f})"
 
 
 def align(*rows: Sequence[str]) -> list[str]:

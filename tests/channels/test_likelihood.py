@@ -1,0 +1,116 @@
+"""Ordinary NumPyro likelihoods: the same density as `observe`, fits, NUTS, and what is refused."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+import numpyro.distributions as dist
+import pytest
+from few_labels import LABELS, LOGITS, TEST
+
+import cordial_ppl as cp
+from cordial_ppl.channels.channel import Channel
+from cordial_ppl.errors import ChannelError
+from cordial_ppl.evaluation.synthetic import reviews
+
+
+categorical: Any = dist.Categorical
+
+
+def tempered(readings):
+    """Log probabilities of a channel with one parameter."""
+    a = numpyro.sample("a", dist.LogNormal(0.0, 1.0))
+    return jax.nn.log_softmax(readings.logits / a, axis=1)
+
+
+def by_observe(readings, labels=None):
+    cp.observe(tempered(readings), labels)
+
+
+def by_logits(readings, labels=None):
+    logs = tempered(readings)
+    with numpyro.plate("texts", len(logs)):
+        numpyro.sample("label", categorical(logits=logs), obs=labels)
+
+
+def by_probs(readings, labels=None):
+    logs = tempered(readings)
+    with numpyro.plate("data", len(logs)):
+        numpyro.sample("obs", categorical(probs=jnp.exp(logs)), obs=labels)
+
+
+def without_a_plate(readings, labels=None):
+    numpyro.sample("y", categorical(logits=tempered(readings)), obs=labels)
+
+
+def masked(readings, labels=None):
+    logs = tempered(readings)
+    seen = True if labels is None else labels >= 0
+    with numpyro.plate("texts", len(logs)), numpyro.handlers.mask(mask=seen):
+        numpyro.sample("label", categorical(logits=logs), obs=labels)
+
+
+def observed_in_a_plate(readings, labels=None):
+    logs = tempered(readings)
+    with numpyro.plate("texts", len(logs)):
+        cp.observe(logs, labels)
+
+
+def odds(readings, labels=None):
+    width = readings.logits.shape[-1] - 1
+    prior = dist.Normal(0.0, 3.0).expand([width]).to_event(1)
+    ordered = dist.transforms.OrderedTransform()
+    cuts = numpyro.sample("cuts", dist.TransformedDistribution(prior, ordered))
+    slope = numpyro.sample("slope", dist.Normal(0.0, 1.0))
+    mean = jax.nn.softmax(readings.logits, axis=1) @ jnp.arange(width + 1.0)
+    with numpyro.plate("texts", len(mean)):
+        numpyro.sample("label", dist.OrderedLogistic(slope * mean, cuts), obs=labels)
+
+
+def binomial(readings, labels=None):
+    width = readings.logits.shape[-1] - 1
+    slope = numpyro.sample("slope", dist.Normal(0.0, 1.0))
+    offset = numpyro.sample("offset", dist.Normal(0.0, 2.0))
+    mean = jax.nn.softmax(readings.logits, axis=1) @ jnp.arange(width + 1.0)
+    with numpyro.plate("texts", len(mean)):
+        numpyro.sample("label", dist.Binomial(width, logits=offset + slope * mean), obs=labels)
+
+
+@pytest.mark.parametrize(
+    "model", [by_logits, by_probs, without_a_plate, masked, observed_in_a_plate]
+)
+@pytest.mark.parametrize("inference", ["default", "laplace"])
+def test_a_categorical_is_what_observe_is(model, inference):
+    expected, found = (
+        cp.ChannelCalibrator(Channel(f"tried {name}", each), inference=inference)
+        .fit(LOGITS, LABELS)
+        .predict_proba(TEST[:50])
+        for name, each in (("observe", by_observe), (model.__name__, model))
+    )
+    np.testing.assert_allclose(found, expected, atol=1e-3)
+
+
+@pytest.mark.parametrize("model", [odds, binomial])
+def test_other_likelihoods_agree_with_nuts(model):
+    channel, texts = Channel(model.__name__, model), reviews(300, seed=2)
+    logits, labels = texts.logits[:40], texts.labels[:40]
+    default, nuts = (
+        cp.ChannelCalibrator(channel, inference=name).fit(logits, labels)
+        for name in ("default", "nuts")
+    )
+    apart = default.predict_proba(texts.logits) - nuts.predict_proba(texts.logits)
+    assert np.sqrt(np.mean(apart**2)) < 0.02
+    assert default.posterior_.diagnostics.trusted
+
+
+def wider(readings, labels=None):
+    width = readings.logits.shape[-1]
+    slope = numpyro.sample("slope", dist.Normal(0.0, 1.0))
+    numpyro.sample("label", dist.Binomial(width, logits=slope * readings.logits[:, 0]), obs=labels)
+
+
+def test_a_binomial_of_another_size_is_refused():
+    with pytest.raises(ChannelError, match="of 5 options counts to 4; this one counts to 5"):
+        cp.ChannelCalibrator(Channel("wider", wider)).fit(LOGITS, LABELS)
