@@ -15,7 +15,6 @@ from cordial_ppl.channels.channel import Channel
 from cordial_ppl.errors import ChannelError
 from cordial_ppl.evaluation.synthetic import reviews
 
-
 categorical: Any = dist.Categorical
 
 
