@@ -1,243 +1,375 @@
-"""Do intervals of a corpus's mean, of its systems and of their differences hold?
+"""Do intervals of a mean, of systems, of their differences and of pass rates hold?
 
-Texts are labelled at random, the default calibrator is fitted, and 90 % intervals are compared with
-the mean of all labels.  By default the readings are real: the sets that benchmarks/real.py lists,
-with CORDIAL_DATA to name their folder; three of them say which system wrote a text.  Printed for
-each number of labels: coverage and the ratio of widths to the classical intervals (Student's t with
-the labels alone: of the corpus, and of a system with the standard deviation within systems pooled),
-the root mean square error, and how many resolved differences have the wrong sign.  Where
-ppi_py is installed (``pip install ppi-python``) its power-tuned interval stands beside.
+Texts are drawn, with replacement, from a set whose labels are all known; some of them are labelled,
+the default calibrator is fitted, and 90 % intervals are compared with the truth: that of the set
+(texts like these), or of the drawn texts (these).  By default the sets are real, six folders that
+CORDIAL_DATA has, and made ones, in which the judge errs alike for all systems or favours one.  A
+draw takes the next task and judge of each set, up to eight of its systems, and 120 to 2,000 texts.
 
-With --made the texts are embedded and the truth is known: the reader errs alike for all systems;
-it rates one of them too high; or only texts of one system are labelled.
+* random: labels at random, and 400 or 2,000 texts; plan: labels that a plan chooses;
+* 1:1, 5:1, 25:1: a plan by systems, the largest of which has as many times the texts of another;
+* clusters: whole clusters of texts, at most a tenth of the labels each, are drawn and labelled;
+* pairs: prompts that all systems answer; whole prompts are labelled.
 
-    CORDIAL_DATA=path python benchmarks/estimates.py --draws 20
+Printed for each: coverage on average over the sets and in the worst of them, width in units of the
+scale, and how many resolved differences have the wrong sign.  ``--rivals`` measures the packages of
+`peers.py` on the same draws: coverage, width as a share of ours, refusals.
+
+    CORDIAL_DATA=path python benchmarks/estimates.py --draws 10 --rivals
     python benchmarks/estimates.py --made
+    python benchmarks/estimates.py --join one.json other.json
 """
 
 import argparse
+import functools
+import itertools
 import json
+import logging
 import os
 import time
 import warnings
 import zlib
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import polars as pl
+from peers import PEERS, Task, installed, measure_peer
 from real import FOLDER, NEEDED, SOURCES
-from scipy.stats import t
 
 import cordial_ppl as cp
-from cordial_ppl.decisions.estimates.estimate import Population
-from cordial_ppl.errors import CordialWarning
+from cordial_ppl.decisions.estimates.estimate import TARGETS, Estimate
+from cordial_ppl.decisions.reader import state
 from cordial_ppl.evaluation.synthetic import benchmark
-from cordial_ppl.stack.weighing import stated
 from cordial_ppl.tables import match_labels, read_labels, read_readings
 
-LEVEL, MOST = 0.9, 1600
-SYSTEMS, FAVOURED = 12, 3
-MADE = ("the reader errs alike", "it favours one system", "labels of one system")
-Cells = dict[str, list[tuple[float, ...]]]
+OURS, SYSTEMS, FAVOURED = "cordial_ppl", 8, "3"
+RATIOS = {"1:1": 1, "5:1": 5, "25:1": 25}
+DESIGNS = ("random", "plan", *RATIOS, "clusters", "pairs")
+COLUMNS = {
+    "summeval_logits": ("system", ["doc_id"], ["doc_id"]),
+    "topical_chat_gpt35": ("system", ["conv"], None),
+    "trec_dl_umbrela": ("query", ["query"], None),
+    "wmt23_esa_users": ("system", ["doc"], None),
+    "hanna": ("system", ["prompt_id"], ["prompt_id"]),
+    "wmt23_mqm": ("system", ["doc"], ["doc", "seg"]),
+}
+MADE, TASKS = ("made: errs alike", "made: favours one"), ("beauty", "software", "mosei")
+Key = tuple[str, ...]
+Cells = dict[tuple[Any, ...], list[list[float]]]
 
 
 class Corpus(NamedTuple):
-    """Texts with all their labels."""
+    """Texts with all their labels; the judge's stated probabilities, systems, clusters, prompts."""
 
-    source: str
-    name: str
     logits: np.ndarray
     labels: np.ndarray
-    systems: np.ndarray | None
+    stated: np.ndarray
+    systems: np.ndarray
+    clusters: np.ndarray | None
+    prompts: np.ndarray | None
+
+    @property
+    def passing(self) -> np.ndarray:
+        """Mark the options that pass: the highest ones, which about half of the texts have."""
+        options = np.arange(self.logits.shape[1])
+        reached = [np.mean(self.labels >= option) for option in options[1:]]
+        return options > np.argmin(np.abs(np.array(reached) - 0.5))
 
 
-def real_corpora(sources: list[str]) -> Iterator[Corpus]:
-    """Every task and reader of the real sets; of many texts a random part."""
-    for source in sources:
-        folder, chosen = Path(os.environ[FOLDER]) / source, SOURCES[source]
-        for task in chosen.tasks:
-            for reader in chosen.readers:
-                table = read_readings(next(folder.glob("readings.*")), task=task, reader=reader)
-                labelled = read_labels(folder / "labels.csv", table.scale, task=task)
-                labelled = labelled.among(table.item_ids)
-                labelled, rows = match_labels(table, labelled)
-                systems = labelled.extras.get("system")
-                some = np.random.default_rng(0).permutation(len(rows))[:MOST]
-                named = None if systems is None else np.array(systems, str)[some]
-                labels = labelled.labels[some]
-                yield Corpus(source, f"{task} {reader}", table.logits[rows[some]], labels, named)
+class Sample(NamedTuple):
+    """A draw: its texts, which are labelled, and of what population.
+
+    Attributes:
+        texts: the texts, as rows of the set, [N].
+        chance: probability of each text of the set, up to a factor, [M].
+        rows: the labelled ones among the N.
+        probability: inclusion probability of each text, [N], or None where all have the same.
+        units: cluster, or prompt, of each text, or None.
+    """
+
+    texts: np.ndarray
+    chance: np.ndarray
+    rows: np.ndarray
+    probability: np.ndarray | None = None
+    units: np.ndarray | None = None
 
 
-def made_corpora() -> Iterator[Corpus]:
-    """Embedded tasks, whose texts are dealt to systems of differing quality."""
-    for case in MADE:
-        for name in ("beauty", "software", "mosei"):
-            task, rng = benchmark(name), np.random.default_rng(1)
-            rows = task.rows("report")[:MOST]
-            logits, labels = task.logits["main"][rows], task.labels[rows]
-            noise = rng.normal(0, 3, len(rows))
-            systems = np.argsort(np.argsort(labels + noise)) * SYSTEMS // len(rows)
-            if case == MADE[1]:
-                labels = np.where(systems == FAVOURED, np.maximum(labels - 1, 0), labels)
-            yield Corpus(case, name, logits, labels, systems.astype(str))
+@functools.cache
+def list_pairs(source: str) -> list[tuple[str, str]]:
+    """Tasks and readers of a real set, in the order in which they take their turn."""
+    if source in SOURCES:
+        readers, tasks = SOURCES[source].readers, SOURCES[source].tasks
+        turns = range(2 * len(tasks))
+        return [
+            (tasks[i % len(tasks)], readers[(i + i // len(tasks)) % len(readers)]) for i in turns
+        ]
+    path = Path(os.environ[FOLDER]) / source / "readings.parquet"
+    table = pl.read_parquet(path, columns=["task", "reader"]).unique().sort("task", "reader")
+    return [table.row(int(row)) for row in np.random.default_rng(0).permutation(len(table))]
 
 
-def choose(corpus: Corpus, n: int, draw: int) -> np.ndarray:
-    """Texts to label; draws of different tasks have nothing in common."""
-    seed = zlib.crc32(f"{corpus.source} {corpus.name}".encode())
-    order = np.random.default_rng([seed, n, draw]).permutation(len(corpus.labels))
-    if corpus.source == MADE[2] and corpus.systems is not None:
-        order = order[corpus.systems[order] == str(draw % SYSTEMS)]
-    return order[:n]
+@functools.cache
+def load(source: str, task: str, reader: str) -> Corpus:
+    """A task of a real set as one reader reads it."""
+    folder, columns = Path(os.environ[FOLDER]) / source, COLUMNS[source]
+    table = read_readings(next(folder.glob("readings.*")), task=task, reader=reader)
+    labelled = read_labels(folder / "labels.csv", table.scale, task=task).among(table.item_ids)
+    labelled, rows = match_labels(table, labelled)
+
+    def name(chosen: list[str] | None) -> np.ndarray | None:
+        cells = chosen and zip(*(labelled.extras[column] for column in chosen), strict=True)
+        return np.array(["|".join(map(str, cell)) for cell in cells]) if cells else None
+
+    systems, logits = np.array(labelled.extras[columns[0]], str), table.logits[rows]
+    named = name(columns[1]), name(columns[2])
+    return Corpus(logits, labelled.labels, state(logits)[0], systems, *named)
 
 
-def measure(corpus: Corpus, n: int, draw: int, cells: Cells) -> None:
-    """One draw of labels: whether each interval holds, its width, the classical one, the error."""
-    rows = choose(corpus, n, draw)
-    n = len(rows)
-    calibrator = cp.Cordial(seed=draw).fit(corpus.logits[rows], corpus.labels[rows])
-    estimate = calibrator.estimate(corpus.logits, rows, corpus.systems, level=LEVEL)
-    labels, truth, size = corpus.labels[rows], corpus.labels.mean(), len(corpus.labels)
-    if corpus.source != MADE[2]:
-        spread = float(labels.std(ddof=1))
-        half = t.ppf((1 + LEVEL) / 2, n - 1) * spread * np.sqrt((1 - n / size) / n)
-        ends = {"classical": (labels.mean(), labels.mean() - half, labels.mean() + half)}
-        ends |= {"estimate": estimate.overall.mean, "from sampling alone": estimate.rectified[:3]}
-        ends |= rival(corpus, rows)
-        for name, (mean, low, high) in ends.items():
-            cells[f"overall: {name}"].append(
-                (low <= truth <= high, (high - low) / 2, half, mean - truth)
-            )
-    measure_shares("overall: shares", estimate.overall, corpus.labels, cells)
-    if corpus.systems is not None:
-        measure_systems(corpus, rows, estimate, cells)
+@functools.cache
+def make(case: str, name: str) -> Corpus:
+    """An embedded task, whose texts are dealt to systems of differing quality and to clusters."""
+    task, rng = benchmark(name), np.random.default_rng(1)
+    rows = task.rows("report")[:2000]
+    logits, labels = task.logits["main"][rows], task.labels[rows]
+    order = np.argsort(np.argsort(labels + rng.normal(0, 3, len(rows))))
+    systems = (order * SYSTEMS // len(rows)).astype(str)
+    if case == MADE[1]:
+        labels = np.where(systems == FAVOURED, np.maximum(labels - 1, 0), labels)
+    clusters = np.argsort(np.argsort(labels + rng.normal(0, 2, len(rows)))) // 10
+    return Corpus(logits, labels, state(logits)[0], systems, clusters.astype(str), None)
 
 
-def measure_shares(kind: str, population: Population, labels: np.ndarray, cells: Cells) -> None:
-    """The same of the shares at or above an option."""
-    for option, (mean, low, high) in enumerate(population.at_least.values(), start=1):
-        true = (labels >= option).mean()
-        cells[kind].append((low <= true <= high, (high - low) / 2, np.nan, mean - true))
+def draw_sample(corpus: Corpus, design: str, n: int, seed: int, draw: int) -> Sample | None:
+    """Draw texts and those to label; None where a set has no such design."""
+    rng = np.random.default_rng([seed, n, draw])
+    names = rng.permutation(np.unique(corpus.systems))[:SYSTEMS]
+    if design in ("clusters", "pairs"):
+        return draw_units(corpus, design, names, n, rng)
+    chance = np.isin(corpus.systems, names).astype(float)
+    size, grouped = int(rng.choice([120, 400, 2000])), design in RATIOS
+    if grouped:
+        size = int(rng.choice([400, 2000]))
+        for name in names:
+            share = RATIOS[design] if name == names[0] else 1
+            chance[corpus.systems == name] = share / np.sum(corpus.systems == name)
+    texts = rng.choice(len(chance), size, p=chance / chance.sum())
+    if design == "random":
+        return Sample(texts, chance, rng.permutation(size)[:n])
+    systems = corpus.systems[texts]
+    plan = cp.plan(corpus.logits[texts], n, groups=systems if grouped else None, seed=draw)
+    of_system = dict(zip(systems[plan.rows], plan.probability, strict=True))
+    probability = np.array([of_system.get(name, np.nan) for name in systems]) if grouped else None
+    return Sample(texts, chance, plan.rows, probability)
 
 
-def measure_systems(corpus: Corpus, rows: np.ndarray, estimate: cp.Estimate, cells: Cells) -> None:
-    """The same of systems, and of their differences, with those that have the wrong sign."""
-    assert corpus.systems is not None
-    labels, systems = corpus.labels[rows], corpus.systems[rows]
-    truths = {name: corpus.labels[corpus.systems == name].mean() for name in estimate.groups}
-    within = sum(
-        np.sum((labels[systems == s] - labels[systems == s].mean()) ** 2) for s in set(systems)
-    )
-    free = len(rows) - len(set(systems))
+def draw_units(
+    corpus: Corpus, design: str, names: np.ndarray, n: int, rng: np.random.Generator
+) -> Sample | None:
+    """Draw whole clusters, or prompts with an answer of each of four systems."""
+    units, cap, size = corpus.clusters, max(2, n // 10), int(rng.choice([240, 480, 960]))
+    among = np.isin(corpus.systems, names) | (corpus.systems == units).all()
+    if design == "pairs":
+        units, cap, among = corpus.prompts, 4, np.isin(corpus.systems, names[:4])
+    if units is None:
+        return None
+    of = np.unique(units[among], return_inverse=True)[1]
+    members = np.split(np.flatnonzero(among)[np.argsort(of)], np.bincount(of).cumsum()[:-1])
+    if design == "pairs":
+        members = [t for t in members if len(t) == len(set(corpus.systems[t])) == cap]
+    chance = np.zeros(len(units))
+    for texts in members:
+        chance[texts] = min(cap, len(texts)) / len(texts)
+    drawn: list[np.ndarray] = []
+    while sum(map(len, drawn)) < size:
+        drawn.append(rng.permutation(members[rng.integers(len(members))])[:cap])
+    sizes = np.array([len(texts) for texts in drawn])
+    order, codes = rng.permutation(len(drawn)), np.repeat(np.arange(len(drawn)), sizes)
+    labelled = order[: np.searchsorted(sizes[order].cumsum(), n) + 1]
+    rows = np.flatnonzero(np.isin(codes, labelled))
+    return Sample(np.concatenate(drawn), chance, rows, None, codes.astype(str))
+
+
+def find_truth(corpus: Corpus, sample: Sample, of: str) -> dict[Key, float]:
+    """The true value of all that is estimated."""
+    weights, labels = sample.chance, corpus.labels
+    if of == "these":
+        weights = np.bincount(sample.texts, minlength=len(labels)).astype(float)
+
+    def mean(values: np.ndarray, some: Any = True) -> float:
+        part = weights * some
+        return float(part @ values / part.sum()) if part.sum() else np.nan
+
+    top = corpus.logits.shape[1] - 1
+    passed, judged = corpus.passing[labels], corpus.passing[corpus.stated.argmax(axis=1)]
+    kinds = ("all texts", "all texts, by system", "from sampling alone")
+    truth: dict[Key, float] = {(kind,): mean(labels) / top for kind in kinds}
+    truth |= {("pass rate",): mean(passed), ("TPR",): mean(judged, passed)}
+    truth |= {("TNR",): mean(~judged, ~passed)}
+    members = {name: corpus.systems == name for name in np.unique(corpus.systems[sample.texts])}
+    for k in range(1, top + 1):
+        truth["shares", str(k)] = mean(labels >= k)
+        for name, rows in members.items():
+            truth["shares of systems", name, str(k)] = mean(labels >= k, rows)
+    means = {name: mean(labels, rows) / top for name, rows in members.items()}
+    truth |= {("systems", name): value for name, value in means.items()}
+    for a, b in itertools.combinations(means, 2):
+        truth["differences", a, b] = means[a] - means[b]
+    return truth
+
+
+def list_intervals(estimate: Estimate) -> dict[Key, Any]:
+    """All intervals of an estimate on the scale 0 to 1; of a difference, whether it is resolved."""
+    top, whole, rates = len(estimate.overall.options) - 1, estimate.overall, estimate.passing
+    ends: dict[Key, Any] = {("shares", k): share for k, share in whole.at_least.items()}
+    ends["all texts",] = np.array(whole.mean) / top
+    ends["from sampling alone",] = np.array(estimate.rectified[:3]) / top
+    if rates is not None:
+        ends |= {("pass rate",): rates.rate, ("TPR",): rates.tpr, ("TNR",): rates.tnr}
     for name, group in estimate.groups.items():
-        half = np.nan
-        if group.labels and free > 0:
-            scale = np.sqrt(within / free * (1 - group.labels / group.texts) / group.labels)
-            half = t.ppf((1 + LEVEL) / 2, free) * scale
-            error = labels[systems == name].mean() - truths[name]
-            cells["systems: classical"].append((abs(error) <= half, half, half, error))
-        measure_shares("systems: shares", group, corpus.labels[corpus.systems == name], cells)
-        mean, low, high = group.mean
-        favoured = corpus.source == MADE[1] and name == str(FAVOURED)
-        cells["the favoured system" if favoured else "systems: estimate"].append(
-            (low <= truths[name] <= high, (high - low) / 2, half, mean - truths[name])
-        )
-    names, resolved = list(estimate.groups), {pair[:2] for pair in estimate.resolved}
-    for index, a in enumerate(names):
-        for b in names[index + 1 :]:
-            mean, low, high = estimate.difference(a, b)
-            true = truths[a] - truths[b]
-            clear = (a, b) in resolved
-            cells["differences"].append(
-                (
-                    low <= true <= high,
-                    (high - low) / 2,
-                    np.nan,
-                    mean - true,
-                    clear,
-                    clear and mean * true <= 0,
-                )
-            )
+        ends["systems", name] = np.array(group.mean) / top
+        ends |= {("shares of systems", name, k): each for k, each in group.at_least.items()}
+    if estimate.groups:
+        ends["all texts, by system",] = ends["all texts",]
+    resolved = {frozenset(pair[:2]) for pair in estimate.resolved}
+    for pair in itertools.combinations(sorted(estimate.groups), 2):
+        interval = np.array(estimate.difference(*pair)) / top
+        ends["differences", *pair] = (*interval, frozenset(pair) in resolved)
+    return ends
 
 
-def rival(corpus: Corpus, rows: np.ndarray) -> dict[str, tuple[float, ...]]:
-    """The interval of ppi_py on the raw expected score, if it is installed."""
-    try:
-        from ppi_py import (  # pyright: ignore[reportMissingImports]
-            ppi_mean_ci,
-            ppi_mean_pointestimate,
-        )
-    except ImportError:
-        return {}
-    scores = stated(corpus.logits) @ np.arange(corpus.logits.shape[1])
-    rest = np.setdiff1d(np.arange(len(scores)), rows)
-    args = corpus.labels[rows].astype(float), scores[rows], scores[rest]
-    ends = ppi_mean_ci(*args, alpha=1 - LEVEL)
-    interval = (ppi_mean_pointestimate(*args), *ends)
-    return {"ppi_py": tuple(float(np.squeeze(each)) for each in interval)}
+def pose(corpus: Corpus, sample: Sample, draw: int) -> tuple[Task, Task]:
+    """What other packages are told: scores and labels on the scale 0 to 1, and those of passing."""
+    stated, marks = corpus.stated[sample.texts], corpus.passing
+    options, labels = np.arange(len(marks)) / (len(marks) - 1), corpus.labels[sample.texts]
+    blank = np.isin(np.arange(len(labels)), sample.rows, invert=True)
+    means, passed = (np.where(blank, np.nan, value[labels]) for value in (options, marks))
+    task = Task(stated @ options, means, (0, 1), sample.units, sample.probability, None, draw)
+    verdicts = marks[stated.argmax(axis=1)].astype(int)
+    return task, task._replace(scores=stated @ marks, labels=passed, verdicts=verdicts)
 
 
-def report(n: int, results: dict[str, dict[str, Cells]]) -> dict[str, dict[str, float]]:
-    """Print and return averages over tasks, and the lowest coverage of a set."""
-    made: dict[str, dict[str, float]] = {}
-    kinds = dict.fromkeys(
-        kind for tasks in results.values() for cells in tasks.values() for kind in cells
-    )
-    print(f"\n{n} labels{'':24} coverage  worst set   width   ratio    rmse   wrong sign")
-    for kind in kinds:
-        sets: dict[str, list[list[float]]] = defaultdict(list)
-        signs = np.zeros(2)
-        for source, tasks in results.items():
-            for cells in tasks.values():
-                if kind in cells:
-                    table = np.array(cells[kind], float)
-                    both = table[np.isfinite(table[:, 2])]
-                    ratio = both[:, 1].mean() / both[:, 2].mean() if len(both) else np.nan
-                    error = np.sqrt((table[:, 3] ** 2).mean())
-                    sets[source].append([table[:, 0].mean(), 2 * table[:, 1].mean(), ratio, error])
-                    signs += table[:, 4:].sum(axis=0) if table.shape[1] > 4 else 0
-        coverage, width, ratio, error = np.mean(
-            [row for rows in sets.values() for row in rows], axis=0
-        )
-        worst = min(np.mean(rows, axis=0)[0] for rows in sets.values())
-        wrong = signs[1] / signs[0] if signs[0] else np.nan
-        made[kind] = dict(
-            coverage=coverage, worst=worst, width=width, ratio=ratio, rmse=error, wrong=wrong
-        )
-        figures = f"{coverage:8.3f} {worst:10.3f} {width:7.2f} {ratio:7.2f} {error:7.3f}"
-        print(f"{kind:34} {figures}   {wrong:7.3f}")
-        by_set = {source: np.mean(rows, axis=0)[0] for source, rows in sets.items()}
-        print("   ", "  ".join(f"{source} {value:.3f}" for source, value in by_set.items()))
-    return made
+def measure(corpus: Corpus, sample: Sample, head: Key, draw: int, cells: Cells, peers: Any) -> None:
+    """One draw: whether each interval holds, its width, whether it is resolved, and wrongly."""
+    design, systems = head[1], corpus.systems[sample.texts]
+    logits, rows = corpus.logits[sample.texts], sample.rows
+    options = [str(option) for option in range(logits.shape[1])]
+    fit = cp.Cordial(options, seed=draw).fit(logits[rows], corpus.labels[sample.texts][rows])
+    settings: dict[str, Any] = {"passing": [options[k] for k in np.flatnonzero(corpus.passing)]}
+    if sample.probability is not None:
+        settings["probabilities"] = sample.probability[rows]
+    if sample.units is not None:
+        settings["pairs" if design == "pairs" else "clusters"] = sample.units
+    tasks = (*pose(corpus, sample, draw), systems, design == "pairs")
+    answers = {peer: measure_peer(peer, *tasks) for peer in peers}
+    for of in TARGETS:
+        truth = find_truth(corpus, sample, of)
+        ours: dict[Key, Any] = {}
+        if len(set(systems)) <= SYSTEMS:
+            estimate = fit.estimate(logits, rows, systems, of=of, **settings)
+            ours = list_intervals(estimate)
+        if design in ("random", "plan", "clusters"):
+            ours |= list_intervals(fit.estimate(logits, rows, of=of, **settings))
+        for method, ends in {OURS: ours, **answers}.items():
+            for key, interval in ends.items():
+                if interval is None or key not in ours or np.isnan(truth[key]):
+                    continue
+                record = judge(interval, truth[key]) + judge(ours[key], truth[key])[:2]
+                cells[(*head, of, method, key[0])].append(record)
+
+
+def judge(interval: Any, truth: float) -> list[float]:
+    """Whether an interval holds, its width, whether it is resolved, wrongly; NaN of a refusal."""
+    if isinstance(interval, Exception) or not np.isfinite(np.array(interval, float)).all():
+        return [np.nan] * 4
+    mean, low, high, *resolved = interval
+    clear = bool(resolved[0]) if resolved else low > 0 or high < 0
+    holds = low - 1e-9 <= truth <= high + 1e-9
+    return [float(holds), float(high - low), float(clear), float(clear and mean * truth <= 0)]
+
+
+def report(cells: Cells, pool: Sequence[str]) -> None:
+    """Print averages over sets: ours, then the cells of other packages."""
+    table: dict[tuple, dict[str, Any]] = defaultdict(lambda: defaultdict(list))
+    for (source, design, n, *cell), records in cells.items():
+        first = ("all" if "designs" in pool else design, "" if "labels" in pool else n, *cell)
+        table[first][source] += records
+    rank = {name: index for index, name in enumerate((*DESIGNS, "all", *TARGETS, OURS, *PEERS))}
+    order = sorted(table, key=lambda c: (rank[c[3]], rank[c[2]], rank[c[0]], c[1]))
+    for design, n, of, method, kind in order:
+        sets = {s: np.array(t, float) for s, t in table[design, n, of, method, kind].items()}
+        refused = np.concatenate([np.isnan(t[:, 0]) for t in sets.values()])
+        kept = {s: t[np.isfinite(t[:, [0, 4]]).all(axis=1)] for s, t in sets.items()}
+        kept = {source: part for source, part in kept.items() if len(part)}
+        line = f"{method:11} {of:10} {design:8} {n!s:3} {kind:20}"
+        if not kept:
+            print(line, f"refused {refused.sum()} of {len(refused)}")
+            continue
+        means = {source: part[:, [0, 1, 4, 5]].mean(axis=0) for source, part in kept.items()}
+        holds, width, holding, _ = np.mean(list(means.values()), axis=0)
+        worst = min(means, key=lambda source: means[source][0])
+        line += f" holds {holds:.3f}, worst {means[worst][0]:.2f} ({worst}), width {width:.3f}"
+        if kind == "differences":
+            signs = {source: part[:, 2:4].sum(axis=0) for source, part in kept.items()}
+            clear, wrong = np.sum(list(signs.values()), axis=0)
+            most = max(signs, key=lambda s: signs[s][1] / max(signs[s][0], 1))
+            line += f", wrong {wrong:.0f} of {clear:.0f}"
+            line += f", most {signs[most][1]:.0f} of {signs[most][0]:.0f} ({most})"
+        if method != OURS:
+            ratio = np.mean([m[1] / m[3] for m in means.values() if m[3] > 0])
+            line += f", of ours {ratio:.2f} (holds {holding:.3f})"
+            line += f", refused {refused.mean():.2f}"
+            line += " NARROWER" if ratio < 1 and holds >= holding else ""
+        print(line, f"[{sum(map(len, kept.values()))}]")
+
+
+def draw_all(args: argparse.Namespace, sources: list[str], peers: list[str]) -> Cells:
+    """All draws; what is measured is written after each set."""
+    cells: Cells = defaultdict(list)
+    start = time.perf_counter()
+    for draw in range(args.start, args.start + args.draws):
+        for source in sources:
+            pairs = [(source, name) for name in TASKS] if source in MADE else list_pairs(source)
+            pair = pairs[draw % len(pairs)]
+            corpus = make(*pair) if source in MADE else load(source, *pair)
+            for n, design in itertools.product(args.budgets, DESIGNS):
+                seed = zlib.crc32(f"{source} {design}".encode())
+                sample = draw_sample(corpus, design, n, seed, draw)
+                if sample is not None:
+                    measure(corpus, sample, (source, design, n), draw, cells, peers)
+            rows = [[*cell, np.round(records, 5).tolist()] for cell, records in cells.items()]
+            args.out.write_text(json.dumps(rows))
+            print(f"draw {draw} {source} ({time.perf_counter() - start:.0f} s)", flush=True)
+    return cells
 
 
 def main() -> None:
     """Draw, fit, estimate and print."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--made", action="store_true", help="embedded texts with a known truth")
-    parser.add_argument("--sources", nargs="+", choices=list(SOURCES), default=list(SOURCES))
+    parser.add_argument("--made", action="store_true", help="made sets alone")
+    parser.add_argument("--rivals", action="store_true", help="other packages on the same draws")
     parser.add_argument("--draws", type=int, default=10)
+    parser.add_argument("--start", type=int, default=0, help="the first draw")
     parser.add_argument("--budgets", type=int, nargs="+", default=[20, 50, 100])
     parser.add_argument("--out", type=Path, default=Path("estimates.json"))
+    parser.add_argument("--join", type=Path, nargs="+", default=[], help="print these results")
+    parser.add_argument("--pool", nargs="+", choices=["designs", "labels"], default=[])
     args = parser.parse_args()
+    warnings.simplefilter("ignore")
+    logging.disable(logging.CRITICAL)
+    if args.join:
+        cells: Cells = defaultdict(list)
+        for path in args.join:
+            for *cell, records in json.loads(path.read_text()):
+                cells[tuple(cell)] += records
+        return report(cells, args.pool)
     if not args.made and not os.environ.get(FOLDER):
         parser.error(NEEDED)
-    warnings.simplefilter("ignore", CordialWarning)
-    corpora = list(made_corpora() if args.made else real_corpora(args.sources))
-    start, made = time.perf_counter(), {}
-    for n in args.budgets:
-        results: dict[str, dict[str, Cells]] = defaultdict(dict)
-        for corpus in corpora:
-            cells: Cells = defaultdict(list)
-            for draw in range(args.draws):
-                measure(corpus, n, draw, cells)
-            results[corpus.source][corpus.name] = cells
-            spent = time.perf_counter() - start
-            print(f"{n:4} {corpus.source} {corpus.name} ({spent:.0f} s)", flush=True)
-        made[n] = report(n, results)
-        args.out.write_text(json.dumps({"draws": args.draws, "averages": made}, indent=1))
+    sources = [*(() if args.made else COLUMNS), *MADE]
+    report(draw_all(args, sources, installed() if args.rivals else []), args.pool)
+    return None
 
 
 if __name__ == "__main__":
