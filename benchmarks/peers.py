@@ -201,9 +201,11 @@ def measure_peer(
     rows = {name: np.flatnonzero(systems == name) for name in names}
     for name in names:
         answers["systems", name] = _ask(method, means.part(rows[name]))
-    prompts = means.clusters
-    for a, b in pairs if paired and prompts is not None else ():
-        one, other = (rows[name][np.argsort(prompts[rows[name]])] for name in (a, b))
+    if not paired or means.clusters is None:
+        return answers
+    rows = {name: part[np.argsort(means.clusters[part])] for name, part in rows.items()}
+    for a, b in pairs:
+        one, other = rows[a], rows[b]
         apart = means._replace(
             scores=means.scores[one] - means.scores[other],
             labels=means.labels[one] - means.labels[other],
