@@ -45,7 +45,7 @@ from cordial_ppl.decisions.reader import state
 from cordial_ppl.evaluation.synthetic import benchmark
 from cordial_ppl.tables import match_labels, read_labels, read_readings
 
-OURS, LEVEL, SYSTEMS, FAVOURED = "cordial_ppl", 0.9, 8, "3"
+OURS, LEVEL, SYSTEMS = "cordial_ppl", 0.9, 8
 RATIOS = {"1:1": 1, "5:1": 5, "25:1": 25}
 DESIGNS = ("random", "plan", *RATIOS, "clusters", "pairs")
 COLUMNS = {
@@ -57,6 +57,7 @@ COLUMNS = {
     "wmt23_mqm": ("system", ["doc"], ["doc", "seg"]),
 }
 MADE, TASKS = ("made: errs alike", "made: favours one"), ("beauty", "software", "mosei")
+FAVOURED = (MADE[1], "systems", "3")
 Key = tuple[str, ...]
 Cells = dict[tuple[Any, ...], list[list[float]]]
 
@@ -80,21 +81,13 @@ class Corpus(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """A draw: its texts, which are labelled, and of what population.
+    """A draw: texts, each one's chance in the population, the labelled ones and how they came."""
 
-    Attributes:
-        texts: the texts, as rows of the set, [N].
-        chance: probability of each text of the set, up to a factor, [M].
-        rows: the labelled ones among the N.
-        probability: inclusion probability of each text, [N], or None where all have the same.
-        units: cluster, or prompt, of each text, or None.
-    """
-
-    texts: np.ndarray
-    chance: np.ndarray
-    rows: np.ndarray
-    probability: np.ndarray | None = None
-    units: np.ndarray | None = None
+    texts: np.ndarray  # Rows of the set, [N].
+    chance: np.ndarray  # Of each text of the set, up to a factor, [M].
+    rows: np.ndarray  # The labelled ones among the N.
+    probability: np.ndarray | None = None  # To be labelled, [N]; None if all have the same.
+    units: np.ndarray | None = None  # Clusters or prompts, [N].
 
 
 @functools.cache
@@ -137,7 +130,7 @@ def make(case: str, name: str) -> Corpus:
     order = np.argsort(np.argsort(labels + rng.normal(0, 3, len(rows))))
     systems = (order * SYSTEMS // len(rows)).astype(str)
     if case == MADE[1]:
-        labels = np.where(systems == FAVOURED, np.maximum(labels - 1, 0), labels)
+        labels = np.where(systems == FAVOURED[2], np.maximum(labels - 1, 0), labels)
     clusters = np.argsort(np.argsort(labels + rng.normal(0, 2, len(rows)))) // 10
     return Corpus(logits, labels, state(logits)[0], systems, clusters.astype(str), None)
 
@@ -254,23 +247,21 @@ def pose(corpus: Corpus, sample: Sample, draw: int) -> tuple[Task, Task]:
 def measure(corpus: Corpus, sample: Sample, head: Key, draw: int, cells: Cells, peers: Any) -> None:
     """One draw: whether each interval holds, its width, whether it is resolved, and wrongly."""
     design, systems = head[1], corpus.systems[sample.texts]
-    favoured = {("systems", FAVOURED): ["the favoured one"]} if head[0] == MADE[1] else {}
     logits, rows = corpus.logits[sample.texts], sample.rows
     options = [str(option) for option in range(logits.shape[1])]
     fit = cp.Cordial(options, seed=draw).fit(logits[rows], corpus.labels[sample.texts][rows])
-    settings: dict[str, Any] = {"passing": [options[k] for k in np.flatnonzero(corpus.passing)]}
-    if sample.probability is not None:
-        settings["probabilities"] = sample.probability[rows]
-    if sample.units is not None:
-        settings["pairs" if design == "pairs" else "clusters"] = sample.units
+    settings: dict[str, Any] = {
+        "passing": [options[k] for k in np.flatnonzero(corpus.passing)],
+        "probabilities": None if sample.probability is None else sample.probability[rows],
+        "pairs" if design == "pairs" else "clusters": sample.units,
+    }
     tasks = (*pose(corpus, sample, draw), systems, design == "pairs")
     answers = {peer: measure_peer(peer, *tasks) for peer in peers}
     for of in TARGETS:
         truth = find_truth(corpus, sample, of)
         ours: dict[Key, Any] = {}
         if len(set(systems)) <= SYSTEMS:
-            estimate = fit.estimate(logits, rows, systems, of=of, **settings)
-            ours = list_intervals(estimate)
+            ours = list_intervals(fit.estimate(logits, rows, systems, of=of, **settings))
         if design in ("random", "plan", "clusters"):
             ours |= list_intervals(fit.estimate(logits, rows, of=of, **settings))
         for method, ends in {OURS: ours, **answers}.items():
@@ -278,8 +269,9 @@ def measure(corpus: Corpus, sample: Sample, head: Key, draw: int, cells: Cells, 
                 if interval is None or key not in ours or np.isnan(truth[key]):
                     continue
                 record = judge(interval, truth[key]) + judge(ours[key], truth[key])[:2]
-                for kind in (key[0], *favoured.get(key, ())):
-                    cells[(*head, of, method, kind)].append(record)
+                cells[(*head, of, method, key[0])].append(record)
+                if (head[0], *key) == FAVOURED:
+                    cells[(*head, of, method, "the favoured one")].append(record)
 
 
 def judge(interval: Any, truth: float) -> list[float]:
@@ -327,10 +319,9 @@ def report(cells: Cells, pool: Sequence[str]) -> None:
         print(line, f"[{sum(map(len, kept.values()))}]")
 
 
-def draw_all(args: argparse.Namespace, sources: list[str], peers: list[str]) -> Cells:
+def draw_all(args: argparse.Namespace, peers: list[str], cells: Cells) -> None:
     """All draws; what is measured is written after each set."""
-    cells: Cells = defaultdict(list)
-    start = time.perf_counter()
+    start, sources = time.perf_counter(), (*(() if args.made else COLUMNS), *MADE)
     for draw in range(args.start, args.start + args.draws):
         for source in sources:
             pairs = [(source, name) for name in TASKS] if source in MADE else list_pairs(source)
@@ -344,7 +335,6 @@ def draw_all(args: argparse.Namespace, sources: list[str], peers: list[str]) -> 
             rows = [[*cell, np.round(records, 5).tolist()] for cell, records in cells.items()]
             args.out.write_text(json.dumps(rows))
             print(f"draw {draw} {source} ({time.perf_counter() - start:.0f} s)", flush=True)
-    return cells
 
 
 def main() -> None:
@@ -361,17 +351,15 @@ def main() -> None:
     args = parser.parse_args()
     warnings.simplefilter("ignore")
     logging.disable(logging.CRITICAL)
-    if args.join:
-        cells: Cells = defaultdict(list)
-        for path in args.join:
-            for *cell, records in json.loads(path.read_text()):
-                cells[tuple(cell)] += records
-        return report(cells, args.pool)
-    if not args.made and not os.environ.get(FOLDER):
-        parser.error(NEEDED)
-    sources = [*(() if args.made else COLUMNS), *MADE]
-    report(draw_all(args, sources, installed() if args.rivals else []), args.pool)
-    return None
+    cells: Cells = defaultdict(list)
+    for path in args.join:
+        for *cell, records in json.loads(path.read_text()):
+            cells[tuple(cell)] += records
+    if not args.join:
+        if not args.made and not os.environ.get(FOLDER):
+            parser.error(NEEDED)
+        draw_all(args, installed() if args.rivals else [], cells)
+    report(cells, args.pool)
 
 
 if __name__ == "__main__":
