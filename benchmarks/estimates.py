@@ -16,7 +16,6 @@ scale, and how many resolved differences have the wrong sign.  ``--rivals`` meas
 `peers.py` on the same draws: coverage, width as a share of ours, refusals.
 
     CORDIAL_DATA=path python benchmarks/estimates.py --draws 10 --rivals
-    python benchmarks/estimates.py --made
     python benchmarks/estimates.py --join one.json other.json
 """
 
@@ -26,11 +25,9 @@ import itertools
 import json
 import logging
 import os
-import time
 import warnings
 import zlib
 from collections import defaultdict
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -56,7 +53,7 @@ COLUMNS = {
     "hanna": ("system", ["prompt_id"], ["prompt_id"]),
     "wmt23_mqm": ("system", ["doc"], ["doc", "seg"]),
 }
-MADE, TASKS = ("made: errs alike", "made: favours one"), ("beauty", "software", "mosei")
+MADE = ("made: errs alike", "made: favours one")
 FAVOURED = (MADE[1], "systems", "3")
 Key = tuple[str, ...]
 Cells = dict[tuple[Any, ...], list[list[float]]]
@@ -91,8 +88,10 @@ class Sample(NamedTuple):
 
 
 @functools.cache
-def list_pairs(source: str) -> list[tuple[str, str]]:
-    """Tasks and readers of a real set, in the order in which they take their turn."""
+def list_pairs(source: str) -> list[Key]:
+    """Tasks and readers of a set, in the order in which they take their turn."""
+    if source in MADE:
+        return [("beauty",), ("software",), ("mosei",)]
     if source in SOURCES:
         readers, tasks = SOURCES[source].readers, SOURCES[source].tasks
         turns = range(2 * len(tasks))
@@ -197,10 +196,9 @@ def find_truth(corpus: Corpus, sample: Sample, of: str) -> dict[Key, float]:
 
     top = corpus.logits.shape[1] - 1
     passed, judged = corpus.passing[labels], corpus.passing[corpus.stated.argmax(axis=1)]
-    kinds = ("all texts", "all texts, by system", "from sampling alone")
-    truth: dict[Key, float] = {(kind,): mean(labels) / top for kind in kinds}
-    truth |= {("pass rate",): mean(passed), ("TPR",): mean(judged, passed)}
-    truth |= {("TNR",): mean(~judged, ~passed)}
+    truth: dict[Key, float] = {("TPR",): mean(judged, passed), ("TNR",): mean(~judged, ~passed)}
+    truth["pass rate",] = mean(passed)
+    truth["all texts",] = truth["from sampling alone",] = mean(labels) / top
     members = {name: corpus.systems == name for name in np.unique(corpus.systems[sample.texts])}
     for k in range(1, top + 1):
         truth["shares", str(k)] = mean(labels >= k)
@@ -224,8 +222,6 @@ def list_intervals(estimate: Estimate) -> dict[Key, Any]:
     for name, group in estimate.groups.items():
         ends["systems", name] = np.array(group.mean) / top
         ends |= {("shares of systems", name, k): each for k, each in group.at_least.items()}
-    if estimate.groups:
-        ends["all texts, by system",] = ends["all texts",]
     resolved = {frozenset(pair[:2]) for pair in estimate.resolved}
     for pair in itertools.combinations(sorted(estimate.groups), 2):
         interval = np.array(estimate.difference(*pair)) / top
@@ -284,7 +280,7 @@ def judge(interval: Any, truth: float) -> list[float]:
     return [float(holds), float(high - low), float(clear), float(clear and mean * truth <= 0)]
 
 
-def report(cells: Cells, pool: Sequence[str]) -> None:
+def report(cells: Cells, pool: list[str]) -> None:
     """Print averages over sets: ours, then the cells of other packages."""
     table: dict[tuple, dict[str, Any]] = defaultdict(lambda: defaultdict(list))
     for (source, design, n, *cell), records in cells.items():
@@ -294,9 +290,9 @@ def report(cells: Cells, pool: Sequence[str]) -> None:
     order = sorted(table, key=lambda c: (rank[c[3]], rank[c[2]], rank[c[0]], c[1]))
     for design, n, of, method, kind in order:
         sets = {s: np.array(t, float) for s, t in table[design, n, of, method, kind].items()}
-        refused = np.concatenate([np.isnan(t[:, 0]) for t in sets.values()])
-        kept = {s: t[np.isfinite(t[:, [0, 4]]).all(axis=1)] for s, t in sets.items()}
-        kept = {source: part for source, part in kept.items() if len(part)}
+        refused = np.isnan(np.concatenate(list(sets.values()))[:, 0])
+        clean = {s: t[np.isfinite(t[:, [0, 4]]).all(axis=1)] for s, t in sets.items()}
+        kept = {source: part for source, part in clean.items() if len(part)}
         line = f"{method:11} {of:10} {design:8} {n!s:3} {kind:20}"
         if not kept:
             print(line, f"refused {refused.sum()} of {len(refused)}")
@@ -310,23 +306,20 @@ def report(cells: Cells, pool: Sequence[str]) -> None:
             clear, wrong = np.sum(list(signs.values()), axis=0)
             most = max(signs, key=lambda s: signs[s][1] / max(signs[s][0], 1))
             line += f", wrong {wrong:.0f} of {clear:.0f}"
-            line += f", most {signs[most][1]:.0f} of {signs[most][0]:.0f} ({most})"
+            line += " ({2}: {1:.0f} of {0:.0f})".format(*signs[most], most)
         if method != OURS:
             ratio = np.mean([m[1] / m[3] for m in means.values() if m[3] > 0])
-            line += f", of ours {ratio:.2f} (holds {holding:.3f})"
-            line += f", refused {refused.mean():.2f}"
+            line += f", of ours {ratio:.2f} ({holding:.3f}), refused {refused.mean():.2f}"
             line += " NARROWER" if ratio < 1 and holds >= min(holding, LEVEL) - 0.01 else ""
         print(line, f"[{sum(map(len, kept.values()))}]")
 
 
 def draw_all(args: argparse.Namespace, peers: list[str], cells: Cells) -> None:
-    """All draws; what is measured is written after each set."""
-    start, sources = time.perf_counter(), (*(() if args.made else COLUMNS), *MADE)
+    """All draws; results are written after each set."""
     for draw in range(args.start, args.start + args.draws):
-        for source in sources:
-            pairs = [(source, name) for name in TASKS] if source in MADE else list_pairs(source)
-            pair = pairs[draw % len(pairs)]
-            corpus = make(*pair) if source in MADE else load(source, *pair)
+        for source in (*(() if args.made else COLUMNS), *MADE):
+            pairs = list_pairs(source)
+            corpus = (make if source in MADE else load)(source, *pairs[draw % len(pairs)])
             for n, design in itertools.product(args.budgets, DESIGNS):
                 seed = zlib.crc32(f"{source} {design}".encode())
                 sample = draw_sample(corpus, design, n, seed, draw)
@@ -334,7 +327,7 @@ def draw_all(args: argparse.Namespace, peers: list[str], cells: Cells) -> None:
                     measure(corpus, sample, (source, design, n), draw, cells, peers)
             rows = [[*cell, np.round(records, 5).tolist()] for cell, records in cells.items()]
             args.out.write_text(json.dumps(rows))
-            print(f"draw {draw} {source} ({time.perf_counter() - start:.0f} s)", flush=True)
+            print(f"draw {draw} {source}", flush=True)
 
 
 def main() -> None:
