@@ -1,6 +1,6 @@
 """Tracing a channel's model: its sampled parameters, their priors, the covariates it asks for."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from threading import RLock
 from typing import Any, NamedTuple
@@ -58,7 +58,7 @@ class Site(NamedTuple):
 
     def value(self, flat: Any) -> Any:
         """Return the site's value, as the model samples it."""
-        return self.transform(self.unravel(flat))
+        return _keep_precision(self.transform, self.unravel(flat))
 
     def density(self, trace: dict[str, Any], flat: Array) -> Array:
         """Compute the value's unconstrained log prior density in nats, unscaled, in batch shape.
@@ -69,8 +69,18 @@ class Site(NamedTuple):
         """
         value, fn = trace[self.name]["value"], trace[self.name]["fn"]
         u = self.unravel(flat)
-        logs, jacobian = fn.log_prob(value), self.transform.log_abs_det_jacobian(u, value)
+        logs = _keep_precision(fn.log_prob, value)
+        jacobian = _keep_precision(self.transform.log_abs_det_jacobian, u, value)
         return logs + sum_rightmost(jacobian, jnp.ndim(jacobian) - jnp.ndim(logs))
+
+
+def _keep_precision(function: Callable[..., Any], *arrays: Any) -> Any:
+    """Call a function of NumPyro's, some of which build matrices in JAX's default precision."""
+    try:
+        return function(*arrays)
+    except TypeError:
+        wide = function(*(jnp.asarray(array, float) for array in arrays))
+        return wide.astype(arrays[0].dtype)
 
 
 def describe(

@@ -77,6 +77,14 @@ def binomial(readings, labels=None):
         numpyro.sample("label", dist.Binomial(width, logits=offset + slope * mean), obs=labels)
 
 
+def correlated(readings, labels=None):
+    """A prior whose transform builds a matrix, in JAX's default precision."""
+    size = readings.logits.shape[-1]
+    logs = tempered(readings)
+    factor: Any = numpyro.sample("factor", dist.LKJCholesky(size, 2.0))
+    cp.observe(jax.nn.log_softmax(logs + 0.1 * factor.sum(axis=1)[None], axis=1), labels)
+
+
 @pytest.mark.parametrize(
     "model", [by_logits, by_probs, without_a_plate, masked, observed_in_a_plate]
 )
@@ -91,7 +99,7 @@ def test_a_categorical_is_what_observe_is(model, inference):
     np.testing.assert_allclose(found, expected, atol=1e-3)
 
 
-@pytest.mark.parametrize("model", [odds, binomial])
+@pytest.mark.parametrize("model", [odds, binomial, correlated])
 def test_other_likelihoods_agree_with_nuts(model):
     channel, texts = Channel(model.__name__, model), reviews(300, seed=2)
     logits, labels = texts.logits[:40], texts.labels[:40]
