@@ -47,7 +47,7 @@ class Requirement(NamedTuple):
         strict = "=" not in self.sign
         if ends[0] > 0 or (ends[0] == 0 and not strict):
             return Answer(self.text, YES, interval)
-        return Answer(self.text, NO if ends[1] < 0 else OPEN, interval)
+        return Answer(self.text, NO if ends[1] < 0 or (strict and ends[1] == 0) else OPEN, interval)
 
 
 class Answer(NamedTuple):
@@ -105,7 +105,8 @@ def _find(quantity: str, made: Estimate) -> Interval:
         first, second = quantity[: cut.start()].strip(), quantity[cut.end() :].strip()
         if first in made.groups and second in made.groups:
             return made.difference(first, second)
-    names = list_names(["mean", "pass", *made.groups])
+    names = list_names(["mean", *(["pass"] if made.passing else []), *made.groups])
     raise InputError(
-        f"there is nothing that is called {quote(quantity)} to require; there {names}."
+        f"there is nothing that is called {quote(quantity)} to require; found {names}, and "
+        "differences such as 'A - B' of groups, with spaces about the minus."
     )
