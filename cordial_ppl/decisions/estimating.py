@@ -86,9 +86,9 @@ def estimate(
     rectified = [rectified_mean(raw, rows, mean_labels, of=each, **design) for each in TARGETS]
     marks = None if passing is None else as_passing(passing, scale)
     with doing("estimating"):
+        first = fit.text_labels.first
         if units is not None:
             fit = fit_by_cluster(fit, readings, extra, of_label, units)
-        first = [int(np.argmax(of_label == row)) for row in rows]
         corpus = Corpus(
             rows,
             labels,

@@ -159,11 +159,15 @@ class Estimate:
 
     @cached_property
     def best(self) -> dict[str, float]:
-        """Probability that each group's mean is the highest; none if all labels are alike."""
+        """Probability that each group's mean is the highest, shared by those that tie.
+
+        None if all labels are alike.
+        """
         if not self.groups or self.alike:
             return {}
-        counts = np.bincount(self.draws.argmax(axis=1), minlength=len(self.groups))
-        return dict(zip(self.groups, (counts / len(self.draws)).tolist(), strict=True))
+        highest = self.draws == self.draws.max(axis=1, keepdims=True)
+        shares = (highest / highest.sum(axis=1, keepdims=True)).mean(axis=0)
+        return dict(zip(self.groups, shares.tolist(), strict=True))
 
     @cached_property
     def resolved(self) -> list[tuple[str, str, float]]:
