@@ -2,23 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
 import typer
 
+from cordial_ppl.cli.design import find_clusters, read_design, read_grouping
 from cordial_ppl.cli.options import FigureOrNot, TableOrNot
 from cordial_ppl.cli.output import Result
 from cordial_ppl.cli.records import Fitting, Names, Read, Tables
-from cordial_ppl.errors import InputError, SettingNeeded, name_rows, naming
+from cordial_ppl.errors import InputError, SettingNeeded
 
 if TYPE_CHECKING:
     from cordial_ppl.decisions.estimates.estimate import Estimate
-    from cordial_ppl.tables import LabelTable, ReadingTable
-
-
-MANY = 10
-"""Values of a column from which on they may name clusters of texts."""
 
 
 @dataclass(frozen=True)
@@ -33,11 +28,6 @@ class Wanted:
     require: Sequence[str] = ()
     cluster: str | None = None
     pair: str | None = None
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Columns of the readings that say which texts are alike."""
-        return tuple(name for name in (self.cluster, self.pair) if name)
 
 
 def estimate(tables: Tables, fitting: Fitting, wanted: Wanted, by: str | None = None) -> Result:
@@ -77,10 +67,15 @@ def _estimate(
         if by is None:
             raise InputError("--figure draws groups: name a column with --by.")
         require_drawing()
-    read = tables.read(apart=(*((by,) if by else ()), *wanted.columns))
+    named = {"by": by, "cluster": wanted.cluster, "pair": wanted.pair}
+    read = tables.read(apart=tuple(filter(None, named.values())))
     table, rows = read.table, read.rows
-    groups = None if by is None else _read_groups(tables, read, by, ranked)
-    design = _read_design(table, read.labels) | _read_alike(table, wanted)
+    grouping = read_grouping(table.columns, **named)
+    groups = grouping.get("by")
+    if ranked and by and groups:
+        _check_ranked(tables, read, by, groups)
+    design, weighed = read_design(read)
+    design |= {"clusters": grouping.get("cluster"), "pairs": grouping.get("pair")}
     calibrator = fit_tables(read, fitting)
     covariates = table.covariates(calibrator.fit_.covariates)
     design |= {"of": wanted.of, "passing": wanted.pass_ or None, "level": wanted.level}
@@ -92,14 +87,16 @@ def _estimate(
     fit = calibrator.fit_
     biases, verdict = answers.find_bias(fit, columns), answers.verdict(fit)
     text = (made.ranked_text if ranked else made.text)(by or "group")
-    text = "\n".join([text, *([""] if judged else []), *map(str, judged)])
+    parts = [text, weighed, "\n".join(map(str, judged))]
+    text = "\n\n".join(filter(None, parts))
     status = {STATUS[each.answer] for each in judged}
-    alike = [] if wanted.columns else _find_clusters(table, rows, by)
+    alike = find_clusters(read, grouping, wanted.cluster)
     return Result(
         {
             **made.to_dict(),
             "biases": [bias._asdict() for bias in biases],
             "verdict": verdict and verdict.to_dict(),
+            "design": weighed or None,
             "requirements": [each.to_dict() for each in judged],
         },
         text if wanted.output is None else "",
@@ -110,86 +107,23 @@ def _estimate(
     )
 
 
-def _read_groups(tables: Tables, read: Read, by: str, ranked: bool) -> list[str]:
-    """Read the groups of all texts; to be ranked, they must be several, and the labels differ.
+def _check_ranked(tables: Tables, read: Read, by: str, groups: Sequence[str]) -> None:
+    """Check that groups can be ranked: they must be several, and the labels differ.
 
     Raises:
-        InputError: The column is missing, or nothing can be ranked.
+        InputError: Nothing can be ranked.
     """
-    from cordial_ppl.tables import read_groups
-
-    table, labels, _ = read
-    groups = read_groups(table.columns, by)
-    if ranked and len(set(groups)) == 1:
+    labels = read.labels.labels
+    if len(set(groups)) == 1:
         raise InputError(
             f"{tables.readings} has one {by} alone, {groups[0]!r}: nothing to compare."
         )
-    if ranked and len(set(labels.labels.tolist())) == 1:
-        option = table.scale.options[labels.labels[0]]
+    if len(set(labels.tolist())) == 1:
+        option = read.table.scale.options[labels[0]]
         raise InputError(
             f"{tables.labels}: every label is {option!r}, from which nothing can be learned of how "
             f"groups differ. Label more texts; `cordial plan --by {by}` chooses them."
         )
-    return groups
-
-
-def _read_design(table: "ReadingTable", labels: "LabelTable") -> dict[str, Any]:
-    """Read how the labelled texts were drawn, where the table of labels says it, as a plan does.
-
-    Raises:
-        InputError: A probability is not above 0 and at most 1; with its row.
-    """
-    from cordial_ppl.decisions.planning import expected_scores, score_strata
-    from cordial_ppl.tables.columns import finite
-
-    design: dict[str, Any] = {}
-    columns = labels.columns
-    names = columns.schema.keys() - columns.apart
-    if "stratum" in names:
-        scores = expected_scores(table.logits, table.scale)
-        design["strata"] = score_strata(scores, len(labels.first))
-    if "probability" in names:
-        with naming(columns.path):
-            shares = finite(columns, "probability")
-            design["probabilities"] = shares[labels.first]
-            wrong = ((shares <= 0) | (shares > 1)).nonzero()[0]
-            if wrong.size:
-                raise InputError(
-                    "column 'probability' must hold the chance that each text had to be labelled, "
-                    f"above 0 and at most 1; found {shares[wrong[0]]:g} in "
-                    f"{name_rows(wrong, columns.where)}. Without such a design remove the column."
-                )
-    return design
-
-
-def _read_alike(table: "ReadingTable", wanted: Wanted) -> dict[str, Any]:
-    """Read which texts are of one cluster, or answer the same prompt.
-
-    Raises:
-        InputError: There is no such column.
-    """
-    from cordial_ppl.tables import read_groups
-
-    columns = {"clusters": wanted.cluster, "pairs": wanted.pair}
-    return {noun: read_groups(table.columns, name) for noun, name in columns.items() if name}
-
-
-def _find_clusters(table: "ReadingTable", rows: Any, by: str | None) -> list[str]:
-    """Warn of columns few of whose values have all labels, as if whole clusters were labelled."""
-    from cordial_ppl.tables import list_cells
-
-    texts, result = np.unique(rows), []
-    for name, cells in list_cells(table.columns, range(len(table))).items():
-        _, codes, sizes = np.unique(cells, return_inverse=True, return_counts=True)
-        labelled = len(np.unique(codes[texts]))
-        # So many values a random choice of as many texts has, on average.
-        likely = np.sum(1 - (1 - sizes / len(table)) ** len(texts))
-        if name != by and MANY <= len(sizes) < len(table) and labelled < likely / 2:
-            result.append(
-                f"the labelled texts are of {labelled} of {len(sizes)} values of {name!r}: if "
-                f"texts of one value are alike, intervals are too narrow without --cluster {name}."
-            )
-    return result
 
 
 def _write(made: "Estimate", wanted: Wanted, by: str) -> list[str]:

@@ -88,7 +88,7 @@ def reporting() -> Iterator[None]:
             at_fault = isinstance(error, InputError | ChannelError)
             raise typer.Exit(2 if at_fault else 1) from error
         except USAGE as error:
-            words = error.format_message()
+            words = error.format_message().replace(": Value error, ", ": ")
             # The name of the program is that of its first context.
             names = error.ctx.command_path.split()[1:] if error.ctx else []
             command = " ".join(["cordial", *names])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from cordial_ppl.cli.options import TableOrNot
 from cordial_ppl.cli.output import Result, as_table, count
 from cordial_ppl.cli.records import Columns, Labelling
-from cordial_ppl.errors import InputError, list_names
+from cordial_ppl.errors import InputError, SettingNeeded, list_names
 from cordial_ppl.runtime.progress import doing
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 LABELS = 20
 """Labels from which on what is calibrated can be judged."""
 
-ADDED = ("stratum", "probability", "label")
+ADDED = ("stratum", "probability", "probability_by", "label")
 """What the table has beside the text's own columns."""
 
 
@@ -56,36 +56,35 @@ def plan(
         forecast, content = _forecast(more, readings, columns, channel, width)
     if output is None:
         return Result(content, forecast)
+    from cordial_ppl.cli.design import read_grouping
     from cordial_ppl.decisions import planning
-    from cordial_ppl.tables import (
-        match_labels,
-        read_groups,
-        read_labels,
-        read_readings,
-        write_table,
-    )
+    from cordial_ppl.tables import match_labels, read_labels, read_readings, write_table
+    from cordial_ppl.tables.proposals import spell
 
     apart = tuple(name for name in (by, cluster) if name)
     table = read_readings(readings, **vars(columns), apart=apart)
-    groups = None if by is None else read_groups(table.columns, by)
-    clusters = None if cluster is None else read_groups(table.columns, cluster)
+    grouping = read_grouping(table.columns, by=by, cluster=cluster)
+    groups, column = grouping.get("by"), by and spell(table.columns, by)
     rows, labels = [], None
     if labelled is not None:
         settings = {"task": columns.task, "id": columns.id, "round": columns.round, "apart": apart}
         settings |= vars(labelling)
         labels, matched = match_labels(table, read_labels(labelled, table.scale, **settings))
         rows = matched.tolist()
+        if labels.planned_by not in (None, column):
+            problem = f"{labelled} holds labels of a plan by {labels.planned_by!r}."
+            raise SettingNeeded(problem, "Plan the other texts by it, too", "by", labels.planned_by)
     made = planning.plan(
         table.logits,
         number,
         groups=groups,
-        clusters=clusters,
+        clusters=grouping.get("cluster"),
         labelled=sorted(set(rows)),
         options=table.scale,
         seed=seed,
     )
     kept = [] if labels is None else [table.scale.options[label] for label in labels.labels]
-    write_table(output, _to_label(table, made, rows, kept, groups, clusters).lazy())
+    write_table(output, _to_label(table, made, rows, kept, groups, column).lazy())
     number, rows = len(made.rows), list(dict.fromkeys(rows))
     options = ", ".join(table.scale.options)
     done = f"wrote {output}: {count(number, 'text')}. Fill in label ({options}) from the top"
@@ -157,32 +156,31 @@ def _to_label(
     rows: Sequence[int],
     labels: Sequence[str],
     groups: Sequence[str] | None,
-    clusters: Sequence[str] | None,
+    by: str | None,
 ) -> "pl.DataFrame":
     """Return the texts that have labels, and the planned ones with an empty label.
 
-    Each has the chance that a text of its group had to be among both.
+    Each has the share of its group's texts that are among both.
     """
     import polars as pl
 
-    from cordial_ppl.decisions.planning import expected_scores, score_strata
+    from cordial_ppl.decisions.planning import expected_scores, score_strata, share_drawn
     from cordial_ppl.estimators.bulk.predictor import add_extras
 
     # A column `weight` among labels would weigh them.
     taken = [pl.lit(None).alias(name) for name in (*ADDED, "weight")]
     texts = add_extras(pl.DataFrame({"item_id": table.item_ids}).with_columns(taken), table)
     every = [*rows, *made.rows.tolist()]
-    names = [""] * len(table) if groups is None else list(groups)
-    units = range(len(table)) if clusters is None else clusters
-    sizes = Counter(name for name, _ in set(zip(names, units, strict=True)))
-    drawn = Counter(name for name, _ in {(names[row], units[row]) for row in every})
-    strata = score_strata(expected_scores(table.logits, table.scale), len(set(every)))
+    drawn, names = list(dict.fromkeys(every)), groups or [""] * len(table)
+    shares = dict(zip(drawn, share_drawn([names[row] for row in drawn], names), strict=True))
+    strata = score_strata(expected_scores(table.logits, table.scale), len(drawn))
     return (
         texts[every]
         .drop(*ADDED, "weight")
         .with_columns(
             stratum=strata[every],
-            probability=pl.Series([drawn[names[row]] / sizes[names[row]] for row in every]),
+            probability=pl.Series([shares[row] for row in every]),
+            **({} if by is None else {"probability_by": pl.lit(by)}),
             label=pl.Series([*labels, *[None] * len(made.rows)], dtype=pl.String),
         )
     )

@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from cordial_ppl.errors import InputError, quote
+from cordial_ppl.data.containers import unmasked
+from cordial_ppl.data.numerals import is_missing
+from cordial_ppl.errors import InputError, name_rows, quote
 
 LARGEST_SEED = 2**32 - 1
 
@@ -26,6 +28,17 @@ def check_list(setting: str, values: Any) -> tuple[Any, ...]:
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         raise InputError(f"{setting} must be a list; got {quote(values)}.")
     return tuple(values)
+
+
+def check_cells(noun: str, cells: Any, count: int) -> list[str]:
+    """Return the names of groups, one for each text, or raise an ``InputError``."""
+    column = [*unmasked(cells)]
+    if len(column) != count:
+        raise InputError(f"{noun} must have one name for each of {count} texts; got {len(column)}.")
+    empty = [row for row, cell in enumerate(column) if is_missing(cell)]
+    if empty:
+        raise InputError(f"{noun} must not be missing; there is none in {name_rows(empty)}.")
+    return [*map(str, column)]
 
 
 def check_mapping(

@@ -6,18 +6,18 @@ the next free one, round the end. Whatever is labelled first is then spread even
 to the highest reading, and each of the N texts is among the first n with probability n / N.
 """
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float64, Int64
 
-from cordial_ppl.data.containers import unmasked
-from cordial_ppl.data.numerals import is_missing
+from cordial_ppl.data.checks import check_cells
 from cordial_ppl.data.ratings import state
 from cordial_ppl.data.readings import as_logits
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.errors import InputError, name_rows, quote, warn
+from cordial_ppl.errors import InputError, quote, warn
 
 GOLDEN = (5**0.5 - 1) / 2
 """The step of the sequence: of all numbers, the one whose multiples stay furthest apart."""
@@ -27,6 +27,12 @@ BETWEEN = 2**0.5 - 1
 
 PER_STRATUM = 5
 """Labels that a stratum is to have."""
+
+FEW = 8
+"""Clusters with labels below which an interval hardly holds."""
+
+MUCH = 1.5
+"""Texts of whole clusters, for each that was asked for, from which on a plan is much larger."""
 
 ALIKE = 0.95
 """Share of texts with one stated option from which readings hardly tell texts apart."""
@@ -42,7 +48,8 @@ class Plan(NamedTuple):
         rows: positions of the texts among the readings, [n].
         stratum: the part of the sorted readings that each lies in, from 0 for the lowest, [n].
         probability: chance that the text is among these n, given how many of its group are and
-            which texts had labels, in (0, 1], [n].
+            which texts had labels, in (0, 1], [n]. Where groups differ in size, whoever stops after
+            m texts takes the probabilities of the plan of m.
     """
 
     rows: Int64[np.ndarray, " n"]
@@ -92,7 +99,7 @@ def plan(
     """
     logits = as_logits(logits)
     scale = Scale.of(options, logits.shape[1])
-    codes = _as_groups(groups, len(logits))
+    codes = np.zeros(len(logits), np.int64) if groups is None else _number("groups", groups, logits)
     labelled_rows = _as_rows(labelled, len(logits))
     free = len(logits) - len(labelled_rows)
     if not free:
@@ -107,10 +114,12 @@ def plan(
     _warn_of_sameness(logits, scores, scale)
     has_label = np.zeros(len(scores), bool)
     has_label[labelled_rows] = True
+    rng = np.random.default_rng(seed)
     if clusters is None:
-        rows, chance = _spread(scores, codes, has_label, n, np.random.default_rng(seed))
+        rows = _spread(scores, codes, has_label, n, rng)
+        chance = share_drawn(codes[rows].tolist(), codes[~has_label].tolist())
         return Plan(rows, score_strata(scores, n)[rows], chance)
-    units = _as_groups(clusters, len(logits), "clusters")
+    units = _number("clusters", clusters, logits)
     sizes, homes = np.bincount(units), np.zeros(units.max() + 1, np.int64)
     homes[units] = codes
     if (homes[units] != codes).any():
@@ -121,17 +130,17 @@ def plan(
         )
     means = np.bincount(units, scores) / sizes
     seen = np.bincount(units, has_label) > 0
-    order, _ = _spread(means, homes, seen, int((~seen).sum()), np.random.default_rng(seed))
+    order = _spread(means, homes, seen, int((~seen).sum()), rng)
     reached = np.flatnonzero(sizes[order].cumsum() >= n)
     if not reached.size:
         raise InputError(
             f"clusters without a label have {sizes[~seen].sum()} texts; found n = {n}."
         )
-    number = int(reached[0]) + 1
-    order, chance = _spread(means, homes, seen, number, np.random.default_rng(seed))
-    texts = [np.flatnonzero(units == unit) for unit in order]
-    rows, repeats = np.concatenate(texts), sizes[order]
-    return Plan(rows, score_strata(scores, len(rows))[rows], np.repeat(chance, repeats))
+    order = order[: int(reached[0]) + 1]
+    rows = np.concatenate([np.flatnonzero(units == unit) for unit in order])
+    _warn_of_clusters(n, len(rows), len(order) + int(seen.sum()))
+    chance = share_drawn(homes[order].tolist(), homes[~seen].tolist())
+    return Plan(rows, score_strata(scores, len(rows))[rows], np.repeat(chance, sizes[order]))
 
 
 def _spread(
@@ -140,8 +149,8 @@ def _spread(
     has_label: Bool[np.ndarray, " N"],
     n: int,
     rng: np.random.Generator,
-) -> tuple[Int64[np.ndarray, " n"], Float64[np.ndarray, " n"]]:
-    """Choose n of what has no label, spread over groups and along the score, with its chance."""
+) -> Int64[np.ndarray, " n"]:
+    """Choose n of what has no label, spread over groups and along the score."""
     start = rng.random()
     order = np.lexsort((rng.random(len(scores)), scores))
     members = [order[codes[order] == code] for code in rng.permutation(codes.max() + 1)]
@@ -149,13 +158,12 @@ def _spread(
     left = np.array([(~has_label[group]).sum() for group in members])
     had = np.array([len(group) for group in members]) - left
     taken = np.zeros(len(members), int)
-    rows, homes = np.empty(n, np.int64), np.empty(n, np.int64)
+    rows = np.empty(n, np.int64)
     for index in range(n):
         home = int(np.where(taken < left, had + taken, np.inf).argmin())
         rows[index] = next(row for row in walks[home] if not has_label[row])
-        homes[index] = home
         taken[home] += 1
-    return rows, (taken / np.maximum(left, 1))[homes]
+    return rows
 
 
 def expected_scores(logits: Float64[np.ndarray, "N K"], scale: Scale) -> Float64[np.ndarray, " N"]:
@@ -180,6 +188,17 @@ def score_strata(scores: Float64[np.ndarray, " N"], n: int) -> Int64[np.ndarray,
     return strata[places]
 
 
+def share_drawn(drawn: Sequence[Any], groups: Sequence[Any]) -> Float64[np.ndarray, " n"]:
+    """Return for each drawn text the share of its group that is drawn: its inclusion probability.
+
+    Args:
+        drawn: group of each text that is drawn, [n].
+        groups: group of each that could be, [N].
+    """
+    number, texts = Counter(drawn), Counter(groups)
+    return np.array([number[name] / texts[name] for name in drawn])
+
+
 def walk(order: Int64[np.ndarray, " m"], start: float) -> Iterator[int]:
     """Visit all of some sorted texts, each once, by the golden-ratio sequence.
 
@@ -198,17 +217,9 @@ def walk(order: Int64[np.ndarray, " m"], start: float) -> Iterator[int]:
         yield int(order[index])
 
 
-def _as_groups(groups: Any, size: int, noun: str = "groups") -> Int64[np.ndarray, " N"]:
-    """Number the groups; without any, all texts are of one."""
-    if groups is None:
-        return np.zeros(size, np.int64)
-    cells = list(unmasked(groups))
-    if len(cells) != size:
-        raise InputError(f"{noun} must have one name for each of {size} texts; got {len(cells)}.")
-    empty = [row for row, cell in enumerate(cells) if is_missing(cell)]
-    if empty:
-        raise InputError(f"{noun} must not be missing; there is none in {name_rows(empty)}.")
-    return np.unique(list(map(str, cells)), return_inverse=True)[1]
+def _number(noun: str, cells: Any, logits: np.ndarray) -> Int64[np.ndarray, " N"]:
+    """Number groups, or clusters, in the order of their names."""
+    return np.unique(check_cells(noun, cells, len(logits)), return_inverse=True)[1]
 
 
 def _as_rows(labelled: Any, size: int) -> Int64[np.ndarray, " l"]:
@@ -233,4 +244,18 @@ def _warn_of_sameness(
             f"and its expected scores hardly differ (standard deviation {spread:.2g}): such "
             "readings do not tell texts apart, and few labels will not change that. Let the "
             "judge give probabilities, or change its prompt, before texts are labelled."
+        )
+
+
+def _warn_of_clusters(asked: int, texts: int, clusters: int) -> None:
+    if texts > MUCH * asked:
+        warn(
+            f"whole clusters are chosen: {texts} texts are to be labelled where {asked} were asked "
+            "for. Name a column of smaller clusters, or none, which chooses texts one by one."
+        )
+    if clusters < FEW:
+        number = "1 cluster" if clusters == 1 else f"{clusters} clusters"
+        warn(
+            f"{number} will have labels, which say little of others: intervals from fewer than "
+            f"{FEW} are rough. Choose more texts."
         )

@@ -29,7 +29,7 @@ BLANK = {"", "nan", "na", "n/a", "#n/a", "<na>", "null", "none"}
 
 FIXED = {
     *("item_id", "label", "rating", "reader", "task", "weight"),
-    *("stratum", "probability", "order"),
+    *("stratum", "probability", "probability_by", "order"),
 }
 """Columns that have a fixed meaning."""
 

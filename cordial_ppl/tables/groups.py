@@ -22,16 +22,20 @@ MADE = ("model", "prompt", "decoding", "date")
 LASTING = MADE[:-1]
 """The part that a calibrator remembers: readings made in another way may have other faults."""
 
+USUAL = {"by": ("system", "model", "group"), "pair": ("prompt", "question")}
+"""Usual names of columns of groups, by the setting that names one."""
+
 Provenance = dict[str, list[str]]
 """By `LASTING`, the different values there are."""
 
 
-def read_groups(columns: Columns, by: str) -> list[str]:
+def read_groups(columns: Columns, by: str, setting: str = "by") -> list[str]:
     """Read the group of every text.
 
     Args:
         columns: The table.
         by: The column that names groups.
+        setting: The setting that names the column, for the message.
 
     Returns:
         One name a row.
@@ -40,7 +44,7 @@ def read_groups(columns: Columns, by: str) -> list[str]:
         InputError: A row has no group.
         SettingNeeded: There is no such column.
     """
-    (by,) = find_columns(columns, [by], "by", ("system", "model", "group"))
+    (by,) = find_columns(columns, [by], setting, USUAL.get(setting, ()))
     filled(columns, by, "Give every text one, or leave the text out.")
     return columns.collect(named(by)).to_series().to_list()
 

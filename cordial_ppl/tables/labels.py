@@ -10,10 +10,10 @@ from jaxtyping import Float64, Int64
 from cordial_ppl.data.labelling import LARGEST
 from cordial_ppl.data.rounding import round_positions
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.errors import InputError, SettingNeeded, name_rows, naming, quote, warn
+from cordial_ppl.errors import InputError, SettingNeeded, list_names, name_rows, naming, quote, warn
 from cordial_ppl.tables.annotators import combine, lay_out, read_annotators
 from cordial_ppl.tables.choices import open_columns
-from cordial_ppl.tables.columns import finite, name_items, passed_through, skip_blank
+from cordial_ppl.tables.columns import finite, list_distinct, name_items, passed_through, skip_blank
 from cordial_ppl.tables.frame import Columns
 from cordial_ppl.tables.proposals import proposing_all
 
@@ -50,6 +50,17 @@ class LabelTable:
     def several(self) -> bool:
         """Whether a text has more than one label."""
         return len(self.first) < len(self.item_ids)
+
+    @property
+    def planned_by(self) -> str | None:
+        """The column by whose groups a plan drew these texts, if the table names one."""
+        if "probability_by" not in self.columns.schema:
+            return None
+        names = [name for name in list_distinct(self.columns, "probability_by") if name]
+        if len(names) > 1:
+            several = list_names(names)
+            raise InputError(f"{self.columns.path} holds plans by {several}: take those by one.")
+        return names[0] if names else None
 
     def check_single(self, consumer: str) -> None:
         """Check that each text has one label, all of the same weight.

@@ -56,6 +56,8 @@ def test_groups_in_a_table_and_a_picture(cordial, tables, made):
 def test_groups_are_ranked_with_differences(cordial, tables, made):
     result = cordial("compare", *tables, "--by", "system")
     assert made[1].ranked_text("system") in result.stdout
+    whole = made[1].text("system").splitlines()[1:3]
+    assert result.stdout.splitlines()[1:3] == whole and "of just these texts:" in whole[1]
     assert "of 3 differences are resolved at 90 %" in result.stdout
     # What no file gets is the result; a note, such as the verdict, it is not.
     quiet = cordial("compare", *tables, "--by", "system", "--quiet")
@@ -101,6 +103,42 @@ def test_a_plan_says_how_texts_were_chosen(cordial, tables):
     (one,), (other,) = designed["populations"], random["populations"]
     assert one["mean"] == pytest.approx(other["mean"], abs=0.03) and one["mean"] != other["mean"]
     assert designed["rectified"] != random["rectified"]
+
+
+def test_a_plan_by_groups_may_be_left_early(cordial, tmp_path):
+    """All texts of the small system are planned: its probability would be 1 whoever stops when."""
+    systems = ["small" if row < 8 else "large" for row in range(TEXTS)]
+    readings, labels = write_tables(tmp_path, system=systems)
+
+    def estimate(number, rows):
+        cordial("plan", readings, "-n", number, "--by", "system", "-o", "p.csv", "--quiet")
+        cells = read("p.csv")
+        cells["label"] = [1 if name == "small" else 5 for name in cells["system"]][:rows]
+        write_table("q.csv", {name: cells[name][:rows] for name in cells})
+        return cordial("estimate", readings, "q.csv").stdout
+
+    whole, early = estimate(10, 10), estimate(30, 10)
+    assert early == whole and read("p.csv")["probability"][:2] != read("q.csv")["probability"][1:3]
+    weighed = "Labels are weighed by how much of each system is labelled: q.csv is of a plan by"
+    assert weighed in early
+
+
+def test_probabilities_that_weigh_labels_are_told(cordial, tables):
+    readings, labels = tables
+    chances = [0.2 + 0.03 * row for row in range(LABELLED)]
+    write_table(readings.parent / "w.csv", read(labels) | {"probability": chances})
+    shown = cordial("estimate", readings, "w.csv", "--quiet").stdout
+    assert "weighed by 1 / column 'probability' of w.csv, the chance that each was" in shown
+    write_table(readings.parent / "w.csv", read(labels) | {"probability": [0.5] * LABELLED})
+    assert "weighed" not in cordial("estimate", readings, "w.csv", "--quiet").stdout
+
+
+def test_rates_of_the_judge_are_in_the_table_too(cordial, tables):
+    cordial("estimate", *tables, "--by", "system", "--pass", "4,5", "-o", "e.csv", "--quiet")
+    printed = json.loads(cordial("estimate", *tables, "--pass", "4,5", "--json").stdout)
+    cells = read("e.csv")
+    assert float(cells["tpr"][0]) == pytest.approx(printed["passing"]["tpr"]["mean"], abs=0.05)
+    assert all(cells["tnr_high"][0:1]) and not any(cells["tnr_high"][1:])
 
 
 @pytest.mark.parametrize(
@@ -151,7 +189,13 @@ def test_columns_that_make_texts_alike(cordial, tmp_path):
         (["estimate", "r.csv", "l.csv", "--require", "mean"], "a requirement must be a quantity"),
         (["estimate", "r.csv", "l.csv", "--require", "pass > 0"], "needs the options that pass"),
         (["estimate", "r.csv", "l.csv", "--pass", "9"], "the options that pass must be some of"),
-        (["estimate", "r.csv", "l.csv", "--cluster", "talk"], "r.csv has no column 'talk'"),
+        (["estimate", "r.csv", "l.csv", "--cluster", "talk"], "the column: --cluster COLUMN."),
+        (["compare", "r.csv", "l.csv", "--by", "system", "--pair", "prompt"], "--pair COLUMN."),
+        (
+            ["compare", "r.csv", "l.csv", "--by", "system", "--cluster", "System"],
+            "--by and --cluster must name different columns; both name 'System'. Leave out",
+        ),
+        (["estimate", "r.csv", "l.csv", "--of", "x"], "'--of': 'x' is not one of 'like-these'"),
         (["estimate", "r.csv", "l.csv", "--by", "nothing"], "r.csv has no column 'nothing'"),
         (["estimate", "r.csv", "l.csv", "--figure", "x.svg"], "--figure draws groups: name a"),
         (["estimate", "r.csv", "l.csv", "--by", "system", "--figure", "x.gif"], "must end in"),

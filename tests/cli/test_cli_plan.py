@@ -95,6 +95,29 @@ def test_labels_are_spread_over_the_values_of_a_column(cordial, readings):
     np.testing.assert_allclose(np.array(out["probability"], float), probability)
 
 
+def test_a_plan_by_groups_goes_on_by_these(cordial, readings):
+    cordial("plan", readings, "-n", 9, "--by", "SYSTEM", "-o", "p.csv", "--quiet")
+    assert set(read("p.csv")["probability_by"]) == {"system"}
+    more = "plan", readings, "--labelled", fill("p.csv", 6), "-n", 3, "-o", "q.csv"
+    told = cordial(*more, status=2).stderr
+    assert "filled.csv holds labels of a plan by 'system'" in told and "--by system." in told
+    cordial(*more, "--by", "system", "--quiet")
+    assert read("q.csv")["item_id"] == read("p.csv")["item_id"]
+
+
+def test_partly_labelled_clusters_count_by_their_texts(cordial, tmp_path):
+    """Labels of one text of each of three clusters are not three clusters."""
+    talks, systems = [f"talk {i // 6}" for i in range(TEXTS)], ["ab"[i // 30] for i in range(TEXTS)]
+    table, labels = write_tables(tmp_path, "csv", talk=talks, system=systems)
+    write_table(labels, {"item_id": ["text 0", "text 6", "text 30"], "label": [3, 3, 3]})
+    more = "--cluster", "talk", "--by", "system", "--labelled", labels, "-n", 12, "--quiet"
+    cordial("plan", table, *more, "-o", "p.csv")
+    out = read("p.csv")
+    expected = [out["system"].count(name) / 30 for name in out["system"]]
+    assert len(out["label"]) == 15
+    np.testing.assert_allclose(np.array(out["probability"], float), expected)
+
+
 def test_groups_without_their_share_are_named(cordial, tmp_path):
     names = ["small"] * 2 + ["large"] * 29 + ["other"] * 29
     table, _ = write_tables(tmp_path, "csv", system=names)
@@ -120,6 +143,11 @@ def test_groups_without_their_share_are_named(cordial, tmp_path):
         (("-n", 0), "'-n' / '--number'"),
         (("--labelled", "l.csv", "-n", 41), "1 to the 40 texts without a label; found 41."),
         (("--by", "topic"), "has no column 'topic'; found 'item_id'"),
+        (("--cluster", "talk"), "Name the column: --cluster COLUMN."),
+        (
+            ("--by", "item_id", "--cluster", "ITEM_ID"),
+            "--by and --cluster must name different columns",
+        ),
         (("--by", "gap"), "column 'gap' has no value in line 4. Give every text one"),
         (("--labelled", "empty.csv"), "has no label: column 'label' is empty in all 1 rows"),
         (("--options", "1,2"), "has columns of other options"),

@@ -160,3 +160,12 @@ def test_readings_that_are_all_alike_are_warned_of():
 def test_bad_input(settings, message):
     with pytest.raises(cp.InputError, match=message):
         cp.plan(LOGITS, **{"n": 5} | settings)
+
+
+def test_few_clusters_and_far_more_texts_than_were_asked_for_are_warned_of():
+    with pytest.warns(cp.CordialWarning) as caught:
+        chosen = cp.plan(LOGITS, 5, clusters=np.arange(60) // 10)
+    assert len(chosen.rows) == 10
+    first, second = (str(warning.message) for warning in caught)
+    assert "10 texts are to be labelled where 5 were asked for" in first
+    assert "1 cluster will have labels" in second and "fewer than 8 are rough" in second

@@ -1,106 +1,41 @@
 """An estimate of a corpus and of its groups: means, shares, differences, each with an interval."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
-from cordial_ppl.data.containers import unmasked
-from cordial_ppl.data.numerals import is_missing
+from cordial_ppl.data.checks import check_cells
 from cordial_ppl.decisions.drift import Drift
+from cordial_ppl.decisions.estimates.quantities import (
+    RESOLVING,
+    TARGETS,
+    PassRate,
+    Population,
+    in_words,
+    summarise,
+)
 from cordial_ppl.decisions.estimates.rectified import RectifiedMean
-from cordial_ppl.errors import InputError, list_names, name_rows, quote
+from cordial_ppl.decisions.estimates.rows import as_dict, list_rows
+from cordial_ppl.decisions.estimates.text import write_estimate, write_ranking
+from cordial_ppl.decisions.planning import FEW
+from cordial_ppl.errors import InputError, list_names, quote
 from cordial_ppl.scores import Interval
-
-TARGETS = ("like-these", "these")
-"""What an estimate is of: the population that the texts were drawn from, or just these texts."""
 
 MOST = 1000
 """Groups that are estimated jointly: thousands of draws of each are held."""
 
-RESOLVING = 3
-"""Labels that a group needs for its differences to be resolved: one or two that are far off would
-decide alone.  On real readings, of the differences whose interval excludes 0, 6 % have the wrong
-sign where a group has two labels, and hardly any where both have three."""
-
 WRONG = 0.2
 """Expected share of wrong signs among resolved differences, at most, in units of 1 - level."""
-
-COMPARED = "to_best", "to_best_low", "to_best_high", "p_best"
-"""Columns of the comparison with the best group."""
-
-FEW = 8
-"""Clusters with labels below which an interval hardly holds."""
 
 ROUNDING = 1e-9
 """Share of a mean by which two intervals of no width may miss each other."""
 
 ALIKE = "all labels are alike, from which nothing can be learned of how groups differ"
 """What is said of groups then."""
-
-
-class Population(NamedTuple):
-    """The estimate for the texts of a corpus, or of a group.
-
-    Attributes:
-        texts: number of texts.
-        labels: number of labelled texts among them.
-        options: the options, in order.
-        mean: mean label, on the scale.
-        at_least: share of texts whose label is an option or a higher one, by option but the first.
-        effect: how much higher people rate the group than the calibrator predicts, on the scale;
-            None for the whole corpus.
-        passing: share of texts that people pass, where options that pass are named.
-    """
-
-    texts: int
-    labels: int
-    options: tuple[str, ...]
-    mean: Interval
-    at_least: Mapping[str, Interval]
-    effect: Interval | None = None
-    passing: Interval | None = None
-
-    @property
-    def shares(self) -> dict[str, float]:
-        """Estimated share of each option."""
-        reached = [1.0, *(result.mean for result in self.at_least.values()), 0.0]
-        falls = -np.diff(np.minimum.accumulate(reached))
-        return dict(zip(self.options, falls.tolist(), strict=True))
-
-
-class PassRate(NamedTuple):
-    """How many texts people pass, and how often the judge agrees.
-
-    Attributes:
-        options: the options that pass.
-        rate: share of texts that people pass.
-        judged: share of texts that the judge passes.
-        tpr: share of what people pass that the judge passes (true positive rate).
-        tnr: share of what people fail that the judge fails (true negative rate).
-    """
-
-    options: tuple[str, ...]
-    rate: Interval
-    judged: float
-    tpr: Interval
-    tnr: Interval
-
-    def __str__(self) -> str:
-        """Return the rates as one line."""
-        rate, tpr, tnr = (_in_percent(each) for each in (self.rate, self.tpr, self.tnr))
-        return (
-            f"pass ({', '.join(self.options)}): {rate}; the judge passes "
-            f"{100 * self.judged:.0f} %; TPR {tpr}, TNR {tnr}"
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the rates as values that JSON can express."""
-        rates = {name: getattr(self, name)._asdict() for name in ("rate", "tpr", "tnr")}
-        return {"options": list(self.options), "judged": self.judged, **rates}
 
 
 @dataclass(frozen=True)
@@ -146,7 +81,7 @@ class Estimate:
     @property
     def ranking(self) -> list[str]:
         """Names of the groups, the highest mean first."""
-        return [name for name, _ in self._ranked]
+        return sorted(self.groups, key=lambda name: -self.groups[name].mean.mean)
 
     def difference(self, a: str, b: str) -> Interval:
         """Mean of group a less that of group b, with its interval.
@@ -154,8 +89,12 @@ class Estimate:
         Raises:
             InputError: there is no such group.
         """
-        first, second = self._index(a), self._index(b)
-        return summarise(self.draws[:, first] - self.draws[:, second], self.level)
+        for name in (a, b):
+            if name not in self.groups:
+                names = list_names(self.groups)
+                raise InputError(f"there is no group {quote(name)}; the groups are {names}.")
+        index = list(self.groups).index
+        return summarise(self.draws[:, index(a)] - self.draws[:, index(b)], self.level)
 
     @cached_property
     def best(self) -> dict[str, float]:
@@ -207,8 +146,8 @@ class Estimate:
         least = ROUNDING * max(abs(model.mean), 1.0)
         if other.lower > model.upper + least or other.upper < model.lower - least:
             result.append(
-                f"the mean from the channel's posterior, {_in_words(model)}, and the one that the "
-                f"sampling alone justifies, {_in_words(other)}, disagree: were the labelled texts "
+                f"the mean from the channel's posterior, {in_words(model)}, and the one that the "
+                f"sampling alone justifies, {in_words(other)}, disagree: were the labelled texts "
                 "drawn at random from this corpus? Believe the second one if they were."
             )
         if self.sample and self.sample.alarm:
@@ -243,47 +182,7 @@ class Estimate:
         Args:
             by: what the groups are, such as "system".
         """
-        whole = self.overall
-        lines = [
-            self._head,
-            f"  mean {_in_words(whole.mean)}; from sampling alone {_in_words(self.rectified)}",
-            *self._other_target,
-            "  " + ", ".join(f"{name}: {100 * part:.0f} %" for name, part in whole.shares.items()),
-        ]
-        if self.passing is not None:
-            lines.append(f"  {self.passing}")
-        if self.groups:
-            rates = ("pass",) if self.passing else ()
-            head = (by, "texts", "labels", "mean", "", *rates)
-            cells = [
-                (
-                    *(name, f"{each.texts:,}", f"{each.labels}", *_cells(each.mean)),
-                    *((_in_percent(each.passing),) if each.passing else ()),
-                )
-                for name, each in self._ranked
-            ]
-            lines += ["", *align(head, *cells)]
-        return "\n".join(lines)
-
-    @property
-    def _head(self) -> str:
-        """Say what is labelled, and what the intervals are of."""
-        whole, kind = self.overall, "texts like these" if self.of == TARGETS[0] else "these texts"
-        be = "is" if whole.labels == 1 else "are"
-        clusters = "" if self.clusters is None else f", in {self.clusters} clusters,"
-        return (
-            f"{whole.labels} of {whole.texts:,} texts{clusters} {be} labelled; "
-            f"intervals of {100 * self.level:.0f} % for {kind}"
-        )
-
-    @property
-    def _other_target(self) -> list[str]:
-        """Say in one line what holds of the other target."""
-        if self.other is None:
-            return []
-        mean, rectified = self.other
-        kind = "just these texts" if self.of == TARGETS[0] else "texts like these"
-        return [f"  of {kind}: {_in_words(mean)}; from sampling alone {_in_words(rectified)}"]
+        return write_estimate(self, by)
 
     def ranked_text(self, by: str = "group") -> str:
         """Return the groups from the best to the worst, with their differences to the best.
@@ -291,36 +190,7 @@ class Estimate:
         Args:
             by: what the groups are, such as "system".
         """
-        if self.alike:
-            return f"No {by} is ranked: {ALIKE}."
-        (best, _), *_ = self._ranked
-        head = (by, "labels", "mean", "", "to the best", "", "P(best)")
-        cells = [
-            (
-                *(name, f"{each.labels}", *_cells(each.mean)),
-                *(("", "") if name == best else _cells(self.difference(name, best), "+")),
-                f"{100 * self.best[name]:.0f} %",
-            )
-            for name, each in self._ranked
-        ]
-        total, resolved, wrong = self.pairs
-        few = any(group.labels < RESOLVING for group in self.groups.values())
-        only = f" (each {by} needs {RESOLVING} labels)" if few else ""
-        return "\n".join(
-            [
-                self._head,
-                *([] if self.passing is None else [f"  {self.passing}"]),
-                "",
-                *align(head, *cells),
-                "",
-                f"{resolved} of {total} differences are resolved at {100 * self.level:.0f} %{only};"
-                f" about {wrong:.1f} of these have the wrong sign.",
-            ]
-        )
-
-    @property
-    def _ranked(self) -> list[tuple[str, Population]]:
-        return sorted(self.groups.items(), key=lambda item: -item[1].mean.mean)
+        return f"No {by} is ranked: {ALIKE}." if self.alike else write_ranking(self, by)
 
     @property
     def rows(self) -> list[dict[str, Any]]:
@@ -329,81 +199,11 @@ class Estimate:
         Groups have their difference to the best one, and the probability of being the best, unless
         all labels are alike.
         """
-        none: dict[str, Any] = dict.fromkeys(COMPARED) if self.groups else {}
-
-        def row(name: str, each: Population, compared: Mapping[str, float | None]) -> dict:
-            shares = {
-                key: value
-                for option, share in each.at_least.items()
-                for key, value in _columns(f"at_least_{option}", share).items()
-            }
-            if each.passing is not None:
-                shares |= _columns("pass", each.passing)
-            shares |= {f"share_{option}": share for option, share in each.shares.items()}
-            head = {"group": name, "of": self.of, "texts": each.texts, "labels": each.labels}
-            return {**head, **_columns("mean", each.mean), **shares, **compared}
-
-        def compare(name: str) -> Mapping[str, float | None]:
-            difference = self.difference(name, self.ranking[0])
-            return _columns("to_best", difference) | {"p_best": self.best[name]}
-
-        groups = [
-            row(name, each, none if self.alike else compare(name)) for name, each in self._ranked
-        ]
-        return [row("all", self.overall, none), *groups]
+        return list_rows(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the draws as values that JSON can express."""
-        total, resolved, wrong = self.pairs
-        return {
-            "level": self.level,
-            "of": self.of,
-            "populations": self.rows,
-            "rectified": self.rectified._asdict(),
-            "other": self.other
-            and {
-                "of": TARGETS[self.of == TARGETS[0]],
-                "mean": self.other[0]._asdict(),
-                "rectified": self.other[1]._asdict(),
-            },
-            "clusters": self.clusters,
-            "passing": self.passing and self.passing.to_dict(),
-            "effects": {
-                name: group.effect._asdict() for name, group in self.groups.items() if group.effect
-            },
-            "best": self.best,
-            "differences": {
-                "pairs": total,
-                "resolved": resolved,
-                "expected_wrong": wrong,
-                "orders": self._orders,
-            },
-            "warnings": list(self.warnings),
-        }
-
-    @property
-    def _orders(self) -> list[dict[str, Any]]:
-        """Return the resolved pairs, the higher group first, with their difference."""
-        pairs = [sorted(pair, key=self.ranking.index) for *pair, _ in self.resolved]
-        return [
-            {"higher": high, "lower": low, **_columns("difference", self.difference(high, low))}
-            for high, low in pairs
-        ]
-
-    def _index(self, name: str) -> int:
-        names = list(self.groups)
-        if name not in names:
-            raise InputError(
-                f"there is no group {quote(name)}; the groups are {list_names(names)}."
-            )
-        return names.index(name)
-
-
-def summarise(draws: Float[np.ndarray, "D *G"], level: float) -> Interval:
-    """Mean and central interval of draws, for each column by itself."""
-    ends = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
-    result = [draws.mean(axis=0), *ends]
-    return Interval(*(result if draws.ndim > 1 else map(float, result)))
+        return as_dict(self)
 
 
 def name_groups(groups: Any, texts: int) -> tuple[list[str], np.ndarray]:
@@ -412,51 +212,12 @@ def name_groups(groups: Any, texts: int) -> tuple[list[str], np.ndarray]:
     Raises:
         InputError: there is not one for each text, one is missing, or these are names of texts.
     """
-    column = [*unmasked(groups)]
-    if len(column) != texts:
-        raise InputError(f"groups must have one name for each of {texts} texts; got {len(column)}.")
-    empty = [row for row, cell in enumerate(column) if is_missing(cell)]
-    if empty:
-        raise InputError(f"groups must not be missing; there is none in {name_rows(empty)}.")
-    names = dict.fromkeys(map(str, column))
+    column = check_cells("groups", groups, texts)
+    names = dict.fromkeys(column)
     if len(names) > MOST:
         raise InputError(
             f"there are {len(names):,} groups, more than the {MOST:,} that can be told apart: name "
             "groups of many texts, such as systems."
         )
     numbers = {name: number for number, name in enumerate(names)}
-    return list(names), np.array([numbers[str(cell)] for cell in column], np.int64)
-
-
-def _cells(result: Interval, sign: str = "") -> tuple[str, str]:
-    """Return a mean, and its interval, for a column each."""
-    # Adding zero takes the sign of a zero away.
-    mean, lower, upper = (round(end, 2) + 0.0 for end in result)
-    return f"{mean:{sign}.2f}", f"({lower:{sign}.2f} to {upper:{sign}.2f})"
-
-
-def align(*rows: Sequence[str]) -> list[str]:
-    """Return lines of a table, the first column to the left and the others to the right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            cell.rjust(width) if position else cell.ljust(width)
-            for position, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
-
-
-def _columns(name: str, result: Interval) -> dict[str, float]:
-    return {name: result.mean, f"{name}_low": result.lower, f"{name}_high": result.upper}
-
-
-def _in_percent(share: Interval) -> str:
-    mean, lower, upper = (100 * each for each in share)
-    return f"{mean:.0f} % ({lower:.0f} to {upper:.0f})"
-
-
-def _in_words(result: Any) -> str:
-    if not np.isfinite(result.lower):
-        return f"{result.mean:.2f} (too few labels for an interval)"
-    return f"{result.mean:.2f} ({result.lower:.2f} to {result.upper:.2f})"
+    return list(names), np.array([numbers[cell] for cell in column], np.int64)

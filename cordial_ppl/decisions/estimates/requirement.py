@@ -8,7 +8,8 @@ from cordial_ppl.decisions.estimates.estimate import Estimate
 from cordial_ppl.errors import InputError, list_names, quote
 from cordial_ppl.scores import Interval
 
-FORM = re.compile(r"\s*(.*?)\s*(>=|<=|>|<)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*")
+NUMBER = r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(%?)"
+FORM = re.compile(rf"\s*(.*?)\s*(>=|<=|>|<)\s*{NUMBER}\s*")
 
 YES, NO, OPEN = "yes", "no", "cannot say"
 STATUS: Mapping[str, int] = {YES: 0, NO: 3, OPEN: 4}
@@ -20,7 +21,8 @@ class Requirement(NamedTuple):
 
     Attributes:
         text: the requirement as it was written.
-        quantity: "mean", "pass", a group's name, or two with " - " between.
+        quantity: "mean", "pass", a group's name, or two with " - " between; double quotes around a
+            name say that it is a group's.
         sign: ">=", ">", "<=" or "<".
         bound: the number on its right.
     """
@@ -78,10 +80,10 @@ def parse(text: str) -> Requirement:
     """Read a requirement: a quantity, a sign and a number.
 
     Args:
-        text: such as "mean >= 4.0", "pass >= .8", "A - B > 0".
+        text: such as "mean >= 4.0", "pass >= .8", "pass >= 80%", "A - B > 0".
 
     Raises:
-        InputError: it has another form.
+        InputError: it has another form, or its bound is no share where one is needed.
     """
     parts = FORM.fullmatch(text)
     if not parts or not parts[1]:
@@ -89,22 +91,39 @@ def parse(text: str) -> Requirement:
             'a requirement must be a quantity, a sign and a number, such as "mean >= 4.0", '
             f'"pass >= .8" or "A - B > 0"; found {quote(text)}.'
         )
-    return Requirement(text.strip(), parts[1], parts[2], float(parts[3]))
+    bound = float(parts[3]) / (100 if parts[4] else 1)
+    if parts[1] == "pass" and not 0 <= bound <= 1:
+        raise InputError(
+            f"pass is a share, from 0 to 1: write .3 or 30% for three in ten; found {quote(text)}."
+        )
+    if parts[4] and parts[1] != "pass":
+        raise InputError(f"only pass is required in percent; found {quote(text)}: leave out the %.")
+    return Requirement(text.strip(), parts[1], parts[2], bound)
 
 
 def _find(quantity: str, made: Estimate) -> Interval:
+    spelt = {word: name for name in made.groups for word in (name, f'"{name}"')}
+    matches: dict[str, Interval] = {}
     if quantity == "mean":
-        return made.overall.mean
-    if quantity == "pass":
-        if made.passing is None:
-            raise InputError("a requirement of pass needs the options that pass: --pass 4,5.")
-        return made.passing.rate
-    if quantity in made.groups:
-        return made.groups[quantity].mean
+        matches["the mean of all texts"] = made.overall.mean
+    if quantity == "pass" and made.passing is not None:
+        matches["the share that passes"] = made.passing.rate
+    if quantity in spelt:
+        matches[f"the group {quote(spelt[quantity])}"] = made.groups[spelt[quantity]].mean
     for cut in re.finditer(r"\s-\s", quantity):
         first, second = quantity[: cut.start()].strip(), quantity[cut.end() :].strip()
-        if first in made.groups and second in made.groups:
-            return made.difference(first, second)
+        if first in spelt and second in spelt:
+            first, second = spelt[first], spelt[second]
+            matches[f"{quote(first)} less {quote(second)}"] = made.difference(first, second)
+    if len(matches) > 1:
+        raise InputError(
+            f"{quote(quantity)} may be {' or '.join(matches)}: put the names of groups in double "
+            "quotes, and leave out groups to require something of all texts."
+        )
+    if matches:
+        return next(iter(matches.values()))
+    if quantity == "pass":
+        raise InputError("a requirement of pass needs the options that pass: --pass 4,5.")
     names = list_names(["mean", *(["pass"] if made.passing else []), *made.groups])
     raise InputError(
         f"there is nothing that is called {quote(quantity)} to require; found {names}, and "

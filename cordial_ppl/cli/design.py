@@ -1,0 +1,105 @@
+"""How texts are grouped, and how the labelled ones were drawn, as the tables say it."""
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cordial_ppl.cli.records import Read
+from cordial_ppl.errors import InputError, name_rows, naming
+
+if TYPE_CHECKING:
+    from cordial_ppl.tables.frame import Columns
+
+MANY = 10
+"""Values of a column from which on they may name clusters of texts."""
+
+
+def read_grouping(columns: "Columns", **names: str | None) -> dict[str, list[str]]:
+    """Read the group of each text, by each option that names a column.
+
+    Raises:
+        InputError: Two options name one column, or a row has no group.
+        SettingNeeded: There is no such column.
+    """
+    from cordial_ppl.tables import read_groups
+
+    cells = {option: read_groups(columns, name, option) for option, name in names.items() if name}
+    for one, other in combinations(cells, 2):
+        if cells[one] == cells[other]:
+            raise InputError(
+                f"--{one} and --{other} must name different columns; both name {names[other]!r}. "
+                f"Leave out --{other}, or name the column that it is meant for."
+            )
+    return cells
+
+
+def read_design(read: Read) -> tuple[dict[str, Any], str]:
+    """Read how the labelled texts were drawn, where the table of labels says it, as a plan does.
+
+    With groups of a plan, labels count by the share of each that is labelled: whoever stopped early
+    has other probabilities than the plan. With these comes a line that says so.
+
+    Raises:
+        InputError: A probability is not above 0 and at most 1, with its row; or the readings lack
+            the column that texts were drawn by.
+    """
+    from cordial_ppl.decisions.planning import expected_scores, score_strata, share_drawn
+    from cordial_ppl.tables import read_groups
+    from cordial_ppl.tables.columns import finite
+
+    table, labels, rows = read
+    design, weighed = dict[str, Any](), ""
+    columns, by = labels.columns, labels.planned_by
+    names = columns.schema.keys() - columns.apart
+    if "stratum" in names:
+        scores = expected_scores(table.logits, table.scale)
+        design["strata"] = score_strata(scores, len(labels.first))
+    if by is not None:
+        table.columns.require(by)
+        groups = read_groups(table.columns, by)
+        drawn = [groups[row] for row in rows[labels.first]]
+        design["probabilities"] = share_drawn(drawn, groups)
+        weighed = f"how much of each {by} is labelled: {columns.path} is of a plan by {by}."
+    elif "probability" in names:
+        with naming(columns.path):
+            shares = finite(columns, "probability")
+            wrong = ((shares <= 0) | (shares > 1)).nonzero()[0]
+            if wrong.size:
+                raise InputError(
+                    "column 'probability' must hold the chance that each text had to be labelled, "
+                    f"above 0 and at most 1; found {shares[wrong[0]]:g} in "
+                    f"{name_rows(wrong, columns.where)}. Without such a design remove the column."
+                )
+        design["probabilities"] = shares[labels.first]
+        weighed = (
+            f"1 / column 'probability' of {columns.path}, the chance that each was chosen. Rename "
+            "the column if it says something else."
+        )
+    varies = np.ptp(design.get("probabilities", 1.0)) > 0
+    return design, f"Labels are weighed by {weighed}" if varies else ""
+
+
+def find_clusters(read: Read, grouping: Mapping[str, Sequence[str]], cluster: str | None) -> list:
+    """Warn of columns few of whose values have all labels, as if whole clusters were labelled."""
+    from cordial_ppl.tables import list_cells
+
+    table, _, rows = read
+    texts, result = np.unique(rows), []
+    instead = "" if cluster is None else f" in place of --cluster {cluster}"
+    # Where clusters are named, so many of these were chosen.
+    clusters = [cells for option, cells in grouping.items() if option != "by"]
+    number = len({cells[row] for cells in clusters for row in texts}) or len(texts)
+    for name, cells in list_cells(table.columns, range(len(table))).items():
+        _, codes, sizes = np.unique(cells, return_inverse=True, return_counts=True)
+        labelled = len(np.unique(codes[texts]))
+        # So many values a random choice of as many texts has, on average.
+        likely = np.sum(1 - (1 - sizes / len(table)) ** number)
+        if MANY <= len(sizes) < len(table) and labelled < likely / 2:
+            result.append(
+                f"the labelled texts are of {labelled} of {len(sizes)} values of {name!r}: if "
+                "texts of one value are alike, intervals are too narrow without --cluster "
+                f"{name}{instead}."
+            )
+    return result

@@ -1,0 +1,110 @@
+"""Estimated quantities of texts: means, shares, rates, each with an interval."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from cordial_ppl.scores import Interval
+
+TARGETS = ("like-these", "these")
+"""What an estimate is of: the population that the texts were drawn from, or just these texts."""
+
+RESOLVING = 3
+"""Labels that a group needs for its differences to be resolved: one or two that are far off would
+decide alone.  On real readings, of the differences whose interval excludes 0, 6 % have the wrong
+sign where a group has two labels, and hardly any where both have three."""
+
+
+class Population(NamedTuple):
+    """The estimate for the texts of a corpus, or of a group.
+
+    Attributes:
+        texts: number of texts.
+        labels: number of labelled texts among them.
+        options: the options, in order.
+        mean: mean label, on the scale.
+        at_least: share of texts whose label is an option or a higher one, by option but the first.
+        effect: how much higher people rate the group than the calibrator predicts, on the scale;
+            None for the whole corpus.
+        passing: share of texts that people pass, where options that pass are named.
+    """
+
+    texts: int
+    labels: int
+    options: tuple[str, ...]
+    mean: Interval
+    at_least: Mapping[str, Interval]
+    effect: Interval | None = None
+    passing: Interval | None = None
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """Estimated share of each option."""
+        reached = [1.0, *(result.mean for result in self.at_least.values()), 0.0]
+        falls = 0.0 - np.diff(np.minimum.accumulate(reached))
+        return dict(zip(self.options, falls.tolist(), strict=True))
+
+
+class PassRate(NamedTuple):
+    """How many texts people pass, and how often the judge agrees.
+
+    Attributes:
+        options: the options that pass.
+        rate: share of texts that people pass.
+        judged: share of texts that the judge passes.
+        tpr: share of what people pass that the judge passes (true positive rate).
+        tnr: share of what people fail that the judge fails (true negative rate).
+    """
+
+    options: tuple[str, ...]
+    rate: Interval
+    judged: float
+    tpr: Interval
+    tnr: Interval
+
+    def __str__(self) -> str:
+        """Return the rates as one line."""
+        rate, tpr, tnr = (in_percent(each) for each in (self.rate, self.tpr, self.tnr))
+        return (
+            f"pass ({', '.join(self.options)}): {rate}; the judge passes "
+            f"{100 * self.judged:.0f} %; TPR {tpr}, TNR {tnr}"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the rates as values that JSON can express."""
+        rates = {name: getattr(self, name)._asdict() for name in ("rate", "tpr", "tnr")}
+        return {"options": list(self.options), "judged": self.judged, **rates}
+
+
+def summarise(draws: Float[np.ndarray, "D *G"], level: float) -> Interval:
+    """Mean and central interval of draws, for each column by itself."""
+    ends = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    result = [draws.mean(axis=0), *ends]
+    return Interval(*(result if draws.ndim > 1 else map(float, result)))
+
+
+def name_ends(name: str, result: Interval) -> dict[str, float]:
+    """Return an interval by the names of its columns: NAME, NAME_low, NAME_high."""
+    return {name: result.mean, f"{name}_low": result.lower, f"{name}_high": result.upper}
+
+
+def round_ends(result: Any, digits: int = 2) -> tuple[float, float, float]:
+    """Round a mean and its interval; a zero has no sign."""
+    mean, lower, upper = (round(float(end), digits) + 0.0 for end in result[:3])
+    return mean, lower, upper
+
+
+def in_percent(share: Interval) -> str:
+    """Write a share and its interval."""
+    mean, lower, upper = round_ends([100 * end for end in share], 0)
+    return f"{mean:.0f} % ({lower:.0f} to {upper:.0f})"
+
+
+def in_words(result: Any) -> str:
+    """Write a mean and its interval, if it has one."""
+    mean, lower, upper = round_ends(result)
+    if not np.isfinite(lower):
+        return f"{mean:.2f} (too few labels for an interval)"
+    return f"{mean:.2f} ({lower:.2f} to {upper:.2f})"

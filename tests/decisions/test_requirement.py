@@ -1,0 +1,82 @@
+"""Requirements: what they may say, and that what may mean two things is refused."""
+
+import numpy as np
+import pytest
+
+from cordial_ppl.decisions.estimates.estimate import Estimate, PassRate, Population
+from cordial_ppl.decisions.estimates.rectified import RectifiedMean
+from cordial_ppl.decisions.estimates.requirement import parse
+from cordial_ppl.errors import InputError
+from cordial_ppl.scores import Interval
+
+OVERALL, RATE = Interval(2.0, 1.9, 2.1), Interval(0.85, 0.81, 0.9)
+
+
+@pytest.fixture
+def make():
+    def make(**means):
+        whole = Population(9, 9, ("0", "1"), OVERALL, {"1": RATE}, passing=RATE)
+        ends = {name: Interval(mean, mean - 0.1, mean + 0.1) for name, mean in means.items()}
+        groups = {name: whole._replace(mean=mean) for name, mean in ends.items()}
+        draws = np.tile([*means.values()], (9, 1))
+        rates = PassRate(("1",), RATE, 0.5, RATE, RATE)
+        rectified = RectifiedMean(*OVERALL, 0.0)
+        return Estimate(0.9, whole, groups, rectified, draws, passing=rates)
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("quantity", "meanings"),
+    [
+        ("mean", "the mean of all texts or the group 'mean'"),
+        ("pass", "the share that passes or the group 'pass'"),
+        ("A - B", "the group 'A - B' or 'A' less 'B'"),
+        ("A - B - C", "'A' less 'B - C' or 'A - B' less 'C'"),
+    ],
+)
+def test_what_may_mean_two_things_is_refused(make, quantity, meanings):
+    names = ("mean", "pass", "A", "B", "C", "A - B", "B - C")
+    made = make(**{name: float(k) for k, name in enumerate(names)})
+    with pytest.raises(InputError, match=f"'{quantity}' may be {meanings}: put the names of"):
+        parse(f"{quantity} > 0").answer(made)
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ('"mean" >= 3', "yes"),
+        ('"pass" >= 3', "yes"),
+        ('"A - B" >= 5', "yes"),
+        ('"A" - "B" < 0', "yes"),
+        ('"A" - B < 0', "yes"),
+        ("A < 2", "yes"),
+    ],
+)
+def test_names_in_quotes_are_groups(make, text, answer):
+    made = make(**{"mean": 4.0, "pass": 5.0, "A": 1.0, "B": 3.0, "A - B": 6.0})
+    assert parse(text).answer(made).answer == answer
+
+
+def test_a_share_may_be_in_percent(make):
+    made = make()
+    assert [parse(f"pass >= {b}").answer(made).answer for b in ("80%", "80 %", ".8")] == ["yes"] * 3
+    assert parse("pass > 90%").answer(made).answer == "no" and parse("pass <= 1").bound == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("pass >= 30", "pass is a share, from 0 to 1: write .3 or 30% for three in ten; found"),
+        ("pass >= 120%", "pass is a share"),
+        ("mean >= 80%", "only pass is required in percent; found 'mean >= 80%': leave out the %"),
+    ],
+)
+def test_a_bound_of_another_unit_is_refused(text, message):
+    with pytest.raises(InputError, match=message):
+        parse(text)
+
+
+def test_shares_of_nothing_have_no_sign(make):
+    whole = make().overall._replace(at_least={"1": Interval(1.0, 1.0, 1.0)})
+    assert [f"{share:.0f}" for share in whole.shares.values()] == ["0", "1"]
