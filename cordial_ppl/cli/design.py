@@ -57,10 +57,13 @@ def read_design(read: Read) -> tuple[dict[str, Any], str]:
         scores = expected_scores(table.logits, table.scale)
         design["strata"] = score_strata(scores, len(labels.first))
     if by is not None:
-        table.columns.require(by)
+        with naming(f"{columns.path}, a plan by {by}"):
+            table.columns.require(by)
         groups = read_groups(table.columns, by)
         drawn = [groups[row] for row in rows[labels.first]]
         design["probabilities"] = share_drawn(drawn, groups)
+        if np.ptp(design["probabilities"]) > 0:
+            design["strata"] = groups
         weighed = f"how much of each {by} is labelled: {columns.path} is of a plan by {by}."
     elif "probability" in names:
         with naming(columns.path):

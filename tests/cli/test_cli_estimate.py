@@ -169,12 +169,16 @@ def test_a_requirement_is_an_exit_status(cordial, tables, texts, status):
 def test_columns_that_make_texts_alike(cordial, tmp_path):
     """Twelve texts a conversation: all labels are of five of 12 of them."""
     talks = [f"talk {row // 5}" for row in range(TEXTS)]
-    readings, labels = write_tables(tmp_path, talk=talks, system=SYSTEMS, prompt=PROMPTS)
+    days = [f"day {max(row // 4, 4)}" for row in range(TEXTS)]
+    more = {"talk": talks, "copy": talks, "day": days, "system": SYSTEMS, "prompt": PROMPTS}
+    readings, labels = write_tables(tmp_path, **more)
     plain = cordial("estimate", readings, labels)
     assert "are of 4 of 12 values of 'talk'" in plain.stderr and "--cluster talk" in plain.stderr
     result = cordial("estimate", readings, labels, "--cluster", "talk", "--of", "these")
     assert "20 of 60 texts, in 4 clusters, are labelled" in result.stdout
-    assert "for these texts" in result.stdout and "--cluster talk" not in result.stderr
+    assert "for these texts" in result.stdout and "--cluster copy" not in result.stderr
+    assert "1 of 11 values of 'day'" in result.stderr
+    assert "without --cluster day in place of --cluster talk." in result.stderr
     assert "labels of 4 clusters say little of others" in result.stderr
     paired = cordial("compare", readings, labels, "--by", "system", "--pair", "prompt")
     assert "in 7 clusters" in paired.stdout
