@@ -36,14 +36,12 @@ def read_grouping(columns: "Columns", **names: str | None) -> dict[str, list[str
 
 
 def read_design(read: Read) -> tuple[dict[str, Any], str]:
-    """Read how the labelled texts were drawn, where the table of labels says it, as a plan does.
+    """Read how texts were drawn from the table of labels, with a line of what weighs them if any.
 
-    With groups of a plan, labels count by the share of each that is labelled: whoever stopped early
-    has other probabilities than the plan. With these comes a line that says so.
+    After a plan by groups that is how much of each is labelled, for people may stop early.
 
     Raises:
-        InputError: A probability is not above 0 and at most 1, with its row; or the readings lack
-            the column that texts were drawn by.
+        InputError: A probability is not above 0 and at most 1; the readings lack the plan's groups.
     """
     from cordial_ppl.decisions.planning import expected_scores, score_strata, share_drawn
     from cordial_ppl.tables import read_groups
@@ -76,10 +74,8 @@ def read_design(read: Read) -> tuple[dict[str, Any], str]:
                     f"{name_rows(wrong, columns.where)}. Without such a design remove the column."
                 )
         design["probabilities"] = shares[labels.first]
-        weighed = (
-            f"1 / column 'probability' of {columns.path}, the chance that each was chosen. Rename "
-            "the column if it says something else."
-        )
+        meaning = "the chance that each was chosen. Rename the column if it says something else"
+        weighed = f"1 / column 'probability' of {columns.path}, {meaning}."
     varies = np.ptp(design.get("probabilities", 1.0)) > 0
     return design, f"Labels are weighed by {weighed}" if varies else ""
 

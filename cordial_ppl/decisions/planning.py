@@ -48,8 +48,7 @@ class Plan(NamedTuple):
         rows: positions of the texts among the readings, [n].
         stratum: the part of the sorted readings that each lies in, from 0 for the lowest, [n].
         probability: chance that the text is among these n, given how many of its group are and
-            which texts had labels, in (0, 1], [n]. Where groups differ in size, whoever stops after
-            m texts takes the probabilities of the plan of m.
+            which texts had labels, in (0, 1], [n]; after m of them, a plan of m has others.
     """
 
     rows: Int64[np.ndarray, " n"]
@@ -254,8 +253,7 @@ def _warn_of_clusters(asked: int, texts: int, clusters: int) -> None:
             "for. Name a column of smaller clusters, or none, which chooses texts one by one."
         )
     if clusters < FEW:
-        number = "1 cluster" if clusters == 1 else f"{clusters} clusters"
         warn(
-            f"{number} will have labels, which say little of others: intervals from fewer than "
-            f"{FEW} are rough. Choose more texts."
+            f"{clusters} cluster{'' if clusters == 1 else 's'} will have labels, which say little "
+            f"of others: intervals from fewer than {FEW} are rough. Choose more texts."
         )

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.decisions.estimates.text import align
+from cordial_ppl.decisions.estimates.layout import align
 from cordial_ppl.decisions.forecasting import Forecast
 from cordial_ppl.decisions.reader import Fault, Reader
 from cordial_ppl.decisions.reported import list_parameters

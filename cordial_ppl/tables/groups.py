@@ -22,9 +22,6 @@ MADE = ("model", "prompt", "decoding", "date")
 LASTING = MADE[:-1]
 """The part that a calibrator remembers: readings made in another way may have other faults."""
 
-USUAL = {"by": ("system", "model", "group"), "pair": ("prompt", "question")}
-"""Usual names of columns of groups, by the setting that names one."""
-
 Provenance = dict[str, list[str]]
 """By `LASTING`, the different values there are."""
 
@@ -44,7 +41,8 @@ def read_groups(columns: Columns, by: str, setting: str = "by") -> list[str]:
         InputError: A row has no group.
         SettingNeeded: There is no such column.
     """
-    (by,) = find_columns(columns, [by], setting, USUAL.get(setting, ()))
+    words = ("system", "model", "group") if setting == "by" else ()
+    (by,) = find_columns(columns, [by], setting, words)
     filled(columns, by, "Give every text one, or leave the text out.")
     return columns.collect(named(by)).to_series().to_list()
 

@@ -135,10 +135,9 @@ def test_probabilities_that_weigh_labels_are_told(cordial, tables):
 
 def test_rates_of_the_judge_are_in_the_table_too(cordial, tables):
     cordial("estimate", *tables, "--by", "system", "--pass", "4,5", "-o", "e.csv", "--quiet")
-    printed = json.loads(cordial("estimate", *tables, "--pass", "4,5", "--json").stdout)
     cells = read("e.csv")
-    assert float(cells["tpr"][0]) == pytest.approx(printed["passing"]["tpr"]["mean"], abs=0.05)
-    assert all(cells["tnr_high"][0:1]) and not any(cells["tnr_high"][1:])
+    assert 0 <= float(cells["tpr_low"][0]) < float(cells["tpr"][0]) <= 1
+    assert cells["tnr_high"][0] and not any(cells["tnr_high"][1:])
 
 
 @pytest.mark.parametrize(

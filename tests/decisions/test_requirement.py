@@ -42,20 +42,10 @@ def test_what_may_mean_two_things_is_refused(make, quantity, meanings):
         parse(f"{quantity} > 0").answer(made)
 
 
-@pytest.mark.parametrize(
-    ("text", "answer"),
-    [
-        ('"mean" >= 3', "yes"),
-        ('"pass" >= 3', "yes"),
-        ('"A - B" >= 5', "yes"),
-        ('"A" - "B" < 0', "yes"),
-        ('"A" - B < 0', "yes"),
-        ("A < 2", "yes"),
-    ],
-)
-def test_names_in_quotes_are_groups(make, text, answer):
+def test_names_in_quotes_are_groups(make):
     made = make(**{"mean": 4.0, "pass": 5.0, "A": 1.0, "B": 3.0, "A - B": 6.0})
-    assert parse(text).answer(made).answer == answer
+    for text in ('"mean" >= 3', '"pass" >= 3', '"A - B" >= 5', '"A" - "B" < 0', '"A" - B < 0'):
+        assert parse(text).answer(made).answer == "yes"
 
 
 def test_a_share_may_be_in_percent(make):
@@ -64,16 +54,10 @@ def test_a_share_may_be_in_percent(make):
     assert parse("pass > 90%").answer(made).answer == "no" and parse("pass <= 1").bound == 1
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("pass >= 30", "pass is a share, from 0 to 1: write .3 or 30% for three in ten; found"),
-        ("pass >= 120%", "pass is a share"),
-        ("mean >= 80%", "only pass is required in percent; found 'mean >= 80%': leave out the %"),
-    ],
-)
-def test_a_bound_of_another_unit_is_refused(text, message):
-    with pytest.raises(InputError, match=message):
+@pytest.mark.parametrize("text", ["pass >= 30", "pass >= 120%", "pass > -1", "mean >= 80%"])
+def test_a_bound_of_another_unit_is_refused(text):
+    wanted = "write .3 or 30% for three in ten" if "pass" in text else "only pass is required in"
+    with pytest.raises(InputError, match=f"{wanted}.*found '{text}'"):
         parse(text)
 
 

@@ -10,6 +10,7 @@ from jaxtyping import Float
 
 from cordial_ppl.data.checks import check_cells
 from cordial_ppl.decisions.drift import Drift
+from cordial_ppl.decisions.estimates import layout
 from cordial_ppl.decisions.estimates.quantities import (
     RESOLVING,
     TARGETS,
@@ -19,8 +20,6 @@ from cordial_ppl.decisions.estimates.quantities import (
     summarise,
 )
 from cordial_ppl.decisions.estimates.rectified import RectifiedMean
-from cordial_ppl.decisions.estimates.rows import as_dict, list_rows
-from cordial_ppl.decisions.estimates.text import write_estimate, write_ranking
 from cordial_ppl.decisions.planning import FEW
 from cordial_ppl.errors import InputError, list_names, quote
 from cordial_ppl.scores import Interval
@@ -177,33 +176,21 @@ class Estimate:
         return tuple(result)
 
     def text(self, by: str = "group") -> str:
-        """Return the estimates as a table, after what is known of all texts.
-
-        Args:
-            by: what the groups are, such as "system".
-        """
-        return write_estimate(self, by)
+        """Return what is known of all texts, and a table of the groups, which `by` names."""
+        return layout.write_estimate(self, by)
 
     def ranked_text(self, by: str = "group") -> str:
-        """Return the groups from the best to the worst, with their differences to the best.
-
-        Args:
-            by: what the groups are, such as "system".
-        """
-        return f"No {by} is ranked: {ALIKE}." if self.alike else write_ranking(self, by)
+        """Return the groups, which `by` names, ranked, with their differences to the best."""
+        return f"No {by} is ranked: {ALIKE}." if self.alike else layout.write_ranking(self, by)
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """One row for the corpus and one for each group, the highest mean first.
-
-        Groups have their difference to the best one, and the probability of being the best, unless
-        all labels are alike.
-        """
-        return list_rows(self)
+        """One row for the corpus and one for each group, the highest mean first."""
+        return layout.list_rows(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the draws as values that JSON can express."""
-        return as_dict(self)
+        return layout.as_dict(self)
 
 
 def name_groups(groups: Any, texts: int) -> tuple[list[str], np.ndarray]:

@@ -115,13 +115,13 @@ def _find(quantity: str, made: Estimate) -> Interval:
         if first in spelt and second in spelt:
             first, second = spelt[first], spelt[second]
             matches[f"{quote(first)} less {quote(second)}"] = made.difference(first, second)
-    if len(matches) > 1:
+    if len(matches) == 1:
+        return matches.popitem()[1]
+    if matches:
         raise InputError(
             f"{quote(quantity)} may be {' or '.join(matches)}: put the names of groups in double "
             "quotes, and leave out groups to require something of all texts."
         )
-    if matches:
-        return next(iter(matches.values()))
     if quantity == "pass":
         raise InputError("a requirement of pass needs the options that pass: --pass 4,5.")
     names = list_names(["mean", *(["pass"] if made.passing else []), *made.groups])

@@ -1,19 +1,24 @@
-"""An estimate as text: a line for what is known of all texts, a table of the groups."""
+"""An estimate as text, as rows of a table, and as JSON can express it."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from cordial_ppl.decisions.estimates.quantities import (
     RESOLVING,
     TARGETS,
+    Population,
     in_percent,
     in_words,
+    name_ends,
     round_ends,
 )
 from cordial_ppl.scores import Interval
 
 if TYPE_CHECKING:
     from cordial_ppl.decisions.estimates.estimate import Estimate
+
+COMPARED = "to_best", "to_best_low", "to_best_high", "p_best"
+"""Columns of the comparison with the best group."""
 
 
 def write_estimate(made: "Estimate", by: str) -> str:
@@ -87,3 +92,64 @@ def align(*rows: Sequence[str]) -> list[str]:
         ).rstrip()
         for row in rows
     ]
+
+
+def list_rows(made: "Estimate") -> list[dict[str, Any]]:
+    """List a row for the corpus and one for each group, the highest mean first."""
+    none: dict[str, Any] = dict.fromkeys(COMPARED) if made.groups else {}
+    rates: dict[str, Any] = {}
+    if made.passing is not None:
+        rates = name_ends("tpr", made.passing.tpr) | name_ends("tnr", made.passing.tnr)
+
+    def row(name: str, each: Population, more: Mapping[str, Any]) -> dict[str, Any]:
+        columns = name_ends("mean", each.mean)
+        for option, share in each.at_least.items():
+            columns |= name_ends(f"at_least_{option}", share)
+        if each.passing is not None:
+            columns |= name_ends("pass", each.passing)
+        columns |= {f"share_{option}": share for option, share in each.shares.items()}
+        head = {"group": name, "of": made.of, "texts": each.texts, "labels": each.labels}
+        return {**head, **columns, **more}
+
+    rows = [row("all", made.overall, rates | none)]
+    for name in made.ranking:
+        compared = none
+        if not made.alike:
+            compared = name_ends("to_best", made.difference(name, made.ranking[0]))
+            compared |= {"p_best": made.best[name]}
+        rows.append(row(name, made.groups[name], dict.fromkeys(rates) | compared))
+    return rows
+
+
+def as_dict(made: "Estimate") -> dict[str, Any]:
+    """Return everything but the draws as values that JSON can express."""
+    total, resolved, wrong = made.pairs
+    orders = [sorted(pair, key=made.ranking.index) for *pair, _ in made.resolved]
+    return {
+        "level": made.level,
+        "of": made.of,
+        "populations": list_rows(made),
+        "rectified": made.rectified._asdict(),
+        "other": made.other
+        and {
+            "of": TARGETS[made.of == TARGETS[0]],
+            "mean": made.other[0]._asdict(),
+            "rectified": made.other[1]._asdict(),
+        },
+        "clusters": made.clusters,
+        "passing": made.passing and made.passing.to_dict(),
+        "effects": {
+            name: group.effect._asdict() for name, group in made.groups.items() if group.effect
+        },
+        "best": made.best,
+        "differences": {
+            "pairs": total,
+            "resolved": resolved,
+            "expected_wrong": wrong,
+            "orders": [
+                {"higher": a, "lower": b, **name_ends("difference", made.difference(a, b))}
+                for a, b in orders
+            ],
+        },
+        "warnings": list(made.warnings),
+    }
