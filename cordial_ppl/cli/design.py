@@ -36,13 +36,15 @@ def read_grouping(columns: "Columns", **names: str | None) -> dict[str, list[str
 
 
 def read_design(read: Read) -> tuple[dict[str, Any], str]:
-    """Read how texts were drawn from the table of labels, with a line of what weighs them if any.
+    """Read how texts were drawn from the labels' table, with a line of what weighs them if any.
 
     After a plan by groups that is how much of each is labelled, for people may stop early.
 
     Raises:
         InputError: A probability is not above 0 and at most 1; the readings lack the plan's groups.
     """
+    from cordial_ppl.decisions.estimates.clusters import GROUPS
+    from cordial_ppl.decisions.estimates.rectified import is_even
     from cordial_ppl.decisions.planning import expected_scores, score_strata, share_drawn
     from cordial_ppl.tables import read_groups
     from cordial_ppl.tables.columns import finite
@@ -58,10 +60,11 @@ def read_design(read: Read) -> tuple[dict[str, Any], str]:
         with naming(f"{columns.path}, a plan by {by}"):
             table.columns.require(by)
         groups = read_groups(table.columns, by)
-        drawn = [groups[row] for row in rows[labels.first]]
-        design["probabilities"] = share_drawn(drawn, groups)
-        if np.ptp(design["probabilities"]) > 0:
-            design["strata"] = groups
+        shares = share_drawn([groups[row] for row in rows[labels.first]], groups)
+        design["probabilities"] = shares
+        if not is_even(1 / shares):
+            # All texts are the sum of the groups, whether or not these are asked for.
+            design["strata" if len(set(groups)) > GROUPS else "groups"] = groups
         weighed = f"how much of each {by} is labelled: {columns.path} is of a plan by {by}."
     elif "probability" in names:
         with naming(columns.path):
@@ -87,13 +90,12 @@ def find_clusters(read: Read, grouping: Mapping[str, Sequence[str]], cluster: st
     table, _, rows = read
     texts, result = np.unique(rows), []
     instead = "" if cluster is None else f" in place of --cluster {cluster}"
-    # Where clusters are named, so many of these were chosen.
     clusters = [cells for option, cells in grouping.items() if option != "by"]
     number = len({cells[row] for cells in clusters for row in texts}) or len(texts)
     for name, cells in list_cells(table.columns, range(len(table))).items():
         _, codes, sizes = np.unique(cells, return_inverse=True, return_counts=True)
         labelled = len(np.unique(codes[texts]))
-        # So many values a random choice of as many texts has, on average.
+        # So many values a random choice of as many texts, or named clusters, has on average.
         likely = np.sum(1 - (1 - sizes / len(table)) ** number)
         if MANY <= len(sizes) < len(table) and labelled < likely / 2:
             result.append(

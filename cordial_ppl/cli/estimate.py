@@ -1,7 +1,7 @@
 """`cordial estimate` and `cordial compare`: how good the texts are, all of them and by group."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import typer
@@ -76,10 +76,12 @@ def _estimate(
         _check_ranked(tables, read, by, groups)
     design, weighed = read_design(read)
     design |= {"clusters": grouping.get("cluster"), "pairs": grouping.get("pair")}
+    design |= {"groups": groups} if groups or wanted.pair else {}
     calibrator = fit_tables(read, fitting)
     covariates = table.covariates(calibrator.fit_.covariates)
     design |= {"of": wanted.of, "passing": wanted.pass_ or None, "level": wanted.level}
-    made = calibrator.estimate(table.logits, rows, groups, covariates, **design)
+    made = calibrator.estimate(table.logits, rows, covariates=covariates, **design)
+    made = made if groups else replace(made, groups={}, draws=made.draws[:, :0])
     judged = [each.answer(made) for each in requirements]
     done = _write(made, wanted, by or "group")
     # The column of the estimate is accounted for, and so is another of the same groups.

@@ -119,8 +119,9 @@ def test_a_plan_by_groups_may_be_left_early(cordial, tmp_path):
 
     whole, early = estimate(10, 10), estimate(30, 10)
     assert early == whole and read("p.csv")["probability"][:2] != read("q.csv")["probability"][1:3]
-    weighed = "Labels are weighed by how much of each system is labelled: q.csv is of a plan by"
-    assert weighed in early
+    assert "weighed by how much of each system is labelled: q.csv is of a plan by system" in early
+    grouped = cordial("estimate", readings, "q.csv", "--by", "system").stdout
+    assert grouped.splitlines()[:4] == early.splitlines()[:4] and "small" not in early
 
 
 def test_probabilities_that_weigh_labels_are_told(cordial, tables):

@@ -166,6 +166,5 @@ def test_few_clusters_and_far_more_texts_than_were_asked_for_are_warned_of():
     with pytest.warns(cp.CordialWarning) as caught:
         chosen = cp.plan(LOGITS, 5, clusters=np.arange(60) // 10)
     assert len(chosen.rows) == 10
-    first, second = (str(warning.message) for warning in caught)
-    assert "10 texts are to be labelled where 5 were asked for" in first
-    assert "1 cluster will have labels" in second and "fewer than 8 are rough" in second
+    assert "10 texts are to be labelled where 5 were asked for" in str(caught[0].message)
+    assert "1 cluster will have labels" in str(caught[1].message)

@@ -8,8 +8,7 @@ from cordial_ppl.decisions.estimates.estimate import Estimate
 from cordial_ppl.errors import InputError, list_names, quote
 from cordial_ppl.scores import Interval
 
-NUMBER = r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(%?)"
-FORM = re.compile(rf"\s*(.*?)\s*(>=|<=|>|<)\s*{NUMBER}\s*")
+FORM = re.compile(r"\s*(.*?)\s*([<>]=?)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(%?)\s*")
 
 YES, NO, OPEN = "yes", "no", "cannot say"
 STATUS: Mapping[str, int] = {YES: 0, NO: 3, OPEN: 4}
