@@ -126,8 +126,8 @@ def test_a_plan_by_groups_may_be_left_early(cordial, tmp_path):
 
 def test_probabilities_that_weigh_labels_are_told(cordial, tables):
     readings, labels = tables
-    chances = [0.2 + 0.03 * row for row in range(LABELLED)]
-    write_table(readings.parent / "w.csv", read(labels) | {"probability": chances})
+    chances = {"probability": [0.2 + 0.03 * row for row in range(LABELLED)]}
+    write_table(readings.parent / "w.csv", read(labels) | chances)
     shown = cordial("estimate", readings, "w.csv", "--quiet").stdout
     assert "weighed by 1 / column 'probability' of w.csv, the chance that each was" in shown
     write_table(readings.parent / "w.csv", read(labels) | {"probability": [0.5] * LABELLED})
@@ -170,8 +170,9 @@ def test_columns_that_make_texts_alike(cordial, tmp_path):
     """Twelve texts a conversation: all labels are of five of 12 of them."""
     talks = [f"talk {row // 5}" for row in range(TEXTS)]
     days = [f"day {max(row // 4, 4)}" for row in range(TEXTS)]
-    more = {"talk": talks, "copy": talks, "day": days, "system": SYSTEMS, "prompt": PROMPTS}
-    readings, labels = write_tables(tmp_path, **more)
+    readings, labels = write_tables(
+        tmp_path, talk=talks, copy=talks, day=days, system=SYSTEMS, prompt=PROMPTS
+    )
     plain = cordial("estimate", readings, labels)
     assert "are of 4 of 12 values of 'talk'" in plain.stderr and "--cluster talk" in plain.stderr
     result = cordial("estimate", readings, labels, "--cluster", "talk", "--of", "these")

@@ -19,8 +19,7 @@ def make():
         ends = {name: Interval(mean, mean - 0.1, mean + 0.1) for name, mean in means.items()}
         groups = {name: whole._replace(mean=mean) for name, mean in ends.items()}
         draws = np.tile([*means.values()], (9, 1))
-        rates = PassRate(("1",), RATE, 0.5, RATE, RATE)
-        rectified = RectifiedMean(*OVERALL, 0.0)
+        rates, rectified = PassRate(("1",), RATE, 0.5, RATE, RATE), RectifiedMean(*OVERALL, 0.0)
         return Estimate(0.9, whole, groups, rectified, draws, passing=rates)
 
     return make
