@@ -27,6 +27,7 @@ from cordial_ppl.decisions.estimates.estimate import (
 )
 from cordial_ppl.decisions.estimates.means import Corpus, MeanDraws, draw_means
 from cordial_ppl.decisions.estimates.passing import as_passing, rate_judge
+from cordial_ppl.decisions.estimates.population import sum_cells
 from cordial_ppl.decisions.estimates.rectified import as_probabilities, is_even, rectified_mean
 from cordial_ppl.errors import InputError, quote
 from cordial_ppl.runtime.progress import doing
@@ -35,14 +36,14 @@ from cordial_ppl.stack.entering import enter
 from cordial_ppl.stack.fit import Fit
 from cordial_ppl.stack.sketch import sketch
 
-MEANS = ("like_these", "these")
-"""The draws of each target."""
-
 TOLERANCE = 1e-2
 """Nats by which a reading may differ from that of the fit, from rounding in a table."""
 
 UNEVEN = 1e-3
 """Error rate of the test whether the groups' shares of the labels are those of the texts."""
+
+SIMULATIONS = 5000
+"""Choices of labels at random in this test."""
 
 
 def estimate(
@@ -101,7 +102,9 @@ def estimate(
         judged = None if marks is None else marks[stated.argmax(axis=1)].astype(int)
         drawn, rates = _draw_values(fit, corpus, readings, extra, draws, marks, judged)
     target = TARGETS.index(of)
-    targets = [np.stack([getattr(each, t) for each in drawn], axis=-1) for t in MEANS]
+    targets = [
+        np.stack([getattr(each, t.replace("-", "_")) for each in drawn], axis=-1) for t in TARGETS
+    ]
     describe = partial(_describe, scale=scale, level=level, rated=marks is not None)
     sizes = list(zip(corpus.count().tolist(), corpus.count(rows).tolist(), strict=True))
     population = {
@@ -120,7 +123,7 @@ def estimate(
         other=(summarise(targets[1 - target][:, -1, 0], level), rectified[1 - target]),
         alike=fit.text_labels.alike,
         sample=None if designed else _compare(readings, rows, scale),
-        uneven=_find_uneven(names, sizes) if probabilities is None else None,
+        uneven=_find_uneven(names, corpus, fit.seed) if probabilities is None else None,
         clusters=None if units is None else len(np.unique(units[rows])),
         passing=None
         if marks is None or judged is None or overall.passing is None
@@ -157,14 +160,13 @@ def _draw_values(
     sums = by_cell.regroup(cells // 2, int(codes.max()) + 1)
     values.append(marks)
     drawn = [draw_means(sums, corpus, np.array(value, float), fit.seed) for value in values]
-    if not np.ptp(judged):  # A judge that passes all texts, or none.
-        constant = np.array([[judged[0]] * 2, [1 - judged[0]] * 2], float)
-        return drawn, [constant, constant]
-    by_judge = by_cell.regroup(cells % 2, 2)
-    parts = draw_means(
-        by_judge, corpus._replace(groups=judged, scale=GROUP_SCALE), marks.astype(float), fit.seed
-    )
-    return drawn, [rate_judge(judged, parts, of, fit.seed) for of in TARGETS]
+    if np.ptp(judged):
+        by_judge = by_cell.regroup(cells % 2, 2)
+        parts = corpus._replace(groups=judged, scale=GROUP_SCALE)
+        by_judge = draw_means(by_judge, parts, marks.astype(float), fit.seed)
+    else:  # All texts are of one verdict, and none of the other.
+        by_judge = MeanDraws(*(each[:, [-1] * 3] for each in drawn[-1][:2]), drawn[-1].effects)
+    return drawn, [rate_judge(judged, by_judge, of, fit.seed) for of in TARGETS]
 
 
 def _describe(
@@ -185,20 +187,35 @@ def _describe(
     return Population(*size, scale.options, mean, at_least, effect, rate)
 
 
-def _find_uneven(names: Sequence[str], sizes: Sequence[tuple[int, int]]) -> str | None:
+def _find_uneven(names: Sequence[str], corpus: Corpus, seed: int) -> str | None:
     """Return the group whose share of the labels differs most from that of the texts, if any does.
 
-    A chi-square test of random choice, with an error rate of one in a thousand.
+    A test of random choice, of texts or of whole clusters, with an error rate of one in a thousand.
     """
-    texts, labels = np.array(sizes, float).T
-    expected = texts * labels.sum() / texts.sum()
-    spread = 1 - labels.sum() / texts.sum()
-    if len(names) == 1 or spread <= 0:
+    texts, rows = corpus.count(), corpus.rows
+    labels = corpus.count(rows)
+    if len(names) == 1 or len(rows) == len(corpus.groups):
         return None
-    apart = np.sum((labels - expected) ** 2 / expected) / spread
-    if chi2.sf(apart, len(names) - 1) > UNEVEN:
+    shares = texts / texts.sum()
+
+    def apart(counts: np.ndarray) -> Any:
+        other = counts / counts.sum(axis=-1, keepdims=True)
+        return np.sum((other - shares) ** 2 / shares, axis=-1)
+
+    # Cheap, and hardly larger than the p value of few labels or of clusters.
+    left = 1 / len(rows) - 1 / len(corpus.groups)
+    if chi2.sf(apart(labels) / left, len(names) - 1) > 50 * UNEVEN:
         return None
-    return names[int(np.argmax(np.abs(labels / labels.sum() - texts / texts.sum())))]
+    rng = np.random.default_rng(seed)
+    if corpus.clusters is None:
+        drawn = rng.multivariate_hypergeometric(texts, len(rows), SIMULATIONS)
+    else:
+        cells = sum_cells(np.ones(len(corpus.groups)), corpus.clusters, corpus.groups)
+        labelled = np.bincount(corpus.clusters[rows], minlength=len(cells)) / cells.sum(axis=1)
+        drawn = np.stack([rng.permutation(labelled) @ cells for _ in range(SIMULATIONS)])
+    if np.mean(apart(drawn) >= apart(labels) - 1e-12) > UNEVEN:
+        return None
+    return names[int(np.argmax(np.abs(labels / labels.sum() - shares)))]
 
 
 def _compare(

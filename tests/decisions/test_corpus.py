@@ -11,6 +11,7 @@ from cordial_ppl.decisions.corpus import CorpusDraws, PosteriorDraws, sum_draws
 from cordial_ppl.decisions.estimates.effects import CORPUS_SCALE
 from cordial_ppl.decisions.estimates.means import Corpus, draw_means
 from cordial_ppl.decisions.estimates.population import (
+    POOLED,
     Outcomes,
     draw_errors,
     sampling_covariance,
@@ -159,18 +160,41 @@ def test_clusters_that_groups_share_cancel_in_differences():
     clusters, groups = np.repeat(np.arange(40), 4), np.tile([0, 0, 1, 1], 40)
     mean = rng.normal(0, 1, 40)[clusters] + rng.normal(0, 0.2, 160)
     texts = Outcomes(mean, mean**2, np.zeros(160), groups, clusters)
-    found = sampling_covariance(texts)
+    found, units = sampling_covariance(texts)
     sums = np.zeros((40, 2))
     np.add.at(
         sums,
         (clusters, groups),
         mean - np.array([mean[groups == g].mean() for g in (0, 1)])[groups],
     )
-    np.testing.assert_allclose(found[:2, :2], sums.T @ sums / 80**2 * 40 / 39)
+    by_hand = sums.T @ sums / 80**2 * 40 / 39
+    # Groups borrow their variances from each other, and keep what they have in common.
+    np.testing.assert_allclose(found[:2, :2].trace(), by_hand.trace())
+    correlations = [part[0, 1] / np.sqrt(part[0, 0] * part[1, 1]) for part in (found, by_hand)]
+    assert correlations[0] == pytest.approx(correlations[1])
+    assert units.tolist() == [40, 40, 40]
     difference = found[0, 0] + found[1, 1] - 2 * found[0, 1]
     assert difference < 0.1 * found[0, 0]
-    alone = sampling_covariance(texts._replace(clusters=np.arange(160)))
-    plain = sampling_covariance(texts._replace(clusters=None))
+    alone, _ = sampling_covariance(texts._replace(clusters=np.arange(160)))
+    plain, _ = sampling_covariance(texts._replace(clusters=None))
     np.testing.assert_allclose(alone, plain, rtol=0.02, atol=1e-5)
     drawn_errors = draw_errors(found, 40_000, rng)
     np.testing.assert_allclose(np.cov(drawn_errors.T), found, atol=0.03 * found.max())
+    assert np.std(draw_errors(found, 40_000, rng, units)[:, 0]) == pytest.approx(
+        np.sqrt(found[0, 0] * 42 / 40), rel=0.02
+    )
+
+
+@pytest.mark.parametrize("alike", [False, True])
+def test_a_group_of_few_texts_does_not_tell_its_spread(alike):
+    """Three labelled texts of one mean, beside a group that varies: the first has its variance."""
+    rng = np.random.default_rng(0)
+    groups = np.repeat([0, 1], [3, 300])
+    mean = np.where(groups == 0, 1.0, rng.normal(0, 1, 303))
+    units = np.arange(303) // (3 if alike else 1)
+    texts = Outcomes(mean, mean**2, np.zeros(303), groups, units if alike else None)
+    found, counts = sampling_covariance(texts)
+    assert counts.tolist() == ([1, 100, 101] if alike else [3, 300, 303])
+    variance = found[1, 1] * counts[1] / counts[0]
+    share = POOLED / (counts[0] - 1 + POOLED)
+    assert found[0, 0] == pytest.approx(share * variance, rel=0.05)

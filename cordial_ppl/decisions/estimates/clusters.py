@@ -20,7 +20,7 @@ from jaxtyping import Float, Int
 from cordial_ppl.data.containers import unmasked
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.numerals import is_missing
-from cordial_ppl.decisions.estimates.effects import GROUP_SCALE, VARIANCE_SHARE, draw_spreads
+from cordial_ppl.decisions.estimates.effects import GROUP_SCALE, draw_spreads, find_residuals
 from cordial_ppl.errors import InputError, name_rows, quote
 from cordial_ppl.stack.fit import Fit, fit_stack
 from cordial_ppl.stack.stacking import MIN_LABELS
@@ -107,17 +107,16 @@ def fit_by_cluster(
         eight clusters have labels.
     """
     units, of = np.unique(clusters[rows], return_inverse=True)
-    texts = np.unique(np.stack([of, rows], axis=1), axis=0)[:, 0]
-    sizes = np.bincount(texts, minlength=len(units))
+    per_text = fit.text_labels
+    texts = of[per_text.first]
+    sizes = np.bincount(texts)
     if fit.out_of_fold is None or sizes.max() == 1 or len(units) < MIN_LABELS:
         return fit
-    values = fit.scale.values
-    residuals = values[fit.labels] - fit.out_of_fold @ values
-    variance = np.mean(fit.out_of_fold @ values**2 - (fit.out_of_fold @ values) ** 2)
-    expected = np.sqrt(max(VARIANCE_SHARE * variance, 1e-4 * np.ptp(values) ** 2))
+    values, first = fit.scale.values, fit.out_of_fold[per_text.first]
+    residuals, expected = find_residuals(per_text.shares, first, values)
     rng = np.random.default_rng(fit.seed)
     scale = GROUP_SCALE * float(np.ptp(values))
-    spreads = draw_spreads(residuals, of, scale, expected, DRAWS, rng)
+    spreads = draw_spreads(residuals, texts, scale, expected, DRAWS, rng)
     alike = np.mean(spreads.tau**2 / (spreads.tau**2 + spreads.sigma**2))
     weights = fit.sample_weight / (1 + (sizes[of] - 1) * alike)
     extra = {name: column[rows] for name, column in covariates.items()}

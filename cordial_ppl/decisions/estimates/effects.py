@@ -34,6 +34,9 @@ DEGREES, VARIANCE_SHARE = 30, 0.85
 variance about which it lies: calibrators doubt more than they need, by a seventh to a quarter on
 real readings."""
 
+LEAST = 0.01
+"""Least standard deviation of a residual, in units of the range of the values."""
+
 STEPS = 48
 """Points of the grid of each standard deviation."""
 
@@ -103,6 +106,28 @@ class Residuals(NamedTuple):
         cells = self.cells
         lost = (tau / (sigma + cells.sum(axis=1) * tau)) @ cells**2
         return (sizes - lost) * (tau + sigma) / sigma
+
+
+def find_residuals(
+    labels: Float[np.ndarray, "n K"],
+    out_of_fold: Float[np.ndarray, "n K"] | None,
+    value: Float[np.ndarray, " K"],
+) -> tuple[Float[np.ndarray, " m"], float]:
+    """Return labels less their out-of-fold predictions, and the deviation to expect of them.
+
+    Args:
+        labels: share of each option among the labels of each text.
+        out_of_fold: probabilities of the same texts; None if unknown, which leaves no residuals.
+        value: value of each option.
+    """
+    least = (LEAST * np.ptp(value)) ** 2
+    if out_of_fold is None:
+        return np.empty(0), float(np.sqrt(least))
+    mean, predicted = labels @ value, out_of_fold @ value
+    # A text's residual is of the mean of its labels, which vary less than one.
+    within = labels @ value**2 - mean**2
+    variance = np.mean(out_of_fold @ value**2 - predicted**2 - within)
+    return mean - predicted, float(np.sqrt(max(VARIANCE_SHARE * variance, least)))
 
 
 def weigh_by_design(

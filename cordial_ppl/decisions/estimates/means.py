@@ -28,12 +28,12 @@ from jaxtyping import Float, Int, Shaped
 from cordial_ppl.decisions.corpus import CorpusDraws
 from cordial_ppl.decisions.estimates.effects import (
     GROUP_SCALE,
-    VARIANCE_SHARE,
     Residuals,
     draw_cluster_effects,
     draw_common_effect,
     draw_effects,
     draw_spreads,
+    find_residuals,
     weigh_by_design,
 )
 from cordial_ppl.decisions.estimates.population import (
@@ -42,15 +42,13 @@ from cordial_ppl.decisions.estimates.population import (
     sampling_covariance,
     sum_cells,
 )
+from cordial_ppl.decisions.estimates.rectified import is_even
 
 DRAWS = 4000
 """Joint draws of the corpus and its groups."""
 
 STANDING = 1.5
 """Share of the texts over that of the labels beyond which a group's effect stands by itself."""
-
-LEAST = 0.01
-"""Least standard deviation of a residual, in units of the range of the values."""
 
 
 class Corpus(NamedTuple):
@@ -106,7 +104,7 @@ def draw_means(
     """
     rng = np.random.default_rng([seed, len(texts.groups)])
     picked = rng.choice(len(sums.weights), DRAWS, p=sums.weights)
-    residuals, expected = _find_residuals(texts, value)
+    residuals, expected = find_residuals(texts.labels, texts.out_of_fold, value)
     under = residuals - (sums.labelled @ value)[picked][:, : len(residuals)]
     of = _place_residuals(texts, residuals, expected, value, rng)
     effects = _draw_group_effects(texts, of, residuals, under, expected, value, rng)
@@ -120,7 +118,9 @@ def draw_means(
     label_sums = texts.count(texts.rows, texts.labels @ value)
     counts, unlabelled = texts.count(), texts.count(weights=left)
     noise = rng.standard_normal((DRAWS, len(counts)))
-    noise *= np.sqrt(np.maximum(texts.count(weights=left * variance), 0))
+    tau = 0.0 if of.spreads is None else float(np.sqrt(np.mean(of.spreads.tau**2)))
+    # An effect of a cluster is a part of a label's spread.
+    noise *= np.sqrt(texts.count(weights=left * np.maximum(variance - tau**2, 0)))
     totals = label_sums + (sums.sums @ value)[picked] + noise + unlabelled * effects
     totals += _sum_clusters(texts, of, clusters, left, rng)
     # No label lies beyond the scale. The whole is no sum of groups whose draws end there.
@@ -128,25 +128,12 @@ def draw_means(
     whole = totals.sum(axis=1).clip(ends[0].sum(), ends[1].sum()) / counts.sum()
     these = np.column_stack([totals.clip(*ends) / counts, whole])
     square = variance + mean**2
-    mean[texts.rows], square[texts.rows] = texts.labels @ value, texts.labels @ value**2
-    tau = 0.0 if of.spreads is None else float(np.sqrt(np.mean(of.spreads.tau**2)))
+    mean[texts.rows] = texts.labels @ value
+    square[texts.rows] = mean[texts.rows] ** 2
     outcomes = Outcomes(mean, square, left, texts.groups, texts.clusters, tau)
-    like_these = these + draw_errors(sampling_covariance(outcomes), DRAWS, rng)
+    covariance, units = sampling_covariance(outcomes)
+    like_these = these + draw_errors(covariance, DRAWS, rng, units)
     return MeanDraws(like_these.clip(value.min(), value.max()), these, effects)
-
-
-def _find_residuals(
-    texts: Corpus, value: Float[np.ndarray, " K"]
-) -> tuple[Float[np.ndarray, " n"], float]:
-    """Return labels less their out-of-fold predictions, and the deviation to expect of them."""
-    least = (LEAST * np.ptp(value)) ** 2
-    if texts.out_of_fold is None:
-        return np.empty(0), float(np.sqrt(least))
-    mean, predicted = texts.labels @ value, texts.out_of_fold @ value
-    # A text's residual is of the mean of its labels, which vary less than one.
-    within = texts.labels @ value**2 - mean**2
-    variance = np.mean(texts.out_of_fold @ value**2 - predicted**2 - within)
-    return mean - predicted, float(np.sqrt(max(VARIANCE_SHARE * variance, least)))
 
 
 def _place_residuals(
@@ -165,6 +152,9 @@ def _place_residuals(
         # Drawn to the others, the effect of a group of most texts would decide the mean of all.
         alone = counts * labelled.sum() > STANDING * labelled * counts.sum()
         alone &= labelled > 1
+    elif not is_even(weights):
+        # What the calibrator learnt from labels of unlike weights is not right for all texts.
+        alone = np.ones(1, bool)
     if texts.clusters is not None:
         clusters = np.unique(texts.clusters[rows], return_inverse=True)[1]
         scale = GROUP_SCALE * float(np.ptp(value))

@@ -9,6 +9,9 @@ from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions.estimates.means import MeanDraws
 from cordial_ppl.errors import InputError, list_names, quote
 
+JEFFREYS = 0.5
+"""Count that each cell of judge and people has before any text does."""
+
 
 def as_passing(passing: Any, scale: Scale) -> Bool[np.ndarray, " K"]:
     """Mark the options that pass.
@@ -43,24 +46,27 @@ def rate_judge(
 
     With the number of texts in each cell of judge and people, TPR is
     :math:`n_{11} / (n_{11} + n_{01})`, TNR :math:`n_{00} / (n_{00} + n_{10})`.  Of texts like
-    these, the shares of the cells are drawn from the Dirichlet distribution of these numbers.
+    these, the shares of the cells are drawn from the Dirichlet distribution of these numbers and
+    half a count each.
 
     Args:
-        judged: 1 for a text that the judge passes, else 0; both occur.
+        judged: 1 for a text that the judge passes, else 0.
         draws: the share that people pass, of the texts that the judge fails, passes, and of all.
         of: "like-these" or "these".
         seed: seed of the draws.
     """
-    numbers = np.bincount(judged).astype(float)
+    numbers = np.bincount(judged, minlength=2).astype(float)
     passed = draws.these[:, :-1] * numbers
     table = np.stack([numbers - passed, passed], axis=-1)
+    rng = np.random.default_rng([seed, len(judged), 2])
     if of == "like-these":
         share = passed.sum(axis=1).mean() / numbers.sum()
         simple = share * (1 - share) / numbers.sum()
         # Clusters of texts that are alike say less than as many others.
         error = np.var(draws.like_these[:, -1] - draws.these[:, -1])
         alike = max(error / simple, 1.0) if simple > 0 else 1.0
-        rng = np.random.default_rng([seed, len(judged), 2])
-        table = rng.standard_gamma(table / alike)
-    total = np.maximum(table.sum(axis=1), np.finfo(float).tiny)
-    return np.stack([table[:, 1, 1] / total[:, 1], table[:, 0, 0] / total[:, 0]])
+        table = rng.standard_gamma(table / alike + JEFFREYS)
+    right, total = np.stack([table[:, 1, 1], table[:, 0, 0]]), table.sum(axis=1).T[::-1]
+    # A draw where people pass all texts tells nothing of how a judge fails them.
+    unknown = rng.beta(JEFFREYS, JEFFREYS, total.shape)
+    return np.where(total > 0, right / np.where(total > 0, total, 1.0), unknown)

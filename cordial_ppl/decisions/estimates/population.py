@@ -18,6 +18,13 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
+from scipy.stats import chi2
+
+POOLED = 3
+"""Units that the variance of all groups counts as in that of each."""
+
+LEAST = 1e-6
+"""Share of the variance that is expected below which a group shows none."""
 
 
 class Outcomes(NamedTuple):
@@ -51,43 +58,77 @@ def sum_cells(
     return result
 
 
-def sampling_covariance(texts: Outcomes) -> Float[np.ndarray, "M M"]:
+def sampling_covariance(
+    texts: Outcomes,
+) -> tuple[Float[np.ndarray, "M M"], Int[np.ndarray, " M"]]:
     """Compute the covariance of the means of all groups, and of all texts, around the population's.
+
+    A group of few texts or clusters tells its variance less well than all groups tell theirs: it is
+    drawn to theirs, as by `POOLED` units more.
 
     Args:
         texts: what is expected of each text.
+
+    Returns:
+        The covariance, and how many units, texts or clusters, each variance comes from.
     """
     groups, count = texts.groups, len(texts.mean)
-    sizes = np.bincount(groups)
-    means = np.bincount(groups, texts.mean) / sizes
+    sizes = np.append(np.bincount(groups), count)
+    means = np.bincount(groups, texts.mean) / sizes[:-1]
     variance = np.maximum(texts.square - texts.mean**2, 0)
     if texts.clusters is None:
-        within = np.bincount(groups, texts.square) / sizes - means**2
-        result = np.zeros((len(sizes) + 1,) * 2)
-        result[:-1, :-1] = np.diag(within / sizes)
+        units = sizes
+        within = np.bincount(groups, texts.square) / sizes[:-1] - means**2
+        result = np.diag(np.append(within / sizes[:-1], 0.0))
         result[-1, :-1] = result[:-1, -1] = within / count
         result[-1, -1] = (texts.square.mean() - texts.mean.mean() ** 2) / count
-        return result * count / max(count - 1, 1)
-    apart = sum_cells(texts.mean - means[groups], texts.clusters, groups) / sizes
-    whole = np.bincount(texts.clusters, texts.mean - texts.mean.mean()) / count
-    single = sum_cells(texts.left * variance, texts.clusters, groups).sum(axis=0)
-    left = sum_cells(texts.left, texts.clusters, groups)
-    shared = np.column_stack([left / sizes, left.sum(axis=1) / count])
-    columns = np.column_stack([apart, whole])
-    result = columns.T @ columns + texts.tau**2 * shared.T @ shared
-    result[:-1, :-1] += np.diag(single / sizes**2)
-    result[-1, :-1] += single / sizes / count
-    result[:-1, -1] += single / sizes / count
-    result[-1, -1] += single.sum() / count**2
-    return result * len(left) / max(len(left) - 1, 1)
+    else:
+        # An unlabelled text's variance has that of its cluster's effect in it.
+        variance = texts.left * np.maximum(variance - texts.tau**2, 0)
+        columns = [texts.mean - means[groups], variance, texts.left, np.ones(count)]
+        apart, single, left, members = (sum_cells(c, texts.clusters, groups) for c in columns)
+        whole = np.bincount(texts.clusters, texts.mean - texts.mean.mean())
+        units = np.append(np.sum(members > 0, axis=0), len(members))
+        apart = np.column_stack([apart, whole]) / sizes
+        shared = np.column_stack([left, left.sum(axis=1)]) / sizes
+        result = apart.T @ apart + texts.tau**2 * shared.T @ shared
+        single = single.sum(axis=0)
+        result[:-1, :-1] += np.diag(single / sizes[:-1] ** 2)
+        result[-1, :-1] += single / sizes[:-1] / count
+        result[:-1, -1] += single / sizes[:-1] / count
+        result[-1, -1] += single.sum() / count**2
+    # Of independent units with one variance each, so much would be seen.
+    raw = result.diagonal() * units**2
+    pooled = raw[:-1].sum() / max(np.sum(units[:-1] - 1), 1)
+    wanted = (raw + POOLED * pooled) / (units - 1 + POOLED) / units
+    wanted[-1] = raw[-1] / max(units[-1] - 1, 1) / units[-1]
+    seen = result.diagonal() > LEAST * wanted
+    scales = np.where(seen, np.sqrt(wanted / np.where(seen, result.diagonal(), 1.0)), 0.0)
+    return result * np.outer(scales, scales) + np.diag(np.where(seen, 0.0, wanted)), units
 
 
 def draw_errors(
-    covariance: Float[np.ndarray, "M M"], draws: int, rng: np.random.Generator
+    covariance: Float[np.ndarray, "M M"],
+    draws: int,
+    rng: np.random.Generator,
+    units: Int[np.ndarray, " M"] | None = None,
 ) -> Float[np.ndarray, "D M"]:
-    """Draw normal errors; a covariance may have directions without any."""
+    """Draw errors, normal or Student's t; a covariance may have directions without any.
+
+    Args:
+        covariance: of the errors.
+        draws: how many draws.
+        rng: source of random numbers.
+        units: how many units each variance was estimated from; by default they are exact.
+    """
     values, vectors = np.linalg.eigh(covariance)
     # Signs are a convention that units must not change.
     vectors = vectors * np.sign(vectors[np.abs(vectors).argmax(axis=0), np.arange(len(values))])
-    scales = np.sqrt(np.maximum(values, 0))
-    return (rng.standard_normal((draws, len(scales))) * scales) @ vectors.T
+    errors = rng.standard_normal((draws, len(values))) * np.sqrt(np.maximum(values, 0))
+    errors = errors @ vectors.T
+    if units is None:
+        return errors
+    # One quantile for all: what groups have in common still cancels in their differences.
+    degrees = units - 1 + np.append(np.full(len(units) - 1, POOLED), 0)
+    degrees = np.maximum(degrees, 1)
+    return errors * np.sqrt(degrees / chi2.ppf(rng.random((draws, 1)), degrees))

@@ -1,0 +1,98 @@
+"""Estimates where groups and clusters are small, labels of unlike weights, and judges one-sided."""
+
+import numpy as np
+import pytest
+
+import cordial_ppl as cp
+from cordial_ppl.decisions.estimates.means import MeanDraws
+from cordial_ppl.decisions.estimates.passing import rate_judge
+
+
+def rate(mean, rng):
+    """Labels about their means, and what a noisy judge that knows half of them states."""
+    labels = np.clip(np.round(mean + rng.normal(0, 0.9, len(mean))), 0, 4).astype(int)
+    centre = labels[:, None] * 0.5 + 1.2 + rng.normal(0, 1, (len(mean), 1))
+    return labels, -1.5 * (np.arange(5) - centre) ** 2
+
+
+def test_weights_count_without_groups():
+    """A plan by systems of which one has most texts, estimated without the systems."""
+    bias, held = [], []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        systems = np.repeat(np.arange(10), [1500, *[60] * 9])
+        labels, logits = rate(np.where(systems, 2.8, 1.2), rng)
+        plan = cp.plan(logits, 60, groups=systems, seed=seed)
+        fitted = cp.Cordial(seed=seed).fit(logits[plan.rows], labels[plan.rows])
+        whole = fitted.estimate(logits, plan.rows, probabilities=plan.probability).overall.mean
+        bias.append(whole.mean - labels.mean())
+        held.append(whole.lower <= labels.mean() <= whole.upper)
+    assert abs(np.mean(bias)) < 0.12 and np.sum(held) >= 6
+
+
+@pytest.mark.parametrize("clusters", [False, True])
+def test_small_groups_that_are_wholly_labelled_are_still_samples(clusters):
+    """Of texts like these; their number of texts or of clusters says little of the variance."""
+    held, widths = [], []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        systems = np.repeat(np.arange(6), [4, 4, 4, 40, 40, 40])
+        units = np.repeat(np.arange(33), 4)[: len(systems)]
+        labels, logits = rate(2.0 + clusters * rng.normal(0, 0.8, 33)[units], rng)
+        rows = np.concatenate([np.flatnonzero(systems == s)[:8] for s in range(6)])
+        fitted = cp.Cordial(seed=seed).fit(logits[rows], labels[rows])
+        found = fitted.estimate(logits, rows, systems, clusters=units if clusters else None)
+        for name in ("0", "1", "2"):
+            mean = found.groups[name].mean
+            held.append(mean.lower <= 2.0 <= mean.upper)
+            widths.append(mean.upper - mean.lower)
+    # Four labels of standard deviation .9 leave the mean open by at least 2 x 1.64 x .9 / 2.
+    assert np.mean(held) >= 0.78 and min(widths) > (1.0 if clusters else 0.7)
+
+
+@pytest.mark.parametrize("clusters", [False, True])
+def test_random_choice_is_not_called_uneven(clusters):
+    """Whole conversations, or groups of two texts, are as often of one group as chance has it."""
+    warned = 0
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        sizes = [40] * 6 if clusters else [100, *[2] * 30]
+        systems = np.repeat(np.arange(len(sizes)), sizes)
+        units = np.arange(len(systems)) // 10
+        labels, logits = rate(np.full(len(systems), 2.0), rng)
+        chosen = rng.permutation(24)[:4]
+        rows = np.flatnonzero(np.isin(units, chosen)) if clusters else rng.permutation(160)[:40]
+        fitted = cp.Cordial(seed=seed).fit(logits[rows], labels[rows])
+        found = fitted.estimate(logits, rows, systems, clusters=units if clusters else None)
+        warned += found.uneven is not None
+    assert warned <= 1
+
+
+def test_several_labels_of_a_text_vary_less_than_one():
+    """With all texts labelled, means of labels leave open what such means vary by."""
+    rng = np.random.default_rng(0)
+    texts = np.repeat(np.arange(60), 8)
+    labels, logits = rate(np.full(480, 2.0), rng)
+    fitted = cp.Cordial().fit(logits[texts], labels, texts=texts)
+    mean = fitted.estimate(logits[:60], texts).overall.mean
+    deviation = np.std(labels.reshape(60, 8).mean(axis=1), ddof=1) / np.sqrt(60)
+    assert mean.upper - mean.lower == pytest.approx(2 * 1.67 * deviation, rel=0.08)
+
+
+def test_a_judge_that_passes_all_has_no_false_failures_yet():
+    draws = MeanDraws(*[np.full((4000, 3), 0.8)] * 2, np.zeros((4000, 1)))
+    judged = np.ones(50, int)
+    tpr, tnr = rate_judge(judged, draws, "these", 0)
+    assert (tpr == 1).all() and (tnr == 0).all()
+    tpr, tnr = rate_judge(judged, draws, "like-these", 0)
+    # The medians of Beta(40.5, .5) and Beta(.5, 10.5).
+    assert np.median(tpr) == pytest.approx(0.994, abs=0.002)
+    assert np.median(tnr) == pytest.approx(0.022, abs=0.005)
+
+
+def test_where_nobody_fails_the_true_negative_rate_is_not_known():
+    draws = MeanDraws(*[np.ones((4000, 3))] * 2, np.zeros((4000, 1)))
+    for of in ("these", "like-these"):
+        tpr, tnr = rate_judge(np.repeat([0, 1], [10, 40]), draws, of, 0)
+        assert tpr.mean() == pytest.approx(0.8, abs=0.01)
+        assert np.quantile(tnr, 0.05) < 0.05 and np.quantile(tnr, 0.95) > 0.95
