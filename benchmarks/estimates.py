@@ -7,7 +7,8 @@ CORDIAL_DATA has, and made ones, in which the judge errs alike for all systems o
 draw takes the next task and judge of each set, up to eight of its systems, and 120 to 2,000 texts.
 
 * random: labels of random texts; plan: of those that a plan chooses;
-* 1:1, 5:1, 25:1: a plan by systems, one of which has so many times the texts of another;
+* 1:1, 5:1, 25:1: a plan by systems, one of which has so many times the texts of another; the
+  systems are named, or only the labels' probabilities are ("no groups");
 * clusters: whole clusters of texts, each a tenth of the labels at most, are drawn and labelled;
 * pairs: prompts that four systems answer are drawn; all answers to some are labelled.
 
@@ -260,6 +261,13 @@ def measure(corpus: Corpus, sample: Sample, head: Key, draw: int, cells: Cells, 
             ours = list_intervals(fit.estimate(logits, rows, systems, of=of, **settings))
         if design in ("random", "plan", "clusters"):
             ours |= list_intervals(fit.estimate(logits, rows, of=of, **settings))
+        elif design in RATIOS:
+            plain = list_intervals(fit.estimate(logits, rows, of=of, **settings))
+            for kind in ("all texts", "pass rate"):
+                ours[f"{kind}, no groups",], truth[f"{kind}, no groups",] = (
+                    plain[kind,],
+                    truth[kind,],
+                )
         for method, ends in {OURS: ours, **answers}.items():
             for key, interval in ends.items():
                 if interval is None or key not in ours or np.isnan(truth[key]):

@@ -147,14 +147,12 @@ def _place_residuals(
     counts, labelled = texts.count(), texts.count(texts.rows)
     rows = texts.rows[: len(residuals)]
     groups, weights = texts.groups[rows], texts.weights[: len(residuals)]
-    alone = clusters = spreads = None
-    if len(counts) > 1:
-        # Drawn to the others, the effect of a group of most texts would decide the mean of all.
-        alone = counts * labelled.sum() > STANDING * labelled * counts.sum()
-        alone &= labelled > 1
-    elif not is_even(weights):
-        # What the calibrator learnt from labels of unlike weights is not right for all texts.
-        alone = np.ones(1, bool)
+    clusters = spreads = None
+    # Drawn to the others, the effect of a group of most texts would decide the mean of all. And
+    # what the calibrator learnt from labels of unlike weights is not right for all texts.
+    standing = counts * labelled.sum() > STANDING * labelled * counts.sum()
+    uneven = [not is_even(weights[groups == group]) for group in range(len(counts))]
+    alone = standing & (labelled > 1) | uneven
     if texts.clusters is not None:
         clusters = np.unique(texts.clusters[rows], return_inverse=True)[1]
         scale = GROUP_SCALE * float(np.ptp(value))
