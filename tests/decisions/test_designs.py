@@ -85,9 +85,10 @@ def test_a_judge_that_passes_all_has_no_false_failures_yet():
     tpr, tnr = rate_judge(judged, draws, "these", 0)
     assert (tpr == 1).all() and (tnr == 0).all()
     tpr, tnr = rate_judge(judged, draws, "like-these", 0)
-    # The medians of Beta(40.5, .5) and Beta(.5, 10.5).
-    assert np.median(tpr) == pytest.approx(0.994, abs=0.002)
-    assert np.median(tnr) == pytest.approx(0.022, abs=0.005)
+    # Half of Beta(40.5, 1) and of Beta(1, 10.5), and what was seen.
+    assert np.quantile(tpr, 0.95) == 1 and np.quantile(tnr, 0.05) == 0
+    assert np.quantile(tpr, 0.05) == pytest.approx(0.1 ** (1 / 40.5), abs=0.004)
+    assert np.quantile(tnr, 0.95) == pytest.approx(1 - 0.1 ** (1 / 10.5), abs=0.015)
 
 
 def test_where_nobody_fails_the_true_negative_rate_is_not_known():

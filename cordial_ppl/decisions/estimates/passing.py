@@ -9,9 +9,6 @@ from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions.estimates.means import MeanDraws
 from cordial_ppl.errors import InputError, list_names, quote
 
-JEFFREYS = 0.5
-"""Count that each cell of judge and people has before any text does."""
-
 
 def as_passing(passing: Any, scale: Scale) -> Bool[np.ndarray, " K"]:
     """Mark the options that pass.
@@ -47,7 +44,7 @@ def rate_judge(
     With the number of texts in each cell of judge and people, TPR is
     :math:`n_{11} / (n_{11} + n_{01})`, TNR :math:`n_{00} / (n_{00} + n_{10})`.  Of texts like
     these, the shares of the cells are drawn from the Dirichlet distribution of these numbers and
-    half a count each.
+    none or one more each.
 
     Args:
         judged: 1 for a text that the judge passes, else 0.
@@ -65,8 +62,9 @@ def rate_judge(
         # Clusters of texts that are alike say less than as many others.
         error = np.var(draws.like_these[:, -1] - draws.these[:, -1])
         alike = max(error / simple, 1.0) if simple > 0 else 1.0
-        table = rng.standard_gamma(table / alike + JEFFREYS)
+        # Half a count each on average, so that what was never seen may be, or may not.
+        table = rng.standard_gamma(table / alike + rng.integers(0, 2, table.shape))
     right, total = np.stack([table[:, 1, 1], table[:, 0, 0]]), table.sum(axis=1).T[::-1]
     # A draw where people pass all texts tells nothing of how a judge fails them.
-    unknown = rng.beta(JEFFREYS, JEFFREYS, total.shape)
+    unknown = rng.beta(0.5, 0.5, total.shape)
     return np.where(total > 0, right / np.where(total > 0, total, 1.0), unknown)
