@@ -38,7 +38,8 @@ from peers import PEERS, Task, installed, measure_peer
 from real import FOLDER, NEEDED, SOURCES
 
 import cordial_ppl as cp
-from cordial_ppl.decisions.estimates.estimate import TARGETS, Estimate
+from cordial_ppl.decisions.estimates.estimate import Estimate
+from cordial_ppl.decisions.estimates.quantities import TARGETS
 from cordial_ppl.decisions.reader import state
 from cordial_ppl.evaluation.synthetic import benchmark
 from cordial_ppl.tables import match_labels, read_labels, read_readings

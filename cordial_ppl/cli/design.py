@@ -64,7 +64,8 @@ def read_design(read: Read) -> tuple[dict[str, Any], str]:
         design["probabilities"] = shares
         if not is_even(1 / shares):
             # All texts are the sum of the groups, whether or not these are asked for.
-            design["strata" if len(set(groups)) > GROUPS else "groups"] = groups
+            design["strata"] = groups
+            design |= {"groups": groups} if len(set(groups)) <= GROUPS else {}
         weighed = f"how much of each {by} is labelled: {columns.path} is of a plan by {by}."
     elif "probability" in names:
         with naming(columns.path):

@@ -18,17 +18,24 @@ from cordial_ppl.decisions.drift import Drift, compare
 from cordial_ppl.decisions.estimates.clusters import fit_by_cluster, number_clusters
 from cordial_ppl.decisions.estimates.effects import CORPUS_SCALE, GROUP_SCALE
 from cordial_ppl.decisions.estimates.estimate import (
-    TARGETS,
     Estimate,
-    PassRate,
-    Population,
     name_groups,
-    summarise,
 )
 from cordial_ppl.decisions.estimates.means import Corpus, MeanDraws, draw_means
 from cordial_ppl.decisions.estimates.passing import as_passing, rate_judge
 from cordial_ppl.decisions.estimates.population import sum_cells
-from cordial_ppl.decisions.estimates.rectified import as_probabilities, is_even, rectified_mean
+from cordial_ppl.decisions.estimates.quantities import (
+    TARGETS,
+    PassRate,
+    Population,
+    summarise,
+)
+from cordial_ppl.decisions.estimates.rectified import (
+    as_probabilities,
+    is_even,
+    number_cells,
+    rectified_mean,
+)
 from cordial_ppl.errors import InputError, quote
 from cordial_ppl.runtime.progress import doing
 from cordial_ppl.scores import Interval
@@ -79,7 +86,9 @@ def estimate(
     units = number_clusters(clusters, pairs, None if groups is None else codes, count)
     inclusion = as_probabilities(probabilities, len(rows))
     even = is_even(1 / inclusion)
-    if groups is not None and not even:
+    strata = number_cells(strata, "strata", count)
+    unlike = not is_even(1 / inclusion, 0 if strata is None else strata[rows])
+    if groups is not None and unlike:
         strata = codes
     stated = state(readings)[0]
     design = {"strata": strata, "probabilities": probabilities, "clusters": units, "level": level}
@@ -165,7 +174,8 @@ def _draw_values(
         parts = corpus._replace(groups=judged, scale=GROUP_SCALE)
         by_judge = draw_means(by_judge, parts, marks.astype(float), fit.seed)
     else:  # All texts are of one verdict, and none of the other.
-        by_judge = MeanDraws(*(each[:, [-1] * 3] for each in drawn[-1][:2]), drawn[-1].effects)
+        like_these, these, effects = drawn[-1]
+        by_judge = MeanDraws(like_these[:, [-1] * 3], these[:, [-1] * 3], effects)
     return drawn, [rate_judge(judged, by_judge, of, fit.seed) for of in TARGETS]
 
 

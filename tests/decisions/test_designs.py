@@ -97,3 +97,67 @@ def test_where_nobody_fails_the_true_negative_rate_is_not_known():
         tpr, tnr = rate_judge(np.repeat([0, 1], [10, 40]), draws, of, 0)
         assert tpr.mean() == pytest.approx(0.8, abs=0.01)
         assert np.quantile(tnr, 0.05) < 0.05 and np.quantile(tnr, 0.95) > 0.95
+
+
+def test_most_texts_with_few_labels_are_no_less_right():
+    """One system of 900 texts, which people rate lower than its readings say, and four of 60."""
+    held, rectified, bias = [], [], []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        systems = np.repeat(np.arange(5), [900, 60, 60, 60, 60])
+        labels = np.where(systems == 0, 1.2, 2.8) + rng.normal(0, 0.9, len(systems))
+        labels = np.clip(np.round(labels), 0, 4).astype(int)
+        centre = labels[:, None] * 0.5 + 1.2 + rng.normal(0, 1, (len(systems), 1))
+        logits = -1.5 * (np.arange(5) - centre) ** 2
+        plan = cp.plan(logits, 40, groups=systems, seed=seed)
+        fitted = cp.Cordial(seed=seed).fit(logits[plan.rows], labels[plan.rows])
+        found = fitted.estimate(
+            logits, plan.rows, systems, probabilities=plan.probability, of="these"
+        )
+        truth, mean = labels.mean(), found.overall.mean
+        held.append(mean.lower <= truth <= mean.upper)
+        rectified.append(found.rectified.lower <= truth <= found.rectified.upper)
+        bias.append(mean.mean - truth)
+    assert np.sum(held) >= 8 and np.sum(rectified) >= 8 and abs(np.mean(bias)) < 0.15
+
+
+def conversations(seed):
+    """Forty conversations of six turns that are alike, of which eight are labelled."""
+    rng = np.random.default_rng(seed)
+    base = rng.normal(0, 1, (40, 1))
+    labels = np.clip(np.round(2 + 1.2 * base + rng.normal(0, 0.3, (40, 6))), 0, 4).astype(int)
+    rated = np.clip(np.round(2 + 0.3 * base + rng.normal(0, 0.9, (40, 6))), 0, 4)
+    logits = -1.5 * (np.arange(5) - rated.ravel()[:, None]) ** 2
+    units = np.repeat(np.arange(40), 6)
+    rows = np.flatnonzero(np.isin(units, rng.choice(40, 8, replace=False)))
+    return logits, labels.ravel(), units, rows
+
+
+def test_whole_conversations_are_clusters():
+    held, alone, by_sampling = [], [], []
+    for seed in range(12):
+        logits, labels, units, rows = conversations(seed)
+        fitted = cp.Cordial(seed=seed).fit(logits[rows], labels[rows])
+        found = fitted.estimate(logits, rows, clusters=units, of="these")
+        plain = fitted.estimate(logits, rows, of="these")
+        assert found.clusters == 8 and "in 8 clusters" in found.text()
+        for made, results in ((found, held), (plain, alone)):
+            results.append(made.overall.mean.lower <= labels.mean() <= made.overall.mean.upper)
+        ends = found.rectified
+        by_sampling.append(ends.lower <= labels.mean() <= ends.upper)
+    assert np.sum(held) >= 9 and np.sum(by_sampling) >= 9 and np.sum(alone) < np.sum(held)
+
+
+def test_systems_that_answered_the_same_prompts_are_compared_by_prompt():
+    rng = np.random.default_rng(0)
+    prompts, systems = np.tile(np.arange(100), 2), np.repeat(["x", "y"], 100)
+    hard = rng.normal(0, 1, 100)[prompts]
+    labels = np.clip(np.round(2 + hard + 0.4 * (systems == "y")), 0, 4).astype(int)
+    logits = -1.5 * (np.arange(5) - labels[:, None] - rng.normal(0, 0.5, (200, 1))) ** 2
+    rows = np.flatnonzero(np.isin(prompts, rng.permutation(100)[:25]))
+    fitted = cp.Cordial().fit(logits[rows], labels[rows])
+    paired = fitted.estimate(logits, rows, systems, pairs=prompts).difference("y", "x")
+    plain = fitted.estimate(logits, rows, systems).difference("y", "x")
+    truth = labels[systems == "y"].mean() - labels[systems == "x"].mean()
+    assert paired.upper - paired.lower < 0.85 * (plain.upper - plain.lower)
+    assert paired.lower < truth < paired.upper

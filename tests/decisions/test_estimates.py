@@ -1,28 +1,15 @@
 """Estimates of a corpus and its groups: identities, NUTS, the truth of simulations, bad input."""
 
 from dataclasses import replace
-from typing import Any
 
-import jax
 import numpy as np
-import numpyro
-import numpyro.distributions as dist
 import pytest
-from numpyro.infer import MCMC, NUTS
-from scipy.stats import chi2, norm, t
 
 import cordial_ppl as cp
 from cordial_ppl.decisions import answers
 from cordial_ppl.decisions.estimates.bias import find_bias
 from cordial_ppl.decisions.estimates.effects import (
-    DEGREES,
-    TAIL,
-    Residuals,
-    Spreads,
-    draw_cluster_effects,
-    draw_effects,
     draw_spreads,
-    weigh_by_design,
 )
 from cordial_ppl.decisions.estimates.estimate import Estimate, Population
 from cordial_ppl.decisions.estimates.rectified import RectifiedMean
@@ -48,99 +35,6 @@ def fitted():
 @pytest.fixture(scope="module")
 def estimate(fitted):
     return fitted.estimate(MADE.logits, ROWS, NAMES)
-
-
-def effects_model(residuals, groups, count, scale, expected):
-    tau = numpyro.sample("tau", dist.HalfNormal(scale))
-    variance = numpyro.sample("variance", dist.InverseGamma(DEGREES / 2, DEGREES / 2 * expected**2))
-    sigma = numpyro.deterministic("sigma", variance**0.5)
-    common = numpyro.sample("common", dist.ImproperUniform(dist.constraints.real, (), ()))
-    with numpyro.plate("groups", count):
-        scaled = numpyro.sample("scaled", dist.Normal(0.0, 1.0))
-    effects: Any = numpyro.deterministic("effects", tau * scaled)
-    with numpyro.plate("labels", len(residuals)):
-        numpyro.sample("residual", dist.Normal(common + effects[groups], sigma), obs=residuals)
-
-
-def test_grid_and_nuts_agree_on_group_effects():
-    rng = np.random.default_rng(3)
-    groups = np.repeat([0, 1, 2, 3], [9, 7, 4, 1])
-    residuals = np.array([0.6, -0.2, -0.5, 0.1])[groups] + rng.normal(0.1, 0.5, len(groups))
-    spreads = draw_spreads(residuals, groups, 0.75, 0.7, 40_000, rng)
-    counts = np.bincount(groups)
-    precision = 1 / (spreads.tau[:, None] ** 2 + spreads.sigma[:, None] ** 2 / counts)
-    centre = precision @ (np.bincount(groups, residuals) / counts) / precision.sum(axis=1)
-    common = centre + rng.standard_normal(40_000) / np.sqrt(precision.sum(axis=1))
-    of = Residuals(groups, 5, np.ones(len(groups)))
-    effects = draw_effects(residuals - common[:, None], of, spreads, rng, tails=False)
-    kernel = NUTS(effects_model, target_accept_prob=0.95)
-    chain = MCMC(kernel, num_warmup=1000, num_samples=8000, progress_bar=False)
-    with jax.numpy_dtype_promotion("standard"):
-        chain.run(jax.random.key(0), residuals, groups, 5, 0.75, 0.7)
-    found = {name: np.asarray(draws) for name, draws in chain.get_samples().items()}
-    for name, draws in (*spreads._asdict().items(), ("effects", effects)):
-        error = np.abs(draws.mean(axis=0) - found[name].mean(axis=0)).max()
-        assert error < 0.02, name
-        np.testing.assert_allclose(draws.std(axis=0), found[name].std(axis=0), rtol=0.06)
-
-
-def test_without_residuals_effects_are_those_of_the_prior():
-    rng = np.random.default_rng(0)
-    none = np.empty(0)
-    spreads = draw_spreads(none, none.astype(int), 0.5, 1.0, 40_000, rng)
-    of = Residuals(none.astype(int), 2, none)
-    effects = draw_effects(np.empty((40_000, 0)), of, spreads, rng, tails=False)
-    # Half-normal tau: E tau^2 = scale^2.
-    np.testing.assert_allclose(effects.std(axis=0), 0.5, rtol=0.03)
-
-
-def test_effects_with_tails_are_those_of_quadrature():
-    """One group of four residuals, under a Student-t prior, at fixed spreads."""
-    rng, draws = np.random.default_rng(0), 40_000
-    for mean in (0.1, 1.5):
-        residuals = mean + np.array([-0.3, 0.3, 0.1, -0.1])
-        spreads = Spreads(np.full(draws, 0.2), np.full(draws, 0.5))
-        of = Residuals(np.zeros(4, int), 1, np.ones(4))
-        found = draw_effects(residuals[None], of, spreads, rng)[:, 0]
-        grid = np.linspace(-3, 4, 4001)
-        density = t.pdf(grid / 0.2, TAIL) * norm.pdf(mean, grid, 0.5 / 2)
-        expected = grid @ density / density.sum()
-        # Nine components have no more than nine variances: the tail is a little lighter.
-        assert found.mean() == pytest.approx(expected, abs=0.12)
-        # A mean far from the others is drawn to them less than a normal prior would.
-        normal = mean * 0.2**2 / (0.2**2 + 0.25**2)
-        assert (found.mean() > 1.5 * normal) == (mean > 1)
-
-
-def test_effects_of_groups_and_clusters_are_those_of_the_dense_model():
-    rng, draws = np.random.default_rng(1), 40_000
-    groups, clusters = np.array([0, 1, 0, 1, 0, 0, 1]), np.array([0, 0, 1, 1, 1, 2, 2])
-    residuals = rng.normal(0, 1, 7)
-    tau, shared, sigma = 0.5, 0.6, 0.7
-    spreads = Spreads(np.full(draws, shared), np.full(draws, sigma))
-    of = Residuals(groups, 2, np.ones(7), clusters, spreads)
-    outer = Spreads(np.full(draws, tau), np.full(draws, sigma))
-    under = np.broadcast_to(residuals, (draws, 7))
-    effects = draw_effects(under, of, outer, rng, tails=False)
-    member, unit = np.eye(2)[groups], np.eye(3)[clusters]
-    covariance = shared**2 * unit @ unit.T + sigma**2 * np.eye(7)
-    precision = member.T @ np.linalg.solve(covariance, member) + np.eye(2) / tau**2
-    mean = np.linalg.solve(precision, member.T @ np.linalg.solve(covariance, residuals))
-    np.testing.assert_allclose(effects.mean(axis=0), mean, atol=0.01)
-    np.testing.assert_allclose(np.cov(effects.T), np.linalg.inv(precision), atol=0.01)
-    both = np.hstack([member, unit])
-    joint = both.T @ both / sigma**2 + np.diag([*[tau**-2] * 2, *[shared**-2] * 3])
-    expected = np.linalg.solve(joint, both.T @ residuals / sigma**2)[2:]
-    drawn = draw_cluster_effects(under, of, effects, rng)
-    np.testing.assert_allclose(drawn.mean(axis=0), expected, atol=0.015)
-    np.testing.assert_allclose(drawn.var(axis=0), np.diag(np.linalg.inv(joint))[2:], atol=0.015)
-
-
-def test_weights_of_a_design_are_as_good_as_fewer_labels():
-    groups = np.array([0, 0, 0, 1, 1])
-    weights = weigh_by_design(np.array([1.0, 1, 4, 2, 2]), groups)
-    np.testing.assert_allclose(np.bincount(groups, weights), [6**2 / 18, 2])
-    np.testing.assert_allclose(weights[2] / weights[0], 4)
 
 
 def test_a_corpus_without_groups_has_no_best_one(fitted, estimate):
@@ -269,28 +163,6 @@ def test_the_whole_is_the_sum_of_its_groups(fitted):
     assert found.overall.mean.mean == pytest.approx(sizes @ means / TEXTS, abs=0.002)
 
 
-def test_most_texts_with_few_labels_are_no_less_right():
-    """One system of 900 texts, which people rate lower than its readings say, and four of 60."""
-    held, rectified, bias = [], [], []
-    for seed in range(12):
-        rng = np.random.default_rng(seed)
-        systems = np.repeat(np.arange(5), [900, 60, 60, 60, 60])
-        labels = np.where(systems == 0, 1.2, 2.8) + rng.normal(0, 0.9, len(systems))
-        labels = np.clip(np.round(labels), 0, 4).astype(int)
-        centre = labels[:, None] * 0.5 + 1.2 + rng.normal(0, 1, (len(systems), 1))
-        logits = -1.5 * (np.arange(5) - centre) ** 2
-        plan = cp.plan(logits, 40, groups=systems, seed=seed)
-        fitted = cp.Cordial(seed=seed).fit(logits[plan.rows], labels[plan.rows])
-        found = fitted.estimate(
-            logits, plan.rows, systems, probabilities=plan.probability, of="these"
-        )
-        truth, mean = labels.mean(), found.overall.mean
-        held.append(mean.lower <= truth <= mean.upper)
-        rectified.append(found.rectified.lower <= truth <= found.rectified.upper)
-        bias.append(mean.mean - truth)
-    assert np.sum(held) >= 8 and np.sum(rectified) >= 8 and abs(np.mean(bias)) < 0.15
-
-
 def test_groups_that_sizes_and_labels_disagree_on_are_warned_of():
     rows = np.concatenate([np.flatnonzero(NAMES == "a")[:40], np.flatnonzero(NAMES != "a")[:4]])
     fitted = cp.Cordial().fit(MADE.logits[rows], MADE.labels[rows])
@@ -300,51 +172,9 @@ def test_groups_that_sizes_and_labels_disagree_on_are_warned_of():
     assert designed.uneven is None
 
 
-def conversations(seed):
-    """Forty conversations of six turns that are alike, of which eight are labelled."""
-    rng = np.random.default_rng(seed)
-    base = rng.normal(0, 1, (40, 1))
-    labels = np.clip(np.round(2 + 1.2 * base + rng.normal(0, 0.3, (40, 6))), 0, 4).astype(int)
-    rated = np.clip(np.round(2 + 0.3 * base + rng.normal(0, 0.9, (40, 6))), 0, 4)
-    logits = -1.5 * (np.arange(5) - rated.ravel()[:, None]) ** 2
-    units = np.repeat(np.arange(40), 6)
-    rows = np.flatnonzero(np.isin(units, rng.choice(40, 8, replace=False)))
-    return logits, labels.ravel(), units, rows
-
-
-def test_whole_conversations_are_clusters():
-    held, alone, by_sampling = [], [], []
-    for seed in range(12):
-        logits, labels, units, rows = conversations(seed)
-        fitted = cp.Cordial(seed=seed).fit(logits[rows], labels[rows])
-        found = fitted.estimate(logits, rows, clusters=units, of="these")
-        plain = fitted.estimate(logits, rows, of="these")
-        assert found.clusters == 8 and "in 8 clusters" in found.text()
-        for made, results in ((found, held), (plain, alone)):
-            results.append(made.overall.mean.lower <= labels.mean() <= made.overall.mean.upper)
-        ends = found.rectified
-        by_sampling.append(ends.lower <= labels.mean() <= ends.upper)
-    assert np.sum(held) >= 9 and np.sum(by_sampling) >= 9 and np.sum(alone) < np.sum(held)
-
-
 def test_clusters_of_one_text_are_none(fitted, estimate):
     found = fitted.estimate(MADE.logits, ROWS, NAMES, clusters=np.arange(TEXTS))
     assert found.overall.mean.mean == pytest.approx(estimate.overall.mean.mean, abs=0.05)
-
-
-def test_systems_that_answered_the_same_prompts_are_compared_by_prompt():
-    rng = np.random.default_rng(0)
-    prompts, systems = np.tile(np.arange(100), 2), np.repeat(["x", "y"], 100)
-    hard = rng.normal(0, 1, 100)[prompts]
-    labels = np.clip(np.round(2 + hard + 0.4 * (systems == "y")), 0, 4).astype(int)
-    logits = -1.5 * (np.arange(5) - labels[:, None] - rng.normal(0, 0.5, (200, 1))) ** 2
-    rows = np.flatnonzero(np.isin(prompts, rng.permutation(100)[:25]))
-    fitted = cp.Cordial().fit(logits[rows], labels[rows])
-    paired = fitted.estimate(logits, rows, systems, pairs=prompts).difference("y", "x")
-    plain = fitted.estimate(logits, rows, systems).difference("y", "x")
-    truth = labels[systems == "y"].mean() - labels[systems == "x"].mean()
-    assert paired.upper - paired.lower < 0.85 * (plain.upper - plain.lower)
-    assert paired.lower < truth < paired.upper
 
 
 def test_pass_rates_are_the_judge_against_people(fitted):
@@ -402,16 +232,6 @@ def test_the_unit_of_the_scale_changes_nothing(fitted, estimate):
     for name, group in estimate.groups.items():
         ends = 2 * (np.array(group.mean) - fitted.fit_.scale.values[0])
         np.testing.assert_allclose(found.groups[name].mean, ends, atol=1e-6)
-
-
-def test_large_residuals_overrule_what_was_expected():
-    """With one group and hardly an effect, sigma is a scaled inverse chi."""
-    rng = np.random.default_rng(0)
-    residuals = rng.normal(0, 2, 200)
-    spreads = draw_spreads(residuals, np.zeros(200, int), 1e-3, 0.1, 4000, rng)
-    squares = np.sum((residuals - residuals.mean()) ** 2) + 30 * 0.1**2
-    expected = np.sqrt(squares / chi2(229).ppf([0.95, 0.5, 0.05]))
-    np.testing.assert_allclose(np.quantile(spreads.sigma, [0.05, 0.5, 0.95]), expected, rtol=0.07)
 
 
 def test_eight_annotators_say_more_than_one():

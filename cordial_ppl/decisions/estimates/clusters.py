@@ -17,11 +17,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from cordial_ppl.data.containers import unmasked
+from cordial_ppl.data.checks import check_cells
 from cordial_ppl.data.labelled import Labelled
-from cordial_ppl.data.numerals import is_missing
 from cordial_ppl.decisions.estimates.effects import GROUP_SCALE, draw_spreads, find_residuals
-from cordial_ppl.errors import InputError, name_rows, quote
+from cordial_ppl.errors import InputError, quote
 from cordial_ppl.stack.fit import Fit, fit_stack
 from cordial_ppl.stack.stacking import MIN_LABELS
 
@@ -51,13 +50,8 @@ def number_clusters(
     if clusters is not None and pairs is not None:
         raise InputError("clusters and pairs cannot be given together: pairs are clusters too.")
     noun = "clusters" if pairs is None else "pairs"
-    cells = [*unmasked(clusters if pairs is None else pairs)]
-    if len(cells) != count:
-        raise InputError(f"{noun} must have one name for each of {count} texts; got {len(cells)}.")
-    empty = [row for row, cell in enumerate(cells) if is_missing(cell)]
-    if empty:
-        raise InputError(f"{noun} must not be missing; there is none in {name_rows(empty)}.")
-    names, codes = np.unique(list(map(str, cells)), return_inverse=True)
+    cells = check_cells(noun, clusters if pairs is None else pairs, count)
+    names, codes = np.unique(cells, return_inverse=True)
     if len(names) < 2:
         raise InputError(f"{noun} must differ; all texts are of {quote(str(names[0]))}.")
     if groups is not None and groups.max() >= GROUPS:

@@ -101,7 +101,7 @@ def rectified_mean(
     check_names("of", [of], ("like-these", "these"))
     size, n, predicted = len(f), len(y), f[rows]
     w = 1 / as_probabilities(probabilities, n)
-    codes, units = _join_sparse(strata, rows, size), _number(clusters, "clusters", size)
+    codes, units = _join_sparse(strata, rows, size), number_cells(clusters, "clusters", size)
     if units is not None or not is_even(w, codes[rows]):
         codes = np.zeros(size, np.int64)
     stratum, texts = codes[rows], np.bincount(codes)
@@ -206,8 +206,8 @@ def _correlation(values: np.ndarray, units: np.ndarray) -> float | None:
     return float(np.clip((outer - inner) / spread, 0, 1)) if spread > 0 else 0.0
 
 
-def _number(cells: Any, noun: str, size: int) -> Int64[np.ndarray, " N"] | None:
-    """Number strata or clusters, 0, 1, ..., one for each text."""
+def number_cells(cells: Any, noun: str, size: int) -> Int64[np.ndarray, " N"] | None:
+    """Number strata or clusters, 0, 1, ..., one for each text; None where there are none."""
     if cells is None:
         return None
     codes = np.unique(np.asarray(cells), return_inverse=True)[1]
@@ -224,7 +224,7 @@ def is_even(weights: Float64[np.ndarray, " n"], strata: Any = 0) -> bool:
 
 def _join_sparse(strata: Any, rows: np.ndarray, size: int) -> Int64[np.ndarray, " N"]:
     """Number the strata, those with fewer than two labels joined with the next."""
-    codes = _number(strata, "strata", size)
+    codes = number_cells(strata, "strata", size)
     if codes is None:
         return np.zeros(size, np.int64)
     homes, home, seen = [], 0, 0
