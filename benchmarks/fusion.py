@@ -131,9 +131,7 @@ def compare(texts: Texts, draw: int, args: Any) -> Iterator[tuple[int, str, np.n
                 "average reading": cp.RawReading().fit(average[0]).predict_proba(average[1]),
             }
             if args.paper:
-                counts = dict.fromkeys([*texts.readers, "joint channel"], 1.0)
-                settings: dict[str, Any] = {"average": False, "weight_counts": counts}
-                paper = cp.Fusion(**judge, **settings)
+                paper = cp.Fusion.paper(readers=texts.readers, seed=draw)
                 predictions["paper's form"] = paper.fit(logits, labels).predict_proba(texts.report)
             if whole and draw < LEAST_DIRICHLET:
                 predicted = predict_concatenated(logits, labels, texts.report)

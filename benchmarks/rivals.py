@@ -1,7 +1,7 @@
 """Methods for users and for several readers that ours are compared with in `users.py`, `fusion.py`.
 
-Of users: the mode of each one's value under a cross-validated spread, as the paper has it, and
-three other effects of one number per user.  Of readers: a fusion without channels, one regression
+Of users: one cross-validated spread under which values are averaged, and three other effects of one
+number per user.  Of readers: a fusion without channels, one regression
 on all readings, and their average.
 """
 
@@ -46,16 +46,6 @@ class CrossValidated(UserShift):
         self._spreads = min(found, key=lambda pair: pair[0])[1]
         self.sigma_ = self._spreads.mean
         return self
-
-
-class PluggedIn(CrossValidated):
-    """The paper's form: the mode of each user's value is plugged in."""
-
-    def _weigh(self, totals: np.ndarray, users: np.ndarray) -> np.ndarray:
-        """All weight on the mode; of several, on the one nearest to zero."""
-        nearest = np.argsort(np.abs(self._grid), kind="stable")
-        logs = totals - 0.5 * np.square(self._grid / self._spreads.deviations[0])
-        return np.eye(len(nearest))[nearest[logs[:, nearest].argmax(axis=1)]]
 
 
 class Rival(Effect):
@@ -147,18 +137,6 @@ class UserReliability(UserShift):
 
         self.effect = Effect("reliability", matrices, lambda _: _grid(6.0, 0.05), lambda _: 1.0)
         return super().fit(probs, labels, users, order)
-
-
-class PluggedInTemperature(PluggedIn, UserTemperature):
-    """The mode of each user's temperature."""
-
-
-class PluggedInIntercept(PluggedIn, UserIntercept):
-    """The mode of each user's intercept."""
-
-
-class PluggedInReliability(PluggedIn, UserReliability):
-    """The mode of each user's reliability."""
 
 
 class LogitFusion(Fusion):

@@ -23,20 +23,13 @@ import json
 import os
 import time
 import warnings
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from members import without
-from rivals import (
-    CrossValidated,
-    PluggedIn,
-    PluggedInIntercept,
-    PluggedInReliability,
-    PluggedInTemperature,
-    UserIntercept,
-    UserReliability,
-    UserTemperature,
-)
+from rivals import CrossValidated, UserIntercept, UserReliability, UserTemperature
 
 from cordial_ppl import Cordial, ProportionalOdds, UserShift, scores
 from cordial_ppl.errors import CordialWarning
@@ -49,18 +42,20 @@ TASKS = ("ESA-1", "ESA-2", "ESA-IAA", "MQM-1", "MQM-IAA")
 READER = "GEMBA-MQM_gpt4"
 LABELS, LATE, BOOTSTRAPS = 1000, 11, 2000
 NEEDED = "set CORDIAL_DATA to a folder that holds wmt23_esa_users"
-EFFECTS: dict[str, tuple[type[UserShift], str]] = {
+MODE = {"sigma": "cross-validated"}
+EFFECTS: dict[str, tuple[Callable[[], UserShift], str]] = {
     "shift": (UserShift, "calibrator"),
     "shift, one sigma": (CrossValidated, "calibrator"),
-    "shift, mode": (PluggedIn, "calibrator"),
+    "shift, mode": (partial(UserShift, **MODE), "calibrator"),
+    "shift, the paper's": (UserShift.paper, "calibrator"),
     "reliability": (UserReliability, "calibrator"),
-    "reliability, mode": (PluggedInReliability, "calibrator"),
+    "reliability, mode": (partial(UserReliability, **MODE), "calibrator"),
     "temperature": (UserTemperature, "calibrator"),
-    "temperature, mode": (PluggedInTemperature, "calibrator"),
+    "temperature, mode": (partial(UserTemperature, **MODE), "calibrator"),
     "intercept": (UserIntercept, "odds"),
-    "intercept, mode": (PluggedInIntercept, "odds"),
+    "intercept, mode": (partial(UserIntercept, **MODE), "odds"),
     "intercept on the calibrator": (UserIntercept, "calibrator"),
-    "intercept on the calibrator, mode": (PluggedInIntercept, "calibrator"),
+    "intercept on the calibrator, mode": (partial(UserIntercept, **MODE), "calibrator"),
 }
 """Effect, and the population that it moves; gains are over the calibrator's."""
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from cordial_ppl.channels import DEFAULT_CHANNELS, PAPER_CHANNELS
 from cordial_ppl.data.checks import check_names
@@ -20,6 +21,9 @@ FLAT = dict.fromkeys((*PAPER_CALIBRATORS, *SCALAR_CHANNELS, *FULL_CHANNELS), 0.0
 CHANNEL_COUNTS = {"mixture": 0.5, "mixture-vector": 3.0, "location": 0.5, "bridge": 4.0}
 """Pseudo-counts of the default's channels: with the calibrators' together nine labels' worth,
 chosen on one half of the tasks of `benchmarks/accuracy.py`."""
+
+PAPER_COUNTS = {"flat": 0.0, "one-count": 1.0}
+"""Pseudo-counts of each member as "Dirichlet(1)" may be read: none, or one."""
 
 
 class Cordial(Stack):
@@ -57,6 +61,7 @@ class Cordial(Stack):
         *,
         weights: str = "flat",
         seed: int = 0,
+        **settings: Any,
     ) -> "Cordial":
         """Make the literal method of the paper, kept exact for comparison.
 
@@ -65,21 +70,16 @@ class Cordial(Stack):
             weights: "flat", maximum likelihood as "Dirichlet(1)" reads, or "one-count", one
                 pseudo-count for each member.
             seed: seed of the folds and of every random number.
+            settings: others of ``Cordial``, in place of the paper's: ``inference="mode"`` for the
+                mode that averaging is compared with, ``prior`` for one learned from other tasks.
 
         Raises:
             InputError: ``weights`` is neither.
         """
-        counts = {"flat": 0.0, "one-count": 1.0}
-        check_names("weights", [weights], counts)
-        same = dict.fromkeys((*PAPER_CHANNELS, *PAPER_CALIBRATORS), counts[weights])
-        paper = cls(
-            options,
-            calibrators=PAPER_CALIBRATORS,
-            inference="laplace",
-            prior="own",
-            weight_counts=same,
-            seed=seed,
-        )
+        check_names("weights", [weights], PAPER_COUNTS)
+        same = dict.fromkeys((*PAPER_CHANNELS, *PAPER_CALIBRATORS), PAPER_COUNTS[weights])
+        literal = {"inference": "laplace", "prior": "own", "weight_counts": same}
+        paper = cls(options, calibrators=PAPER_CALIBRATORS, seed=seed, **(literal | settings))
         paper._defaults = replace(cls._defaults, channels=PAPER_CHANNELS)
         return paper
 

@@ -249,6 +249,65 @@ def test_shifts_are_recovered_and_gain():
     assert found < loss(probs[~half], labels[~half]) - 0.25
 
 
+def limit(deltas):
+    """The affine channel with s = rho = 1 and a concentration beyond every fraction, [G, z, y]."""
+    z, y = np.arange(SIZE)[:, None], np.arange(SIZE)
+    logs = -1e6 * (z - y - np.asarray(deltas)[:, None, None]) ** 2
+    masses = np.exp(logs - logs.max(axis=1, keepdims=True))
+    return masses / masses.sum(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("fractions", ["nearest", "divided"])
+def test_the_papers_shift_is_the_penalised_mode_under_the_sigma_of_the_other_users(
+    fractions, tmp_path
+):
+    """Every sum is written out: modes on the grid, each label after the earlier ones."""
+    users, each = 5, 7
+    probs, labels, who, _ = made(seed=8, users=users, each=each, spread=1.0)
+    grid = SHIFT.grid(SIZE)
+    channels = limit(grid) if fractions == "nearest" else shift_matrices(grid, SIZE)
+    moved_all = np.einsum("gzy,ny->ngz", channels, probs)
+    rows = np.arange(users * each)
+    logs = np.log(np.maximum(moved_all[rows, :, labels], FLOOR)).reshape(users, each, -1)
+    near = np.argsort(np.abs(grid), kind="stable")
+
+    def mode(total, sigma):
+        return near[(total - grid**2 / (2 * sigma**2))[near].argmax()]
+
+    def in_order(user, sigma):
+        first = user * each
+        places = [mode(logs[user, :i].sum(axis=0), sigma) for i in range(1, each)]
+        later = [moved_all[first + i, place] for i, place in enumerate(places, 1)]
+        return np.stack([probs[first], *later])
+
+    evidence = np.zeros((users, len(SPREADS)))
+    for user, column in np.ndindex(evidence.shape):
+        own = in_order(user, SPREADS[column])[np.arange(each), labels.reshape(users, each)[user]]
+        evidence[user, column] = np.log(np.maximum(own[1:], FLOOR)).sum()
+    best = SPREADS[evidence.sum(axis=0).round(9).argmax()]
+    held_out = [SPREADS[np.delete(evidence, u, 0).sum(axis=0).round(9).argmax()] for u in rows[:5]]
+    shift = cp.UserShift.paper(fractions=fractions).fit(probs, labels, who)
+    assert shift.sigma_ == best and len({best, *held_out}) > 1
+    expected = [grid[mode(own.sum(axis=0), s)] for own, s in zip(logs, held_out, strict=True)]
+    np.testing.assert_allclose(list(shift.values_.values()), expected, atol=1e-12)
+    expected = np.concatenate([in_order(user, held_out[user]) for user in range(users)])
+    found, _ = shift.predict_in_order(probs, labels, who, afresh=True)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+    found, _ = shift.predict_in_order(probs[:each], labels[:each], ["new"] * each)
+    np.testing.assert_allclose(found, in_order(0, best), rtol=0, atol=1e-12)
+    expected = shift.predict_proba(probs, who)
+    shift.save(tmp_path / "users.cordial")
+    np.testing.assert_array_equal(
+        cp.load(tmp_path / "users.cordial").predict_proba(probs, who), expected
+    )
+    again = clone(shift).fit(probs, labels, who)
+    np.testing.assert_array_equal(again.predict_proba(probs, who), expected)
+    with pytest.raises(cp.InputError, match="a mode has no interval"):
+        shift.intervals()
+    with pytest.raises(cp.InputError, match="may name one of nearest, divided; got 'half'"):
+        cp.UserShift.paper(fractions="half")
+
+
 def test_users_may_be_numbers_and_options_names():
     shifts = cp.UserShift([*"abcde"]).fit(PROBS[:4], ["abcde"[z] for z in LABELS[:4]], [1, 1, 2, 2])
     again = shifts.predict_proba(PROBS[:2], np.array([1.0, 2.0]))
@@ -291,7 +350,7 @@ def test_data_frames_and_clones(library):
         ({"probs": PROBS[0]}, "probs must have n >= 1 rows"),
         ({"probs": None}, "has no out_of_fold_"),
         *(
-            ({"sigma": sigma}, "sigma, if not 'posterior', must be a number")
+            ({"sigma": sigma}, "sigma, if not 'posterior' or 'cross-validated', must be")
             for sigma in ("best", 0, -1.0, np.inf, np.nan, True)
         ),
     ],

@@ -1,8 +1,10 @@
 """`Fusion`: several readers of the same texts, each with a stack, weighted together."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +13,7 @@ from jaxtyping import Bool, Float, Int
 
 from cordial_ppl.channels.channel import Channel
 from cordial_ppl.channels.readers import reader_weights
-from cordial_ppl.data.checks import check_flag, check_list
+from cordial_ppl.data.checks import check_flag, check_list, check_names
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions import answers
@@ -22,7 +24,7 @@ from cordial_ppl.estimators.fusion.fit import FusionFit, view
 from cordial_ppl.estimators.fusion.joint import AVERAGE, COUNTS, JOINT, READER_COUNT, joint_prior
 from cordial_ppl.estimators.fusion.readings import as_reader_logits, check_frames, read_by
 from cordial_ppl.estimators.fusion.summary import summarize
-from cordial_ppl.estimators.named import Cordial, stack_of
+from cordial_ppl.estimators.named import PAPER_COUNTS, Cordial, stack_of
 from cordial_ppl.estimators.stack import Stack
 from cordial_ppl.inference.export import join
 from cordial_ppl.inference.fit import Case
@@ -55,8 +57,7 @@ class Fusion(Estimator[FusionFit]):
     they are those of the prior.  For a text that a reader has not read, the other members' weights
     are scaled to sum to one.
 
-    The paper has no average among the members, and one pseudo-count each: ``average=False,
-    weight_counts=dict.fromkeys([*readers, "joint channel"], 1.0)``.
+    The paper has no average among the members, and other stacks and weights: :meth:`paper`.
 
     Args:
         options: names of the K ordered options, in order; by default 0..K-1.
@@ -67,8 +68,8 @@ class Fusion(Estimator[FusionFit]):
             by name, or one learned of the channel "location", also holds for the parameters of the
             same name of the joint channel.
         channels: further channels of each stack, by path of their file, whose code is run.
-        weight_counts: Dirichlet pseudo-counts of the weights by member, if not the default: 3 for
-            "average reading", 0.5 for "joint channel", 0.25 for each reader.
+        weight_counts: Dirichlet pseudo-counts of the weights by member, or one number for all, if
+            not the default: 3 for "average reading", 0.5 for "joint channel", 0.25 for each reader.
         seed: seed of the folds and of every random number.
         effort: how much work the default inference does.
 
@@ -83,6 +84,9 @@ class Fusion(Estimator[FusionFit]):
     Source: Section 2.7 of the paper, Several readers.
     """
 
+    _defaults: Callable[..., Stack] = Cordial
+    """Makes the stack of a reader."""
+
     def __init__(
         self,
         options: Sequence[str | float] | Scale | None = None,
@@ -92,7 +96,7 @@ class Fusion(Estimator[FusionFit]):
         inference: str = "default",
         prior: Mapping[str, Any] | LearnedPrior | str | Path | None = None,
         channels: Sequence[str | Path | Channel] = (),
-        weight_counts: Mapping[str, float] | None = None,
+        weight_counts: Mapping[str, float] | float | None = None,
         seed: int = 0,
         effort: Effort = DEFAULT_EFFORT,
     ):
@@ -101,6 +105,43 @@ class Fusion(Estimator[FusionFit]):
         self.inference = inference
         self.prior, self.channels, self.weight_counts = prior, channels, weight_counts
         self.seed, self.effort = seed, effort
+
+    @classmethod
+    def paper(
+        cls,
+        options: Sequence[str | float] | Scale | None = None,
+        *,
+        readers: Sequence[str] | None = None,
+        weights: str = "flat",
+        seed: int = 0,
+    ) -> "Fusion":
+        """Make the fusion of the paper, kept exact for comparison.
+
+        Each reader has the stack of ``Cordial.paper``, the location channel over all readers its
+        300 draws from the Laplace approximation, and a second stack, over these, weights by maximum
+        likelihood of out-of-fold predictions.  Unlike in the default no stack sees an average.
+
+        Args:
+            options: names of the K ordered options.
+            readers: names of the R readers.
+            weights: "flat" or "one-count", of both levels, as in ``Cordial.paper``.
+            seed: seed of the folds and of every random number.
+
+        Raises:
+            InputError: ``weights`` is neither.
+        """
+        check_names("weights", [weights], PAPER_COUNTS)
+        fusion = cls(
+            options,
+            readers=readers,
+            average=False,
+            inference="laplace",
+            prior="own",
+            weight_counts=PAPER_COUNTS[weights],
+            seed=seed,
+        )
+        fusion._defaults = partial(Cordial.paper, weights=weights)
+        return fusion
 
     @property
     def readers_(self) -> tuple[str, ...]:
@@ -161,8 +202,8 @@ class Fusion(Estimator[FusionFit]):
     def save(self, path: str | Path) -> None:
         """Write the fitted fusion to one file of plain data; ``cp.load`` reads it back.
 
-        What is loaded predicts the same, but without ``prior`` and further ``channels`` among its
-        settings.
+        What is loaded predicts the same, but another fit of it has the default stacks and priors:
+        ``prior``, further ``channels`` and the stacks of :meth:`paper` are not kept.
 
         Args:
             path: the file to write, by convention ending in ``.cordial``.
@@ -179,7 +220,7 @@ class Fusion(Estimator[FusionFit]):
     @property
     def settings(self) -> Settings:
         """The settings of each stack; see ``Estimator.settings``."""
-        return Cordial(
+        return self._defaults(
             self.options,
             inference=self.inference,
             prior=self.prior,
@@ -218,7 +259,10 @@ class Fusion(Estimator[FusionFit]):
     ) -> FusionFit:
         readers = names.readers
         members = self._members(readers)
-        chosen_counts = check_counts(self.weight_counts, members)
+        chosen_counts = self.weight_counts
+        if isinstance(chosen_counts, Real):
+            chosen_counts = dict.fromkeys(members, chosen_counts)
+        chosen_counts = check_counts(chosen_counts, members)
         counts = {name: COUNTS.get(name, READER_COUNT) for name in members} | chosen_counts
         _check_overlap(read_by(texts.logits), readers)
         spreads = np.nanstd(texts.logits, axis=(0, 2))

@@ -9,16 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Real
 
 from cordial_ppl.channels.users import SHIFT, Effect
-from cordial_ppl.data.checks import check_level, check_number
+from cordial_ppl.data.checks import check_level, check_names, check_number
 from cordial_ppl.data.containers import as_cells
 from cordial_ppl.data.frames import aligned, like
 from cordial_ppl.data.labelling import as_weights
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError, NotFittedError
 from cordial_ppl.estimators.parameters import Parameters
+from cordial_ppl.estimators.users.modes import FRACTIONS, Modes
 from cordial_ppl.estimators.users.spreads import (
     SPREAD_PROBS,
     SPREADS,
@@ -27,9 +28,12 @@ from cordial_ppl.estimators.users.spreads import (
     in_chunks,
 )
 from cordial_ppl.estimators.users.validation import as_order, as_population, as_users
-from cordial_ppl.runtime.arrays import CHUNK_ROWS
+from cordial_ppl.runtime.arrays import CHUNK_ROWS, FLOOR
 from cordial_ppl.runtime.blas import on_one_core
 from cordial_ppl.runtime.progress import doing
+
+VALIDATED = "cross-validated"
+"""The value of ``sigma`` with which modes are plugged in."""
 
 
 class UserShift(Parameters):
@@ -42,20 +46,23 @@ class UserShift(Parameters):
     posterior is exact, and predictions average over it.  A user without labels gets the
     population's prediction.  Probabilities in a pandas or polars data frame give predictions in
     one, with the same index.  Where the paper plugs in each user's mode under a cross-validated
-    sigma, this averages; ``benchmarks/rivals.py`` has both.
+    sigma, and moves no fraction of a class, this averages and divides: :meth:`paper`.
 
     Args:
         options: names of the K ordered options, in order; by default 0..K-1.
         sigma: standard deviation of the shifts in classes, or "posterior" to average over it.  The
             unit of its prior is one class for five to eight options, else the largest power of
-            two below a quarter of K - 1.
+            two below a quarter of K - 1.  "cross-validated" takes the one under which modes predict
+            the labels of held-out users best, each from its user's earlier ones, and plugs modes
+            in.
 
     Attributes:
         scale_: the scale.
         classes_: the K options in order: their names, or 0..K-1 if no options were named.
-        sigma_: posterior mean of the shifts' standard deviation, or the one that was given.
+        sigma_: posterior mean of the shifts' standard deviation, or the one that was given or
+            chosen.
         users_: names of the users with labels.
-        values_: posterior mean of each one's shift, in classes.
+        values_: posterior mean of each one's shift, or its mode, in classes.
         counts_: each one's number of labels.
 
     Source: Section 2.7 of the paper, Personalization.
@@ -70,6 +77,31 @@ class UserShift(Parameters):
     def __init__(self, options: Any = None, *, sigma: Any = "posterior"):
         """Remember the settings."""
         self.options, self.sigma = options, sigma
+
+    @classmethod
+    def paper(cls, options: Any = None, *, fractions: str = "nearest") -> "UserShift":
+        r"""Make the shift of the paper, kept exact for comparison.
+
+        .. math:: \Delta_u = \arg\max_\Delta \textstyle\sum_i \log p_\Delta(z_i \mid x_i)
+            - \frac{\Delta^2}{2 \sigma^2}
+
+        Each user's mode is plugged in, where the default averages over the posterior, and sigma,
+        which the default averages over too, is cross-validated: the one of a grid under which the
+        labels of the other users are likeliest, each predicted from its user's earlier ones.  A
+        shift is the limit of the affine channel for a concentration without bound, which puts all
+        mass on the nearest option; the default divides fractions of a class between two.
+
+        Args:
+            options: names of the K ordered options.
+            fractions: "nearest", as the limit has them, or "divided", as by default.
+
+        Raises:
+            InputError: ``fractions`` is neither.
+        """
+        check_names("fractions", [fractions], FRACTIONS)
+        shift = cls(options, sigma=VALIDATED)
+        shift.effect = FRACTIONS[fractions]
+        return shift
 
     @on_one_core
     def fit[T: "UserShift"](
@@ -88,7 +120,8 @@ class UserShift(Parameters):
                 seen these labels, such as ``calibrator.fit_.out_of_fold``.
             labels: options, as names or as whole numbers 0..K-1, shape ``[n]``.
             users: who gave each label, shape ``[n]``.
-            order: when, as ``predict_in_order`` takes it; checked, and of no effect on the fit.
+            order: when, as ``predict_in_order`` takes it; only a cross-validated sigma depends on
+                it.
             sample_weight: what each label counts, numbers from 0 up; one by default.
 
         Returns:
@@ -96,17 +129,19 @@ class UserShift(Parameters):
 
         Raises:
             InputError: the probabilities, labels, users or times cannot be used, or sigma is
-                neither "posterior" nor a positive number.
+                neither "posterior", "cross-validated" nor a positive number.
         """
         scale = Scale.of(self.options, as_population(probs).shape[1])
         deviations, prior = self._deviations(scale.size)
         labelled = _as_labelled(probs, labels, users, scale, sample_weight)
-        as_order(aligned(probs, order, "order"), len(labelled[0]))
+        times = as_order(aligned(probs, order, "order"), len(labelled[0]))
         self.scale_, self.counts_ = scale, {}
         self._totals = np.zeros((0, len(self._grid)))
         with doing("comparing users"):
             self._add(*labelled)
             self._spreads = Spreads.learn(self._totals, self._grid, deviations, prior)
+            if self.sigma == VALIDATED:
+                self._spreads = self._cross_validate(*labelled, times)
         self.sigma_ = self._spreads.mean
         return self
 
@@ -186,6 +221,18 @@ class UserShift(Parameters):
         self._check_fitted()
         population, codes, names, _ = _as_labelled(probs, labels, users, self.scale_)
         times = as_order(aligned(probs, order, "order"), len(codes))
+        predictions, earlier = self._in_order(population, codes, names, times, afresh)
+        return like(probs, predictions, self.classes_), like(probs, earlier, "earlier")
+
+    def _in_order(
+        self,
+        population: Float[np.ndarray, "n K"],
+        codes: Int[np.ndarray, " n"],
+        names: list[str],
+        times: Real[np.ndarray, " n"],
+        afresh: bool,
+    ) -> tuple[Float[np.ndarray, "n K"], Int[np.ndarray, " n"]]:
+        """Predict each text from its user's earlier labels, and count these."""
         predictions, earlier = population.copy(), np.zeros(len(codes), np.int64)
         # Afresh too, users have their numbers: their labels are taken out of sigma's posterior.
         numbers, counts = self._number(names), np.array([*self.counts_.values(), 0])
@@ -209,7 +256,27 @@ class UserShift(Parameters):
             earlier[texts], told = before, before > 0
             weights = self._weigh(totals[told], numbers[texts][told])
             predictions[texts[told]] = self.effect.average(population[texts[told]], weights)
-        return like(probs, predictions, self.classes_), like(probs, earlier, "earlier")
+        return predictions, earlier
+
+    def _cross_validate(
+        self,
+        population: Float[np.ndarray, "n K"],
+        codes: Int[np.ndarray, " n"],
+        names: list[str],
+        weights: Float[np.ndarray, " n"],
+        times: Real[np.ndarray, " n"],
+    ) -> Modes:
+        """Learn how likely each standard deviation makes users' labels, each after the earlier."""
+        numbers, deviations = self._number(names), self._spreads.deviations
+        evidence = np.zeros((len(self.counts_), len(deviations)))
+        logs = Modes.log_prior(self._grid, deviations)
+        for column in range(len(deviations)):
+            some = slice(column, column + 1)
+            self._spreads = Modes(deviations[some], logs[some], np.zeros(1), evidence[:0, some])
+            probs, earlier = self._in_order(population, codes, names, times, True)
+            each = np.log(np.maximum(probs[np.arange(len(codes)), codes], FLOOR))
+            evidence[:, column] = np.bincount(numbers, (earlier > 0) * weights * each)
+        return Modes(deviations, logs, evidence.sum(axis=0), evidence)
 
     @property
     def classes_(self) -> np.ndarray:
@@ -238,8 +305,10 @@ class UserShift(Parameters):
 
         Raises:
             NotFittedError: there was no fit yet.
-            InputError: ``level`` is not between 0 and 1.
+            InputError: ``level`` is not between 0 and 1, or modes are plugged in.
         """
+        if self.sigma == VALIDATED:
+            raise InputError("a mode has no interval: use sigma='posterior', or a number.")
         tails = (1 - check_level(level)) / 2, (1 + level) / 2
         totals = (np.cumsum(weights, axis=1) for weights in self._posteriors())
         each = [[np.argmax(total >= tail, axis=1) for tail in tails] for total in totals]
@@ -260,7 +329,7 @@ class UserShift(Parameters):
         from cordial_ppl.estimators.users import files
 
         self._check_fitted()
-        if self.effect != SHIFT:
+        if self.effect not in FRACTIONS.values():
             raise InputError(f"only the shift of UserShift can be saved; got {self.effect.name!r}.")
         files.save(self, path)
 
@@ -270,9 +339,10 @@ class UserShift(Parameters):
 
     def _deviations(self, size: int) -> tuple[Float[np.ndarray, " S"], Float[np.ndarray, " S"]]:
         """List the standard deviations that K options allow, and their prior probabilities."""
-        if isinstance(self.sigma, str) and self.sigma == "posterior":
+        if isinstance(self.sigma, str) and self.sigma in ("posterior", VALIDATED):
             return self.effect.unit(size) * SPREADS, SPREAD_PROBS
-        number = check_number("sigma, if not 'posterior',", self.sigma, 1 / WIDEST, WIDEST)
+        words = f"sigma, if not 'posterior' or '{VALIDATED}',"
+        number = check_number(words, self.sigma, 1 / WIDEST, WIDEST)
         return np.array([number]), np.ones(1)
 
     def _weigh(

@@ -52,7 +52,7 @@ METHODS: Mapping[str, Kind] = {
         ("inference", "weight_counts"),
     ),
     "full-stack": Kind("LS + full channels", FullChannelStack, ("weight_counts",)),
-    "paper": Kind("CORDIAL, literal", Cordial.paper),
+    "paper": Kind("CORDIAL, literal", Cordial.paper, ("inference", "prior")),
     "paper-one-count": Kind("CORDIAL, one count", partial(Cordial.paper, weights="one-count")),
     "cordial": Kind(
         "CORDIAL, default", Cordial, ("inference", "channels", "prior", "weight_counts")
@@ -62,10 +62,10 @@ METHODS: Mapping[str, Kind] = {
 """What each name stands for."""
 
 NINE = (
-    *("raw", "temperature", "vector", "odds", "dirichlet"),
+    *("temperature", "vector", "odds", "odds-fixed", "dirichlet"),
     *("logit-stack", "scalar-stack", "full-stack", "paper"),
 )
-"""The methods of the paper's Table 1."""
+"""The paper's nine calibrators: those of its Table 1, and the regression within its stack."""
 
 
 class Method(msgspec.Struct, frozen=True):
