@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
-from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,8 +67,8 @@ class Fusion(Estimator[FusionFit]):
             by name, or one learned of the channel "location", also holds for the parameters of the
             same name of the joint channel.
         channels: further channels of each stack, by path of their file, whose code is run.
-        weight_counts: Dirichlet pseudo-counts of the weights by member, or one number for all, if
-            not the default: 3 for "average reading", 0.5 for "joint channel", 0.25 for each reader.
+        weight_counts: Dirichlet pseudo-counts of the weights by member, or one for all, if not the
+            default: 3 for "average reading", 0.5 for "joint channel", 0.25 for each reader.
         seed: seed of the folds and of every random number.
         effort: how much work the default inference does.
 
@@ -84,8 +83,7 @@ class Fusion(Estimator[FusionFit]):
     Source: Section 2.7 of the paper, Several readers.
     """
 
-    _defaults: Callable[..., Stack] = Cordial
-    """Makes the stack of a reader."""
+    _defaults: Callable[..., Stack] = Cordial  # Makes the stack of a reader.
 
     def __init__(
         self,
@@ -107,39 +105,23 @@ class Fusion(Estimator[FusionFit]):
         self.seed, self.effort = seed, effort
 
     @classmethod
-    def paper(
-        cls,
-        options: Sequence[str | float] | Scale | None = None,
-        *,
-        readers: Sequence[str] | None = None,
-        weights: str = "flat",
-        seed: int = 0,
-    ) -> "Fusion":
+    def paper(cls, options: Any = None, *, weights: str = "flat", **settings: Any) -> "Fusion":
         """Make the fusion of the paper, kept exact for comparison.
 
-        Each reader has the stack of ``Cordial.paper``, the location channel over all readers its
-        300 draws from the Laplace approximation, and a second stack, over these, weights by maximum
-        likelihood of out-of-fold predictions.  Unlike in the default no stack sees an average.
+        Each reader has the stack of ``Cordial.paper``, the joint channel 300 draws from its Laplace
+        approximation, and all of them weights by maximum likelihood; no stack sees an average.
 
         Args:
             options: names of the K ordered options.
-            readers: names of the R readers.
-            weights: "flat" or "one-count", of both levels, as in ``Cordial.paper``.
-            seed: seed of the folds and of every random number.
+            weights: "flat" or "one-count", on both levels, as in ``Cordial.paper``.
+            settings: others of ``Fusion``, such as ``readers`` and ``seed``.
 
         Raises:
             InputError: ``weights`` is neither.
         """
         check_names("weights", [weights], PAPER_COUNTS)
-        fusion = cls(
-            options,
-            readers=readers,
-            average=False,
-            inference="laplace",
-            prior="own",
-            weight_counts=PAPER_COUNTS[weights],
-            seed=seed,
-        )
+        literal = {"average": False, "inference": "laplace", "prior": "own"}
+        fusion = cls(options, weight_counts=PAPER_COUNTS[weights], **(literal | settings))
         fusion._defaults = partial(Cordial.paper, weights=weights)
         return fusion
 
@@ -202,8 +184,8 @@ class Fusion(Estimator[FusionFit]):
     def save(self, path: str | Path) -> None:
         """Write the fitted fusion to one file of plain data; ``cp.load`` reads it back.
 
-        What is loaded predicts the same, but another fit of it has the default stacks and priors:
-        ``prior``, further ``channels`` and the stacks of :meth:`paper` are not kept.
+        What is loaded predicts the same, but another fit of it has the default's stacks: ``prior``,
+        further ``channels`` and the stacks of :meth:`paper` are not kept.
 
         Args:
             path: the file to write, by convention ending in ``.cordial``.
@@ -259,10 +241,9 @@ class Fusion(Estimator[FusionFit]):
     ) -> FusionFit:
         readers = names.readers
         members = self._members(readers)
-        chosen_counts = self.weight_counts
-        if isinstance(chosen_counts, Real):
-            chosen_counts = dict.fromkeys(members, chosen_counts)
-        chosen_counts = check_counts(chosen_counts, members)
+        each = self.weight_counts
+        each = dict.fromkeys(members, each) if isinstance(each, int | float) else each
+        chosen_counts = check_counts(each, members)
         counts = {name: COUNTS.get(name, READER_COUNT) for name in members} | chosen_counts
         _check_overlap(read_by(texts.logits), readers)
         spreads = np.nanstd(texts.logits, axis=(0, 2))

@@ -6,9 +6,8 @@ import numpy as np
 from jaxtyping import Float64, Int
 
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.estimators.users.modes import FRACTIONS, Modes
-from cordial_ppl.estimators.users.spreads import WIDEST, Spreads
-from cordial_ppl.estimators.users.users import VALIDATED, UserShift
+from cordial_ppl.estimators.users.spreads import WIDEST, Spreads, log_normals
+from cordial_ppl.estimators.users.users import FRACTIONS, VALIDATED, UserShift
 from cordial_ppl.runtime import storage
 from cordial_ppl.runtime.storage import Record, blaming
 
@@ -21,7 +20,7 @@ class UsersRecord(Record):
     Attributes:
         scale: the scale.
         sigma: the setting.
-        fractions: what becomes of fractions of a class, one of `FRACTIONS`.
+        nearest: whether fractions of a class go to the nearest option.
         names: the users with labels.
         totals: log likelihood of each one's labels at every value.
         counts: each one's number of labels.
@@ -34,7 +33,7 @@ class UsersRecord(Record):
     totals: Float64[np.ndarray, "_U _G"]
     counts: Int[np.ndarray, " _U"]
     spreads: Spreads
-    fractions: str = "divided"
+    nearest: bool = False
 
 
 def save(shift: UserShift, path: str | Path) -> None:
@@ -46,7 +45,7 @@ def save(shift: UserShift, path: str | Path) -> None:
         totals=shift._totals,
         counts=np.array(list(shift.counts_.values())),
         spreads=shift._spreads._replace(logs=shift._spreads.logs[:, :0]),
-        fractions=next(name for name, effect in FRACTIONS.items() if effect == shift.effect),
+        nearest=shift.effect == FRACTIONS["nearest"],
     )
     storage.write(path, KIND, *storage.pack(state))
 
@@ -56,13 +55,14 @@ def load(path: str | Path) -> UserShift:
     meta, arrays = storage.read(path, KIND)
     with blaming(path):
         state = storage.unpack(UsersRecord, meta, arrays)
-        shift, scale = UserShift(state.scale, sigma=state.sigma), state.scale
-        shift.effect = FRACTIONS[state.fractions]
-        kind = Modes if state.sigma == VALIDATED else Spreads
-        spreads = kind(*state.spreads)
+        spreads, scale = state.spreads, state.scale
+        shift = UserShift(scale, sigma=state.sigma)
+        shift.effect = FRACTIONS["nearest" if state.nearest else "divided"]
         shift.scale_, shift._totals, shift._spreads = scale, state.totals, spreads
         shift.counts_ = dict(zip(state.names, state.counts.tolist(), strict=True))
         deviations = shift._deviations(scale.size)[0]
+        if state.sigma == VALIDATED:
+            deviations = deviations[np.isin(deviations, spreads.deviations)]
         if not (
             len(spreads.evidence) <= len(shift.counts_) == len(state.totals)
             and len(deviations) == len(spreads.log_shares) == spreads.evidence.shape[1]
@@ -72,6 +72,6 @@ def load(path: str | Path) -> UserShift:
             and state.totals.shape[1] == len(shift._grid)
         ):
             raise ValueError("its users, counts, values and standard deviations do not fit")
-        shift._spreads = spreads._replace(logs=kind.log_prior(shift._grid, deviations))
+        shift._spreads = spreads._replace(logs=log_normals(shift._grid, deviations))
         shift.sigma_ = shift._spreads.mean
         return shift

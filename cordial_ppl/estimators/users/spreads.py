@@ -52,16 +52,9 @@ class Spreads(NamedTuple):
             deviations: the standard deviations; a single one if it is known.
             prior: their prior probabilities.
         """
-        logs = cls.log_prior(grid, deviations)
+        logs = log_normals(grid, deviations)
         evidence = np.concatenate([log_product(some, logs.T) for some in in_chunks(totals)])
         return cls(deviations, logs, evidence.sum(axis=0) + np.log(prior), evidence)
-
-    @staticmethod
-    def log_prior(
-        grid: Float[np.ndarray, " G"], deviations: Float[np.ndarray, " S"]
-    ) -> Float[np.ndarray, "S G"]:
-        """Compute log probabilities of the values under each standard deviation, in nats."""
-        return log_normals(grid, deviations)
 
     @property
     def mean(self) -> float:
@@ -81,15 +74,9 @@ class Spreads(NamedTuple):
         # A fitted user's labels are in `log_shares` already and must not count twice.
         fitted = np.where(users < len(self.evidence), users, -1)
         fitted_users, index = np.unique(fitted, return_inverse=True)
-        logs = log_product(self.held_out_shares(fitted_users), self.logs)
-        return softmax(totals + logs[index], axis=1)
-
-    def held_out_shares(self, users: Int[np.ndarray, " n"]) -> Float[np.ndarray, "n S"]:
-        """Compute ``log_shares`` without the labels of each user; as they are for other users."""
-        fitted = (users >= 0) & (users < len(self.evidence))
-        shares = np.tile(self.log_shares, (len(users), 1))
-        shares[fitted] -= self.evidence[users[fitted]]
-        return shares
+        shares = np.tile(self.log_shares, (len(fitted_users), 1))
+        shares[fitted_users >= 0] -= self.evidence[fitted_users[fitted_users >= 0]]
+        return softmax(totals + log_product(shares, self.logs)[index], axis=1)
 
 
 def in_chunks(rows: np.ndarray) -> list[np.ndarray]:

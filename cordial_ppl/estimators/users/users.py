@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int, Real
+from jaxtyping import Float, Int
 
 from cordial_ppl.channels.users import SHIFT, Effect
 from cordial_ppl.data.checks import check_level, check_names, check_number
@@ -19,7 +19,6 @@ from cordial_ppl.data.labelling import as_weights
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError, NotFittedError
 from cordial_ppl.estimators.parameters import Parameters
-from cordial_ppl.estimators.users.modes import FRACTIONS, Modes
 from cordial_ppl.estimators.users.spreads import (
     SPREAD_PROBS,
     SPREADS,
@@ -33,7 +32,19 @@ from cordial_ppl.runtime.blas import on_one_core
 from cordial_ppl.runtime.progress import doing
 
 VALIDATED = "cross-validated"
-"""The value of ``sigma`` with which modes are plugged in."""
+"""The value of ``sigma`` with which each user's mode is plugged in."""
+
+
+def nearest_matrices(deltas: Float[Any, "*n"], size: int) -> Float[Any, "*n K K"]:
+    """Make ``shift_matrices`` that move all mass to the nearest option, or halves to two."""
+    options = np.arange(size)
+    far = np.abs(options[:, None] - options - deltas[..., None, None]).round(9)
+    nearest = far == far.min(axis=-2, keepdims=True)
+    return nearest / nearest.sum(axis=-2, keepdims=True)
+
+
+FRACTIONS = {"nearest": SHIFT._replace(matrices=nearest_matrices), "divided": SHIFT}
+"""What becomes of fractions of a class."""
 
 
 class UserShift(Parameters):
@@ -45,24 +56,22 @@ class UserShift(Parameters):
     with c(y) = y + Delta_u, clipped to the scale.  Shifts live on a fine grid, where their
     posterior is exact, and predictions average over it.  A user without labels gets the
     population's prediction.  Probabilities in a pandas or polars data frame give predictions in
-    one, with the same index.  Where the paper plugs in each user's mode under a cross-validated
-    sigma, and moves no fraction of a class, this averages and divides: :meth:`paper`.
+    one, with the same index.  The paper plugs in each user's mode under a cross-validated sigma,
+    and moves no fraction of a class: :meth:`paper`.
 
     Args:
         options: names of the K ordered options, in order; by default 0..K-1.
         sigma: standard deviation of the shifts in classes, or "posterior" to average over it.  The
             unit of its prior is one class for five to eight options, else the largest power of
-            two below a quarter of K - 1.  "cross-validated" takes the one under which modes predict
-            the labels of held-out users best, each from its user's earlier ones, and plugs modes
-            in.
+            two below a quarter of K - 1.  "cross-validated": modes are plugged in, under the sigma
+            of the same grid that predicts each label best from its user's earlier ones.
 
     Attributes:
         scale_: the scale.
         classes_: the K options in order: their names, or 0..K-1 if no options were named.
-        sigma_: posterior mean of the shifts' standard deviation, or the one that was given or
-            chosen.
+        sigma_: posterior mean of the shifts' standard deviation, or the one that was given.
         users_: names of the users with labels.
-        values_: posterior mean of each one's shift, or its mode, in classes.
+        values_: posterior mean of each one's shift, in classes.
         counts_: each one's number of labels.
 
     Source: Section 2.7 of the paper, Personalization.
@@ -83,17 +92,16 @@ class UserShift(Parameters):
         r"""Make the shift of the paper, kept exact for comparison.
 
         .. math:: \Delta_u = \arg\max_\Delta \textstyle\sum_i \log p_\Delta(z_i \mid x_i)
-            - \frac{\Delta^2}{2 \sigma^2}
+            - \Delta^2 / (2 \sigma^2)
 
-        Each user's mode is plugged in, where the default averages over the posterior, and sigma,
-        which the default averages over too, is cross-validated: the one of a grid under which the
-        labels of the other users are likeliest, each predicted from its user's earlier ones.  A
-        shift is the limit of the affine channel for a concentration without bound, which puts all
-        mass on the nearest option; the default divides fractions of a class between two.
+        The default averages over shift and sigma; here modes are plugged in, and sigma predicts
+        users best of whom it has seen nothing.  The default divides fractions of a class between
+        neighbours; the limit of the affine channel, :math:`\lim_{\kappa \to \infty} G(z \mid y +
+        \Delta)`, puts all mass on the nearest option.
 
         Args:
             options: names of the K ordered options.
-            fractions: "nearest", as the limit has them, or "divided", as by default.
+            fractions: "nearest", or "divided", as by default.
 
         Raises:
             InputError: ``fractions`` is neither.
@@ -120,8 +128,7 @@ class UserShift(Parameters):
                 seen these labels, such as ``calibrator.fit_.out_of_fold``.
             labels: options, as names or as whole numbers 0..K-1, shape ``[n]``.
             users: who gave each label, shape ``[n]``.
-            order: when, as ``predict_in_order`` takes it; only a cross-validated sigma depends on
-                it.
+            order: when, as ``predict_in_order`` takes it; of effect on a cross-validated sigma.
             sample_weight: what each label counts, numbers from 0 up; one by default.
 
         Returns:
@@ -140,9 +147,9 @@ class UserShift(Parameters):
         with doing("comparing users"):
             self._add(*labelled)
             self._spreads = Spreads.learn(self._totals, self._grid, deviations, prior)
+            self.sigma_ = self._spreads.mean
             if self.sigma == VALIDATED:
-                self._spreads = self._cross_validate(*labelled, times)
-        self.sigma_ = self._spreads.mean
+                self._cross_validate(*labelled[:3], times)
         return self
 
     @on_one_core
@@ -221,18 +228,6 @@ class UserShift(Parameters):
         self._check_fitted()
         population, codes, names, _ = _as_labelled(probs, labels, users, self.scale_)
         times = as_order(aligned(probs, order, "order"), len(codes))
-        predictions, earlier = self._in_order(population, codes, names, times, afresh)
-        return like(probs, predictions, self.classes_), like(probs, earlier, "earlier")
-
-    def _in_order(
-        self,
-        population: Float[np.ndarray, "n K"],
-        codes: Int[np.ndarray, " n"],
-        names: list[str],
-        times: Real[np.ndarray, " n"],
-        afresh: bool,
-    ) -> tuple[Float[np.ndarray, "n K"], Int[np.ndarray, " n"]]:
-        """Predict each text from its user's earlier labels, and count these."""
         predictions, earlier = population.copy(), np.zeros(len(codes), np.int64)
         # Afresh too, users have their numbers: their labels are taken out of sigma's posterior.
         numbers, counts = self._number(names), np.array([*self.counts_.values(), 0])
@@ -256,27 +251,7 @@ class UserShift(Parameters):
             earlier[texts], told = before, before > 0
             weights = self._weigh(totals[told], numbers[texts][told])
             predictions[texts[told]] = self.effect.average(population[texts[told]], weights)
-        return predictions, earlier
-
-    def _cross_validate(
-        self,
-        population: Float[np.ndarray, "n K"],
-        codes: Int[np.ndarray, " n"],
-        names: list[str],
-        weights: Float[np.ndarray, " n"],
-        times: Real[np.ndarray, " n"],
-    ) -> Modes:
-        """Learn how likely each standard deviation makes users' labels, each after the earlier."""
-        numbers, deviations = self._number(names), self._spreads.deviations
-        evidence = np.zeros((len(self.counts_), len(deviations)))
-        logs = Modes.log_prior(self._grid, deviations)
-        for column in range(len(deviations)):
-            some = slice(column, column + 1)
-            self._spreads = Modes(deviations[some], logs[some], np.zeros(1), evidence[:0, some])
-            probs, earlier = self._in_order(population, codes, names, times, True)
-            each = np.log(np.maximum(probs[np.arange(len(codes)), codes], FLOOR))
-            evidence[:, column] = np.bincount(numbers, (earlier > 0) * weights * each)
-        return Modes(deviations, logs, evidence.sum(axis=0), evidence)
+        return like(probs, predictions, self.classes_), like(probs, earlier, "earlier")
 
     @property
     def classes_(self) -> np.ndarray:
@@ -349,7 +324,24 @@ class UserShift(Parameters):
         self, totals: Float[np.ndarray, "n G"], users: Int[np.ndarray, " n"]
     ) -> Float[np.ndarray, "n G"]:
         """Compute posterior probabilities of users' values from the likelihoods of their labels."""
-        return self._spreads.weigh(totals, users)
+        if self.sigma != VALIDATED:
+            return self._spreads.weigh(totals, users)
+        # All weight on the mode; of several, on the one nearest to zero.
+        nearest = np.argsort(np.abs(self._grid), kind="stable")
+        logs = totals - 0.5 * np.square(self._grid / self._spreads.deviations[0])
+        return np.eye(len(nearest))[nearest[logs[:, nearest].argmax(axis=1)]]
+
+    def _cross_validate(self, probs: Any, codes: Any, users: Any, order: Any) -> None:
+        """Keep the sigma that predicts labels best from earlier ones; of several, the smallest."""
+        rows, labels, tried = np.arange(len(codes)), self.scale_.decode(codes), []
+        for sigma in self._spreads.deviations:
+            self._spreads = Spreads.learn(self._totals, self._grid, sigma[None], np.ones(1))
+            # Nothing is learned of a user from others: under each sigma every user is held out.
+            moved, earlier = self.predict_in_order(probs, labels, users, order, afresh=True)
+            logs = np.log(np.maximum(moved[rows, codes], FLOOR))
+            tried.append((logs[earlier > 0].sum(), self._spreads))
+        self._spreads = max(tried, key=lambda pair: pair[0])[1]
+        self.sigma_ = self._spreads.mean
 
     def _posteriors(self) -> Iterator[Float[np.ndarray, "u G"]]:
         """Compute posterior probabilities of all users' values, some users at a time."""
