@@ -70,7 +70,7 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=20)
     parser.add_argument("--budgets", type=int, nargs="+", default=[20, 100])
     parser.add_argument("--tasks", nargs="+")
-    parser.add_argument("--paper", action="store_true", help="fit the paper's form as well")
+    parser.add_argument("--paper", action="store_true", help="of fusion, stacks and logit stacks")
     parser.add_argument("--speed", action="store_true")
     parser.add_argument("--out", type=Path, default=Path("fusion.json"))
     args = parser.parse_args()
@@ -118,21 +118,21 @@ def compare(texts: Texts, draw: int, args: Any) -> Iterator[tuple[int, str, np.n
     average = average_reading(texts.pool), average_reading(texts.report)
     # What the default prior knows of these very readings is left out.
     prior = None if args.data == "embedded" else without(FOLDERS[args.data])
-    judge = {"readers": texts.readers, "seed": draw, "prior": prior}
+    judge: dict[str, Any] = {"readers": texts.readers, "seed": draw} | (
+        {} if args.paper else {"prior": prior}
+    )
+    flat: dict[str, Any] = {"average": False, "weight_counts": 0.0} if args.paper else {}
     for n in args.budgets:
         logits, labels = texts.pool[:n], texts.labels[:n]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", cp.CordialWarning)
-            fusion = cp.Fusion(**judge).fit(logits, labels)
-            plain = LogitFusion(readers=texts.readers, seed=draw).fit(logits, labels)
+            fusion = (cp.Fusion.paper if args.paper else cp.Fusion)(**judge).fit(logits, labels)
+            plain = LogitFusion(readers=texts.readers, seed=draw, **flat).fit(logits, labels)
             predictions = {
                 "fusion": fusion.predict_proba(texts.report),
                 "without channels": plain.predict_proba(texts.report),
                 "average reading": cp.RawReading().fit(average[0]).predict_proba(average[1]),
             }
-            if args.paper:
-                paper = cp.Fusion.paper(readers=texts.readers, seed=draw)
-                predictions["paper's form"] = paper.fit(logits, labels).predict_proba(texts.report)
             if whole and draw < LEAST_DIRICHLET:
                 predicted = predict_concatenated(logits, labels, texts.report)
                 predictions["Dirichlet of all"] = predicted
@@ -148,8 +148,8 @@ def compare(texts: Texts, draw: int, args: Any) -> Iterator[tuple[int, str, np.n
             yield n, name, cp.scores.log_loss(probs, texts.truth, per_text=True)
 
 
-def report(losses: dict, args: Any) -> None:
-    """Print the tables and write the JSON file."""
+def measure_gains(losses: dict) -> list[dict]:
+    """Each method's mean loss, and the fusion's gain over it with its interval."""
     rows = []
     for (task, n), matches in sorted(losses.items()):
         for name, other in matches.items():
@@ -160,6 +160,26 @@ def report(losses: dict, args: Any) -> None:
             row = {"task": task, "n": n, "method": name, "draws": len(rivals)}
             row |= {"log_loss": float(rivals.mean()), "gain": [float(part) for part in gain]}
             rows.append(row)
+    return rows
+
+
+def count_wins(rows: list[dict]) -> Iterator[str]:
+    """In how many settings the fusion beats each method."""
+    for name in dict.fromkeys(row["method"] for row in rows if row["method"] != "fusion"):
+        matches = [row for row in rows if row["method"] == name]
+        wins = [row for row in matches if row["gain"][0] > 0]
+        sure = [row for row in wins if row["gain"][1] > 0]
+        lost = [row for row in matches if row["gain"][2] < 0]
+        mean = np.mean([row["gain"][0] for row in matches])
+        yield (
+            f"{name:34} {len(wins):3} of {len(matches)} "
+            f"({len(sure)} resolved, {len(lost)} lost), {mean:+.4f}"
+        )
+
+
+def report(losses: dict, args: Any) -> None:
+    """Print the tables and write the JSON file."""
+    rows = measure_gains(losses)
     args.out.write_text(json.dumps({"data": args.data, "rows": rows}, indent=1))
     for task in dict.fromkeys(row["task"] for row in rows):
         matches = [row for row in rows if row["task"] == task]
@@ -173,17 +193,8 @@ def report(losses: dict, args: Any) -> None:
                 cells += f"{cell:>32}"
             print(f"  {name:34}{cells}")
     print("\nsettings in which the fusion has the lower loss (of these resolved), mean gain")
-    for name in dict.fromkeys(row["method"] for row in rows if row["method"] != "fusion"):
-        matches = [row for row in rows if row["method"] == name]
-        wins = [row for row in matches if row["gain"][0] > 0]
-        sure = [row for row in wins if row["gain"][1] > 0]
-        lost = [row for row in matches if row["gain"][2] < 0]
-        mean = np.mean([row["gain"][0] for row in matches])
-        print(
-            f"  {name:34} {len(wins):3} of {len(matches)} "
-            f"({len(sure)} resolved, {len(lost)} lost), {mean:+.4f}",
-            flush=True,
-        )
+    for line in count_wins(rows):
+        print(f"  {line}", flush=True)
 
 
 def speed() -> None:

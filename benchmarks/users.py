@@ -23,7 +23,7 @@ import json
 import os
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from pathlib import Path
 
@@ -96,27 +96,13 @@ def main() -> None:
 
 def embedded(name: str, draws: int) -> dict:
     """Gains on an embedded task and what the shift gains over each other effect, printed."""
-    task = benchmark(name)
-    rows = task.rows("users")
-    users, late = task.users[rows], task.time[rows] >= LATE
-    gains = [gains_of_draw(task, rows, draw) for draw in range(draws)]
-    means = {effect: np.stack([gain[effect] for gain in gains]) for effect in EFFECTS}
-    for effect in EFFECTS:
-        if not effect.startswith("shift"):
-            first = "shift, mode" if effect.endswith(", mode") else "shift"
-            means[f"{first} - {effect}"] = means[first] - means[effect]
-    print(f"{name}: {late.sum()} of {len(rows)} texts after {LATE} or more", flush=True)
-    results = {}
-    for effect, gain in means.items():
+    results = measure_gains(name, draws)
+    print(name, flush=True)
+    for effect, parts in results.items():
         print(f"  {effect:44}", end="")
-        results[effect] = {}
-        for kept, which in (("late", late), ("all", np.ones(len(late), bool))):
-            part = gain[:, which]
-            over_texts = resample(part, np.arange(part.shape[1]))
-            over_users = resample(part, users[which])
-            results[effect][kept] = [float(part.mean()), over_texts, over_users]
+        for kept, (mean, over_texts, over_users) in parts.items():
             print(
-                f" {kept} {part.mean():7.4f} [{over_texts[0]:.4f}, {over_texts[1]:.4f}] texts "
+                f" {kept} {mean:7.4f} [{over_texts[0]:.4f}, {over_texts[1]:.4f}] texts "
                 f"[{over_users[0]:.4f}, {over_users[1]:.4f}] users;",
                 end="",
             )
@@ -124,15 +110,49 @@ def embedded(name: str, draws: int) -> dict:
     return results
 
 
-def gains_of_draw(task: SyntheticTask, rows: np.ndarray, draw: int) -> dict[str, np.ndarray]:
-    """Per-text gains of every effect over the population that is fitted to one draw of labels."""
-    populations = fit_populations(task, rows, draw)
+def measure_gains(
+    name: str,
+    draws: int,
+    effects: Collection[str] = tuple(EFFECTS),
+    make: Callable[..., Cordial] = Cordial,
+) -> dict[str, dict[str, list]]:
+    """Gains over the population, late and over all texts: mean, intervals over texts and users."""
+    task = benchmark(name)
+    rows = task.rows("users")
+    users, late = task.users[rows], task.time[rows] >= LATE
+    gains = [gains_of_draw(task, rows, draw, effects, make) for draw in range(draws)]
+    means = {effect: np.stack([gain[effect] for gain in gains]) for effect in effects}
+    for effect in effects:
+        first = "shift, mode" if effect.endswith(", mode") else "shift"
+        if not effect.startswith("shift") and first in effects:
+            means[f"{first} - {effect}"] = means[first] - means[effect]
+    results: dict[str, dict[str, list]] = {}
+    for effect, gain in means.items():
+        results[effect] = {}
+        for kept, which in (("late", late), ("all", np.ones(len(late), bool))):
+            part = gain[:, which]
+            over_texts = resample(part, np.arange(part.shape[1]))
+            over_users = resample(part, users[which])
+            results[effect][kept] = [float(part.mean()), over_texts, over_users]
+    return results
+
+
+def gains_of_draw(
+    task: SyntheticTask,
+    rows: np.ndarray,
+    draw: int,
+    effects: Collection[str],
+    make: Callable[..., Cordial],
+) -> dict[str, np.ndarray]:
+    """Per-text gains of effects over the population that is fitted to one draw of labels."""
+    populations = fit_populations(task, rows, draw, make)
     labels, users, times = task.labels[rows], task.users[rows], task.time[rows]
     names = np.unique(users)
     first = np.isin(users, np.random.default_rng(draw).permutation(names)[: len(names) // 2])
     loss = scores.log_loss(populations["calibrator"], labels, per_text=True)
     gains = {}
-    for name, (kind, base) in EFFECTS.items():
+    for name in effects:
+        kind, base = EFFECTS[name]
         probs, gains[name] = populations[base], np.zeros(len(rows))
         for half in (first, ~first):
             effect = kind().fit(probs[~half], labels[~half], users[~half], times[~half])
@@ -143,13 +163,15 @@ def gains_of_draw(task: SyntheticTask, rows: np.ndarray, draw: int) -> dict[str,
     return gains
 
 
-def fit_populations(task: SyntheticTask, rows: np.ndarray, draw: int) -> dict[str, np.ndarray]:
+def fit_populations(
+    task: SyntheticTask, rows: np.ndarray, draw: int, make: Callable[..., Cordial]
+) -> dict[str, np.ndarray]:
     """Predictions of the calibrator and of proportional odds, fitted to the same labels."""
     logits, pool = task.logits["main"], task.rows("calibration")
     fitted = np.random.default_rng(draw).permutation(pool)[:LABELS]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CordialWarning)
-        calibrator = Cordial(seed=draw).fit(logits[fitted], task.labels[fitted])
+        calibrator = make(seed=draw).fit(logits[fitted], task.labels[fitted])
         odds = ProportionalOdds().fit(logits[fitted], task.labels[fitted])
     return {
         "calibrator": calibrator.predict_proba(logits[rows]),

@@ -1,11 +1,6 @@
 """What averaging over the posterior is worth: a form of ours that does not, minus ours."""
 
-from differences_table import (
-    describe_range,
-    difference_panels,
-    draw_differences,
-    show_differences,
-)
+from differences_table import difference_panels, draw_differences, show_differences
 from ranking import base_of
 
 from cordial_ppl.errors import InputError
@@ -37,7 +32,7 @@ def averaging_gain(results: Results, *, ours: str | None = None, other: str = "m
     if other not in results.methods:
         raise InputError(
             f"this needs a variant of ours that does not average, {other!r}: add to the sweep's "
-            f'file [method.{other}] with base = "cordial" and inference = "mode".'
+            f'file [method.{other}] with base = "paper" and inference = "mode".'
         )
     base = base_of(results, other)
     ours = our_method(results, ours or (base if base != other else None))
@@ -50,8 +45,7 @@ def averaging_gain(results: Results, *, ours: str | None = None, other: str = "m
         title="What averaging over the posterior is worth",
         caption=f"Log loss of {label(other)} minus that of {label(ours)} (nats; above zero: "
         f"{label(ours)} is better) by number of labels, with paired 95 % bootstrap intervals over "
-        "report texts and label subsets; bold: the interval excludes zero; "
-        + describe_range(panels),
+        "report texts and label subsets; bold: the interval excludes zero.",
         table=table,
         shown=show_differences(table),
         notes=(

@@ -135,6 +135,7 @@ def _limits(table: pl.DataFrame) -> tuple[float, float]:
     leading = table if leading.is_empty() else leading
     sizes = np.abs(leading["value"].to_numpy())
     cap = max(WIDEST * float(np.median(sizes[sizes > 0])), NARROWEST) if sizes.any() else NARROWEST
+    cap = np.inf if table["method"].n_unique() == 1 else cap  # There is no other to be flattened.
     ends = leading.select("value", "lower", "upper").to_numpy().ravel()
     least = min(max(np.nanmin(ends), -cap), *table["value"], 0.0)
     most = min(max(np.nanmax(ends), 0.0), cap)

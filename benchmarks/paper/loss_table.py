@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from ranking import forms, leads, mean_pair, name_unknown, need_budgets, rivals
+from ranking import calibrators, forms, leads, mean_pair, name_unknown, need_budgets
 
 from cordial_ppl.evaluation.products.product import Product, Record, number, spread, tabulate
 from cordial_ppl.evaluation.products.table import count_failures, loss_records, our_method
@@ -63,9 +63,9 @@ def _count_wins(results: Results, ours: str) -> str:
     count = sum(not np.isnan(lead) for lead in margins.values())
     lost = {key: -lead for key, lead in margins.items() if lead < 0}
     counted = (
-        f"{label(ours)} has the lowest log loss of {len(rivals(results, ours)) + 1} methods in "
-        f"{count - len(lost)} of {count} settings (task, reader, number of labels) with at "
-        f"most {FEW} labels; other forms of it are not counted as methods."
+        f"{label(ours)} has the lowest log loss of {len(calibrators(results, ours)) + 1} "
+        f"calibrators in {count - len(lost)} of {count} settings (task, reader, number of labels) "
+        f"with at most {FEW} labels; other forms of it are not counted."
     )
     return counted + _name_settings(" Not lowest, by nats behind: ", lost) + name_unknown(margins)
 

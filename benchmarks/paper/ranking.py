@@ -9,6 +9,8 @@ from cordial_ppl.evaluation.products.table import OURS, Mean, mean_of, mean_scor
 from cordial_ppl.evaluation.sweep import Results
 from cordial_ppl.evaluation.sweep.results import Cell, Key
 
+UNFITTED = ("raw", "histogram", "batch")
+
 
 def rivals(results: Results, ours: str) -> tuple[str, ...]:
     """Return what ours is compared with: every method that is no other form of it.
@@ -21,6 +23,15 @@ def rivals(results: Results, ours: str) -> tuple[str, ...]:
     if not others:
         raise InputError(f"this compares {ours!r} with other methods, and the sweep has none.")
     return others
+
+
+def calibrators(results: Results, ours: str) -> tuple[str, ...]:
+    """Return the rivals that wins are counted against: with ours nine, as the paper counts them.
+
+    What learns nothing of a reader from its labels is no calibrator, unless there is nothing else.
+    """
+    others = rivals(results, ours)
+    return tuple(method for method in others if method not in UNFITTED) or others
 
 
 def forms(results: Results, ours: str) -> tuple[str, ...]:
@@ -47,7 +58,7 @@ def leads(results: Results, ours: str, least: int, most: int) -> dict[Key, float
     Returns:
         A lead for each cell with as many labels; NaN where ours or all others are left out.
     """
-    others, margins = rivals(results, ours), {}
+    others, margins = calibrators(results, ours), {}
     for key, cell in results.cells.items():
         if least <= key[2] <= most:
             means = {m: each.mean for m, each in mean_scores(cell, (ours, *others)).items()}

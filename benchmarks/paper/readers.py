@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 import numpy as np
-from ranking import leads, mean_pair, name_unknown, need_budgets, rivals
+from ranking import calibrators, leads, mean_pair, name_unknown, need_budgets
 
 from cordial_ppl.evaluation.products.product import NOTHING, Product, Record, number, tabulate
 from cordial_ppl.evaluation.products.table import (
@@ -56,11 +56,11 @@ def reader_table(results: Results, *, ours: str | None = None, n: int = 20) -> P
         table=table,
         shown=tabulate(map(_show, table.to_dicts())),
         notes=(
-            f"{label(ours)} has the lowest log loss of {len(rivals(results, ours)) + 1} methods "
-            f"in {counted['best']} of {counted['settings']} settings; other forms of it are not "
-            f"counted as methods.{name_unknown(won)}",
+            f"{label(ours)} has the lowest log loss of {len(calibrators(results, ours)) + 1} "
+            f"calibrators in {counted['best']} of {counted['settings']} settings; other forms of "
+            f"it are not counted.{name_unknown(won)}",
             *note_few_draws(results, shown, (REFERENCE,), ours),
-            count_failures(results.cells.values(), (ours, *rivals(results, ours))),
+            count_failures(results.cells.values(), (ours, *calibrators(results, ours))),
         ),
     )
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
-from ranking import need_budgets
+from ranking import forms, need_budgets
 
 from cordial_ppl.evaluation.products.figure import (
     Figure,
@@ -39,7 +39,7 @@ def stated_classes(results: Results, *, ours: str | None = None, n: int = 20) ->
     Args:
         results: the sweep.
         ours: our method, shown beside those of `SHOWN` that the sweep has and those that its file
-            describes.
+            describes, other forms of ours apart.
         n: number of labels.
 
     Returns:
@@ -49,7 +49,8 @@ def stated_classes(results: Results, *, ours: str | None = None, n: int = 20) ->
         InputError: the sweep lacks ours or the budget.
     """
     ours = our_method(results, ours)
-    described = [method for method in results.methods if method not in METHODS]
+    known = (*METHODS, *forms(results, ours))
+    described = [method for method in results.methods if method not in known]
     order = dict.fromkeys((SHOWN[0], ours, *SHOWN[1:], *described))
     methods = tuple(method for method in order if method in results.methods)
     need_budgets(results, n)

@@ -88,8 +88,8 @@ class ProportionalOdds(LogitCalibrator):
 
     Args:
         options: names of the K ordered options, in order; by default 0..K-1.
-        penalty: on ``|w|^2 / 2`` beside the mean log loss: "fixed", ``100 / n``, as in the paper's
-            stack; or "cv", the best of 1e-4, 1e-3, ..., 100 on four folds.
+        penalty: beside the mean log loss: "fixed", ``100 / (2n) |w|^2``, as in the paper's stack;
+            or "cv", ``c / 2 |w|^2`` with the best c of 1e-4, 1e-3, ..., 100 on four folds.
 
     Source: McCullagh (1980).
     """

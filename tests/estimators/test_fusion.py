@@ -274,7 +274,8 @@ def literal_joint(seen, rng):
 @pytest.mark.filterwarnings("ignore::cordial_ppl.CordialWarning")
 def test_the_papers_fusion_is_its_literal_parts():
     """Stacks of the literal method, a second by maximum likelihood, and the joint channel."""
-    fusion = clone(cp.Fusion.paper(readers=NAMES, seed=4)).fit(THREE, LABELS)
+    fusion: Any = clone(cp.Fusion.paper(readers=NAMES, seed=4))
+    fusion.fit(THREE, LABELS)
     *seeds, own = np.random.SeedSequence(4).generate_state(4).tolist()
     stacks = [cp.Cordial.paper(seed=s).fit(THREE[:, r], LABELS) for r, s in enumerate(seeds)]
     folds = np.random.default_rng(4).permutation(np.arange(20) % 4)

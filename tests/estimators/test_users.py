@@ -293,11 +293,9 @@ def test_the_papers_shift_is_the_penalised_mode_under_a_cross_validated_sigma(fr
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
     expected = shift.predict_proba(probs, who)
     shift.save(tmp_path / "users.cordial")
-    np.testing.assert_array_equal(
-        cp.load(tmp_path / "users.cordial").predict_proba(probs, who), expected
-    )
-    again = clone(shift).fit(probs, labels, who)
-    np.testing.assert_array_equal(again.predict_proba(probs, who), expected)
+    again: Any = clone(shift)
+    for other in (cp.load(tmp_path / "users.cordial"), again.fit(probs, labels, who)):
+        np.testing.assert_array_equal(other.predict_proba(probs, who), expected)
     with pytest.raises(cp.InputError, match="a mode has no interval"):
         shift.intervals()
     with pytest.raises(cp.InputError, match="may name one of nearest, divided; got 'half'"):

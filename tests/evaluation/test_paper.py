@@ -1,6 +1,8 @@
 """The paper's own tables and figures: what was planted is found, and one program makes them all."""
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import known_gap
 import make
@@ -12,6 +14,7 @@ from differences_table import loss_differences
 from equivalents import equivalent_labels
 from excess import ExcessLosses
 from further_scores import further_scores
+from in_context import in_context
 from loss_table import loss_table
 from planted import DRAWS, SIZE, drawn, row, rows, sweep, two_tasks
 from readers import reader_table
@@ -19,8 +22,11 @@ from reversals import reversal_shares
 from stated_classes import stated_classes
 
 from cordial_ppl import scores
+from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError
+from cordial_ppl.estimators.subsets import Texts
 from cordial_ppl.evaluation.sweep import read_config
+from cordial_ppl.evaluation.sweep.tasks import Reading
 
 
 @pytest.fixture(scope="module")
@@ -65,12 +71,12 @@ def test_the_first_table_counts_wins_up_to_100_labels_and_not_against_other_form
     assert product.shown.columns == ["reader", "method", "music, 200"]
     assert product.shown.rows()[1] == ("main", "CORDIAL, literal", "**0.100**")
     notes = product.notes
-    assert "has the lowest log loss of 2 methods in 2 of 3 settings" in notes[0]
+    assert "has the lowest log loss of 2 calibrators in 2 of 3 settings" in notes[0]
     assert notes[0].endswith("Not lowest, by nats behind: music, main, 50 (0.100).")
-    assert notes[1].startswith("CORDIAL, literal has the lowest log loss of 2 methods in 3")
+    assert notes[1].startswith("CORDIAL, literal has the lowest log loss of 2 calibrators in 3")
     assert notes[3].startswith("CORDIAL, default is at most as high as CORDIAL, literal in 0")
     assert "Higher, by nats: music, main, 2 (0.400); music, main, 100 (0.400); " in notes[3]
-    assert "of 4 methods in 0 of 3" in loss_table(results, ours="raw").notes[0]
+    assert "of 4 calibrators in 0 of 3" in loss_table(results, ours="raw").notes[0]
     chosen = loss_table(results, budgets=[2, 50])
     assert set(chosen.table["n"]) == {2, 50}
 
@@ -122,7 +128,7 @@ def test_the_crossover_is_predicted_from_the_gap_and_observed_when_resolved():
             (make, {"cordial": 0.5, "logit-stack": 0.5}, {"n": 50}, "needs fits to 50 labels, whi")
             for make in (stated_classes, equivalent_labels, reader_table)
         ),
-        (averaging_gain, {"cordial": 0.5}, {}, r'\[method.mode\] with base = "cordial" and inf'),
+        (averaging_gain, {"cordial": 0.5}, {}, r'\[method.mode\] with base = "paper" and inf'),
         (averaging_gain, {"raw": 0.5}, {"ours": "raw", "other": "raw"}, "got 'raw' for both"),
     ],
 )
@@ -236,7 +242,7 @@ def test_readers_have_gains_wins_and_the_most_that_ours_trails():
     assert [r["task"] for r in rows(product, reader="large")] == ["music"]
     large = ("large", "music", "0.500", "+0.100", "[+0.100, +0.100]", "3 of 3", "–")
     assert large in product.shown.rows()
-    assert "4 methods in 7 of 9 settings" in product.notes[0]
+    assert "3 calibrators in 7 of 9 settings" in product.notes[0]
 
 
 def test_the_known_gap_shows_the_parameters_and_the_crossover(monkeypatch):
@@ -267,6 +273,22 @@ def test_the_known_gap_shows_the_parameters_and_the_crossover(monkeypatch):
     np.testing.assert_allclose(lines["affine"].get_ydata(), lines["gap + d / (2 n)"].get_ydata())
 
 
+def test_demonstrations_are_compared_on_the_same_labels(monkeypatch):
+    """Readings that say nothing, and demonstrations of one option: the stand-in is their shares."""
+    pool, report = Texts(np.zeros((30, SIZE))), Texts(np.zeros((4, SIZE)))
+    labels, truth = np.full(30, 2), np.array([2, 2, 2, 0])
+    scale, ids = Scale.default(SIZE), ("a", "b")
+    reading = Reading("music", "main", scale, pool, labels, report, truth, ids, ids)
+    monkeypatch.setattr("in_context.load_tasks", lambda config: [reading])
+    config: Any = SimpleNamespace(methods=(), draws=DRAWS, seed=0)
+    product = in_context(sweep({("music", "main", 20): {"cordial": 0.5}}), config)
+    found = row(product, n=20)
+    assert found["accuracy_difference"] == pytest.approx(0.75 - 0.5)
+    loss = -np.mean(np.log(np.array([21, 21, 21, 1]) / 23))
+    assert found["loss_ratio"] == pytest.approx(loss / 0.5) and found["draws"] == DRAWS
+    assert "No language model" in product.notes[0]
+
+
 def test_one_program_makes_every_product(tmp_path, monkeypatch, capsys):
     cells = {
         key: {m: outcome.losses.mean() for m, outcome in plan.items()} | {"mode": 0.6}
@@ -275,17 +297,21 @@ def test_one_program_makes_every_product(tmp_path, monkeypatch, capsys):
     full, asked = sweep(cells, {"mode": "cordial"}), []
 
     def run(config, folder):
-        asked.append((config, folder))
+        asked.append(config)
         return full
 
     monkeypatch.setattr(make, "run_sweep", run)
-    monkeypatch.setattr(make, "gap_table", lambda: replace(reversal_shares(full), name="known-gap"))
     monkeypatch.setattr(make, "write_product", lambda product, folder: [product.name])
-    assert make.main(["-o", str(tmp_path)]) == 0
-    ((config, folder),) = asked
-    assert (config.draws, folder) == (20, tmp_path) and "mode" in [m.name for m in config.methods]
-    names = [*make.OF_A_SWEEP, "known-gap"]
-    assert capsys.readouterr().out.splitlines() == [f"{name}: {name}" for name in names]
+    for name in ("gap_table", "fusion_gains", "user_gains", "prior_gains", "in_context"):
+        monkeypatch.setattr(make, name, lambda *args, **settings: reversal_shares(full))
+    names = [*make.list_makers(tmp_path, None, False)]
+    for more in ([], ["--quick"]):
+        assert make.main(["-o", str(tmp_path), *more]) == 0
+        assert [line.partition(":")[0] for line in capsys.readouterr().out.splitlines()] == names
+    table, grid, fast, _ = asked
+    assert (table.draws, table.budgets[-1], grid.budgets[-1]) == (20, 2000, 100)
+    assert "mode" in [m.name for m in table.methods] and grid.tasks["music"].readers is None
+    assert fast.draws == 3 and fast.budgets == (5, 20, 100, 500, 2000) and len(fast.tasks) == 2
 
 
 def test_a_product_that_cannot_be_made_is_said_and_the_others_are_made(

@@ -48,6 +48,7 @@ def test_what_is_left_out_is_the_papers(read):
     assert config.budgets == (5, 10, 20, 50, 100, 200, 500, 1000, 2000)
     assert config.draws == 20 and config.seed == 0
     assert tuple(method.name for method in config.methods) == NINE and len(NINE) == 9
+    assert "odds-fixed" in NINE and "raw" not in NINE
     assert config.tasks["music"].readers is None
     # Only variants means no others.
     config = parse_config({"task": {"music": {"benchmark": "music"}}, "method": {"mine": {}}})
