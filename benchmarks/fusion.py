@@ -71,6 +71,7 @@ def main() -> None:
     parser.add_argument("--budgets", type=int, nargs="+", default=[20, 100])
     parser.add_argument("--tasks", nargs="+")
     parser.add_argument("--paper", action="store_true", help="of fusion, stacks and logit stacks")
+    parser.add_argument("--concatenated", type=int, nargs="+", help="budgets of Dirichlet of all")
     parser.add_argument("--speed", action="store_true")
     parser.add_argument("--out", type=Path, default=Path("fusion.json"))
     args = parser.parse_args()
@@ -133,7 +134,7 @@ def compare(texts: Texts, draw: int, args: Any) -> Iterator[tuple[int, str, np.n
                 "without channels": plain.predict_proba(texts.report),
                 "average reading": cp.RawReading().fit(average[0]).predict_proba(average[1]),
             }
-            if whole and draw < LEAST_DIRICHLET:
+            if whole and draw < LEAST_DIRICHLET and n in (args.concatenated or args.budgets):
                 predicted = predict_concatenated(logits, labels, texts.report)
                 predictions["Dirichlet of all"] = predicted
         for index, name in enumerate(texts.readers):

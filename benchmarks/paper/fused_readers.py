@@ -9,6 +9,8 @@ from fusion import EMBEDDED, compare, count_wins, load, measure_gains
 from cordial_ppl.evaluation.products.product import Product, Record, number, spread, tabulate
 
 BUDGETS = (5, 10, 20, 50, 100, 200, 500)
+CONCATENATED = (20,)
+"""Budgets of Dirichlet calibration of all readings at once, which takes longest by far."""
 
 
 def fusion_gains(
@@ -24,7 +26,7 @@ def fusion_gains(
     Returns:
         The product `fusion`.
     """
-    settings = Namespace(data="embedded", budgets=budgets, paper=True)
+    settings = Namespace(data="embedded", budgets=budgets, paper=True, concatenated=CONCATENATED)
     losses: dict[tuple, dict[str, dict]] = defaultdict(lambda: defaultdict(dict))
     for draw in range(draws):
         for task in tasks:

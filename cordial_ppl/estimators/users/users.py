@@ -91,13 +91,11 @@ class UserShift(Parameters):
     def paper(cls, options: Any = None, *, fractions: str = "nearest") -> "UserShift":
         r"""Make the shift of the paper, kept exact for comparison.
 
-        .. math:: \Delta_u = \arg\max_\Delta \textstyle\sum_i \log p_\Delta(z_i \mid x_i)
-            - \Delta^2 / (2 \sigma^2)
+        .. math:: \max_\Delta \textstyle\sum_i \log p_\Delta(z_i \mid x_i) - \Delta^2 / (2 \sigma^2)
 
-        The default averages over shift and sigma; here modes are plugged in, and sigma predicts
-        users best of whom it has seen nothing.  The default divides fractions of a class between
-        neighbours; the limit of the affine channel, :math:`\lim_{\kappa \to \infty} G(z \mid y +
-        \Delta)`, puts all mass on the nearest option.
+        The default averages over shift and sigma: here modes are plugged in, and sigma is the one
+        that predicts held-out users best.  The default divides fractions of a class: here all mass
+        goes to the nearest option, as in the limit of the affine channel.
 
         Args:
             options: names of the K ordered options.
