@@ -41,7 +41,7 @@ def fusion_gains(
         "much lower that of the paper's fusion of four readers is; bold: a paired 95 % bootstrap "
         "interval over report texts and draws excludes zero. Readers alone have the paper's stack; "
         "best reader: the one with the lowest out-of-fold loss; without channels: the same fusion "
-        "of logit stacks.",
+        "of logit stacks; Dirichlet of all: Dirichlet calibration of all readings at once.",
         table=table,
         shown=spread(table, ("task", "method"), ("n",), _shown),
         notes=(

@@ -135,3 +135,8 @@ def _draw_gap(axis, losses: ExcessLosses) -> None:
     axis.axvline(losses.crossover, color=INK, lw=0.5, label="predicted crossover")
     axis.set_xscale("log")
     axis.set_yscale("log")
+    # Names of minor ticks overlap where an axis is short.
+    axis.set_xticks(n[::2], n[::2])
+    axis.tick_params(axis="x", which="minor", bottom=False)
+    for each in (axis.xaxis, axis.yaxis):
+        each.set_minor_formatter("")
