@@ -1,6 +1,7 @@
 """From how many labels an unrestricted calibrator leads: as predicted, and as observed."""
 
 import numpy as np
+from equivalents import label_equivalents
 
 from cordial_ppl import scores
 from cordial_ppl.evaluation.products.product import Product, Record, number, tabulate
@@ -44,7 +45,8 @@ def crossover_table(results: Results, *, ours: str | None = None) -> Product:
         name="crossover",
         title="Where Dirichlet calibration overtakes",
         caption=f"Delta: log loss (nats) of {label(ours)} minus that of Dirichlet calibration "
-        "with the most labels; predicted: n* = (K (K + 1) - 5) / (2 delta); observed: the fewest "
+        "with the most labels; predicted: n* = (K (K + 1) - 5) / (2 delta); crosses: labels with "
+        "which its mean log loss is the same, read off its learning curve; observed: the fewest "
         "labels with which Dirichlet calibration leads by a paired 95 % bootstrap interval that "
         "excludes zero; ratio: observed to predicted.",
         table=table,
@@ -76,13 +78,16 @@ def _row(results: Results, task: str, reader: str, ours: str) -> Record:
         "most": most,
         "delta": delta,
         "predicted": predicted,
+        "crosses": label_equivalents([*finite], [each.mean for each in finite.values()], 0.0)
+        if finite
+        else np.nan,
         "observed": observed,
         "ratio": observed / predicted if both else None,
     }
 
 
 def _show(row: Record) -> Record:
-    never = {"predicted": "never", "observed": f"> {row['most']}"}
+    never = {"predicted": "never"} | dict.fromkeys(("crosses", "observed"), f"> {row['most']}")
     return (
         {"task": row["task"], "reader": row["reader"], "K": row["options"]}
         | {"most labels": row["most"], "delta": number(row["delta"], "+.3f")}

@@ -62,7 +62,7 @@ OF_A_SWEEP: Mapping[str, Callable[..., Product]] = {
 The paper's Table 1 replaces the package's `table`."""
 
 OURS = "paper"
-QUICK_DRAWS, QUICK_BUDGETS = 3, (5, 20, 100, 500, 2000)
+QUICK_DRAWS, QUICK_BUDGETS = 3, (5, 20, 100, 200, 500, 2000)
 QUICK_TASKS = ("music", "mosei")
 """A task of five options and the one of seven."""
 

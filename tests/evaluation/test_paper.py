@@ -110,11 +110,22 @@ def test_the_crossover_is_predicted_from_the_gap_and_observed_when_resolved():
     music = row(product, task="music")
     assert music["delta"] == pytest.approx(0.0175) and music["options"] == SIZE
     assert music["predicted"] == pytest.approx(scores.crossover(12, 5, 0.0175))
+    assert music["crosses"] == pytest.approx(5 * 4 ** (1 / 1.1))
     assert music["observed"] == 100 and music["ratio"] == pytest.approx(0.5)
     assert "fewer than 3 shared draws" in product.notes[0]
     film = row(product, task="film")
     assert film["predicted"] == film["observed"] == np.inf and film["ratio"] is None
-    assert product.shown.rows()[1] == ("film", "main", 3, 200, "-0.100", "never", "> 200", "–")
+    assert product.shown.rows()[1] == (
+        "film",
+        "main",
+        3,
+        200,
+        "-0.100",
+        "never",
+        "> 200",
+        "> 200",
+        "–",
+    )
 
 
 @pytest.mark.parametrize(
@@ -311,7 +322,7 @@ def test_one_program_makes_every_product(tmp_path, monkeypatch, capsys):
     table, grid, fast, _ = asked
     assert (table.draws, table.budgets[-1], grid.budgets[-1]) == (20, 2000, 100)
     assert "mode" in [m.name for m in table.methods] and grid.tasks["music"].readers is None
-    assert fast.draws == 3 and fast.budgets == (5, 20, 100, 500, 2000) and len(fast.tasks) == 2
+    assert fast.draws == 3 and fast.budgets == (5, 20, 100, 200, 500, 2000) and len(fast.tasks) == 2
 
 
 def test_a_product_that_cannot_be_made_is_said_and_the_others_are_made(
