@@ -110,14 +110,8 @@ class Fusion(Estimator[FusionFit]):
 
         Each reader has the stack of ``Cordial.paper``, the joint channel 300 draws from its Laplace
         approximation, and all of them weights by maximum likelihood; no stack sees an average.
-
-        Args:
-            options: names of the K ordered options.
-            weights: "flat" or "one-count", on both levels, as in ``Cordial.paper``.
-            settings: others of ``Fusion``, such as ``readers`` and ``seed``.
-
-        Raises:
-            InputError: ``weights`` is neither.
+        Arguments and errors are those of ``Cordial.paper``, with ``weights`` on both levels, and
+        others of ``Fusion``, such as ``readers``.
         """
         check_names("weights", [weights], PAPER_COUNTS)
         literal = {"average": False, "inference": "laplace", "prior": "own"}
