@@ -37,7 +37,12 @@ from cordial_ppl.inference.target import Prior, Target
 PRECISION = np.float32
 """Log densities are needed to far less than their Monte Carlo error: half the digits suffice."""
 
-FREEDOM = 8
+FREEDOM, HEAVY = 8, 4
+"""Degrees of freedom of the proposals, and where a prior is no Gaussian.
+
+Bounded parameters have exponential tails on the unconstrained scale: 8 degrees leave a bump of the
+weights 8 standard deviations out, which few points meet and k-hat takes for a heavy tail; 4 none.
+"""
 SHARPEN = 0.5
 """Extra power of the likelihood whose moments describe the core of the posterior."""
 SECANTS, NEAR = 20, 0.005
@@ -231,7 +236,8 @@ def importance_step(
     Where the weights are poor the particles at hand are moved instead: that is better than copies
     of the few proposals that carry weight.
     """
-    points, log_proposal, offset = _propose(state, rng, effort.proposals * effort.particles)
+    total, freedom = effort.proposals * effort.particles, (HEAVY, FREEDOM)[problem.target.gaussian]
+    points, log_proposal, offset = _propose(state, rng, total, freedom)
     proposals = Particles(points, *problem.evaluate(points, effort.particles))
     log_weights = proposals.log_prior - log_proposal + proposals.log_likelihood
     smoothed, khat = pareto_smooth(log_weights)
@@ -313,29 +319,31 @@ def next_temper(temper: Any, log_weights: Any, log_likelihood: Any, least_ess: f
     return np.where(complete, one, np.minimum(np.maximum(low, temper + 1e-5), one))
 
 
-def _propose(state: State, rng: np.random.Generator, total: int) -> tuple[Any, Any, Any]:
+def _propose(
+    state: State, rng: np.random.Generator, total: int, freedom: int
+) -> tuple[Any, Any, Any]:
     """Draw Student-t points around the particles and their core; with log density and offset."""
     points = state.particles.points
     size = points.shape[1]
     cloud = gaussian(points, state.log_weights)
     core = gaussian(points, normalise(SHARPEN * state.particles.log_likelihood))
-    normal, uniform = _draw_numbers(rng, (total, size), (FREEDOM // 2 * total + 1,))
+    normal, uniform = _draw_numbers(rng, (total, size), (freedom // 2 * total + 1,))
     # Two degrees of freedom for each uniform number.
     chi_square = -2 * np.sum(np.log(uniform[1:]).reshape(-1, total), axis=0)
-    student = normal * np.sqrt(FREEDOM / chi_square)[:, None]
+    student = normal * np.sqrt(freedom / chi_square)[:, None]
     half = total // 2
     proposed = np.concatenate([cloud.unwhiten(student[:half]), core.unwhiten(student[half:])])
-    log_proposal = np.logaddexp(_log_student(cloud, proposed), _log_student(core, proposed))
+    log_proposal = np.logaddexp(*(_log_student(each, proposed, freedom) for each in (cloud, core)))
     return proposed, log_proposal, uniform[0]
 
 
-def _log_student(around: Gaussian, points: Any) -> Any:
+def _log_student(around: Gaussian, points: Any, freedom: int) -> Any:
     """Compute a Student-t's log density up to a constant that location and scale leave alone."""
     size = points.shape[1]
     log_scale = np.sum(np.log(np.diagonal(around.factor)))
     standard = around.whiten(points)
     distances = np.vecdot(standard, standard)
-    return -0.5 * (FREEDOM + size) * np.log1p(distances / FREEDOM) - log_scale
+    return -0.5 * (freedom + size) * np.log1p(distances / freedom) - log_scale
 
 
 def _move(problem: Problem, state: State, rng: np.random.Generator, blocks: int) -> State:
