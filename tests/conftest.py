@@ -49,6 +49,9 @@ settings.register_profile("cordial", deadline=None)
 settings.load_profile("cordial")
 
 
+LITERAL = "ignore:the posteriors? of .*figures of the paper's method are wanted"
+"""The one warning that tests of the paper's own method go without."""
+
 QUICK = {
     f"test_{name}.py"
     for name in (
@@ -67,6 +70,8 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if item.path.name in QUICK:
             item.add_marker("quick")
+        if item.get_closest_marker("literal"):
+            item.add_marker(pytest.mark.filterwarnings(LITERAL))
         if "x64" in item.keywords and not X64:
             item.add_marker(pytest.mark.skip(reason="needs float64"))
         if "nightly" in item.keywords and not NIGHTLY:

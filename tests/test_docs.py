@@ -241,7 +241,7 @@ def said_of_fits(stack):
 
     posterior = stack.posteriors_["mixture"]
     poor = posterior.diagnostics._replace(khat=0.83, ess=61.0, trusted=False)
-    apart = poor._replace(method="nuts", ess=746.0, divergences=2)
+    apart = poor._replace(method="nuts", khat=float("nan"), ess=746.0, divergences=2)
     scale, nothing = stack.fit_.scale, float("nan")
     severe = structs.replace(PosteriorRecord.of(posterior), built_in=False, digest="another")
     yield from messages(lambda: find_channels({"severe": severe}, ()))

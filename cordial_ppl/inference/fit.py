@@ -35,6 +35,7 @@ from cordial_ppl.inference.posterior import (
     Posterior,
     diagnose,
     precision,
+    warn_if_doubtful,
 )
 from cordial_ppl.inference.programs import DRAWS, predict, relabel
 from cordial_ppl.inference.sampler import (
@@ -291,7 +292,7 @@ def fit_channel(
             has levels of, such as users, are whole numbers.
 
     Returns:
-        The posterior; ``diagnostics.trusted`` says whether to believe it.
+        The posterior; ``diagnostics.trusted`` says whether to believe it, and a warning if not.
 
     Raises:
         InputError: the readings, labels or covariates are not usable, one that the channel uses is
@@ -310,7 +311,9 @@ def fit_channel(
         target = build_target(chosen, size, tuple(extra), *readers)
     case = Case(Labelled(readings, codes, extra), seed=(check_seed(seed),), prior=prior)
     with doing(f"fitting {chosen.name}"):
-        return fit_cases(target, [case], method=method)[0].fitted
+        posterior = fit_cases(target, [case], method=method)[0].fitted
+    warn_if_doubtful(posterior)
+    return posterior
 
 
 def fit_laplace(channel: str | Channel, readings, labels, **settings) -> Posterior:

@@ -13,6 +13,7 @@ from cordial_ppl.channels.channel import Channel, count_levels
 from cordial_ppl.data.covariates import as_covariates
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.readings import Readings, as_logits, as_logits_of_readers, name_readers
+from cordial_ppl.errors import warn
 from cordial_ppl.inference.importance import khat_limit, resample
 from cordial_ppl.inference.programs import DRAWS, predict, predict_draws
 from cordial_ppl.inference.target import Prior, Target, build_target
@@ -328,3 +329,31 @@ class Posterior:
         dtype = precision(self.diagnostics.method)
         extra = {name: np.asarray(column, dtype) for name, column in covariates.items()}
         return Readings(logits.astype(dtype), self.histogram, extra)
+
+
+def warn_if_doubtful(*posteriors: Posterior) -> None:
+    """Warn once of the posteriors of a fit that are not reliable, and say what to do."""
+    if doubtful := [each for each in posteriors if not each.diagnostics.trusted]:
+        names = ", ".join(f"{each.channel.name!r} ({_reason(each)})" for each in doubtful)
+        noun, verb = ("s of channels", "are") if doubtful[1:] else (" of channel", "is")
+        method = doubtful[0].diagnostics.method
+        advice = f"compare with inference {'default' if method == 'nuts' else 'nuts'!r}"
+        if method in PAPER_METHODS:
+            advice = (
+                "probabilities may be off by several hundredths. Use inference 'default', unless "
+                "the figures of the paper's method are wanted"
+            )
+        warn(f"the posterior{noun} {names} {verb} not reliable; {advice}.")
+
+
+def _reason(posterior: Posterior) -> str:
+    """Say the figures by which a posterior is judged."""
+    figures, draws = posterior.diagnostics, len(posterior.weights)
+    of = f" of {draws}" if figures.method == "laplace" else ""
+    reasons = (
+        (np.isfinite(figures.khat), f"k-hat {figures.khat:.2f}"),
+        (draws > 1, f"ESS {figures.ess:.0f}{of}"),
+        (figures.gradient_norm > LARGEST_GRADIENT, f"gradient {figures.gradient_norm:.1g}"),
+        (figures.divergences > 0, f"{figures.divergences} divergences"),
+    )
+    return ", ".join(words for holds, words in reasons if holds)

@@ -13,9 +13,9 @@ from cordial_ppl.data.labelling import TextLabels, by_text
 from cordial_ppl.data.readings import as_logits
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.inference.fit import Case
-from cordial_ppl.inference.posterior import Posterior
+from cordial_ppl.inference.posterior import Posterior, warn_if_doubtful
 from cordial_ppl.runtime.progress import doing
-from cordial_ppl.stack.members import Fitted, fit_members, warn_if_doubtful
+from cordial_ppl.stack.members import Fitted, fit_members
 from cordial_ppl.stack.settings import Settings
 from cordial_ppl.stack.sketch import sketch
 from cordial_ppl.stack.stacking import MIN_LABELS, assign_folds
@@ -196,8 +196,7 @@ def fit_stack(texts: Labelled, scale: Scale, settings: Settings) -> Fit:
         out_of_fold=mixture.out_of_fold,
         labelled=texts,
     )
-    for posterior in fit.posteriors.values():
-        warn_if_doubtful(posterior)
+    warn_if_doubtful(*fit.posteriors.values())
     return fit
 
 

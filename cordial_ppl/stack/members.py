@@ -15,9 +15,9 @@ import numpy as np
 from jaxtyping import Float
 
 from cordial_ppl.channels.channel import Channel
-from cordial_ppl.errors import warn
 from cordial_ppl.inference.fit import Case, CaseFit, fit_cases
 from cordial_ppl.inference.posterior import Posterior
+from cordial_ppl.inference.posterior import warn_if_doubtful as warn_if_doubtful
 from cordial_ppl.inference.priors import ChannelPrior, NamedPrior, reading_spread, resolve
 from cordial_ppl.inference.programs import TEXTS
 from cordial_ppl.inference.sampler import Effort
@@ -255,17 +255,3 @@ def fit_members(
         for job in jobs.values():
             job.add_done_callback(tell)
     return [jobs[id(member)] for member in members]
-
-
-def warn_if_doubtful(posterior: Posterior) -> None:
-    """Warn if a posterior that should be exact is not reliable; literal methods only report it."""
-    diagnostics = posterior.diagnostics
-    if diagnostics.method in ("default", "nuts") and not diagnostics.trusted:
-        reason, reference = f"k-hat {diagnostics.khat:.2f}, ESS {diagnostics.ess:.0f}", "nuts"
-        if diagnostics.method == "nuts":
-            reason = f"ESS {diagnostics.ess:.0f}, {diagnostics.divergences} divergences"
-            reference = "default"
-        warn(
-            f"the posterior of channel {posterior.channel.name!r} is not reliable ({reason}); "
-            f"compare with inference {reference!r}."
-        )

@@ -50,6 +50,7 @@ def test_every_form_keeps_first_order_stochastic_order(name, shares, moved, hist
     assert violation(*probs) <= 1e-9
 
 
+@pytest.mark.literal
 @pytest.mark.parametrize(
     "name",
     [

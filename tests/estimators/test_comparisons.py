@@ -82,6 +82,7 @@ def test_full_channels_at_their_ends(name):
     np.testing.assert_allclose(params.channel, scalar.channel, atol=1 / 300)
 
 
+@pytest.mark.literal
 @pytest.mark.parametrize("kind", [cp.ScalarStack, cp.FullChannelStack])
 def test_the_comparison_stacks(kind, tmp_path):
     judge = kind(STARS)

@@ -19,6 +19,7 @@ from cordial_ppl.data.readings import Readings, label_histogram
 from cordial_ppl.estimators.fusion.joint import JOINT
 from cordial_ppl.inference.posterior import Diagnostics, Posterior
 
+pytestmark = pytest.mark.literal
 NOTHING = float("nan")
 NAMED = ["abcde"[z] for z in LABELS]
 GROUPS = {

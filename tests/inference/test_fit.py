@@ -110,6 +110,7 @@ def test_several_cases_are_fitted_as_each_alone():
             np.testing.assert_allclose(*both, rtol=0, atol=1e-6)
 
 
+@pytest.mark.literal
 @pytest.mark.parametrize("method", ["default", "laplace", "mode"])
 def test_every_method_comes_with_its_figures(method):
     posterior = fit_channel("mixture", TEXTS.logits[:20], LABELS, method=method)

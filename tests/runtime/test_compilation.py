@@ -73,6 +73,7 @@ def test_the_listener_hears():
     assert names
 
 
+@pytest.mark.literal
 @pytest.mark.parametrize(("make", "programs"), [(literal, 4), (whole, 9)], ids=["laplace", "whole"])
 def test_few_programs_serve_every_number_of_labels_and_texts(make, programs):
     jax.clear_caches()

@@ -112,9 +112,15 @@ def rugged(readings, labels=None):
 
 def test_a_posterior_that_is_not_reliable_is_warned_of():
     doubtful = Stack(channels=(Channel("rugged", rugged),), calibrators=("temperature",))
-    with pytest.warns(CordialWarning, match="channel 'rugged' is not reliable.*nuts"):
+    with pytest.warns(CordialWarning, match="channel 'rugged' .* is not reliable.*nuts"):
         doubtful.fit(LOGITS, LABELS)
     assert not doubtful.posteriors_["rugged"].diagnostics.trusted
+
+
+def test_the_papers_draws_are_warned_of_once_a_fit():
+    with pytest.warns(CordialWarning, match="'location-vector' .*ESS .* 'default'") as caught:
+        cp.Cordial.paper().fit(LOGITS, LABELS)
+    assert len(caught) == 1
 
 
 REFERENCE = json.loads((Path(__file__).parents[1] / "reference" / "stacking.json").read_text())
