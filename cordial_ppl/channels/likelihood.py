@@ -1,11 +1,13 @@
 """Ordinary NumPyro likelihoods of a label, as the site that `observe` makes."""
 
+import re
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
+from numpyro.distributions import constraints
 from numpyro.primitives import Messenger
 from numpyro.util import not_jax_tracer
 
@@ -17,8 +19,9 @@ from cordial_ppl.errors import ChannelError
 class Likelihood(Messenger):
     r"""Run a model whose label is any distribution over ``0..K-1``, as if it called ``observe``.
 
-    ``Categorical`` by logits or probabilities, ``OrderedLogistic`` and ``Binomial(K - 1)``, of one
-    label per text and of any name, become ``Ordinal``, under which a label of -1 counts nothing:
+    ``Categorical`` by logits or probabilities, ``OrderedLogistic``, and what counts to K - 1, such
+    as ``Binomial(K - 1)``, of one label per text and of any name, become ``Ordinal``, under which a
+    label of -1 counts nothing:
 
     .. math:: \log p(z) = \sum_k [z = k] \log p_k
 
@@ -36,7 +39,7 @@ class Likelihood(Messenger):
     def __call__(self, readings: Readings, labels: Any = None) -> Any:
         """Run the model."""
         self.size = readings.logits.shape[-1]
-        return super().__call__(readings, labels)
+        return super().__call__(join_vectors(readings), labels)
 
     def process_message(self, msg: dict[str, Any]) -> None:
         """Replace the distribution of the label within the masks around it."""
@@ -54,6 +57,16 @@ class Likelihood(Messenger):
             msg["cond_indep_stack"] = msg["cond_indep_stack"][:1]
 
 
+def join_vectors(readings: Readings) -> Readings:
+    """Put the entries of a vector of covariates, "embedding[0]" and on, together as ``[n, D]``."""
+    whole: dict[str, list[Any]] = {}
+    for name, column in readings.covariates.items():
+        if entry := re.fullmatch(r"(.+)\[\d+\]", name):
+            whole.setdefault(entry[1], []).append(column)
+    vectors = {name: jnp.stack(columns, axis=-1) for name, columns in whole.items()}
+    return readings._replace(covariates=readings.covariates | vectors) if vectors else readings
+
+
 def as_ordinal(fn: Any, size: int) -> Any:
     """Return a distribution of one label per text as ``Ordinal``; None for any other.
 
@@ -62,24 +75,37 @@ def as_ordinal(fn: Any, size: int) -> Any:
         size: number of options K.
 
     Raises:
-        ChannelError: a Binomial counts to another number than K - 1.
+        ChannelError: it counts to another number than K - 1.
     """
-    if isinstance(fn, dist.ExpandedDistribution) and isinstance(fn.base_dist, Ordinal):
-        return fn.base_dist
-    if isinstance(fn, dist.ExpandedDistribution) and fn.base_dist.batch_shape == fn.batch_shape:
-        fn = fn.base_dist
+    base = fn.base_dist if isinstance(fn, dist.ExpandedDistribution) else fn
+    if isinstance(base, Ordinal) or base.batch_shape == fn.batch_shape:
+        fn = base
+    if isinstance(fn, Ordinal):
+        return fn
     if len(fn.batch_shape) != 1 or fn.event_shape:
         return None
     if isinstance(fn, dist.CategoricalLogits):
         return Ordinal(jax.nn.log_softmax(fn.logits, axis=-1))
-    if isinstance(fn, dist.CategoricalProbs):  # OrderedLogistic is one.
+    if isinstance(fn, dist.OrderedLogistic):
+        # sigmoid(b) - sigmoid(a) = sigmoid(b) sigmoid(-a) (1 - e^(a - b)), which keeps its digits.
+        cuts: Any = fn.cutpoints
+        odds, steps = cuts - fn.predictor[..., None], jnp.diff(cuts)
+        below, above = jax.nn.log_sigmoid(odds), jax.nn.log_sigmoid(-odds)
+        gaps = jnp.log(-jnp.expm1(-steps) + jnp.finfo(odds.dtype).tiny)
+        middle = below[:, 1:] + above[:, :-1] + gaps
+        return Ordinal(jnp.concatenate([below[:, :1], middle, above[:, -1:]], axis=1))
+    if isinstance(fn, dist.CategoricalProbs):
         return Ordinal(probs=fn.probs)
-    if isinstance(fn, dist.BinomialProbs | dist.BinomialLogits):
-        if not_jax_tracer(fn.total_count) and np.any(np.asarray(fn.total_count) != size - 1):
-            raise ChannelError(
-                f"a Binomial likelihood of {size} options counts to {size - 1}; this one counts to "
-                f"{np.max(np.asarray(fn.total_count))}."
-            )
-        logs = [fn.log_prob(jnp.full(fn.batch_shape, option)) for option in range(size)]
-        return Ordinal(jnp.stack(logs, axis=-1))
-    return None
+    # Binomial, BetaBinomial and others that count; of two options Bernoulli.
+    support, top = fn.support, getattr(fn.support, "upper_bound", None)
+    if support is constraints.boolean and size == 2:
+        top = 1
+    if not support.is_discrete or top is None:
+        return None
+    if not_jax_tracer(top) and np.any(np.asarray(top) != size - 1):
+        raise ChannelError(
+            f"a likelihood of {size} options counts to {size - 1}; this {type(fn).__name__} counts "
+            f"to {np.max(np.asarray(top))}."
+        )
+    logs = [fn.log_prob(jnp.full(fn.batch_shape, option)) for option in range(size)]
+    return Ordinal(jnp.stack(logs, axis=-1))

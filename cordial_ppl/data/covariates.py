@@ -19,14 +19,15 @@ def as_covariates(
     """Validate per-text covariates.
 
     Args:
-        covariates: numbers by name, each array-like of shape ``[n]``.
+        covariates: numbers by name, each array-like of shape ``[n]``, or vectors ``[n, D]``.
         rows: number of texts n.
         needed: names that the fit had, which must all be there; others are left out.  By default
             all are kept.
         levels: covariates that must be whole numbers 0..L-1, and their L.
 
     Returns:
-        Float64 arrays by name, each of shape ``[n]``.
+        Float64 arrays by name, each of shape ``[n]``: of a vector one an entry, "embedding[0]"
+        and so on, which a channel's model gets whole.
 
     Raises:
         InputError: a covariate is missing, has another shape, is not finite somewhere, or is not
@@ -36,18 +37,30 @@ def as_covariates(
         raise InputError(f"covariates must map names to numbers; got {quote(covariates)}.")
     values = {} if covariates is None else {name: covariates[name] for name in covariates.keys()}
     columns: dict[str, np.ndarray] = {}
-    for name in values if needed is None else needed:
-        if name not in values:
+    for name, cells in values.items():
+        if needed is None or name in needed or f"{name}[0]" in needed:
+            columns |= split_vectors(name, as_numbers(cells, f"covariate {quote(name)}"))
+    if needed is not None and (other := [name for name in columns if name not in needed]):
+        raise InputError(f"the fit did not have {quote(other[0])}: give vectors of its length.")
+    checked: dict[str, np.ndarray] = {}
+    for name in columns if needed is None else needed:
+        if name not in columns:
             raise InputError(f"the fit used the covariate {name!r}: give it here too.")
-        noun = f"covariate {quote(name)}"
-        column = as_numbers(values[name], noun)
+        noun, column = f"covariate {quote(name)}", columns[name]
         check_count(column, noun, rows)
         wrong, rule = find_wrong(column, (levels or {}).get(name))
         if wrong.size:
             value = f"it is {column[wrong[0]]:g} in row {wrong[0]}"
             raise InputError(f"covariate {quote(name)} must be {rule}; {value}.")
-        columns[name] = column
-    return columns
+        checked[name] = column
+    return checked
+
+
+def split_vectors(name: str, cells: np.ndarray) -> dict[str, np.ndarray]:
+    """Take vectors ``[n, D]`` apart: ``name[0]``, ``name[1]`` ...; what is no such stays whole."""
+    if cells.ndim != 2:
+        return {name: cells}
+    return {f"{name}[{index}]": column for index, column in enumerate(cells.T)}
 
 
 def find_wrong(

@@ -1,5 +1,6 @@
 """Tracing a channel's model: its sampled parameters, their priors, the covariates it asks for."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from threading import RLock
@@ -16,15 +17,14 @@ from numpyro.distributions.transforms import IndependentTransform
 from numpyro.distributions.util import sum_rightmost
 
 from cordial_ppl.channels.channel import LABEL_SITE, LOG_ODDS_SUFFIX, Channel, Ordinal, count_levels
+from cordial_ppl.channels.faults import PRIOR, Contract
 from cordial_ppl.channels.likelihood import Likelihood
+from cordial_ppl.data.covariates import split_vectors
 from cordial_ppl.data.readings import Readings
 from cordial_ppl.errors import ChannelError, InputError, say_error
 from cordial_ppl.runtime.garbage import paused
 
 PROBE_DRAWS = 256
-RESERVED = frozenset({"chain", "draw", "label", "option", "prediction", "reader", "text"})
-"""Names of ArviZ's dimensions, and of what is predicted."""
-
 HANDLERS = RLock()
 """NumPyro keeps its stack of handlers in one global list: two threads must not trace at once."""
 
@@ -58,7 +58,8 @@ class Site(NamedTuple):
 
     def value(self, flat: Any) -> Any:
         """Return the site's value, as the model samples it."""
-        return _keep_precision(self.transform, self.unravel(flat))
+        with jax.numpy_dtype_promotion("standard"):
+            return _keep_precision(self.transform, self.unravel(flat)).astype(flat.dtype)
 
     def density(self, trace: dict[str, Any], flat: Array) -> Array:
         """Compute the value's unconstrained log prior density in nats, unscaled, in batch shape.
@@ -108,8 +109,8 @@ def describe(
     keys = jax.random.split(jax.random.key(0), PROBE_DRAWS)
     sites: list[Site] = []
 
-    def probe(*both: Readings) -> list[list[tuple[Array, Array] | None]]:
-        """Fill ``sites``; return each site's Gaussian prior in two runs of the model."""
+    def probe(*both: Readings) -> tuple[list[list[tuple[Array, Array] | None]], list[list[Any]]]:
+        """Fill ``sites``; return their Gaussian priors and transforms in two runs of the model."""
         traces = [run_model(channel, one, key=key) for key, one in zip(keys[:2], both, strict=True)]
         sites[:] = _find_sites(channel, traces[0], (2, size), covariates)
         for name in (site.name for site in sites):
@@ -119,14 +120,28 @@ def describe(
                     f"channel {channel.name!r} has a site {name!r} whose shape depends on the "
                     "number of texts: one set of parameters serves all texts."
                 )
-        return [
+        normals = [
             [None if site.scaled else as_gaussian(trace[site.name]["fn"], site) for site in sites]
             for trace in traces
         ]
+        transforms = [
+            [biject_to(trace[site.name]["fn"].support) for site in sites] for trace in traces
+        ]
+        return normals, transforms
 
-    with paused(), jax.enable_x64(True), _explaining(channel, size):
-        pairs = zip(*jax.device_get(jax.jit(probe)(*examples)), strict=True)
+    with paused(), jax.enable_x64(True), explaining(channel, size):
+        normals, transforms = jax.device_get(jax.jit(probe)(*examples))
+        pairs = zip(*normals, strict=True)
         normals = [one if one and np.array_equal(one, other) else None for one, other in pairs]
+        for index, (site, *pair) in enumerate(zip(sites, *transforms, strict=True)):
+            if not all(map(np.array_equal, *map(jax.tree.leaves, pair))):
+                raise ChannelError(
+                    f"channel {channel.name!r} samples {site.name!r} on a space that depends on "
+                    "another parameter or on the texts: sample it on a fixed one, such as (0, 1), "
+                    "and stretch it in the model."
+                )
+            # Of arrays, in place of what was traced.
+            sites[index] = site._replace(transform=pair[0])
         if None in normals:
             run = jax.vmap(lambda key, each: sample_sites(channel, sites, key, each), (0, None))
             draws = np.asarray(jax.jit(run)(keys, examples[0]))
@@ -140,7 +155,7 @@ def describe(
 
 
 @contextmanager
-def _explaining(channel: Channel, size: int) -> Iterator[None]:
+def explaining(channel: Channel, size: int) -> Iterator[None]:
     """Turn any error of a channel's model into one that says what is wrong with the model."""
     try:
         yield
@@ -148,9 +163,10 @@ def _explaining(channel: Channel, size: int) -> Iterator[None]:
         raise
     except Exception as error:
         name = error.args[0] if isinstance(error, KeyError) and error.args else None
-        if name is not None and name in find_covariates(channel, size):
+        wanted = find_covariates(channel, size)
+        if name is not None and {name, f"{name}[0]"} & {*wanted}:
             raise InputError(
-                f"the channel uses the covariate {name!r}, one number per text, which was not "
+                f"the channel uses the covariate {name!r}, of one value per text, which was not "
                 f"given: covariates={{{name!r}: ...}}."
             ) from error
         raise ChannelError(_explain(channel, error)) from error
@@ -175,14 +191,18 @@ def _explain(channel: Channel, error: Exception) -> str:
             "its own name, and observe is called once."
         )
     words = say_error(error, channel.source)
+    if isinstance(error, NotImplementedError):
+        return f"channel {channel.name!r} has a prior that NumPyro cannot use ({words}): {PRIOR}."
     return f"running the model of channel {channel.name!r} failed: {words}"
 
 
 class _Wanted(dict):
     """Covariates that are there as soon as they are asked for: none is optional."""
 
+    widths: Mapping[str, int] = {}
+
     def __missing__(self, name: Any) -> Any:
-        return self.setdefault(name, np.ones(2))
+        return self.setdefault(name, np.ones((2, self.widths[name]) if name in self.widths else 2))
 
     def __contains__(self, name: object) -> bool:
         return self[name] is not None
@@ -202,6 +222,7 @@ def find_covariates(channel: Channel, size: int) -> tuple[str, ...]:
         size: number of options K.
     """
     wanted = _Wanted()
+    wanted.widths = Counter(name.partition("[")[0] for name, *_ in channel.examples if "[" in name)
     shape = (2, 1, size) if channel.several else (2, size)
     readings = Readings(np.zeros(shape), np.full(size, 1 / size), wanted)
 
@@ -210,7 +231,8 @@ def find_covariates(channel: Channel, size: int) -> tuple[str, ...]:
 
     with suppress(Exception), jax.enable_x64(True):
         jax.eval_shape(run)
-    return tuple(name for name in wanted if isinstance(name, str))
+    names = [name for name in wanted if isinstance(name, str)]
+    return tuple(key for name in names for key in split_vectors(name, wanted[name]))
 
 
 def make_readings(
@@ -240,7 +262,7 @@ def run_model(
     key: Any = 0,
 ) -> dict[str, Any]:
     """Trace of a channel's model by site, with the given values; the other sites are drawn."""
-    model = Likelihood(channel.model)
+    model = Contract(Likelihood(channel.model), channel.name)
     model = handlers.seed(handlers.substitute(model, data=dict(values or {})), key)
     # A model's own constants may be of another precision than what it is given.
     with HANDLERS, jax.numpy_dtype_promotion("standard"):
@@ -283,8 +305,6 @@ def _find_sites(
         )
     sites, start = [], 0
     for name, site in sampled.items():
-        if fault := _find_fault(name, site):
-            raise ChannelError(f"channel {channel.name!r} {fault}")
         transform = biject_to(site["fn"].support)
         extent = jnp.shape(transform.inv(site["value"]))
         index = slice(start, start := start + int(np.prod(extent)))
@@ -314,29 +334,6 @@ def _find_sites(
                 f"none of that name; it has {', '.join(names)}."
             )
     return sites
-
-
-def _find_fault(name: str, site: dict[str, Any]) -> str:
-    """Say why a traced site cannot be a parameter; empty where it can."""
-    if name in RESERVED or "/" in name:
-        return (
-            f"has a site called {name!r}: a name must not contain a slash, nor be one of "
-            f"{', '.join(sorted(RESERVED))}, which are dimensions of its draws."
-        )
-    if isinstance(site["fn"], dist.Unit):
-        return (
-            f"adds to its density by numpyro.factor({name!r}, ...): a prior belongs into "
-            "numpyro.sample, and the likelihood into observe."
-        )
-    if site["is_observed"] or site["fn"].support.is_discrete:
-        kind = "a second observed" if site["is_observed"] else "a discrete"
-        return (
-            f"has {kind} site {name!r}: every site besides the label must be a continuous "
-            "parameter (sum discrete ones out)."
-        )
-    if isinstance(site["fn"], dist.MaskedDistribution):
-        return f"masks the prior of {name!r}: put numpyro.handlers.mask around observe alone."
-    return ""
 
 
 def find_ordinal(label: dict[str, Any]) -> Any:

@@ -119,5 +119,5 @@ def wider(readings, labels=None):
 
 
 def test_a_binomial_of_another_size_is_refused():
-    with pytest.raises(ChannelError, match="of 5 options counts to 4; this one counts to 5"):
+    with pytest.raises(ChannelError, match="of 5 options counts to 4; this BinomialL"):
         cp.ChannelCalibrator(Channel("wider", wider)).fit(LOGITS, LABELS)

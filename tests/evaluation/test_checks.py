@@ -58,6 +58,8 @@ def test_every_channel_is_sound(name):
         ("discrete", "a discrete site 'kind'"),
         ("branch", "branches on"),
         ("shape", "must give log_probs of shape"),
+        ("peeks", "beside other texts, some of them labelled"),
+        ("neighbours", "beside other texts, some of them labelled"),
         ("plate", "must number its places: write LEVELS = {'user': 3} into the file"),
     ],
 )
@@ -76,8 +78,6 @@ def test_a_broken_contract_is_the_one_line(tmp_path, name, words):
     [
         ("backward", "order of saturated readings"),
         pytest.param("tails", "order of saturated readings", marks=pytest.mark.nightly),
-        pytest.param("neighbours", "single texts", marks=pytest.mark.nightly),
-        ("peeks", "single texts"),
         ("cut_gradient", "gradients"),
         ("beyond", "indices"),
     ],

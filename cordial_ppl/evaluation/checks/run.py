@@ -7,7 +7,7 @@ from typing import Any
 
 from cordial_ppl.channels.channel import Channel
 from cordial_ppl.channels.loading import load_channel
-from cordial_ppl.errors import InputError
+from cordial_ppl.errors import InputError, say_error
 from cordial_ppl.evaluation.checks import density, order, posterior, prior
 from cordial_ppl.evaluation.checks.finding import FAIL, Finding, Report
 from cordial_ppl.evaluation.checks.simulation import check_simulation, simulate
@@ -91,7 +91,7 @@ def check_channel(
         trial = take_trial(chosen, logits, labels, covariates, seed)
     with doing("checking", len(NEEDED) + len(checks), "properties") as stage:
         for number, check in enumerate((*NEEDED, *checks), 1):
-            findings += filter(None, [check(trial)])
+            findings += filter(None, [_run(check, trial)])
             stage.reach(number)
             if check in NEEDED and findings[-1].status == FAIL:
                 return Report(chosen.name, tuple(findings))
@@ -99,3 +99,12 @@ def check_channel(
         ranks = simulate(trial, simulations)
         findings.append(check_simulation(ranks))
     return Report(chosen.name, tuple(findings), ranks)
+
+
+def _run(check: Check, trial: Trial) -> Finding | None:
+    """Run a check; what a model, or NumPyro on its account, raises is a finding."""
+    try:
+        return check(trial)
+    except Exception as error:
+        name = getattr(check, "func", check).__name__.removeprefix("check_").replace("_", " ")
+        return Finding(name, FAIL, f"failed: {say_error(error, trial.target.channel.source)}")

@@ -17,7 +17,7 @@ from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError
 from cordial_ppl.evaluation.synthetic import reviews
 from cordial_ppl.inference.export import draw_options
-from cordial_ppl.inference.fit import fit_channel
+from cordial_ppl.inference.fit import Case, fit_cases
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.inference.target import Target, build_target
 from cordial_ppl.inference.tracing import find_covariates
@@ -61,10 +61,9 @@ class Trial:
         return self.fit("nuts")
 
     def fit(self, method: str) -> Posterior:
-        """Fit the channel to the labelled texts."""
-        settings = {"method": method, "seed": self.seed, "covariates": self.labelled.covariates}
-        labelled = self.labelled
-        return fit_channel(self.target.channel, labelled.logits, labelled.labels, **settings)
+        """Fit the channel to the labelled texts; findings say what a warning would."""
+        cases = [Case(self.labelled, seed=(self.seed,))]
+        return fit_cases(self.target, cases, method=method)[0].fitted
 
     def plain(self, logits: Float[np.ndarray, "m K"], histogram: Any = None) -> Readings:
         """Return readings with these logits, alike for every reader, with the covariates."""
@@ -142,7 +141,8 @@ def take_trial(
     if len(codes) > len(readings):
         raise InputError(f"{len(readings)} rows of logits came with {len(codes)} labels.")
     needed = find_covariates(channel, size)
-    missing = [name for name in needed if name not in (covariates or {})]
+    names = {*(covariates or {})}
+    missing = [name for name in needed if not {name, name.partition("[")[0]} & names]
     if missing:
         raise InputError(
             f"channel {channel.name!r} needs the covariate {missing[0]!r}: give it too."

@@ -1,0 +1,127 @@
+"""What is no channel is refused where it is loaded; twenty plain models are channels."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+import pytest
+from few_labels import LABELS, LOGITS, TEST
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from plain_models import LABELS as PLAIN
+from plain_models import WIDTH, dist, plain, sample
+
+import cordial_ppl as cp
+from cordial_ppl.channels.channel import Channel
+from cordial_ppl.evaluation.checks import check_channel
+from cordial_ppl.evaluation.checks.run import PROMISES
+
+draw_key: Any = numpyro.prng_key
+RNG = np.random.default_rng(0)
+
+
+def tempered(before=lambda logits, labels: logits, prior=lambda: dist.Normal(0.0, 1.0)):
+    """Make a model that does something to the logits first, or has another prior."""
+
+    def model(readings, labels=None):
+        logits = before(readings.logits, labels) * jnp.exp(-jnp.sum(sample("t", prior())))
+        cp.observe(jax.nn.log_softmax(logits, axis=1), labels)
+
+    return model
+
+
+def subsampled(readings, labels=None):
+    count, slope = len(readings.logits), sample("slope", dist.Normal(0.0, 1.0))
+    with numpyro.plate("texts", count, subsample_size=min(count, 10)) as rows:
+        seen = None if labels is None else labels[rows]
+        numpyro.sample("z", dist.Categorical(logits=slope * readings.logits[rows]), obs=seen)
+
+
+def within(readings, labels=None):
+    slope = sample("slope", dist.Uniform(0.0, sample("high", dist.LogNormal(0.0, 1.0))))
+    cp.observe(jax.nn.log_softmax(slope * readings.logits, axis=1), labels)
+
+
+BESIDE = "alone and .* beside other texts, .* must follow from its own row"
+CHANGES = {
+    "mean": (lambda x, z: x - x.mean(axis=0, keepdims=True), BESIDE),
+    "spread": (lambda x, z: x / jnp.std(x), BESIDE),
+    "ranks": (lambda x, z: jnp.sort(x, axis=0), BESIDE),
+    "count": (lambda x, z: x * (1.0 + 1.0 / len(x)), BESIDE),
+    "labels": (lambda x, z: x if z is None else x * (z[:, None] + 2.0), BESIDE),
+    "numpy": (lambda x, z: x + np.random.default_rng().normal(size=x.shape), BESIDE),
+    "noise": (lambda x, z: x * jax.random.uniform(draw_key(), x.shape), "draws noise by"),
+    "param": (lambda x, z: x * numpyro.param("s", 1.0), r"numpyro.param\('s', ...\)"),
+}
+PRIORS = {
+    "Delta(1.0)": "fixed by dist.Delta: a prior must be",
+    "Delta(jnp.ones(2)).to_event(1)": "fixed by dist.Delta: a prior must be",
+    "ImproperUniform(constraints.positive, (), ())": "improper prior of 't': a prior must be",
+    "ProjectedNormal(jnp.ones(3))": "cannot use .*: a prior must be",
+    "Poisson(2.0)": "a discrete site 't'",
+}
+
+
+def prior_of(words):
+    return lambda: eval(words, {**vars(dist), "jnp": jnp})
+
+
+FAULTS = {"subsampled": (subsampled, "a subsample in its plate"), "within": (within, "'slope'")}
+FAULTS |= {name: (tempered(before), message) for name, (before, message) in CHANGES.items()}
+FAULTS |= {words: (tempered(prior=prior_of(words)), PRIORS[words]) for words in PRIORS}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_what_is_no_channel_says_so(name):
+    model, message = FAULTS[name]
+    with pytest.raises(cp.ChannelError, match=message):
+        cp.ChannelCalibrator(Channel("tried", model)).fit(LOGITS, LABELS)
+
+
+BASES = (
+    "Normal(); Uniform(0.0, 5.0); Uniform(jnp.zeros(2), jnp.arange(1.0, 3.0)); Beta(2.0, 3.0); "
+    "Cauchy(0.0, 1.0); Levy(0.0, 1.0); DoublyTruncatedPowerLaw(-2.0, 0.5, 3.0); VonMises(0.0, 1.0);"
+    " Dirichlet(jnp.ones(3)); Wishart(6.0, jnp.eye(3)); LKJCholesky(3, 2.0); LKJ(3, 2.0); "
+    "Poisson(2.0); ImproperUniform(constraints.real, (), (2,)); Delta(1.0)"
+)
+TURNS = (
+    "{}; {}.expand([2]); {}.to_event(1); {}.mask(False); FoldedDistribution({}); "
+    "LeftTruncatedDistribution({}, 0.1); TransformedDistribution({}, transforms.ExpTransform()); "
+    "TransformedDistribution({}, transforms.AffineTransform(1.0, 2.0)); "
+    "TransformedDistribution({}, transforms.PowerTransform(3.0)); "
+    "TransformedDistribution({}.expand([3]).to_event(1), transforms.OrderedTransform()); "
+    "TransformedDistribution({}.expand([3]).to_event(1), transforms.StickBreakingTransform()); "
+    "TransformedDistribution({}.expand([3]).to_event(1), transforms.LowerCholeskyTransform())"
+)
+
+
+@pytest.mark.nightly
+@settings(max_examples=40)
+@given(st.sampled_from(BASES.split("; ")), st.sampled_from(TURNS.split("; ")))
+def test_a_check_never_ends_in_a_traceback(base, turn):
+    channel = Channel("tried", tempered(prior=prior_of(turn.format(base.strip()))))
+    assert check_channel(channel, checks=PROMISES)["contract"].words
+
+
+OFTEN = ("bounded", "embedded")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[] if n in OFTEN else pytest.mark.nightly) for n in PLAIN]
+)
+@pytest.mark.parametrize("scale", [1.0, pytest.param(0.5, marks=pytest.mark.nightly)])
+def test_a_plain_model_agrees_with_nuts(name, scale):
+    channel = Channel(name, plain(name, scale))
+    seen, unseen = ({"embedding": RNG.normal(size=(rows, WIDTH))} for rows in (20, 40))
+    if name != "embedded":
+        seen = unseen = {}
+    # NumPyro itself adds the ends of intervals to rows of points.
+    with jax.numpy_rank_promotion("allow"):
+        default, nuts = (
+            cp.fit_channel(channel, LOGITS, LABELS, method=method, covariates=seen)
+            for method in ("default", "nuts")
+        )
+        apart = default.predict_proba(TEST, unseen) - nuts.predict_proba(TEST, unseen)
+    assert np.sqrt(np.mean(apart**2)) < 0.02 and default.diagnostics.trusted
