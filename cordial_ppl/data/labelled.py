@@ -78,6 +78,14 @@ class Labelled:
         return Labelled(self.logits[rows], labels, extra, weights, self.texts[rows])
 
 
+def without_labels(
+    logits: Float[np.ndarray, "m *readers K"], covariates: Mapping[str, Float[np.ndarray, " m"]]
+) -> Labelled:
+    """Return texts none of whose labels is seen."""
+    count = len(logits)
+    return Labelled(logits, np.full(count, -1), covariates, np.zeros(count))
+
+
 class Data(NamedTuple):
     """Labelled texts as a compiled program takes them.
 

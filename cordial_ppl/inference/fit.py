@@ -25,7 +25,7 @@ from cordial_ppl.inference.importance import (
     pareto_smooth,
     resample,
 )
-from cordial_ppl.inference.laplace import find_modes, sample_laplace
+from cordial_ppl.inference.laplace import Mode, find_modes, sample_laplace
 from cordial_ppl.inference.moves import Particles
 from cordial_ppl.inference.nuts import sample_nuts
 from cordial_ppl.inference.posterior import (
@@ -136,13 +136,26 @@ def fit_cases(
 
 def _fit(target: Target, case: Case, method: str, effort: Effort) -> CaseFit:
     """Fit one data set."""
-    prior = target.prior if case.prior is None else target.check_prior(case.prior)
+    prior = choose_prior(target, case)
     if method in PAPER_METHODS:
         sampled, folds = _fit_literal(target, prior, case, method)
     else:
         sample_method = _sample_default if method == "default" else _sample_nuts
         sampled, folds = sample_method(target, prior, case, effort)
-    posterior = Posterior(
+    posterior = make_posterior(target, case, sampled)
+    if case.folds is None:
+        return CaseFit(posterior, None)
+    return CaseFit(posterior, _predict_held_out(target, case, case.folds, method, folds))
+
+
+def choose_prior(target: Target, case: Case) -> Prior:
+    """Return the prior of a data set: its own, checked, or the channel's."""
+    return target.prior if case.prior is None else target.check_prior(case.prior)
+
+
+def make_posterior(target: Target, case: Case, sampled: Draws) -> Posterior:
+    """Make the posterior of a data set from its draws."""
+    return Posterior(
         channel=target.channel,
         histogram=case.histogram_of(case.texts.labels),
         draws=sampled.draws,
@@ -150,20 +163,17 @@ def _fit(target: Target, case: Case, method: str, effort: Effort) -> CaseFit:
         diagnostics=sampled.diagnostics,
         covariates=tuple(case.texts.covariates),
         readers=case.texts.logits.shape[1] if case.texts.logits.ndim == 3 else None,
-        prior=None if case.prior is None else prior,
+        prior=None if case.prior is None else choose_prior(target, case),
         data=case.texts,
         transitions=sampled.transitions,
     )
-    if case.folds is None:
-        return CaseFit(posterior, None)
-    return CaseFit(posterior, _predict_held_out(target, case, case.folds, method, folds))
 
 
 def _sample_default(target: Target, prior: Prior, case: Case, effort: Effort) -> FoldDraws:
     """Sample the default posterior, and those of the folds."""
     problem = _problem(target, prior, case)
     state = sample(problem, case.seed, effort)
-    return _carry_to_folds(problem, case, _as_draws(prior, state, effort), state, prior, effort)
+    return _carry_to_folds(problem, case, as_draws(prior, state, effort), state, prior, effort)
 
 
 def _sample_nuts(target: Target, prior: Prior, case: Case, effort: Effort) -> FoldDraws:
@@ -187,7 +197,7 @@ def _carry_to_folds(
         return sampled, []
     seeds = [(*case.seed, 1 + fold) for fold in range(len(case.masks))]
     masked = problem._replace(data=case.pad(PRECISION, case.masks))
-    folds = [_as_draws(prior, fold, effort) for fold in carry(masked, seeds, state, effort)]
+    folds = [as_draws(prior, fold, effort) for fold in carry(masked, seeds, state, effort)]
     worst = max(fold.diagnostics.khat for fold in folds)
     diagnostics = sampled.diagnostics._replace(fold_khat=worst)
     return sampled._replace(diagnostics=diagnostics), folds
@@ -199,7 +209,7 @@ def _problem(target: Target, prior: Prior, case: Case) -> Problem:
     return Problem(target, single, case.pad(PRECISION))
 
 
-def _as_draws(prior: Prior, state: State, effort: Effort) -> Draws:
+def as_draws(prior: Prior, state: State, effort: Effort) -> Draws:
     """Turn particles into draws, and diagnose them."""
     weights = np.exp(np.asarray(state.log_weights, np.float64))
     draws = prior.loc + prior.scale * np.asarray(state.particles.points, np.float64)
@@ -219,27 +229,43 @@ def _fit_literal(target: Target, prior: Prior, case: Case, method: str) -> FoldD
     """Fit by a method of the paper all labels and each fold afresh."""
     data = case.pad(np.float64, [case.texts.labels, *case.masks])
     modes = find_modes(target, prior, data)
-    if not all(np.isfinite(mode.log_density) for mode in modes):
-        raise InputError(
-            f"the density of channel {target.channel.name!r} is zero wherever the search for its "
-            "mode begins: look at its prior, or use the default inference."
-        )
+    check_modes(target, modes)
     if method == "mode":
         points = [prior.loc + prior.scale * mode.mean[None] for mode in modes]
         drawn = [(point, np.zeros(1), None) for point in points]
     else:
         rng = np.random.default_rng(case.seed)
         drawn = [*zip(*sample_laplace(target, prior, data, modes, rng), strict=True)]
-    posteriors = []
-    for mode, (draws, logs, probs) in zip(modes, drawn, strict=True):
-        # Self-normalised, unsmoothed weights; those of all labels are diagnosed.
-        khat = float(pareto_smooth(logs)[1]) if method == "laplace" and not posteriors else NOTHING
-        ess, gradient_norm = float(effective_sample_size(logs)), mode.gradient_norm
-        diagnostics = diagnose(
-            method, draws, weighed=len(draws), khat=khat, ess=ess, gradient_norm=gradient_norm
-        )
-        posteriors.append(Draws(draws, np.exp(normalise(logs)), diagnostics, probs))
+    parts = enumerate(zip(modes, drawn, strict=True))
+    posteriors = [weigh_literal(method, mode, *each, fold=i > 0) for i, (mode, each) in parts]
     return posteriors[0], posteriors[1:]
+
+
+def check_modes(target: Target, modes: Sequence[Mode]) -> None:
+    """Refuse a channel whose density is zero at every start of a search."""
+    if not all(np.isfinite(mode.log_density) for mode in modes):
+        raise InputError(
+            f"the density of channel {target.channel.name!r} is zero wherever the search for its "
+            "mode begins: look at its prior, or use the default inference."
+        )
+
+
+def weigh_literal(
+    method: str,
+    mode: Mode,
+    draws: Float[np.ndarray, "S P"],
+    logs: Float[np.ndarray, " S"],
+    probs: Float[np.ndarray, "rows K"] | None,
+    *,
+    fold: bool,
+) -> Draws:
+    """Weigh draws around a mode: self-normalised, unsmoothed; those of a fold have no k-hat."""
+    khat = float(pareto_smooth(logs)[1]) if method == "laplace" and not fold else NOTHING
+    ess, gradient_norm = float(effective_sample_size(logs)), mode.gradient_norm
+    diagnostics = diagnose(
+        method, draws, weighed=len(draws), khat=khat, ess=ess, gradient_norm=gradient_norm
+    )
+    return Draws(draws, np.exp(normalise(logs)), diagnostics, probs)
 
 
 def _predict_held_out(

@@ -204,10 +204,14 @@ class ChannelMember:
 
     def fit(self, cases: Sequence[Case]) -> list[CaseFit]:
         """Fit to every data set and its folds."""
+        return fit_cases(*self.prepare(cases), method=self.method, effort=self.effort)
+
+    def prepare(self, cases: Sequence[Case]) -> tuple[Target, list[Case]]:
+        """Return the channel's density, and the data sets with their priors and seeds."""
         first = cases[0].texts
         *readers, size = first.logits.shape[1:]
         target = self.target(size, first.covariates, *readers)
-        seeded_cases = [
+        return target, [
             case._replace(
                 seed=(*case.seed, self.index),
                 prior=resolve(
@@ -216,7 +220,6 @@ class ChannelMember:
             )
             for case in cases
         ]
-        return fit_cases(target, seeded_cases, method=self.method, effort=self.effort)
 
 
 Member = CalibratorMember | ChannelMember
