@@ -193,6 +193,9 @@ Files
   -o, --output DIR   Folder of the results; an interrupted run resumes.
 Output
   --analyse NAME     Write a product of the results: table, curves or all; may be repeated.
+Advanced
+  --device auto|host|accelerator
+                     Where to fit channels: by default on an accelerator if JAX finds one.
 """,
 }
 COMMANDS["compare"] = COMMANDS["estimate"]

@@ -18,6 +18,7 @@ def sweep(
     output: Path,
     analyse: Sequence[str] = (),
     engine: str = "local",
+    device: str = "auto",
 ) -> Result:
     """Compare calibrators on the same subsets of the labels, task by task.
 
@@ -39,7 +40,7 @@ def sweep(
     with doing("loading"), leaving_at_once():
         from cordial_ppl.evaluation.sweep import read_config, run_sweep
 
-        results = run_sweep(read_config(config), output, ray=engine == "ray")
+        results = run_sweep(read_config(config), output, ray=engine == "ray", device=device)
     written, left_out = [], {}
     for name in PRODUCTS if "all" in asked else asked:
         try:

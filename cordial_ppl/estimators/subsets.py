@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from cordial_ppl.data.labelled import Labelled
+from cordial_ppl.data.labelled import Labelled, on_cpu, without_labels
 from cordial_ppl.estimators.estimator import Estimator
 from cordial_ppl.estimators.single import LabelFree
 from cordial_ppl.inference.fit import Case, CaseFit
 from cordial_ppl.inference.posterior import Diagnostics, Posterior
 from cordial_ppl.runtime.blas import on_one_core
 from cordial_ppl.stack.fit import deal_folds
-from cordial_ppl.stack.members import Member, fit_members
+from cordial_ppl.stack.members import ChannelMember, Member, fit_members
 from cordial_ppl.stack.weighing import weigh
 
 
@@ -65,6 +65,7 @@ def fit_subsets(
     report: Texts,
     *,
     on_done: Callable[[int], None] = lambda number: None,
+    device: str = "auto",
 ) -> dict[str, BatchFit | Exception]:
     """Fit estimators to subsets of the labels and predict the report texts.
 
@@ -79,6 +80,9 @@ def fit_subsets(
         seeds: seed of each subset's folds and random numbers.
         report: texts to predict.
         on_done: is called when a member has been fitted to all subsets, with the number of those.
+        device: "host", "accelerator", which fits channels to all subsets at once on all devices of
+            JAX's backend, or "auto": the latter where that is no CPU.  Calibrators, and NUTS, run
+            on the host.
 
     Returns:
         For each estimator its fits, or the error that one of its members ended with.
@@ -95,8 +99,15 @@ def fit_subsets(
     }
     unique = {part.key: part for parts in needed.values() for part in parts}
 
+    accelerated = device == "accelerator" or (device == "auto" and not on_cpu())
+
     def fit(part: Member) -> Fits:
         data_sets = cases if part.key in stacked else [case._replace(folds=None) for case in cases]
+        if accelerated and isinstance(part, ChannelMember) and part.method != "nuts":
+            from cordial_ppl.inference.accelerator import fit_batch
+
+            settings = {"method": part.method, "effort": part.effort}
+            return fit_batch(*part.prepare(data_sets), without_labels(*report), **settings)
         fits = part.fit(data_sets)
         return fits, np.stack([fit.fitted.predict(*report)[0] for fit in fits])
 

@@ -127,9 +127,9 @@ def test_a_sweep_goes_on_where_it_stopped_and_takes_in_more(finished, folder, mo
     assert [*Results.load(folder / "out").cells] == [("stars", "a", 4)]
     make, made = running.make_cell, []
 
-    def keep(config, jobs, advance):
+    def keep(config, jobs, *rest):
         made.append((jobs[0].reading.reader, jobs[0].n, [job.method.name for job in jobs]))
-        return make(config, jobs, advance)
+        return make(config, jobs, *rest)
 
     monkeypatch.setattr(running, "make_cell", keep)
     resumed = run_sweep(plan(folder), folder / "out")
@@ -227,3 +227,27 @@ def test_the_command(folder, cordial):
     path.write_text(toml.replace("temperature", "platt"))
     result = cordial("sweep", path, "-o", "other", status=2)
     assert "methods[1] must be one of" in result.stderr and not Path("other").exists()
+
+
+@pytest.mark.x64
+@pytest.mark.parametrize(
+    ("inference", "apart"), [("laplace", 1e-5), ("mode", 1e-5), ("default", 0.1)]
+)
+def test_a_sweep_on_an_accelerator_is_that_of_the_host(tmp_path, inference, apart):
+    write_sweep(tmp_path)
+    method = {"channel": "scalar", "inference": inference}
+    settings = {
+        "methods": ["temperature"],
+        "method": {"one": method},
+        "budgets": [9],
+        "external": None,
+    }
+    config = plan(tmp_path, **settings, task={"readings": "one.csv"})
+    host, batch = (
+        run_sweep(config, tmp_path / device, device=device) for device in ("host", "accelerator")
+    )
+    (cell,), (other,) = host.cells.values(), batch.cells.values()
+    for name in ("temperature", "one"):
+        expected, losses = cell[name].losses, other[name].losses
+        np.testing.assert_allclose(losses, expected, atol=apart if name == "one" else 0)
+        assert other[name].reasons == cell[name].reasons

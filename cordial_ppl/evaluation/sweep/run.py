@@ -35,7 +35,9 @@ OVERHEAD = 100
 """Labels that compiling and predicting take as long as, for the estimate of the time left."""
 
 
-def run_sweep(config: SweepConfig, folder: str | Path, *, ray: bool = False) -> Results:
+def run_sweep(
+    config: SweepConfig, folder: str | Path, *, ray: bool = False, device: str = "auto"
+) -> Results:
     """Run a sweep, or what an earlier run has left of it.
 
     Args:
@@ -43,9 +45,11 @@ def run_sweep(config: SweepConfig, folder: str | Path, *, ray: bool = False) -> 
         folder: where the results go; made if it is not there.
         ray: whether cells are made on Ray, see `cordial_ppl.runtime.cluster`; all machines must see
             channel files and priors under the same paths.
+        device: where channels are fitted, as of `cordial_ppl.estimators.subsets.fit_subsets`.
 
     Returns:
-        The results, the same wherever they are made.
+        The results, the same on one machine and on Ray; those of an accelerator differ from a
+        host's as those of another seed do.
 
     Raises:
         FileError: the folder cannot be written to, or a file cannot be read.
@@ -68,13 +72,13 @@ def run_sweep(config: SweepConfig, folder: str | Path, *, ray: bool = False) -> 
         temporary.write_text(content, "utf-8")
     write_table(folder / SUBSETS, subset_columns(config, readings))
     _score_tables(tables, jobs, config.draws)
-    _fit(config, by_cell([job for job in jobs if not job.path.exists()]), ray)
+    _fit(config, by_cell([job for job in jobs if not job.path.exists()]), ray, device)
     results = Results.load(folder)
     write_table(folder / TABLE, results.columns())
     return results
 
 
-def _fit(config: SweepConfig, cells: Sequence[Sequence[Job]], ray: bool) -> None:
+def _fit(config: SweepConfig, cells: Sequence[Sequence[Job]], ray: bool, device: str) -> None:
     """Make cells, one after the other or on Ray, and write their outcomes."""
     costs, before = [cell[0].n + OVERHEAD for cell in cells], 0
     with doing("fitting", sum(costs)) as stage:
@@ -84,7 +88,8 @@ def _fit(config: SweepConfig, cells: Sequence[Sequence[Job]], ray: bool) -> None
             label = f"fitting {reading.task}, {reading.reader}, {n} labels"
             stage.reach(before + share * costs[index], label)
 
-        for index, outcomes in _on_ray(config, cells) if ray else _in_turn(config, cells, advance):
+        work = config, cells, device
+        for index, outcomes in _on_ray(*work) if ray else _in_turn(*work, advance):
             for job, outcome in zip(cells[index], outcomes, strict=True):
                 write_outcome(job.path, outcome)
             advance(index, 1.0)
@@ -92,31 +97,37 @@ def _fit(config: SweepConfig, cells: Sequence[Sequence[Job]], ray: bool) -> None
 
 
 def _in_turn(
-    config: SweepConfig, cells: Sequence[Sequence[Job]], advance: Callable[[int, float], None]
+    config: SweepConfig,
+    cells: Sequence[Sequence[Job]],
+    device: str,
+    advance: Callable[[int, float], None],
 ) -> Iterator[tuple[int, list[Outcome]]]:
     """Make cells one after the other, each on all cores."""
     for index, cell in enumerate(cells):
         advance(index, 0.0)
-        yield index, make_cell(config, cell, partial(advance, index))
+        yield index, make_cell(config, cell, partial(advance, index), device)
 
 
 def _on_ray(
-    config: SweepConfig, cells: Sequence[Sequence[Job]]
+    config: SweepConfig, cells: Sequence[Sequence[Job]], device: str
 ) -> Iterator[tuple[int, list[Outcome]]]:
     """Make cells side by side, the largest first."""
     order = sorted(range(len(cells)), key=lambda index: -cells[index][0].n)
-    return run_on_ray(_make_on_worker, (config, cells), order)
+    return run_on_ray(_make_on_worker, (config, cells, device), order)
 
 
-def _make_on_worker(work: tuple[SweepConfig, Sequence[Sequence[Job]]], index: int) -> list[Outcome]:
-    config, cells = work
-    return make_cell(config, cells[index])
+def _make_on_worker(
+    work: tuple[SweepConfig, Sequence[Sequence[Job]], str], index: int
+) -> list[Outcome]:
+    config, cells, device = work
+    return make_cell(config, cells[index], device=device)
 
 
 def make_cell(
     config: SweepConfig,
     jobs: Sequence[Job],
     advance: Callable[[float], None] = lambda share: None,
+    device: str = "auto",
 ) -> list[Outcome]:
     """Fit methods to every subset of n labels of one reading, and score them on its report texts.
 
@@ -124,6 +135,7 @@ def make_cell(
         config: the sweep.
         jobs: the methods, all of the same reading and number of labels.
         advance: is called with the share of this work that is done.
+        device: where channels are fitted, as of `cordial_ppl.estimators.subsets.fit_subsets`.
     """
     reading, n, draws = jobs[0].reading, jobs[0].n, config.draws
     estimators = {m.name: m.build(0) for job in jobs if isinstance(m := job.method, Method)}
@@ -136,6 +148,7 @@ def make_cell(
         [config.seed + draw for draw in range(draws)],
         with_saturated(reading),
         on_done=lambda number: advance(number / (len(members) + 1)),
+        device=device,
     )
     outcomes = []
     for fits in (batch[job.method.name] for job in jobs):

@@ -1,0 +1,142 @@
+"""Many subsets at once: what the host finds, the same on any number of devices, within memory."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from cordial_ppl.channels import CHANNELS
+from cordial_ppl.data.labelled import without_labels
+from cordial_ppl.data.readings import as_logits
+from cordial_ppl.estimators.subsets import Texts, make_cases
+from cordial_ppl.evaluation.synthetic import reviews
+from cordial_ppl.inference import accelerator, importance, moves, stages
+from cordial_ppl.inference.sampler import PRECISION
+from cordial_ppl.inference.target import build_target
+
+pytestmark = pytest.mark.x64
+
+
+@pytest.fixture(scope="module")
+def four(tmp_path_factory):
+    """What four forced devices make of 64 subsets, and the host's fits of the same."""
+    path = tmp_path_factory.mktemp("four") / "fits.npz"
+    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=4"
+    folder = Path(__file__).parent
+    paths = os.pathsep.join([str(folder.parent), os.environ.get("PYTHONPATH", "")])
+    environment = os.environ | {"XLA_FLAGS": flags, "PYTHONPATH": paths}
+    command = [sys.executable, folder / "four_devices.py", path]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    arrays = dict(np.load(path))
+    assert arrays["devices"] == 4
+    return arrays
+
+
+def rms(a, b):
+    return np.sqrt(np.mean((a - b) ** 2))
+
+
+@pytest.mark.parametrize("texts", ["report", "held out"])
+def test_the_default_posterior_is_that_of_the_host_within_the_noise_of_seeds(four, texts):
+    first, second, batch = (
+        four[f"{name} {texts}"] for name in ("default 0", "default 1", "default on 4")
+    )
+    noise = rms(first, second)
+    assert 0 < noise < 0.03
+    assert max(rms(first, batch), rms(second, batch)) < 1.15 * noise
+    # Errors of a kind would not average out over the subsets.
+    assert np.abs((batch - first).mean(axis=(0, 1))).max() < 0.002
+
+
+@pytest.mark.parametrize("method", ["laplace", "mode"])
+def test_the_literal_method_is_that_of_the_host(four, method):
+    for texts in ("report", "held out"):
+        host, batch = four[f"{method} 0 {texts}"], four[f"{method} on 4 {texts}"]
+        apart = np.abs(host - batch).max(axis=(1, 2))
+        # Either search may end at another mode than the other.
+        assert np.median(apart) < 1e-6 and np.mean(apart > 1e-4) < 0.1
+    assert np.median(rms(four["laplace 0 report"], four["laplace 1 report"])) > 1e-3
+
+
+@pytest.mark.parametrize("method", ["default", "laplace", "mode"])
+def test_one_device_and_four_agree(four, method):
+    # To the last digit where randomness follows from what is accepted; a mode ends in rounding.
+    apart = 0 if method == "default" else 1e-6
+    for part in ("report", "held out", "draws", "weights", "trusted"):
+        one, several = (four[f"{method} on {count} {part}"] for count in (1, 4))
+        np.testing.assert_allclose(several, one, rtol=0, atol=apart)
+
+
+TARGET = build_target(CHANNELS["location-vector"], 5)
+
+
+@pytest.mark.parametrize("labels", [5, 100, 2000])
+@pytest.mark.parametrize("memory", [2**23, 2**26])
+def test_calls_keep_to_the_bound_on_memory_with_any_number_of_labels(monkeypatch, labels, memory):
+    monkeypatch.setattr(accelerator, "MEMORY", memory)
+    texts = reviews(2100, seed=1)
+    logits, report = as_logits(texts.logits), without_labels(as_logits(texts.logits)[:50], {})
+    subsets = np.stack([np.arange(labels)] * 2)
+    cases = make_cases(Texts(logits), texts.labels, subsets, range(2))
+    calls = {}
+
+    def look(run, problems, arrays, width, number, rows, each=1):
+        chunk = rows[np.minimum(np.arange(width), len(rows) - 1)]
+        some = jax.tree.map(lambda leaf: leaf[chunk], arrays)
+        shapes = *problems.take(chunk // each), some, np.int32(number)
+        lowered = jax.jit(run.__wrapped__).lower(*shapes)
+        memory_of = lowered.compile().memory_analysis()
+        calls[width] = memory_of.temp_size_in_bytes  # pyright: ignore[reportOptionalMemberAccess]
+        return jax.tree.map(lambda s: np.ones((len(rows), *s.shape[1:]), s.dtype), lowered.out_info)
+
+    monkeypatch.setattr(accelerator, "_call", look)
+    accelerator.fit_batch(TARGET, cases, report, method="default")
+    problem = accelerator.COPIES * 1024 * 32 * 5 * 4
+    assert max(calls) == min(memory // problem, accelerator.PROBLEMS)
+    assert max(calls.values()) < memory
+
+
+def test_what_fits_in_memory():
+    def lanes(points, rows):
+        return accelerator.lanes(points, TARGET, PRECISION, rows, 1000)
+
+    assert lanes(1024, 32) == lanes(1024, 2048) == 136 and lanes(10**6, 32) == 1
+    assert lanes(1, 32) == 1000
+
+
+SPREADS = {"flat": 0.0, "light": 0.3, "heavy": 4.0}
+
+
+@pytest.mark.parametrize("spread", SPREADS.values(), ids=SPREADS)
+def test_weights_are_smoothed_as_on_the_host(spread):
+    logs = (spread * np.random.default_rng(3).standard_normal(2000)).astype(PRECISION)
+    (host, khat), (smoothed, shape) = (
+        importance.pareto_smooth(logs),
+        stages.pareto_smooth(jnp.asarray(logs)),
+    )
+    np.testing.assert_allclose(shape, khat, rtol=2e-3)
+    np.testing.assert_allclose(smoothed, host, rtol=1e-3, atol=1e-3)
+    size = importance.effective_sample_size(logs)
+    np.testing.assert_allclose(stages.effective_size(jnp.asarray(logs)), size, rtol=1e-4)
+
+
+def test_weights_that_one_draw_has_all_of_are_not_believed():
+    logs = np.full(1000, -np.inf, PRECISION)
+    logs[7] = 0
+    smoothed, khat = stages.pareto_smooth(jnp.asarray(logs))
+    assert np.isinf(khat) and np.argmax(smoothed) == 7
+
+
+def test_a_gaussian_is_fitted_as_on_the_host():
+    rng = np.random.default_rng(0)
+    points = (rng.standard_normal((500, 4)) @ rng.standard_normal((4, 4))).astype(PRECISION)
+    logs = importance.normalise(rng.standard_normal(500).astype(PRECISION))
+    fitted = stages.gaussian(jnp.asarray(points), jnp.asarray(logs))
+    for part, expected in zip(fitted, moves.gaussian(points, logs), strict=True):
+        np.testing.assert_allclose(part, expected, rtol=2e-4, atol=1e-5)
