@@ -1,11 +1,14 @@
 """How many fits a second a sweep makes, batched against one by one and against other libraries.
 
     python benchmarks/sweep.py                    # fits per second, by method and batch size
+    python benchmarks/sweep.py --methods paper --sizes 64 --device host accelerator
     python benchmarks/sweep.py --grid one         # wall time of one task and reader
     python benchmarks/sweep.py --grid whole       # the paper's grid: 4 tasks x 4 readers
 
 The same commands run on a GPU where JAX finds one; the device is printed and written with the
-figures.  Warm times are of other labels after a first batch that compiled; "first" is that one.
+figures.  ``--device accelerator`` fits channels by `cordial_ppl.inference.accelerator`, which a CPU
+can run too: its CPU seconds are then compared with the host's.  Warm times are of other labels
+after a first batch that compiled; "first" is that one.
 Rivals do the same job one fit at a time: our own estimators in a loop, scikit-learn's logistic
 regression with 18 penalties and four folds for Dirichlet calibration, statsmodels' ordinal model
 for proportional odds, and netcal, where it is installed, for temperature scaling.  A grid is run in
@@ -20,6 +23,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -42,9 +46,10 @@ METHODS: dict[str, Callable[[int], Estimator]] = {
     "odds": lambda seed: cp.ProportionalOdds(),
     "temperature": lambda seed: cp.TemperatureScaling(),
 }
+DEVICES = ("auto", "host", "accelerator")
 LARGEST_LOOP = 10
 """Fits that a loop is timed over."""
-TEXTS, PREDICTED = 2000, 8
+TEXTS = 2000
 GRIDS = Path(__file__).parent / "paper"
 
 
@@ -54,30 +59,35 @@ def draw(n: int, count: int, seed: int) -> np.ndarray:
     return np.stack([rng.choice(TEXTS, n, replace=False) for _ in range(count)])
 
 
-def timed(work: Callable[[], Any]) -> float:
+def timed(work: Callable[[], Any], clock: Callable[[], float] = time.perf_counter) -> float:
     """Seconds that a call takes."""
-    start = time.perf_counter()
+    start = clock()
     work()
-    return time.perf_counter() - start
+    return clock() - start
 
 
-def batched(method: str, n: int, count: int, repeats: int) -> dict[str, float]:
-    """Fits per second of one call for many subsets; the fit alone, a handful of texts predicted."""
+def batched(
+    method: str, n: int, count: int, repeats: int, device: str, predicted: int
+) -> dict[str, float]:
+    """Seconds of one call for many subsets, of the wall and of all cores ("cpu")."""
     texts = reviews(TEXTS)
     pool, labels = Texts(as_logits(texts.logits)), texts.labels
-    report = pool.take(slice(0, PREDICTED))
+    report = pool.take(slice(0, predicted))
 
     def work(seed: int) -> None:
         rows = draw(n, count, seed)
-        batch = fit_subsets(
-            {method: METHODS[method](0)}, pool, labels, rows, range(seed, seed + count), report
-        )
+        estimators, seeds = {method: METHODS[method](0)}, range(seed, seed + count)
+        batch = fit_subsets(estimators, pool, labels, rows, seeds, report, device=device)
         if isinstance(batch[method], Exception):
             raise batch[method]  # type: ignore[misc]
 
-    first = timed(lambda: work(0))
-    seconds = [timed(lambda seed=seed: work(seed)) for seed in range(1, repeats + 1)]
-    return {"first": first, "median": float(np.median(seconds)), "best": min(seconds)}
+    first, cpu, seconds = timed(lambda: work(0), time.process_time), [], []
+    for seed in range(1, repeats + 1):
+        start = time.process_time()
+        seconds.append(timed(lambda: work(seed)))  # noqa: B023
+        cpu.append(time.process_time() - start)
+    figures = {"first": first, "median": float(np.median(seconds)), "best": min(seconds)}
+    return figures | {"cpu": float(np.median(cpu))}
 
 
 def one_by_one(method: str, n: int) -> float:
@@ -169,6 +179,8 @@ def main() -> None:
     parser.add_argument("--labels", type=int, nargs="+", default=[20])
     parser.add_argument("--sizes", type=int, nargs="+", default=[1, 5, 20, 60])
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--device", nargs="+", default=["auto"], choices=DEVICES)
+    parser.add_argument("--predicted", type=int, default=8, help="texts that each fit predicts")
     parser.add_argument("--out", type=Path, default=Path("sweep.json"))
     args = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -181,21 +193,22 @@ def main() -> None:
         return
     rows = []
     header = "".join(
-        f"{name:>10s}" for name in ("first, s", "fits/s", "best", "loop/s", "ratio", "rival/s")
+        f"{name:>13s}"
+        for name in ("first, cpu s", "cpu s", "fits/s", "best", "loop/s", "ratio", "rival/s")
     )
-    print(f"{'':14s}{'n':>5s}{'batch':>7s}{header}")
+    print(f"{'':14s}{'':12s}{'n':>5s}{'batch':>7s}{header}")
     for method in args.methods:
         for n in args.labels:
             loop, other = one_by_one(method, n), rival(method, n)
-            for size in args.sizes:
-                times = batched(method, n, size, args.repeats)
+            for size, device in product(args.sizes, args.device):
+                times = batched(method, n, size, args.repeats, device, args.predicted)
                 speed, best = size / times["median"], size / times["best"]
-                row = {"method": method, "n": n, "batch": size, **times, "loop": loop}
-                rows.append(row | {"rival": other})
-                line = f"{times['first']:10.1f}{speed:10.1f}{best:10.1f}{1 / loop:10.1f}"
-                line += f"{speed * loop:10.1f}"
-                line += f"{1 / other[1]:10.1f}  {other[0]}" if other else ""
-                print(f"{method:14s}{n:5d}{size:7d}{line}", flush=True)
+                row = {"method": method, "n": n, "batch": size, "device": device, **times}
+                rows.append(row | {"loop": loop, "rival": other})
+                numbers = times["first"], times["cpu"], speed, best, 1 / loop, speed * loop
+                line = "".join(f"{number:13.2f}" for number in numbers)
+                line += f"{1 / other[1]:13.1f}  {other[0]}" if other else ""
+                print(f"{method:14s}{device:12s}{n:5d}{size:7d}{line}", flush=True)
     args.out.write_text(json.dumps(content | {"rows": rows}))
 
 
