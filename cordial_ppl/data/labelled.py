@@ -16,6 +16,9 @@ from cordial_ppl.runtime.arrays import pad_rows, repeat_rows
 TILE = 32
 """Rows that a program on a CPU computes at a time: how many tiles there are is data, not shape."""
 
+WIDE = 512
+"""Rows at a time on an accelerator, at most."""
+
 CAPACITY = 2048
 """Rows that there is room for: one program serves any number of labels up to here."""
 
@@ -124,8 +127,8 @@ def capacity(rows: int) -> int:
         rows: how many texts there are.
 
     Returns:
-        On a CPU 2,048, whose tiles are computed as far as there are texts; on an accelerator, which
-        computes all rows at once, a power of two from 32 on.  Beyond, twice as many, and so on.
+        On a CPU 2,048, whose tiles are computed as far as there are texts; on an accelerator, whose
+        tiles are wide, a power of two from 32 on.  Beyond, twice as many, and so on.
     """
     size = CAPACITY if on_cpu() else TILE
     while size < rows:
@@ -154,7 +157,7 @@ def pad(
         weights=padded.weights.astype(dtype),
         histogram=np.asarray(histogram, dtype),
         covariates={name: column.astype(dtype) for name, column in padded.covariates.items()},
-        tiles=np.int32(-(-len(labels) // TILE) if on_cpu() else 1),
+        tiles=np.int32(-(-len(labels) // (TILE if on_cpu() else WIDE))),
     )
 
 

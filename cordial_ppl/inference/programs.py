@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from cordial_ppl.data.labelled import TILE, Data, on_cpu, texts_last
+from cordial_ppl.data.labelled import TILE, WIDE, Data, on_cpu, texts_last
 from cordial_ppl.data.readings import Readings
 from cordial_ppl.inference.moves import Gaussian, Particles, PCNState, decide, propose
 from cordial_ppl.inference.target import Prior, Target
@@ -335,8 +335,8 @@ def unwhiten(prior: Prior, points: Float[Array, "S P"]) -> Float[Array, "S P"]:
 
 
 def tile_of(rows: int) -> int:
-    """Return the rows computed at a time: all on an accelerator, more where draws are few."""
-    return math.gcd(2 * TILE if rows == TEXTS else TILE, rows) if on_cpu() else rows
+    """Return the rows computed at a time: more on an accelerator, and where draws are few."""
+    return math.gcd(2 * TILE if rows == TEXTS else TILE, rows) if on_cpu() else min(WIDE, rows)
 
 
 def take_tile(

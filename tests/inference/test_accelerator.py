@@ -15,7 +15,7 @@ from cordial_ppl.data.labelled import without_labels
 from cordial_ppl.data.readings import as_logits
 from cordial_ppl.estimators.subsets import Texts, make_cases
 from cordial_ppl.evaluation.synthetic import reviews
-from cordial_ppl.inference import accelerator, importance, moves, stages
+from cordial_ppl.inference import accelerator, importance, moves, programs, stages
 from cordial_ppl.inference.sampler import PRECISION
 from cordial_ppl.inference.target import build_target
 
@@ -102,12 +102,14 @@ def test_calls_keep_to_the_bound_on_memory_with_any_number_of_labels(monkeypatch
     assert max(calls.values()) < memory
 
 
-def test_what_fits_in_memory():
+def test_what_fits_in_memory(monkeypatch):
     def lanes(points, rows):
         return accelerator.lanes(points, TARGET, PRECISION, rows, 1000)
 
     assert lanes(1024, 32) == lanes(1024, 2048) == 136 and lanes(10**6, 32) == 1
     assert lanes(1, 32) == 1000
+    monkeypatch.setattr(programs, "on_cpu", lambda: False)
+    assert lanes(1024, 32) == 136 and lanes(1024, 2048) == lanes(1024, 8192) == 8
 
 
 SPREADS = {"flat": 0.0, "light": 0.3, "heavy": 4.0}
