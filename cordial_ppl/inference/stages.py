@@ -21,6 +21,7 @@ from cordial_ppl.inference.moves import BLOCK, RIDGE, Gaussian, Particles, PCNSt
 from cordial_ppl.inference.programs import log_densities
 from cordial_ppl.inference.sampler import (
     FREEDOM,
+    HEAVY,
     MAX_TEMPERATURES,
     PRECISION,
     SHARPEN,
@@ -109,14 +110,14 @@ def _raise_temper(
     return _resample(key, state, particles, weights, count)._replace(temper=temper)
 
 
-def _propose(key: Array, state: State, count: int) -> tuple[Array, Array]:
+def _propose(key: Array, state: State, count: int, freedom: int) -> tuple[Array, Array]:
     """Draw Student-t points around the particles and their core, with their log density."""
     points, keys = state.particles.points, jax.random.split(key)
     core = jax.nn.log_softmax(SHARPEN * state.particles.log_likelihood)
     pair, size = [gaussian(points, logs) for logs in (state.log_weights, core)], points.shape[1]
     normal = jax.random.normal(keys[0], (2, count // 2, size), points.dtype)
-    gamma = jax.random.gamma(keys[1], FREEDOM / 2, (2, count // 2, 1), points.dtype)
-    student = normal * jnp.sqrt(FREEDOM / 2 / gamma)
+    gamma = jax.random.gamma(keys[1], freedom / 2, (2, count // 2, 1), points.dtype)
+    student = normal * jnp.sqrt(freedom / 2 / gamma)
     proposed = jnp.concatenate(
         [each.unwhiten(part) for each, part in zip(pair, student, strict=True)]
     )
@@ -124,7 +125,7 @@ def _propose(key: Array, state: State, count: int) -> tuple[Array, Array]:
     def log_student(each: Gaussian) -> Array:
         distances = (each.whiten(proposed) ** 2).sum(axis=1)
         log_scale = jnp.log(jnp.diagonal(each.factor)).sum()
-        return -0.5 * (FREEDOM + size) * jnp.log1p(distances / FREEDOM) - log_scale
+        return -0.5 * (freedom + size) * jnp.log1p(distances / freedom) - log_scale
 
     return proposed, jnp.logaddexp(*map(log_student, pair))
 
@@ -144,6 +145,7 @@ def make_sampler(target: Target, effort: Effort) -> Callable[..., State]:
     Stages are functions of one problem, and of its points with their densities.
     """
     count, blocks, first = effort.particles, effort.proposals, max(effort.proposals // 2, 1)
+    freedom = FREEDOM if target.gaussian else HEAVY
     moves = BLOCK * np.array([0, effort.moves, 0, effort.last_moves, 0, effort.moves])
     steps = np.int32(moves + np.array([first, 0, blocks, 0, 1, 0]))
     limit, fold_limit = khat_limit(blocks * count), khat_limit(count)
@@ -193,7 +195,9 @@ def make_sampler(target: Target, effort: Effort) -> Callable[..., State]:
             moving = (stage == TEMPER) | (stage == LAST) | (stage == REFRESH)
 
             def make() -> tuple[Array, Array]:
-                new, logs = jax.vmap(partial(_propose, count=blocks * count))(keys, state)
+                new, logs = jax.vmap(partial(_propose, count=blocks * count, freedom=freedom))(
+                    keys, state
+                )
                 return new.reshape(points.shape), logs
 
             now = jax.lax.cond(stage == WEIGH, make, lambda: (points, log_proposal))
