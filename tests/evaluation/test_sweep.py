@@ -231,7 +231,12 @@ def test_the_command(folder, cordial):
 
 @pytest.mark.x64
 @pytest.mark.parametrize(
-    ("inference", "apart"), [("laplace", 1e-5), ("mode", 1e-5), ("default", 0.1)]
+    ("inference", "apart"),
+    [
+        ("laplace", 1e-5),
+        pytest.param("mode", 1e-5, marks=pytest.mark.nightly),
+        pytest.param("default", 0.1, marks=pytest.mark.nightly),
+    ],
 )
 def test_a_sweep_on_an_accelerator_is_that_of_the_host(tmp_path, inference, apart):
     write_sweep(tmp_path)

@@ -42,6 +42,7 @@ def rms(a, b):
     return np.sqrt(np.mean((a - b) ** 2))
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("texts", ["report", "held out"])
 def test_the_default_posterior_is_that_of_the_host_within_the_noise_of_seeds(four, texts):
     first, second, batch = (
@@ -54,6 +55,7 @@ def test_the_default_posterior_is_that_of_the_host_within_the_noise_of_seeds(fou
     assert np.abs((batch - first).mean(axis=(0, 1))).max() < 0.002
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("method", ["laplace", "mode"])
 def test_the_literal_method_is_that_of_the_host(four, method):
     for texts in ("report", "held out"):
@@ -64,6 +66,7 @@ def test_the_literal_method_is_that_of_the_host(four, method):
     assert np.median(rms(four["laplace 0 report"], four["laplace 1 report"])) > 1e-3
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("method", ["default", "laplace", "mode"])
 def test_one_device_and_four_agree(four, method):
     # To the last digit where randomness follows from what is accepted; a mode ends in rounding.
@@ -76,6 +79,7 @@ def test_one_device_and_four_agree(four, method):
 TARGET = build_target(CHANNELS["location-vector"], 5)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("labels", [5, 100, 2000])
 @pytest.mark.parametrize("memory", [2**23, 2**26])
 def test_calls_keep_to_the_bound_on_memory_with_any_number_of_labels(monkeypatch, labels, memory):
