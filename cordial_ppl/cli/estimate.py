@@ -76,11 +76,19 @@ def _estimate(
         _check_ranked(tables, read, by, groups)
     design, weighed = read_design(read)
     design |= {"clusters": grouping.get("cluster"), "pairs": grouping.get("pair")}
+    planned = design.get("groups")
     design |= {"groups": groups} if groups or wanted.pair else {}
     calibrator = fit_tables(read, fitting)
     covariates = table.covariates(calibrator.fit_.covariates)
     design |= {"of": wanted.of, "passing": wanted.pass_ or None, "level": wanted.level}
     made = calibrator.estimate(table.logits, rows, covariates=covariates, **design)
+    if groups and planned and planned != groups:
+        # The mean of all texts is the sum of the plan's groups, whichever groups are asked for.
+        units = design["clusters"] or design["pairs"]
+        design |= {"groups": planned, "clusters": units, "pairs": None}
+        whole = calibrator.estimate(table.logits, rows, covariates=covariates, **design)
+        parts = ("overall", "rectified", "other", "passing")
+        made = replace(made, **{name: getattr(whole, name) for name in parts})
     made = made if groups else replace(made, groups={}, draws=made.draws[:, :0])
     judged = [each.answer(made) for each in requirements]
     done = _write(made, wanted, by or "group")

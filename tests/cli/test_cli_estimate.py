@@ -108,7 +108,8 @@ def test_a_plan_says_how_texts_were_chosen(cordial, tables):
 def test_a_plan_by_groups_may_be_left_early(cordial, tmp_path):
     """All texts of the small system are planned: its probability would be 1 whoever stops when."""
     systems = ["small" if row < 8 else "large" for row in range(TEXTS)]
-    readings, labels = write_tables(tmp_path, system=systems)
+    topics = ["xy"[row % 2] for row in range(TEXTS)]
+    readings, labels = write_tables(tmp_path, system=systems, topic=topics)
 
     def estimate(number, rows):
         cordial("plan", readings, "-n", number, "--by", "system", "-o", "p.csv", "--quiet")
@@ -122,6 +123,9 @@ def test_a_plan_by_groups_may_be_left_early(cordial, tmp_path):
     assert "weighed by how much of each system is labelled: q.csv is of a plan by system" in early
     grouped = cordial("estimate", readings, "q.csv", "--by", "system").stdout
     assert grouped.splitlines()[:4] == early.splitlines()[:4] and "small" not in early
+    # All texts are the sum of the plan's groups, whichever are asked for.
+    other = cordial("estimate", readings, "q.csv", "--by", "topic").stdout
+    assert other.splitlines()[:4] == early.splitlines()[:4] and "topic" in other
 
 
 def test_probabilities_that_weigh_labels_are_told(cordial, tables):

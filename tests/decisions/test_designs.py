@@ -80,7 +80,8 @@ def test_several_labels_of_a_text_vary_less_than_one():
 
 
 def test_a_judge_that_passes_all_has_no_false_failures_yet():
-    draws = MeanDraws(*[np.full((4000, 3), 0.8)] * 2, np.zeros((4000, 1)))
+    passed = np.full((4000, 3), 0.8)
+    draws = MeanDraws(passed, passed, np.zeros((4000, 1)))
     judged = np.ones(50, int)
     tpr, tnr = rate_judge(judged, draws, "these", 0)
     assert (tpr == 1).all() and (tnr == 0).all()
@@ -92,7 +93,7 @@ def test_a_judge_that_passes_all_has_no_false_failures_yet():
 
 
 def test_where_nobody_fails_the_true_negative_rate_is_not_known():
-    draws = MeanDraws(*[np.ones((4000, 3))] * 2, np.zeros((4000, 1)))
+    draws = MeanDraws(np.ones((4000, 3)), np.ones((4000, 3)), np.zeros((4000, 1)))
     for of in ("these", "like-these"):
         tpr, tnr = rate_judge(np.repeat([0, 1], [10, 40]), draws, of, 0)
         assert tpr.mean() == pytest.approx(0.8, abs=0.01)

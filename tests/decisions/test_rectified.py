@@ -125,6 +125,32 @@ def test_intervals_hold_as_often_as_they_say(design):
     assert np.std(errors) < 0.9 * y.std() / np.sqrt(n)
 
 
+@pytest.mark.parametrize("single", [False, True])
+def test_groups_that_are_labelled_to_the_last_do_not_make_others_certain(single):
+    """Seven groups of five, all labelled, or one of a single text, beside a large one."""
+    held = []
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        sizes = [200, 1, 40, 40] if single else [200, *[5] * 7]
+        strata = np.repeat(np.arange(len(sizes)), sizes)
+        y = rng.integers(0, 5, len(strata)).astype(float)
+        rows = np.concatenate([np.flatnonzero(strata == s)[:5] for s in range(len(sizes))])
+        shares = np.array([min(5, size) / size for size in sizes])[strata[rows]]
+        ends = rectified_mean(np.zeros(len(y)), rows, y[rows], strata=strata, probabilities=shares)
+        held.append(ends.lower <= y.mean() <= ends.upper)
+    assert np.mean(held) > 0.82
+
+
+def test_clusters_of_unlike_sizes_are_fewer():
+    units = np.repeat(np.arange(10), [60, *[2] * 9])
+    rng = np.random.default_rng(0)
+    y = rng.normal(0, 1, 10)[units] + rng.normal(0, 0.1, len(units))
+    chosen = np.flatnonzero(units < 8)
+    ends = rectified_mean(np.zeros(len(y)), chosen, y[chosen], clusters=units)
+    plain = t.ppf(0.95, 7) * np.std(y[chosen]) / np.sqrt(8)
+    assert ends.upper - ends.lower > 2 * plain
+
+
 @pytest.mark.parametrize(
     ("changed", "message"),
     [

@@ -1,5 +1,7 @@
 """Requirements: what they may say, and that what may mean two things is refused."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -63,3 +65,13 @@ def test_a_bound_of_another_unit_is_refused(text):
 def test_shares_of_nothing_have_no_sign(make):
     whole = make().overall._replace(at_least={"1": Interval(1.0, 1.0, 1.0)})
     assert [f"{share:.0f}" for share in whole.shares.values()] == ["0", "1"]
+
+
+def test_labels_that_are_all_alike_do_not_answer(make):
+    """Thirty texts that pass do not show that .8 of all do, whatever a model's interval says."""
+    assert parse("pass >= .8").answer(make()).answer == "yes"
+    alike = replace(make(), alike=True)
+    assert parse("pass >= .8").answer(alike).answer == "cannot say"
+    assert any("all labels are alike" in text for text in alike.warnings)
+    # Of just these texts, with every one labelled, nothing is open.
+    assert parse("pass >= .8").answer(replace(make(A=1.0), alike=True, of="these")).answer == "yes"

@@ -140,7 +140,8 @@ class Estimate:
     @property
     def warnings(self) -> tuple[str, ...]:
         """List warnings."""
-        result = [ALIKE] if self.alike and self.groups else []
+        alone = "all labels are alike: how many others there are is hardly known"
+        result = [ALIKE if self.groups else alone] if self.alike else []
         model, other = self.overall.mean, self.rectified
         least = ROUNDING * max(abs(model.mean), 1.0)
         if other.lower > model.upper + least or other.upper < model.lower - least:

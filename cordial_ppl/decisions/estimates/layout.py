@@ -64,7 +64,8 @@ def _write_whole(made: "Estimate", shares: str = "") -> list[str]:
     kind, other = "texts like these", "just these texts"
     kind, other = (kind, other) if made.of == TARGETS[0] else ("these texts", kind)
     be = "is" if whole.labels == 1 else "are"
-    clusters = "" if made.clusters is None else f", in {made.clusters} clusters,"
+    noun = "cluster" if made.clusters == 1 else "clusters"
+    clusters = "" if made.clusters is None else f", in {made.clusters} {noun},"
     lines = [
         f"{whole.labels} of {whole.texts:,} texts{clusters} {be} labelled; "
         f"intervals of {100 * made.level:.0f} % for {kind}",

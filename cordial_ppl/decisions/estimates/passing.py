@@ -20,7 +20,7 @@ def as_passing(passing: Any, scale: Scale) -> Bool[np.ndarray, " K"]:
     Raises:
         InputError: a name is no option, or all or none of the options pass.
     """
-    names = [passing] if isinstance(passing, str | int | float) else list(passing)
+    names = [passing] if np.ndim(passing) == 0 else list(passing)
     chosen = {str(name) for name in names}
     unknown = chosen - set(scale.options)
     marks = np.array([option in chosen for option in scale.options])

@@ -17,7 +17,7 @@ Source: Särndal, Swensson and Wretman (1992), Model assisted survey sampling, c
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Shaped
 from scipy.stats import chi2
 
 POOLED = 3
@@ -60,7 +60,7 @@ def sum_cells(
 
 def sampling_covariance(
     texts: Outcomes,
-) -> tuple[Float[np.ndarray, "M M"], Int[np.ndarray, " M"]]:
+) -> tuple[Float[np.ndarray, "M M"], Shaped[np.ndarray, " M"]]:
     """Compute the covariance of the means of all groups, and of all texts, around the population's.
 
     A group of few texts or clusters tells its variance less well than all groups tell theirs: it is
@@ -88,7 +88,9 @@ def sampling_covariance(
         columns = [texts.mean - means[groups], variance, texts.left, np.ones(count)]
         apart, single, left, members = (sum_cells(c, texts.clusters, groups) for c in columns)
         whole = np.bincount(texts.clusters, texts.mean - texts.mean.mean())
-        units = np.append(np.sum(members > 0, axis=0), len(members))
+        members = np.column_stack([members, members.sum(axis=1)])
+        # Clusters of unlike sizes tell as much as fewer of one size (Kish).
+        units = members.sum(axis=0) ** 2 / np.sum(members**2, axis=0)
         apart = np.column_stack([apart, whole]) / sizes
         shared = np.column_stack([left, left.sum(axis=1)]) / sizes
         result = apart.T @ apart + texts.tau**2 * shared.T @ shared
@@ -111,7 +113,7 @@ def draw_errors(
     covariance: Float[np.ndarray, "M M"],
     draws: int,
     rng: np.random.Generator,
-    units: Int[np.ndarray, " M"] | None = None,
+    units: Shaped[np.ndarray, " M"] | None = None,
 ) -> Float[np.ndarray, "D M"]:
     """Draw errors, normal or Student's t; a covariance may have directions without any.
 

@@ -101,7 +101,7 @@ def rectified_mean(
     check_names("of", [of], ("like-these", "these"))
     size, n, predicted = len(f), len(y), f[rows]
     w = 1 / as_probabilities(probabilities, n)
-    codes, units = _join_sparse(strata, rows, size), number_cells(clusters, "clusters", size)
+    codes, units = _join_sparse(strata, rows, size, w), number_cells(clusters, "clusters", size)
     if units is not None or not is_even(w, codes[rows]):
         codes = np.zeros(size, np.int64)
     stratum, texts = codes[rows], np.bincount(codes)
@@ -149,27 +149,30 @@ class Sample(NamedTuple):
             varying: what is weighed.
             tuned: whether the predictions' weight was estimated, which takes one degree.
         """
-        w, size = self.weights, self.texts.sum()
+        w, size, drop = self.weights, self.texts.sum(), tuned
         rest = w * (varying - (np.bincount(self.stratum, w * varying) / self.texts)[self.stratum])
         left = np.maximum(1 - 1 / w, 0)
         if self.clusters is None:
             count = np.bincount(self.stratum)
             parts = np.bincount(self.stratum, left * rest**2)
         else:
-            sums = np.bincount(self.clusters, np.sqrt(left) * rest)
-            count, tuned = np.array([len(np.unique(self.clusters))]), False
+            sums, drop = np.bincount(self.clusters, np.sqrt(left) * rest), False
+            # Clusters of very unlike sizes tell as much as fewer of one size.
+            count = np.array([effective_number(np.bincount(self.clusters, w))])
             parts = np.array([sums @ sums])
-        free = count.sum() - len(count) - tuned
+        free = count.sum() - len(count) - drop
         if free < 1:
             return np.inf, 1.0
-        alone, lost = np.maximum(count - 1, 1), (free + tuned) / free
+        alone, lost = np.maximum(count - 1, 1), (free + drop) / free
         if len(count) > 1 and parts.sum() > 0 and not is_even(w):
             # Few labels may stand for most texts: their variance is drawn to that of all, as by
-            # `POOLED` labels more, and the degrees of freedom are Satterthwaite's.
-            pooled = np.sum(parts / (self.texts / count) ** 2) / (count.sum() - len(count))
-            parts = parts + POOLED * pooled * (self.texts / count) ** 2
-            parts *= count / (alone + POOLED)
-            free = min(free, parts.sum() ** 2 / np.sum(parts**2 / (alone + POOLED)))
+            # `POOLED` labels more, and the degrees of freedom are Satterthwaite's. Labels of a
+            # stratum that is labelled to the last vary, too.
+            squares, scale = np.bincount(self.stratum, rest**2), (self.texts / count) ** 2
+            pooled = np.sum(squares / scale) / (count.sum() - len(count))
+            parts = (squares + POOLED * pooled * scale) * (1 - count / self.texts)
+            parts *= count / (count - 1 + POOLED)
+            free = min(free, parts.sum() ** 2 / np.sum(parts**2 / (count - 1 + POOLED)))
             return float(parts.sum() * lost / size**2), float(max(free, 1))
         return float(np.sum(parts * count / alone) * lost / size**2), float(free)
 
@@ -222,16 +225,32 @@ def is_even(weights: Float64[np.ndarray, " n"], strata: Any = 0) -> bool:
     return all(np.ptp(np.log(weights[strata == s])) <= EVEN + 1e-9 for s in np.unique(strata))
 
 
-def _join_sparse(strata: Any, rows: np.ndarray, size: int) -> Int64[np.ndarray, " N"]:
-    """Number the strata, those with fewer than two labels joined with the next."""
+def effective_number(sizes: Float64[np.ndarray, " C"]) -> float:
+    """Compute how many equal parts say as much as parts of these sizes (Kish)."""
+    return float(sizes.sum() ** 2 / np.sum(sizes**2))
+
+
+def _join_sparse(
+    strata: Any, rows: np.ndarray, size: int, weights: np.ndarray
+) -> Int64[np.ndarray, " N"]:
+    """Number the strata, those with fewer than two labels joined with the next.
+
+    Where labels weigh unlike one is enough, as the variance of all strata counts, and strata
+    without labels come after those whose labels stand for most texts.
+    """
     codes = number_cells(strata, "strata", size)
     if codes is None:
         return np.zeros(size, np.int64)
-    homes, home, seen = [], 0, 0
-    for labels in np.bincount(codes[rows], minlength=codes.max() + 1):
+    counts = np.bincount(codes[rows], minlength=codes.max() + 1)
+    if not is_even(weights):
+        sums = np.bincount(codes[rows], weights, minlength=len(counts))
+        order = np.argsort(np.where(counts, sums / np.maximum(counts, 1), np.inf), kind="stable")
+        codes, counts = np.argsort(order)[codes], counts[order]
+    homes, home, seen, least = [], 0, 0, 2 if is_even(weights) else 1
+    for labels in counts:
         homes.append(home)
         seen += labels
-        if seen > 1:
+        if seen >= least:
             home, seen = home + 1, 0
     # What is left over at the end belongs to the last that is complete.
     return np.minimum(homes, max(home - 1, 0))[codes]
