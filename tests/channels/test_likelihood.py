@@ -99,7 +99,14 @@ def test_a_categorical_is_what_observe_is(model, inference):
     np.testing.assert_allclose(found, expected, atol=1e-3)
 
 
-@pytest.mark.parametrize("model", [odds, binomial, correlated])
+@pytest.mark.parametrize(
+    "model",
+    [
+        binomial,
+        pytest.param(odds, marks=pytest.mark.nightly),
+        pytest.param(correlated, marks=pytest.mark.nightly),
+    ],
+)
 def test_other_likelihoods_agree_with_nuts(model):
     channel, texts = Channel(model.__name__, model), reviews(300, seed=2)
     logits, labels = texts.logits[:40], texts.labels[:40]
