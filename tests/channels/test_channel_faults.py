@@ -113,6 +113,8 @@ OFTEN = ("bounded", "embedded")
 )
 @pytest.mark.parametrize("scale", [1.0, pytest.param(0.5, marks=pytest.mark.nightly)])
 def test_a_plain_model_agrees_with_nuts(name, scale):
+    if (name, scale) == ("hierarchical", 0.5):
+        pytest.skip("NUTS, the reference, does not mix in this funnel")
     channel = Channel(name, plain(name, scale))
     seen, unseen = ({"embedding": RNG.normal(size=(rows, WIDTH))} for rows in (20, 40))
     if name != "embedded":
