@@ -236,7 +236,7 @@ def said_by_tables(folder):
 def said_of_fits(stack):
     from cordial_ppl.decisions.summary import describe
     from cordial_ppl.estimators.files import PosteriorRecord, find_channels
-    from cordial_ppl.stack.members import warn_if_doubtful
+    from cordial_ppl.inference.posterior import warn_if_doubtful
     from cordial_ppl.stack.weighing import ExpectedLoss
 
     posterior = stack.posteriors_["mixture"]

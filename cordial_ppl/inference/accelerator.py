@@ -213,13 +213,7 @@ def find_modes(
     point, value, gradient = (part[best] for part in ends[:3])
     around = point[:, None] + step * np.concatenate([np.eye(size), -np.eye(size)])
     beside = search_modes(target, problems, around, mesh, 1).gradient
-    above, below = beside.reshape(count, 2, size, size).swapaxes(0, 1)
-    hessian = (above - below) / (2.0 * step)
-    values, vectors = np.linalg.eigh(0.5 * (hessian + hessian.swapaxes(1, 2)))
-    values = np.maximum(values, laplace.CURVATURE_FLOOR)
-    factors = np.linalg.cholesky((vectors / values[:, None, :]) @ vectors.swapaxes(1, 2))
-    steepest = np.abs(gradient).max(axis=1).tolist()
-    return [*map(laplace.Mode, point, factors, (-value).tolist(), steepest)]
+    return laplace.make_modes(point, value, gradient, beside)
 
 
 def _optimiser() -> Any:

@@ -79,13 +79,31 @@ def find_modes(target: Target, prior: Prior, data: Data) -> list[Mode]:
     # Second derivatives by differences of gradients.
     around = STEP * np.concatenate([np.eye(size), -np.eye(size)])
     beside = search_modes(target, prior, data, ends.x[:, None] + around, 1).gradient
+    return make_modes(ends.x, ends.value, ends.gradient, beside)
+
+
+def make_modes(
+    points: Float[np.ndarray, "F P"],
+    values: Float[np.ndarray, " F"],
+    gradients: Float[np.ndarray, "F P"],
+    beside: Float[np.ndarray, "F_2_P P"],
+) -> list[Mode]:
+    """Make modes of the ends of searches, with the floored curvature there.
+
+    Args:
+        points: where the searches ended, whitened.
+        values: negative log densities there, nats.
+        gradients: of the negative log density, there.
+        beside: gradients `STEP` above in each coordinate, then below, end by end.
+    """
+    sets, size = points.shape
     above, below = beside.reshape(sets, 2, size, size).swapaxes(0, 1)
     hessian = (above - below) / (2.0 * STEP)
-    values, vectors = np.linalg.eigh(0.5 * (hessian + hessian.swapaxes(1, 2)))
-    values = np.maximum(values, CURVATURE_FLOOR)
-    factors = np.linalg.cholesky((vectors / values[:, None, :]) @ vectors.swapaxes(1, 2))
-    log_densities, steepest = (-ends.value).tolist(), np.abs(ends.gradient).max(axis=1).tolist()
-    return [*map(Mode, ends.x, factors, log_densities, steepest)]
+    curvatures, vectors = np.linalg.eigh(0.5 * (hessian + hessian.swapaxes(1, 2)))
+    curvatures = np.maximum(curvatures, CURVATURE_FLOOR)
+    factors = np.linalg.cholesky((vectors / curvatures[:, None, :]) @ vectors.swapaxes(1, 2))
+    steepest = np.abs(gradients).max(axis=1).tolist()
+    return [*map(Mode, points, factors, (-values).tolist(), steepest)]
 
 
 def search_modes(

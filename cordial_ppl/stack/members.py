@@ -17,7 +17,6 @@ from jaxtyping import Float
 from cordial_ppl.channels.channel import Channel
 from cordial_ppl.inference.fit import Case, CaseFit, fit_cases
 from cordial_ppl.inference.posterior import Posterior
-from cordial_ppl.inference.posterior import warn_if_doubtful as warn_if_doubtful
 from cordial_ppl.inference.priors import ChannelPrior, NamedPrior, reading_spread, resolve
 from cordial_ppl.inference.programs import TEXTS
 from cordial_ppl.inference.sampler import Effort

@@ -27,14 +27,14 @@ from cordial_ppl.estimators.named import PAPER_COUNTS, Cordial, stack_of
 from cordial_ppl.estimators.stack import Stack
 from cordial_ppl.inference.export import join
 from cordial_ppl.inference.fit import Case
-from cordial_ppl.inference.posterior import Posterior
+from cordial_ppl.inference.posterior import Posterior, warn_if_doubtful
 from cordial_ppl.inference.priors import LearnedPrior, reading_spread
 from cordial_ppl.inference.sampler import DEFAULT_EFFORT, Effort
 from cordial_ppl.runtime import storage
 from cordial_ppl.runtime.compilation import workers
 from cordial_ppl.runtime.progress import doing
 from cordial_ppl.stack.fit import Fit, deal_folds, fit_stack
-from cordial_ppl.stack.members import ChannelMember, warn_if_doubtful
+from cordial_ppl.stack.members import ChannelMember
 from cordial_ppl.stack.settings import Settings, check_counts
 from cordial_ppl.stack.stacking import MIN_LABELS
 from cordial_ppl.stack.weighing import weigh
