@@ -35,7 +35,8 @@ class Channel(NamedTuple):
 
     Attributes:
         name: what tables and saved files call it.
-        model: ``model(readings, labels=None)``, which ends in :func:`observe`.
+        model: ``model(readings, labels=None)``, which observes the labels, by :func:`observe` or
+            at a site over the options.
         source: the file the model was loaded from; empty for a channel that is of no file.
         digest: SHA-256 of that file when it was run, in hexadecimal; empty likewise.
         examples: names and ranges of covariates, for texts that are made up to check the channel.

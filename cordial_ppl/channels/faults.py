@@ -2,10 +2,12 @@
 
 from typing import Any
 
+import numpy as np
 import numpyro.distributions as dist
 from numpyro.primitives import Messenger
+from numpyro.util import not_jax_tracer
 
-from cordial_ppl.channels.channel import LABEL_SITE, Model
+from cordial_ppl.channels.channel import LABEL_SITE, Model, Ordinal
 from cordial_ppl.errors import ChannelError
 
 RESERVED = frozenset({"chain", "draw", "label", "option", "prediction", "reader", "text"})
@@ -15,6 +17,8 @@ PRIOR = (
     "a prior must be a distribution that NumPyro draws from and that has a density, such as "
     "dist.Normal, dist.HalfNormal or dist.Uniform"
 )
+
+_ENDS = ("low", "high")
 
 
 class Contract(Messenger):
@@ -36,16 +40,27 @@ class Contract(Messenger):
         """Refuse a site before it is drawn."""
         name = msg.get("name")
         find = _find_fault_of_prior if msg["type"] == "sample" else _find_fault_of_others
-        if name != LABEL_SITE and (fault := find(name, msg)):
+        fn = msg.get("fn")
+        while isinstance(fn, dist.MaskedDistribution):
+            fn = fn.base_dist
+        # A count without an end, say, is a likelihood of something else.
+        sampled = msg["type"] == "sample" and name == LABEL_SITE
+        label = isinstance(fn, Ordinal) or (sampled and fn.support.is_discrete)
+        if not label and (fault := find(name, msg)):
             raise ChannelError(f"channel {self.name!r} {fault}")
 
 
 def _find_fault_of_others(name: Any, msg: dict[str, Any]) -> str:
     """Say why what is no distribution has no place in a channel; empty where it has one."""
     if msg["type"] == "prng_key":
-        return "draws noise by numpyro.prng_key(): make it a parameter, or average over it."
+        return (
+            "draws what is no parameter, by numpyro.prng_key() or at a site that "
+            "numpyro.handlers.block hides: make it a parameter, or average over it."
+        )
     if msg["type"] == "param":
         return f"has numpyro.param({name!r}, ...): write numpyro.sample, with a prior."
+    if msg["type"] == "deterministic" and name == LABEL_SITE:
+        return f"records {name!r}, which is the name of the label's site: choose another."
     if msg["type"] == "plate" and msg["args"][1] not in (None, msg["args"][0]):
         return (
             f"draws a subsample in its plate {name!r}, but every label counts in a posterior: "
@@ -57,6 +72,8 @@ def _find_fault_of_others(name: Any, msg: dict[str, Any]) -> str:
 def _find_fault_of_prior(name: Any, msg: dict[str, Any]) -> str:
     """Say why a site cannot be a parameter; empty where it can."""
     fn = msg["fn"]
+    if not isinstance(name, str):
+        return f"has a site called {name!r}: names are text."
     if name in RESERVED or "/" in name:
         return (
             f"has a site called {name!r}: a name must not contain a slash, nor be one of "
@@ -66,6 +83,12 @@ def _find_fault_of_prior(name: Any, msg: dict[str, Any]) -> str:
         return (
             f"adds to its density by numpyro.factor({name!r}, ...): a prior belongs into "
             "numpyro.sample, and the likelihood into observe."
+        )
+    if fn.support.is_discrete and (fn.event_shape or len(fn.batch_shape) != 1):
+        return (
+            f"has a discrete site {name!r} of batch shape {fn.batch_shape} and event shape "
+            f"{fn.event_shape}: a label is one site of batch shape (n,) over 0..K-1 (leave out "
+            ".to_event and axes beside that of the texts); sum others out."
         )
     if msg["is_observed"] or fn.support.is_discrete:
         kind = "a second observed" if msg["is_observed"] else "a discrete"
@@ -77,7 +100,9 @@ def _find_fault_of_prior(name: Any, msg: dict[str, Any]) -> str:
         return f"masks the prior of {name!r}: put numpyro.handlers.mask around observe alone."
     while not isinstance(fn, dist.Delta | dist.ImproperUniform) and hasattr(fn, "base_dist"):
         fn = fn.base_dist
-    if isinstance(fn, dist.ImproperUniform):
+    widths = [getattr(fn, key, 1.0) for key in ("scale", *_ENDS * isinstance(fn, dist.Uniform))]
+    infinite = any(not_jax_tracer(each) and not np.isfinite(each).all() for each in widths)
+    if infinite or isinstance(fn, dist.ImproperUniform):
         return f"has an improper prior of {name!r}: {PRIOR}."
     if isinstance(fn, dist.Delta):
         fixed = f"what is fixed is numpyro.deterministic({name!r}, ...)"

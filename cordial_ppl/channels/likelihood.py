@@ -31,14 +31,15 @@ class Likelihood(Messenger):
         model: the model.
     """
 
-    size = 0
+    size, label, labelled = 0, "", False
 
     def __init__(self, model: Model):
         super().__init__(model)
 
     def __call__(self, readings: Readings, labels: Any = None) -> Any:
         """Run the model."""
-        self.size = readings.logits.shape[-1]
+        self.size, self.label = readings.logits.shape[-1], ""
+        self.labelled = labels is not None
         return super().__call__(join_vectors(readings), labels)
 
     def process_message(self, msg: dict[str, Any]) -> None:
@@ -51,10 +52,27 @@ class Likelihood(Messenger):
             fn = fn.base_dist
         ordinal = as_ordinal(fn, self.size)
         if ordinal is not None:
+            _check_label(msg, self.label, self.labelled)
+            self.label = msg["name"]
             for mask in reversed(masks):
                 ordinal = ordinal.mask(mask)
             msg["fn"], msg["name"] = ordinal, LABEL_SITE
             msg["cond_indep_stack"] = msg["cond_indep_stack"][:1]
+
+
+def _check_label(msg: dict[str, Any], first: str, labelled: bool) -> None:
+    """Refuse a second site of a label, and one that is not observed where labels came."""
+    name = msg["name"]
+    if first:
+        raise ChannelError(
+            f"a channel states one label; this one has two sites over 0..K-1 for each text, "
+            f"{first!r} and {name!r}. Leave obs_mask out (labels of -1 count nothing), and sum a "
+            "latent option out."
+        )
+    if labelled and not msg["is_observed"]:
+        raise ChannelError(
+            f"the site {name!r} is over 0..K-1 for each text and not observed: write obs=labels."
+        )
 
 
 def join_vectors(readings: Readings) -> Readings:
@@ -77,7 +95,7 @@ def as_ordinal(fn: Any, size: int) -> Any:
     Raises:
         ChannelError: it counts to another number than K - 1.
     """
-    base = fn.base_dist if isinstance(fn, dist.ExpandedDistribution) else fn
+    base: Any = fn.base_dist if isinstance(fn, dist.ExpandedDistribution) else fn
     if isinstance(base, Ordinal) or base.batch_shape == fn.batch_shape:
         fn = base
     if isinstance(fn, Ordinal):
@@ -104,8 +122,8 @@ def as_ordinal(fn: Any, size: int) -> Any:
         return None
     if not_jax_tracer(top) and np.any(np.asarray(top) != size - 1):
         raise ChannelError(
-            f"a likelihood of {size} options counts to {size - 1}; this {type(fn).__name__} counts "
-            f"to {np.max(np.asarray(top))}."
+            f"a likelihood of {size} options counts to {size - 1}; this "
+            f"{type(base).__name__} counts to {np.max(np.asarray(top))}."
         )
     logs = [fn.log_prob(jnp.full(fn.batch_shape, option)) for option in range(size)]
     return Ordinal(jnp.stack(logs, axis=-1))

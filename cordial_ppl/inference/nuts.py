@@ -1,7 +1,8 @@
 """NUTS of a channel's NumPyro model: the reference that the fast methods answer to.
 
 NumPyro itself reads the model here, with its plates, scales and transforms, so that what our own
-density might get wrong is seen.
+density might get wrong is seen; but for the label, whose distribution `Likelihood` replaces here as
+elsewhere, and whose probabilities tests compare with NumPyro's.
 """
 
 from collections.abc import Callable

@@ -13,7 +13,7 @@ from cordial_ppl.channels.channel import Channel, count_levels
 from cordial_ppl.data.covariates import as_covariates
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.readings import Readings, as_logits, as_logits_of_readers, name_readers
-from cordial_ppl.errors import warn
+from cordial_ppl.errors import InputError, name_rows, warn
 from cordial_ppl.inference.importance import khat_limit, resample
 from cordial_ppl.inference.programs import DRAWS, predict, predict_draws
 from cordial_ppl.inference.target import Prior, Target, build_target
@@ -261,8 +261,8 @@ class Posterior:
             Probabilities, shape ``[m, K]``, float64 rows that sum to one.
 
         Raises:
-            InputError: the logits are not an ``[m, K]`` array of usable numbers, or a covariate is
-                missing or not usable.
+            InputError: the logits are not an ``[m, K]`` array of usable numbers, a covariate is
+                missing or not usable, or the channel gives no probabilities for a text.
         """
         size = len(self.histogram)
         if self.readers is None:
@@ -271,7 +271,7 @@ class Posterior:
             readings = as_logits_of_readers(logits, readers=name_readers(self.readers), size=size)
         levels = count_levels(self.channel)
         extra = as_covariates(covariates, len(readings), self.covariates, levels)
-        return self.predict(readings, extra)[0]
+        return check_probs(self.predict(readings, extra)[0])
 
     def predict(
         self,
@@ -329,6 +329,18 @@ class Posterior:
         dtype = precision(self.diagnostics.method)
         extra = {name: np.asarray(column, dtype) for name, column in covariates.items()}
         return Readings(logits.astype(dtype), self.histogram, extra)
+
+
+def check_probs(probs: Float[np.ndarray, "m K"]) -> Float[np.ndarray, "m K"]:
+    """Return probabilities, or raise an ``InputError`` where a channel gives a text none."""
+    rows = np.flatnonzero(~(np.isfinite(probs) & (probs >= 0)).all(axis=1))
+    if rows.size:
+        # A user's channel may take the logarithm of a covariate, say.
+        raise InputError(
+            f"the fit gives no probabilities for {name_rows(rows)}: does a reading or "
+            "covariate there lie far outside those of the labelled texts?"
+        )
+    return probs
 
 
 def warn_if_doubtful(*posteriors: Posterior) -> None:

@@ -53,6 +53,7 @@ class Target:
         size: number of unconstrained parameters P.
         options: number of options K.
         gaussian: whether the whole prior is a fixed Gaussian in the unconstrained space.
+        wide: whether the model runs in double precision alone, as branches do whose constants are.
     """
 
     def __init__(self, channel: Channel, sites: tuple[Site, ...], prior: Prior, options: int):
@@ -62,6 +63,7 @@ class Target:
         self.size = len(prior.loc)
         self.options = options
         self.gaussian = all(site.gaussian for site in sites)
+        self.wide = False
 
     @property
     def coordinates(self) -> list[str]:
@@ -219,6 +221,9 @@ class Target:
         return Prior(loc, scale)
 
     def _trace(self, flat: Array, readings: Readings, labels: Any = None) -> dict[str, Any]:
+        if self.wide:
+            kind = jax.dtypes.canonicalize_dtype(float)
+            flat, readings = jax.tree.map(lambda leaf: leaf.astype(kind), (flat, readings))
         values = {site.name: site.value(flat) for site in self.sites}
         return run_model(self.channel, readings, labels, values=values)
 
@@ -286,41 +291,55 @@ def _build_target(
 def _check_density(target: Target, covariates: tuple[str, ...], readers: int | None) -> None:
     """Refuse a channel that nothing can be fitted with, or whose texts depend on one another."""
     size, name = target.options, target.channel.name
-    slopes = np.array([1.0, 0.0, -0.5, 0.7, 0.0])
+    # A text with each of the options as its label, and two as of padding.
+    options, labels = np.arange(size), np.append(np.arange(size), [-1, -1])
+    slopes = np.resize([1.0, 0.0, -0.5, 0.7], len(labels))
     logits = np.outer(slopes, np.arange(size) - (size - 1) / 2)
-    extra = dict.fromkeys(covariates, (3.0, 2.0, 2.5, 4.0, 2.0))
+    extra = dict.fromkeys(covariates, np.resize([3.0, 2.0, 2.5, 4.0, 2.0], len(labels)).tolist())
     readings = make_readings(target.channel, readers, logits, np.full(size, 1 / size), extra)
-    # Three of the texts are labelled; the last is as one of padding.
-    labels = np.array([size - 1, 0, 0, -1, -1])
     steps = np.random.default_rng(0).normal(size=(2, target.size)) * [[0.0], [1.0]]
 
-    def look(prior: Prior, readings: Readings, labels: Array) -> tuple[Array, Array, Array]:
+    def look(prior: Prior, readings: Readings, labels: Array) -> tuple[Array, ...]:
         def alone(flat: Array, row: Array) -> Array:
             cut = partial(jax.lax.dynamic_slice_in_dim, start_index=row, slice_size=1)
             extra = {name: cut(column) for name, column in readings.covariates.items()}
             return target.probs(flat, Readings(cut(readings.logits), readings.histogram, extra))[0]
 
-        points = prior.loc[None] + prior.scale[None] * steps
+        points = prior.loc[None] + prior.scale[None] * steps.astype(prior.loc.dtype)
         rows, each = jnp.arange(len(labels)), jax.vmap(alone, (None, 0))
         beside = jax.vmap(lambda flat: target.pointwise(flat, readings, labels)[1])(points)
         density = target.log_density(points[0], prior, readings, labels)
-        return density, beside, jax.vmap(each, (0, None))(points, rows)
+        seen = target._trace(points[0], readings, labels)[LABEL_SITE]["value"]
+        return density, seen, beside, jax.vmap(each, (0, None))(points, rows)
 
+    arrays = Prior(*target.prior), readings, labels
     with jax.enable_x64(True), explaining(target.channel, size):
-        arrays = jax.tree.map(jnp.asarray, (Prior(*target.prior), readings, labels))
-        value, beside, alone = map(np.asarray, jax.jit(look)(*arrays))
+        single = jax.tree.map(lambda leaf: np.asarray(leaf, np.float32), arrays[:2])
+        try:
+            jax.eval_shape(look, *single, labels)
+        except TypeError:
+            target.wide = True
+            jax.eval_shape(look, *single, labels)
+        results = jax.jit(look)(*jax.tree.map(jnp.asarray, arrays))
+        value, seen, beside, alone = map(np.asarray, results)
+    if not np.array_equal(seen[:size], options):
+        raise ChannelError(
+            f"channel {name!r} observes {seen[:size].tolist()} of texts with the labels "
+            f"{options.tolist()}: write obs=labels, as they come."
+        )
     if target.channel.source and not np.isfinite(value):
         raise ChannelError(
             f"the log density of channel {name!r} is {float(value)} at the centre of its prior, "
             "for plain readings: it must be finite there. Look for a division by zero, or the "
             "logarithm of zero."
         )
-    sums = beside[0].sum(axis=1)
-    if target.channel.source and (beside[0].min() < 0 or abs(sums - 1).max() > SUM_TOLERANCE):
+    off = (np.abs(beside.sum(axis=2) - 1) > SUM_TOLERANCE) | (beside < 0).any(axis=2)
+    if off.any():
+        wrong = np.round(beside[tuple(np.argwhere(off)[0])], 4).tolist()
         raise ChannelError(
             f"the probabilities of channel {name!r} must be positive and sum to one; for a plain "
-            f"reading they are {np.round(beside[0, 0], 4).tolist()}. Normalise them, by "
-            "jax.nn.log_softmax for example, before observe."
+            f"reading they are {wrong}. Normalise them, by jax.nn.log_softmax for example, before "
+            "observe."
         )
     unequal = ~np.isclose(beside, alone, rtol=0, atol=INDEPENDENT, equal_nan=True).all(axis=2)
     if unequal.any():

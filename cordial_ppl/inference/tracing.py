@@ -159,9 +159,13 @@ def explaining(channel: Channel, size: int) -> Iterator[None]:
     """Turn any error of a channel's model into one that says what is wrong with the model."""
     try:
         yield
-    except (ChannelError, InputError):
+    except InputError:
         raise
-    except Exception as error:
+    except ChannelError as error:
+        if repr(channel.name) in str(error):
+            raise
+        raise ChannelError(f"channel {channel.name!r}: {error}") from error
+    except (Exception, SystemExit) as error:
         name = error.args[0] if isinstance(error, KeyError) and error.args else None
         wanted = find_covariates(channel, size)
         if name is not None and {name, f"{name}[0]"} & {*wanted}:
@@ -172,13 +176,13 @@ def explaining(channel: Channel, size: int) -> Iterator[None]:
         raise ChannelError(_explain(channel, error)) from error
 
 
-def _explain(channel: Channel, error: Exception) -> str:
+def _explain(channel: Channel, error: BaseException) -> str:
     """Say why a channel's model could not be traced."""
     leaving = jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError
     if isinstance(error, leaving):
         return (
             f"channel {channel.name!r} cannot be traced: it branches on, or takes out of JAX, "
-            "a value that depends on a sampled parameter; use jnp.where and jax.numpy instead."
+            "a parameter, a reading or a label; use jnp.where and jax.numpy instead."
         )
     if isinstance(error, KeyError) and not isinstance(error.args[0], str):
         return (
@@ -229,7 +233,7 @@ def find_covariates(channel: Channel, size: int) -> tuple[str, ...]:
     def run() -> None:
         run_model(channel, readings)
 
-    with suppress(Exception), jax.enable_x64(True):
+    with suppress(Exception, SystemExit), jax.enable_x64(True):
         jax.eval_shape(run)
     names = [name for name in wanted if isinstance(name, str)]
     return tuple(key for name in names for key in split_vectors(name, wanted[name]))
@@ -242,8 +246,13 @@ def make_readings(
     histogram: Float[np.ndarray, " K"],
     covariates: Mapping[str, Sequence[float]],
 ) -> Readings:
-    """Make readings to try a channel with: readers agree, and levels are whole numbers."""
+    """Make readings to try a channel with: readers agree, covariates are as its file says."""
     count = count_levels(channel)
+    covariates = dict(covariates)
+    for name, low, high in channel.examples:
+        if name in covariates:
+            values = np.array(covariates[name])
+            covariates[name] = np.interp(values, [-2.0, 4.0], [low, high])
     extra = {
         name: np.clip(np.floor(values), 0, count[name] - 1) if name in count else np.array(values)
         for name, values in covariates.items()

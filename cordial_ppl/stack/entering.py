@@ -12,7 +12,7 @@ from cordial_ppl.data.frames import aligned, aligned_labels, check_columns
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.labelling import as_texts, as_weights, have_several, list_labels
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.errors import InputError, name_rows
+from cordial_ppl.inference.posterior import check_probs
 from cordial_ppl.runtime.progress import doing
 from cordial_ppl.stack.fit import AnyFit
 from cordial_ppl.stack.members import predict_mixture
@@ -108,14 +108,7 @@ def predict(
     """
     with doing("predicting"):
         probs, ends = predict_mixture(*fit.mixture(readings), covariates, fit.scale.values, level)
-    rows = np.flatnonzero(~np.isfinite(probs).all(axis=1))
-    if rows.size:
-        # A user's channel may take the logarithm of a covariate, say.
-        raise InputError(
-            f"the fit gives no probabilities for {name_rows(rows)}: does a reading or "
-            "covariate there lie far outside those of the labelled texts?"
-        )
-    return probs, ends
+    return check_probs(probs), ends
 
 
 def predict_all(

@@ -44,6 +44,42 @@ def within(readings, labels=None):
     cp.observe(jax.nn.log_softmax(slope * readings.logits, axis=1), labels)
 
 
+def observed(change=lambda labels: labels, **settings):
+    """Make a plain model whose site observes something made of the labels."""
+
+    def model(readings, labels=None):
+        slope, seen = sample("slope", dist.Normal(0.0, 1.0)), labels
+        if labels is not None:
+            seen = change(labels)
+        keep = {name: value(readings) for name, value in settings.items()}
+        with numpyro.plate("texts", len(readings.logits)):
+            fn: Any = dist.Categorical(logits=slope * readings.logits)
+            numpyro.sample("z", fn, obs=seen, **keep)
+
+    return model
+
+
+def negative(readings, labels=None):
+    ramp = sample("d", dist.Normal()) * jnp.linspace(-1.0, 1.0, readings.logits.shape[-1])
+    probs: Any = jax.nn.softmax(readings.logits, axis=1) + ramp[None]
+    cp.observe(None, labels, probs=probs)
+
+
+def beside_the_axis(readings, labels=None):
+    fn: Any = dist.Categorical(logits=sample("t", dist.LogNormal()) * readings.logits)
+    numpyro.sample("z", fn.to_event(1), obs=labels)
+
+
+def hidden(readings, labels=None):
+    with numpyro.handlers.block():
+        scale = sample("t", dist.LogNormal())
+    cp.observe(jax.nn.log_softmax(scale * readings.logits, axis=1), labels)
+
+
+def leaving(readings, labels=None):
+    raise SystemExit("bye")
+
+
 BESIDE = "alone and .* beside other texts, .* must follow from its own row"
 CHANGES = {
     "mean": (lambda x, z: x - x.mean(axis=0, keepdims=True), BESIDE),
@@ -52,7 +88,10 @@ CHANGES = {
     "count": (lambda x, z: x * (1.0 + 1.0 / len(x)), BESIDE),
     "labels": (lambda x, z: x if z is None else x * (z[:, None] + 2.0), BESIDE),
     "numpy": (lambda x, z: x + np.random.default_rng().normal(size=x.shape), BESIDE),
-    "noise": (lambda x, z: x * jax.random.uniform(draw_key(), x.shape), "draws noise by"),
+    "noise": (
+        lambda x, z: x * jax.random.uniform(draw_key(), x.shape),
+        "draws what is no para",
+    ),
     "param": (lambda x, z: x * numpyro.param("s", 1.0), r"numpyro.param\('s', ...\)"),
 }
 PRIORS = {
@@ -61,6 +100,8 @@ PRIORS = {
     "ImproperUniform(constraints.positive, (), ())": "improper prior of 't': a prior must be",
     "ProjectedNormal(jnp.ones(3))": "cannot use .*: a prior must be",
     "Poisson(2.0)": "a discrete site 't'",
+    "Uniform(0.0, jnp.inf)": "improper prior of 't'",
+    "Normal(0.0, jnp.inf)": "improper prior of 't'",
 }
 
 
@@ -69,6 +110,16 @@ def prior_of(words):
 
 
 FAULTS = {"subsampled": (subsampled, "a subsample in its plate"), "within": (within, "'slope'")}
+FAULTS |= {
+    "reversed": (observed(lambda z: 4 - z), r"observes \[4, 3, 2, 1, 0\] of texts with the labels"),
+    "merged": (observed(lambda z: jnp.where(z == 1, 0, z)), r"observes \[0, 0, 2, 3, 4\]"),
+    "forgotten": (observed(lambda z: None), "'z' is over 0..K-1 for each text and not observed"),
+    "obs_mask": (observed(obs_mask=lambda x: x.logits[:, 0] < 9), "'z_observed' and 'z_unobse"),
+    "negative": (negative, "must be positive and sum to one"),
+    "to_event": (beside_the_axis, "leave out .to_event"),
+    "hidden": (hidden, "handlers.block hides"),
+    "leaving": (leaving, "failed: SystemExit: bye"),
+}
 FAULTS |= {name: (tempered(before), message) for name, (before, message) in CHANGES.items()}
 FAULTS |= {words: (tempered(prior=prior_of(words)), PRIORS[words]) for words in PRIORS}
 

@@ -12,6 +12,7 @@ from few_labels import LABELS, LOGITS, TEST
 
 import cordial_ppl as cp
 from cordial_ppl.channels.channel import Channel
+from cordial_ppl.channels.likelihood import as_ordinal
 from cordial_ppl.errors import ChannelError
 from cordial_ppl.evaluation.synthetic import reviews
 
@@ -117,6 +118,50 @@ def test_other_likelihoods_agree_with_nuts(model):
     apart = default.predict_proba(texts.logits) - nuts.predict_proba(texts.logits)
     assert np.sqrt(np.mean(apart**2)) < 0.02
     assert default.posterior_.diagnostics.trusted
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [
+        dist.Categorical(logits=jnp.array([[1.0, 0.0, -2.0], [0.5, 0.5, 0.1]])),
+        dist.Categorical(probs=jnp.array([[0.2, 0.5, 0.3], [0.9, 0.05, 0.05]])),
+        dist.OrderedLogistic(jnp.array([0.3, -2.0]), jnp.array([-0.5, 1.0])),
+        dist.Binomial(2, probs=jnp.array([0.2, 0.7])),
+        dist.BetaBinomial(jnp.array([1.0, 2.0]), jnp.array([3.0, 0.5]), 2),
+    ],
+    ids=lambda fn: type(fn).__name__,
+)
+def test_probabilities_are_those_of_numpyro(fn):
+    with jax.numpy_dtype_promotion("standard"):
+        ordinal = as_ordinal(fn, 3)
+        expectations = [fn.log_prob(jnp.full(2, option)) for option in range(3)]
+    for option, expected in enumerate(expectations):
+        np.testing.assert_allclose(ordinal.log_prob(jnp.full(2, option)), expected, rtol=1e-6)
+
+
+def test_branches_of_two_precisions_run_in_the_wider():
+    def branching(readings, labels=None):
+        shift = numpyro.sample("shift", dist.Normal(0.0, 1.0))
+        ramp = jnp.linspace(-1.0, 1.0, readings.logits.shape[-1])
+        changed = jax.lax.cond(
+            shift > 0, lambda x: x + shift * ramp[None], lambda x: x, readings.logits
+        )
+        cp.observe(jax.nn.log_softmax(changed, axis=1), labels)
+
+    fitted = cp.fit_channel(Channel("branching", branching), LOGITS, LABELS)
+    np.testing.assert_allclose(fitted.predict_proba(TEST).sum(axis=1), 1.0)
+
+
+def test_a_text_without_probabilities_is_named():
+    def tame(readings, labels=None):
+        slope = numpyro.sample("slope", dist.LogNormal(0.0, 1.0))
+        room = jnp.sqrt(3.0 - readings.logits.max(axis=1))[:, None]
+        cp.observe(jax.nn.log_softmax(slope * room * readings.logits, axis=1), labels)
+
+    small = 0.5 * LOGITS / np.abs(LOGITS).max()
+    fitted = cp.fit_channel(Channel("tame", tame), small, LABELS)
+    with pytest.raises(cp.InputError, match="gives no probabilities for row 1"):
+        fitted.predict_proba(np.stack([small[0], 40 * small[1]]))
 
 
 def wider(readings, labels=None):

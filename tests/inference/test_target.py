@@ -264,7 +264,7 @@ def one_option_short(readings, labels=None):
     [
         (silent, "states no likelihood: end the model with"),
         (unnamed_likelihood, "states no likelihood: end the model with"),
-        (doubled, "`label` duplicated.*observe is called once"),
+        (doubled, "states one label; this one has two sites"),
         (observing, "a second observed site 'more'"),
         (discrete, "a discrete site 'side'"),
         (branching, "branches on, or takes out of JAX"),

@@ -147,7 +147,7 @@ class UserShift(Parameters):
             self._spreads = Spreads.learn(self._totals, self._grid, deviations, prior)
             self.sigma_ = self._spreads.mean
             if self.sigma == VALIDATED:
-                self._cross_validate(*labelled[:3], times)
+                self._cross_validate(*labelled, times)
         return self
 
     @on_one_core
@@ -199,7 +199,14 @@ class UserShift(Parameters):
 
     @on_one_core
     def predict_in_order(
-        self, probs: Any, labels: Any, users: Any, order: Any = None, *, afresh: bool = False
+        self,
+        probs: Any,
+        labels: Any,
+        users: Any,
+        order: Any = None,
+        *,
+        afresh: bool = False,
+        sample_weight: Any = None,
     ) -> tuple[Any, Any]:
         """Predict each text from its user's earlier labels only, as if they came in one by one.
 
@@ -214,6 +221,7 @@ class UserShift(Parameters):
                 the order of the rows.
             afresh: begin without labels, to see what would have been predicted for those of the
                 fit.
+            sample_weight: what each label counts for later texts, as in ``fit``.
 
         Returns:
             Probabilities, shape ``[n, K]``, and the number of earlier labels of each text's user;
@@ -224,7 +232,9 @@ class UserShift(Parameters):
             NotFittedError: there was no fit yet.
         """
         self._check_fitted()
-        population, codes, names, _ = _as_labelled(probs, labels, users, self.scale_)
+        population, codes, names, counted = _as_labelled(
+            probs, labels, users, self.scale_, sample_weight
+        )
         times = as_order(aligned(probs, order, "order"), len(codes))
         predictions, earlier = population.copy(), np.zeros(len(codes), np.int64)
         # Afresh too, users have their numbers: their labels are taken out of sigma's posterior.
@@ -239,6 +249,7 @@ class UserShift(Parameters):
         for chunk in np.split(np.arange(len(rows)), np.unique(starts[ends])[1:]):
             texts = rows[chunk]
             logs = self.effect.log_likelihoods(population[texts], codes[texts])
+            logs = logs * counted[texts, None]
             sums = np.vstack([np.zeros_like(logs[:1]), logs.cumsum(axis=0)])
             first, moment = (np.searchsorted(key[chunk], key[chunk]) for key in (who, moments))
             totals, before = sums[moment] - sums[first], moment - first
@@ -329,14 +340,21 @@ class UserShift(Parameters):
         logs = totals - 0.5 * np.square(self._grid / self._spreads.deviations[0])
         return np.eye(len(nearest))[nearest[logs[:, nearest].argmax(axis=1)]]
 
-    def _cross_validate(self, probs: Any, codes: Any, users: Any, order: Any) -> None:
+    def _cross_validate(
+        self, probs: Any, codes: Any, users: list[str], weights: Any, order: Any
+    ) -> None:
         """Keep the sigma that predicts labels best from earlier ones; of several, the smallest."""
-        rows, labels, tried = np.arange(len(codes)), self.scale_.decode(codes), []
+        seen, tried = np.flatnonzero(weights), []
+        probs, codes, weights, order = (part[seen] for part in (probs, codes, weights, order))
+        users, labels = [users[row] for row in seen], self.scale_.decode(codes)
+        rows = np.arange(len(codes))
         for sigma in self._spreads.deviations:
             self._spreads = Spreads.learn(self._totals, self._grid, sigma[None], np.ones(1))
             # Nothing is learned of a user from others: under each sigma every user is held out.
-            moved, earlier = self.predict_in_order(probs, labels, users, order, afresh=True)
-            logs = np.log(np.maximum(moved[rows, codes], FLOOR))
+            moved, earlier = self.predict_in_order(
+                probs, labels, users, order, afresh=True, sample_weight=weights
+            )
+            logs = weights * np.log(np.maximum(moved[rows, codes], FLOOR))
             tried.append((logs[earlier > 0].sum(), self._spreads))
         self._spreads = max(tried, key=lambda pair: pair[0])[1]
         self.sigma_ = self._spreads.mean
