@@ -83,7 +83,7 @@ def accuracy(probs: ArrayLike, labels: ArrayLike, weights: ArrayLike | None = No
         weights: of the texts in the mean [n]; one by default.
     """
     p, z = _predictions(probs, labels)
-    counted = None if weights is None else np.asarray(weights, np.float64)
+    counted = None if weights is None else as_numbers(weights, "weights")
     return float(np.average(p.argmax(axis=1) == z, weights=counted))
 
 

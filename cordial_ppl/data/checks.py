@@ -32,8 +32,8 @@ def check_list(setting: str, values: Any) -> tuple[Any, ...]:
 
 def check_cells(noun: str, cells: Any, count: int) -> list[str]:
     """Return the names of groups, one for each text, or raise an ``InputError``."""
-    column = [*unmasked(cells)]
-    if len(column) != count:
+    column = [*check_list(noun, unmasked(cells))]
+    if len(column) != count or any(map(np.ndim, column)):
         raise InputError(f"{noun} must have one name for each of {count} texts; got {len(column)}.")
     empty = [row for row, cell in enumerate(column) if is_missing(cell)]
     if empty:

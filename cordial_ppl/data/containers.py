@@ -5,7 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from cordial_ppl.data.numerals import NULLS
 from cordial_ppl.errors import InputError
+
+
+SCALARS = {int, float, str, bool, type(None), np.float64, np.int64, np.str_}
+"""Types of cells that hold what they show, in lists."""
 
 
 def collected(values: Any) -> Any:
@@ -16,10 +21,30 @@ def collected(values: Any) -> Any:
 
 
 def unmasked(values: Any) -> Any:
-    """Put None where a masked array is masked, which NumPy would show what lies below of."""
-    if isinstance(values, np.ma.MaskedArray):
-        return np.where(np.ma.getmaskarray(values), np.array(None), values.data.astype(object))
-    return collected(values)
+    """Put None where any container, or one in a list, is masked, null or NA; NaN among floats.
+
+    NumPy would show what lies below a mask, and knows no null of pandas or Arrow.
+    """
+    values = collected(values)
+    if isinstance(values, list | tuple):
+        return values if SCALARS.issuperset(map(type, values)) else [*map(unmasked, values)]
+    if type(values).__name__ in NULLS:
+        return None
+    if hasattr(values, "as_py"):
+        return values.as_py()
+    if not hasattr(values, "__array__") or isinstance(values, np.generic):
+        return values
+    array = np.asarray(values)
+    if array.dtype.names:
+        raise InputError("records have fields: take one, or make rows of numbers of them.")
+    if np.ma.is_masked(values):
+        null = {"f": "NaN", "M": "NaT", "m": "NaT"}.get(array.dtype.kind)
+        null = np.array(null, array.dtype if null else object)
+        array = np.where(np.ma.getmaskarray(values), null, array)
+    if array.dtype == object and any(kind.__name__ in NULLS for kind in set(map(type, array.flat))):
+        cells = (None if type(cell).__name__ in NULLS else cell for cell in array.flat)
+        array = np.fromiter(cells, object, array.size).reshape(array.shape)
+    return array
 
 
 def ordered_categories(values: Any) -> list | None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from cordial_ppl.data.containers import collected
 from cordial_ppl.data.numerals import in_order
 from cordial_ppl.errors import InputError, list_names, quote
 
@@ -21,6 +22,8 @@ def column_names(readings: Any) -> np.ndarray | None:
     pandas, polars = (sys.modules.get(name) for name in LIBRARIES)
     if polars is not None and isinstance(readings, polars.DataFrame | polars.LazyFrame):
         names = readings.collect_schema().names()
+    elif hasattr(readings, "schema"):  # A table or a batch of Arrow.
+        names = readings.schema.names
     elif pandas is not None and isinstance(readings, pandas.DataFrame):
         names = list(readings.columns)
     else:
@@ -72,7 +75,7 @@ def aligned(readings: Any, values: Any, noun: str) -> Any:
     """
     if isinstance(readings, Mapping):
         readings = next(iter(readings.values()), None)
-    pandas = sys.modules.get("pandas")
+    pandas, values = sys.modules.get("pandas"), collected(values)
     if pandas is None:
         return values
     if isinstance(values, Mapping):

@@ -92,18 +92,20 @@ def as_texts(values: Any, rows: int) -> Int[np.ndarray, " n"]:
     if values is None:
         return -1 - np.arange(rows)
     cells = as_cells(values, "names of texts", rows)
-    if cells.dtype.kind in "iu":
-        if cells.min(initial=0) < 0:
-            raise InputError(f"texts that are numbers must be 0 or above; found {cells.min()}.")
-        return cells.astype(np.int64)
     names = cells.tolist()
     for row, name in enumerate(names):
         if is_missing(name) or not isinstance(name, str | int):
             raise InputError(
                 f"texts must be names or whole numbers; found {quote(name)} in row {row}."
             )
-    digests = (hashlib.blake2b(str(name).encode(), digest_size=8).digest() for name in names)
-    return np.array([int.from_bytes(digest, "little") >> 2 for digest in digests], np.int64)
+        if isinstance(name, int) and not 0 <= name < 2**63:
+            limit = "0 or above" if name < 0 else "below 2^63"
+            raise InputError(f"texts that are numbers must be {limit}; found {quote(name)}.")
+    return np.array([name if isinstance(name, int) else _digest(name) for name in names], np.int64)
+
+
+def _digest(name: str) -> int:
+    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "little") >> 2
 
 
 def of_fit(texts: Int[np.ndarray, " n"], fitted: Int[np.ndarray, " m"]) -> Bool[np.ndarray, " n"]:

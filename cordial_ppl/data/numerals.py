@@ -2,10 +2,14 @@
 
 import math
 from collections.abc import Sequence
+from numbers import Number
 from typing import Any
 
 MINUS = "\u2010\u2011\u2012\u2013\u2014\u2212\ufe63\uff0d"
 """Characters that look like the minus sign of numbers."""
+
+NULLS = {"NAType", "NaTType", "MaskedConstant"}
+"""Types of what stands for no value in pandas and NumPy."""
 
 
 def is_counting(numbers: Sequence[float | None]) -> bool:
@@ -23,6 +27,14 @@ def parse_number(label: Any) -> float | None:
     except (TypeError, ValueError, OverflowError):
         return None
     return number if math.isfinite(number) else None
+
+
+def is_exact(label: Any) -> bool:
+    """Return whether a float holds a whole number as it is; true of any other label."""
+    try:
+        return int(str(label)) == float(label)
+    except (TypeError, ValueError, OverflowError):
+        return True
 
 
 def name_minus(label: object) -> str:
@@ -47,4 +59,5 @@ def is_missing(label: Any) -> bool:
     """Return whether a label is missing: None, NaN, a null, or an empty text."""
     if label is None or (isinstance(label, str) and label.strip().lower() in ("", "nan")):
         return True
-    return (isinstance(label, float) and math.isnan(label)) or type(label).__name__ == "NAType"
+    number = isinstance(label, Number) or type(label).__name__ == "datetime64"
+    return type(label).__name__ in NULLS or bool(number and label != label)

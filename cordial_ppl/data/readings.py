@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Float, Float64, Int
 
 from cordial_ppl.data.containers import as_numbers, collected, ordered_categories, unmasked
+from cordial_ppl.data.frames import column_names
 from cordial_ppl.data.numerals import is_missing, name_minus
 from cordial_ppl.data.ratings import read_ratings, scale_of_ratings
 from cordial_ppl.errors import InputError, Where, name_row, name_rows, quote, warn
@@ -308,7 +309,7 @@ class _Table:
         self.where, self.columns, self.tell = source
         values = collected(values)
         if self.columns is None:
-            self.columns = getattr(values, "columns", None)
+            self.columns = column_names(values)
         try:
             self.numbers = as_numbers(values, noun)
         except InputError:
@@ -361,10 +362,10 @@ class _Table:
         """Raise for the first cell that is no number, if the values are a table."""
         table = np.empty(0)
         with suppress(Exception):  # A container may raise anything when it is made an array.
-            table = np.asarray(values, dtype=object)
+            table = np.asarray(unmasked(values), dtype=object)
         for cell, value in np.ndenumerate(table) if table.ndim == 2 else ():
             try:
-                float(value)
+                _ = None if value is None else float(value)
             except Exception as error:
                 where = f"{quote(value)} in {self.name_cell(cell)}"
                 raise InputError(

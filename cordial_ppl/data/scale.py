@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float64, Int64
 
+from cordial_ppl.data import limits
 from cordial_ppl.data.containers import ordered_categories, unmasked
-from cordial_ppl.data.numerals import is_counting, is_missing, name_minus, parse_number
+from cordial_ppl.data.numerals import is_counting, is_exact, is_missing, name_minus, parse_number
 from cordial_ppl.errors import InputError, SettingNeeded, Where, list_names, name_rows, quote, warn
 
 SHOWN = 3
@@ -45,11 +46,21 @@ class Scale:
         names = tuple(name.strip() for name in self.options)
         object.__setattr__(self, "options", names)
         object.__setattr__(self, "aliases", tuple(name.strip() for name in self.aliases))
+        if len(names) > limits.OPTIONS:
+            raise InputError(
+                f"a scale must have {limits.OPTIONS} options at most; found {len(names):,}. Join "
+                "neighbouring options first, such as 0..1000 into tens."
+            )
         if len(names) < 2:
             raise InputError(f"name at least two options, as 1,2,3; found {list_names(names)}.")
         if "" in names:
             raise InputError(f"options must not be empty; found an empty name in {names}.")
         numbers = [parse_number(name) for name in names]
+        if not all(map(is_exact, names)):
+            raise InputError(
+                f"options that are whole numbers must lie below 2^53; found {list_names(names)}: "
+                "floats do not hold all of these. Name the options by words."
+            )
         alike: list[Any] = [_composed(name) for name in names] if None in numbers else numbers
         twice = [name for name, same in zip(names, alike, strict=True) if alike.count(same) > 1]
         if twice:
@@ -252,7 +263,7 @@ class Scale:
         if position is not None:
             return position
         number = parse_number(label)
-        if number is None:
+        if number is None or not is_exact(label):
             return None
         if self.numbers is not None:
             return self.numbers.get(number)
@@ -320,8 +331,11 @@ def _names(options: Any) -> tuple[Any, ...]:
         if isinstance(options, str | bytes | Set):
             raise TypeError("a text is one name, and a set has no order")
         categories = ordered_categories(options)
-        names = tuple(map(_plain, options if categories is None else categories))
+        names = tuple(map(_plain, unmasked(options) if categories is None else categories))
         _ = tuple(map(str, names))
+        numbers = [parse_number(name) for name in names if isinstance(name, Real)]
+        if None in numbers or any(is_missing(name) for name in names if not isinstance(name, str)):
+            raise ValueError("an option has no name, or is an infinite number")
         return names
     except Exception as error:  # What looks like a sequence may raise anything.
         raise InputError(

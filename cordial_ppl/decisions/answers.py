@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from cordial_ppl.data.checks import check_names, check_number
+from cordial_ppl.data.containers import as_cells
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.labelling import of_fit
 from cordial_ppl.decisions import drift, forecasting, predictive, summary
@@ -87,12 +88,10 @@ def find_bias(fit: Fit, columns: Mapping[str, Any]) -> list[bias.Bias]:
     """
     if fit.out_of_fold is None:
         return []
-    for name, cells in columns.items():
-        if len(cells) != len(fit.labels):
-            raise InputError(
-                f"column {name!r} must have one cell for each of {len(fit.labels)} labels; "
-                f"got {len(cells)}."
-            )
+    columns = {
+        name: as_cells(cells, f"column {name!r}", len(fit.labels), object)
+        for name, cells in columns.items()
+    }
     values, per_text = fit.scale.values, fit.text_labels
     residuals = (per_text.shares - fit.out_of_fold[per_text.first]) @ values
     text_columns = {name: [cells[row] for row in per_text.first] for name, cells in columns.items()}

@@ -9,6 +9,7 @@ from jaxtyping import Bool, Float, Int
 from scipy.stats import chi2
 
 from cordial_ppl.data.checks import check_level, check_names, check_number
+from cordial_ppl.data.containers import unmasked
 from cordial_ppl.data.frames import aligned
 from cordial_ppl.data.labelling import rank_texts
 from cordial_ppl.data.ratings import state
@@ -245,7 +246,7 @@ def check_rows(
     Raises:
         InputError: the rows are not those of the fit's texts.
     """
-    per_text, positions, ranks = fit.text_labels, np.asarray(rows), rank_texts(fit.texts)
+    per_text, positions, ranks = fit.text_labels, np.asarray(unmasked(rows)), rank_texts(fit.texts)
     if positions.dtype == bool and positions.shape == (len(logits),):
         positions = np.flatnonzero(positions)
     if positions.shape == per_text.first.shape:

@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Bool, Float64, Int64
 
 from cordial_ppl.data.checks import check_cells
+from cordial_ppl.data.containers import unmasked
 from cordial_ppl.data.ratings import state
 from cordial_ppl.data.readings import as_logits
 from cordial_ppl.data.scale import Scale
@@ -223,7 +224,7 @@ def _number(noun: str, cells: Any, logits: np.ndarray) -> Int64[np.ndarray, " N"
 
 def _as_rows(labelled: Any, size: int) -> Int64[np.ndarray, " l"]:
     """Check positions of texts."""
-    rows = np.asarray([] if labelled is None else labelled)
+    rows = np.asarray([] if labelled is None else unmasked(labelled))
     whole = rows.dtype.kind in "iu" or not rows.size
     if not whole or rows.ndim != 1 or (rows.size and not (0 <= rows.min() and rows.max() < size)):
         raise InputError(

@@ -11,7 +11,7 @@ from jaxtyping import Float64, Int64
 from scipy.special import stdtrit
 
 from cordial_ppl.data.checks import check_level, check_names
-from cordial_ppl.data.containers import as_numbers
+from cordial_ppl.data.containers import as_numbers, unmasked
 from cordial_ppl.errors import InputError, name_rows, quote
 
 TUNED = 3
@@ -213,7 +213,7 @@ def number_cells(cells: Any, noun: str, size: int) -> Int64[np.ndarray, " N"] | 
     """Number strata or clusters, 0, 1, ..., one for each text; None where there are none."""
     if cells is None:
         return None
-    codes = np.unique(np.asarray(cells), return_inverse=True)[1]
+    codes = np.unique(unmasked(cells), return_inverse=True)[1]
     if codes.shape != (size,):
         raise InputError(f"{noun} must be given for each of {size} texts; got {len(codes)}.")
     return codes
@@ -276,7 +276,7 @@ def as_probabilities(probabilities: Any, n: int) -> Float64[np.ndarray, " n"]:
 
 
 def _as_rows(rows: Any, size: int, n: int) -> Int64[np.ndarray, " n"]:
-    result = np.asarray(rows)
+    result = np.asarray(unmasked(rows))
     inside = result.dtype.kind in "iu" and result.size and 0 <= result.min() and result.max() < size
     if result.shape != (n,) or not inside or len(np.unique(result)) < n:
         raise InputError(
