@@ -13,6 +13,7 @@ from jaxtyping import Bool, Float, Int
 from numpy.typing import ArrayLike
 
 from cordial_ppl.data.containers import as_cells, as_numbers
+from cordial_ppl.data.labelling import as_weights
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError, name_rows, quote
 from cordial_ppl.runtime.arrays import FLOOR
@@ -83,7 +84,7 @@ def accuracy(probs: ArrayLike, labels: ArrayLike, weights: ArrayLike | None = No
         weights: of the texts in the mean [n]; one by default.
     """
     p, z = _predictions(probs, labels)
-    counted = None if weights is None else as_numbers(weights, "weights")
+    counted = None if weights is None else as_weights(weights, np.arange(len(z)))
     return float(np.average(p.argmax(axis=1) == z, weights=counted))
 
 

@@ -14,10 +14,12 @@ SCALARS = {int, float, str, bool, type(None), np.float64, np.int64, np.str_}
 
 
 def collected(values: Any) -> Any:
-    """Collect a lazy frame of polars; anything else stays as it is."""
+    """Collect a lazy frame of polars, one column as a series; anything else stays as it is."""
     polars = sys.modules.get("polars")
-    lazy = polars is not None and isinstance(values, polars.LazyFrame)
-    return values.collect() if lazy else values
+    if polars is None or not isinstance(values, polars.LazyFrame):
+        return values
+    frame = values.collect()
+    return frame.to_series() if frame.width == 1 else frame
 
 
 def unmasked(values: Any) -> Any:

@@ -2,8 +2,9 @@
 
 import math
 from collections.abc import Sequence
-from numbers import Number
 from typing import Any
+
+import numpy as np
 
 MINUS = "\u2010\u2011\u2012\u2013\u2014\u2212\ufe63\uff0d"
 """Characters that look like the minus sign of numbers."""
@@ -59,5 +60,6 @@ def is_missing(label: Any) -> bool:
     """Return whether a label is missing: None, NaN, a null, or an empty text."""
     if label is None or (isinstance(label, str) and label.strip().lower() in ("", "nan")):
         return True
-    number = isinstance(label, Number) or type(label).__name__ == "datetime64"
-    return type(label).__name__ in NULLS or bool(number and label != label)
+    if isinstance(label, float | np.floating):
+        return math.isnan(label)
+    return type(label).__name__ in NULLS or str(label) == "NaT"

@@ -16,6 +16,7 @@ import numpyro.distributions as dist
 from jaxtyping import Array, Float, Int
 
 from cordial_ppl.channels.channel import LABEL_SITE, Channel
+from cordial_ppl.data.containers import as_numbers
 from cordial_ppl.data.readings import SUM_TOLERANCE, Readings
 from cordial_ppl.errors import ChannelError, InputError
 from cordial_ppl.inference.tracing import (
@@ -202,7 +203,7 @@ class Target:
             InputError: it has another length, a scale that is not positive, or it would replace a
                 prior that is not a fixed Gaussian in the unconstrained space.
         """
-        loc, scale = (np.asarray(part, np.float64) for part in prior)
+        loc, scale = (as_numbers(part, "a prior") for part in prior)
         if loc.shape != (self.size,) or scale.shape != (self.size,):
             raise InputError(
                 f"a prior of channel {self.channel.name!r} has {self.size} locations and scales, "

@@ -11,6 +11,7 @@ from jaxtyping import Float64, Int64
 from scipy.special import stdtrit
 
 from cordial_ppl.data.checks import check_level, check_names
+from cordial_ppl.data.checks import check_cells
 from cordial_ppl.data.containers import as_numbers, unmasked
 from cordial_ppl.errors import InputError, name_rows, quote
 
@@ -213,7 +214,10 @@ def number_cells(cells: Any, noun: str, size: int) -> Int64[np.ndarray, " N"] | 
     """Number strata or clusters, 0, 1, ..., one for each text; None where there are none."""
     if cells is None:
         return None
-    codes = np.unique(unmasked(cells), return_inverse=True)[1]
+    cells = np.asarray(unmasked(cells))
+    if cells.dtype.kind not in "iu":
+        check_cells(noun, cells, size)
+    codes = np.unique(cells, return_inverse=True)[1]
     if codes.shape != (size,):
         raise InputError(f"{noun} must be given for each of {size} texts; got {len(codes)}.")
     return codes
