@@ -194,7 +194,7 @@ def readings_from_probabilities(p: Any, *, source: Source = GIVEN) -> Float64[np
             f"{name_rows(off, source.where)}. Divide each row by its sum, or give logits or counts."
         )
     with np.errstate(divide="ignore"):
-        return table.floor(np.log(probs))
+        return table.floor(np.log(probs), zeros=True)
 
 
 def readings_from_counts(
@@ -338,8 +338,11 @@ class _Table:
             value = f"{self.numbers[first]:g} in {self.name_cell(first)}{others}"
             raise InputError(f"{rule}; found {value}.")
 
-    def floor(self, logits: np.ndarray) -> Float64[np.ndarray, "n K"]:
-        """Replace -inf by the smallest finite value of the row, and tell of it once."""
+    def floor(self, logits: np.ndarray, zeros: bool = False) -> Float64[np.ndarray, "n K"]:
+        """Replace -inf by the smallest finite value of the row, and tell of it once.
+
+        Of probabilities, which have zeros, all on one option is a hard answer, not one unread.
+        """
         rule = "finite, below 1e9 (a missing option is -inf, in a file an empty cell)"
         self.reject(~(logits < LARGEST), f"logits must be {rule}")
         missing = (logits <= -LARGEST) | (logits < logits.max(axis=1, keepdims=True) - MASKED)
@@ -348,14 +351,17 @@ class _Table:
         read = (~missing).sum(axis=1)
         unread = np.flatnonzero(read == 0)
         if unread.size:
+            low = "below -1e9" if np.isfinite(logits[unread[0]]).all() else "-inf or empty"
             raise InputError(
-                "a text needs at least one option with a reading; every option is -inf or empty in "
+                f"a text needs at least one option with a reading; every option is {low} in "
                 f"{name_rows(unread, self.where)}. Remove the rows without a reading."
             )
         lowest = np.where(missing, np.inf, logits).min(axis=1)
         floors = lowest + np.where(read == 1, ONE_OPTION_FLOOR, 0.0)
-        first = self.name_cell(np.argwhere(missing)[0])
-        self.tell(Unread(int(missing.sum()), int(missing.any(axis=1).sum()), len(logits), first))
+        told = missing & ~(zeros & (read == 1))[:, None]
+        if told.any():
+            first = self.name_cell(np.argwhere(told)[0])
+            self.tell(Unread(int(told.sum()), int(told.any(axis=1).sum()), len(logits), first))
         return np.where(missing, floors[:, None], logits)
 
     def _refuse_cells(self, values: Any, noun: str) -> None:
