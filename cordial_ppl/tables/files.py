@@ -11,6 +11,7 @@ a Parquet file, where the first is 0.
 import csv
 import json
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -171,7 +172,7 @@ def _as_frame(path: Path, rows: Iterable[list]) -> pl.LazyFrame:
     rows = iter(rows)
     header = [name.strip() for name in next(rows, [""])[:-1]]
     names = [name or f"column_{position}" for position, name in enumerate(header, 1)]
-    doubled = [name for name in names if names.count(name) > 1]
+    doubled = [name for name, times in Counter(names).items() if times > 1]
     if doubled:
         raise FileError(f"{path}: column {quote(doubled[0])} occurs twice in the header.")
     schema = dict.fromkeys(names, pl.String) | {ROW: pl.Int64}

@@ -59,6 +59,10 @@ class Columns:
 
     def __len__(self) -> int:
         """The number of selected rows."""
+        return self._count
+
+    @cached_property
+    def _count(self) -> int:
         return self.collect(pl.len()).item()
 
     def where(self, position: int) -> str:

@@ -11,7 +11,7 @@ from jaxtyping import Int64
 
 from cordial_ppl.errors import list_names
 from cordial_ppl.tables.columns import FIXED, as_names, filled, is_reading, named
-from cordial_ppl.tables.frame import Columns
+from cordial_ppl.tables.frame import ROW, Columns
 from cordial_ppl.tables.labels import LabelTable
 from cordial_ppl.tables.proposals import find_columns
 from cordial_ppl.tables.readings import ReadingTable
@@ -72,7 +72,7 @@ def list_cells(columns: Columns, rows: Sequence[int]) -> dict[str, list[str]]:
         rows: Its rows that are wanted.
     """
     names = [n for n in columns.schema if n not in (*FIXED, *columns.apart) and not is_reading(n)]
-    wanted = columns.collect(*(pl.col(name).gather(rows) for name in names))
+    wanted = columns.collect(ROW, *names)[list(rows)].drop(ROW)
     return {cells.name: as_names(cells).to_list() for cells in wanted}
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 from functools import wraps
 from inspect import Parameter, signature
-from itertools import chain
+from itertools import chain, islice
 from typing import Any
 
 import polars as pl
@@ -41,6 +41,9 @@ PERSONAL = ("label", "human", "gold", "expert")
 
 OTHERS = {*FIXED, "id", "index", "annotator", "user", "length"} - {"rating"}
 """Columns that hold other numbers."""
+
+LOOKED_AT = 100
+"""Columns, at most, whose cells are looked at for a proposal."""
 
 TRIED = ("id", "rating", "readers", "label", "annotator", "options", "round", "reader")
 """Settings whose proposals are tried, for what is asked for then."""
@@ -116,9 +119,9 @@ def find_columns(
 
 def find_id(columns: Columns) -> str:
     """Find the column that may name texts: by its name, or because its cells differ most."""
-    sizes = (named(name).n_unique() for name in columns.schema)
+    sizes = (named(name).n_unique() for name in _first(columns.schema))
     rows, *sizes = columns.collect(pl.len(), *sizes).row(0)
-    distinct = dict(zip(columns.schema, sizes, strict=True))
+    distinct = dict(zip(_first(columns.schema), sizes, strict=True))
     # Some tens of readers may have read each text.
     names = [n for n, size in distinct.items() if size * WIDEST > rows and not is_reading(n)]
     names.sort(key=lambda name: -distinct[name])
@@ -130,10 +133,15 @@ def find_id(columns: Columns) -> str:
 
 def find_reader(columns: Columns, item: str = "item_id") -> str | None:
     """Find the column of readers, by its name, that tells the rows of a text apart, if any does."""
-    names = [name for name in columns.schema if name != item and not holds_ratings(columns, name)]
+    free = _first(name for name in columns.schema if name != item)
+    names = [name for name in free if not holds_ratings(columns, name)]
     name = nearest("reader", names, READERS)
     pairs = pl.struct(named(item), named(name or item))
     return name if name and columns.collect(pairs.is_unique().all()).item() else None
+
+
+def _first(names: Iterable[str]) -> list[str]:
+    return [*islice(names, LOOKED_AT)]
 
 
 def _decimal(columns: Columns, name: str) -> bool:
@@ -157,7 +165,8 @@ def list_ratings(columns: Columns) -> list[str]:
     """List the columns that look like ratings: that of the likeliest name, or all without one."""
     free = [name for name in columns.schema if name not in (*columns.apart, *OTHERS)]
     free = [name for name in free if not name.casefold().startswith(PERSONAL)]
-    names = [name for name in free if not is_reading(name) and holds_ratings(columns, name)]
+    free = _first(name for name in free if not is_reading(name))
+    names = [name for name in free if holds_ratings(columns, name)]
     likely = nearest("rating", names, RATINGS)
     return names if likely is None else [likely]
 
