@@ -2,3 +2,12 @@
 
 OPTIONS = 201
 """Options of a scale, as 0..200."""
+
+COLUMNS = 100_000
+"""Columns of a table."""
+
+UNPACKED = 4 << 30
+"""Bytes of all that an archive, such as a workbook, holds."""
+
+CELLS = 100_000_000
+"""Cells of a sheet, from the first to the farthest that is filled."""

@@ -178,4 +178,7 @@ def loose(text: str) -> str:
     """Drop spaces, case and punctuation around the words of a text."""
     plain = " ".join(fold(text).casefold().split())
     # A sign belongs to a number.
-    return re.sub(r"^(?:[^\w+-]|[+-](?!\d)|_)+|[\W_]+$", "", plain)
+    plain = re.sub(r"^(?:[^\w+-]|[+-](?!\d)|_)+", "", plain)
+    # Not `[\W_]+$`, which tries every run of marks in a text from each of them.
+    words = re.match(r".*[^\W_]", plain, re.DOTALL)
+    return words[0] if words else ""

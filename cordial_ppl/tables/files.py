@@ -10,10 +10,12 @@ a Parquet file, where the first is 0.
 
 import csv
 import json
+import re
+import zipfile
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import batched
 from pathlib import Path
@@ -21,6 +23,7 @@ from typing import Any
 
 import polars as pl
 
+from cordial_ppl.data import limits
 from cordial_ppl.errors import FileError, list_names, quote, warn
 from cordial_ppl.runtime.outputs import name_endings
 from cordial_ppl.tables.frame import (
@@ -95,6 +98,7 @@ def _read_parquet(path: Path) -> Columns:
             settings = {"glob": False, "hive_partitioning": False, "row_index_name": ROW}
             scan = pl.scan_parquet(file, **settings, row_index_offset=starts[-1])
             names = scan.collect_schema().names()
+            _check_width(file, len(names))
             count = scan.select(pl.len()).collect().item()
         header = header or names
         if others := {*header} ^ {*names}:
@@ -153,9 +157,11 @@ def _read_sheet(path: Path) -> Columns:
         import fastexcel
     except ModuleNotFoundError as error:
         raise FileError(f"reading {path} needs {NEEDED}") from error
+    check_archive(path)
     try:
         book = fastexcel.read_excel(path)
         first, *others = book.sheet_names
+        _check_extent(path)
         # Without a header polars keeps the rows where they are; all cells are text, as in a CSV.
         sheet = book.load_sheet(first, header_row=None, dtypes="string")
         rows = sheet.to_polars().fill_null("").iter_rows()
@@ -167,10 +173,42 @@ def _read_sheet(path: Path) -> Columns:
     return Columns(path, _as_frame(path, filled), "row {}".format)
 
 
+def check_archive(path: Path) -> None:
+    """Refuse an archive that unpacks to more than `limits.UNPACKED`; what is none is left alone."""
+    with suppress(zipfile.BadZipFile, OSError, NotImplementedError), zipfile.ZipFile(path) as file:
+        if (size := sum(part.file_size for part in file.infolist())) > limits.UNPACKED:
+            raise FileError(
+                f"{path} would unpack to {size / 1e9:.1f} GB, and {limits.UNPACKED >> 30} GiB is "
+                "the limit: save it as CSV, or in parts."
+            )
+
+
+def _check_extent(path: Path) -> None:
+    """Refuse a workbook of which a far cell makes a sheet larger than `limits.CELLS`."""
+    with zipfile.ZipFile(path) as file:
+        for name in file.namelist():
+            if not re.fullmatch(r"xl/worksheets/[^/]*\.xml", name):
+                continue
+            rows = columns = 1
+            with file.open(name) as sheet:
+                while text := sheet.read(1 << 20) + sheet.readline(64):
+                    for letters, digits in re.findall(rb'r="([A-Z]{1,3})([0-9]{1,7})"', text):
+                        column = 0
+                        for letter in letters:
+                            column = 26 * column + letter - 64
+                        rows, columns = max(rows, int(digits)), max(columns, column)
+            if rows * columns > limits.CELLS:
+                raise FileError(
+                    f"{path}: {name} has a cell in row {rows:,} and one in column {columns:,}, a "
+                    f"sheet of more than {limits.CELLS:,} cells: delete what stands far away."
+                )
+
+
 def _as_frame(path: Path, rows: Iterable[list]) -> pl.LazyFrame:
     """Make a frame of rows of text with their numbers; the first has the columns' names."""
     rows = iter(rows)
     header = [name.strip() for name in next(rows, [""])[:-1]]
+    _check_width(path, len(header))
     names = [name or f"column_{position}" for position, name in enumerate(header, 1)]
     doubled = [name for name, times in Counter(names).items() if times > 1]
     if doubled:
@@ -181,6 +219,11 @@ def _as_frame(path: Path, rows: Iterable[list]) -> pl.LazyFrame:
     unnamed = [name for name in names if name not in header]
     blank = [name for name in unnamed if not frame[name].str.contains(r"\S").any()]
     return frame.drop(blank).lazy()
+
+
+def _check_width(path: Path, columns: int) -> None:
+    if columns > limits.COLUMNS:
+        raise FileError(f"{path} has {columns:,} columns; {limits.COLUMNS:,} is the limit.")
 
 
 def _read_json_lines(path: Path) -> Columns:
@@ -202,6 +245,7 @@ def _read_json_lines(path: Path) -> Columns:
                 )
             records[line] = record
     names = dict.fromkeys(name for record in records.values() for name in record)
+    _check_width(path, len(names))
     columns = [as_series(name, [row.get(name) for row in records.values()]) for name in names]
     lines = pl.Series(ROW, list(records), pl.Int64)
     return Columns(path, pl.DataFrame([*columns, lines]).lazy(), "line {}".format)

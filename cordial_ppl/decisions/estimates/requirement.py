@@ -9,7 +9,7 @@ from cordial_ppl.decisions.estimates.quantities import TARGETS
 from cordial_ppl.errors import InputError, list_names, quote
 from cordial_ppl.scores import Interval
 
-FORM = re.compile(r"\s*(.*?)\s*([<>]=?)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(%?)\s*")
+FORM = re.compile(r"(.*)([<>]=?)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(%?)")
 
 YES, NO, OPEN = "yes", "no", "cannot say"
 STATUS: Mapping[str, int] = {YES: 0, NO: 3, OPEN: 4}
@@ -88,7 +88,7 @@ def parse(text: str) -> Requirement:
     Raises:
         InputError: it has another form, or its bound is no share where one is needed.
     """
-    parts = FORM.fullmatch(text)
+    parts = FORM.fullmatch(text.strip())
     if not parts or not parts[1]:
         raise InputError(
             'a requirement must be a quantity, a sign and a number, such as "mean >= 4.0", '
