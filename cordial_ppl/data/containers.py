@@ -8,7 +8,6 @@ import numpy as np
 from cordial_ppl.data.numerals import NULLS
 from cordial_ppl.errors import InputError
 
-
 SCALARS = {int, float, str, bool, type(None), np.float64, np.int64, np.str_}
 """Types of cells that hold what they show, in lists."""
 

@@ -10,8 +10,7 @@ import numpy as np
 from jaxtyping import Float64, Int64
 from scipy.special import stdtrit
 
-from cordial_ppl.data.checks import check_level, check_names
-from cordial_ppl.data.checks import check_cells
+from cordial_ppl.data.checks import check_cells, check_level, check_names
 from cordial_ppl.data.containers import as_numbers, unmasked
 from cordial_ppl.errors import InputError, name_rows, quote
 

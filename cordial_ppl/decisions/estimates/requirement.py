@@ -89,19 +89,20 @@ def parse(text: str) -> Requirement:
         InputError: it has another form, or its bound is no share where one is needed.
     """
     parts = FORM.fullmatch(text.strip())
-    if not parts or not parts[1]:
+    quantity = parts[1].strip() if parts else ""
+    if not parts or not quantity:
         raise InputError(
             'a requirement must be a quantity, a sign and a number, such as "mean >= 4.0", '
             f'"pass >= .8" or "A - B > 0"; found {quote(text)}.'
         )
     bound = float(parts[3]) / (100 if parts[4] else 1)
-    if parts[1] == "pass" and not 0 <= bound <= 1:
+    if quantity == "pass" and not 0 <= bound <= 1:
         raise InputError(
             f"pass is a share, from 0 to 1: write .3 or 30% for three in ten; found {quote(text)}."
         )
-    if parts[4] and parts[1] != "pass":
+    if parts[4] and quantity != "pass":
         raise InputError(f"only pass is required in percent; found {quote(text)}: leave out the %.")
-    return Requirement(text.strip(), parts[1], parts[2], bound)
+    return Requirement(text.strip(), quantity, parts[2], bound)
 
 
 def _find(quantity: str, made: Estimate) -> Interval:

@@ -1,0 +1,52 @@
+"""Containers: what is masked, null or NA is missing, whatever lies below it."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import cordial_ppl as cp
+from cordial_ppl.data.containers import as_numbers
+
+LOGITS = np.linspace(-1, 1, 15).reshape(5, 3)
+LABELS = [0, 1, 2, 1, 0]
+MASKED = np.ma.array(LABELS, mask=[0, 0, 1, 0, 0], fill_value=1)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.ma.array([1, -999, 3], mask=[0, 1, 0], fill_value=-999),
+        [1, np.ma.masked, 3],
+        [1, pd.NA, 3],
+        pd.Series([1, None, 3], dtype="Int64"),
+        pd.array([1, None, 3], dtype="Int64"),
+        pl.Series([1, None, 3]),
+        pl.LazyFrame({"a": [1, None, 3]}),
+        np.array([1, np.ma.masked, 3], object),
+    ],
+)
+def test_every_container_has_its_gaps(values: Any) -> None:
+    np.testing.assert_array_equal(as_numbers(values, "values"), [1, np.nan, 3])
+
+
+@pytest.mark.parametrize("rows", [list, pl.DataFrame, pd.DataFrame])
+def test_masked_rows_are_no_readings(rows: Any) -> None:
+    masked = np.ma.array(LOGITS, mask=LOGITS == LOGITS[1, 1])
+    table = list(masked) if rows is list else rows(np.where(masked.mask, np.nan, LOGITS))
+    with pytest.raises(cp.InputError, match=r"found nan in row 1, column"):
+        cp.RawReading().fit(table, LABELS)
+
+
+def test_masked_labels_users_weights_and_strata_are_missing() -> None:
+    probs = np.full((5, 3), 1 / 3)
+    with pytest.raises(cp.InputError, match="must not be missing; there is none in row 2"):
+        cp.RawReading().fit(LOGITS, list(MASKED))
+    with pytest.raises(cp.InputError, match="every text needs a user; none is named in row 2"):
+        cp.UserShift().fit(probs, LABELS, list(MASKED))
+    with pytest.raises(cp.InputError, match="sample_weight must be"):
+        cp.scores.accuracy(probs, LABELS, MASKED)
+    with pytest.raises(cp.InputError, match="options must be a sequence of names"):
+        cp.RawReading(options=[np.nan, 1, 2]).fit(LOGITS, LABELS)
