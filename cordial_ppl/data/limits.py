@@ -11,3 +11,9 @@ UNPACKED = 4 << 30
 
 CELLS = 100_000_000
 """Cells of a sheet, from the first to the farthest that is filled."""
+
+RECORD = 256 << 20
+"""Bytes of a line, a record, of JSON Lines."""
+
+DEPTH = 100
+"""Lists and objects inside one another, of JSON."""

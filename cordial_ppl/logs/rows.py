@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from cordial_ppl.errors import CordialError, FileError, InputError, naming, quote
-from cordial_ppl.tables.files import ENDINGS, read_columns
+from cordial_ppl.tables.files import ENDINGS, check_record, read_columns
 from cordial_ppl.tables.frame import ROW
 
 JSON = (".jsonl", ".ndjson")
@@ -131,11 +131,11 @@ def _first_character(path: Path, file: BinaryIO) -> bytes:
 
 def _lines(path: Path, file: BinaryIO) -> Iterator[tuple[str, Any]]:
     """Read the values of a file that has one on each line, or one in all."""
-    del path
     started = False
     for number, line in enumerate(file, start=1):
         if not line.strip():
             continue
+        check_record(path, f"line {number}", line)
         try:
             value = json.loads(line)
         except json.JSONDecodeError:
@@ -161,4 +161,6 @@ def _elements(path: Path, file: BinaryIO) -> Iterator[tuple[str, Any]]:
         raise FileError(f"{path} is an empty list.")
     for number, value in enumerate(values):
         raw = isinstance(value, msgspec.Raw)
+        if raw:
+            check_record(path, f"element {number}", bytes(value))
         yield f"element {number}", json.loads(bytes(value)) if raw else value

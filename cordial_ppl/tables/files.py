@@ -173,6 +173,20 @@ def _read_sheet(path: Path) -> Columns:
     return Columns(path, _as_frame(path, filled), "row {}".format)
 
 
+def check_record(path: Path, place: str, text: str | bytes) -> None:
+    """Refuse a record of JSON that is longer or deeper than `limits` allow, before it is read."""
+    if len(text) > limits.RECORD:
+        raise FileError(f"{path}: {place} is longer than the limit, {limits.RECORD >> 20} MiB.")
+    text = text.decode("latin-1") if isinstance(text, bytes) else text
+    if text.count("[") + text.count("{") <= limits.DEPTH:
+        return
+    depth = 0
+    for sign in re.finditer(r'"(?:[^"\\]|\\.)*+"|[\[{\]}]', text, re.DOTALL):
+        depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(sign[0], 0)
+        if depth > limits.DEPTH:
+            raise FileError(f"{path}: {place} is nested too deeply; {limits.DEPTH} is the limit.")
+
+
 def check_archive(path: Path) -> None:
     """Refuse an archive that unpacks to more than `limits.UNPACKED`; what is none is left alone."""
     with suppress(zipfile.BadZipFile, OSError, NotImplementedError), zipfile.ZipFile(path) as file:
@@ -232,6 +246,7 @@ def _read_json_lines(path: Path) -> Columns:
         for line, text in enumerate(file, start=1):
             if not text.strip():
                 continue
+            check_record(path, f"line {line}", text)
             try:
                 record = json.loads(text)
                 # Half a surrogate pair, escaped, is text that no file can hold.

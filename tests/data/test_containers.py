@@ -43,7 +43,7 @@ def test_masked_rows_are_no_readings(rows: Any) -> None:
 def test_masked_labels_users_weights_and_strata_are_missing() -> None:
     probs = np.full((5, 3), 1 / 3)
     with pytest.raises(cp.InputError, match="must not be missing; there is none in row 2"):
-        cp.RawReading().fit(LOGITS, list(MASKED))
+        cp.TemperatureScaling().fit(LOGITS, list(MASKED))
     with pytest.raises(cp.InputError, match="every text needs a user; none is named in row 2"):
         cp.UserShift().fit(probs, LABELS, list(MASKED))
     with pytest.raises(cp.InputError, match="sample_weight must be"):

@@ -9,6 +9,7 @@ import pytest
 import cordial_ppl as cp
 from cordial_ppl.data import limits
 from cordial_ppl.data.scale import Scale
+from cordial_ppl.logs.rows import read_rows
 from cordial_ppl.tables import files
 
 
@@ -55,3 +56,21 @@ def test_a_wide_table_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     path.write_text("item_id,a,b,c\n1,2,3,4\n")
     with pytest.raises(cp.FileError, match="has 4 columns; 3 is the limit"):
         files.read_columns(path)
+
+
+@pytest.mark.parametrize("text", ['{"a": ' + "[" * 200 + "]" * 200 + "}", '{"a": "bb"}'])
+@pytest.mark.parametrize("ending", [".jsonl", ".json"])
+def test_long_and_deep_records_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, ending: str
+) -> None:
+    path = tmp_path / f"rows{ending}"
+    path.write_text(text)
+    monkeypatch.setattr(limits, "RECORD", 1000 if "[" in text else 5)
+    with pytest.raises(cp.FileError, match="is the limit|than the limit"):
+        _ = files.read_columns(path) if ending == ".jsonl" else [*read_rows(path)]
+
+
+def test_brackets_in_a_text_are_no_depth(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"a": "' + "[" * 500 + '"}')
+    assert len(files.read_columns(path)) == 1

@@ -1,10 +1,12 @@
 """How a model may write an option: what means it, and what may become it."""
 
+import time
+
 import pytest
 
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError
-from cordial_ppl.logs.spellings import Spellings
+from cordial_ppl.logs.spellings import Spellings, loose
 
 STARS = Spellings(Scale(("1", "2", "3", "4", "5")))
 WORDS = Spellings(Scale(("very bad", "bad", "good", "very good")))
@@ -45,3 +47,10 @@ def test_spellings_that_are_given():
         Spellings(grades.scale, {"C": "3"})
     with pytest.raises(InputError, match="'One' cannot stand for .*'2': it already .* 'one'"):
         Spellings(Scale(("one", "2")), {"One": "2"}).match("x")
+
+
+def test_marks_inside_a_text_take_linear_time() -> None:
+    # Twenty thousand dashes took half a minute, each tried as the first of a run at the end.
+    begun = time.process_time()
+    assert loose("a" + "-" * 100_000 + "b --").endswith("b")
+    assert time.process_time() - begun < 5
