@@ -107,7 +107,26 @@ def _enter_users(case: Case, folder: Path) -> None:
     assert np.isfinite(list(fitted.values_.values())).all()
 
 
+def _make_masked(rng: random.Random, folder: Path) -> Case:
+    del folder
+    case: Case = {"logits": LOGITS, "labels": [STARS.index(name) for name in NAMES]}
+    name, below = rng.choice(list(case)), rng.choice((0, 4, -999, 7))
+    cells = np.array(case[name])
+    cell = tuple(rng.randrange(size) for size in cells.shape)
+    mask = np.zeros(cells.shape, bool)
+    mask[cell], cells[cell] = True, below
+    return {"name": name, "cells": np.ma.array(cells, mask=mask, fill_value=below)} | case
+
+
+def _enter_masked(case: Case, folder: Path) -> None:
+    name, cells = case.pop("name"), case.pop("cells")
+    for masked in (cells, list(cells), cells.astype(object).filled(None)):
+        fitted = attempt(cp.TemperatureScaling().fit, **{**case, name: masked})
+        assert fitted is None, f"what lies below a mask of {name} counts"
+
+
 DOORS = [
+    Door("masked cells", _make_masked, _enter_masked),
     Door("fit and predict", _make_fit, _enter_fit),
     Door("readings of several readers", _make_readers, _enter_readers),
     Door("users and when they labelled", _make_users, _enter_users),

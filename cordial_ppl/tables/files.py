@@ -173,10 +173,10 @@ def _read_sheet(path: Path) -> Columns:
     return Columns(path, _as_frame(path, filled), "row {}".format)
 
 
-def check_record(path: Path, place: str, text: str | bytes) -> None:
+def check_record(path: Path, location: str, text: str | bytes) -> None:
     """Refuse a record of JSON that is longer or deeper than `limits` allow, before it is read."""
     if len(text) > limits.RECORD:
-        raise FileError(f"{path}: {place} is longer than the limit, {limits.RECORD >> 20} MiB.")
+        raise FileError(f"{path}: {location} is longer than the limit, {limits.RECORD >> 20} MiB.")
     text = text.decode("latin-1") if isinstance(text, bytes) else text
     if text.count("[") + text.count("{") <= limits.DEPTH:
         return
@@ -184,7 +184,9 @@ def check_record(path: Path, place: str, text: str | bytes) -> None:
     for sign in re.finditer(r'"(?:[^"\\]|\\.)*+"|[\[{\]}]', text, re.DOTALL):
         depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(sign[0], 0)
         if depth > limits.DEPTH:
-            raise FileError(f"{path}: {place} is nested too deeply; {limits.DEPTH} is the limit.")
+            raise FileError(
+                f"{path}: {location} is nested too deeply; {limits.DEPTH} is the limit."
+            )
 
 
 def check_archive(path: Path) -> None:
