@@ -120,7 +120,8 @@ def _make_masked(rng: random.Random, folder: Path) -> Case:
 
 def _enter_masked(case: Case, folder: Path) -> None:
     name, cells = case.pop("name"), case.pop("cells")
-    for masked in (cells, list(cells), cells.astype(object).filled(None)):
+    nulls = np.where(np.ma.getmaskarray(cells), np.array(None), cells.data)
+    for masked in (cells, list(cells), nulls):
         fitted = attempt(cp.TemperatureScaling().fit, **{**case, name: masked})
         assert fitted is None, f"what lies below a mask of {name} counts"
 
