@@ -8,6 +8,7 @@ from sys import modules
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from cordial_ppl.runtime import platform as _platform  # noqa: F401 - Forks are noted from now on.
 from cordial_ppl.runtime.garbage import paused
 
 if TYPE_CHECKING:

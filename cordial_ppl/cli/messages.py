@@ -25,6 +25,7 @@ from cordial_ppl.errors import (
 )
 from cordial_ppl.runtime import progress
 from cordial_ppl.runtime.outputs import discard_unfinished
+from cordial_ppl.runtime.platform import counting_memory
 
 USAGE: Any = typer.BadParameter.__base__
 """The error of a command that is not typed as it must be."""
@@ -82,7 +83,8 @@ def reporting() -> Iterator[None]:
         warnings.simplefilter("always", CordialWarning)
         warnings.showwarning = show
         try:
-            yield
+            with counting_memory():
+                yield
         except CordialError as error:
             say(f"error: {_in_options(error)}")
             at_fault = isinstance(error, InputError | ChannelError)

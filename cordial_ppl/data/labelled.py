@@ -12,6 +12,7 @@ from jaxtyping import Float, Int
 from cordial_ppl.data.labelling import rank_texts
 from cordial_ppl.data.readings import Readings
 from cordial_ppl.runtime.arrays import pad_rows, repeat_rows
+from cordial_ppl.runtime.platform import start_jax
 
 TILE = 32
 """Rows that a program on a CPU computes at a time: how many tiles there are is data, not shape."""
@@ -117,6 +118,7 @@ class Data(NamedTuple):
 
 def on_cpu() -> bool:
     """Return whether programs run on a CPU, and not on an accelerator."""
+    start_jax()
     return jax.default_backend() == "cpu"
 
 

@@ -30,6 +30,7 @@ from cordial_ppl.inference.tracing import (
     sample_sites,
 )
 from cordial_ppl.runtime.compilation import compiled
+from cordial_ppl.runtime.platform import start_jax
 
 INDEPENDENT = 1e-6
 """Largest difference of a text's probabilities alone and beside others."""
@@ -272,6 +273,7 @@ def build_target(
             f"channel {channel.name!r} is of several readers: it takes logits [n, R, K], as "
             "fit_channel does, and cannot be a member of a stack."
         )
+    start_jax()
     # Two threads that ask at once must get the same target, or each would compile all programs.
     with HANDLERS:
         return _build_target(channel, size, covariates, readers)

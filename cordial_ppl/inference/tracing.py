@@ -21,8 +21,9 @@ from cordial_ppl.channels.faults import PRIOR, Contract
 from cordial_ppl.channels.likelihood import Likelihood
 from cordial_ppl.data.covariates import split_vectors
 from cordial_ppl.data.readings import Readings
-from cordial_ppl.errors import ChannelError, InputError, say_error
+from cordial_ppl.errors import ChannelError, CordialError, InputError, say_error
 from cordial_ppl.runtime.garbage import paused
+from cordial_ppl.runtime.platform import counting_memory
 
 PROBE_DRAWS = 256
 HANDLERS = RLock()
@@ -158,13 +159,14 @@ def describe(
 def explaining(channel: Channel, size: int) -> Iterator[None]:
     """Turn any error of a channel's model into one that says what is wrong with the model."""
     try:
-        yield
-    except InputError:
-        raise
+        with counting_memory():
+            yield
     except ChannelError as error:
         if repr(channel.name) in str(error):
             raise
         raise ChannelError(f"channel {channel.name!r}: {error}") from error
+    except CordialError:
+        raise
     except (Exception, SystemExit) as error:
         name = error.args[0] if isinstance(error, KeyError) and error.args else None
         wanted = find_covariates(channel, size)

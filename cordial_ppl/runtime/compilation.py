@@ -10,11 +10,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import lru_cache, wraps
 from pathlib import Path
-from threading import local
+from threading import RLock, local
 
 import jax
 
 from cordial_ppl.runtime.garbage import paused
+from cordial_ppl.runtime.platform import start_jax
 
 OPTIONS: dict[str, bool | int | str] = {
     "xla_cpu_multi_thread_eigen": False,
@@ -33,6 +34,9 @@ MAPPINGS = Path("/proc/self/maps"), Path("/proc/sys/vm/max_map_count")
 
 CROWDED = 0.6
 """Share of the allowed mappings from which programs are forgotten."""
+
+BUILDING = RLock()
+"""Threads that ask for a program at once get the same."""
 
 TRACED = local()
 """Has an attribute ``programs`` in a thread that traced since memory was last looked at."""
@@ -62,11 +66,17 @@ def compiled[**P, R](function: Callable[P, R], **options: bool | int | str) -> C
         with paused():
             return function(*args, **kwargs)
 
-    chosen = {name: value for name, value in (OPTIONS | options).items() if is_option(name, value)}
-    jitted = jax.jit(trace, compiler_options=chosen)
+    @lru_cache
+    def build() -> Callable[P, R]:
+        asked = (OPTIONS | options).items()
+        chosen = {name: value for name, value in asked if is_option(name, value)}
+        return jax.jit(trace, compiler_options=chosen)
 
     @wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        start_jax()
+        with BUILDING:
+            jitted = build()
         results = jitted(*args, **kwargs)
         if vars(TRACED):
             vars(TRACED).clear()

@@ -17,6 +17,7 @@ import numpy as np
 
 from cordial_ppl.errors import ChannelError, CordialError, FileError
 from cordial_ppl.runtime.outputs import replacing
+from cordial_ppl.runtime.platform import counting_memory
 
 VERSION = 2
 """Version of the layout; it rises when an older program could misread the file."""
@@ -156,13 +157,14 @@ def blaming(path: str | Path) -> Iterator[None]:
     """Blame a file for what goes wrong with its contents.
 
     Raises:
-        FileError: Something did, other than in a channel file.
+        FileError: Something did, other than in a channel file or with the machine.
     """
     try:
-        yield
-    except (FileError, ChannelError):
-        raise
+        with counting_memory():
+            yield
     except Exception as error:  # A hostile file may make its parsers raise anything.
+        if isinstance(error, FileError | ChannelError) or type(error) is CordialError:
+            raise
         plain = isinstance(error, ValueError | msgspec.MsgspecError)
         reason = "".join(filter(str.isprintable, str(error) if plain else repr(error)))
         raise FileError(

@@ -1,0 +1,90 @@
+"""JAX's platform: it starts before anything else is blamed, and not in a process forked later."""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+
+EXHAUSTED = "RESOURCE_EXHAUSTED", "out of memory", "OUT_OF_MEMORY", "Cannot allocate memory"
+"""What XLA, CUDA and the system say where memory ran out."""
+
+_forked = False
+"""Whether this process was forked after JAX had started."""
+
+
+def start_jax() -> None:
+    """Start JAX, unless it runs.
+
+    Raises:
+        CordialError: the platform that the environment names does not start, programs are not
+            compiled (``JAX_DISABLE_JIT``), or this process was forked from one in which JAX ran.
+    """
+    import jax
+
+    from cordial_ppl.errors import CordialError
+
+    if _forked:
+        # Computations would wait for ever for threads that only the parent has.
+        raise CordialError(
+            "JAX ran in the process that this one was forked from, so that it cannot run here. "
+            "Start workers by spawn, multiprocessing.get_context('spawn') for example, or load, "
+            "fit and predict only after the fork: gunicorn without --preload."
+        )
+    if jax.config.jax_disable_jit:
+        raise CordialError(
+            "JAX_DISABLE_JIT is set, and this package needs compiled programs: unset it, or leave "
+            "jax.disable_jit() before you call the package."
+        )
+    _start()
+
+
+@cache
+def _start() -> None:
+    import jax
+
+    from cordial_ppl.errors import CordialError
+
+    try:
+        jax.devices()
+    except Exception as error:  # Plugins raise what they like, such as an AssertionError.
+        named = jax.config.jax_platforms
+        words = " ".join(str(error).split()) or "it has no device, or no plugin is installed"
+        raise CordialError(
+            f"JAX does not start on the platform {named or 'it chose'!r}: {words.rstrip('.')}. "
+            "Set JAX_PLATFORMS=cpu, or unset it."
+        ) from error
+
+
+@contextmanager
+def counting_memory() -> Iterator[None]:
+    """Tell a lack of memory from every other fault.
+
+    Raises:
+        CordialError: memory ran out, of this machine or of an accelerator.
+    """
+    from cordial_ppl.errors import CordialError
+
+    try:
+        yield
+    except Exception as error:
+        words = str(error)
+        if not isinstance(error, MemoryError) and not any(sign in words for sign in EXHAUSTED):
+            raise
+        where = sys.modules["jax"].default_backend() if "RESOURCE" in words else "this machine"
+        raise CordialError(
+            f"memory ran out on {where}: {' '.join(words.split())[:200].rstrip('.') or 'no words'}. "
+            "Free some, give the process more, or set JAX_PLATFORMS=cpu if it was an accelerator's."
+        ) from error
+
+
+def _note_fork() -> None:
+    """Note in a child whether JAX ran in its parent."""
+    global _forked
+    bridge = sys.modules.get("jax._src.xla_bridge")
+    # Also what the user's own program has started.
+    _forked = _forked or bool(getattr(bridge, "_backends", None))
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_note_fork)
