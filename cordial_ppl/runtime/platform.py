@@ -72,9 +72,10 @@ def counting_memory() -> Iterator[None]:
         if not isinstance(error, MemoryError) and not any(sign in words for sign in EXHAUSTED):
             raise
         where = sys.modules["jax"].default_backend() if "RESOURCE" in words else "this machine"
+        reason = " ".join(words.split())[:200].rstrip(".")
         raise CordialError(
-            f"memory ran out on {where}: {' '.join(words.split())[:200].rstrip('.') or 'no words'}. "
-            "Free some, give the process more, or set JAX_PLATFORMS=cpu if it was an accelerator's."
+            f"memory ran out on {where}: {reason or type(error).__name__}. Free some, give the "
+            "process more, or set JAX_PLATFORMS=cpu if it was an accelerator's."
         ) from error
 
 

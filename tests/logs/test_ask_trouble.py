@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -215,6 +216,32 @@ def test_a_key_goes_where_it_is_meant_to_go_and_nothing_else_goes(monkeypatch, s
         headers = str(client.default_headers | client.auth_headers)
         assert (KEY in headers) == sent and "secret" not in headers
         assert str(client.base_url).rstrip("/") == server.split()[0]
+
+
+PROXIES = ("http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "0.0.0.0", "127.1", "judge.test"])
+@pytest.mark.parametrize("proxy", ["http://127.0.0.1:9", "socks5://127.0.0.1:9"])
+def test_no_proxy_hears_what_is_meant_for_this_machine(ask, server, monkeypatch, host, proxy):
+    def resolve(name, *rest, flags=0, **settings):
+        named = name in ("judge.test", b"judge.test") and not flags & socket.AI_NUMERICHOST
+        return lookup("127.0.0.1" if named else name, *rest, flags=flags, **settings)
+
+    lookup = socket.getaddrinfo
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    monkeypatch.setenv("NO_PROXY", "")
+    for name in PROXIES:
+        monkeypatch.setenv(name, proxy)
+    ask("--server", server.url.replace("127.0.0.1", host))
+    # Who names a server may be anybody: the key goes to none that a name alone says is here.
+    assert len(server.asked) == 12
+    assert set(server.keys) == {None if host == "judge.test" else f"Bearer {KEY}"}
+
+
+def test_a_proxy_that_cannot_be_used_is_named(ask, monkeypatch):
+    monkeypatch.setenv("HTTPS_PROXY", "gopher://127.0.0.1:9")
+    assert "HTTPS_PROXY" in ask("--server", "https://judge.test/v1", status=2).output
 
 
 def test_a_key_that_was_not_sent(ask, server, monkeypatch):

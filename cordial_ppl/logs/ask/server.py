@@ -2,10 +2,13 @@
 
 import json
 import os
+import socket
+import ssl
 from collections.abc import Mapping
 from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
+from urllib.request import getproxies
 
 from cordial_ppl.errors import CordialError, InputError, ServerError
 from cordial_ppl.logs.ask.asking import Refused, load
@@ -57,13 +60,23 @@ class Server:
         url = url or os.environ.get("OPENAI_BASE_URL") or OPENAI
         self.url = url.rstrip("/").removesuffix("/chat/completions")
         self._key = self._find_key(named=key_variable is not None)
+        # What is meant for this machine passes no proxy; its authorities are those of the system.
+        local = _is_here(urlsplit(self.url).hostname or "", resolve=bool(getproxies()))
+        trusting = {"trust_env": False, "verify": ssl.create_default_context()} if local else {}
+        try:
+            transport = self._openai.DefaultAsyncHttpxClient(follow_redirects=False, **trusting)
+        except Exception as error:  # A proxy that is no address, SOCKS, no such certificates.
+            raise InputError(
+                f"a proxy or certificates that the environment names cannot be used: {error}. "
+                "Correct or unset HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, NO_PROXY and SSL_CERT_FILE."
+            ) from error
         self.client = self._openai.AsyncOpenAI(
             # Without one the client would take the key in OPENAI_API_KEY.
             api_key=self._key or "none",
             base_url=self.url,
             timeout=TIMEOUT,
             max_retries=RETRIES,
-            http_client=self._openai.DefaultAsyncHttpxClient(follow_redirects=False),
+            http_client=transport,
         )
         # Nothing else of the environment is sent: no organisation, project or headers.
         self.client.organization = self.client.project = None
@@ -175,9 +188,16 @@ class Server:
         return text.replace(self._key, "[the key]") if len(self._key) >= 8 else text
 
 
-def _is_here(host: str) -> bool:
-    """Tell this machine from other hosts."""
+def _is_here(host: str, resolve: bool = False) -> bool:
+    """Tell this machine from other hosts: by the host's address, which a name is resolved to."""
+    name = host.removesuffix(".")
+    if name == "localhost" or name.endswith(".localhost"):
+        return True
     try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")
+        # Numbers alone, as 127.1, ask nobody.
+        entries = socket.getaddrinfo(host, None, flags=0 if resolve else socket.AI_NUMERICHOST)
+    except (OSError, UnicodeError):
+        return False
+    addresses = [ip_address(str(entry[4][0]).partition("%")[0]) for entry in entries]
+    plain = [getattr(address, "ipv4_mapped", None) or address for address in addresses]
+    return all(address.is_loopback or address.is_unspecified for address in plain)
