@@ -6,12 +6,14 @@ The names below are loaded when they are first used, so that the command line st
 from importlib import import_module
 from sys import modules
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
 
 from cordial_ppl.runtime import platform as _platform  # noqa: F401 - Forks are noted from now on.
 from cordial_ppl.runtime.garbage import paused
 
+TYPE_CHECKING = False  # To import `typing` takes as long as all that comes before the program.
 if TYPE_CHECKING:
+    from typing import Any
+
     from cordial_ppl import plots as plots
     from cordial_ppl import scores as scores
     from cordial_ppl.channels.channel import Channel as Channel
@@ -128,7 +130,7 @@ _MODULES = {"synthetic": "cordial_ppl.evaluation.synthetic"} | {
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     if name in _MODULES:
         return import_module(_MODULES[name])
     if name not in _HOME:
@@ -140,7 +142,7 @@ def __getattr__(name: str) -> Any:
 class _Alias(ModuleType):
     """Stand for a module that lies in another room, which is imported when it is used."""
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> "Any":
         return getattr(__getattr__("synthetic"), name)
 
 

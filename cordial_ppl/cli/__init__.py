@@ -7,4 +7,27 @@ command of a function, and `messages` turns errors into lines and a status. A co
 needs JAX when it runs, so that `cordial --help` is quick.
 """
 
-from cordial_ppl.cli.app import main as main
+import os
+import signal
+import sys
+
+
+def main() -> None:
+    """Run the program with the arguments of the process; Ctrl-C ends it from the first moment."""
+    words = "" if "--quiet" in sys.argv else "stopped\n"
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)  # Windows has fewer.
+        if number and signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, lambda number, _: leave(number, words))
+    from cordial_ppl.cli.app import run
+
+    run()
+
+
+def leave(number: int, words: str = "") -> None:
+    """End the program at once, as a signal asks; unfinished files are removed."""
+    # Nothing can be imported while the program may be importing it.
+    for module, name in (("progress", "clear"), ("outputs", "discard_unfinished")):
+        getattr(sys.modules.get(f"cordial_ppl.runtime.{module}"), name, lambda: None)()
+    os.write(2, words.encode())
+    os._exit(128 + number)

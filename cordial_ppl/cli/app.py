@@ -84,12 +84,13 @@ for command in COMMANDS:
     app.command(cls=Command)(as_command(command))
 
 
-def main() -> None:
-    """Run the program with the arguments of the process."""
+def run() -> None:
+    """Run the command that the arguments of the process name."""
     # Importing and tracing make many objects, and little garbage.
     gc.set_threshold(50_000)
     # JAX's own log is silent, unless the environment asks for it.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     logging.getLogger("jax").setLevel(logging.CRITICAL)
-    cache_programs()
+    with reporting():
+        cache_programs()
     app(prog_name="cordial")

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from cordial_ppl.cli.messages import interrupting
 from cordial_ppl.cli.options import TableOut
 from cordial_ppl.cli.output import Result, count, say
 from cordial_ppl.errors import InputError, ServerError
@@ -81,7 +82,8 @@ def ask(
     with open_cache(cache) as answers:
         asking = Asking(questions, asked, answers)
         try:
-            asking.run()
+            with interrupting():
+                asking.run()
         except (ServerError, KeyboardInterrupt) as error:
             progress = f"{asking.done:,} of {len(questions):,} answers are in {cache}"
             if isinstance(error, ServerError):

@@ -2,17 +2,17 @@
 
 import csv
 import io
-import os
 import shlex
 import signal
 import threading
 import warnings
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import typer
 
+from cordial_ppl.cli import leave
 from cordial_ppl.cli.output import say
 from cordial_ppl.errors import (
     ChannelError,
@@ -23,8 +23,6 @@ from cordial_ppl.errors import (
     Value,
     shorten,
 )
-from cordial_ppl.runtime import progress
-from cordial_ppl.runtime.outputs import discard_unfinished
 from cordial_ppl.runtime.platform import counting_memory
 
 USAGE: Any = typer.BadParameter.__base__
@@ -40,22 +38,22 @@ REPEATED = {"channels": "channel", "leave_out": "leave-out", "units": "unit"}
 """Settings of several values whose option is given for each."""
 
 
-@contextmanager
-def leaving_at_once() -> Iterator[None]:
+def leaving_at_once() -> AbstractContextManager[None]:
     """Let Ctrl-C end the program at once, with status 130.
 
     Python would otherwise wait for threads that compile. Unfinished files are removed.
     """
+    inside = signal.getsignal(signal.SIGINT) is not signal.default_int_handler
+    return nullcontext() if inside else interrupting(lambda number, _: leave(number))
 
-    def leave(*_: object) -> None:
-        progress.clear(for_good=True)
-        discard_unfinished()
-        os._exit(130)
 
+@contextmanager
+def interrupting(handler: Any = signal.default_int_handler) -> Iterator[None]:
+    """Handle Ctrl-C meanwhile, by default as a `KeyboardInterrupt`."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGINT, leave)
+    before = signal.signal(signal.SIGINT, handler)
     try:
         yield
     finally:

@@ -4,10 +4,16 @@ import os
 import stat
 import sys
 import warnings
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from cordial_ppl.errors import InputError
+from cordial_ppl.errors import InputError, warn
+
+CHOSEN = "JAX_COMPILATION_CACHE_DIR"
+"""JAX's own environment variable."""
+
+ADVICE = "Name a folder of your own that only you can write to (chmod 700), in folders like it."
 
 VARIABLE = "CORDIAL_CACHE_DIR"
 """Environment variable that names another folder; empty, nothing is cached."""
@@ -45,52 +51,96 @@ def cache_programs(folder: str | os.PathLike | None = None) -> Path | None:
     """Switch JAX's cache of compiled programs on, for this process and those that it starts.
 
     Where the user has chosen a cache of JAX's (``JAX_COMPILATION_CACHE_DIR``), that one stays.
-    To load a program is to run code: a folder that others can write to is not used.  Processes may
-    share the folder: one that meets a program half written compiles it itself.
+    To load a program is to run code: a folder that is another user's, or that others can write to
+    or replace, is not used, and one warning says so.  Processes may share the folder: one that
+    meets a program half written compiles it itself.
 
     Args:
         folder: an existing folder, or one to make; by default `cache_directory`.
 
     Returns:
-        The folder; None where nothing is cached, as where the default folder cannot be used.
+        The folder; None where nothing is cached.
 
     Raises:
         InputError: the folder named here cannot be made, or others can write to it.
     """
-    if os.environ.get("JAX_COMPILATION_CACHE_DIR"):
-        return Path(os.environ["JAX_COMPILATION_CACHE_DIR"])
+    if os.environ.get(CHOSEN):
+        return Path(os.environ[CHOSEN]) if guard_cache(os.environ[CHOSEN]) else None
     path = cache_directory() if folder is None else Path(folder)
     if path is None:
         return None
     try:
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not (_is_private(path) and os.access(path, os.W_OK)):
-            raise PermissionError("others can write to it, or you cannot")
+        fault = _find_fault(path)
         _delete_oldest(path)
     except OSError as error:
         if folder is None:
             return None
-        raise InputError(
-            f"compiled programs cannot be cached in {str(path)!r}: {error}. Name a folder of your "
-            "own that only you can write to (chmod 700)."
-        ) from error
-    settings = {"jax_compilation_cache_dir": str(path), **SETTINGS}
+        fault = str(error)
+    if fault and folder is None:
+        warn(f"compiled programs are not cached in {str(path)!r}: {fault}. {ADVICE}")
+        return None
+    if fault:
+        raise InputError(f"compiled programs cannot be cached in {str(path)!r}: {fault}. {ADVICE}")
+    settings = {CHOSEN.lower(): str(path), **SETTINGS}
     for name, value in settings.items():
         os.environ.setdefault(name.upper(), str(value))
         # Once it is imported, JAX looks at its environment no more.
         if "jax" in sys.modules:
             sys.modules["jax"].config.update(name, value)
-    # JAX writes a file where others read it. A checksum tells it from a whole one.
-    warnings.filterwarnings("ignore", "Error reading persistent compilation cache entry")
+    # JAX writes a file where others read it; a checksum tells it from a whole one. A full disk or a
+    # folder that can only be read takes no more programs.
+    warnings.filterwarnings("ignore", "Error (reading|writing) persistent compilation cache entry")
     return path
 
 
-def _is_private(path: Path) -> bool:
-    """Return whether a folder belongs to the user and nobody else can write to it."""
-    status = path.stat()
-    if not hasattr(os, "getuid"):  # Windows keeps a user's folders apart by itself.
-        return True
-    return status.st_uid == os.getuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+def guard_cache(folder: str) -> bool:
+    """Switch JAX's cache off if it is in a folder that others can write to, with a warning.
+
+    Args:
+        folder: the folder, or the address of one on another machine, which nobody can look at.
+
+    Returns:
+        Whether JAX may go on using it.
+    """
+    fault = ""
+    if "://" not in folder:
+        with suppress(OSError):  # What cannot be made is no cache.
+            fault = _find_fault(Path(folder))
+    if fault:
+        os.environ.pop(CHOSEN, None)
+        if "jax" in sys.modules:
+            from jax.experimental.compilation_cache import compilation_cache
+
+            sys.modules["jax"].config.update(CHOSEN.lower(), None)
+            compilation_cache.reset_cache()
+        warn(f"JAX's cache in {folder!r} is not used: {fault}. {ADVICE}")
+    return not fault
+
+
+def _find_fault(path: Path) -> str:
+    """Make a folder, unless it is there; say how others could change what it holds."""
+    for part in reversed((path, *path.parents)):
+        with suppress(FileExistsError):
+            part.mkdir(mode=0o700)
+    folder = path.resolve(strict=True)
+    own = os.getuid() if hasattr(os, "getuid") else None  # Windows keeps users apart by itself.
+    for part in (*_list_parts(path.absolute()), *_list_parts(folder)) if own is not None else ():
+        status, last = part.lstat(), part == folder
+        if status.st_uid not in ((own,) if last else (own, 0)):
+            return f"{str(part)!r} belongs to another user"
+        # In a folder such as /tmp, nobody can replace what is another's.
+        shared = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not stat.S_ISLNK(status.st_mode)
+        if shared and (last or not status.st_mode & stat.S_ISVTX):
+            return f"others can write to {str(part)!r}"
+    return "" if folder.is_dir() else "it is no folder"
+
+
+def _list_parts(path: Path) -> Iterator[Path]:
+    """List the folders and links that a path leads through."""
+    for part in (path, *path.parents):
+        yield part
+        if part.is_symlink():
+            yield from _list_parts(part.parent / part.readlink())
 
 
 def _delete_oldest(path: Path) -> None:
@@ -102,4 +152,5 @@ def _delete_oldest(path: Path) -> None:
     for status, file in sorted(files, key=lambda entry: -entry[0].st_mtime):
         total += status.st_size
         if total > LARGEST or not status.st_size:
-            file.unlink(missing_ok=True)
+            with suppress(OSError):  # One that can only be read serves as well.
+                file.unlink()

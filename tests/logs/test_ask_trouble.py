@@ -218,15 +218,16 @@ def test_a_key_goes_where_it_is_meant_to_go_and_nothing_else_goes(monkeypatch, s
         assert str(client.base_url).rstrip("/") == server.split()[0]
 
 
+NUMERIC = socket.AI_NUMERICHOST
 PROXIES = ("http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "0.0.0.0", "127.1", "judge.test"])
 @pytest.mark.parametrize("proxy", ["http://127.0.0.1:9", "socks5://127.0.0.1:9"])
 def test_no_proxy_hears_what_is_meant_for_this_machine(ask, server, monkeypatch, host, proxy):
-    def resolve(name, *rest, flags=0, **settings):
-        named = name in ("judge.test", b"judge.test") and not flags & socket.AI_NUMERICHOST
-        return lookup("127.0.0.1" if named else name, *rest, flags=flags, **settings)
+    def resolve(name, *rest, **settings):
+        named = name in ("judge.test", b"judge.test") and settings.get("flags") != NUMERIC
+        return lookup("127.0.0.1" if named else name, *rest, **settings)
 
     lookup = socket.getaddrinfo
     monkeypatch.setattr(socket, "getaddrinfo", resolve)

@@ -3,13 +3,15 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import jax
 import pytest
 
-from cordial_ppl.errors import InputError
+from cordial_ppl.errors import CordialWarning, InputError
 from cordial_ppl.runtime import cache
 from cordial_ppl.runtime.cache import VARIABLE, cache_directory, cache_programs
+from cordial_ppl.runtime.compilation import compiled
 
 SETTINGS = ("jax_compilation_cache_dir", *cache.SETTINGS)
 
@@ -70,15 +72,81 @@ def test_a_cache_that_the_user_has_chosen_stays(monkeypatch, tmp_path):
     assert jax.config.jax_compilation_cache_dir == before
 
 
-@pytest.mark.parametrize("mode", [0o770, 0o777, 0o1777])
-def test_a_folder_that_others_can_write_to_is_not_used(monkeypatch, tmp_path, mode):
-    tmp_path.chmod(mode)
+def of_another(path):
+    os.chown(path, 65534, 65534)
+
+
+def behind_a_link(path):
+    path.rename(path.with_name("real"))
+    path.symlink_to("real")
+    os.lchown(path, 65534, 65534)
+
+
+SHARED = {
+    "group": lambda path: path.chmod(0o770),
+    "all": lambda path: path.chmod(0o777),
+    "sticky": lambda path: path.chmod(0o1777),
+    "parent": lambda path: path.parent.chmod(0o777),
+    "grandparent": lambda path: path.parent.parent.chmod(0o770),
+    "owner": of_another,
+    "owner of the parent": lambda path: of_another(path.parent),
+    "link": behind_a_link,
+}
+
+
+@pytest.fixture(params=SHARED.values(), ids=SHARED)
+def shared(request, tmp_path):
+    """A folder whose contents others could change."""
+    folder = tmp_path / "one" / "two" / "programs"
+    folder.mkdir(parents=True, mode=0o700)
+    try:
+        request.param(folder)
+    except PermissionError:
+        pytest.skip("only root can give a folder away")
+    return folder
+
+
+def test_a_folder_that_others_can_write_to_is_not_used(monkeypatch, shared):
     before = jax.config.jax_compilation_cache_dir
-    with pytest.raises(InputError, match="chmod 700"):
-        cache_programs(tmp_path)
-    monkeypatch.setenv(VARIABLE, str(tmp_path))
-    assert cache_programs() is None
+    with pytest.raises(InputError, match="others can write to|belongs to another.*chmod 700"):
+        cache_programs(shared)
+    monkeypatch.setenv(VARIABLE, str(shared))
+    with pytest.warns(CordialWarning, match="are not cached in .*chmod 700"):
+        assert cache_programs() is None
     assert jax.config.jax_compilation_cache_dir == before
+
+
+def test_jax_takes_nothing_from_such_a_folder_either(monkeypatch, shared):
+    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(shared))
+    jax.config.update("jax_compilation_cache_dir", str(shared))
+    with pytest.warns(CordialWarning, match="JAX's cache in .* is not used.*chmod 700") as shown:
+        assert cache_programs() is None
+    assert len(shown) == 1 and "JAX_COMPILATION_CACHE_DIR" not in os.environ
+    assert jax.config.jax_compilation_cache_dir is None
+
+
+def test_jax_is_watched_without_cache_programs(shared):
+    jax.config.update("jax_compilation_cache_dir", str(shared))
+    with pytest.warns(CordialWarning, match="is not used"):
+        compiled(lambda x: x + 1)(1.0)
+    assert jax.config.jax_compilation_cache_dir is None and not list(shared.iterdir())
+
+
+def test_a_folder_below_one_like_tmp_is_used(tmp_path):
+    tmp_path.chmod(0o1777)
+    assert cache_programs(tmp_path / "own" / "programs") == tmp_path / "own" / "programs"
+    assert {path.stat().st_mode & 0o777 for path in tmp_path.rglob("*")} == {0o700}
+
+
+def test_a_folder_that_only_can_be_read_serves(monkeypatch, tmp_path):
+    (tmp_path / "empty-cache").touch()
+    monkeypatch.setattr(Path, "unlink", refuse_writing)
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    assert cache_programs(tmp_path) == tmp_path
+
+
+def refuse_writing(*_):
+    raise PermissionError
 
 
 def test_a_folder_that_is_a_file_is_refused(tmp_path):
