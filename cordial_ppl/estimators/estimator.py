@@ -1,5 +1,6 @@
 """Base of the estimators: input is validated once, and predicted in four forms."""
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -13,13 +14,23 @@ from cordial_ppl.data.frames import aligned, aligned_labels, check_columns, colu
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.readings import as_logits
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.errors import NotFittedError
+from cordial_ppl.errors import InputError, NotFittedError, list_names
 from cordial_ppl.estimators.parameters import Parameters
 from cordial_ppl.scores import accuracy
 from cordial_ppl.stack.entering import enter, enter_labels, label_rows, predict, predict_all
 from cordial_ppl.stack.fit import AnyFit
 from cordial_ppl.stack.interval import label_range
 from cordial_ppl.stack.settings import Settings
+
+PASSING = (
+    *("beartype", "contextlib", "cordial_ppl.estimators", "jaxtyping"),
+    *("sklearn.model_selection._search", "sklearn.pipeline"),
+)
+"""Modules that pass predictions on as they are."""
+
+RANKING = "sklearn.model_selection._validation"
+SORTING = RANKING, "sklearn.calibration", "sklearn.ensemble", "sklearn.utils._response"
+"""Those of scikit-learn that take columns to be sorted by the names of the options."""
 
 
 class InputNames(NamedTuple):
@@ -138,9 +149,11 @@ class Estimator[F: AnyFit](Parameters, ABC):
             frame with the options as columns.
 
         Raises:
-            InputError: the readings are invalid, or have another number of options.
+            InputError: the readings are invalid, or have another number of options; or a part of
+                scikit-learn asks that takes columns in another order.
             NotFittedError: ``fit`` was not called yet.
         """
+        _check_caller(self.fit_.scale)
         return like(logits, self._probs(logits, covariates), self.classes_)
 
     def predict(self, logits: Any, covariates: Mapping[str, Any] | None = None) -> Any:
@@ -270,3 +283,19 @@ class Estimator[F: AnyFit](Parameters, ABC):
     @abstractmethod
     def _fit(self, texts: Labelled, scale: Scale, settings: Settings, names: InputNames) -> F:
         """Fit to validated, centred readings, and return the record."""
+
+
+def _check_caller(scale: Scale) -> None:
+    """Refuse scikit-learn columns that it would pair with the wrong options, without a word."""
+    frame, caller = sys._getframe(2), ""
+    while frame and (caller := str(frame.f_globals.get("__name__"))).startswith(PASSING):
+        frame = frame.f_back
+    # Cross-validated probabilities are of a fit to the ranks of labels among those in order.
+    expected = np.arange(scale.size) if caller == RANKING else scale.values
+    in_order = [*scale.classes] == sorted(scale.classes) and np.array_equal(scale.values, expected)
+    if caller.startswith(SORTING) and not in_order:
+        raise InputError(
+            "scikit-learn takes columns, and numbers labels, in the alphabetical order of names, "
+            f"which is not that of the options {list_names(scale.options)}. Give labels as numbers "
+            "0..K-1 and no options, or scoring=cordial_ppl.scores.neg_log_loss."
+        )

@@ -208,7 +208,9 @@ def find_channels(
         InputError: one has other contents.
         SettingNeeded: one is needed and not given.
     """
-    models, candidates = {}, {channel.name: channel for channel in map(load_channel, channels)}
+    single = isinstance(channels, str | Channel) or not isinstance(channels, Iterable)
+    loaded = map(load_channel, [channels] if single else channels)
+    models, candidates = {}, {channel.name: channel for channel in loaded}
     for name, posterior in saved.items():
         if name in candidates and posterior.digest not in ("", candidates[name].digest):
             raise InputError(

@@ -70,8 +70,8 @@ def _discard(temporary: Path) -> None:
 @contextmanager
 def _beside(path: str | Path, folder: bool) -> Iterator[tuple[Path, Path]]:
     """Make an empty file or folder beside `path`, or what it links to; it is removed at the end."""
-    if "\0" in str(path):
-        raise FileError(f"cannot write {quote(str(path))}: a name cannot hold a null character.")
+    if not isinstance(path, str | Path) or "\0" in str(path):
+        raise FileError(f"cannot write {quote(path)}: a path is text, without a null character.")
     target = Path(os.path.realpath(path))
     temporary = target.with_name(f".{uuid.uuid4().hex}{target.suffix}")
     if os.path.isdir(target):

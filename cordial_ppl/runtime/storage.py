@@ -180,7 +180,7 @@ def _opening(path: str | Path, kind: str) -> Iterator[tuple[Any, dict[str, Any]]
     try:
         with Path(path).open("rb") as begun:
             start = begun.read(64)
-    except (OSError, ValueError) as error:
+    except (OSError, TypeError, ValueError) as error:
         raise FileError(f"cannot read {path}: {getattr(error, 'strerror', error)}.") from error
     if not start[8:].startswith(b'{"__metadata__":{"cordial":"'):
         hint = f" Make one with `{MAKERS[kind]}`." if kind in MAKERS else ""

@@ -13,7 +13,8 @@ import polars
 import pytest
 from few_labels import LABELS, LOGITS, STARS, TEST, TEXTS, lengthy, small
 from sklearn import base
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.metrics import get_scorer
+from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator
@@ -446,3 +447,33 @@ def test_covariates_and_users_follow_the_index():
     assert shift.values_ == plain.values_
     with pytest.raises(InputError, match="users and readings have different indexes"):
         shift.predict_proba(probs, users[1:])
+
+
+@pytest.mark.parametrize("piped", [False, True])
+@pytest.mark.parametrize(
+    "options", [("poor", "fair", "good", "great", "best"), STARS, range(1, 6), range(5, 0, -1)]
+)
+def test_scikit_learn_gets_no_columns_that_it_would_pair_wrongly(options, piped):
+    labels = np.array(options)[Y]
+    judge = cp.TemperatureScaling(list(options))
+    judge = Pipeline([("judge", judge)]) if piped else judge
+    # No fold shows that a label is beyond the options.
+    above, lowest = np.flatnonzero(Y > 0), np.flatnonzero(Y == 0)
+    folds = [(above, lowest), (above, above)]
+    with pytest.raises(InputError, match=r"alphabetical order .*neg_log_loss|labels must be"):
+        cross_val_predict(judge, X, labels, method="predict_proba", cv=folds)
+    assert set(cross_val_predict(judge, X, labels)) <= set(labels)
+    fitted = judge.fit(X, labels)
+    assert fitted.predict_proba(X[:3]).shape == (3, 5)
+    loss = get_scorer("neg_log_loss")
+    if [*options] == sorted(options):
+        expected = cp.scores.neg_log_loss(fitted, X, labels)
+        assert loss(fitted, X, labels) == pytest.approx(expected, abs=0.01)
+    else:
+        with pytest.raises(InputError, match="alphabetical order"):
+            loss(fitted, X, labels)
+
+
+def test_numbers_are_cross_validated_as_they_are():
+    probs = cross_val_predict(cp.TemperatureScaling(), X, Y, method="predict_proba")
+    assert cp.scores.log_loss(probs, Y) < 1.2

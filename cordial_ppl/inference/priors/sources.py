@@ -1,5 +1,6 @@
 """What an estimator may be given as its prior, and the numbers that follow from it."""
 
+import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -146,7 +147,7 @@ def as_priors(prior: Any, channels: Collection[str], default: LearnedPrior | Non
         return Priors()
     if isinstance(prior, str | Path):
         path = Path(prior)
-        prior = _load(path, path.stat().st_mtime_ns if path.is_file() else 0)
+        prior = _load(path, path.stat().st_mtime_ns if os.path.isfile(path) else 0)
     if isinstance(prior, LearnedPrior):
         if channels and not set(channels) & set(prior.channels):
             raise InputError(
