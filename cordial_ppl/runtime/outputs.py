@@ -37,21 +37,43 @@ def name_endings(endings: Collection[str]) -> str:
 
 @contextmanager
 def replacing(path: str | Path, *, folder: bool = False) -> Iterator[Path]:
-    """Write to a temporary file beside `path`, which then takes its place.
+    """Write to a file that then takes the place of `path`: without a name, where systems can.
+
+    Whatever ends the process meanwhile, the old file is there, and nothing beside it.
 
     Args:
         path: The file to replace or make.
         folder: Whether to make a folder, which must not exist yet.
 
     Yields:
-        The temporary file or folder, empty.
+        The temporary file or folder, empty; its name tells nothing of `path`.
 
     Raises:
         FileError: The file cannot be written; nothing is left behind.
     """
     with _beside(path, folder) as (temporary, target):
-        yield temporary
+        number = None if folder else _open_unnamed(temporary)
+        try:
+            yield temporary if number is None else Path(f"/proc/self/fd/{number}")
+            if number is not None:  # With a folder's number, links are followed.
+                os.link(f"/proc/self/fd/{number}", temporary, src_dir_fd=number)
+        finally:
+            if number is not None:
+                os.close(number)
         os.replace(temporary, target)
+
+
+def _open_unnamed(temporary: Path) -> int | None:
+    """Replace an empty file by one without a name in the same folder; None on other systems."""
+    try:
+        number = os.open(temporary.parent, os.O_TMPFILE | os.O_RDWR, 0o666)
+        if os.path.exists(f"/proc/self/fd/{number}"):
+            temporary.unlink()
+            return number
+        os.close(number)
+    except (AttributeError, OSError):  # Linux has such files, most of its file systems too.
+        pass
+    return None
 
 
 def discard_unfinished() -> None:

@@ -110,14 +110,14 @@ def write_product(product: Product, folder: str | Path) -> list[Path]:
     endings = (".csv", ".md", *((".png", ".pdf") if figure else ()))
     paths = [Path(folder) / f"{product.name}{ending}" for ending in endings]
     with ExitStack() as stack:
-        table, page, *pictures = [stack.enter_context(replacing(path)) for path in paths]
-        write_table(table, product.table.lazy())
+        page, *pictures = [stack.enter_context(replacing(path)) for path in paths[1:]]
         page.write_text(product.markdown(figure is not None), "utf-8")
-        for picture in pictures:
+        for picture, path in zip(pictures, paths[2:], strict=True):
             with looking():
                 # The same figure gives the same file.
-                dated = picture.suffix == ".pdf"
-                figure.savefig(picture, metadata={"CreationDate": None} if dated else None)
+                dated = {"CreationDate": None} if path.suffix == ".pdf" else None
+                figure.savefig(picture, format=path.suffix.removeprefix("."), metadata=dated)
+        write_table(paths[0], product.table.lazy())
     return paths
 
 
