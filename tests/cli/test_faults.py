@@ -172,3 +172,22 @@ def test_ctrl_c_in_a_sweep_loses_nothing_that_was_done(tmp_path):
     assert {path: path.read_bytes() for path in done} == done
     whole = run_sweep(config, tmp_path / "whole")
     assert resumed.columns() == whole.columns()
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize("seconds", [0.0, 0.1, 0.3, 0.7])
+def test_a_signal_ends_a_command_from_its_first_moment(tmp_path, number, status, seconds):
+    readings, labels = write_tables(tmp_path)
+    before = sorted(tmp_path.iterdir())
+    # Nobody can catch what comes before: the interpreter is starting.
+    program = "from cordial_ppl.cli import main; print(flush=True); main()"
+    command = [sys.executable, "-c", program, "calibrate", str(readings), str(labels)]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    running = subprocess.Popen([*command, "-o", "out.csv"], cwd=tmp_path, text=True, **pipes)
+    assert running.stdout.readline()
+    time.sleep(0.05 + seconds)
+    running.send_signal(number)
+    _, said = running.communicate(timeout=60)
+    assert (running.returncode, said.splitlines()[-1:]) == (status, ["stopped"])
+    assert "Traceback" not in said and sorted(tmp_path.iterdir()) == before
