@@ -2,10 +2,10 @@
 
     python benchmarks/soak.py --fits 2000 --kills 200
 
-Prints resident memory, mappings, descriptors and threads every tenth of the fits, which are of mixed
-size, number of options, method and channel; then how many fits of sixteen threads on one estimator
-are those of one thread; then what stands beside the output of commands that were killed, a third of
-them while it was being written.  Exit status 1 if a figure grows on, or anything is left.
+Prints resident memory, mappings, descriptors and threads every tenth of the fits, which are of
+mixed size, number of options, method and channel; then how many fits of sixteen threads on one
+estimator are those of one thread; then what stands beside the output of commands that were killed,
+a third of them while it was being written.  Exit status 1 if a figure grows on, or a file is left.
 """
 
 import argparse
@@ -82,7 +82,7 @@ def check_fits(fits: int) -> Iterator[str]:
             words = ", ".join(f"{value:,.0f} {name}" for name, value in rows[-1].items())
             print(f"{done} fits: {words}", flush=True)
     half = len(rows) // 2
-    for name in rows[0]:
+    for name in rows[0] if rows else ():
         before, after = (max(row[name] for row in part) for part in (rows[:half], rows[half:]))
         if after > before * (LEVEL if name in ("MB", "mappings") else 1) + 2:
             yield f"{name} went from {before:,.0f} to {after:,.0f}"
@@ -111,7 +111,8 @@ def check_kills(kills: int) -> Iterator[str]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         texts = reviews(60, seed=3)
-        cp.ScalarStack(inference="mode").fit(texts.logits, texts.labels).save(folder / "c.cordial")
+        judge = cp.ScalarStack(range(1, 6), inference="mode")
+        judge.fit(texts.logits, texts.labels + 1).save(folder / "c.cordial")
         many = np.random.default_rng(0).normal(size=(60_000, 5))
         columns = {f"logit_{k + 1}": many[:, k] for k in range(5)}
         write_table(folder / "r.parquet", {"item_id": [f"t{i}" for i in range(60_000)], **columns})
