@@ -43,7 +43,8 @@ def cache_directory() -> Path | None:
         return Path(custom, "cordial")
     places = {"darwin": "Library/Caches/cordial", "win32": "AppData/Local/cordial/Cache"}
     with suppress(RuntimeError):
-        return Path.home() / places.get(sys.platform, ".cache/cordial")
+        path = Path.home() / places.get(sys.platform, ".cache/cordial")
+        return path if path.is_absolute() else None
     return None
 
 
@@ -71,16 +72,16 @@ def cache_programs(folder: str | os.PathLike | None = None) -> Path | None:
         return None
     try:
         fault = _find_fault(path)
-        _delete_oldest(path)
     except OSError as error:
         if folder is None:
             return None
         fault = str(error)
-    if fault and folder is None:
-        warn(f"compiled programs are not cached in {str(path)!r}: {fault}. {ADVICE}")
-        return None
     if fault:
-        raise InputError(f"compiled programs cannot be cached in {str(path)!r}: {fault}. {ADVICE}")
+        words = f"compiled programs cannot be cached in {str(path)!r}: {fault}. {ADVICE}"
+        if folder is not None:
+            raise InputError(words)
+        return warn(words)
+    _delete_oldest(path)
     settings = {CHOSEN.lower(): str(path), **SETTINGS}
     for name, value in settings.items():
         os.environ.setdefault(name.upper(), str(value))
@@ -120,13 +121,13 @@ def guard_cache(folder: str) -> bool:
 def _find_fault(path: Path) -> str:
     """Make a folder, unless it is there; say how others could change what it holds."""
     for part in reversed((path, *path.parents)):
-        with suppress(FileExistsError):
-            part.mkdir(mode=0o700)
+        if not part.exists():
+            part.mkdir(mode=0o700, exist_ok=True)
     folder = path.resolve(strict=True)
-    own = os.getuid() if hasattr(os, "getuid") else None  # Windows keeps users apart by itself.
-    for part in (*_list_parts(path.absolute()), *_list_parts(folder)) if own is not None else ():
+    user = os.getuid() if hasattr(os, "getuid") else None  # Windows keeps users apart by itself.
+    for part in (*_list_parts(path.absolute()), *_list_parts(folder)) if user is not None else ():
         status, last = part.lstat(), part == folder
-        if status.st_uid not in ((own,) if last else (own, 0)):
+        if status.st_uid not in ((user,) if last else (user, 0)):
             return f"{str(part)!r} belongs to another user"
         # In a folder such as /tmp, nobody can replace what is another's.
         shared = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not stat.S_ISLNK(status.st_mode)

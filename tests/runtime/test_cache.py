@@ -111,7 +111,7 @@ def test_a_folder_that_others_can_write_to_is_not_used(monkeypatch, shared):
     with pytest.raises(InputError, match="others can write to|belongs to another.*chmod 700"):
         cache_programs(shared)
     monkeypatch.setenv(VARIABLE, str(shared))
-    with pytest.warns(CordialWarning, match="are not cached in .*chmod 700"):
+    with pytest.warns(CordialWarning, match="cannot be cached in .*chmod 700"):
         assert cache_programs() is None
     assert jax.config.jax_compilation_cache_dir == before
 
@@ -161,6 +161,9 @@ def test_the_folder_follows_the_environment(monkeypatch, tmp_path):
     monkeypatch.delenv(VARIABLE)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert cache_directory() == tmp_path / "cordial"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", "relative")
+    assert cache_directory() is None
 
 
 def test_the_oldest_and_empty_programs_make_room(monkeypatch, tmp_path):
