@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Float64, Int64, Num
@@ -209,8 +210,8 @@ def find_channels(
         SettingNeeded: one is needed and not given.
     """
     single = isinstance(channels, str | Channel) or not isinstance(channels, Iterable)
-    loaded = map(load_channel, [channels] if single else channels)
-    models, candidates = {}, {channel.name: channel for channel in loaded}
+    listed: Any = [channels] if single else channels
+    models, candidates = {}, {channel.name: channel for channel in map(load_channel, listed)}
     for name, posterior in saved.items():
         if name in candidates and posterior.digest not in ("", candidates[name].digest):
             raise InputError(

@@ -8,6 +8,7 @@ import sys
 import time
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -183,9 +184,9 @@ def test_a_signal_ends_a_command_from_its_first_moment(tmp_path, number, status,
     # Nobody can catch what comes before: the interpreter is starting.
     program = "from cordial_ppl.cli import main; print(flush=True); main()"
     command = [sys.executable, "-c", program, "calibrate", str(readings), str(labels)]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    running = subprocess.Popen([*command, "-o", "out.csv"], cwd=tmp_path, text=True, **pipes)
-    assert running.stdout.readline()
+    pipes: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    running = subprocess.Popen([*command, "-o", "out.csv"], cwd=tmp_path, **pipes)
+    assert running.stdout and running.stdout.readline()
     time.sleep(0.05 + seconds)
     running.send_signal(number)
     _, said = running.communicate(timeout=60)

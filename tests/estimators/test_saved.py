@@ -229,3 +229,11 @@ def test_weights_and_texts_are_kept(tmp_path):
     assert_same(found, fitted)
     for name in ("sample_weight", "texts", "label_counts", "folds"):
         np.testing.assert_array_equal(getattr(found.fit_, name), getattr(fitted.fit_, name))
+
+
+@pytest.mark.parametrize("path", [3, None, b"saved.cordial", [], 2.5])
+def test_what_is_no_path_is_refused(path):
+    with pytest.raises(FileError, match="cannot read"):
+        cp.load(path)
+    with pytest.raises(FileError, match="cannot write"):
+        cp.LogitStack().fit(LOGITS, LABELS).save(path)

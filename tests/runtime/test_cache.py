@@ -94,7 +94,7 @@ SHARED = {
 }
 
 
-@pytest.fixture(params=SHARED.values(), ids=SHARED)
+@pytest.fixture(params=SHARED.values(), ids=list(SHARED))
 def shared(request, tmp_path):
     """A folder whose contents others could change."""
     folder = tmp_path / "one" / "two" / "programs"
