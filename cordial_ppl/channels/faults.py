@@ -40,7 +40,7 @@ class Contract(Messenger):
         """Refuse a site before it is drawn."""
         name = msg.get("name")
         find = _find_fault_of_prior if msg["type"] == "sample" else _find_fault_of_others
-        fn = msg.get("fn")
+        fn: Any = msg.get("fn")
         while isinstance(fn, dist.MaskedDistribution):
             fn = fn.base_dist
         # A count without an end, say, is a likelihood of something else.

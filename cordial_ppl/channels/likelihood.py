@@ -126,4 +126,5 @@ def as_ordinal(fn: Any, size: int) -> Any:
             f"{type(base).__name__} counts to {np.max(np.asarray(top))}."
         )
     logs = [fn.log_prob(jnp.full(fn.batch_shape, option)) for option in range(size)]
-    return Ordinal(jnp.stack(logs, axis=-1))
+    # In single precision those of a sharp count sum to one only roughly.
+    return Ordinal(jax.nn.log_softmax(jnp.stack(logs, axis=-1), axis=-1))

@@ -313,7 +313,9 @@ def _check_density(target: Target, covariates: tuple[str, ...], readers: int | N
         beside = jax.vmap(lambda flat: target.pointwise(flat, readings, labels)[1])(points)
         density = target.log_density(points[0], prior, readings, labels)
         seen = target._trace(points[0], readings, labels)[LABEL_SITE]["value"]
-        return density, seen, beside, jax.vmap(each, (0, None))(points, rows)
+        others = readings._replace(logits=jnp.flip(readings.logits, 0) - readings.logits)
+        priors = [target.log_prior_terms(points[1], prior, each) for each in (readings, others)]
+        return density, jnp.stack(priors), seen, beside, jax.vmap(each, (0, None))(points, rows)
 
     arrays = Prior(*target.prior), readings, labels
     with jax.enable_x64(True), explaining(target.channel, size):
@@ -324,7 +326,13 @@ def _check_density(target: Target, covariates: tuple[str, ...], readers: int | N
             target.wide = True
             jax.eval_shape(look, *single, labels)
         results = jax.jit(look)(*jax.tree.map(jnp.asarray, arrays))
-        value, seen, beside, alone = map(np.asarray, results)
+        value, priors, seen, beside, alone = map(np.asarray, results)
+    moved = np.flatnonzero(~np.isclose(*priors, equal_nan=True))
+    if moved.size:
+        raise ChannelError(
+            f"the prior of {target.coordinates[moved[0]]!r} in channel {name!r} depends on the "
+            "readings of the texts: make it depend on readings.histogram, or on nothing."
+        )
     if not np.array_equal(seen[:size], options):
         raise ChannelError(
             f"channel {name!r} observes {seen[:size].tolist()} of texts with the labels "

@@ -12,6 +12,7 @@ from cordial_ppl.data.frames import aligned, aligned_labels, check_columns
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.labelling import as_texts, as_weights, have_several, list_labels
 from cordial_ppl.data.scale import Scale
+from cordial_ppl.errors import InputError
 from cordial_ppl.inference.posterior import check_probs
 from cordial_ppl.runtime.progress import doing
 from cordial_ppl.stack.fit import AnyFit

@@ -70,6 +70,11 @@ def beside_the_axis(readings, labels=None):
     numpyro.sample("z", fn.to_event(1), obs=labels)
 
 
+def looking(readings, labels=None):
+    centre = sample("t", dist.Normal(jnp.sum(jnp.abs(readings.logits)), 1.0))
+    cp.observe(jax.nn.log_softmax(centre * readings.logits, axis=1), labels)
+
+
 def hidden(readings, labels=None):
     with numpyro.handlers.block():
         scale = sample("t", dist.LogNormal())
@@ -117,6 +122,7 @@ FAULTS |= {
     "obs_mask": (observed(obs_mask=lambda x: x.logits[:, 0] < 9), "'z_observed' and 'z_unobse"),
     "negative": (negative, "must be positive and sum to one"),
     "to_event": (beside_the_axis, "leave out .to_event"),
+    "looking": (looking, "the prior of 't' .* depends on the readings"),
     "hidden": (hidden, "handlers.block hides"),
     "leaving": (leaving, "failed: SystemExit: bye"),
 }

@@ -143,9 +143,8 @@ def test_branches_of_two_precisions_run_in_the_wider():
     def branching(readings, labels=None):
         shift = numpyro.sample("shift", dist.Normal(0.0, 1.0))
         ramp = jnp.linspace(-1.0, 1.0, readings.logits.shape[-1])
-        changed = jax.lax.cond(
-            shift > 0, lambda x: x + shift * ramp[None], lambda x: x, readings.logits
-        )
+        tilts: Any = (lambda x: x + shift * ramp[None]), (lambda x: x)
+        changed = jax.lax.cond(jnp.greater(shift, 0), *tilts, readings.logits)
         cp.observe(jax.nn.log_softmax(changed, axis=1), labels)
 
     fitted = cp.fit_channel(Channel("branching", branching), LOGITS, LABELS)
