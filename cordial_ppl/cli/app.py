@@ -13,6 +13,7 @@ from cordial_ppl.cli.ask import ask
 from cordial_ppl.cli.calibrate import calibrate, fit
 from cordial_ppl.cli.check import check
 from cordial_ppl.cli.command import Command, as_command
+from cordial_ppl.cli.decide import decide
 from cordial_ppl.cli.demo import demo
 from cordial_ppl.cli.estimate import compare, estimate
 from cordial_ppl.cli.fuse import fuse
@@ -78,7 +79,7 @@ def cordial(
 
 COMMANDS = (
     *(demo, read, ask, plan, calibrate, fit, predict, report),
-    *(estimate, compare, fuse, learn_prior, shift, check, sweep),
+    *(estimate, compare, decide, fuse, learn_prior, shift, check, sweep),
 )
 for command in COMMANDS:
     app.command(cls=Command)(as_command(command))

@@ -78,6 +78,9 @@ def read_design(read: Read) -> tuple[dict[str, Any], str]:
                     f"{name_rows(wrong, columns.where)}. Without such a design remove the column."
                 )
         design["probabilities"] = shares[labels.first]
+        if "strata" not in design:
+            # Texts that were sure to be labelled stand for themselves alone.
+            design["strata"] = np.isin(np.arange(len(table)), rows[shares == 1])
         meaning = "the chance that each was chosen. Rename the column if it says something else"
         weighed = f"1 / column 'probability' of {columns.path}, {meaning}."
     varies = np.ptp(design.get("probabilities", 1.0)) > 0

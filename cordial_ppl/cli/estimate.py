@@ -8,7 +8,7 @@ import typer
 
 from cordial_ppl.cli.design import find_clusters, read_design, read_grouping
 from cordial_ppl.cli.options import FigureOrNot, TableOrNot
-from cordial_ppl.cli.output import Result
+from cordial_ppl.cli.output import Result, draw
 from cordial_ppl.cli.records import Fitting, Names, Read, Tables
 from cordial_ppl.errors import InputError, SettingNeeded
 
@@ -147,10 +147,6 @@ def _write(made: "Estimate", wanted: Wanted, by: str) -> list[str]:
         write_table(wanted.output, rows.rename({} if by in rows.columns else {"group": by}).lazy())
     if wanted.figure is not None:
         from cordial_ppl import plots
-        from cordial_ppl.evaluation.products.figure import looking
-        from cordial_ppl.tables import replacing
 
-        with looking(), replacing(wanted.figure) as temporary:
-            figure = plots.groups(made, by=by).figure
-            figure.savefig(temporary, format=wanted.figure.suffix.removeprefix("."))
+        draw(wanted.figure, lambda: plots.groups(made, by=by))
     return [f"wrote {path}" for path in (wanted.output, wanted.figure) if path is not None]

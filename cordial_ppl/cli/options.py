@@ -152,6 +152,20 @@ Model
   --pass A,...       Options that pass, as 4,5: rate, and the judge's TPR and TNR.
   --require TEXT     Such as "mean >= 4", "A - B > 0": exit status 0 yes, 3 no, 4 cannot say.
 """,
+    "decide": """
+Files
+  -o, --output OUT   Table to write (.csv, .parquet, .jsonl): the decision about each text.
+  --figure FILE      Picture of cost and agreement to write (.svg, .png, .pdf).
+Model
+  --pass A,...       Options that pass, as 4,5.
+  --within CLASSES   Instead, decide on options, which may be off by so many classes: 0, 1 ...
+  --false-pass COST  Cost of passing what people fail.
+  --false-fail COST  Cost of failing what people pass.
+  --person COST      Cost of asking a person, in the same unit.
+  --agree SHARE      Instead, ask as few as keep this agreement of the rest with people, as .9.
+  --level P          How probable that has to be.
+  --audit SHARE      Share of the rest that people see, too, drawn at random.
+""",
     "fuse": """
 Files
   --save FILE        Calibrator to write (.cordial), for other texts with `cordial predict`.

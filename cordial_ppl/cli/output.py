@@ -1,7 +1,7 @@
 """Output of the commands: lines on stderr, results on stdout, and checks of files to write."""
 
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -94,6 +94,16 @@ def check_outputs(
     for path, _ in outputs[1:]:
         if path.absolute() == outputs[0][0].absolute():
             raise InputError(f"two outputs would both be {path}: name another for one.")
+
+
+def draw(path: Path, drawing: Callable[[], Any]) -> str:
+    """Save the picture of an axis that a function draws; return what was done."""
+    from cordial_ppl.evaluation.products.figure import looking
+    from cordial_ppl.tables import replacing
+
+    with looking(), replacing(path) as temporary:
+        drawing().figure.savefig(temporary, format=path.suffix.removeprefix("."))
+    return f"wrote {path}"
 
 
 def as_table(title: str, header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

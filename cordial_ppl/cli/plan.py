@@ -50,7 +50,7 @@ def plan(
     if width is not None and (more is None or not width > 0):
         raise InputError("--width must be a positive number, with --more: name a calibrator.")
     if output is not None:
-        _check_unfilled(output)
+        check_unfilled(output, f"or add --labelled {output} for further texts")
     forecast, content = "", {}
     if more is not None:
         forecast, content = _forecast(more, readings, columns, channel, width)
@@ -128,8 +128,8 @@ def _forecast(
     return text, content
 
 
-def _check_unfilled(output: Path) -> None:
-    """Refuse to replace a table in which somebody has filled in labels.
+def check_unfilled(output: Path, advice: str, labels: int = 0) -> None:
+    """Refuse to replace a table in which somebody has filled in labels, more than there were.
 
     Raises:
         InputError: There is such a table.
@@ -143,11 +143,23 @@ def _check_unfilled(output: Path) -> None:
     except InputError:
         return  # Whatever it is, it is no table of labels.
     cells = as_list(columns.collect("label").to_series()) if "label" in columns.schema else []
-    if number := sum(not is_missing(cell) for cell in cells):
+    if (number := sum(not is_missing(cell) for cell in cells)) > labels:
         raise InputError(
             f"{output} already holds {count(number, 'label')}, which a new plan would overwrite. "
-            f"Name another output, or add --labelled {output} for further texts."
+            f"Name another output, {advice}."
         )
+
+
+def list_texts(table: "ReadingTable", but: Sequence[str] = ()) -> "pl.DataFrame":
+    """List texts with their columns; those that are to be added, and `but`, become `input_...`."""
+    import polars as pl
+
+    from cordial_ppl.estimators.bulk.predictor import add_extras
+
+    # A column `weight` among labels would weigh them.
+    names = (*ADDED, "weight", *but)
+    taken = pl.DataFrame({"item_id": table.item_ids}).with_columns(**dict.fromkeys(names))
+    return add_extras(taken, table).drop(*names)
 
 
 def _to_label(
@@ -165,24 +177,16 @@ def _to_label(
     import polars as pl
 
     from cordial_ppl.decisions.planning import expected_scores, score_strata, share_drawn
-    from cordial_ppl.estimators.bulk.predictor import add_extras
 
-    # A column `weight` among labels would weigh them.
-    taken = [pl.lit(None).alias(name) for name in (*ADDED, "weight")]
-    texts = add_extras(pl.DataFrame({"item_id": table.item_ids}).with_columns(taken), table)
     every = [*rows, *made.rows.tolist()]
     drawn, names = list(dict.fromkeys(every)), groups or [""] * len(table)
     shares = dict(zip(drawn, share_drawn([names[row] for row in drawn], names), strict=True))
     strata = score_strata(expected_scores(table.logits, table.scale), len(drawn))
-    return (
-        texts[every]
-        .drop(*ADDED, "weight")
-        .with_columns(
-            stratum=strata[every],
-            probability=pl.Series([shares[row] for row in every]),
-            **({} if by is None else {"probability_by": pl.lit(by)}),
-            label=pl.Series([*labels, *[None] * len(made.rows)], dtype=pl.String),
-        )
+    return list_texts(table)[every].with_columns(
+        stratum=strata[every],
+        probability=pl.Series([shares[row] for row in every]),
+        **({} if by is None else {"probability_by": pl.lit(by)}),
+        label=pl.Series([*labels, *[None] * len(made.rows)], dtype=pl.String),
     )
 
 

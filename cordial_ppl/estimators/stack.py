@@ -15,7 +15,7 @@ from cordial_ppl.channels.channel import Channel
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.readings import as_logits
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.decisions import answers, estimating
+from cordial_ppl.decisions import answers, deciding, estimating
 from cordial_ppl.decisions.estimates.estimate import Estimate
 from cordial_ppl.decisions.forecasting import Forecast
 from cordial_ppl.errors import InputError
@@ -225,6 +225,70 @@ class Stack(Estimator[Fit]):
             strata=strata,
             probabilities=probabilities,
             draws=draws,
+        )
+
+    def decide(
+        self,
+        logits: Any,
+        rows: Any = None,
+        covariates: Any = None,
+        *,
+        passing: Any = None,
+        within: int | None = None,
+        false_pass: float = 1.0,
+        false_fail: float = 1.0,
+        person: float | None = None,
+        agree: float | None = None,
+        level: float = 0.9,
+        audit: float = 0.05,
+    ) -> deciding.Decisions:
+        r"""Decide which texts pass, which fail, and which a person has to see.
+
+        .. math:: d(x) = \operatorname{arg\,min}_d \sum_z \hat p(z \mid x)\, L_{zd}
+
+        With ``agree`` people see the most doubtful texts, as few as keep that agreement of the
+        others.  A text that has labels is decided by them.
+
+        Args:
+            logits: option logits of all texts, shape ``[N, K]``.
+            rows: positions in ``logits`` of the texts of the fit, as in ``estimate``, if they are
+                among them.
+            covariates: per-text covariates, as in ``fit``.
+            passing: the options that pass.
+            within: in place of these, each text gets an option, which is wrong if it is off by more
+                classes.
+            false_pass: cost of passing what people fail.
+            false_fail: cost of failing what people pass.
+            person: cost of asking a person.
+            agree: in place of it, the share of the texts that are decided without a person which
+                is to be decided as people do, such as 0.9.
+            level: how probable that has to be.
+            audit: share of these texts that people are to see besides, chosen at random.
+
+        Returns:
+            A decision for each text, with its cost and the probability that it is wrong.
+
+        Raises:
+            InputError: the readings, a cost or a share is invalid, options that pass do not exist,
+                or there are no draws: without channels, or with ``inference="mode"``.
+            NotFittedError: ``fit`` was not called yet.
+
+        Source:
+            Chow (1970), "On optimum recognition error and reject tradeoff".
+        """
+        return deciding.decide(
+            self.fit_,
+            logits,
+            rows,
+            covariates,
+            passing=passing,
+            within=within,
+            false_pass=false_pass,
+            false_fail=false_fail,
+            person=person,
+            agree=agree,
+            level=level,
+            audit=audit,
         )
 
     def forecast(

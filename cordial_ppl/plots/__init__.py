@@ -5,6 +5,7 @@ that colour-blind readers can tell apart; marks and dashes differ too. Needs mat
 (``pip install -e ".[plots]"``), which is imported when something is drawn.
 """
 
+from cordial_ppl.plots.deciding import decisions
 from cordial_ppl.plots.labels import forecast, learning_curve
 from cordial_ppl.plots.parameters import parameter, parameters
 from cordial_ppl.plots.ranked import groups, user_values
@@ -13,6 +14,7 @@ from cordial_ppl.plots.transfer import label_shares, transfer_curve
 from cordial_ppl.plots.weights import weights
 
 __all__ = [
+    "decisions",
     "forecast",
     "groups",
     "label_shares",
