@@ -290,3 +290,11 @@ def test_points_of_thresholds_that_are_sure_stand_side_by_side():
     between = plots.thresholds(np.full((40, 5), 0.2), np.arange(40) % 5)
     drawn = [bars.lines[0].get_xdata()[0] for bars in between.containers]
     assert drawn == pytest.approx([0.2, 0.4, 0.6, 0.8])
+
+
+def test_decisions_are_drawn_against_the_share_that_people_see(judge):
+    made = judge.decide(TEST, passing=["4", "5"], person=0.3)
+    axis = plots.decisions(made)
+    assert np.array_equal(lines(axis)["the rest agrees"][:, 1], made.curve["agreement"])
+    assert np.array_equal(lines(axis.figure.axes[1])["cost a text"][:, 1], made.curve["cost"])
+    assert len(plots.decisions(judge.decide(TEST, within=1, agree=0.9)).figure.axes) == 1

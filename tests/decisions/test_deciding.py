@@ -1,0 +1,107 @@
+"""Decisions by cost and by agreement: what is decided, who is asked, and what is refused."""
+
+import numpy as np
+import pytest
+
+import cordial_ppl as cp
+from cordial_ppl.errors import InputError
+from cordial_ppl.evaluation.synthetic import reviews
+
+TEXTS, LABELLED = 200, 40
+MADE = reviews(TEXTS, seed=1)
+STARS = MADE.options
+LABELS = np.array(STARS)[MADE.labels]
+ROWS = np.random.default_rng(0).permutation(TEXTS)[:LABELLED]
+PASSING = np.array([0, 0, 0, 1, 1], bool)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return cp.Cordial(STARS, seed=0).fit(MADE.logits[ROWS], LABELS[ROWS])
+
+
+def test_the_cheapest_decision_is_made(fitted):
+    costs = {"false_pass": 5, "false_fail": 1, "person": 0.4}
+    made = fitted.decide(MADE.logits, ROWS, passing=["4", "5"], **costs)
+    passed = fitted.predict_proba(MADE.logits) @ PASSING
+    passed[ROWS] = PASSING[MADE.labels[ROWS]]
+    expected = np.stack([passed, 5 * (1 - passed), np.full(TEXTS, 0.4)])
+    assert made.decision.tolist() == [["fail", "pass", "person"][k] for k in expected.argmin(0)]
+    np.testing.assert_allclose(made.cost, expected.min(axis=0), atol=1e-12)
+    wrong = np.where(expected[0] < expected[1], passed, 1 - passed)
+    np.testing.assert_allclose(made.p_wrong, wrong, atol=1e-12)
+    left = ~made.labelled
+    people, cost, agreement = made.ways["as decided"]
+    assert people == np.mean(made.decision[left] == "person")
+    assert cost == pytest.approx(made.cost[left].mean())
+    assert agreement == pytest.approx(1 - wrong[left & (made.decision != "person")].mean())
+    best = made.curve["cost"].min()
+    assert cost <= best + 1e-12 and best < made.ways["calibrated alone"][1]
+    assert made.ways["people alone"][1] == 0.4 and made.agree is None
+
+
+def test_labels_that_come_back_stand_for_all_texts(fitted):
+    made = fitted.decide(MADE.logits, ROWS, passing=["4", "5"], person=0.2, audit=0.1)
+    seen = ~np.isnan(made.probability)
+    assert np.sum(1 / made.probability[seen]) == pytest.approx(TEXTS)
+    sure = made.labelled | (made.decision == "person")
+    assert (made.probability[sure] == 1).all() and made.asked.sum() == seen.sum() - LABELLED
+    assert 0 < np.sum(seen & ~sure) == np.ceil(0.1 * np.sum(~sure))
+    none = fitted.decide(MADE.logits, ROWS, passing=["4", "5"], person=0.2, audit=0)
+    assert np.isnan(none.probability[~sure]).all()
+
+
+def test_as_few_as_keep_the_agreement_are_asked(fitted):
+    made = fitted.decide(MADE.logits, ROWS, within=0, agree=0.9, level=0.8)
+    asked = made.decision == "person"
+    assert 0 < asked.sum() < TEXTS - LABELLED and made.kept >= 0.8
+    left = ~made.labelled
+    assert made.p_wrong[left & ~asked].max() <= made.p_wrong[asked].min()
+    probs, weights = cp.predict_draws(fitted.fit_, MADE.logits[left & ~asked])
+    right = np.array(STARS)[:, None] == made.decision[left & ~asked]
+    hits = np.random.default_rng(1).random(probs.shape[:2]) < np.sum(probs * right.T, axis=2)
+    assert weights @ (hits.mean(axis=1) >= 0.9) == pytest.approx(made.kept, abs=0.1)
+    of, agreeing = made.checked
+    assert 0 <= agreeing <= of < LABELLED
+    fewer = fitted.decide(MADE.logits, ROWS, within=1, agree=0.9, level=0.8)
+    assert np.sum(fewer.decision == "person") < asked.sum()
+
+
+def test_an_agreement_that_cannot_be_kept_leaves_all_to_people(fitted):
+    made = fitted.decide(MADE.logits, ROWS, within=0, agree=1.0, level=0.99)
+    assert np.isnan(made.kept) and (made.decision[~made.labelled] == "person").all()
+
+
+def test_labels_of_all_texts_are_the_decisions(fitted):
+    made = fitted.decide(MADE.logits[ROWS], range(LABELLED), within=0, person=0.1)
+    assert made.decision.tolist() == LABELS[ROWS].tolist() and not made.asked.any()
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"person": -1}, "person must be a number of 0 or more; got -1"),
+        ({"person": 1, "false_pass": -2}, "false_pass must be a number of 0 or more; got -2"),
+        ({"person": 1, "passing": ["9"]}, "options that pass must be some of .*; found '9'"),
+        ({"person": 1, "passing": STARS}, "options that pass must be some of .*, not all"),
+        ({"person": 1, "within": 1}, "what passes, .* or else how many classes"),
+        ({"person": 1, "passing": None}, "what passes, .* or else how many classes"),
+        ({"passing": None, "within": 4, "person": 1}, "within must be a whole number 0..3; got 4"),
+        ({"passing": None, "within": 1, "false_pass": 2, "person": 1}, "what passes"),
+        ({}, "what a person costs, or else the share"),
+        ({"agree": 0.9, "person": 1}, "what a person costs, or else the share"),
+        ({"agree": 90}, "agree must be a number 0..1; got 90"),
+        ({"agree": 0.9, "audit": 2}, "audit must be a number 0..1; got 2"),
+    ],
+)
+def test_bad_settings(fitted, settings, message):
+    with pytest.raises(InputError, match=message):
+        fitted.decide(MADE.logits, ROWS, **{"passing": ["4", "5"]} | settings)
+
+
+def test_labels_of_one_option_and_fits_without_draws_decide_nothing():
+    alike = cp.LogitStack(STARS).fit(MADE.logits[:9], ["3"] * 9)
+    drawless = cp.LogitStack(STARS).fit(MADE.logits[ROWS], LABELS[ROWS])
+    for calibrator, message in ((alike, "every label is '3'"), (drawless, "need draws")):
+        with pytest.raises(InputError, match=message):
+            calibrator.decide(MADE.logits, passing=["4", "5"], person=1)
