@@ -194,6 +194,16 @@ def report(cells: Cells) -> None:
             line += f" holds {mean[0]:.3f}, worst {means[worst][0]:.2f} ({worst})"
             line += f", width {mean[1]:.3f}"
         print(line, f"[{sum(map(len, sets.values()))}]")
+    for source in sorted({source for kind, _, _, source in cells if kind == "cost"}):
+        parts = [
+            part[source] for cell, part in table.items() if cell[0] == "cost" and source in part
+        ]
+        mean = np.mean([part.mean(axis=0) for part in parts], axis=0)
+        ratios = ", ".join(
+            f"{mean[1] / cost:.2f} of {rival}"
+            for rival, cost in zip(RIVALS, mean[2:5], strict=True)
+        )
+        print(f"cost     {source:22} expected {mean[0]:.3f}, realised {mean[1]:.3f}: {ratios}")
     budgets = sorted({n for kind, n, _ in table if kind == "cost"})
     for n, more in zip(budgets, budgets[1:], strict=False):
         now, then = (

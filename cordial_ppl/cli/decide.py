@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -42,8 +42,8 @@ def decide(
     """Which texts pass, which must people see? OUT begins with these; filled in, it is LABELS."""
     from cordial_ppl.cli.calibrate import fit_tables
 
-    settings = vars(rule) | {"passing": rule.pass_ or None}
-    del settings["pass_"]
+    settings: dict[str, Any] = {**vars(rule)}
+    settings["passing"] = settings.pop("pass_") or None
     read = tables.read()
     if output is not None:
         check_unfilled(output, f"or give {output} as LABELS", len(read.rows))
@@ -61,9 +61,10 @@ def decide(
         done.append(draw(figure, lambda: plots.decisions(made)))
     names, numbers = np.unique(made.decision, return_counts=True)
     counts = dict(zip(names.tolist(), numbers.tolist(), strict=True))
-    content = {"decisions": counts, "to_label": int(made.asked.sum()), "ways": made.ways}
-    content |= {name: getattr(made, name) for name in ("agree", "kept", "checked", "gain")}
-    content |= {"curve": {name: column.tolist() for name, column in made.curve.items()}}
+    content = {"decisions": counts, "to_label": int(made.asked.sum())}
+    content |= {name: getattr(made, name) for name in ("ways", "agree", "kept", "gain")}
+    content["checked"] = made.checked.tolist()
+    content["curve"] = {name: column.tolist() for name, column in made.curve.items()}
     return Result(content, "\n".join(_describe(made, counts)), done=done)
 
 
@@ -87,7 +88,7 @@ def _write(output: Path, made: "Decisions", read: Read) -> None:
 def _describe(made: "Decisions", counts: dict[str, int]) -> list[str]:
     """Say how many texts go to people, what is expected, and how labels bear that out."""
     texts, labelled = len(made.decision), int(made.labelled.sum())
-    each = ", ".join(f"{number} {name}" for name, number in counts.items())
+    each = ", ".join(f"{name}: {number}" for name, number in counts.items())
     rows = [
         (way, f"{share:.0%}", f"{agreement:.0%}" if share < 1 else "", f"{cost:.3g}")
         for way, (share, cost, agreement) in made.ways.items()
@@ -97,7 +98,7 @@ def _describe(made: "Decisions", counts: dict[str, int]) -> list[str]:
     rows = [row[: len(header)] for row in rows]
     audited = int(np.sum(made.asked & (made.probability < 1)))
     title = f"Expected of the {texts - labelled} texts without a label"
-    lines = [f"{count(texts, 'text')}: {each}", "", as_table(title, header, rows), ""]
+    lines = [f"{count(texts, 'text')}; {each}", "", as_table(title, header, rows), ""]
     if made.agree is not None:
         lines.append(
             f"No share of the texts keeps an agreement of {made.agree:g}: people decide all."

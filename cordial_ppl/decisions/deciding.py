@@ -68,7 +68,7 @@ class Decisions:
     curve: dict[str, Float[np.ndarray, " S"]]
     agree: float | None
     kept: float
-    checked: tuple[float, float]
+    checked: Float[np.ndarray, " 2"]
     gain: float
 
     @property
@@ -134,9 +134,10 @@ def decide(
     order = order[np.argsort(doubt[order], kind="stable")]
     count = max(len(order), 1)
     with doing("deciding"):
-        steps, home = np.unique(np.arange(len(order)) * STEPS // count, return_inverse=True)
-        sampler, least, sums = PosteriorDraws(fit, DRAWS, True), 0.0, np.zeros((1, len(steps)))
-        shares = np.ones(1)
+        home = np.unique(np.arange(len(order)) * STEPS // count, return_inverse=True)[1]
+        ends = np.cumsum(np.bincount(home)) if len(order) else home
+        sampler, least, shares = PosteriorDraws(fit, DRAWS, True), 0.0, np.ones(1)
+        sums = np.zeros((1, len(ends)))
         for start in range(0, len(order), BLOCK):
             block = slice(start, start + BLOCK)
             some = order[block]
@@ -144,16 +145,16 @@ def decide(
             shares = np.concatenate([np.full(len(drawn), w / len(drawn)) for w, drawn in members])
             drawn = np.concatenate([drawn for _, drawn in members])
             missed = np.einsum("dmk,km->dm", drawn, wrong[:, action[some]].astype(float))
-            sums = sums + missed @ np.eye(len(steps))[home[block]]
+            sums = sums + missed @ np.eye(len(ends))[home[block]]
             lowest = np.minimum((drawn @ (wrong * price)).min(axis=2), ceiling)
-            least += float(shares @ lowest.sum(axis=1))
-    ends = np.searchsorted(home, np.arange(len(steps)), side="right")
-    curve = _follow(sums.cumsum(axis=1), shares, ends, cost[order], p_wrong[order], person, agree)
+            least += shares @ lowest.sum(axis=1)
+    paid, sums = 0.0 if person is None else person, sums.cumsum(axis=1)
+    curve = _follow(sums, shares, ends, (cost[order], paid), p_wrong[order], agree or 0.0)
     alone, kept = int(np.sum(cost[order] <= ceiling)), np.nan
     if agree is not None:
-        enough = np.flatnonzero(curve["kept"] >= level)
-        alone = int(ends[enough[-1]]) if len(enough) else 0
-        kept = float(curve["kept"][enough[-1]]) if len(enough) else np.nan
+        enough = curve["kept"] >= level
+        alone = int(ends[enough].max(initial=0))
+        kept = float(curve["kept"][enough][-1]) if alone else np.nan
     asked, rest = order[alone:], order[:alone]
     # A part of the others is seen, too, so that labels stand for all texts.
     audited = np.random.default_rng([fit.seed, len(probs)]).permutation(rest)
@@ -162,36 +163,27 @@ def decide(
     probability[asked], probability[audited] = 1.0, len(audited) / max(alone, 1)
     stated = judged[state(readings[order])[0].argmax(axis=1)]
     by_judge = (probs[order] @ wrong)[np.arange(len(order)), stated]
-    paid = 0.0 if person is None else person
     agreement, every = lambda q: 1 - q.sum() / max(len(q), 1), len(order) / count
+    total = cost[rest].sum() + paid * len(asked)
     ways = {
-        "as decided": (
-            len(asked) / count,
-            (cost[rest].sum() + paid * len(asked)) / count,
-            agreement(p_wrong[rest]),
-        ),
+        "as decided": (len(asked) / count, total / count, agreement(p_wrong[rest])),
         "calibrated alone": (0.0, cost[order].sum() / count, agreement(p_wrong[order])),
         "judge alone": (0.0, by_judge @ price[stated] / count, agreement(by_judge)),
         "people alone": (every, paid * every, 1.0),
     }
-    gap = max(np.minimum(cost[order], ceiling).sum() - least, 0.0) / count
-    labels = len(fit.text_labels.first)
-    checked = _check(fit, wrong, price, agree is None, doubt[rest].max(initial=-np.inf))
+    gap, labels = max(total - least, 0.0) / count, len(fit.text_labels.first)
+    checked = np.zeros(2)
+    if fit.out_of_fold is not None:
+        texts = fit.text_labels
+        chosen, *doubts = _decide_alone(fit.out_of_fold[texts.first], wrong, price)
+        sure = doubts[0 if agree is None else 1] <= doubt[rest].max(initial=-np.inf)
+        right = 1 - np.sum(texts.shares * wrong.T[chosen], axis=1)
+        checked = np.array([sure.sum(), right[sure].sum()])
     decision = np.array([*names, PERSON])[action]
     decision[asked], cost[asked] = PERSON, paid
-    return Decisions(
-        decision,
-        cost,
-        p_wrong,
-        probability,
-        labelled,
-        ways,
-        curve,
-        agree,
-        kept,
-        checked,
-        np.nan if person is None else GAIN_SHARE * gap * MORE / (labels + MORE),
-    )
+    gain = np.nan if person is None else GAIN_SHARE * gap * MORE / (labels + MORE)
+    answer = decision, cost, p_wrong, probability, labelled
+    return Decisions(*answer, ways, curve, agree, kept, checked, gain)
 
 
 def _decide_alone(
@@ -208,49 +200,21 @@ def _follow(
     missed: Float[np.ndarray, "D S"],
     shares: Float[np.ndarray, " D"],
     ends: Int[np.ndarray, " S"],
-    cost: Float[np.ndarray, " m"],
+    costs: tuple[Float[np.ndarray, " m"], float],
     p_wrong: Float[np.ndarray, " m"],
-    person: float | None,
-    agree: float | None,
+    agree: float,
 ) -> dict[str, Float[np.ndarray, " S"]]:
-    """Follow cost and agreement from few texts that are decided without a person to all.
-
-    Args:
-        missed: how many of the first texts are decided wrongly, under each draw.
-        shares: weights of the draws.
-        ends: how many texts these are.
-        cost: what each text costs without a person, the least doubtful first.
-        p_wrong: how probably each is wrong.
-        person: what a person costs.
-        agree: the agreement that is to be kept.
-    """
-    count = max(len(cost), 1)
+    """Follow cost and agreement of the surest texts, from few to all, as people see the others."""
+    (cost, person), count = costs, max(len(p_wrong), 1)
     noise = np.cumsum(p_wrong * (1 - p_wrong))[ends - 1] + 1e-9
     mean = shares @ missed
     half = 1.645 * np.sqrt(shares @ (missed - mean) ** 2 + noise)
-    allowed = np.floor((1 - (agree or 0.0)) * ends + 1e-9) + 0.5
+    allowed = np.floor((1 - agree) * ends + 1e-9) + 0.5
     return {
         "people": 1 - ends / count,
-        "cost": (np.cumsum(cost)[ends - 1] + (len(cost) - ends) * (person or 0.0)) / count,
+        "cost": (np.cumsum(cost)[ends - 1] + (len(cost) - ends) * person) / count,
         "agreement": 1 - mean / ends,
         "low": np.maximum(1 - (mean + half) / ends, 0),
         "high": np.minimum(1 - (mean - half) / ends, 1),
         "kept": shares @ ndtr((allowed - missed) / np.sqrt(noise)),
     }
-
-
-def _check(
-    fit: Fit,
-    wrong: Bool[np.ndarray, "K A"],
-    price: Float[np.ndarray, " A"],
-    by_cost: bool,
-    limit: float,
-) -> tuple[float, float]:
-    """Count labels that would be decided without a person out of fold, and those rightly."""
-    if fit.out_of_fold is None:
-        return 0.0, 0.0
-    texts = fit.text_labels
-    action, cost, p_wrong = _decide_alone(fit.out_of_fold[texts.first], wrong, price)
-    alone = (cost if by_cost else p_wrong) <= limit
-    right = 1 - np.sum(texts.shares * wrong.T[action], axis=1)
-    return float(alone.sum()), float(right[alone].sum())

@@ -29,7 +29,7 @@ BLANK = {"", "nan", "na", "n/a", "#n/a", "<na>", "null", "none"}
 
 FIXED = {
     *("item_id", "label", "rating", "reader", "task", "weight"),
-    *("stratum", "probability", "probability_by", "order"),
+    *("stratum", "probability", "probability_by", "decision", "order"),
 }
 """Columns that have a fixed meaning."""
 

@@ -39,8 +39,9 @@ def test_a_table_for_people_that_estimate_takes_back(cordial, tables):
         for row, item in enumerate(cells["item_id"])
     ]
     write_table("filled.csv", cells)
-    shown = cordial("estimate", tables[0], "filled.csv").stdout
-    assert f"{sum(seen)} of 60 texts are labelled" in shown and "weighed by 1 / column" in shown
+    told = cordial("estimate", tables[0], "filled.csv")
+    assert f"{sum(seen)} of 60 texts are labelled" in told.stdout
+    assert "weighed by 1 / column" in told.stdout and "warning: decision" not in told.stderr
     again = json.loads(cordial("decide", tables[0], "filled.csv", *COSTS, "--json").stdout)
     assert sum(again["decisions"].values()) == TEXTS and again["ways"]["people alone"][1] == 0.5
     # What people have filled in is not replaced; the labels of before may be.
