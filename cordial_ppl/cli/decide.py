@@ -54,7 +54,8 @@ def decide(
     if output is not None:
         _write(output, made, read)
         first = count(int(made.asked.sum()), "text")
-        done += [f"wrote {output}: it begins with {first} for people, to fill in their label."]
+        audited = int(np.sum(made.asked & (made.probability < 1)))
+        done += [f"wrote {output}: fill in the label of the first {first}, {audited} as an audit."]
     if figure is not None:
         from cordial_ppl import plots
 
@@ -96,7 +97,6 @@ def _describe(made: "Decisions", counts: dict[str, int]) -> list[str]:
     # Without the cost of a person there is none of a text.
     header = ("", "to people", "the rest agrees", "cost a text")[: 4 if made.agree is None else 3]
     rows = [row[: len(header)] for row in rows]
-    audited = int(np.sum(made.asked & (made.probability < 1)))
     title = f"Expected of the {texts - labelled} texts without a label"
     lines = [f"{count(texts, 'text')}; {each}", "", as_table(title, header, rows), ""]
     if made.agree is not None:
@@ -116,6 +116,4 @@ def _describe(made: "Decisions", counts: dict[str, int]) -> list[str]:
             f"Twenty more labels would lower the cost by about {made.gain:.2g} a text, "
             f"{made.gain * (texts - labelled):.2g} for all."
         )
-    if audited:
-        lines.append(f"People see {audited} other texts besides: an audit, for unbiased estimates.")
     return lines
