@@ -25,7 +25,6 @@ from cordial_ppl.data.ratings import state
 from cordial_ppl.decisions.corpus import BLOCK, PosteriorDraws
 from cordial_ppl.decisions.estimates.passing import as_passing
 from cordial_ppl.decisions.estimating import check_rows
-from cordial_ppl.decisions.forecasting import GAIN_SHARE
 from cordial_ppl.errors import InputError
 from cordial_ppl.runtime.progress import doing
 from cordial_ppl.stack.entering import enter, predict
@@ -33,6 +32,9 @@ from cordial_ppl.stack.fit import Fit
 
 STEPS, DRAWS, MORE = 100, 128, 20
 """Points of a curve, draws of each channel, and the labels more whose use is forecast."""
+
+GAIN_SHARE = 0.6
+"""Share of what is lost for not knowing the parameters that labels win back, as measured."""
 
 PERSON = "person"
 
