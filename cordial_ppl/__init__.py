@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from cordial_ppl.decisions.answers import check_readings as check_readings
     from cordial_ppl.decisions.answers import describe as describe
     from cordial_ppl.decisions.answers import find_bias as find_bias
+    from cordial_ppl.decisions.answers import monitor as monitor
     from cordial_ppl.decisions.answers import predict_draws as predict_draws
     from cordial_ppl.decisions.answers import verdict as verdict
     from cordial_ppl.decisions.estimates.estimate import Estimate as Estimate
@@ -99,6 +100,7 @@ _ROOMS = {
         "check_readings",
         "describe",
         "find_bias",
+        "monitor",
         "predict_draws",
         "verdict",
     ),

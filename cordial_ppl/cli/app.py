@@ -19,6 +19,7 @@ from cordial_ppl.cli.estimate import compare, estimate
 from cordial_ppl.cli.fuse import fuse
 from cordial_ppl.cli.learn import learn_prior
 from cordial_ppl.cli.messages import reporting
+from cordial_ppl.cli.monitor import monitor
 from cordial_ppl.cli.plan import plan
 from cordial_ppl.cli.predict import predict
 from cordial_ppl.cli.read import read
@@ -79,7 +80,7 @@ def cordial(
 
 COMMANDS = (
     *(demo, read, ask, plan, calibrate, fit, predict, report),
-    *(estimate, compare, decide, fuse, learn_prior, shift, check, sweep),
+    *(estimate, compare, decide, monitor, fuse, learn_prior, shift, check, sweep),
 )
 for command in COMMANDS:
     app.command(cls=Command)(as_command(command))

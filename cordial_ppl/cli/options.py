@@ -166,6 +166,14 @@ Model
   --level P          How probable that has to be.
   --audit SHARE      Share of the rest that people see, too, drawn at random.
 """,
+    "monitor": """
+Files
+  OLD                Table of readings at first.
+  NEW ...            Tables of readings of the same texts since then, in order of time.
+  --labels LABELS    Table of labels of texts of the last table, to check the calibration.
+Model
+  --level P          Probability that no look raises an alarm if the judge is the same.
+""",
     "fuse": """
 Files
   --save FILE        Calibrator to write (.cordial), for other texts with `cordial predict`.

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from cordial_ppl.decisions.drift import Drift
     from cordial_ppl.estimators.fusion import Fusion
     from cordial_ppl.estimators.stack import Stack
+    from cordial_ppl.stack.fit import Fit
     from cordial_ppl.tables import ReadingTable
 
 
@@ -136,23 +137,29 @@ def _open(
     """Check a table, which need not fit in memory, and compare it with that of the fit."""
     from cordial_ppl.decisions.drift import compare
     from cordial_ppl.stack.sketch import merge, sketch
-    from cordial_ppl.tables import differences, open_readings, read_provenance
+    from cordial_ppl.tables import open_readings
 
     counted: list[np.ndarray] = []
     with doing("reading"):
         table = open_readings(readings, **settings)
         fit = fitted.fit_
         table.check(fit.covariates, fit.levels, lambda logits: counted.append(sketch(logits)))
-        others = differences(fit.provenance, read_provenance(table.columns))
         drift = compare(fit.sketch, merge(counted), fit.scale)
-    if others:
+    warn_of_kind(path, fit, readings, table)
+    warn_of_drift(path, fitted, readings, drift)
+    return table, drift
+
+
+def warn_of_kind(path: Path, fit: "Fit", readings: Path, table: "ReadingTable") -> None:
+    """Warn of readings of another model or prompt than those of the fit, where tables say so."""
+    from cordial_ppl.tables import differences, read_provenance
+
+    if others := differences(fit.provenance, read_provenance(table.columns)):
         say(
             f"warning: {readings} has readings of another kind than {path} was fitted on: "
             f"{'; '.join(others)}. A calibrator corrects the faults of one model under one "
             "prompt: fit another on labels of these."
         )
-    warn_of_drift(path, fitted, readings, drift)
-    return table, drift
 
 
 def warn_of_drift(path: Path, fitted: "Stack", readings: Path, drift: "Drift | None") -> None:

@@ -7,19 +7,20 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from jaxtyping import Float
 
-from cordial_ppl.data.checks import check_names, check_number
+from cordial_ppl.data.checks import check_cells, check_level, check_names, check_number
 from cordial_ppl.data.containers import as_cells
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.labelling import of_fit
-from cordial_ppl.decisions import drift, forecasting, predictive, summary
+from cordial_ppl.data.ratings import state
+from cordial_ppl.decisions import drift, forecasting, monitoring, predictive, summary
 from cordial_ppl.decisions.corpus import PosteriorDraws
 from cordial_ppl.decisions.estimates import bias
 from cordial_ppl.decisions.outlook import expected_loss_and_gap
 from cordial_ppl.decisions.reader import Reader, assess
 from cordial_ppl.decisions.verdict import Verdict, judge
-from cordial_ppl.errors import InputError, warn
+from cordial_ppl.errors import InputError, list_names, warn
 from cordial_ppl.runtime.progress import doing
-from cordial_ppl.stack.entering import enter, enter_labels
+from cordial_ppl.stack.entering import enter, enter_labels, predict
 from cordial_ppl.stack.fit import AnyFit, Fit
 from cordial_ppl.stack.sketch import sketch
 
@@ -135,6 +136,61 @@ def check_readings(fit: Fit, logits: Any) -> drift.Drift | None:
         InputError: the readings are invalid.
     """
     return drift.compare(fit.sketch, sketch(fit.read(logits)), fit.scale)
+
+
+def monitor(
+    fit: Fit, *readings: Any, texts: Any = None, covariates: Any = None, level: float = 0.95
+) -> monitoring.Monitored:
+    """Test whether readings of the same texts are by one judge, as often as one likes.
+
+    Args:
+        fit: the fit, ``calibrator.fit_``.
+        readings: option logits at first, ``[n, K]``, and at each look since, in order of time.
+        texts: the names of the texts of each; by default all are of the same texts, in one order.
+            The last may be of further texts, which tell drift of the texts from that of the judge.
+        covariates: the covariates of each, as in ``fit``.
+        level: probability that no look raises an alarm if the judge is the same.
+
+    Returns:
+        The shift since the first readings, the evidence of all looks, and the answer.
+
+    Raises:
+        InputError: readings are invalid, fewer than two, or at a look of none of the first texts.
+
+    Source:
+        `cordial_ppl.decisions.monitoring.monitor` has the null hypothesis and the formula.
+    """
+    if len(readings) < 2:
+        raise InputError(f"a monitor compares readings of two or more times; got {len(readings)}.")
+    check_level(level)
+    for noun, each in (("texts", texts), ("covariates", covariates)):
+        if each is not None and len(each) != len(readings):
+            problem = f"must be of each of the {len(readings)} readings; got {len(each)}."
+            raise InputError(f"{noun} {problem}")
+    extras = [None] * len(readings) if covariates is None else covariates
+    tables = [enter(fit, *each) for each in zip(readings, extras, strict=True)]
+    names = texts or [range(len(logits)) for logits, _ in tables]
+    ids = [check_cells("texts", *each) for each in zip(names, map(len, readings), strict=True)]
+    index = {name: row for row, name in enumerate(ids[0])}
+    shape = len(index), len(ids), fit.scale.size
+    scores, stated = np.full(shape[:2], np.nan), np.full(shape, np.nan)
+    for t, ((logits, extra), each) in enumerate(zip(tables, ids, strict=True)):
+        rows = [row for row, name in enumerate(each) if name in index]
+        if len({*each}) < len(each):
+            raise InputError(f"look {t} has a text twice: give each text one reading.")
+        if not rows:
+            raise InputError(
+                f"look {t} is at none of the first texts, {list_names(ids[0], 2)}, but at "
+                f"{list_names(each, 2)}: read some of the same texts again, under the same names."
+            )
+        first = [index[each[row]] for row in rows]
+        stated[first, t] = state(logits)[0][rows]
+        scores[first, t] = predict(fit, logits, extra)[0][rows] @ fit.scale.values
+    made = monitoring.monitor(scores, stated, fit.scale, level)
+    again, last = np.isin(ids[-1], ids[0]), tables[-1][0]
+    if again.all():
+        return made
+    return made._replace(others=drift.compare(sketch(last[again]), sketch(last[~again]), fit.scale))
 
 
 def check_labels(

@@ -17,6 +17,12 @@ SIMULATIONS = 1999
 RATE = 0.05
 """Share of alarms where nothing has changed, at most."""
 
+TILTS = (-1.0, -0.3, 0.3, 1.0)
+"""Log odds by class of the alternatives that say more, or less, than the calibrator."""
+
+POWERS = (0.4, 2.0)
+"""Powers of its probabilities in those that are less sure, or surer."""
+
 LEVEL = 0.9
 """Probability between the ends of the simulated losses."""
 
@@ -31,6 +37,8 @@ class LabelCheck(NamedTuple):
         lower: below it lie 5 % of the simulated losses.
         upper: above it lie 5 % of them.
         labels: number of labelled texts.
+        evidence: likelihood ratio against the calibrator; if it is right, it reaches 20 with
+            probability 1/20 at most, also where one looks after each label.
     """
 
     p: float
@@ -39,6 +47,7 @@ class LabelCheck(NamedTuple):
     lower: float
     upper: float
     labels: int
+    evidence: float
 
     @property
     def alarm(self) -> bool:
@@ -102,7 +111,46 @@ def check_labels(
         lower=lower,
         upper=upper,
         labels=len(probs),
+        evidence=weigh(members, shares[0], texts.covariates, label_shares),
     )
+
+
+def weigh(
+    members: Sequence[tuple[Any, np.ndarray]],
+    shares: Float[np.ndarray, " M"],
+    covariates: Any,
+    label_shares: Float[np.ndarray, "n K"],
+) -> float:
+    r"""Weigh labels against a mixture's joint predictive distribution: the e-value of alternatives.
+
+    .. math:: e = \frac{\frac{1}{A} \sum_a p_a(z)}{p(z)}, \qquad
+       p(z) = \sum_j \omega_j \sum_d w_{jd} \prod_i p_j(z_i \mid x_i, \phi_{jd})
+
+    Alternatives multiply the odds of neighbouring options by a factor, or raise probabilities to a
+    power; of several labels of a text the mean log probability counts.
+
+    Args:
+        members: fitted members, each with the readings that it sees.
+        shares: their weights in the mixture.
+        covariates: of the texts, by name.
+        label_shares: share of each option among the labels of each text.
+    """
+    classes = np.arange(label_shares.shape[1])
+    logs: list[np.ndarray] = []
+    for (fit, seen), share in zip(members, shares, strict=True):
+        if share > 0:
+            each = np.log(np.maximum(predict_each(fit, seen, covariates), FLOOR))
+            changed = [each, *(each + t * classes for t in TILTS), *(each * p for p in POWERS)]
+            sums = [
+                ((log - np.logaddexp.reduce(log, axis=-1)[..., None]) * label_shares).sum((1, 2))
+                for log in changed
+            ]
+            weights = fit.prediction_weights / fit.prediction_weights.sum()
+            with np.errstate(divide="ignore"):
+                logs.append(np.stack(sums) + np.log(share * weights))
+    null, *others = np.logaddexp.reduce(np.concatenate(logs, axis=1), axis=1)
+    log = np.logaddexp.reduce(others) - np.log(len(others)) - null
+    return float(np.exp(min(log, 500.0)))
 
 
 def simulate(

@@ -1,6 +1,7 @@
 """Checks of new labels: p values are uniform under the model, small where readers changed."""
 
 import json
+from itertools import product
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,8 +12,9 @@ from scipy.stats import kstest
 import cordial_ppl as cp
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.decisions import answers
-from cordial_ppl.decisions.predictive import RATE, check_labels, simulate
+from cordial_ppl.decisions.predictive import RATE, check_labels, simulate, weigh
 from cordial_ppl.errors import InputError, NotFittedError
+from cordial_ppl.stack.members import predict_each
 
 NEW = TEXTS.logits[100:130] - TEXTS.logits[100:130].mean(axis=1, keepdims=True)
 
@@ -63,6 +65,27 @@ def test_p_values_are_uniform_under_the_model(stack):
     ]
     assert kstest(found, "uniform").pvalue > 0.01
     assert np.mean(np.array(found) <= RATE) <= RATE + 3 * (RATE / 300) ** 0.5
+
+
+def test_evidence_is_one_on_the_mean_of_all_labels(stack):
+    """Of two texts, by the joint distribution in which they share a draw."""
+    members, (shares,) = stack.fit_.mixture(NEW[:2])
+    found = joint = 0.0
+    for labels in product(range(5), repeat=2):
+        probability = sum(
+            share * (fit.prediction_weights @ predict_each(fit, seen, {})[:, [0, 1], labels].prod(1))
+            for (fit, seen), share in zip(members, shares, strict=True)
+        )
+        joint += probability
+        found += probability * weigh(members, shares, {}, np.eye(5)[[*labels]])
+    assert joint == pytest.approx(1, rel=1e-6) and found == pytest.approx(1, rel=1e-4)
+
+
+def test_evidence_grows_where_labels_are_others(stack):
+    rows = slice(100, 160)
+    same = answers.check_labels(stack.fit_, TEXTS.logits[rows], TEXTS.labels[rows])
+    other = answers.check_labels(stack.fit_, TEXTS.logits[rows], 4 - TEXTS.labels[rows])
+    assert same.evidence < 20 < 1e4 < other.evidence
 
 
 def test_figures_are_what_they_are_called(stack):

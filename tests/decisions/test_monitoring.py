@@ -1,0 +1,138 @@
+"""The same judge raises few alarms however often one looks; another one is noticed, and how."""
+
+import json
+from itertools import product
+
+import numpy as np
+import pytest
+from few_labels import LABELS, LOGITS, TEST
+
+import cordial_ppl as cp
+from cordial_ppl.data.scale import Scale
+from cordial_ppl.decisions.monitoring import log_evidence, monitor
+from cordial_ppl.errors import InputError
+
+FIVE = Scale.default(5)
+
+
+def sampled(probs, looks, samples=3, seed=0):
+    """Shares of sampled ratings, [n, looks, K]."""
+    rng = np.random.default_rng(seed)
+    draws = [rng.multinomial(samples, probs) / samples for _ in range(looks)]
+    return np.stack(draws, axis=1)
+
+
+def texts(count, seed=0):
+    return np.random.default_rng(seed).dirichlet(np.ones(5), count)
+
+
+def watch(stated, level=0.95):
+    return monitor(stated @ FIVE.values, stated, FIVE, level)
+
+
+@pytest.mark.parametrize("column, sides", [(1, (1, -1)), (2, (1,))])
+def test_evidence_is_one_on_the_mean_of_all_orders(column, sides):
+    """Exactly, of any values, ties and texts that a look lacks among them."""
+    values = np.array([[0.0, 1.0, 5.0], [2.0, 2.0, -1.0], [0.3, 0.1, np.nan]])[:, : column + 1]
+    orders = []
+    for text in values:
+        kept = np.flatnonzero(np.isfinite(text))
+        moves = [np.roll(text[kept], shift) for shift in range(len(kept))]
+        fill = np.full((len(moves), values.shape[1]), np.nan)
+        # The reading that is asked about is there.
+        fill[:, values.shape[1] - len(kept) :] = moves
+        orders.append(fill)
+    each = [np.exp(log_evidence(np.stack(rows), column, sides)) for rows in product(*orders)]
+    assert np.mean(each) == pytest.approx(1, rel=1e-12)
+    assert np.ptp(each) > 0.1
+
+
+@pytest.mark.nightly
+def test_noise_raises_no_alarm_in_a_hundred_looks():
+    """Neither that of three samples, nor of one; with looks at some of the texts only."""
+    alarms = 0
+    for seed, samples in product(range(15), (1, 3)):
+        stated = sampled(texts(30, seed), 101, samples, seed)
+        stated[:5, 50] = np.nan
+        alarms += watch(stated).alarm
+    assert alarms <= 4
+
+
+def test_readings_that_are_the_same_are_of_the_same_judge():
+    same = watch(np.repeat(texts(20)[:, None], 3, axis=1))
+    assert same.answer == "yes" and same.shift == (0, 0, 0) and same.moved == 0
+    assert same.order == pytest.approx(1)
+
+
+def test_a_shift_is_noticed_with_its_size():
+    probs = texts(50)
+    lower = np.roll(probs, -1, axis=1)
+    lower[:, 0] += lower[:, -1]
+    lower[:, -1] = 0
+    shift = float(((lower - probs) @ FIVE.values).mean())
+    made = watch(np.stack([probs, lower], axis=1))
+    assert made.answer == "no" and made.shift.mean == pytest.approx(shift)
+    assert made.shift.lower < shift < made.shift.upper < 0
+    assert made.describe(FIVE).startswith("the judge has changed\n  the mean score of 50 texts is")
+    assert np.isnan(made.moved) and json.dumps(made.to_dict())
+
+
+def test_single_texts_that_move_are_noticed_from_the_third_reading_on():
+    """A mean that stays hides them: of two readings nobody knows how far noise goes."""
+    probs, other = texts(100), texts(100, seed=1)
+    other = np.concatenate([other, other[:, ::-1]])
+    stated = np.stack([np.concatenate([probs, probs[:, ::-1]])] * 2 + [other], axis=1)
+    assert not watch(stated[:, 1:]).alarm
+    made = watch(stated)
+    assert made.answer == "no" and abs(made.shift.mean) < 1e-9 and made.moved > 0.5
+    assert "beyond the noise of reading again texts moved by" in made.describe(FIVE)
+    # And so is the first reading, from which all later ones differ alike.
+    assert watch(stated[:, [2, 0, 1]]).answer == "no"
+
+
+def test_few_texts_cannot_tell_and_trifles_do_not_matter():
+    made = watch(sampled(texts(12), 2))
+    assert made.answer == "cannot say" and made.more > 12
+    assert f"cannot tell yet: about {made.more} more texts would tell" in made.describe(FIVE)
+    probs = texts(200)
+    slightly = 0.99 * probs + 0.01 * np.eye(5)[0]
+    made = watch(np.stack([probs, slightly], axis=1))
+    assert made.alarm and made.answer == "yes" and made.shift.upper < 0
+    assert made.describe(FIVE).startswith("the same judge, but for a shift too small to matter\n")
+
+
+@pytest.fixture(scope="module")
+def fit():
+    return cp.TemperatureScaling().fit(LOGITS, LABELS).fit_
+
+
+def test_texts_are_found_by_name_and_new_ones_told_apart(fit):
+    names = [f"t{row}" for row in range(40)]
+    made = cp.monitor(fit, TEST, TEST)
+    assert made.answer == "yes" and made.texts == 40 and made.others is None
+    turned = cp.monitor(fit, TEST, TEST[::-1], texts=[names, names[::-1]])
+    assert turned.answer == "yes" and turned.shift == (0, 0, 0)
+    low = np.tile([9.0, 0, 0, 0, 0], (30, 1))
+    others = [*names, *(f"new {row}" for row in range(30))]
+    made = cp.monitor(fit, TEST, np.concatenate([TEST, low]), texts=[names, others])
+    assert made.answer == "yes" and made.texts == 40
+    assert made.others is not None and made.others.alarm and made.others.texts == (40, 30)
+    assert "30 new texts differ from these" in made.describe(fit.scale)
+    assert json.dumps(made.to_dict())
+
+
+@pytest.mark.parametrize(
+    "readings, settings, message",
+    [
+        ([TEST], {}, "two or more times; got 1"),
+        ([TEST, TEST], {"level": 2}, "level must lie between 0 and 1"),
+        ([TEST[:1], TEST[:1]], {"texts": [["a"], ["b"]]}, "look 1 is at none of the first texts"),
+        ([TEST[:2], TEST[:2]], {"texts": ["ab", "aa"]}, "look 1 has a text twice"),
+        ([TEST[:2], TEST[:2]], {"texts": ["ab", "a"]}, "one name for each of 2 texts; got 1"),
+        ([TEST, TEST], {"texts": ["ab"]}, "texts must be of each of the 2 readings; got 1"),
+        ([TEST, TEST[:, :3]], {}, "5"),
+    ],
+)
+def test_bad_input_has_one_message(fit, readings, settings, message):
+    with pytest.raises(InputError, match=message):
+        cp.monitor(fit, *readings, **settings)
