@@ -73,7 +73,8 @@ def test_evidence_is_one_on_the_mean_of_all_labels(stack):
     found = joint = 0.0
     for labels in product(range(5), repeat=2):
         probability = sum(
-            share * (fit.prediction_weights @ predict_each(fit, seen, {})[:, [0, 1], labels].prod(1))
+            share
+            * (fit.prediction_weights @ predict_each(fit, seen, {})[:, [0, 1], labels].prod(1))
             for (fit, seen), share in zip(members, shares, strict=True)
         )
         joint += probability

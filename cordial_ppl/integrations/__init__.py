@@ -1,0 +1,40 @@
+"""Calibrated scores inside other tools: of a rating that a judge of theirs gives, from a file."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from cordial_ppl.data.ratings import read_ratings
+from cordial_ppl.errors import InputError
+from cordial_ppl.estimators.saved import load
+from cordial_ppl.estimators.stack import Stack
+
+
+def open_calibrator(path: str | Path) -> Callable[[Any], dict[str, Any]]:
+    """Load a calibrator of ratings, and return the function that calibrates one.
+
+    Args:
+        path: its file, from `cordial fit` with ratings of the same judge, such as those that
+            `cordial read` takes from the tool's log.
+
+    Returns:
+        A function of a rating, an option's name or a number, which may lie between options; it
+        returns what `cordial predict` writes of a text, by the names of these columns.
+
+    Raises:
+        InputError: the file holds something else; of the function, that the rating is no option.
+    """
+    fitted = load(path)
+    if not isinstance(fitted, Stack):
+        raise InputError(f"{path} holds a {type(fitted).__name__}; give one from `cordial fit`.")
+
+    def calibrate(rating: Any) -> dict[str, Any]:
+        scale = fitted.fit_.scale
+        logits = read_ratings([rating], scale, lambda _: "the score", round="split")
+        (probs,), (lower, upper) = fitted.predict_proba(logits), fitted.predict_interval(logits)
+        made = {f"p_{option}": float(p) for option, p in zip(scale.options, probs, strict=True)}
+        means = {"mean": probs @ scale.values, "mean_low": lower[0], "mean_high": upper[0]}
+        made |= {name: float(value) for name, value in means.items()}
+        return made | {"label": scale.options[int(probs.argmax())]}
+
+    return calibrate

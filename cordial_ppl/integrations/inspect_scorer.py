@@ -1,0 +1,40 @@
+"""A scorer of Inspect, `pip install "cordial-ppl[inspect]"`: another one's grade, calibrated."""
+
+from pathlib import Path
+from typing import Any
+
+from inspect_ai.scorer import (  # pyright: ignore[reportMissingImports]
+    Score,
+    Scorer,
+    Target,
+    mean,
+    scorer,
+    stderr,
+)
+
+from cordial_ppl.integrations import open_calibrator
+
+
+@scorer(metrics=[mean(), stderr()])
+def calibrated(rated: Scorer, calibrator: str | Path) -> Scorer:
+    """Calibrate the grades that a scorer gives.
+
+    Args:
+        rated: the scorer, such as ``model_graded_qa()``; its grades are options of the calibrator.
+        calibrator: the calibrator's file.
+
+    Returns:
+        A scorer whose value is the expected label on the calibrator's scale; the grade and the
+        probabilities are in its metadata.  What the scorer leaves without a grade stays so.
+    """
+    calibrate = open_calibrator(calibrator)
+
+    async def score(state: Any, target: Target) -> Score | None:
+        grade = await rated(state, target)
+        if grade is None or grade.value != grade.value:
+            return grade
+        made = calibrate(grade.as_str())
+        details = {**(grade.metadata or {}), "grade": grade.value, **made}
+        return grade.model_copy(update={"value": made["mean"], "metadata": details})
+
+    return score

@@ -1,0 +1,107 @@
+"""A calibrator's file inside other tools: their judge's rating comes out calibrated."""
+
+import asyncio
+
+import numpy as np
+import pytest
+from few_labels import LABELS, LOGITS, STARS
+
+import cordial_ppl as cp
+from cordial_ppl.errors import InputError
+from cordial_ppl.integrations import open_calibrator
+
+RATED = LOGITS.argmax(axis=1)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    logits = cp.readings_from_ratings([STARS[k] for k in RATED], STARS)
+    return cp.LogitStack(STARS).fit(logits, [STARS[k] for k in LABELS])
+
+
+@pytest.fixture
+def path(fitted, tmp_path):
+    fitted.save(tmp_path / "j.cordial")
+    return tmp_path / "j.cordial"
+
+
+def test_a_rating_is_what_predict_makes_of_it(path, fitted):
+    calibrate = open_calibrator(path)
+    logits = cp.readings_from_ratings(["4"], STARS)
+    made = calibrate("4")
+    assert calibrate(4) == made and list(made) == [
+        *(f"p_{star}" for star in STARS), "mean", "mean_low", "mean_high", "label"
+    ]  # fmt: skip
+    np.testing.assert_allclose([*made.values()][:5], fitted.predict_proba(logits)[0])
+    assert made["mean"] == pytest.approx(fitted.predict_mean(logits)[0])
+    assert calibrate(3.5)["mean"] == pytest.approx(
+        fitted.predict_mean(cp.readings_from_ratings([3.5], STARS, round="split"))[0]
+    )
+    with pytest.raises(InputError, match="'C' in the score"):
+        calibrate("C")
+
+
+def test_another_file_is_refused(tmp_path):
+    cp.shipped_prior().save(tmp_path / "p.cordial")
+    with pytest.raises(InputError, match="expected a 'calibrator'"):
+        open_calibrator(tmp_path / "p.cordial")
+
+
+@pytest.mark.filterwarnings("ignore")  # Inspect's own.
+def test_a_scorer_of_inspect(path, tmp_path):
+    ai = pytest.importorskip("inspect_ai")
+    dataset, scoring = map(pytest.importorskip, ("inspect_ai.dataset", "inspect_ai.scorer"))
+    from cordial_ppl.integrations.inspect_scorer import calibrated
+
+    @scoring.scorer(metrics=[scoring.mean()])
+    def stars():
+        async def score(state, target):
+            grade = target.text
+            return scoring.Score(
+                value=float("nan") if grade == "none" else grade, explanation="because"
+            )
+
+        return score
+
+    samples = [dataset.Sample(id=grade, input="rate", target=grade) for grade in ("5", "2", "none")]
+    task = ai.Task(dataset=samples, scorer=calibrated(stars(), path))
+    (log,) = ai.eval(task, model="mockllm/model", log_dir=str(tmp_path), display="none")
+    assert log.status == "success" and log.samples, log.error
+    scores = {sample.id: sample.scores["calibrated"] for sample in log.samples}
+    for grade in ("5", "2"):
+        made = open_calibrator(path)(grade)
+        assert scores[grade].value == pytest.approx(made["mean"])
+        assert scores[grade].metadata == pytest.approx({"grade": grade, **made})
+        assert scores[grade].explanation == "because"
+    assert scores["none"].value != scores["none"].value
+    metrics = log.results.scores[0].metrics
+    assert metrics["mean"].value == pytest.approx((scores["5"].value + scores["2"].value) / 2)
+
+
+def test_a_metric_of_deepeval(path, monkeypatch):
+    monkeypatch.setenv("DEEPEVAL_TELEMETRY_OPT_OUT", "YES")
+    metrics, cases = map(pytest.importorskip, ("deepeval.metrics", "deepeval.test_case"))
+    from cordial_ppl.integrations.deepeval_metric import CalibratedMetric
+
+    class Stars(metrics.BaseMetric):
+        reason = "because"
+
+        def measure(self, test_case, *args, **settings):
+            return float(test_case.actual_output)
+
+        async def a_measure(self, test_case, *args, **settings):
+            return self.measure(test_case)
+
+        @property
+        def __name__(self):
+            return "Stars"
+
+    metric = CalibratedMetric(Stars(), path, threshold=2)
+    for grade in ("5", "1"):
+        case = cases.LLMTestCase(input="rate", actual_output=grade)
+        made = open_calibrator(path)(grade)
+        assert metric.measure(case) == asyncio.run(metric.a_measure(case)) == metric.score
+        assert metric.score == pytest.approx(made["mean"]) and metric.reason == "because"
+        assert metric.score_breakdown == {"score": float(grade), **made}
+        assert metric.is_successful() == (made["mean"] >= 2)
+    assert metric.__name__ == "Stars, calibrated"
