@@ -49,8 +49,8 @@ def test_another_file_is_refused(tmp_path):
 
 @pytest.mark.filterwarnings("ignore")  # Inspect's own.
 def test_a_scorer_of_inspect(path, tmp_path):
-    ai = pytest.importorskip("inspect_ai")
-    dataset, scoring = map(pytest.importorskip, ("inspect_ai.dataset", "inspect_ai.scorer"))
+    names = ("inspect_ai", *(f"inspect_ai.{name}" for name in ("dataset", "scorer", "solver")))
+    ai, dataset, scoring, solving = map(pytest.importorskip, names)
     from cordial_ppl.integrations.inspect_scorer import calibrated
 
     @scoring.scorer(metrics=[scoring.mean()])
@@ -63,8 +63,15 @@ def test_a_scorer_of_inspect(path, tmp_path):
 
         return score
 
+    @solving.solver
+    def nothing():  # Inspect counts tokens of what is generated with a file from the net.
+        async def solve(state, generate):
+            return state
+
+        return solve
+
     samples = [dataset.Sample(id=grade, input="rate", target=grade) for grade in ("5", "2", "none")]
-    task = ai.Task(dataset=samples, scorer=calibrated(stars(), path))
+    task = ai.Task(dataset=samples, solver=nothing(), scorer=calibrated(stars(), path))
     (log,) = ai.eval(task, model="mockllm/model", log_dir=str(tmp_path), display="none")
     assert log.status == "success" and log.samples, log.error
     scores = {sample.id: sample.scores["calibrated"] for sample in log.samples}
