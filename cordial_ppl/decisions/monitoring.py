@@ -86,7 +86,7 @@ class Monitored(NamedTuple):
             f"  evidence of a change {self.evidence:.3g} to 1, after look {len(self.looks)}; an "
             f"alarm takes {1 / (1 - self.level):.3g}, and a shift of {LEAST * self.length:.2g}",
         ]
-        if np.isfinite(self.moved):
+        if self.alarm and np.isfinite(self.moved):
             lines.insert(3, f"  beyond the noise of reading again texts moved by {self.moved:.2f}")
         if self.others is not None:
             how = "differ from" if self.others.alarm else "are like"
