@@ -141,7 +141,7 @@ def check_readings(fit: Fit, logits: Any) -> drift.Drift | None:
 def monitor(
     fit: Fit, *readings: Any, texts: Any = None, covariates: Any = None, level: float = 0.95
 ) -> monitoring.Monitored:
-    """Test whether readings of the same texts are by one judge, as often as one likes.
+    """Test whether readings of the same texts are by one judge; see `decisions.monitoring.monitor`.
 
     Args:
         fit: the fit, ``calibrator.fit_``.
@@ -156,41 +156,36 @@ def monitor(
 
     Raises:
         InputError: readings are invalid, fewer than two, or at a look of none of the first texts.
-
-    Source:
-        `cordial_ppl.decisions.monitoring.monitor` has the null hypothesis and the formula.
     """
-    if len(readings) < 2:
-        raise InputError(f"a monitor compares readings of two or more times; got {len(readings)}.")
     check_level(level)
+    count = len(readings)
+    if count < 2:
+        raise InputError(f"a monitor compares readings of two or more times; got {count}.")
+    texts = [range(len(each)) for each in readings] if texts is None else texts
+    covariates = [None] * count if covariates is None else covariates
     for noun, each in (("texts", texts), ("covariates", covariates)):
-        if each is not None and len(each) != len(readings):
-            problem = f"must be of each of the {len(readings)} readings; got {len(each)}."
-            raise InputError(f"{noun} {problem}")
-    extras = [None] * len(readings) if covariates is None else covariates
-    tables = [enter(fit, *each) for each in zip(readings, extras, strict=True)]
-    names = texts or [range(len(logits)) for logits, _ in tables]
-    ids = [check_cells("texts", *each) for each in zip(names, map(len, readings), strict=True)]
-    index = {name: row for row, name in enumerate(ids[0])}
-    shape = len(index), len(ids), fit.scale.size
-    scores, stated = np.full(shape[:2], np.nan), np.full(shape, np.nan)
-    for t, ((logits, extra), each) in enumerate(zip(tables, ids, strict=True)):
-        rows = [row for row, name in enumerate(each) if name in index]
-        if len({*each}) < len(each):
+        if len(each) != count:
+            raise InputError(f"{noun} must be of each of the {count} readings; got {len(each)}.")
+    first = {str(name): row for row, name in enumerate(texts[0])}
+    scores = np.full((len(first), count), np.nan)
+    stated, others = np.full((*scores.shape, fit.scale.size), np.nan), None
+    for t, each in enumerate(readings):
+        logits, extra = enter(fit, each, covariates[t])
+        names = check_cells("texts", texts[t], len(logits))
+        again = np.array([name in first for name in names])
+        if len({*names}) < len(names):
             raise InputError(f"look {t} has a text twice: give each text one reading.")
-        if not rows:
+        if not again.any():
             raise InputError(
-                f"look {t} is at none of the first texts, {list_names(ids[0], 2)}, but at "
-                f"{list_names(each, 2)}: read some of the same texts again, under the same names."
+                f"look {t} is at none of the first texts, {list_names([*first], 2)}, but at "
+                f"{list_names(names, 2)}: read some of the same texts again, under the same names."
             )
-        first = [index[each[row]] for row in rows]
-        stated[first, t] = state(logits)[0][rows]
-        scores[first, t] = predict(fit, logits, extra)[0][rows] @ fit.scale.values
-    made = monitoring.monitor(scores, stated, fit.scale, level)
-    again, last = np.isin(ids[-1], ids[0]), tables[-1][0]
-    if again.all():
-        return made
-    return made._replace(others=drift.compare(sketch(last[again]), sketch(last[~again]), fit.scale))
+        rows = [first[name] for name in names if name in first]
+        stated[rows, t] = state(logits)[0][again]
+        scores[rows, t] = predict(fit, logits, extra)[0][again] @ fit.scale.values
+        if t == count - 1 and not again.all():
+            others = drift.compare(sketch(logits[again]), sketch(logits[~again]), fit.scale)
+    return monitoring.monitor(scores, stated, fit.scale, level)._replace(others=others)
 
 
 def check_labels(

@@ -22,34 +22,31 @@ class Monitored(NamedTuple):
     """What readings of the same texts say of their judge, at the last of several looks.
 
     Attributes:
-        texts: number of texts that were read at first and at the last look.
-        scores: their mean expected score, calibrated, at first and now.
-        shift: the difference, with an interval that holds at all looks together.
-        options: share of each stated option, at first and now.
-        order: rank correlation of the expected scores; NaN where all are equal.
-        moved: how far single texts moved beyond the noise of reading again, the root of the mean
-            square, on the scale; NaN with two readings, which do not tell noise.
-        looks: the e-value of each look.
+        texts: number of texts that were read at first and now.
+        looks: number of looks since the first readings.
+        evidence: e-value of all looks together.
         level: probability that no look raises an alarm if the judge is the same.
         length: length of the scale.
+        scores: mean expected score, calibrated, at first and now.
+        shift: their difference, with an interval that holds at all looks together.
+        options: share of each stated option, at first and now.
+        order: rank correlation of the expected scores; NaN where all are equal.
+        moved: root mean square by which single texts moved beyond the noise of reading again, on
+            the scale; NaN with two readings, which do not tell noise.
         others: texts that are new, compared with the same judge's readings of those that are not.
     """
 
     texts: int
+    looks: int
+    evidence: float
+    level: float
+    length: float
     scores: tuple[float, float]
     shift: Interval
     options: Float[np.ndarray, "2 K"]
     order: float
     moved: float
-    looks: tuple[float, ...]
-    level: float
-    length: float
     others: Drift | None = None
-
-    @property
-    def evidence(self) -> float:
-        """The e-value of all looks together: their sum, of which look t counts 1 / t(t + 1)."""
-        return float(sum(e / (t * (t + 1)) for t, e in enumerate(self.looks, start=1)))
 
     @property
     def alarm(self) -> bool:
@@ -59,7 +56,7 @@ class Monitored(NamedTuple):
     @property
     def answer(self) -> str:
         """Whether it is the same judge: "yes", "no", or "cannot say" from so few texts."""
-        share = float(np.abs(self.options[1] - self.options[0]).sum() / 2)
+        share = float(np.abs(np.diff(self.options, axis=0)).sum() / 2)
         sizes = abs(self.shift.mean) / self.length, share, self.moved / self.length
         if self.alarm and np.nanmax(sizes) >= LEAST:
             return NO
@@ -77,36 +74,28 @@ class Monitored(NamedTuple):
         (was, now), most = self.options, int(np.abs(np.diff(self.options, axis=0)).argmax())
         more = f": about {self.more:,} more texts would tell" if self.answer == OPEN else ""
         small = ", but for a shift too small to matter" if self.alarm > (self.answer != YES) else ""
-        lines = [
-            f"{WORDS[self.answer]}{small}{more}",
-            "  the mean score of {:,} texts is {:.2f}, was {:.2f}: a shift of {:+.2f} ({:+.2f} to "
-            "{:+.2f})".format(self.texts, *self.scores[::-1], *self.shift),
+        moved = self.alarm and np.isfinite(self.moved)
+        text = (
+            f"{WORDS[self.answer]}{small}{more}\n  the mean score of {self.texts:,} texts is "
+            "{1:.2f}, was {0:.2f}: a shift of {2:+.2f} ({3:+.2f} to {4:+.2f})\n"
             f"  {scale.options[most]!r} is stated for {now[most]:.0%}, was for {was[most]:.0%}; "
-            f"rank correlation of the scores {self.order:.2f}",
-            f"  evidence of a change {self.evidence:.3g} to 1, after look {len(self.looks)}; an "
-            f"alarm takes {1 / (1 - self.level):.3g}, and a shift of {LEAST * self.length:.2g}",
-        ]
-        if self.alarm and np.isfinite(self.moved):
-            lines.insert(3, f"  beyond the noise of reading again texts moved by {self.moved:.2f}")
-        if self.others is not None:
-            how = "differ from" if self.others.alarm else "are like"
-            lines.append(
-                f"  {self.others.texts[1]:,} new texts {how} these, as it reads now (mean score "
-                f"{self.others.scores[1]:.2f} to {self.others.scores[0]:.2f} as it states them, "
-                f"p = {self.others.p:.2g})"
-            )
-        return "\n".join(lines)
+            f"rank correlation of the scores {self.order:.2f}"
+            + (f"; beyond noise texts moved by {self.moved:.2f}" if moved else "")
+            + f"\n  evidence of a change {self.evidence:.3g} to 1, after look {self.looks}; an "
+            f"alarm takes {1 / (1 - self.level):.3g}, and a shift of {LEAST * self.length:.2g}"
+        ).format(*self.scores, *self.shift)
+        if self.others is None:
+            return text
+        how = "differ from" if self.others.alarm else "are like"
+        return f"{text}\n  {self.others.texts[1]:,} new texts {how} these, as it reads now" + (
+            " (mean stated score {1:.2f} to {0:.2f}, p = {2:.2g})"
+        ).format(*self.others.scores, self.others.p)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as values that JSON can express."""
-        return self._asdict() | {
-            "shift": self.shift._asdict(),
-            "options": self.options.tolist(),
-            "others": self.others and self.others.to_dict(),
-            "evidence": self.evidence,
-            "answer": self.answer,
-            "more": self.more if self.answer == OPEN else None,
-        }
+        made = {"shift": self.shift._asdict(), "options": self.options.tolist()}
+        made |= {"others": self.others and self.others.to_dict(), "answer": self.answer}
+        return self._asdict() | made | {"more": self.more if self.answer == OPEN else None}
 
 
 def log_evidence(
@@ -114,13 +103,11 @@ def log_evidence(
 ) -> float:
     r"""Weigh whether one of J readings of each text is unlike the others; the log of an e-value.
 
-    If the readings are exchangeable, each of a text's values is as likely to be that reading's,
-    so that for every tilt, chosen by the values of the texts but not by their order, the mean is 1:
+    If any order of a text's readings is equally likely, so that each of its values is as likely to
+    be that reading's, the mean is 1 for every tilt that does not depend on the order:
 
     .. math:: e = \frac{1}{|\Lambda|} \sum_{\lambda \in \Lambda} \prod_i
        \frac{\exp(\lambda v_{ij})}{\frac{1}{J} \sum_{j'} \exp(\lambda v_{ij'})}
-
-    Source: Vovk and Wang (2021), "E-values: calibration, combination and applications".
 
     Args:
         values: a value of each reading of each text; NaN where a text was not read.
@@ -131,10 +118,9 @@ def log_evidence(
     error = np.sqrt(np.nansum(np.nanmean(centred**2, axis=1)))
     if error == 0:
         return 0.0
-    tilts = np.multiply.outer(sides, TILTS).ravel() / error
     logs = [
         np.sum(tilt * centred[:, column] - np.log(np.nanmean(np.exp(tilt * centred), axis=1)))
-        for tilt in tilts
+        for tilt in np.multiply.outer(sides, TILTS).ravel() / error
     ]
     return float(np.logaddexp.reduce(logs) - np.log(len(logs)))
 
@@ -151,8 +137,10 @@ def monitor(
     order of them is equally likely; texts do not influence one another.  Each look averages
     e-values of a shift of the score, of a shift of each option, and from the third reading on of
     single texts: today's reading, or the first one, is farther from the others than these are.
-    Looks share readings, and e-values may depend on one another in any way: their weighted sum
-    reaches :math:`1 / \alpha` at any time with probability :math:`\alpha` at most (Ville; Markov).
+    However looks depend on one another, their sum, of which look t counts 1 / t(t + 1), reaches
+    :math:`1 / \alpha` at any time with probability :math:`\alpha` at most.
+
+    Source: Vovk and Wang (2021), "E-values: calibration, combination and applications".
 
     Args:
         scores: calibrated expected scores, in order of time; NaN where a text was not read.
@@ -160,25 +148,24 @@ def monitor(
         scale: the options.
         level: :math:`1 - \alpha`.
     """
-    looks = [_look(scores, stated, t) for t in range(1, scores.shape[1])]
-    now = len(looks)
+    now, length = scores.shape[1] - 1, float(np.ptp(scale.values))
     both = np.isfinite(scores[:, now])
-    pair, length = scores[both][:, [0, now]], float(np.ptp(scale.values))
-    mean = float(np.mean(pair[:, 1] - pair[:, 0]))
+    pair, moved = scores[both][:, [0, now]], float("nan")
     ranks = rankdata(pair, axis=0) - (len(pair) + 1) / 2
     norm = np.sqrt((ranks**2).sum(axis=0).prod())
-    bound = np.log(now * (now + 1) / (1 - level))
-    ends = (_end(pair, mean, side * length, bound) for side in (-1, 1))
+    if now > 1:
+        moved = max(_moved(scores[both], column) for column in (0, now))
     return Monitored(
         texts=len(pair),
-        scores=(float(pair[:, 0].mean()), float(pair[:, 1].mean())),
-        shift=Interval(mean, *ends),
-        options=stated[both][:, [0, now]].mean(axis=0),
-        order=float(ranks.prod(axis=1).sum() / norm) if norm else float("nan"),
-        moved=max(_moved(scores[both], column) for column in (0, now)) if now > 1 else float("nan"),
-        looks=tuple(looks),
+        looks=now,
+        evidence=sum(_look(scores, stated, t) / (t * (t + 1)) for t in range(1, now + 1)),
         level=level,
         length=length,
+        scores=(float(pair[:, 0].mean()), float(pair[:, 1].mean())),
+        shift=_shift(pair[:, 1] - pair[:, 0], length, np.log(now * (now + 1) / (1 - level))),
+        options=stated[both][:, [0, now]].mean(axis=0),
+        order=float(ranks.prod(axis=1).sum() / norm) if norm else float("nan"),
+        moved=moved,
     )
 
 
@@ -198,23 +185,27 @@ def _look(scores: np.ndarray, stated: np.ndarray, t: int) -> float:
     return float(np.exp(np.minimum(logs, 500.0)).mean())
 
 
-def _end(pair: np.ndarray, mean: float, side: float, bound: float) -> float:
-    """End of the interval of the shift: the farthest one that the evidence does not exclude."""
-    inside, outside = mean, mean + side
-    change = pair[:, 1] - pair[:, 0]
-    for _ in range(40):
-        middle = (inside + outside) / 2
-        far = log_evidence(np.stack([np.zeros(len(change)), change - middle], axis=1), 1) >= bound
-        inside, outside = (inside, middle) if far else (middle, outside)
-    return inside
+def _shift(change: np.ndarray, length: float, bound: float) -> Interval:
+    """Mean change of the score, with the farthest shifts that the evidence does not exclude."""
+    ends, mean = [], float(change.mean())
+    for side in (-length, length):
+        inside, outside = mean, mean + side
+        for _ in range(40):
+            middle = (inside + outside) / 2
+            excluded = log_evidence(np.outer(change - middle, [0, 1]), 1) >= bound
+            inside, outside = (inside, middle) if excluded else (middle, outside)
+        ends.append(inside)
+    return Interval(mean, *ends)
 
 
 def _moved(scores: np.ndarray, column: int) -> float:
     """Distance of one reading's scores from the others beyond that among these."""
     rest = np.delete(scores, column, axis=1)
-    rest, one = rest[(count := np.isfinite(rest).sum(axis=1)) > 1], scores[count > 1, column]
+    count = np.isfinite(rest).sum(axis=1)
+    rest, one, count = rest[count > 1], scores[count > 1, column], count[count > 1]
     if not len(one):
         return float("nan")
-    noise, count = np.nanvar(rest, axis=1), count[count > 1]
-    square = (one - np.nanmean(rest, axis=1)) ** 2 + noise - 2 * noise * count / (count - 1)
-    return float(np.sqrt(max(0.0, square.mean())))
+    square = (one - np.nanmean(rest, axis=1)) ** 2
+    return float(
+        np.sqrt(max(0.0, np.mean(square - np.nanvar(rest, axis=1) * (count + 1) / (count - 1))))
+    )

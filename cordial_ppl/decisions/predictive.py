@@ -17,11 +17,8 @@ SIMULATIONS = 1999
 RATE = 0.05
 """Share of alarms where nothing has changed, at most."""
 
-TILTS = (-1.0, -0.3, 0.3, 1.0)
-"""Log odds by class of the alternatives that say more, or less, than the calibrator."""
-
-POWERS = (0.4, 2.0)
-"""Powers of its probabilities in those that are less sure, or surer."""
+ALTERNATIVES = ((1, 0), (1, -1.0), (1, -0.3), (1, 0.3), (1, 1.0), (0.4, 0), (2, 0))
+"""Powers of a calibrator's probabilities, and log odds by class: what labels may follow instead."""
 
 LEVEL = 0.9
 """Probability between the ends of the simulated losses."""
@@ -135,22 +132,18 @@ def weigh(
         covariates: of the texts, by name.
         label_shares: share of each option among the labels of each text.
     """
-    classes = np.arange(label_shares.shape[1])
+    powers, odds = np.array(ALTERNATIVES)[:, :, None, None, None].swapaxes(0, 1)
     logs: list[np.ndarray] = []
     for (fit, seen), share in zip(members, shares, strict=True):
         if share > 0:
             each = np.log(np.maximum(predict_each(fit, seen, covariates), FLOOR))
-            changed = [each, *(each + t * classes for t in TILTS), *(each * p for p in POWERS)]
-            sums = [
-                ((log - np.logaddexp.reduce(log, axis=-1)[..., None]) * label_shares).sum((1, 2))
-                for log in changed
-            ]
-            weights = fit.prediction_weights / fit.prediction_weights.sum()
+            changed = powers * each + odds * np.arange(each.shape[-1])
+            changed -= np.logaddexp.reduce(changed, axis=-1, keepdims=True)
+            weights = share * fit.prediction_weights / fit.prediction_weights.sum()
             with np.errstate(divide="ignore"):
-                logs.append(np.stack(sums) + np.log(share * weights))
+                logs.append((changed * label_shares).sum(axis=(2, 3)) + np.log(weights))
     null, *others = np.logaddexp.reduce(np.concatenate(logs, axis=1), axis=1)
-    log = np.logaddexp.reduce(others) - np.log(len(others)) - null
-    return float(np.exp(min(log, 500.0)))
+    return float(np.exp(min(np.logaddexp.reduce(others) - np.log(len(others)) - null, 500.0)))
 
 
 def simulate(

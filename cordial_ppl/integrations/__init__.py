@@ -4,6 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from cordial_ppl.data.ratings import read_ratings
 from cordial_ppl.errors import InputError
 from cordial_ppl.estimators.saved import load
@@ -27,14 +29,14 @@ def open_calibrator(path: str | Path) -> Callable[[Any], dict[str, Any]]:
     fitted = load(path)
     if not isinstance(fitted, Stack):
         raise InputError(f"{path} holds a {type(fitted).__name__}; give one from `cordial fit`.")
+    scale = fitted.fit_.scale
 
     def calibrate(rating: Any) -> dict[str, Any]:
-        scale = fitted.fit_.scale
         logits = read_ratings([rating], scale, lambda _: "the score", round="split")
-        (probs,), (lower, upper) = fitted.predict_proba(logits), fitted.predict_interval(logits)
+        (probs,), ends = fitted.predict_proba(logits), fitted.predict_interval(logits)
+        means = zip(("mean", "mean_low", "mean_high"), (probs @ scale.values, *ends), strict=True)
         made = {f"p_{option}": float(p) for option, p in zip(scale.options, probs, strict=True)}
-        means = {"mean": probs @ scale.values, "mean_low": lower[0], "mean_high": upper[0]}
-        made |= {name: float(value) for name, value in means.items()}
+        made |= {name: np.asarray(value).item() for name, value in means}
         return made | {"label": scale.options[int(probs.argmax())]}
 
     return calibrate

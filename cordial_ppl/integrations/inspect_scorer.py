@@ -3,20 +3,13 @@
 from pathlib import Path
 from typing import Any
 
-from inspect_ai.scorer import (  # pyright: ignore[reportMissingImports]
-    Score,
-    Scorer,
-    Target,
-    mean,
-    scorer,
-    stderr,
-)
+from inspect_ai import scorer as scoring  # pyright: ignore[reportMissingImports]
 
 from cordial_ppl.integrations import open_calibrator
 
 
-@scorer(metrics=[mean(), stderr()])
-def calibrated(rated: Scorer, calibrator: str | Path) -> Scorer:
+@scoring.scorer(metrics=[scoring.mean(), scoring.stderr()])
+def calibrated(rated: scoring.Scorer, calibrator: str | Path) -> scoring.Scorer:
     """Calibrate the grades that a scorer gives.
 
     Args:
@@ -29,7 +22,7 @@ def calibrated(rated: Scorer, calibrator: str | Path) -> Scorer:
     """
     calibrate = open_calibrator(calibrator)
 
-    async def score(state: Any, target: Target) -> Score | None:
+    async def score(state: Any, target: scoring.Target) -> scoring.Score | None:
         grade = await rated(state, target)
         if grade is None or grade.value != grade.value:
             return grade

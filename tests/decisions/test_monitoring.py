@@ -85,7 +85,7 @@ def test_single_texts_that_move_are_noticed_from_the_third_reading_on():
     assert not watch(stated[:, 1:]).alarm
     made = watch(stated)
     assert made.answer == "no" and abs(made.shift.mean) < 1e-9 and made.moved > 0.5
-    assert "beyond the noise of reading again texts moved by" in made.describe(FIVE)
+    assert "; beyond noise texts moved by 0.8" in made.describe(FIVE)
     # And so is the first reading, from which all later ones differ alike.
     assert watch(stated[:, [2, 0, 1]]).answer == "no"
 
