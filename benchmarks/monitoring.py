@@ -36,6 +36,7 @@ from cordial_ppl.data.ratings import state
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions import answers
 from cordial_ppl.decisions.monitoring import Monitored
+from cordial_ppl.decisions.predictive import weigh
 from cordial_ppl.errors import CordialWarning
 from cordial_ppl.tables import list_values, match_labels, read_labels, read_readings
 
@@ -178,10 +179,11 @@ def labels(source: str, task: str, fits: int) -> Iterator[dict[str, object]]:
         rows, rest = order[:n], order[n : n + 100]
         fit = cp.Cordial(seed=seed).fit(seen[rows], truth[rows]).fit_
         for number, other in enumerate(logits):
-            evidence = [
-                answers.check_labels(fit, other[rest[:size]], truth[rest[:size]]).evidence
-                for size in range(10, 101, 10)
-            ]
+            evidence = []
+            for size in range(10, 101, 10):
+                texts, shares = rest[:size], np.eye(readers[0].scale.size)[truth[rest[:size]]]
+                members, (weights,) = fit.mixture(fit.read(other[texts]))
+                evidence.append(weigh(members, weights, {}, shares))
             yield {"labels": n, "same": number == own, "alarm": max(evidence) >= 20}
 
 

@@ -15,7 +15,7 @@ from cordial_ppl.errors import FileError, InputError, naming
 
 FILE = "cordial.toml"
 
-INPUTS = ("readings", "tables", "file", "texts")
+INPUTS = ("readings", "old", "tables", "file", "texts")
 """Arguments beside which the file lies, in the order of preference."""
 
 RAW = {name: ("label", "annotator", "reader", "task") for name in ("read", "ask")}
