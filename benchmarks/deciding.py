@@ -167,7 +167,7 @@ def draw_all(args: argparse.Namespace, cells: Cells) -> None:
 
 def report(cells: Cells) -> None:
     """Print means over sets, and the worst set."""
-    table: dict[tuple, dict[str, np.ndarray]] = defaultdict(dict)
+    table: dict[tuple, dict[str, Any]] = defaultdict(dict)
     for (kind, n, name, source), records in cells.items():
         table[kind, n, name][source] = np.array(records, float)
     for (kind, n, name), sets in sorted(table.items(), key=lambda row: (row[0][0], row[0][2])):
@@ -179,7 +179,7 @@ def report(cells: Cells) -> None:
             line += f" expected {expected:.3f}, realised {realised:.3f} ({expected / realised:.2f})"
             for index, (rival, cost) in enumerate(zip(RIVALS, others, strict=True), start=2):
                 ratios = {source: each[1] / each[index] for source, each in means.items()}
-                worst = max(ratios, key=lambda source: ratios[source])
+                worst = max(ratios, key=ratios.__getitem__)
                 line += f"; {rival} {cost:.3f}, at worst {ratios[worst]:.2f} of it ({worst})"
             line += f"; people see {asked:.2f}"
         elif kind == "agree":

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import jax
 import numpy as np
 import pages
 import pandas
@@ -18,6 +19,7 @@ from typer.core import TyperGroup
 
 import cordial_ppl as cp
 from cordial_ppl.evaluation.synthetic import reviews
+from cordial_ppl.runtime import platform
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -133,7 +135,22 @@ def test_messages_are_those_of_the_package(tmp_path, monkeypatch, stack):
         if f.language == "text"
     ]
     said = [*said_by_arrays(), *said_by_tables(tmp_path), *said_of_fits(stack)]
+    said += said_by_platforms(monkeypatch)
     assert sorted(quoted) == sorted(said)
+
+
+def said_by_platforms(monkeypatch):
+    def fail():
+        raise AssertionError
+
+    with monkeypatch.context() as changed:
+        changed.setattr(jax, "devices", fail)
+        platform._start.cache_clear()
+        (message,) = messages(platform.start_jax)
+        # Tests run where a platform starts, whichever that is.
+        yield re.sub("platform '[^']*'", "platform 'cuda'", message)
+        changed.setattr(platform, "_forked", True)
+        yield from messages(platform.start_jax)
 
 
 def messages(*actions):

@@ -344,7 +344,9 @@ def _check_density(target: Target, covariates: tuple[str, ...], readers: int | N
             "for plain readings: it must be finite there. Look for a division by zero, or the "
             "logarithm of zero."
         )
-    off = (np.abs(beside.sum(axis=2) - 1) > SUM_TOLERANCE) | (beside < 0).any(axis=2)
+    off = (beside < 0).any(axis=2)
+    if target.channel.source:
+        off |= np.abs(beside.sum(axis=2) - 1) > SUM_TOLERANCE
     if off.any():
         wrong = np.round(beside[tuple(np.argwhere(off)[0])], 4).tolist()
         raise ChannelError(

@@ -12,13 +12,13 @@ from cordial_ppl.data.containers import as_numbers
 
 LOGITS = np.linspace(-1, 1, 15).reshape(5, 3)
 LABELS = [0, 1, 2, 1, 0]
-MASKED = np.ma.array(LABELS, mask=[0, 0, 1, 0, 0], fill_value=1)
+MASKED = np.ma.array(LABELS, mask=np.array([0, 0, 1, 0, 0], bool), fill_value=1)
 
 
 @pytest.mark.parametrize(
     "values",
     [
-        np.ma.array([1, -999, 3], mask=[0, 1, 0], fill_value=-999),
+        np.ma.array([1, -999, 3], mask=np.array([0, 1, 0], bool), fill_value=-999),
         [1, np.ma.masked, 3],
         [1, pd.NA, 3],
         pd.Series([1, None, 3], dtype="Int64"),

@@ -475,5 +475,5 @@ def test_scikit_learn_gets_no_columns_that_it_would_pair_wrongly(options, piped)
 
 
 def test_numbers_are_cross_validated_as_they_are():
-    probs = cross_val_predict(cp.TemperatureScaling(), X, Y, method="predict_proba")
+    probs: Any = cross_val_predict(cp.TemperatureScaling(), X, Y, method="predict_proba")
     assert cp.scores.log_loss(probs, Y) < 1.2
