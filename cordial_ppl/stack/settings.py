@@ -12,7 +12,7 @@ from cordial_ppl.channels.channel import Channel, count_levels
 from cordial_ppl.channels.loading import load_channel
 from cordial_ppl.data.checks import check_list, check_mapping, check_names, check_number, check_seed
 from cordial_ppl.data.covariates import as_covariates
-from cordial_ppl.errors import InputError, quote
+from cordial_ppl.errors import InputError, quote, warn
 from cordial_ppl.inference.fit import check_method
 from cordial_ppl.inference.priors import LearnedPrior, Priors, as_priors, reading_spread, resolve
 from cordial_ppl.inference.sampler import DEFAULT_EFFORT, Effort
@@ -22,6 +22,9 @@ from cordial_ppl.stack.members import CalibratorMember, ChannelMember, Member
 
 PAPER_CALIBRATORS: tuple[str, ...] = ("temperature", "vector", "odds")
 """The paper's calibrators in logit space."""
+
+LONG = 50
+"""Options beyond which what grows with their number cubed takes minutes."""
 
 LEAST_EFFORT = Effort(particles=64, proposals=1, moves=1, last_moves=0, least_ess=0.0, repairs=0)
 """Fewer particles are too few to fit the tail of their weights to."""
@@ -128,6 +131,14 @@ class Settings:
         for part, target in zip(parts, targets, strict=True):
             resolve(part.prior, target, reading_spread(logits))
         self.prior.check(targets)
+        size = logits.shape[-1]
+        slow = [repr(target.channel.name) for target in targets if target.size > size > LONG]
+        if slow:
+            warn(
+                f"a fit to {size} options takes minutes, and channels with parameters of each "
+                f"option, {' and '.join(slow)}, seldom settle: round ratings and labels to fewer "
+                "options, 21 for example."
+            )
 
 
 def make_settings(

@@ -162,7 +162,7 @@ def test_a_check_never_ends_in_a_traceback(base, turn):
     assert check_channel(channel, checks=PROMISES)["contract"].words
 
 
-OFTEN = ("bounded", "embedded")
+OFTEN = ("bounded",)
 
 
 @pytest.mark.parametrize(

@@ -103,7 +103,7 @@ def test_a_categorical_is_what_observe_is(model, inference):
 @pytest.mark.parametrize(
     "model",
     [
-        binomial,
+        pytest.param(binomial, marks=pytest.mark.nightly),
         pytest.param(odds, marks=pytest.mark.nightly),
         pytest.param(correlated, marks=pytest.mark.nightly),
     ],

@@ -74,3 +74,10 @@ def test_brackets_in_a_text_are_no_depth(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_text('{"a": "' + "[" * 500 + '"}')
     assert len(files.read_columns(path)) == 1
+
+
+@pytest.mark.nightly
+def test_a_long_scale_is_warned_of() -> None:
+    settings = cp.Cordial().settings
+    with pytest.warns(cp.CordialWarning, match="'mixture-vector' and 'bridge'.* to fewer options"):
+        settings.check(np.zeros((3, 51)), {})

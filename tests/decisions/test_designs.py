@@ -50,6 +50,7 @@ def test_small_groups_that_are_wholly_labelled_are_still_samples(clusters):
     assert np.mean(held) >= 0.78 and min(widths) > (1.0 if clusters else 0.7)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("clusters", [False, True])
 def test_random_choice_is_not_called_uneven(clusters):
     """Whole conversations, or groups of two texts, are as often of one group as chance has it."""
@@ -100,6 +101,7 @@ def test_where_nobody_fails_the_true_negative_rate_is_not_known():
         assert np.quantile(tnr, 0.05) < 0.05 and np.quantile(tnr, 0.95) > 0.95
 
 
+@pytest.mark.nightly
 def test_most_texts_with_few_labels_are_no_less_right():
     """One system of 900 texts, which people rate lower than its readings say, and four of 60."""
     held, rectified, bias = [], [], []
@@ -134,6 +136,7 @@ def conversations(seed):
     return logits, labels.ravel(), units, rows
 
 
+@pytest.mark.nightly
 def test_whole_conversations_are_clusters():
     held, alone, by_sampling = [], [], []
     for seed in range(12):

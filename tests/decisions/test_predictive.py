@@ -57,6 +57,7 @@ def test_draws_are_taken_by_their_weights(monkeypatch):
     assert drawn.mean() == pytest.approx(0.1, abs=0.02)
 
 
+@pytest.mark.nightly
 def test_p_values_are_uniform_under_the_model(stack):
     members, shares = stack.fit_.mixture(NEW)
     found = [

@@ -29,6 +29,7 @@ def losses(populations):
     }
 
 
+@pytest.mark.nightly
 def test_excess_losses_count_the_parameters_and_a_smaller_gap_is_overtaken_later(losses):
     wide, narrow = losses[0.08], losses[0.02]
     for fit, size, error in (("affine", 4, 1.5), ("full", K * (K - 1), 3)):

@@ -166,6 +166,7 @@ def watched(tmp_path_factory):
     return folder, cache, json.loads(done.stdout)
 
 
+@pytest.mark.nightly
 def test_nothing_is_written_beside_the_output_and_the_cache(watched):
     folder, cache, (written, *_) = watched
     # A file without a name is opened in its folder, and linked from its descriptor.
@@ -176,10 +177,12 @@ def test_nothing_is_written_beside_the_output_and_the_cache(watched):
     assert left == {"r.csv", "l.csv", "out.csv", "stack.cordial", "channels.cordial"}
 
 
+@pytest.mark.nightly
 def test_no_socket_is_opened(watched):
     assert watched[2][1] == []
 
 
+@pytest.mark.nightly
 def test_another_process_gets_the_same_to_the_last_bit(watched, fitted, tmp_path):
     folder, _, (_, _, draws, probs) = watched
     assert fitted.posteriors_["mixture"].draws.tobytes().hex() == draws
