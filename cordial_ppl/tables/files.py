@@ -159,9 +159,9 @@ def _read_sheet(path: Path) -> Columns:
         raise FileError(f"reading {path} needs {NEEDED}") from error
     check_archive(path)
     try:
+        _check_extent(path)
         book = fastexcel.read_excel(path)
         first, *others = book.sheet_names
-        _check_extent(path)
         # Without a header polars keeps the rows where they are; all cells are text, as in a CSV.
         sheet = book.load_sheet(first, header_row=None, dtypes="string")
         rows = sheet.to_polars().fill_null("").iter_rows()
@@ -201,13 +201,16 @@ def check_archive(path: Path) -> None:
 
 def _check_extent(path: Path) -> None:
     """Refuse a workbook of which a far cell makes a sheet larger than `limits.CELLS`."""
-    with zipfile.ZipFile(path) as file:
+    # What is no such archive, or a damaged one, is for the reader to name.
+    with suppress(zipfile.BadZipFile, NotImplementedError), zipfile.ZipFile(path) as file:
         for name in file.namelist():
             if not re.fullmatch(r"xl/worksheets/[^/]*\.xml", name):
                 continue
-            rows = columns = 1
+            rows, columns, end = 1, 1, b""
             with file.open(name) as sheet:
-                while text := sheet.read(1 << 20) + sheet.readline(64):
+                while piece := sheet.read(1 << 20):
+                    # A reference may lie across two pieces.
+                    text, end = end + piece, piece[-64:]
                     for letters, digits in re.findall(rb'r="([A-Z]{1,3})([0-9]{1,7})"', text):
                         column = 0
                         for letter in letters:
