@@ -12,6 +12,7 @@ import csv
 import json
 import re
 import zipfile
+import zlib
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -173,6 +174,10 @@ def _read_sheet(path: Path) -> Columns:
     return Columns(path, _as_frame(path, filled), "row {}".format)
 
 
+NO_ARCHIVE = zipfile.BadZipFile, OSError, EOFError, RuntimeError, zlib.error
+"""What a damaged or a locked archive raises."""
+
+
 def check_record(path: Path, location: str, text: str | bytes) -> None:
     """Refuse a record of JSON that is longer or deeper than `limits` allow, before it is read."""
     if len(text) > limits.RECORD:
@@ -191,7 +196,7 @@ def check_record(path: Path, location: str, text: str | bytes) -> None:
 
 def check_archive(path: Path) -> None:
     """Refuse an archive that unpacks to more than `limits.UNPACKED`; what is none is left alone."""
-    with suppress(zipfile.BadZipFile, OSError, NotImplementedError), zipfile.ZipFile(path) as file:
+    with suppress(*NO_ARCHIVE), zipfile.ZipFile(path) as file:
         if (size := sum(part.file_size for part in file.infolist())) > limits.UNPACKED:
             raise FileError(
                 f"{path} would unpack to {size / 1e9:.1f} GB, and {limits.UNPACKED >> 30} GiB is "
@@ -201,8 +206,7 @@ def check_archive(path: Path) -> None:
 
 def _check_extent(path: Path) -> None:
     """Refuse a workbook of which a far cell makes a sheet larger than `limits.CELLS`."""
-    # What is no such archive, or a damaged one, is for the reader to name.
-    with suppress(zipfile.BadZipFile, NotImplementedError), zipfile.ZipFile(path) as file:
+    with suppress(*NO_ARCHIVE), zipfile.ZipFile(path) as file:
         for name in file.namelist():
             if not re.fullmatch(r"xl/worksheets/[^/]*\.xml", name):
                 continue
