@@ -14,6 +14,7 @@ from cordial_ppl.logs.inspect_logs import of_scorer
 from cordial_ppl.logs.naming import Naming
 from cordial_ppl.logs.registry import find_format
 from cordial_ppl.logs.resolving import has_field
+from cordial_ppl.runtime.paths import as_path
 
 Names = str | Sequence[str] | None
 
@@ -76,7 +77,7 @@ def read(
         InputError: A field is in no row, or what it holds cannot be read; with the row.
         SettingNeeded: The file does not name the options, or does not say whose a label is.
     """
-    path = Path(path)
+    path = as_path(path)
     roles = {"item": item, "answer": answer, "label": label, "swapped": swapped}
     fields = {role: _names(value) for role, value in roles.items()}
     fields["annotator"] = (annotator,) if annotator else ()

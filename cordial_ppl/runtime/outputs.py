@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from cordial_ppl.errors import FileError, quote
+from cordial_ppl.runtime.paths import as_path
 
 _UNFINISHED: set[Path] = set()
 
@@ -23,7 +24,8 @@ def check_writable(path: str | Path, *, endings: Collection[str] | None = None) 
         FileError: The ending is none of them, the folder is missing or may not be written to, or
             the path is a folder.
     """
-    if endings is not None and Path(path).suffix.lower() not in endings:
+    path = as_path(path, "write")
+    if endings is not None and path.suffix.lower() not in endings:
         raise FileError(f"{path}: the name must end in {name_endings(endings)}.")
     with _beside(path, folder=False):
         pass
@@ -92,9 +94,7 @@ def _discard(temporary: Path) -> None:
 @contextmanager
 def _beside(path: str | Path, folder: bool) -> Iterator[tuple[Path, Path]]:
     """Make an empty file or folder beside `path`, or what it links to; it is removed at the end."""
-    if not isinstance(path, str | Path) or "\0" in str(path):
-        raise FileError(f"cannot write {quote(path)}: a path is text, without a null character.")
-    target = Path(os.path.realpath(path))
+    target = Path(os.path.realpath(as_path(path, "write")))
     temporary = target.with_name(f".{uuid.uuid4().hex}{target.suffix}")
     if os.path.isdir(target):
         raise FileError(f"cannot write {path}: it is a folder.")

@@ -17,6 +17,7 @@ import numpy as np
 
 from cordial_ppl.errors import ChannelError, CordialError, FileError
 from cordial_ppl.runtime.outputs import replacing
+from cordial_ppl.runtime.paths import as_path
 from cordial_ppl.runtime.platform import counting_memory
 
 VERSION = 2
@@ -178,9 +179,9 @@ def _opening(path: str | Path, kind: str) -> Iterator[tuple[Any, dict[str, Any]]
     from safetensors import safe_open
 
     try:
-        with Path(path).open("rb") as begun:
+        with as_path(path).open("rb") as begun:
             start = begun.read(64)
-    except (OSError, TypeError, ValueError) as error:
+    except OSError as error:
         raise FileError(f"cannot read {path}: {getattr(error, 'strerror', error)}.") from error
     if not start[8:].startswith(b'{"__metadata__":{"cordial":"'):
         hint = f" Make one with `{MAKERS[kind]}`." if kind in MAKERS else ""

@@ -27,6 +27,7 @@ import polars as pl
 from cordial_ppl.data import limits
 from cordial_ppl.errors import FileError, list_names, quote, warn
 from cordial_ppl.runtime.outputs import name_endings
+from cordial_ppl.runtime.paths import as_path
 from cordial_ppl.tables.frame import (
     ROW,
     Columns,
@@ -71,7 +72,7 @@ def read_columns(path: str | Path) -> Columns:
             the ending says, a row does not fit the header, a folder holds no Parquet file, or its
             files have different columns.
     """
-    path = Path(path)
+    path = as_path(path)
     with reading(path):
         folder = path.is_dir()
         ending = ".parquet" if folder else path.suffix.lower()

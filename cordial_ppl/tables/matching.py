@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Int64
 
 from cordial_ppl.errors import InputError, SettingNeeded, list_names, quote, warn
+from cordial_ppl.runtime.paths import as_path
 from cordial_ppl.tables.files import read_columns
 from cordial_ppl.tables.labels import LabelTable, read_labels
 from cordial_ppl.tables.proposals import proposing_all, spell
@@ -54,7 +55,7 @@ def read_labelled(
     """
     columns: dict[str, Any] = {"task": task, "id": id, "round": round}
     rated, told = list(apart), list(apart)
-    if Path(readings) == Path(labels):
+    if as_path(readings) == as_path(labels):
         if rating in (labelling.get("label") or ["label"]):
             raise InputError(f"{readings}: column {rating!r} cannot be ratings and labels in one.")
         rated += filter(None, (*(labelling.get("label") or ()), labelling.get("annotator")))

@@ -10,6 +10,7 @@ from jaxtyping import Float64
 
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError, list_names, naming
+from cordial_ppl.runtime.paths import as_path
 from cordial_ppl.tables.choices import read_items
 from cordial_ppl.tables.columns import named, numbers
 from cordial_ppl.tables.files import read_columns
@@ -31,7 +32,7 @@ class Predictions:
 
     def __init__(self, path: str | Path):
         """Read the table and group its rows by fit."""
-        self.path = Path(path)
+        self.path = as_path(path)
         self._columns = read_columns(path)
         self._columns.require("item_id")
         self._fields = [field for field in FIELDS if field in self._columns.schema]

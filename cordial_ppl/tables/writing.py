@@ -10,6 +10,7 @@ import polars as pl
 
 from cordial_ppl.errors import FileError
 from cordial_ppl.runtime.outputs import name_endings, replacing
+from cordial_ppl.runtime.paths import as_path
 from cordial_ppl.tables.frame import as_series, as_text, first_line
 
 SINKS = {
@@ -38,7 +39,7 @@ def write_table(
     Raises:
         FileError: The ending is unknown or the file cannot be written; nothing is left behind.
     """
-    ending = Path(path).suffix.lower()
+    ending = as_path(path, "write").suffix.lower()
     if ending not in SINKS:
         raise FileError(f"{path}: a table that is written must end in {name_endings(SINKS)}.")
     with replacing(path) as temporary:

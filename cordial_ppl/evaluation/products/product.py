@@ -11,6 +11,7 @@ import polars as pl
 from cordial_ppl.errors import warn
 from cordial_ppl.evaluation.products.figure import NEEDED, Figure, can_draw, looking
 from cordial_ppl.evaluation.sweep.methods import label
+from cordial_ppl.runtime.paths import as_path
 from cordial_ppl.tables import replacing, write_table
 
 Record = dict[str, Any]
@@ -108,7 +109,7 @@ def write_product(product: Product, folder: str | Path) -> list[Path]:
         draw = None
     figure: Any = draw() if draw else None
     endings = (".csv", ".md", *((".png", ".pdf") if figure else ()))
-    paths = [Path(folder) / f"{product.name}{ending}" for ending in endings]
+    paths = [as_path(folder, "write") / f"{product.name}{ending}" for ending in endings]
     with ExitStack() as stack:
         page, *pictures = [stack.enter_context(replacing(path)) for path in paths[1:]]
         page.write_text(product.markdown(figure is not None), "utf-8")

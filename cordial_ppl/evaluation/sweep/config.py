@@ -15,6 +15,7 @@ from cordial_ppl.errors import ChannelError, FileError, InputError, naming, quot
 from cordial_ppl.evaluation.sweep.methods import METHODS, NINE, External, Method
 from cordial_ppl.evaluation.synthetic import TASKS
 from cordial_ppl.inference.priors.sources import OWN
+from cordial_ppl.runtime.paths import as_path
 
 LARGEST_NUMBER = 2**31 - 1
 
@@ -121,7 +122,7 @@ def read_config(path: str | Path) -> SweepConfig:
         InputError: a key is unknown or missing, or its value cannot be used; the message names the
             key and says what is allowed.
     """
-    path = Path(path)
+    path = as_path(path)
     try:
         content = msgspec.toml.decode(path.read_bytes())
     except OSError as error:

@@ -12,6 +12,7 @@ from msgspec import Meta, Struct
 
 from cordial_ppl.errors import FileError
 from cordial_ppl.runtime import storage
+from cordial_ppl.runtime.paths import as_path
 
 CONFIG, TABLE, SUBSETS, CELLS = "sweep.json", "results.parquet", "subsets.parquet", "cells"
 KIND, ENDING = "sweep cell", ".cell"
@@ -114,7 +115,7 @@ class Results:
         Raises:
             FileError: the folder holds no sweep, no cell is done yet, or a file is damaged.
         """
-        folder = Path(folder)
+        folder = as_path(folder)
         try:
             config = msgspec.json.decode((folder / CONFIG).read_bytes())
             sweep = msgspec.convert(config, _Sweep)

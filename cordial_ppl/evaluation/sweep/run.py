@@ -28,6 +28,7 @@ from cordial_ppl.evaluation.sweep.scoring import (
 )
 from cordial_ppl.evaluation.sweep.tasks import draw_subsets, load_tasks, subset_columns
 from cordial_ppl.runtime.cluster import run_on_ray
+from cordial_ppl.runtime.paths import as_path
 from cordial_ppl.runtime.progress import doing
 from cordial_ppl.tables import Predictions, check_writable, replacing, write_table
 
@@ -56,7 +57,7 @@ def run_sweep(
         InputError: the configuration does not fit the data, before anything is fitted.
         CordialError: Ray could not finish the work; what is done is kept.
     """
-    folder = Path(folder)
+    folder = as_path(folder, "write")
     readings = load_tasks(config)
     tables = read_externals(config, readings)
     check_methods(config, readings)

@@ -16,6 +16,7 @@ from cordial_ppl.inference.priors.fits import TYPICAL_SPREAD
 from cordial_ppl.inference.priors.learned import LearnedPrior
 from cordial_ppl.inference.target import Prior, Target
 from cordial_ppl.inference.tracing import Site, as_gaussian
+from cordial_ppl.runtime.paths import as_path
 
 OWN = "own"
 """Names the priors in the channels' files."""
@@ -146,7 +147,7 @@ def as_priors(prior: Any, channels: Collection[str], default: LearnedPrior | Non
     if isinstance(prior, str) and prior == OWN:
         return Priors()
     if isinstance(prior, str | Path):
-        path = Path(prior)
+        path = as_path(prior)
         prior = _load(path, path.stat().st_mtime_ns if os.path.isfile(path) else 0)
     if isinstance(prior, LearnedPrior):
         if channels and not set(channels) & set(prior.channels):

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from cordial_ppl.errors import FileError
 from cordial_ppl.logs.ask.prompt import Messages
+from cordial_ppl.runtime.paths import as_path
 
 Body = Mapping[str, Any]
 """A response, as it is kept; `usage` counts its tokens, as OpenAI does."""
@@ -91,7 +92,7 @@ def open_cache(path: str | Path) -> Iterator[Cache]:
         FileError: The file cannot be written, is not a cache, or another run uses it.
     """
     try:
-        with closing(sqlite3.connect(path, timeout=1.0)) as connection:
+        with closing(sqlite3.connect(as_path(path, "write"), timeout=1.0)) as connection:
             # Two runs would pay for the same answers. The lock ends with the process.
             connection.execute("PRAGMA locking_mode = EXCLUSIVE")
             with connection:

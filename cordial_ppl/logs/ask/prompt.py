@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import FileError, InputError
+from cordial_ppl.runtime.paths import as_path
 
 Messages = list[dict[str, str]]
 """A conversation, each message with its role and content."""
@@ -142,7 +143,7 @@ def read_template(path: str | Path | None) -> str:
     if path is None:
         return TEMPLATE
     try:
-        return Path(path).read_text(encoding="utf-8-sig")
+        return as_path(path).read_text(encoding="utf-8-sig")
     except OSError as error:
         raise FileError(f"cannot read {path}: {error.strerror or error}.") from error
     except UnicodeDecodeError as error:
