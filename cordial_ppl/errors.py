@@ -4,11 +4,13 @@ Every exception derives from `CordialError`; if the input is at fault it is a `V
 message says what was expected, what came (with its row and column), and what to do.
 """
 
+import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from traceback import extract_tb
+from typing import Any
 
 import numpy as np
 
@@ -97,6 +99,16 @@ class NotFittedError(CordialError, ValueError, AttributeError):
 
 class CordialWarning(UserWarning):
     """Something was repaired or looks doubtful."""
+
+
+def as_path(path: Any, verb: str = "read") -> Path:
+    """Make a path of text, or of what stands for a path; raise a `FileError` for anything else."""
+    try:
+        if "\0" not in os.fspath(path):
+            return Path(path)
+    except TypeError:  # Bytes are no text.
+        pass
+    raise FileError(f"cannot {verb} {quote(path)}: a path is text, without a null character.")
 
 
 def warn(message: str) -> None:

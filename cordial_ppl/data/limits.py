@@ -9,6 +9,9 @@ COLUMNS = 100_000
 UNPACKED = 4 << 30
 """Bytes of all that an archive, such as a workbook, holds."""
 
+RATIO = 1000
+"""Times its own size that a Parquet file unpacks to, if that is more than `UNPACKED`."""
+
 CELLS = 100_000_000
 """Cells of a sheet, from the first to the farthest that is filled."""
 

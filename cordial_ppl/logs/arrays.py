@@ -13,6 +13,7 @@ import numpy as np
 from cordial_ppl.errors import FileError, InputError
 from cordial_ppl.logs.evidence import Record, Scores, as_text
 from cordial_ppl.logs.format import Format
+from cordial_ppl.tables.packing import check_archive
 
 KINDS = {"logits": "logit", "logprobs": "logprob", "probs": "p", "counts": "n"}
 """What an array of that name holds."""
@@ -40,6 +41,7 @@ def _read(path: Path) -> Iterator[Record]:
 
 
 def _load(path: Path) -> dict[str, np.ndarray]:
+    check_archive(path)
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             return {name: arrays[name] for name in arrays.files}

@@ -21,7 +21,7 @@ from cordial_ppl.logs.paths import list_cells
 from cordial_ppl.logs.protocols import read_choice
 from cordial_ppl.logs.responses import LONG
 from cordial_ppl.logs.rows import at
-from cordial_ppl.tables.files import check_archive
+from cordial_ppl.tables.packing import check_archive
 
 WORDS = "Inspect's logs"
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.errors import FileError, InputError, warn
+from cordial_ppl.errors import FileError, InputError, as_path, warn
 from cordial_ppl.errors import naming as placing
 from cordial_ppl.logs.answers import as_pattern
 from cordial_ppl.logs.collect import collect
@@ -14,7 +14,6 @@ from cordial_ppl.logs.inspect_logs import of_scorer
 from cordial_ppl.logs.naming import Naming
 from cordial_ppl.logs.registry import find_format
 from cordial_ppl.logs.resolving import has_field
-from cordial_ppl.runtime.paths import as_path
 
 Names = str | Sequence[str] | None
 

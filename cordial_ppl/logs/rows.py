@@ -8,15 +8,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
+from cordial_ppl.data import limits
 from cordial_ppl.errors import CordialError, FileError, InputError, naming, quote
-from cordial_ppl.tables.files import ENDINGS, check_record, read_columns
+from cordial_ppl.tables.files import ENDINGS, check_record, read_columns, read_lines
 from cordial_ppl.tables.frame import ROW
+from cordial_ppl.tables.packing import check_packed
 
 JSON = (".jsonl", ".ndjson")
 """Endings of tables that are read as JSON."""
-
-PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "Zstandard", b"BZh": "bzip2"}
-"""First bytes of files that have to be unpacked."""
 
 LONGEST, SHOWN = 40, 16
 """Characters of a field's name, and number of fields, that a message shows."""
@@ -71,6 +70,7 @@ def read_rows(path: Path) -> Iterator[Row]:
             for number, *cells in zip(numbers, *columns.cells.values(), strict=True):
                 yield Row(columns.name_row(number), dict(zip(columns.cells, cells, strict=True)))
             return
+        check_packed(path)
         for location, value in (_elements if first == b"[" else _lines)(path, file):
             if not isinstance(value, dict):
                 raise FileError(f"{path}: {location} must be a JSON object; found {quote(value)}.")
@@ -95,11 +95,7 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
     """Open a file after its byte order mark, and say what is wrong with it."""
     try:
         with path.open("rb") as file:
-            head = file.read(4)
-            for mark, packing in PACKED.items():
-                if head.startswith(mark):
-                    raise FileError(f"{path} is compressed with {packing}: decompress it first.")
-            file.seek(3 if head.startswith(codecs.BOM_UTF8) else 0)
+            file.seek(3 if file.read(3) == codecs.BOM_UTF8 else 0)
             yield file
     except CordialError:
         raise
@@ -132,7 +128,7 @@ def _first_character(path: Path, file: BinaryIO) -> bytes:
 def _lines(path: Path, file: BinaryIO) -> Iterator[tuple[str, Any]]:
     """Read the values of a file that has one on each line, or one in all."""
     started = False
-    for number, line in enumerate(file, start=1):
+    for number, line in enumerate(read_lines(file), start=1):
         if not line.strip():
             continue
         check_record(path, f"line {number}", line)
@@ -140,7 +136,8 @@ def _lines(path: Path, file: BinaryIO) -> Iterator[tuple[str, Any]]:
             value = json.loads(line)
         except json.JSONDecodeError:
             # An object over several lines; or the error is raised again, with the lines above.
-            text = line if started else line + file.read()
+            text = line if started else line + file.read(limits.RECORD)
+            check_record(path, "the file", text)
             yield "the file", json.loads("\n" * (number - 1) + text.decode())
             return
         started = True

@@ -7,8 +7,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from cordial_ppl.errors import FileError, quote
-from cordial_ppl.runtime.paths import as_path
+from cordial_ppl.errors import FileError, as_path, quote
 
 _UNFINISHED: set[Path] = set()
 

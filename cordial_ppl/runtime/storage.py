@@ -15,9 +15,8 @@ from typing import Any, get_args
 import msgspec
 import numpy as np
 
-from cordial_ppl.errors import ChannelError, CordialError, FileError
+from cordial_ppl.errors import ChannelError, CordialError, FileError, as_path
 from cordial_ppl.runtime.outputs import replacing
-from cordial_ppl.runtime.paths import as_path
 from cordial_ppl.runtime.platform import counting_memory
 
 VERSION = 2

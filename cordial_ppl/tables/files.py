@@ -11,12 +11,10 @@ a Parquet file, where the first is 0.
 import csv
 import json
 import re
-import zipfile
-import zlib
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from itertools import batched
 from pathlib import Path
@@ -25,9 +23,8 @@ from typing import Any
 import polars as pl
 
 from cordial_ppl.data import limits
-from cordial_ppl.errors import FileError, list_names, quote, warn
+from cordial_ppl.errors import FileError, as_path, list_names, quote, warn
 from cordial_ppl.runtime.outputs import name_endings
-from cordial_ppl.runtime.paths import as_path
 from cordial_ppl.tables.frame import (
     ROW,
     Columns,
@@ -37,6 +34,7 @@ from cordial_ppl.tables.frame import (
     list_files,
     reading,
 )
+from cordial_ppl.tables.packing import check_footer, check_packed, unpack
 
 __all__ = ["ENDINGS", "Columns", "is_filled", "read_columns"]
 
@@ -76,11 +74,11 @@ def read_columns(path: str | Path) -> Columns:
     with reading(path):
         folder = path.is_dir()
         ending = ".parquet" if folder else path.suffix.lower()
+        if not folder and (ending in _READERS or path.is_file()):
+            check_packed(path)
         if ending not in _READERS:
             hint = " Read other files with `cordial read` first: it makes tables of them."
             raise FileError(f"{path}: a table's name must end in {name_endings(ENDINGS)}.{hint}")
-        if not folder:
-            path.open("rb").close()
     columns = _READERS[ending](path)
     if not len(columns):
         raise FileError(f"{path} holds no rows: a table needs a header and at least one.")
@@ -101,6 +99,7 @@ def _read_parquet(path: Path) -> Columns:
             scan = pl.scan_parquet(file, **settings, row_index_offset=starts[-1])
             names = scan.collect_schema().names()
             _check_width(file, len(names))
+            check_footer(file, len(names))
             count = scan.select(pl.len()).collect().item()
         header = header or names
         if others := {*header} ^ {*names}:
@@ -159,9 +158,8 @@ def _read_sheet(path: Path) -> Columns:
         import fastexcel
     except ModuleNotFoundError as error:
         raise FileError(f"reading {path} needs {NEEDED}") from error
-    check_archive(path)
+    _check_extent(path)
     try:
-        _check_extent(path)
         book = fastexcel.read_excel(path)
         first, *others = book.sheet_names
         # Without a header polars keeps the rows where they are; all cells are text, as in a CSV.
@@ -173,10 +171,6 @@ def _read_sheet(path: Path) -> Columns:
         warn(f"{path}: the first sheet is read, {quote(first)}; left out: {list_names(others)}.")
     filled = ([*row, number] for number, row in enumerate(rows, 1) if any(map(str.strip, row)))
     return Columns(path, _as_frame(path, filled), "row {}".format)
-
-
-NO_ARCHIVE = zipfile.BadZipFile, OSError, EOFError, RuntimeError, zlib.error
-"""What a damaged or a locked archive raises."""
 
 
 def check_record(path: Path, location: str, text: str | bytes) -> None:
@@ -195,37 +189,31 @@ def check_record(path: Path, location: str, text: str | bytes) -> None:
             )
 
 
-def check_archive(path: Path) -> None:
-    """Refuse an archive that unpacks to more than `limits.UNPACKED`; what is none is left alone."""
-    with suppress(*NO_ARCHIVE), zipfile.ZipFile(path) as file:
-        if (size := sum(part.file_size for part in file.infolist())) > limits.UNPACKED:
-            raise FileError(
-                f"{path} would unpack to {size / 1e9:.1f} GB, and {limits.UNPACKED >> 30} GiB is "
-                "the limit: save it as CSV, or in parts."
-            )
+def read_lines(file: Any) -> Iterator[Any]:
+    """Yield the lines of a file, one that is longer than a record may be cut."""
+    return iter(partial(file.readline, limits.RECORD + 1), file.read(0))
 
 
 def _check_extent(path: Path) -> None:
     """Refuse a workbook of which a far cell makes a sheet larger than `limits.CELLS`."""
-    with suppress(*NO_ARCHIVE), zipfile.ZipFile(path) as file:
-        for name in file.namelist():
-            if not re.fullmatch(r"xl/worksheets/[^/]*\.xml", name):
-                continue
-            rows, columns, end = 1, 1, b""
-            with file.open(name) as sheet:
-                while piece := sheet.read(1 << 20):
-                    # A reference may lie across two pieces.
-                    text, end = end + piece, piece[-64:]
-                    for letters, digits in re.findall(rb'r="([A-Z]{1,3})([0-9]{1,7})"', text):
-                        column = 0
-                        for letter in letters:
-                            column = 26 * column + letter - 64
-                        rows, columns = max(rows, int(digits)), max(columns, column)
-            if rows * columns > limits.CELLS:
-                raise FileError(
-                    f"{path}: {name} has a cell in row {rows:,} and one in column {columns:,}, a "
-                    f"sheet of more than {limits.CELLS:,} cells: delete what stands far away."
-                )
+    sheet, rows, columns, end = "", 1, 1, b""
+    for name, piece in unpack(path):
+        if not re.fullmatch(r"xl/worksheets/[^/]*\.xml", name):
+            continue
+        if name != sheet:
+            sheet, rows, columns, end = name, 1, 1, b""
+        # A reference may lie across two pieces.
+        text, end = end + piece, piece[-64:]
+        for letters, digits in re.findall(rb'r="([A-Z]{1,3})([0-9]{1,7})"', text):
+            column = 0
+            for letter in letters:
+                column = 26 * column + letter - 64
+            rows, columns = max(rows, int(digits)), max(columns, column)
+        if rows * columns > limits.CELLS:
+            raise FileError(
+                f"{path}: {name} has a cell in row {rows:,} and one in column {columns:,}, a "
+                f"sheet of more than {limits.CELLS:,} cells: delete what stands far away."
+            )
 
 
 def _as_frame(path: Path, rows: Iterable[list]) -> pl.LazyFrame:
@@ -253,7 +241,7 @@ def _check_width(path: Path, columns: int) -> None:
 def _read_json_lines(path: Path) -> Columns:
     records: dict[int, dict] = {}
     with _text(path) as file:
-        for line, text in enumerate(file, start=1):
+        for line, text in enumerate(read_lines(file), start=1):
             if not text.strip():
                 continue
             check_record(path, f"line {line}", text)

@@ -8,8 +8,7 @@ from unicodedata import normalize
 import numpy as np
 from jaxtyping import Int64
 
-from cordial_ppl.errors import InputError, SettingNeeded, list_names, quote, warn
-from cordial_ppl.runtime.paths import as_path
+from cordial_ppl.errors import InputError, SettingNeeded, as_path, list_names, quote, warn
 from cordial_ppl.tables.files import read_columns
 from cordial_ppl.tables.labels import LabelTable, read_labels
 from cordial_ppl.tables.proposals import proposing_all, spell

@@ -9,8 +9,7 @@ import polars as pl
 from jaxtyping import Float64
 
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.errors import InputError, list_names, naming
-from cordial_ppl.runtime.paths import as_path
+from cordial_ppl.errors import InputError, as_path, list_names, naming
 from cordial_ppl.tables.choices import read_items
 from cordial_ppl.tables.columns import named, numbers
 from cordial_ppl.tables.files import read_columns

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from cordial_ppl.errors import FileError
+from cordial_ppl.errors import FileError, as_path
 from cordial_ppl.runtime.outputs import name_endings, replacing
-from cordial_ppl.runtime.paths import as_path
 from cordial_ppl.tables.frame import as_series, as_text, first_line
 
 SINKS = {

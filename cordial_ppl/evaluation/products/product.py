@@ -8,10 +8,9 @@ from typing import Any
 
 import polars as pl
 
-from cordial_ppl.errors import warn
+from cordial_ppl.errors import as_path, warn
 from cordial_ppl.evaluation.products.figure import NEEDED, Figure, can_draw, looking
 from cordial_ppl.evaluation.sweep.methods import label
-from cordial_ppl.runtime.paths import as_path
 from cordial_ppl.tables import replacing, write_table
 
 Record = dict[str, Any]

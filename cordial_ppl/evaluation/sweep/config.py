@@ -11,11 +11,10 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from cordial_ppl.errors import ChannelError, FileError, InputError, naming, quote
+from cordial_ppl.errors import ChannelError, FileError, InputError, as_path, naming, quote
 from cordial_ppl.evaluation.sweep.methods import METHODS, NINE, External, Method
 from cordial_ppl.evaluation.synthetic import TASKS
 from cordial_ppl.inference.priors.sources import OWN
-from cordial_ppl.runtime.paths import as_path
 
 LARGEST_NUMBER = 2**31 - 1
 

@@ -10,9 +10,8 @@ import numpy as np
 from jaxtyping import Float, Int
 from msgspec import Meta, Struct
 
-from cordial_ppl.errors import FileError
+from cordial_ppl.errors import FileError, as_path
 from cordial_ppl.runtime import storage
-from cordial_ppl.runtime.paths import as_path
 
 CONFIG, TABLE, SUBSETS, CELLS = "sweep.json", "results.parquet", "subsets.parquet", "cells"
 KIND, ENDING = "sweep cell", ".cell"

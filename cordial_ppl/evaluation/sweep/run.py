@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from cordial_ppl.errors import FileError, warn
+from cordial_ppl.errors import FileError, as_path, warn
 from cordial_ppl.estimators.subsets import BatchFit, fit_subsets, list_members
 from cordial_ppl.evaluation.sweep.config import SweepConfig
 from cordial_ppl.evaluation.sweep.methods import Method
@@ -28,7 +28,6 @@ from cordial_ppl.evaluation.sweep.scoring import (
 )
 from cordial_ppl.evaluation.sweep.tasks import draw_subsets, load_tasks, subset_columns
 from cordial_ppl.runtime.cluster import run_on_ray
-from cordial_ppl.runtime.paths import as_path
 from cordial_ppl.runtime.progress import doing
 from cordial_ppl.tables import Predictions, check_writable, replacing, write_table
 

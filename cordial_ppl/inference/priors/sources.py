@@ -11,12 +11,11 @@ import jax
 import numpy as np
 import numpyro.distributions as dist
 
-from cordial_ppl.errors import InputError, quote
+from cordial_ppl.errors import InputError, as_path, quote
 from cordial_ppl.inference.priors.fits import TYPICAL_SPREAD
 from cordial_ppl.inference.priors.learned import LearnedPrior
 from cordial_ppl.inference.target import Prior, Target
 from cordial_ppl.inference.tracing import Site, as_gaussian
-from cordial_ppl.runtime.paths import as_path
 
 OWN = "own"
 """Names the priors in the channels' files."""

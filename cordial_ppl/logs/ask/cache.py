@@ -12,9 +12,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from cordial_ppl.errors import FileError
+from cordial_ppl.errors import FileError, as_path
 from cordial_ppl.logs.ask.prompt import Messages
-from cordial_ppl.runtime.paths import as_path
 
 Body = Mapping[str, Any]
 """A response, as it is kept; `usage` counts its tokens, as OpenAI does."""

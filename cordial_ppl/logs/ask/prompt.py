@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.errors import FileError, InputError
-from cordial_ppl.runtime.paths import as_path
+from cordial_ppl.errors import FileError, InputError, as_path
 
 Messages = list[dict[str, str]]
 """A conversation, each message with its role and content."""
