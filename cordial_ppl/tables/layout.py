@@ -10,7 +10,7 @@ from cordial_ppl.data.numerals import in_order, is_counting, parse_number
 from cordial_ppl.data.ratings import scale_of_ratings
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError, SettingNeeded, list_names, naming, warn
-from cordial_ppl.tables.columns import BLANK, KINDS, is_reading, list_distinct, named
+from cordial_ppl.tables.columns import BLANK, KINDS, as_names, is_reading, list_distinct
 from cordial_ppl.tables.frame import Columns
 from cordial_ppl.tables.proposals import PERSONAL, list_ratings, propose_ratings
 
@@ -132,9 +132,8 @@ def _find_empty(columns: Columns) -> set[str]:
     """Find the columns of readings without a value in the selected rows."""
     if not columns.masks:
         return set()
-    names = list(filter(is_reading, columns.schema))
-    blank = columns.collect(*((named(name) == "").all() for name in names))
-    return {column.name for column in blank if column.item()}
+    cells = columns.collect(*filter(is_reading, columns.schema))
+    return {column.name for column in cells if (as_names(column) == "").all()}
 
 
 def _scale_of(columns: Columns, group: dict[str, str]) -> Scale:

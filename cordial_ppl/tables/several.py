@@ -168,11 +168,12 @@ def _tell_apart(parts: dict[str, pl.DataFrame]) -> list[pl.DataFrame]:
     """Name columns after their readers where these differ in the value of a text."""
     taken = {name for part in parts.values() for name in part.columns}
     new: dict[str, dict[str, str]] = {reader: {} for reader in parts}
-    for name in dict.fromkeys(name for part in parts.values() for name in part.columns[1:]):
-        owners = [reader for reader, part in parts.items() if name in part.columns]
-        cells = pl.concat(parts[reader].select("item_id", named(name)) for reader in owners)
-        cells = cells.filter(pl.col(name) != "")
-        if cells.n_unique() > cells["item_id"].n_unique():
+    told = (part.select("item_id", *map(named, part.columns[1:])) for part in parts.values())
+    values = pl.concat(told, how="diagonal").group_by("item_id")
+    values = values.agg(pl.all().replace("", None).drop_nulls().n_unique()).max()
+    for name in values.columns[1:]:
+        if values[name].item() > 1:
+            owners = [reader for reader, part in parts.items() if name in part.columns]
             for reader in owners:
                 column = f"{name}_{reader}"
                 # "n_gpt" would be taken for readings.
