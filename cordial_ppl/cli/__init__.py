@@ -19,6 +19,8 @@ def main() -> None:
         number = getattr(signal, name, None)  # Windows has fewer.
         if number and signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, lambda number, _: leave(number, words))
+    # What the encoding of a terminal lacks, such as "±", is escaped.
+    getattr(sys.stdout, "reconfigure", dict)(errors="backslashreplace")
     from cordial_ppl.cli.app import run
 
     run()

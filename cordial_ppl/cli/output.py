@@ -54,7 +54,7 @@ def show(result: Result, *, json: bool, quiet: bool) -> None:
     """Print what a command has to say; of numbers in JSON, NaN and infinity become null."""
     if json:
         encoded = msgspec.json.encode(result.content, enc_hook=np.generic.item)
-        typer.echo(msgspec.json.format(encoded, indent=2).decode())
+        typer.echo(msgspec.json.format(encoded, indent=2))  # Bytes: JSON is UTF-8 everywhere.
     else:
         for text in (result.result, "" if quiet else result.text):
             if text:

@@ -17,11 +17,12 @@ from review_tables import write_tables
 from sweep_files import plan, write_sweep
 
 import cordial_ppl as cp
+from cordial_ppl.cli.output import draw
 from cordial_ppl.errors import FileError
 from cordial_ppl.evaluation.sweep import run_sweep
 from cordial_ppl.evaluation.sweep.results import CELLS
 from cordial_ppl.logs.ask.cache import Response, open_cache
-from cordial_ppl.tables import check_writable, write_table
+from cordial_ppl.tables import check_writable, replacing, write_table
 
 resource = pytest.importorskip("resource")
 MANY = {"item_id": [f"text {i}" for i in range(2000)], "p_1": np.linspace(0, 1, 2000)}
@@ -56,6 +57,69 @@ def test_a_file_on_a_full_disk(tmp_path, saved, name):
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
+@pytest.fixture
+def disk(tmp_path):
+    """A file system of its own, of which some kilobytes are free."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=300k", "none", str(folder)]
+    try:
+        if subprocess.run(command, capture_output=True).returncode:
+            pytest.skip("no file system can be mounted")
+    except OSError:
+        pytest.skip("there is no mount")
+    try:
+        free = os.statvfs(folder).f_bavail - 2
+        (folder / "others").write_bytes(bytes(free * os.statvfs(folder).f_frsize))
+        yield folder
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+def draw_line():
+    from matplotlib.figure import Figure
+
+    axis = Figure(figsize=(8, 8), dpi=300).subplots()
+    axis.scatter(*np.random.default_rng(0).random((2, 2000)))
+    return axis
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("old", [True, False])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("out.csv", "out.jsonl", "out.ndjson", "out.parquet", "many.parquet"),
+        *("saved.cordial", "sweep.json", "report.html", "picture.png", "picture.pdf"),
+    ],
+)
+def test_a_file_system_that_is_full(cordial, tmp_path, disk, saved, name, old):
+    path = disk / name
+    if old:
+        path.write_bytes(b"old")
+    before = {file: file.read_bytes() for file in disk.iterdir()}
+    if name == "report.html":
+        readings, labels = write_tables(tmp_path)
+        cordial("fit", readings, labels, "-o", "c.cordial", "--inference", "mode")
+        result = cordial("report", "c.cordial", readings, labels, "-o", path, status=2)
+        assert result.stderr.startswith("error: cannot write "), result.stderr
+        assert len(result.stderr.splitlines()) == 1 and "No space left" in result.stderr
+    else:
+        with pytest.raises(FileError, match=f"^cannot write {path}: .*[Nn]o space left"):
+            if name == "saved.cordial":
+                logits = np.random.default_rng(0).normal(size=(500, 5))
+                cp.LogitStack().fit(logits, np.arange(500) % 5).save(path)
+            elif name == "sweep.json":
+                with replacing(path) as temporary:
+                    temporary.write_text("x" * 100_000)
+            elif path.stem == "picture":
+                draw(path, draw_line)
+            else:
+                cells = np.random.default_rng(0).random(200_000 if path.stem == "many" else 2000)
+                write_table(path, {"item_id": [*map(str, cells)], "p_1": cells})
+    assert {file: file.read_bytes() for file in disk.iterdir()} == before
+
+
 def test_a_sweep_on_a_full_disk_goes_on_when_there_is_room(tmp_path):
     write_sweep(tmp_path)
     config = plan(tmp_path, methods=["raw", "histogram"], external=None)
@@ -75,6 +139,19 @@ def test_answers_on_a_full_disk(tmp_path):
                 cache.put(str(number), answer)
     with open_cache(tmp_path / "cache") as cache:
         assert cache.get("a") == [answer]
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_words_that_a_terminal_cannot_show_are_escaped(encoding):
+    program = "import atexit, sys, cordial_ppl.cli; sys.argv[1:] = ['--version']; "
+    program += "atexit.register(lambda: print('\\u201egut\\u201c')); cordial_ppl.cli.main()"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=os.environ | {"PYTHONIOENCODING": encoding},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (0, "") and "\\u201egut" in done.stdout
 
 
 @pytest.mark.parametrize("code", [errno.EROFS, errno.EACCES])
