@@ -35,7 +35,7 @@ from fuzzing.door import Door, check_message
 
 from cordial_ppl.errors import CordialError, CordialWarning
 
-ROOMS = ("tables", "logs", "saved", "sweeps", "arrays", "environments")
+ROOMS = ("tables", "logs", "archives", "saved", "sweeps", "arrays", "growth", "environments")
 """Modules of doors; settings, paths and commands are those of tests of bad input."""
 
 OUTCOMES = ("accepted", "refused", "broke")

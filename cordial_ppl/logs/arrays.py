@@ -4,7 +4,6 @@ One array `logits`, `logprobs`, `probs` or `counts` [n, K], and perhaps `item_id
 and `options` [K]. Nothing that would run code is loaded.
 """
 
-import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -45,7 +44,9 @@ def _load(path: Path) -> dict[str, np.ndarray]:
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             return {name: arrays[name] for name in arrays.files}
-    except (ValueError, TypeError, EOFError, NotImplementedError, zipfile.BadZipFile) as error:
+    except OSError:
+        raise
+    except Exception as error:  # Whatever a damaged archive makes NumPy raise.
         raise FileError(
             f"{path} must be an .npz file of numbers and texts; it has another format, was cut "
             "off, or holds Python objects, which are never loaded."
