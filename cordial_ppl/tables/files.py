@@ -15,7 +15,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
+from functools import partial, reduce
 from itertools import batched
 from pathlib import Path
 from typing import Any
@@ -184,9 +184,7 @@ def check_record(path: Path, location: str, text: str | bytes) -> None:
     for sign in re.finditer(r'"(?:[^"\\]|\\.)*+"|[\[{\]}]', text, re.DOTALL):
         depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(sign[0], 0)
         if depth > limits.DEPTH:
-            raise FileError(
-                f"{path}: {location} is nested too deeply; {limits.DEPTH} is the limit."
-            )
+            raise FileError(f"{path}: {location} is nested deeper than the limit, {limits.DEPTH}.")
 
 
 def read_lines(file: Any) -> Iterator[Any]:
@@ -205,9 +203,7 @@ def _check_extent(path: Path) -> None:
         # A reference may lie across two pieces.
         text, end = end + piece, piece[-64:]
         for letters, digits in re.findall(rb'r="([A-Z]{1,3})([0-9]{1,7})"', text):
-            column = 0
-            for letter in letters:
-                column = 26 * column + letter - 64
+            column = reduce(lambda number, letter: 26 * number + letter - 64, letters, 0)
             rows, columns = max(rows, int(digits)), max(columns, column)
         if rows * columns > limits.CELLS:
             raise FileError(

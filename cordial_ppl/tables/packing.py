@@ -14,13 +14,8 @@ from cordial_ppl.errors import CordialError, FileError
 PIECE = 1 << 20
 """Bytes of an archive that are unpacked at a time."""
 
-PACKED = {
-    rb"\x1f\x8b": "gzip",
-    rb"\x28\xb5\x2f\xfd": "Zstandard",
-    rb"BZh[1-9]1AY": "bzip2",
-    rb"\xfd7zXZ": "xz",
-    rb"PK\x03\x04": "zip",
-}
+PACKED = {rb"\x1f\x8b": "gzip", rb"\x28\xb5\x2f\xfd": "Zstandard", rb"BZh[1-9]1AY": "bzip2"}
+PACKED |= {rb"\xfd7zXZ": "xz", rb"PK\x03\x04": "zip"}
 """First bytes of files that have to be unpacked by the user."""
 
 
@@ -40,11 +35,7 @@ def check_archive(path: Path) -> None:
 
 
 def unpack(path: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield the parts of an archive in pieces, each with its name, up to the limit.
-
-    Raises:
-        FileError: It is to unpack, or unpacks, to more than `limits.UNPACKED`.
-    """
+    """Yield the parts of an archive in pieces, each with its name; refuse it beyond the limit."""
     unpacked = 0
     with _leaving_damage(), zipfile.ZipFile(path) as file:
         _check_size(path, sum(part.file_size for part in file.infolist()))
@@ -89,11 +80,8 @@ def _decode(data: Iterator[int], kind: int = 12, depth: int = 0) -> Any:
 
 def _count(data: Iterator[int]) -> int:
     """Read a whole number, seven bits a byte."""
-    number = shift = 0
-    while (byte := next(data)) > 127:
-        number |= (byte & 127) << shift
-        shift += 7
-    return number | byte << shift
+    byte = next(data)
+    return byte if byte < 128 else byte - 128 + (_count(data) << 7)
 
 
 def _check_size(path: Path, size: int) -> None:

@@ -65,9 +65,8 @@ def test_far_cells_and_large_archives_are_refused(
     path = tmp_path / "far.xlsx"
     with zipfile.ZipFile(path, "w") as file:
         file.writestr("xl/worksheets/sheet1.xml", '<c r="A1"/><c r="XFD1048576"/>')
-    with pytest.raises(cp.FileError, match="row 1,048,576 and one in column 16,384"):
-        files._check_extent(path)
-    with pytest.raises(cp.FileError, match=f"^{path}: xl/worksheets/sheet1.xml has a cell"):
+    message = f"^{path}: xl/worksheets/sheet1.xml has a cell in row 1,048,576 and .* column 16,384"
+    with pytest.raises(cp.FileError, match=message):
         files.read_columns(path)
     monkeypatch.setattr(limits, "UNPACKED", 10)
     with pytest.raises(cp.FileError, match="would unpack to"):
