@@ -202,9 +202,10 @@ def _check_extent(path: Path) -> None:
             sheet, rows, columns, end = name, 1, 1, b""
         # A reference may lie across two pieces.
         text, end = end + piece, piece[-64:]
-        for letters, digits in re.findall(rb'r="([A-Z]{1,3})([0-9]{1,7})"', text):
-            column = reduce(lambda number, letter: 26 * number + letter - 64, letters, 0)
+        for letters, digits in re.findall(rb"""\br\s*=\s*["']([A-Za-z]{0,9})([0-9]{1,20})""", text):
+            column = reduce(lambda number, letter: 26 * number + letter - 64, letters.upper(), 0)
             rows, columns = max(rows, int(digits)), max(columns, column)
+        _check_width(path, columns)
         if rows * columns > limits.CELLS:
             raise FileError(
                 f"{path}: {name} has a cell in row {rows:,} and one in column {columns:,}, a "

@@ -73,6 +73,14 @@ def test_far_cells_and_large_archives_are_refused(
         files.read_columns(path)
 
 
+@pytest.mark.parametrize("cell", ['c r="A99999999"', "c t='' r = 'zzzz1'", 'row r="4294967296"'])
+def test_cells_beyond_any_sheet_are_refused(tmp_path: Path, cell: str) -> None:
+    with zipfile.ZipFile(path := tmp_path / "far.xlsx", "w") as file:
+        file.writestr("xl/worksheets/sheet1.xml", f'<c r="A1"/><c r="B2"/><{cell}/>')
+    with pytest.raises(cp.FileError, match="cell in row|has 475,254 columns"):
+        files.read_columns(path)
+
+
 @pytest.mark.parametrize("ending", [".xlsx", ".npz"])
 @pytest.mark.parametrize("lie", [False, True])
 def test_an_archive_is_counted_as_it_unpacks(
