@@ -43,7 +43,11 @@ def _load(path: Path) -> dict[str, np.ndarray]:
     check_archive(path)
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-            return {name: arrays[name] for name in arrays.files}
+            loaded = {name: arrays[name] for name in arrays.files}
+            for cells in loaded.values():
+                if cells.dtype.kind == "U":
+                    cells.tolist()  # Raises if one of its numbers is no character.
+            return loaded
     except OSError:
         raise
     except Exception as error:  # Whatever a damaged archive makes NumPy raise.

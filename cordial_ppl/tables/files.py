@@ -225,7 +225,7 @@ def _as_frame(path: Path, rows: Iterable[list]) -> pl.LazyFrame:
     schema = dict.fromkeys(names, pl.String) | {ROW: pl.Int64}
     parts = (pl.DataFrame(list(chunk), schema, orient="row") for chunk in batched(rows, CHUNK))
     frame = pl.concat([pl.DataFrame(schema=schema), *parts])
-    unnamed = [name for name in names if name not in header]
+    unnamed = {*names} - {*header}
     blank = [name for name in unnamed if not frame[name].str.contains(r"\S").any()]
     return frame.drop(blank).lazy()
 

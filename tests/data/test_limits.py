@@ -81,6 +81,13 @@ def test_cells_beyond_any_sheet_are_refused(tmp_path: Path, cell: str) -> None:
         files.read_columns(path)
 
 
+def test_texts_of_what_is_no_character_are_refused(tmp_path: Path) -> None:
+    items = np.frombuffer(b"\xff\xff\xff\x7f" * 3, "<U1")
+    np.savez(path := tmp_path / "x.npz", logits=np.eye(3), item_id=items)
+    with pytest.raises(cp.FileError, match="must be an .npz file"):
+        cp.read(path)
+
+
 @pytest.mark.parametrize("ending", [".xlsx", ".npz"])
 @pytest.mark.parametrize("lie", [False, True])
 def test_an_archive_is_counted_as_it_unpacks(
