@@ -226,8 +226,8 @@ def _as_frame(path: Path, rows: Iterable[list]) -> pl.LazyFrame:
     parts = (pl.DataFrame(list(chunk), schema, orient="row") for chunk in batched(rows, CHUNK))
     frame = pl.concat([pl.DataFrame(schema=schema), *parts])
     unnamed = {*names} - {*header}
-    blank = [name for name in unnamed if not frame[name].str.contains(r"\S").any()]
-    return frame.drop(blank).lazy()
+    filled = frame.select(pl.col(name).str.contains(r"\S").any() for name in unnamed)
+    return frame.drop([cells.name for cells in filled if not cells.item()]).lazy()
 
 
 def _check_width(path: Path, columns: int) -> None:
