@@ -5,9 +5,8 @@ states: ten ratings a text, three, or one; or read exactly as before. An alarm a
 looks counts, whether or not it is large enough to be told.
 
 Power: the same judge with another prompt reads 50 texts. Pairs whose mean stated scores differ by
-0.2 classes or more on all texts, either way; with one reading of the old prompt, or two. Where
-readings are samples (Topical-Chat, HANNA), two readings and the new one are drawn from the stated
-shares; logits are read again as they were.
+0.2 classes or more on all texts, either way; as stated, or with one reading of the old prompt, or
+two, and the new one, which are ratings drawn from the stated shares: ten a text, or three (HANNA).
 
 Labels: of 100 texts that are not of a fit of 20 or 100 labels, looked at after each ten, with the
 readings of its own reader and with those of another one of the same texts.
@@ -54,8 +53,8 @@ PROMPTS = {
 }
 """Judges by their readers, one of each prompt; of Topical-Chat all are of one judge."""
 
-SAMPLES = {"topical_chat_gpt35": 10, "hanna": 3}
-"""Ratings of a text in one reading, where readings are samples."""
+SAMPLES = {"summeval_logits": 10, "topical_chat_gpt35": 10, "hanna": 3}
+"""Ratings of a text in one reading, where it is sampled: none is a copy of another."""
 
 
 class Reader(NamedTuple):
@@ -114,9 +113,7 @@ def monitor(calibrator: cp.Cordial, readings: list[np.ndarray]) -> Monitored:
 def noise(judge: list[Reader], repeats: int) -> Iterator[dict[str, object]]:
     """Read the texts of the first two prompts a hundred times more."""
     for reader in judge[:2]:
-        kinds = {"exactly": 0, "one rating": 1}
-        if reader.source in SAMPLES:
-            kinds["samples"] = SAMPLES[reader.source]
+        kinds = {"exactly": 0, "one rating": 1, "samples": SAMPLES[reader.source]}
         for kind, samples in kinds.items():
             for seed in range(repeats):
                 rng = np.random.default_rng(seed)
@@ -152,10 +149,8 @@ def prompts(judge: list[Reader], draws: int) -> Iterator[dict[str, object]]:
             rng = np.random.default_rng(seed)
             some = rng.choice(len(mine), TEXTS, replace=False)
             first, last = old.logits[mine][some], new.logits[others][some]
-            readings = [first, first, last]
-            if samples := SAMPLES.get(old.source):
-                drawn = (shares[0], shares[0], shares[1])
-                readings = [sample(each[some], samples, rng) for each in drawn]
+            drawn, samples = (shares[0], shares[0], shares[1]), SAMPLES[old.source]
+            readings = [sample(each[some], samples, rng) for each in drawn]
             calibrator = old.fit(old.logits, seed)
             as_stated = monitor(calibrator, [first, last])
             yield {

@@ -160,6 +160,11 @@ def list_names(names: Iterable[str], shown: int = 10) -> str:
     return ", ".join(quoted[:shown]) + (f" and {hidden} more" if hidden > 0 else "")
 
 
+def count(number: int, noun: str) -> str:
+    """Count things: "1 text", "20 texts"."""
+    return f"{number} {noun}" + ("" if number == 1 else "s")
+
+
 def name_row(position: int) -> str:
     """Name a row of an array, counted from 0: "row 7"."""
     return f"row {position}"

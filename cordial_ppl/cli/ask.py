@@ -5,8 +5,8 @@ from pathlib import Path
 
 from cordial_ppl.cli.messages import interrupting
 from cordial_ppl.cli.options import TableOut
-from cordial_ppl.cli.output import Result, count, say
-from cordial_ppl.errors import InputError, ServerError
+from cordial_ppl.cli.output import Result, say
+from cordial_ppl.errors import InputError, ServerError, count
 from cordial_ppl.runtime.progress import doing
 
 

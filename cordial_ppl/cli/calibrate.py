@@ -9,9 +9,9 @@ import numpy as np
 
 from cordial_ppl.cli.messages import leaving_at_once
 from cordial_ppl.cli.options import CalibratorOut, TableOut
-from cordial_ppl.cli.output import Result, count
+from cordial_ppl.cli.output import Result
 from cordial_ppl.cli.records import Fitting, Read, Tables
-from cordial_ppl.errors import naming
+from cordial_ppl.errors import count, naming
 from cordial_ppl.runtime.progress import doing
 
 FIGURES = {"draws": "draws", "khat": "k-hat", "ess": "effective draws"}

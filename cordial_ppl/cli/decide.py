@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cordial_ppl.cli.options import FigureOrNot, TableOrNot
-from cordial_ppl.cli.output import Result, as_table, count, draw
+from cordial_ppl.cli.output import Result, as_table, draw
 from cordial_ppl.cli.plan import check_unfilled, list_texts
 from cordial_ppl.cli.records import Fitting, Names, Read, Tables
+from cordial_ppl.errors import count
 
 if TYPE_CHECKING:
     from cordial_ppl.decisions.deciding import Decisions

@@ -6,8 +6,9 @@ from pathlib import Path
 
 from cordial_ppl.cli.messages import leaving_at_once
 from cordial_ppl.cli.options import CalibratorOrNot, TableOut
-from cordial_ppl.cli.output import Result, count
+from cordial_ppl.cli.output import Result
 from cordial_ppl.cli.records import Fitting, Names, Read, Tables
+from cordial_ppl.errors import count
 from cordial_ppl.runtime.progress import doing
 
 

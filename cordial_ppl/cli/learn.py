@@ -10,9 +10,9 @@ import numpy as np
 
 from cordial_ppl.cli.messages import leaving_at_once
 from cordial_ppl.cli.options import CalibratorOut
-from cordial_ppl.cli.output import Result, as_table, count
+from cordial_ppl.cli.output import Result, as_table
 from cordial_ppl.cli.records import Columns, Labelling, Read, split_pairs
-from cordial_ppl.errors import InputError, list_names, naming
+from cordial_ppl.errors import InputError, count, list_names, naming
 from cordial_ppl.runtime.progress import doing
 
 if TYPE_CHECKING:

@@ -19,11 +19,6 @@ STDERR = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
 STDOUT = Console(highlight=False, markup=False, soft_wrap=True)
 
 
-def count(number: int, noun: str) -> str:
-    """Count things: "1 text", "20 texts"."""
-    return f"{number} {noun}" + ("" if number == 1 else "s")
-
-
 def say(message: str) -> None:
     """Print one line on stderr."""
     progress.clear()

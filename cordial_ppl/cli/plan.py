@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cordial_ppl.cli.options import TableOrNot
-from cordial_ppl.cli.output import Result, as_table, count
+from cordial_ppl.cli.output import Result, as_table
 from cordial_ppl.cli.records import Columns, Labelling
-from cordial_ppl.errors import InputError, SettingNeeded, list_names
+from cordial_ppl.errors import InputError, SettingNeeded, count, list_names
 from cordial_ppl.runtime.progress import doing
 
 if TYPE_CHECKING:

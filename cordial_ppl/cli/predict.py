@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cordial_ppl.cli.messages import leaving_at_once
-from cordial_ppl.cli.output import Result, check_outputs, count, say
+from cordial_ppl.cli.output import Result, check_outputs, say
 from cordial_ppl.cli.records import Columns
-from cordial_ppl.errors import InputError
+from cordial_ppl.errors import InputError, count
 from cordial_ppl.runtime.progress import doing
 
 if TYPE_CHECKING:

@@ -5,8 +5,9 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any
 
-from cordial_ppl.cli.output import as_table, count
+from cordial_ppl.cli.output import as_table
 from cordial_ppl.cli.records import split_pairs
+from cordial_ppl.errors import count
 from cordial_ppl.logs import Collected, Explained
 from cordial_ppl.logs.answers import LOST, SOURCES
 from cordial_ppl.logs.reading import Reading

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Annotated
 
 from cordial_ppl.cli.options import Written
-from cordial_ppl.cli.output import Result, count
+from cordial_ppl.cli.output import Result
 from cordial_ppl.cli.records import Tables
-from cordial_ppl.errors import InputError
+from cordial_ppl.errors import InputError, count
 from cordial_ppl.runtime.progress import doing
 
 

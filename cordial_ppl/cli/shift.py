@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cordial_ppl.cli.options import TableOut
-from cordial_ppl.cli.output import Result, as_table, count
+from cordial_ppl.cli.output import Result, as_table
 from cordial_ppl.cli.records import Fitting, Read, Tables
-from cordial_ppl.errors import InputError, naming
+from cordial_ppl.errors import InputError, count, naming
 from cordial_ppl.runtime.progress import doing
 
 if TYPE_CHECKING:

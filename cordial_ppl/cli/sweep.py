@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cordial_ppl.cli.messages import leaving_at_once
-from cordial_ppl.cli.output import Result, as_table, count
-from cordial_ppl.errors import FileError, InputError
+from cordial_ppl.cli.output import Result, as_table
+from cordial_ppl.errors import FileError, InputError, count
 from cordial_ppl.runtime.progress import doing
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from jaxtyping import Float
 
-from cordial_ppl.data.checks import check_cells, check_level, check_names, check_number
+from cordial_ppl.data.checks import check_cells, check_level, check_list, check_names, check_number
 from cordial_ppl.data.containers import as_cells
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.labelling import of_fit
@@ -69,6 +69,15 @@ def predict_draws(
     shares, probs = zip(*posterior.predict(readings, extra), strict=True)
     weights = [np.full(len(p), share / len(p)) for share, p in zip(shares, probs, strict=True)]
     return np.concatenate(probs), np.concatenate(weights)
+
+
+def check_fit(fit: Any) -> None:
+    """Check that something is a fit of one reader, or raise an ``InputError``."""
+    if not isinstance(fit, Fit):
+        raise InputError(
+            "this needs the fit of a calibrator of one judge, calibrator.fit_; got a "
+            f"{type(fit).__name__}."
+        )
 
 
 def find_bias(fit: Fit, columns: Mapping[str, Any]) -> list[bias.Bias]:
@@ -135,6 +144,7 @@ def check_readings(fit: Fit, logits: Any) -> drift.Drift | None:
     Raises:
         InputError: the readings are invalid.
     """
+    check_fit(fit)
     return drift.compare(fit.sketch, sketch(fit.read(logits)), fit.scale)
 
 
@@ -158,29 +168,38 @@ def monitor(
         InputError: readings are invalid, fewer than two, or at a look of none of the first texts.
     """
     check_level(level)
+    check_fit(fit)
     count = len(readings)
     if count < 2:
         raise InputError(f"a monitor compares readings of two or more times; got {count}.")
-    texts = [range(len(each)) for each in readings] if texts is None else texts
     covariates = [None] * count if covariates is None else covariates
     for noun, each in (("texts", texts), ("covariates", covariates)):
-        if len(each) != count:
+        if each is not None and len(check_list(noun, each)) != count:
             raise InputError(f"{noun} must be of each of the {count} readings; got {len(each)}.")
-    first = {str(name): row for row, name in enumerate(texts[0])}
+    entered = [enter(fit, *each) for each in zip(readings, covariates, strict=True)]
+    sizes = [len(logits) for logits, _ in entered]
+    if texts is None and len({*sizes}) > 1:
+        rows = " and ".join(map(str, sizes))
+        raise InputError(
+            f"readings without names of their texts must be of the same ones, in one order; got "
+            f"{rows} rows. Name the texts of each: texts=[names, ...]."
+        )
+    texts = [range(size) for size in sizes] if texts is None else texts
+    names = [check_cells("texts", *each) for each in zip(texts, sizes, strict=True)]
+    first = {name: row for row, name in enumerate(names[0])}
     scores = np.full((len(first), count), np.nan)
     stated, others = np.full((*scores.shape, fit.scale.size), np.nan), None
-    for t, each in enumerate(readings):
-        logits, extra = enter(fit, each, covariates[t])
-        names = check_cells("texts", texts[t], len(logits))
-        again = np.array([name in first for name in names])
-        if len({*names}) < len(names):
+    for t, (logits, extra) in enumerate(entered):
+        again = np.array([name in first for name in names[t]])
+        if len({*names[t]}) < len(names[t]):
             raise InputError(f"look {t} has a text twice: give each text one reading.")
         if not again.any():
             raise InputError(
-                f"look {t} is at none of the first texts, {list_names([*first], 2)}, but at "
-                f"{list_names(names, 2)}: read some of the same texts again, under the same names."
+                f"look {t} is at none of the first texts, {list_names(first, 2)}, but at "
+                f"{list_names(names[t], 2)}: read some of the same texts again, under the same "
+                "names."
             )
-        rows = [first[name] for name in names if name in first]
+        rows = [first[name] for name in names[t] if name in first]
         stated[rows, t] = state(logits)[0][again]
         scores[rows, t] = predict(fit, logits, extra)[0][again] @ fit.scale.values
         if t == count - 1 and not again.all():

@@ -1,5 +1,6 @@
 """Whether a judge reads the same texts as before: evidence without labels, at every look."""
 
+from itertools import combinations
 from math import ceil
 from typing import Any, NamedTuple
 
@@ -10,10 +11,14 @@ from scipy.stats import rankdata
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions.drift import LEAST, Drift
 from cordial_ppl.decisions.estimates.requirement import NO, OPEN, YES
+from cordial_ppl.errors import count, warn
 from cordial_ppl.scores import Interval
 
 TILTS = np.array([2.5, 3.5, 5.0])
 """Shifts, in standard errors, at which the evidence is strongest."""
+
+ENOUGH = 20
+"""Texts from which on the interval of a shift mostly has ends."""
 
 WORDS = {YES: "the same judge", NO: "the judge has changed", OPEN: "cannot tell yet"}
 
@@ -25,77 +30,130 @@ class Monitored(NamedTuple):
         texts: number of texts that were read at first and now.
         looks: number of looks since the first readings.
         evidence: e-value of all looks together.
+        latest: what the last look has added to it.
+        first: the first look with enough evidence of all so far; None where there was none.
         level: probability that no look raises an alarm if the judge is the same.
         length: length of the scale.
         scores: mean expected score, calibrated, at first and now.
         shift: their difference, with an interval that holds at all looks together.
         options: share of each stated option, at first and now.
         order: rank correlation of the expected scores; NaN where all are equal.
-        moved: root mean square by which single texts moved beyond the noise of reading again, on
-            the scale; NaN with two readings, which do not tell noise.
+        noise: whether there are more than two different readings, which tell noise.
+        moved: root mean square by which single texts moved, on the scale: beyond the noise of
+            reading again where that is told.
         others: texts that are new, compared with the same judge's readings of those that are not.
     """
 
     texts: int
     looks: int
     evidence: float
+    latest: float
+    first: int | None
     level: float
     length: float
     scores: tuple[float, float]
     shift: Interval
     options: Float[np.ndarray, "2 K"]
     order: float
+    noise: bool
     moved: float
     others: Drift | None = None
 
     @property
     def alarm(self) -> bool:
-        """Whether readings differ by more than noise, be it by too little to matter."""
-        return self.evidence >= 1 / (1 - self.level)
+        """Whether readings differed by more than noise at some look, be it by too little."""
+        return self.first is not None
+
+    @property
+    def differs(self) -> bool:
+        """Whether readings differ by more than noise now, be it by too little to matter."""
+        return self.latest >= 1 / (1 - self.level)
+
+    @property
+    def sizes(self) -> dict[str, float]:
+        """In what readings differ now, in words, by how much of the scale or of the texts."""
+        share = float(np.abs(np.diff(self.options, axis=0)).sum() / 2)
+        sizes = {
+            f"the mean score shifted by {self.shift.mean:+.2f}": abs(self.shift.mean) / self.length,
+            f"other options are stated for {share:.0%}": share,
+        }
+        moved = {f"single texts moved by {self.moved:.2f} beyond noise": self.moved / self.length}
+        return sizes | (moved if self.noise else {})
 
     @property
     def answer(self) -> str:
-        """Whether it is the same judge: "yes", "no", or "cannot say" from so few texts."""
-        share = float(np.abs(np.diff(self.options, axis=0)).sum() / 2)
-        sizes = abs(self.shift.mean) / self.length, share, self.moved / self.length
-        if self.alarm and np.nanmax(sizes) >= LEAST:
+        """Whether it is the same judge now: "yes", "no", or "cannot say" from so few readings."""
+        if self.differs and max(self.sizes.values()) >= LEAST:
             return NO
-        return YES if max(map(abs, self.shift[1:])) <= LEAST * self.length else OPEN
+        within = max(map(abs, self.shift[1:])) <= LEAST * self.length
+        return YES if within and not self._unsettled else OPEN
 
     @property
-    def more(self) -> int:
-        """How many more texts would tell, if the shift stays and its interval shrinks."""
+    def _unsettled(self) -> bool:
+        """Whether single texts moved, and nobody knows whether by noise."""
+        return not self.noise and self.moved > LEAST * self.length
+
+    @property
+    def _endless(self) -> bool:
+        """Whether no shift is excluded on one side."""
+        return max(map(abs, self.shift[1:])) >= 0.999 * self.length
+
+    @property
+    def more(self) -> int | None:
+        """How many more texts would tell, if the shift stays and its interval shrinks.
+
+        None where that is not the question, or where the interval has no end yet.
+        """
         width, size = (self.shift.upper - self.shift.lower) / 2, abs(self.shift.mean)
+        if self.answer != OPEN or self._unsettled or self._endless:
+            return None
         needed = max(size, LEAST * self.length - size)
         return max(1, ceil(self.texts * ((width / needed) ** 2 - 1)))
 
     def describe(self, scale: Scale) -> str:
         """Describe the answer in words."""
         (was, now), most = self.options, int(np.abs(np.diff(self.options, axis=0)).argmax())
-        more = f": about {self.more:,} more texts would tell" if self.answer == OPEN else ""
-        small = ", but for a shift too small to matter" if self.alarm > (self.answer != YES) else ""
-        moved = self.alarm and np.isfinite(self.moved)
-        text = (
-            f"{WORDS[self.answer]}{small}{more}\n  the mean score of {self.texts:,} texts is "
-            "{1:.2f}, was {0:.2f}: a shift of {2:+.2f} ({3:+.2f} to {4:+.2f})\n"
-            f"  {scale.options[most]!r} is stated for {now[most]:.0%}, was for {was[most]:.0%}; "
-            f"rank correlation of the scores {self.order:.2f}"
-            + (f"; beyond noise texts moved by {self.moved:.2f}" if moved else "")
-            + f"\n  evidence of a change {self.evidence:.3g} to 1, after look {self.looks}; an "
-            f"alarm takes {1 / (1 - self.level):.3g}, and a shift of {LEAST * self.length:.2g}"
-        ).format(*self.scores, *self.shift)
-        if self.others is None:
-            return text
-        how = "differ from" if self.others.alarm else "are like"
-        return f"{text}\n  {self.others.texts[1]:,} new texts {how} these, as it reads now" + (
-            " (mean stated score {1:.2f} to {0:.2f}, p = {2:.2g})"
-        ).format(*self.others.scores, self.others.p)
+        reason, (_, other, *moved) = "", self.sizes
+        if self.answer == NO:
+            reason = ": " + ", ".join(name for name, size in self.sizes.items() if size >= LEAST)
+        elif self.answer == YES:
+            reason = ", but for a shift too small to matter" if self.differs else ""
+        elif self.more:
+            reason = f": about {count(self.more, 'more text')} would tell"
+        elif self._endless:
+            reason = f": read {ENOUGH} texts or more"
+        else:
+            reason = f": single texts moved by {self.moved:.2f}, by noise or not: read all again"
+        if self.first and not self.differs:
+            reason += f", as it reads now; at look {self.first} there was evidence of a change"
+        moved = moved or [f"single texts moved by {self.moved:.2f}, noise included"]
+        order = [f"rank correlation of the scores {self.order:.2f}"] * (self.order == self.order)
+        every = f", {self.evidence:.3g} of all looks" * (self.looks > 1)
+        shift, lower, upper = self.shift
+        lines = [
+            f"{WORDS[self.answer]}{reason}",
+            f"the mean score of {count(self.texts, 'text')} is {self.scores[1]:.2f}, was "
+            f"{self.scores[0]:.2f}: a shift of {shift:+.2f} ({lower:+.2f} to {upper:+.2f})",
+            f"{scale.options[most]!r} is stated for {now[most]:.0%}, was for {was[most]:.0%}; "
+            f"{other}; {'; '.join([*moved, *order])}",
+            f"evidence of a change {self.latest:.3g} to 1 at look {self.looks}{every}; an alarm "
+            f"takes {1 / (1 - self.level):.3g}, and {LEAST:.0%} of the options or of the scale, "
+            f"{LEAST * self.length:.2g}",
+        ]
+        if self.others is not None:
+            how = "differ from" if self.others.alarm else "are like"
+            lines.append(
+                f"new texts ({self.others.texts[1]}) {how} these, as it reads now (mean "
+                f"stated score {self.others.scores[1]:.2f}, of these {self.others.scores[0]:.2f}; "
+                f"p = {self.others.p:.2g})"
+            )
+        return "\n  ".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as values that JSON can express."""
         made = {"shift": self.shift._asdict(), "options": self.options.tolist()}
         made |= {"others": self.others and self.others.to_dict(), "answer": self.answer}
-        return self._asdict() | made | {"more": self.more if self.answer == OPEN else None}
+        return self._asdict() | made | {"more": self.more}
 
 
 def log_evidence(
@@ -149,38 +207,65 @@ def monitor(
         level: :math:`1 - \alpha`.
     """
     now, length = scores.shape[1] - 1, float(np.ptp(scale.values))
-    both = np.isfinite(scores[:, now])
-    pair, moved = scores[both][:, [0, now]], float("nan")
+    both, alike = np.isfinite(scores[:, now]), _find_copies(stated)
+    pair, some, moved = scores[both][:, [0, now]], sorted({*alike}), np.nan
+    change = pair[:, 1] - pair[:, 0]
     ranks = rankdata(pair, axis=0) - (len(pair) + 1) / 2
     norm = np.sqrt((ranks**2).sum(axis=0).prod())
-    if now > 1:
-        moved = max(_moved(scores[both], column) for column in (0, now))
+    if len(some) > 2:
+        ends = 0, some.index(alike[now])
+        moved = float(np.fmax(*(_moved(scores[both][:, some], end) for end in ends)))
+    noise = moved == moved
+    looks = [_look(scores, stated, t, alike) / (t * (t + 1)) for t in range(1, now + 1)]
+    enough = np.flatnonzero(np.cumsum(looks) >= 1 / (1 - level))
     return Monitored(
         texts=len(pair),
         looks=now,
-        evidence=sum(_look(scores, stated, t) / (t * (t + 1)) for t in range(1, now + 1)),
+        evidence=sum(looks),
+        latest=looks[-1],
+        first=int(enough[0]) + 1 if enough.size else None,
         level=level,
         length=length,
         scores=(float(pair[:, 0].mean()), float(pair[:, 1].mean())),
-        shift=_shift(pair[:, 1] - pair[:, 0], length, np.log(now * (now + 1) / (1 - level))),
+        shift=_shift(change, length, np.log(now * (now + 1) / (1 - level))),
         options=stated[both][:, [0, now]].mean(axis=0),
         order=float(ranks.prod(axis=1).sum() / norm) if norm else float("nan"),
-        moved=moved,
+        noise=noise,
+        moved=moved if noise else float(np.sqrt(np.mean(change**2))),
     )
 
 
-def _look(scores: np.ndarray, stated: np.ndarray, t: int) -> float:
-    """E-value of one look."""
-    both = np.isfinite(scores[:, t])
+def _find_copies(stated: np.ndarray) -> list[int]:
+    """Return for each reading the first one that it equals in every text; warn of copies."""
+    alike = list(range(stated.shape[1]))
+    for t, s in combinations(alike, 2):
+        pair = stated[np.isfinite(stated[:, [t, s], 0]).all(axis=1)][:, [t, s]]
+        if (alike[t], alike[s]) == (t, s) and pair.size and not np.ptp(pair, axis=1).any():
+            alike[s] = t
+    copies = [(t, s) for t, s in enumerate(alike) if t != s]
+    if copies and max(alike):
+        look, first = copies[0]
+        same = f"look {first}" if first else "the first readings"
+        more = f", and {len(copies) - 1} more are such copies" * (len(copies) > 1)
+        warn(
+            f"look {look} equals {same} exactly{more}: a cache? Other readings differ; copies tell "
+            "nothing of noise, and count once."
+        )
+    return alike
+
+
+def _look(scores: np.ndarray, stated: np.ndarray, t: int, alike: list[int]) -> float:
+    """E-value of one look; of readings that are alike the single texts' has one."""
+    both, some = np.isfinite(scores[:, t]), sorted({*alike[: t + 1]})
     options = [log_evidence(column, 1) for column in np.moveaxis(stated[both][:, [0, t]], -1, 0)]
     logs = [
         log_evidence(scores[both][:, [0, t]], 1),
         np.logaddexp.reduce(options) - np.log(len(options)),
     ]
-    if t > 1:
-        below = stated[both][:, : t + 1].cumsum(axis=-1)
+    if len(some) > 2:
+        below = stated[both][:, some].cumsum(axis=-1)
         far = ((below - np.nanmean(below, axis=1, keepdims=True)) ** 2).sum(axis=-1)
-        logs += [log_evidence(far, column, (1,)) for column in (0, t)]
+        logs += [log_evidence(far, column, (1,)) for column in (0, some.index(alike[t]))]
     # An e-value beyond all doubt stays a number.
     return float(np.exp(np.minimum(logs, 500.0)).mean())
 
@@ -194,7 +279,7 @@ def _shift(change: np.ndarray, length: float, bound: float) -> Interval:
             middle = (inside + outside) / 2
             excluded = log_evidence(np.outer(change - middle, [0, 1]), 1) >= bound
             inside, outside = (inside, middle) if excluded else (middle, outside)
-        ends.append(inside)
+        ends.append(float(np.clip(inside, -length, length)))
     return Interval(mean, *ends)
 
 

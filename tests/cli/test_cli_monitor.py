@@ -39,7 +39,7 @@ def test_the_same_judge_and_another(cordial, tables):
     few = pl.read_csv("other.csv")[:3]
     few.write_csv("few.csv")
     told = cordial("monitor", "j.cordial", "old.csv", "few.csv", *options, status=4).stdout
-    assert told.startswith("cannot tell yet: about ")
+    assert told.startswith("cannot tell yet: read 20 texts or more\n")
 
 
 def test_labels_say_whether_the_calibration_holds(cordial, tables):

@@ -9,6 +9,7 @@ from few_labels import LABELS, LOGITS, TEST
 
 import cordial_ppl as cp
 from cordial_ppl.data.scale import Scale
+from cordial_ppl.decisions.answers import check_fit
 from cordial_ppl.decisions.monitoring import log_evidence, monitor
 from cordial_ppl.errors import InputError
 
@@ -73,27 +74,60 @@ def test_a_shift_is_noticed_with_its_size():
     made = watch(np.stack([probs, lower], axis=1))
     assert made.answer == "no" and made.shift.mean == pytest.approx(shift)
     assert made.shift.lower < shift < made.shift.upper < 0
-    assert made.describe(FIVE).startswith("the judge has changed\n  the mean score of 50 texts is")
-    assert np.isnan(made.moved) and json.dumps(made.to_dict())
+    told = made.describe(FIVE)
+    assert told.startswith(f"the judge has changed: the mean score shifted by {shift:+.2f}, other ")
+    assert not made.noise and made.moved > abs(shift) and json.dumps(made.to_dict())
 
 
 def test_single_texts_that_move_are_noticed_from_the_third_reading_on():
     """A mean that stays hides them: of two readings nobody knows how far noise goes."""
     probs, other = texts(100), texts(100, seed=1)
     other = np.concatenate([other, other[:, ::-1]])
-    stated = np.stack([np.concatenate([probs, probs[:, ::-1]])] * 2 + [other], axis=1)
+    first = np.concatenate([probs, probs[:, ::-1]])
+    stated = np.stack([first, 0.99 * first + 0.002, other], axis=1)
     assert not watch(stated[:, 1:]).alarm
     made = watch(stated)
-    assert made.answer == "no" and abs(made.shift.mean) < 1e-9 and made.moved > 0.5
-    assert "; beyond noise texts moved by 0.8" in made.describe(FIVE)
+    assert made.answer == "no" and abs(made.shift.mean) < 1e-2 and made.moved > 0.5
+    told = made.describe(FIVE)
+    assert told.startswith("the judge has changed: single texts moved by 0.8") and made.noise
     # And so is the first reading, from which all later ones differ alike.
     assert watch(stated[:, [2, 0, 1]]).answer == "no"
 
 
+def test_readings_without_any_relation_are_not_of_the_same_judge():
+    probs = texts(300)
+    made = watch(np.stack([probs, np.random.default_rng(1).permutation(probs)], axis=1))
+    assert made.answer == "cannot say" and made.more is None and abs(made.order) < 0.2
+    assert "by noise or not: read all again" in made.describe(FIVE)
+
+
+def test_a_judge_that_is_back_is_the_same_as_it_reads_now():
+    first = texts(50)
+    lower, again = 0.5 * first + 0.5 * np.eye(5)[0], 0.999 * first + 0.0002
+    made = watch(np.stack([first, lower, again], axis=1))
+    assert made.answer == "yes" and made.alarm and made.first == 1 and made.latest < 1
+    assert "same judge, as it reads now; at look 1 there was evidence" in made.describe(FIVE)
+
+
+def test_copies_of_a_reading_are_no_readings_of_their_own():
+    """A cache would make any fresh reading far from readings that are alike."""
+    first, second, fresh = np.moveaxis(sampled(texts(100), 3, 1), 1, 0)
+    with pytest.warns(cp.CordialWarning, match="look 1 equals the first readings exactly: a cache"):
+        made = watch(np.stack([first, first, fresh], axis=1))
+    assert not made.alarm and not made.noise
+    with pytest.warns(cp.CordialWarning, match="look 2 equals look 1 exactly"):
+        made = watch(np.stack([first, fresh, fresh], axis=1))
+    assert not made.alarm
+    assert watch(np.stack([first, second, fresh], axis=1)).noise
+
+
 def test_few_texts_cannot_tell_and_trifles_do_not_matter():
-    made = watch(sampled(texts(12), 2))
-    assert made.answer == "cannot say" and made.more > 12
+    made = watch(sampled(texts(12), 3, 20))
+    assert made.answer == "cannot say" and made.more and made.more > 12
     assert f"cannot tell yet: about {made.more} more texts would tell" in made.describe(FIVE)
+    made = watch(sampled(texts(3), 2, 20))
+    assert made.more is None and "cannot tell yet: read 20 texts or more" in made.describe(FIVE)
+    assert "1 text is" in watch(sampled(texts(1), 2, 20)).describe(FIVE)
     probs = texts(200)
     slightly = 0.99 * probs + 0.01 * np.eye(5)[0]
     made = watch(np.stack([probs, slightly], axis=1))
@@ -117,7 +151,7 @@ def test_texts_are_found_by_name_and_new_ones_told_apart(fit):
     made = cp.monitor(fit, TEST, np.concatenate([TEST, low]), texts=[names, others])
     assert made.answer == "yes" and made.texts == 40
     assert made.others is not None and made.others.alarm and made.others.texts == (40, 30)
-    assert "30 new texts differ from these" in made.describe(fit.scale)
+    assert "new texts (30) differ from these" in made.describe(fit.scale)
     assert json.dumps(made.to_dict())
 
 
@@ -134,9 +168,16 @@ def test_texts_are_found_by_name_and_new_ones_told_apart(fit):
             "one name for each of 2 texts; got 1",
         ),
         ([TEST, TEST], {"texts": ["ab"]}, "texts must be of each of the 2 readings; got 1"),
-        ([TEST, TEST[:, :3]], {}, "5"),
+        ([TEST, TEST[:, :3]], {}, "logits must have 5 columns; found 3"),
+        ([TEST, TEST[:9]], {}, "in one order; got 40 and 9 rows. Name the texts"),
+        ([TEST, TEST], {"texts": 3}, "texts must be a list; got 3"),
     ],
 )
 def test_bad_input_has_one_message(fit, readings, settings, message):
     with pytest.raises(InputError, match=message):
         cp.monitor(fit, *readings, **settings)
+
+
+def test_what_is_no_fit_of_one_judge_is_refused():
+    with pytest.raises(InputError, match=r"calibrator.fit_; got a TemperatureScaling"):
+        check_fit(cp.TemperatureScaling())
