@@ -38,7 +38,7 @@ class InputError(CordialError, ValueError):
     """The data or an argument is at fault: a label, a reading, an option, a table."""
 
 
-Value = str | tuple[str, ...] | Mapping[str, int]
+Value = str | float | tuple[str, ...] | Mapping[str, int]
 
 
 class SettingNeeded(InputError):
@@ -50,7 +50,7 @@ class SettingNeeded(InputError):
         problem: what is wrong, in whole sentences.
         advice: what to do, up to the setting: "Name the options".
         setting: the setting: "options", "reader", "id", "round" ....
-        value: what it may be: one text, several, or numbers by name.
+        value: what it may be: one text or number, several, or numbers by name.
         also: further settings that are needed, each with its value.
     """
 
@@ -76,6 +76,14 @@ class SettingNeeded(InputError):
             for setting, value in self.needed
         )
         return shorten(f"{self.problem} {self.advice}: {', '.join(needed)}.")
+
+
+class SettingsClash(InputError):
+    """Two settings that exclude each other, whose names the command line writes as options."""
+
+    def __str__(self) -> str:
+        """Return the message for the caller of a function."""
+        return f"{' and '.join(self.args)} exclude each other: leave out one."
 
 
 class FileError(InputError):

@@ -1,6 +1,5 @@
 """`cordial decide`: which texts pass, which fail, and which a person has to see."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +8,8 @@ import numpy as np
 from cordial_ppl.cli.options import FigureOrNot, TableOrNot
 from cordial_ppl.cli.output import Result, as_table, draw
 from cordial_ppl.cli.plan import check_unfilled, list_texts
-from cordial_ppl.cli.records import Fitting, Names, Read, Tables
+from cordial_ppl.cli.records import Fitting, Read, Tables
+from cordial_ppl.decisions.rule import Rule
 from cordial_ppl.errors import count
 
 if TYPE_CHECKING:
@@ -17,20 +17,6 @@ if TYPE_CHECKING:
 
 ADDED = ("decision", "cost", "p_wrong")
 """What the table has beside what a plan has."""
-
-
-@dataclass(frozen=True)
-class Rule:
-    """How texts are decided: arguments of `Stack.decide`."""
-
-    pass_: Names = ()
-    within: int | None = None
-    false_pass: float = 1.0
-    false_fail: float = 1.0
-    person: float | None = None
-    agree: float | None = None
-    level: float = 0.9
-    audit: float = 0.05
 
 
 def decide(
@@ -42,32 +28,42 @@ def decide(
 ) -> Result:
     """Which texts pass, which must people see? OUT begins with these; filled in, it is LABELS."""
     from cordial_ppl.cli.calibrate import fit_tables
+    from cordial_ppl.cli.design import read_design
 
-    settings: dict[str, Any] = {**vars(rule)}
-    settings["passing"] = settings.pop("pass_") or None
-    read = tables.read()
+    read, done, warnings = tables.read(), list[str](), list[str]()
     if output is not None:
-        check_unfilled(output, f"or give {output} as LABELS", len(read.rows))
+        check_unfilled(output, f"or give {output} as LABELS", read)
+    # The labels of texts that were chosen as doubtful say little of the others.
+    chosen = bool(read_design(read)[1])
     calibrator = fit_tables(read, fitting)
     covariates = read.table.covariates(calibrator.fit_.covariates)
-    made = calibrator.decide(read.table.logits, read.rows, covariates, **settings)
-    done = []
+    made = calibrator.decide(read.table.logits, read.rows, covariates, **vars(rule))
+    left = ~made.labelled
     if output is not None:
         _write(output, made, read)
-        first = count(int(made.asked.sum()), "text")
-        audited = int(np.sum(made.asked & (made.probability < 1)))
-        done += [f"wrote {output}: fill in the label of the first {first}, {audited} as an audit."]
-    if figure is not None:
+        asked, alone = made.asked, int(np.sum(left & (made.decision != "person")))
+        first, audited = count(int(asked.sum()), "text"), int(np.sum(made.probability[asked] < 1))
+        fill = f"fill in the label of the first {first}, {audited} as an audit"
+        done.append(f"wrote {output}: {fill if asked.any() else 'nothing is to be labelled'}.")
+        if alone and not rule.audit:
+            warnings.append(
+                f"without an audit nobody sees {count(alone, 'text')}, and labels say nothing of "
+                "them: a mean of the labels will be off. Leave out --audit 0."
+            )
+    if figure is not None and left.any():
         from cordial_ppl import plots
 
         done.append(draw(figure, lambda: plots.decisions(made)))
-    names, numbers = np.unique(made.decision, return_counts=True)
+    elif figure is not None:
+        done.append(f"{figure} is not drawn: all texts have labels.")
+    names, numbers = np.unique(made.decision[left], return_counts=True)
     counts = dict(zip(names.tolist(), numbers.tolist(), strict=True))
-    content = {"decisions": counts, "to_label": int(made.asked.sum())}
+    content: dict[str, Any] = {"decisions": counts, "labelled": int(made.labelled.sum())}
+    content["to_label"] = int(made.asked.sum())
     content |= {name: getattr(made, name) for name in ("ways", "agree", "kept", "gain")}
-    content["checked"] = made.checked.tolist()
+    content["checked"] = None if chosen else made.checked.tolist()
     content["curve"] = {name: column.tolist() for name, column in made.curve.items()}
-    return Result(content, "\n".join(_describe(made, counts)), done=done)
+    return Result(content, "\n".join(_describe(made, counts, chosen)), "", warnings, done)
 
 
 def _write(output: Path, made: "Decisions", read: Read) -> None:
@@ -79,17 +75,28 @@ def _write(output: Path, made: "Decisions", read: Read) -> None:
     table, labels, rows = read
     asked, others = np.flatnonzero(made.asked), np.flatnonzero(~(made.asked | made.labelled))
     every = np.concatenate([asked, rows, others])
-    names = [table.scale.options[label] for label in labels.labels]
+    filled = {"label": [table.scale.options[label] for label in labels.labels]}
+    if labels.annotators is not None:
+        filled = {"annotator": labels.annotators} | filled
     added = {name: getattr(made, name)[every] for name in ADDED}
+    if made.agree is not None:
+        del added["cost"]
     probability = pl.Series(made.probability[every]).fill_nan(None)
-    label = pl.Series([*[None] * len(asked), *names, *[None] * len(others)], dtype=pl.String)
-    texts = list_texts(table, ADDED)[every.tolist()]
-    write_table(output, texts.with_columns(**added, probability=probability, label=label).lazy())
+    texts = list_texts(table, (*added, *filled))[every.tolist()]
+    texts = texts.with_columns(**added, probability=probability)
+    for name, cells in filled.items():
+        cells = [*[None] * len(asked), *cells, *[None] * len(others)]
+        texts = texts.with_columns(pl.Series(name, cells, pl.String))
+    write_table(output, texts.lazy())
 
 
-def _describe(made: "Decisions", counts: dict[str, int]) -> list[str]:
+def _describe(made: "Decisions", counts: dict[str, int], chosen: bool) -> list[str]:
     """Say how many texts go to people, what is expected, and how labels bear that out."""
+    from cordial_ppl.decisions.deciding import MORE
+
     texts, labelled = len(made.decision), int(made.labelled.sum())
+    if labelled == texts:
+        return [f"all {count(texts, 'text')} have labels, which decide."]
     each = ", ".join(f"{name}: {number}" for name, number in counts.items())
     rows = [
         (way, f"{share:.0%}", f"{agreement:.0%}" if share < 1 else "", f"{cost:.3g}")
@@ -98,8 +105,9 @@ def _describe(made: "Decisions", counts: dict[str, int]) -> list[str]:
     # Without the cost of a person there is none of a text.
     header = ("", "to people", "the rest agrees", "cost a text")[: 4 if made.agree is None else 3]
     rows = [row[: len(header)] for row in rows]
-    title = f"Expected of the {texts - labelled} texts without a label"
-    lines = [f"{count(texts, 'text')}; {each}", "", as_table(title, header, rows), ""]
+    title = f"Expected of the {count(texts - labelled, 'text')} without a label"
+    lines = [f"{texts - labelled} of {count(texts, 'text')} have no label; {each}"]
+    lines += ["", as_table(title, header, rows), ""]
     if made.agree is not None:
         lines.append(
             f"No share of the texts keeps an agreement of {made.agree:g}: people decide all."
@@ -107,14 +115,14 @@ def _describe(made: "Decisions", counts: dict[str, int]) -> list[str]:
             else f"The agreement of {made.agree:g} is kept with a probability of {made.kept:.2f}."
         )
     of, right = made.checked
-    if of:
+    if of and not chosen:
         lines.append(
             f"Out of fold, {of:.0f} of {labelled} labelled texts would be decided without a "
             f"person, {right:.0f} of them as people did."
         )
     if made.gain == made.gain:
         lines.append(
-            f"Twenty more labels would lower the cost by about {made.gain:.2g} a text, "
+            f"{MORE} more labels would lower the cost by about {made.gain:.2g} a text, "
             f"{made.gain * (texts - labelled):.2g} for all."
         )
     return lines

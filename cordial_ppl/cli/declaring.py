@@ -10,12 +10,37 @@ from typing import Annotated, Any, NamedTuple, get_args, get_origin
 
 import typer
 
+from cordial_ppl.cli.messages import RENAMED
 from cordial_ppl.cli.options import COMMANDS, SHARED, Written
 from cordial_ppl.errors import InputError
 
 KEYWORD = Parameter.KEYWORD_ONLY
 COMMON = ("json", "quiet")
 """Options of every command."""
+
+
+def read_number(text: Any) -> float:
+    """Read a number; a message says what came."""
+    try:
+        return float(text)
+    except ValueError:
+        raise typer.BadParameter(f"it must be a number; got {text!r}") from None
+
+
+def read_whole(text: Any) -> int:
+    """Read a whole number; a message says what came."""
+    try:
+        return int(text)
+    except ValueError:
+        raise typer.BadParameter(f"it must be a whole number; got {text!r}") from None
+
+
+NUMBERS: dict[Any, Callable[[Any], float]] = {
+    float: read_number,
+    float | None: read_number,
+    int | None: read_whole,
+}
+"""Readers of options that are numbers, by the type of the parameter."""
 
 
 class Option(NamedTuple):
@@ -85,7 +110,7 @@ def declare(command: str, parameters: Iterable[Parameter]) -> list[Declared]:
     lines = parse(SHARED) | parse(COMMANDS.get(command, ""))
     common = [Parameter(name, KEYWORD, default=False, annotation=bool) for name in COMMON]
     spread = [*_spread(parameters), *common]
-    return [_declare(lines[each.name.rstrip("_")], each) for each in spread]
+    return [_declare(lines[RENAMED.get(each.name, each.name.rstrip("_"))], each) for each in spread]
 
 
 def _spread(parameters: Iterable[Parameter]) -> Iterator[Parameter]:
@@ -116,6 +141,8 @@ def _declare(line: Option, parameter: Parameter) -> Declared:
         kind, read = kind if default else kind | None, lambda choice: choice.value
     elif line.value == "N":
         common |= {"min": 0 if default == 0 else 1, "max": 2**32 - 1}
+    elif kind in NUMBERS:
+        common["parser"] = NUMBERS[kind]
     declare = typer.Option if line.names else typer.Argument
     metavar = line.value.partition("=")[0] if "|" in line.value else line.value
     kind = Annotated[kind, declare(*line.names, metavar=metavar or None, **common)]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from cordial_ppl.cli.design import find_clusters, read_design, read_grouping
+from cordial_ppl.cli.design import find_clusters, list_unchosen, read_design, read_grouping
 from cordial_ppl.cli.options import FigureOrNot, TableOrNot
 from cordial_ppl.cli.output import Result, draw
 from cordial_ppl.cli.records import Fitting, Names, Read, Tables
@@ -24,7 +24,7 @@ class Wanted:
     figure: FigureOrNot = None
     level: float = 0.9
     of: str = "like-these"
-    pass_: Names = ()
+    passing: Names = None
     require: Sequence[str] = ()
     cluster: str | None = None
     pair: str | None = None
@@ -80,7 +80,7 @@ def _estimate(
     design |= {"groups": groups} if groups or wanted.pair else {}
     calibrator = fit_tables(read, fitting)
     covariates = table.covariates(calibrator.fit_.covariates)
-    design |= {"of": wanted.of, "passing": wanted.pass_ or None, "level": wanted.level}
+    design |= {"of": wanted.of, "passing": wanted.passing, "level": wanted.level}
     made = calibrator.estimate(table.logits, rows, covariates=covariates, **design)
     if groups and planned and planned != groups:
         # The mean of all texts is the sum of the plan's groups, whichever groups are asked for.
@@ -111,7 +111,7 @@ def _estimate(
         },
         text if wanted.output is None else "",
         ("" if wanted.output is None else text) + (f"\n{verdict.text}" if verdict else ""),
-        (*made.warnings, *map(str, biases), *alike),
+        (*made.warnings, *map(str, biases), *alike, *list_unchosen(read)),
         done,
         typer.Exit(3 if 3 in status else 4) if status - {0} else None,
     )

@@ -20,6 +20,7 @@ from cordial_ppl.errors import (
     CordialWarning,
     InputError,
     SettingNeeded,
+    SettingsClash,
     Value,
     shorten,
 )
@@ -36,6 +37,9 @@ REMOVED = {
 
 REPEATED = {"channels": "channel", "leave_out": "leave-out", "units": "unit"}
 """Settings of several values whose option is given for each."""
+
+RENAMED = {"passing": "pass"}
+"""Settings whose option has another name."""
 
 
 def leaving_at_once() -> AbstractContextManager[None]:
@@ -106,17 +110,24 @@ def _in_options(error: CordialError) -> str:
         settings = " ".join(as_option(*each) for each in error.needed)
         keep = " Or keep them in a file, cordial.toml, beside it." * (len(error.needed) > 1)
         return shorten(f"{error.problem} {error.advice}: {settings}.{keep}")
+    if isinstance(error, SettingsClash):
+        return str(SettingsClash(*map(_as_flag, error.args)))
     return str(error)
+
+
+def _as_flag(setting: str) -> str:
+    """Write the name of a setting as it is typed."""
+    return f"--{RENAMED.get(setting, setting).replace('_', '-')}"
 
 
 def as_option(setting: str, value: Value) -> str:
     """Write a setting as it is typed in a shell: "--options 1,2,3"."""
-    if isinstance(value, str):
-        return f"--{setting} {shlex.quote(value)}"
+    if isinstance(value, str | int | float):
+        return f"{_as_flag(setting)} {shlex.quote(str(value))}"
     parts = value if isinstance(value, tuple) else [f"{k}={v}" for k, v in value.items()]
     if setting in REPEATED:
         return " ".join(as_option(REPEATED[setting], part) for part in parts)
-    return f"--{setting} {shlex.quote(join_names(parts))}"
+    return f"{_as_flag(setting)} {shlex.quote(join_names(parts))}"
 
 
 def join_names(names: Iterable[str]) -> str:

@@ -14,6 +14,7 @@ from cordial_ppl.runtime.progress import doing
 if TYPE_CHECKING:
     import polars as pl
 
+    from cordial_ppl.cli.records import Read
     from cordial_ppl.decisions.planning import Plan
     from cordial_ppl.tables import ReadingTable
 
@@ -128,8 +129,8 @@ def _forecast(
     return text, content
 
 
-def check_unfilled(output: Path, advice: str, labels: int = 0) -> None:
-    """Refuse to replace a table in which somebody has filled in labels, more than there were.
+def check_unfilled(output: Path, advice: str, read: "Read | None" = None) -> None:
+    """Refuse to replace a table in which somebody has filled in labels, but those that were read.
 
     Raises:
         InputError: There is such a table.
@@ -142,11 +143,20 @@ def check_unfilled(output: Path, advice: str, labels: int = 0) -> None:
         columns = read_columns(output)
     except InputError:
         return  # Whatever it is, it is no table of labels.
-    cells = as_list(columns.collect("label").to_series()) if "label" in columns.schema else []
-    if (number := sum(not is_missing(cell) for cell in cells)) > labels:
+    names = [name for name in ("item_id", "label") if name in columns.schema]
+    if "label" not in names:
+        return
+    cells = zip(*(as_list(columns.collect(name).to_series()) for name in names), strict=True)
+    filled = Counter(tuple(map(str, each)) for each in cells if not is_missing(each[-1]))
+    kept, another = Counter[tuple[str, ...]](), "a new plan"
+    if read is not None:
+        options, another = read.table.scale.options, "another"
+        codes = zip(read.labels.item_ids, read.labels.labels, strict=True)
+        kept = Counter((item, options[label]) for item, label in codes)
+    if filled - kept:
         raise InputError(
-            f"{output} already holds {count(number, 'label')}, which a new plan would overwrite. "
-            f"Name another output, {advice}."
+            f"{output} already holds {count(filled.total(), 'label')}, which {another} would "
+            f"overwrite. Name another output, {advice}."
         )
 
 

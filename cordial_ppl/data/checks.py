@@ -68,7 +68,10 @@ def check_number(
     if not right or not low <= value <= high or value == math.inf:
         kind = "whole number" if whole else "number"
         limits = f"of {low:g} or more" if high == math.inf else f"{low:g}..{high:.0f}"
-        raise InputError(f"{setting} must be a {kind} {limits}; got {quote(value)}.")
+        # A float that looks whole is told from a whole number.
+        came = repr(value) if whole and isinstance(value, float) else quote(value)
+        wanted = f"a {kind} {limits}" if low < high else f"{low:g}"
+        raise InputError(f"{setting} must be {wanted}; got {came}.")
     return int(value) if whole else float(value)
 
 

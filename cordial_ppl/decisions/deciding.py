@@ -13,8 +13,9 @@ is not known of the parameters all texts have in common.  Chosen, and measured, 
 `benchmarks/deciding.py`.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -22,9 +23,11 @@ from scipy.special import ndtr
 
 from cordial_ppl.data.checks import check_number
 from cordial_ppl.data.ratings import state
+from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions.corpus import BLOCK, PosteriorDraws
 from cordial_ppl.decisions.estimates.passing import as_passing
 from cordial_ppl.decisions.estimating import check_rows
+from cordial_ppl.decisions.rule import Rule
 from cordial_ppl.errors import InputError
 from cordial_ppl.runtime.progress import doing
 from cordial_ppl.stack.entering import enter, predict
@@ -45,7 +48,7 @@ class Decisions:
 
     Attributes:
         decision: "pass" or "fail", or an option; or "person", [N].
-        cost: its expected cost, [N].
+        cost: its expected cost, [N]; NaN without the cost of a person.
         p_wrong: probability that the best decision without a person is wrong, [N].
         probability: chance that people see the text: 1 where they decide or have labelled it, the
             audited share of the others, NaN where it was not chosen, [N].
@@ -56,8 +59,9 @@ class Decisions:
             the ends of its 90 % interval, "low" and "high", and the probability "kept".
         agree: the agreement that is to be kept; None where costs decide.
         kept: with what probability it is; NaN where no share of the texts keeps it.
-        checked: number of labels whose out-of-fold predictions would be decided without a person,
-            and of those decided as people did.
+        checked: number of labelled texts that would be decided without a person by what is
+            predicted of them out of fold, and of those decided as people did.  With ``agree`` they
+            are the surest, as many in proportion as of the others.  For texts chosen at random.
         gain: by how much twenty labels more would lower the cost a text; NaN without costs.
     """
 
@@ -79,34 +83,85 @@ class Decisions:
         return ~(np.isnan(self.probability) | self.labelled)
 
 
+class Losses(NamedTuple):
+    """What decisions cost.
+
+    Attributes:
+        names: the A decisions.
+        wrong: whether a decision is wrong of a text with a label, [K, A].
+        price: cost of each that is wrong.
+        judged: the decision that a stated option means, [K].
+    """
+
+    names: tuple[str, ...]
+    wrong: Bool[np.ndarray, "K A"]
+    price: Float[np.ndarray, " A"]
+    judged: Int[np.ndarray, " K"]
+
+    def choose(
+        self, probs: Float[np.ndarray, "m K"]
+    ) -> tuple[Int[np.ndarray, " m"], Float[np.ndarray, " m"], Float[np.ndarray, " m"]]:
+        """Choose the cheapest decision of each text; with its cost and how probably it is wrong."""
+        p_wrong = probs @ self.wrong
+        action = np.argmin(p_wrong * self.price, axis=1)
+        p_wrong = p_wrong[np.arange(len(probs)), action]
+        return action, p_wrong * self.price[action], p_wrong
+
+
 def decide(
-    fit: Fit,
-    logits: Any,
-    rows: Any = None,
-    covariates: Any = None,
-    *,
-    passing: Any = None,
-    within: int | None = None,
-    false_pass: float = 1.0,
-    false_fail: float = 1.0,
-    person: float | None = None,
-    agree: float | None = None,
-    level: float = 0.9,
-    audit: float = 0.05,
+    fit: Fit, logits: Any, rows: Any = None, covariates: Any = None, *, rule: Rule
 ) -> Decisions:
     """Decide about texts; arguments, result and errors are those of ``Stack.decide``."""
     readings, extra = enter(fit, logits, covariates)
-    prices = [check_number("false_pass", false_pass), check_number("false_fail", false_fail)]
-    if (passing is None) == (within is None) or (within is not None and prices != [1, 1]):
-        raise InputError(
-            "name what passes, with costs of a false pass and a false fail, or else how many "
-            "classes a decision may be off: within=1."
-        )
-    if (person is None) == (agree is None):
-        raise InputError("name what a person costs, or else the share that has to agree: agree=.9.")
-    ceiling = np.inf if person is None else check_number("person", person)
-    for name, share in {"agree": agree or 0.0, "level": level, "audit": audit}.items():
-        check_number(name, share, 0, 1)
+    _check_fit(fit)
+    losses = _weigh_errors(rule, fit.scale)
+    probs, labelled = predict(fit, readings, extra)[0], np.zeros(len(readings), bool)
+    if rows is not None:
+        shares, text_rows, _ = check_rows(fit, readings, rows)
+        probs[text_rows], labelled[text_rows] = shares, True
+    action, cost, p_wrong = losses.choose(probs)
+    order = np.flatnonzero(~labelled)
+    order = order[np.argsort((p_wrong if rule.person is None else cost)[order], kind="stable")]
+    # Without the cost of a person there is none of a text.
+    person = np.nan if rule.person is None else float(rule.person)
+    price = losses.price
+    if rule.person is None:
+        cost, price = cost * np.nan, price * np.nan
+    with doing("deciding"):
+        some = {name: column[order] for name, column in extra.items()}
+        missed, least = _draw(fit, readings[order], some, action[order], losses, person)
+    curve = _follow(missed, (cost[order], person), p_wrong[order], rule.agree or 0.0)
+    alone, kept = int(np.sum(cost[order] <= person)), np.nan
+    if rule.agree is not None:
+        enough = curve["kept"] >= rule.level
+        alone = int(missed.ends[enough].max(initial=0))
+        kept = float(curve["kept"][enough][-1]) if alone else np.nan
+    asked, rest, count = order[alone:], order[:alone], max(len(order), 1)
+    # A part of the others is seen, too, so that labels stand for all texts.
+    audited = np.random.default_rng([fit.seed, len(probs)]).permutation(rest)
+    audited = audited[: int(np.ceil(rule.audit * alone))]
+    probability = np.where(labelled, 1.0, np.nan)
+    probability[asked], probability[audited] = 1.0, len(audited) / max(alone, 1)
+    stated = losses.judged[state(readings[order])[0].argmax(axis=1)]
+    by_judge = (probs[order] @ losses.wrong)[np.arange(len(order)), stated]
+    total, every = cost[rest].sum() + person * len(asked), len(order) / count
+    ways = {
+        "as decided": (len(asked) / count, total / count, 1 - p_wrong[rest].sum() / max(alone, 1)),
+        "calibrated alone": (0.0, cost[order].sum() / count, 1 - p_wrong[order].sum() / count),
+        "judge alone": (0.0, by_judge @ price[stated] / count, 1 - by_judge.sum() / count),
+        "people alone": (every, person * every, 1.0),
+    }
+    gap, labels = max(total - least, 0.0) / count, len(fit.text_labels.first)
+    decision = np.array([*losses.names, PERSON])[action]
+    decision[asked], cost[asked] = PERSON, person
+    checked = _check_out_of_fold(fit, losses, rule, alone / count)
+    gain = GAIN_SHARE * gap * MORE / (labels + MORE)
+    answer = decision, cost, p_wrong, probability, labelled
+    return Decisions(*answer, ways, curve, rule.agree, kept, checked, gain)
+
+
+def _check_fit(fit: Fit) -> None:
+    """Check that a fit has draws, of labels that differ."""
     if fit.text_labels.alike:
         raise InputError(
             f"every label is {fit.scale.options[fit.labels[0]]!r}, from which nothing can be "
@@ -117,106 +172,100 @@ def decide(
             "decisions need draws from a posterior: fit a stack with channels, such as Cordial, by "
             'another inference than "mode".'
         )
-    size = fit.scale.size
-    if within is None:
-        marks = as_passing(passing, fit.scale).astype(int)
-        names, price, judged = ("fail", "pass"), np.array(prices[::-1]), marks
+
+
+def _weigh_errors(rule: Rule, scale: Scale) -> Losses:
+    """Say what decisions cost on a scale: to pass and to fail, or each option."""
+    if rule.within is None:
+        marks = as_passing(rule.passing, scale).astype(int)
         wrong = marks[:, None] != np.arange(2)
-    else:
-        within = int(check_number("within", within, 0, size - 2, whole=True))
-        names, price, judged = fit.scale.options, np.ones(size), np.arange(size)
-        wrong = np.abs(np.subtract.outer(judged, judged)) > within
-    probs, labelled = predict(fit, readings, extra)[0], np.zeros(len(readings), bool)
-    if rows is not None:
-        shares, text_rows, _ = check_rows(fit, readings, rows)
-        probs[text_rows], labelled[text_rows] = shares, True
-    action, cost, p_wrong = _decide_alone(probs, wrong, price)
-    doubt = cost if agree is None else p_wrong
-    order = np.flatnonzero(~labelled)
-    order = order[np.argsort(doubt[order], kind="stable")]
-    count = max(len(order), 1)
-    with doing("deciding"):
-        home = np.unique(np.arange(len(order)) * STEPS // count, return_inverse=True)[1]
-        ends = np.cumsum(np.bincount(home)) if len(order) else home
-        sampler, least, shares = PosteriorDraws(fit, DRAWS, True), 0.0, np.ones(1)
-        sums = np.zeros((1, len(ends)))
-        for start in range(0, len(order), BLOCK):
-            block = slice(start, start + BLOCK)
-            some = order[block]
-            members = [*sampler.predict(readings[some], {k: v[some] for k, v in extra.items()})]
-            shares = np.concatenate([np.full(len(drawn), w / len(drawn)) for w, drawn in members])
-            drawn = np.concatenate([drawn for _, drawn in members])
-            missed = np.einsum("dmk,km->dm", drawn, wrong[:, action[some]].astype(float))
-            sums = sums + missed @ np.eye(len(ends))[home[block]]
-            lowest = np.minimum((drawn @ (wrong * price)).min(axis=2), ceiling)
-            least += shares @ lowest.sum(axis=1)
-    paid, sums = 0.0 if person is None else person, sums.cumsum(axis=1)
-    curve = _follow(sums, shares, ends, (cost[order], paid), p_wrong[order], agree or 0.0)
-    alone, kept = int(np.sum(cost[order] <= ceiling)), np.nan
-    if agree is not None:
-        enough = curve["kept"] >= level
-        alone = int(ends[enough].max(initial=0))
-        kept = float(curve["kept"][enough][-1]) if alone else np.nan
-    asked, rest = order[alone:], order[:alone]
-    # A part of the others is seen, too, so that labels stand for all texts.
-    audited = np.random.default_rng([fit.seed, len(probs)]).permutation(rest)
-    audited = audited[: int(np.ceil(audit * alone))]
-    probability = np.where(labelled, 1.0, np.nan)
-    probability[asked], probability[audited] = 1.0, len(audited) / max(alone, 1)
-    stated = judged[state(readings[order])[0].argmax(axis=1)]
-    by_judge = (probs[order] @ wrong)[np.arange(len(order)), stated]
-    agreement, every = lambda q: 1 - q.sum() / max(len(q), 1), len(order) / count
-    total = cost[rest].sum() + paid * len(asked)
-    ways = {
-        "as decided": (len(asked) / count, total / count, agreement(p_wrong[rest])),
-        "calibrated alone": (0.0, cost[order].sum() / count, agreement(p_wrong[order])),
-        "judge alone": (0.0, by_judge @ price[stated] / count, agreement(by_judge)),
-        "people alone": (every, paid * every, 1.0),
-    }
-    gap, labels = max(total - least, 0.0) / count, len(fit.text_labels.first)
-    checked = np.zeros(2)
-    if fit.out_of_fold is not None:
-        texts = fit.text_labels
-        chosen, *doubts = _decide_alone(fit.out_of_fold[texts.first], wrong, price)
-        sure = doubts[0 if agree is None else 1] <= doubt[rest].max(initial=-np.inf)
-        right = 1 - np.sum(texts.shares * wrong.T[chosen], axis=1)
-        checked = np.array([sure.sum(), right[sure].sum()])
-    decision = np.array([*names, PERSON])[action]
-    decision[asked], cost[asked] = PERSON, paid
-    gain = np.nan if person is None else GAIN_SHARE * gap * MORE / (labels + MORE)
-    answer = decision, cost, p_wrong, probability, labelled
-    return Decisions(*answer, ways, curve, agree, kept, checked, gain)
+        price = np.array([rule.false_fail, rule.false_pass], float)
+        return Losses(("fail", "pass"), wrong, price, marks)
+    check_number("within", rule.within, 0, scale.size - 2, whole=True)
+    ranks = np.arange(scale.size)
+    wrong = np.abs(np.subtract.outer(ranks, ranks)) > rule.within
+    return Losses(scale.options, wrong, np.ones(scale.size), ranks)
 
 
-def _decide_alone(
-    probs: Float[np.ndarray, "m K"], wrong: Bool[np.ndarray, "K A"], price: Float[np.ndarray, " A"]
-) -> tuple[Int[np.ndarray, " m"], Float[np.ndarray, " m"], Float[np.ndarray, " m"]]:
-    """Choose the cheapest decision of each text, with its cost and how probably it is wrong."""
-    p_wrong = probs @ wrong
-    action = np.argmin(p_wrong * price, axis=1)
-    p_wrong = p_wrong[np.arange(len(probs)), action]
-    return action, p_wrong * price[action], p_wrong
+class Missed(NamedTuple):
+    """How many of the surest texts are decided wrongly, under draws of the posterior.
+
+    Attributes:
+        ends: number of texts, from few to all.
+        sums: expected number of wrong decisions among these.
+        shares: weight of each draw.
+    """
+
+    ends: Int[np.ndarray, " S"]
+    sums: Float[np.ndarray, "D S"]
+    shares: Float[np.ndarray, " D"]
+
+
+def _draw(
+    fit: Fit,
+    readings: Float[np.ndarray, "m K"],
+    covariates: Mapping[str, np.ndarray],
+    action: Int[np.ndarray, " m"],
+    losses: Losses,
+    person: float,
+) -> tuple[Missed, float]:
+    """Draw wrong decisions of texts, the surest first; with the least cost if all were certain."""
+    home = np.unique(np.arange(len(action)) * STEPS // max(len(action), 1), return_inverse=True)[1]
+    ends = np.cumsum(np.bincount(home)) if len(home) else home
+    sampler, least, shares = PosteriorDraws(fit, DRAWS, True), 0.0, np.ones(1)
+    sums = np.zeros((1, len(ends)))
+    for start in range(0, len(action), BLOCK):
+        block = slice(start, start + BLOCK)
+        extra = {name: column[block] for name, column in covariates.items()}
+        members = [*sampler.predict(readings[block], extra)]
+        shares = np.concatenate([np.full(len(drawn), w / len(drawn)) for w, drawn in members])
+        drawn = np.concatenate([drawn for _, drawn in members])
+        missed = np.einsum("dmk,km->dm", drawn, losses.wrong[:, action[block]].astype(float))
+        sums = sums + missed @ np.eye(len(ends))[home[block]]
+        lowest = (drawn @ (losses.wrong * losses.price)).min(axis=2)
+        least += float(shares @ np.minimum(lowest, person).sum(axis=1))
+    return Missed(ends, sums.cumsum(axis=1), shares), least
 
 
 def _follow(
-    missed: Float[np.ndarray, "D S"],
-    shares: Float[np.ndarray, " D"],
-    ends: Int[np.ndarray, " S"],
+    missed: Missed,
     costs: tuple[Float[np.ndarray, " m"], float],
     p_wrong: Float[np.ndarray, " m"],
     agree: float,
 ) -> dict[str, Float[np.ndarray, " S"]]:
     """Follow cost and agreement of the surest texts, from few to all, as people see the others."""
-    (cost, person), count = costs, max(len(p_wrong), 1)
-    noise = np.cumsum(p_wrong * (1 - p_wrong))[ends - 1] + 1e-9
-    mean = shares @ missed
-    half = 1.645 * np.sqrt(shares @ (missed - mean) ** 2 + noise)
-    allowed = np.floor((1 - agree) * ends + 1e-9) + 0.5
+    (cost, person), count, (ends, sums, shares) = costs, max(len(p_wrong), 1), missed
+    noise = np.sqrt(np.cumsum(p_wrong * (1 - p_wrong))[ends - 1] + 1e-9)
+
+    def below(number: np.ndarray) -> np.ndarray:
+        return np.minimum(shares @ ndtr((number - sums) / noise), 1)
+
+    low, high = np.zeros((2, len(ends))), np.stack([ends, ends]).astype(float)
+    for _ in range(30):  # Two quantiles of the mixture of the draws.
+        middle = (low + high) / 2
+        more = np.stack([below(one) for one in middle]) < np.array([[0.05], [0.95]])
+        low, high = np.where(more, middle, low), np.where(more, high, middle)
     return {
         "people": 1 - ends / count,
         "cost": (np.cumsum(cost)[ends - 1] + (len(cost) - ends) * person) / count,
-        "agreement": 1 - mean / ends,
-        "low": np.maximum(1 - (mean + half) / ends, 0),
-        "high": np.minimum(1 - (mean - half) / ends, 1),
-        "kept": shares @ ndtr((allowed - missed) / np.sqrt(noise)),
+        "agreement": 1 - shares @ sums / ends,
+        "low": 1 - high[1] / ends,
+        "high": 1 - high[0] / ends,
+        "kept": below(np.floor((1 - agree) * ends + 1e-9) + 0.5),
     }
+
+
+def _check_out_of_fold(
+    fit: Fit, losses: Losses, rule: Rule, share: float
+) -> Float[np.ndarray, " 2"]:
+    """Count labelled texts that would be decided without a person, and those decided right."""
+    if fit.out_of_fold is None:
+        return np.zeros(2)
+    texts = fit.text_labels
+    action, cost, p_wrong = losses.choose(fit.out_of_fold[texts.first])
+    # By rank: of readings that are alike other folds predict a little more, or less.
+    sure = np.argsort(p_wrong, kind="stable")[: round(share * len(action))]
+    if rule.agree is None:
+        sure = np.flatnonzero(cost <= rule.person)
+    right = 1 - np.sum(texts.shares * losses.wrong.T[action], axis=1)
+    return np.array([len(sure), right[sure].sum()])

@@ -18,6 +18,7 @@ from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions import answers, deciding, estimating
 from cordial_ppl.decisions.estimates.estimate import Estimate
 from cordial_ppl.decisions.forecasting import Forecast
+from cordial_ppl.decisions.rule import Rule
 from cordial_ppl.errors import InputError
 from cordial_ppl.estimators import files
 from cordial_ppl.estimators.estimator import Estimator, InputNames
@@ -228,19 +229,7 @@ class Stack(Estimator[Fit]):
         )
 
     def decide(
-        self,
-        logits: Any,
-        rows: Any = None,
-        covariates: Any = None,
-        *,
-        passing: Any = None,
-        within: int | None = None,
-        false_pass: float = 1.0,
-        false_fail: float = 1.0,
-        person: float | None = None,
-        agree: float | None = None,
-        level: float = 0.9,
-        audit: float = 0.05,
+        self, logits: Any, rows: Any = None, covariates: Any = None, **rule: Any
     ) -> deciding.Decisions:
         r"""Decide which texts pass, which fail, and which a person has to see.
 
@@ -254,16 +243,14 @@ class Stack(Estimator[Fit]):
             rows: positions in ``logits`` of the texts of the fit, as in ``estimate``, if they are
                 among them.
             covariates: per-text covariates, as in ``fit``.
-            passing: the options that pass.
-            within: in place of these, each text gets an option, which is wrong if it is off by more
-                classes.
-            false_pass: cost of passing what people fail.
-            false_fail: cost of failing what people pass.
-            person: cost of asking a person.
-            agree: in place of it, the share of the texts that are decided without a person which
-                is to be decided as people do, such as 0.9.
-            level: how probable that has to be.
-            audit: share of these texts that people are to see besides, chosen at random.
+            **rule: by name, the options that pass, ``passing``; or ``within``, where each text gets
+                an option, which is wrong if it is off by more classes.  ``false_pass`` and
+                ``false_fail``, costs of passing what people fail, and of failing what they pass, by
+                default 1; and that of asking a ``person``.  In place of it ``agree``, the share of
+                the texts that are decided without a person which is to be decided as people do,
+                such as 0.9, and ``level``, how probable that has to be, by default 0.9.  And
+                ``audit``, the share of these texts that people are to see besides, chosen at
+                random, by default 0.05.
 
         Returns:
             A decision for each text, with its cost and the probability that it is wrong.
@@ -276,20 +263,7 @@ class Stack(Estimator[Fit]):
         Source:
             Chow (1970), "On optimum recognition error and reject tradeoff".
         """
-        return deciding.decide(
-            self.fit_,
-            logits,
-            rows,
-            covariates,
-            passing=passing,
-            within=within,
-            false_pass=false_pass,
-            false_fail=false_fail,
-            person=person,
-            agree=agree,
-            level=level,
-            audit=audit,
-        )
+        return deciding.decide(self.fit_, logits, rows, covariates, rule=Rule(**rule))
 
     def forecast(
         self, logits: Any, covariates: Any = None, *, counts: Sequence[int] | None = None

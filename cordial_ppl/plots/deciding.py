@@ -1,14 +1,13 @@
 """What comes of asking people: cost and agreement against the share of the texts that they see."""
 
 from cordial_ppl.decisions.deciding import Decisions
+from cordial_ppl.errors import InputError
 from cordial_ppl.evaluation.products.figure import INK
 from cordial_ppl.plots.axis import OURS, RAW, Axes, drawing
 
 
 def decisions(made: Decisions, *, ax: Axes | None = None) -> Axes:
     """Draw how the rest agrees with people, and what a text costs, if people see the most doubtful.
-
-    The band holds 90 %; the dotted line is the share that goes to people.
 
     Args:
         made: decisions, from ``Stack.decide``.
@@ -18,20 +17,31 @@ def decisions(made: Decisions, *, ax: Axes | None = None) -> Axes:
         The axis.
 
     Raises:
-        InputError: matplotlib is not installed.
+        InputError: matplotlib is not installed, or all texts have labels.
     """
     curve, people = made.curve, made.curve["people"]
+    if not len(people):
+        raise InputError("all texts have labels, which decide: there is nothing to draw.")
     with drawing(ax) as axis:
-        axis.fill_between(people, curve["low"], curve["high"], color=OURS, alpha=0.2, lw=0)
+        band = {"color": OURS, "alpha": 0.2, "lw": 0, "label": "90 % interval"}
+        axis.fill_between(people, curve["low"], curve["high"], **band)
         axis.plot(people, curve["agreement"], color=OURS, marker="", label="the rest agrees")
-        axis.axvline(made.ways["as decided"][0], color=INK, lw=0.6, ls=":")
+        share = made.ways["as decided"][0]
+        line = {"color": INK, "lw": 1, "ls": ":", "label": f"as decided: {share:.0%}"}
+        axis.axvline(share, clip_on=False, **line)
         axis.set(xlabel="share of the texts that people see", xlim=(0, 1))
         axis.set_ylabel("agreement of the rest with people", color=OURS)
+        handles = axis.get_legend_handles_labels()
         if made.agree is not None:
-            axis.axhline(made.agree, color=INK, lw=0.6, ls="--")
+            label = f"to be kept: {made.agree:g}"
+            handles[0].append(axis.axhline(made.agree, color=INK, lw=0.6, ls="--"))
+            handles[1].append(label)
         else:
             costs = axis.twinx()
             costs.plot(people, curve["cost"], color=RAW, marker="", ls="--", label="cost a text")
             costs.set_ylim(0, None)
             costs.set_ylabel("expected cost a text", color=RAW)
+            for each, more in zip(handles, costs.get_legend_handles_labels(), strict=True):
+                each.extend(more)
+        axis.figure.legend(*handles, loc="outside upper center", ncols=2)
     return axis

@@ -8,13 +8,14 @@ import numpy as np
 from jaxtyping import Float64, Int64
 
 from cordial_ppl.data.labelling import LARGEST
+from cordial_ppl.data.numerals import is_missing
 from cordial_ppl.data.rounding import round_positions
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError, SettingNeeded, list_names, name_rows, naming, quote, warn
 from cordial_ppl.tables.annotators import combine, lay_out, read_annotators
 from cordial_ppl.tables.choices import open_columns
 from cordial_ppl.tables.columns import finite, list_distinct, name_items, passed_through, skip_blank
-from cordial_ppl.tables.frame import Columns
+from cordial_ppl.tables.frame import ROW, Columns
 from cordial_ppl.tables.proposals import proposing_all
 
 
@@ -28,6 +29,7 @@ class LabelTable:
         labels: Positions 0..K-1 on the scale, [n].
         weights: How much each counts, [n]; without a column `weight` those of a text sum to one.
         annotators: Who gave each, if the table says it.
+        unfilled: Number of rows that were chosen with a `probability`, and have no label.
     """
 
     columns: Columns
@@ -35,6 +37,7 @@ class LabelTable:
     labels: Int64[np.ndarray, " n"]
     weights: Float64[np.ndarray, " n"]
     annotators: list[str] | None = None
+    unfilled: int = 0
 
     @property
     def extras(self) -> dict[str, list]:
@@ -92,6 +95,7 @@ class LabelTable:
             self.labels[rows],
             self.weights[rows],
             self.annotators and [self.annotators[row] for row in rows],
+            self.unfilled,
         )
 
     def among(self, item_ids: Collection[str]) -> "LabelTable":
@@ -145,7 +149,10 @@ def read_labels(
     apart = tuple(filter(None, (*label, annotator, *apart)))
     columns = open_columns(path, task=task, id=id, apart=apart, needed=False)
     columns = lay_out(columns, label, annotator)
-    columns, weights = _weigh(skip_blank(columns, "label", scale))
+    chosen = _list_chosen(columns)
+    columns = skip_blank(columns, "label", scale)
+    unfilled = len(chosen - _list_chosen(columns))
+    columns, weights = _weigh(columns)
     items = name_items(columns).to_list()
     people = read_annotators(columns, items, annotator)
     with naming(path):
@@ -167,12 +174,21 @@ def read_labels(
                 "split",
             )
         rows, labels, shares = round_positions(positions, scale, round or "half-up")
-    table = LabelTable(columns, items, positions.astype(np.int64), weights, people).take(rows)
+    table = LabelTable(columns, items, positions.astype(np.int64), weights, people, unfilled)
+    table = table.take(rows)
     if "weight" in columns.schema and "weight" not in columns.apart:
         return replace(table, labels=labels, weights=table.weights * shares)
     # A text counts as one, however many have labelled it.
     _, texts = np.unique(table.item_ids, return_inverse=True)
     return replace(table, labels=labels, weights=shares / np.bincount(texts, shares)[texts])
+
+
+def _list_chosen(columns: Columns) -> set[int]:
+    """List the rows that have a `probability`."""
+    if "probability" not in columns.schema or "probability" in columns.apart:
+        return set()
+    rows = columns.collect(ROW, "probability").iter_rows()
+    return {row for row, cell in rows if not is_missing(cell)}
 
 
 def _weigh(columns: Columns) -> tuple[Columns, Float64[np.ndarray, " n"]]:

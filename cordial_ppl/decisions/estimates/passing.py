@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float, Int
 
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions.estimates.means import MeanDraws
-from cordial_ppl.errors import InputError, list_names, quote
+from cordial_ppl.errors import SettingNeeded, list_names, quote
 
 
 def as_passing(passing: Any, scale: Scale) -> Bool[np.ndarray, " K"]:
@@ -18,7 +18,7 @@ def as_passing(passing: Any, scale: Scale) -> Bool[np.ndarray, " K"]:
         scale: the options.
 
     Raises:
-        InputError: a name is no option, or all or none of the options pass.
+        SettingNeeded: a name is no option, or all or none of the options pass.
     """
     names = [passing] if np.ndim(passing) == 0 else list(passing)
     chosen = {str(name) for name in names}
@@ -26,9 +26,12 @@ def as_passing(passing: Any, scale: Scale) -> Bool[np.ndarray, " K"]:
     marks = np.array([option in chosen for option in scale.options])
     if unknown or marks.all() or not marks.any():
         wrong = quote(unknown.pop()) if unknown else quote(names)
-        raise InputError(
+        raise SettingNeeded(
             f"the options that pass must be some of {list_names(scale.options)}, not all; "
-            f"found {wrong}."
+            f"found {wrong}.",
+            "Name them, such as",
+            "passing",
+            scale.options[-(scale.size // 2) :],
         )
     return marks
 
