@@ -43,7 +43,8 @@ def decide(
         _write(output, made, read)
         asked, alone = made.asked, int(np.sum(left & (made.decision != "person")))
         first, audited = count(int(asked.sum()), "text"), int(np.sum(made.probability[asked] < 1))
-        fill = f"fill in the label of the first {first}, {audited} as an audit"
+        fill = f"fill in the label of the first {first}"
+        fill += f", {audited} as an audit" if audited else ""
         done.append(f"wrote {output}: {fill if asked.any() else 'nothing is to be labelled'}.")
         if alone and not rule.audit:
             warnings.append(

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from cordial_ppl.data.ratings import read_ratings
-from cordial_ppl.errors import InputError
+from cordial_ppl.decisions.answers import reader_of
+from cordial_ppl.errors import InputError, list_names
 from cordial_ppl.estimators.saved import load
 from cordial_ppl.estimators.stack import Stack
 
@@ -24,14 +25,22 @@ def open_calibrator(path: str | Path) -> Callable[[Any], dict[str, Any]]:
         returns what `cordial predict` writes of a text, by the names of these columns.
 
     Raises:
-        InputError: the file holds something else; of the function, that the rating is no option.
+        InputError: the file holds something else, or a calibrator of log-probabilities or of
+            several ratings; of the function, that the rating is no option.
     """
     fitted = load(path)
     if not isinstance(fitted, Stack):
         raise InputError(f"{path} holds a {type(fitted).__name__}; give one from `cordial fit`.")
-    scale = fitted.fit_.scale
+    scale, reader = fitted.fit_.scale, reader_of(fitted.fit_)
+    if reader is not None and not reader.hard:
+        raise InputError(
+            f"{path} was fitted on {reader.kind} of each text, of which one rating is another kind "
+            "of reading: fit on ratings, one a text, such as `cordial read` takes from the log."
+        )
 
     def calibrate(rating: Any) -> dict[str, Any]:
+        if isinstance(rating, bool | np.bool_) and scale.size > 2:
+            raise InputError(f"the score must be one of {list_names(scale.options)}; got {rating}.")
         logits = read_ratings([rating], scale, lambda _: "the score", round="split")
         (probs,), ends = fitted.predict_proba(logits), fitted.predict_interval(logits)
         means = zip(("mean", "mean_low", "mean_high"), (probs @ scale.values, *ends), strict=True)

@@ -27,21 +27,19 @@ def decisions(made: Decisions, *, ax: Axes | None = None) -> Axes:
         axis.fill_between(people, curve["low"], curve["high"], **band)
         axis.plot(people, curve["agreement"], color=OURS, marker="", label="the rest agrees")
         share = made.ways["as decided"][0]
-        line = {"color": INK, "lw": 1, "ls": ":", "label": f"as decided: {share:.0%}"}
-        axis.axvline(share, clip_on=False, **line)
-        axis.set(xlabel="share of the texts that people see", xlim=(0, 1))
+        axis.axvline(share, color=INK, lw=1, ls=":", label=f"as decided: {share:.0%}")
+        axis.set(xlabel="share of the texts that people see", xlim=(-0.02, 1.02))
         axis.set_ylabel("agreement of the rest with people", color=OURS)
-        handles = axis.get_legend_handles_labels()
         if made.agree is not None:
-            label = f"to be kept: {made.agree:g}"
-            handles[0].append(axis.axhline(made.agree, color=INK, lw=0.6, ls="--"))
-            handles[1].append(label)
-        else:
+            kept = f"to be kept: {made.agree:g}"
+            axis.axhline(made.agree, color=INK, lw=0.6, ls="--", label=kept)
+        handles = axis.get_legend_handles_labels()
+        if made.agree is None:
             costs = axis.twinx()
             costs.plot(people, curve["cost"], color=RAW, marker="", ls="--", label="cost a text")
             costs.set_ylim(0, None)
             costs.set_ylabel("expected cost a text", color=RAW)
-            for each, more in zip(handles, costs.get_legend_handles_labels(), strict=True):
-                each.extend(more)
-        axis.figure.legend(*handles, loc="outside upper center", ncols=2)
+            more = costs.get_legend_handles_labels()
+            handles = [each + other for each, other in zip(handles, more, strict=True)]
+        axis.legend(*handles, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
     return axis

@@ -39,6 +39,14 @@ def test_a_rating_is_what_predict_makes_of_it(path, fitted):
     )
     with pytest.raises(InputError, match="'C' in the score"):
         calibrate("C")
+    with pytest.raises(InputError, match="the score must be one of '1', .* got True"):
+        calibrate(True)
+
+
+def test_a_calibrator_of_another_kind_of_readings_is_refused(tmp_path):
+    cp.LogitStack(STARS).fit(LOGITS, [STARS[k] for k in LABELS]).save(tmp_path / "l.cordial")
+    with pytest.raises(InputError, match="was fitted on probabilities of each text"):
+        open_calibrator(tmp_path / "l.cordial")
 
 
 def test_another_file_is_refused(tmp_path):

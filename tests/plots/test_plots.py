@@ -297,4 +297,10 @@ def test_decisions_are_drawn_against_the_share_that_people_see(judge):
     axis = plots.decisions(made)
     assert np.array_equal(lines(axis)["the rest agrees"][:, 1], made.curve["agreement"])
     assert np.array_equal(lines(axis.figure.axes[1])["cost a text"][:, 1], made.curve["cost"])
-    assert len(plots.decisions(judge.decide(TEST, within=1, agree=0.9)).figure.axes) == 1
+    texts = [text.get_text() for text in axis.get_legend().get_texts()]
+    share = made.ways["as decided"][0]
+    lines_of = ["90 % interval", "the rest agrees", f"as decided: {share:.0%}", "cost a text"]
+    assert texts == lines_of
+    kept = plots.decisions(judge.decide(TEST, within=1, agree=0.9))
+    assert len(kept.figure.axes) == 1
+    assert kept.get_legend().get_texts()[-1].get_text() == "to be kept: 0.9"
