@@ -44,14 +44,76 @@ def test_a_table_for_people_that_estimate_takes_back(cordial, tables):
     assert "weighed by 1 / column" in told.stdout and "warning: decision" not in told.stderr
     # What people have filled in is not replaced; the labels of before may be.
     again = cordial("decide", *tables, *COSTS, "-o", "d.csv", "--json").stdout
-    assert sum(json.loads(again)["decisions"].values()) == TEXTS
+    content = json.loads(again)
+    assert sum(content["decisions"].values()) == TEXTS - LABELLED == TEXTS - content["labelled"]
     told = cordial("decide", *tables, *COSTS, "-o", "filled.csv", status=2).stderr
     assert "filled.csv already holds" in told and "give filled.csv as LABELS" in told
+    # As many labels as before, of other texts, are not those of before.
+    cells["label"] = [star if row < LABELLED else None for row, star in enumerate(cells["label"])]
+    write_table("precious.csv", cells)
+    told = cordial("decide", *tables, *COSTS, "-o", "precious.csv", status=2).stderr
+    assert "precious.csv already holds 20 labels" in told
+    # Chosen texts that nobody labelled leave others to stand for them.
+    told = cordial("estimate", tables[0], "precious.csv", "-q").stderr
+    assert "rows with a probability, whose texts were chosen, have no label" in told
+    # Labels of texts that were chosen as doubtful are no check.
+    again = cordial("decide", tables[0], "filled.csv", *COSTS).stdout
+    assert "Out of fold" not in again and "Out of fold" in result.stdout
+
+
+@pytest.mark.parametrize("wide", [True, False])
+def test_labels_of_several_annotators_come_back(cordial, tables, wide):
+    ids, stars = [f"text {row}" for row in range(LABELLED)], STARS[:LABELLED]
+    cells = {"item_id": ids, "ann": stars, "bea": stars[::-1]}
+    names = ("--label", "ann,bea")
+    if not wide:
+        people = ["ann"] * LABELLED + ["bea"] * LABELLED
+        cells = {"item_id": ids * 2, "annotator": people, "label": stars + stars[::-1]}
+        names = ()
+    write_table("several.csv", cells)
+    first = cordial("decide", tables[0], "several.csv", *names, *COSTS, "-o", "out.csv").stdout
+    assert cordial("decide", tables[0], "out.csv", *COSTS).stdout == first
+    assert {"ann", "bea"} < {*read("out.csv")["annotator"]}
+
+
+def test_without_an_audit_labels_say_nothing_of_the_rest(cordial, tables):
+    settings = *COSTS[:-2], "--audit", 0, "-o", "a.csv"
+    told = cordial("decide", *tables, *settings).stderr
+    assert "without an audit nobody sees" in told and "as an audit." not in told
+    cells = read("a.csv")
+    cells["label"] = [
+        STARS[int(item.split()[1])] if chance else None
+        for item, chance in zip(cells["item_id"], cells["probability"], strict=True)
+    ]
+    write_table("seen.csv", cells)
+    assert "had no chance of one" in cordial("estimate", tables[0], "seen.csv").stderr
+
+
+def test_texts_that_all_have_labels_leave_nothing_to_decide(cordial, tables):
+    cells = {name: column[:LABELLED] for name, column in read(tables[0]).items()}
+    write_table("few.csv", cells)
+    result = cordial("decide", "few.csv", tables[1], *COSTS, "--figure", "f.svg", "-o", "f.csv")
+    assert result.stdout == "all 20 texts have labels, which decide.\n"
+    assert "f.svg is not drawn" in result.stderr and "nothing is to be labelled" in result.stderr
+
+
+def test_messages_name_options(cordial, tables):
+    def complain(*settings):
+        return cordial("decide", *tables, *settings, status=2).stderr
+
+    assert "to be kept: --agree 0.9." in complain("--pass", "4,5")
+    assert "Name them, such as: --pass 4,5." in complain("--pass", "4-5", "--person", 1)
+    wrong = "--within", 1, "--false-pass", 2, "--person", 1
+    assert "--false-pass and --within exclude each other" in complain(*wrong)
+    assert "'--agree': it must be a number; got '90%'" in complain("--pass", 5, "--agree", "90%")
+    assert "it must be a whole number; got '1.5'" in complain("--within", "1.5", "--person", 1)
 
 
 def test_an_agreement(cordial, tables):
     kept = cordial("decide", *tables, "--within", 1, "--agree", ".8", "--level", ".6").stdout
     assert "The agreement of 0.8 is kept with a probability of" in kept and "cost" not in kept
+    cordial("decide", *tables, "--within", 1, "--agree", ".8", "-o", "k.csv")
+    assert "cost" not in read("k.csv")
     impossible = "--within", 0, "--agree", "1", "--level", ".999"
     none = cordial("decide", tables[0], tables[1], *impossible).stdout
     assert "No share of the texts keeps an agreement of 1: people decide all." in none

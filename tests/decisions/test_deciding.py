@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import cordial_ppl as cp
+from cordial_ppl.data.checks import check_number
 from cordial_ppl.errors import InputError
 from cordial_ppl.evaluation.synthetic import reviews
 
@@ -38,6 +39,36 @@ def test_the_cheapest_decision_is_made(fitted):
     best = made.curve["cost"].min()
     assert cost <= best + 1e-12 and best < made.ways["calibrated alone"][1]
     assert made.ways["people alone"][1] == 0.4 and made.agree is None
+    judged = PASSING[MADE.logits.argmax(axis=1)]
+    by_judge = np.where(judged, 5 * (1 - passed), passed)[left]
+    assert made.ways["judge alone"][1] == pytest.approx(by_judge.mean())
+    # Out of fold the same rule decides.
+    ahead = fitted.fit_.out_of_fold @ PASSING
+    sure = np.minimum(ahead, 5 * (1 - ahead)) <= 0.4
+    right = (ahead > 5 * (1 - ahead)) == PASSING[MADE.labels[ROWS]]
+    assert made.checked.tolist() == [sure.sum(), np.sum(right & sure)] and 0 < sure.sum() < LABELLED
+
+
+def test_more_labels_are_worth_part_of_what_the_parameters_hide(fitted):
+    probs, weights = cp.predict_draws(fitted.fit_, MADE.logits, 128)
+    made = fitted.decide(MADE.logits, passing=["4", "5"], person=10)
+    passed = probs @ PASSING
+    least = weights @ np.minimum(passed, 1 - passed).mean(axis=1)
+    gap = made.ways["as decided"][1] - least
+    assert made.gain == pytest.approx(0.6 * gap * 20 / (LABELLED + 20), rel=0.1) and gap > 0
+
+
+def test_the_band_is_the_interval_of_the_mixture(fitted):
+    made = fitted.decide(MADE.logits, within=0, agree=0.9)
+    probs, weights = cp.predict_draws(fitted.fit_, MADE.logits, 128)
+    rng = np.random.default_rng(0)
+    drawn = rng.choice(len(weights), 4000, p=weights / weights.sum())
+    low, high = made.curve["low"][-1], made.curve["high"][-1]
+    action = fitted.predict_proba(MADE.logits).argmax(axis=1)
+    agreed = probs[drawn][:, np.arange(TEXTS), action]
+    shares = (rng.random(agreed.shape) < agreed).mean(axis=1)
+    assert (low, high) == pytest.approx(np.quantile(shares, [0.05, 0.95]), abs=0.02)
+    assert (made.curve["low"] >= 0).all() and (made.curve["kept"] <= 1).all()
 
 
 def test_labels_that_come_back_stand_for_all_texts(fitted):
@@ -61,8 +92,15 @@ def test_as_few_as_keep_the_agreement_are_asked(fitted):
     right = np.array(STARS)[:, None] == made.decision[left & ~asked]
     hits = np.random.default_rng(1).random(probs.shape[:2]) < np.sum(probs * right.T, axis=2)
     assert weights @ (hits.mean(axis=1) >= 0.9) == pytest.approx(made.kept, abs=0.1)
+    # As many of the labelled texts in proportion, the surest, are the check.
     of, agreeing = made.checked
-    assert 0 <= agreeing <= of < LABELLED
+    assert of == round(np.mean(~asked[left]) * LABELLED)
+    ahead = fitted.fit_.out_of_fold
+    surest = np.argsort(-ahead.max(axis=1), kind="stable")[: int(of)]
+    assert agreeing == np.sum(
+        ahead.argmax(axis=1) == MADE.labels[ROWS], where=np.isin(range(LABELLED), surest)
+    )
+    assert np.isnan(made.cost).all() and np.isnan(made.ways["people alone"][1])
     fewer = fitted.decide(MADE.logits, ROWS, within=1, agree=0.9, level=0.8)
     assert np.sum(fewer.decision == "person") < asked.sum()
 
@@ -77,26 +115,44 @@ def test_labels_of_all_texts_are_the_decisions(fitted):
     assert made.decision.tolist() == LABELS[ROWS].tolist() and not made.asked.any()
 
 
+def test_readings_that_are_alike_are_decided_alike_out_of_fold():
+    """Folds predict a little more of them, or less, and are no other rule."""
+    rated = cp.readings_from_ratings([STARS[k] for k in MADE.logits.argmax(axis=1)], STARS)
+    fitted = cp.Cordial(STARS, seed=0).fit(rated[ROWS], LABELS[ROWS])
+    made = fitted.decide(rated, ROWS, passing=["4", "5"], person=0.6)
+    assert not np.any(made.decision == "person") and made.checked[0] == LABELLED
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"person": -1}, "person must be a number of 0 or more; got -1"),
-        ({"person": 1, "false_pass": -2}, "false_pass must be a number of 0 or more; got -2"),
-        ({"person": 1, "passing": ["9"]}, "options that pass must be some of .*; found '9'"),
+        ({"person": -1}, "person must be a number 0..1000000000; got -1"),
+        ({"person": 1, "false_pass": -2}, "false_pass must be a number 0..1000000000; got -2"),
+        ({"person": 1e308}, "person must be a number 0..1000000000; got 1e.308"),
+        ({"person": 1, "passing": ["9"]}, r"found '9'\. Name them, such as: passing=\('4','5'\)"),
         ({"person": 1, "passing": STARS}, "options that pass must be some of .*, not all"),
-        ({"person": 1, "within": 1}, "what passes, .* or else how many classes"),
-        ({"person": 1, "passing": None}, "what passes, .* or else how many classes"),
+        ({"person": 1, "within": 1}, "passing and within exclude each other: leave out one"),
+        ({"person": 1, "passing": None}, "how many classes an option may be off: within=1"),
         ({"passing": None, "within": 4, "person": 1}, "within must be a whole number 0..3; got 4"),
-        ({"passing": None, "within": 1, "false_pass": 2, "person": 1}, "what passes"),
-        ({}, "what a person costs, or else the share"),
-        ({"agree": 0.9, "person": 1}, "what a person costs, or else the share"),
+        (
+            {"passing": None, "within": 1, "false_pass": 2, "person": 1},
+            "false_pass and within exclude each other",
+        ),
+        ({}, "nothing says when to ask a person. .*: agree=0.9"),
+        ({"agree": 0.9, "person": 1}, "person and agree exclude each other"),
         ({"agree": 90}, "agree must be a number 0..1; got 90"),
         ({"agree": 0.9, "audit": 2}, "audit must be a number 0..1; got 2"),
+        ({"agree": 0.9, "level": 1}, "level must lie between 0 and 1"),
     ],
 )
 def test_bad_settings(fitted, settings, message):
     with pytest.raises(InputError, match=message):
         fitted.decide(MADE.logits, ROWS, **{"passing": ["4", "5"]} | settings)
+
+
+def test_a_float_is_no_whole_number():
+    with pytest.raises(InputError, match="within must be a whole number 0..3; got 1.0"):
+        check_number("within", 1.0, 0, 3, whole=True)
 
 
 def test_labels_of_one_option_and_fits_without_draws_decide_nothing():
