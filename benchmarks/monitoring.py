@@ -130,7 +130,7 @@ def noise(judge: list[Reader], repeats: int) -> Iterator[dict[str, object]]:
                     "set": reader.source,
                     "kind": kind,
                     "evidence": made.evidence,
-                    "alarm": made.alarm,
+                    "alarm": made.first is not None,
                     "answer": made.answer,
                 }
 

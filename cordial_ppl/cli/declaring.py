@@ -19,28 +19,13 @@ COMMON = ("json", "quiet")
 """Options of every command."""
 
 
-def read_number(text: Any) -> float:
+def read_number(text: Any, whole: bool) -> float:
     """Read a number; a message says what came."""
     try:
-        return float(text)
+        return int(text) if whole else float(text)
     except ValueError:
-        raise typer.BadParameter(f"it must be a number; got {text!r}") from None
-
-
-def read_whole(text: Any) -> int:
-    """Read a whole number; a message says what came."""
-    try:
-        return int(text)
-    except ValueError:
-        raise typer.BadParameter(f"it must be a whole number; got {text!r}") from None
-
-
-NUMBERS: dict[Any, Callable[[Any], float]] = {
-    float: read_number,
-    float | None: read_number,
-    int | None: read_whole,
-}
-"""Readers of options that are numbers, by the type of the parameter."""
+        kind = "whole number" if whole else "number"
+        raise typer.BadParameter(f"it must be a {kind}; got {text!r}") from None
 
 
 class Option(NamedTuple):
@@ -141,8 +126,8 @@ def _declare(line: Option, parameter: Parameter) -> Declared:
         kind, read = kind if default else kind | None, lambda choice: choice.value
     elif line.value == "N":
         common |= {"min": 0 if default == 0 else 1, "max": 2**32 - 1}
-    elif kind in NUMBERS:
-        common["parser"] = NUMBERS[kind]
+    elif kind in (float, float | None, int | None):
+        common["parser"] = lambda text, whole=kind == int | None: read_number(text, whole)
     declare = typer.Option if line.names else typer.Argument
     metavar = line.value.partition("=")[0] if "|" in line.value else line.value
     kind = Annotated[kind, declare(*line.names, metavar=metavar or None, **common)]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cordial_ppl.cli.records import Read
-from cordial_ppl.errors import InputError, count, name_rows, naming
+from cordial_ppl.errors import InputError, count, name_rows, naming, warn
 
 if TYPE_CHECKING:
     from cordial_ppl.tables.frame import Columns
@@ -78,6 +78,19 @@ def read_design(read: Read) -> tuple[dict[str, Any], str]:
                     f"{name_rows(wrong, columns.where)}. Without such a design remove the column."
                 )
         design["probabilities"] = shares[labels.first]
+        others = len(table) - len(labels.first)
+        # Of a plan, whose texts are in order, the first are a plan themselves.
+        if "stratum" not in names and labels.unfilled and (np.ptp(shares) or shares[0] == 1):
+            warn(
+                f"{columns.path}: {count(labels.unfilled, 'row')} with a probability, whose texts "
+                "were chosen, have no label: others stand for them. Fill in all of them."
+            )
+        elif "stratum" not in names and others and (shares == 1).all():
+            warn(
+                f"{columns.path}: all labels have probability 1, so that the other "
+                f"{count(others, 'text')} had no chance of one, and may be unlike. Let people see "
+                "a random part of them, too: `cordial decide --audit`."
+            )
         if "strata" not in design:
             # Texts that were sure to be labelled stand for themselves alone.
             design["strata"] = np.isin(np.arange(len(table)), rows[shares == 1])
@@ -85,31 +98,6 @@ def read_design(read: Read) -> tuple[dict[str, Any], str]:
         weighed = f"1 / column 'probability' of {columns.path}, {meaning}."
     varies = np.ptp(design.get("probabilities", 1.0)) > 0
     return design, f"Labels are weighed by {weighed}" if varies else ""
-
-
-def list_unchosen(read: Read) -> list[str]:
-    """Warn of chosen texts without a label, and of texts that had no chance to be chosen."""
-    from cordial_ppl.tables.columns import finite
-
-    labels, others = read.labels, len(read.table) - len(np.unique(read.rows))
-    names = labels.columns.schema.keys() - labels.columns.apart
-    # Of a plan, whose texts are in order, the first are a plan themselves.
-    if "probability" not in names or "stratum" in names or labels.planned_by is not None:
-        return []
-    shares = finite(labels.columns, "probability")
-    if labels.unfilled and (np.ptp(shares) or shares[0] == 1):
-        return [
-            f"{labels.columns.path}: {count(labels.unfilled, 'row')} with a probability, whose "
-            "texts were chosen, have no label: others stand for them, and a mean may be off. Fill "
-            "in all of them."
-        ]
-    if others and (shares == 1).all():
-        return [
-            f"{labels.columns.path}: all labels have probability 1, so that the other "
-            f"{count(others, 'text')} had no chance of one, and may be unlike. Let people see a "
-            "random part of them, too: `cordial decide --audit`."
-        ]
-    return []
 
 
 def find_clusters(read: Read, grouping: Mapping[str, Sequence[str]], cluster: str | None) -> list:

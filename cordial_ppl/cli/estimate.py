@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from cordial_ppl.cli.design import find_clusters, list_unchosen, read_design, read_grouping
+from cordial_ppl.cli.design import find_clusters, read_design, read_grouping
 from cordial_ppl.cli.options import FigureOrNot, TableOrNot
 from cordial_ppl.cli.output import Result, draw
 from cordial_ppl.cli.records import Fitting, Names, Read, Tables
@@ -111,7 +111,7 @@ def _estimate(
         },
         text if wanted.output is None else "",
         ("" if wanted.output is None else text) + (f"\n{verdict.text}" if verdict else ""),
-        (*made.warnings, *map(str, biases), *alike, *list_unchosen(read)),
+        (*made.warnings, *map(str, biases), *alike),
         done,
         typer.Exit(3 if 3 in status else 4) if status - {0} else None,
     )

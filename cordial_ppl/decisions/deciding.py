@@ -41,6 +41,9 @@ GAIN_SHARE = 0.6
 
 PERSON = "person"
 
+Missed = tuple[Int[np.ndarray, " S"], Float[np.ndarray, "D S"], Float[np.ndarray, " D"]]
+"""Numbers of the surest texts, decided wrongly of these under each draw, and weights of draws."""
+
 
 @dataclass(frozen=True)
 class Decisions:
@@ -84,13 +87,9 @@ class Decisions:
 
 
 class Losses(NamedTuple):
-    """What decisions cost.
+    """What A decisions cost: their names, of which labels they are wrong, and what that costs.
 
-    Attributes:
-        names: the A decisions.
-        wrong: whether a decision is wrong of a text with a label, [K, A].
-        price: cost of each that is wrong.
-        judged: the decision that a stated option means, [K].
+    ``judged`` is the decision that a stated option means.
     """
 
     names: tuple[str, ...]
@@ -113,7 +112,16 @@ def decide(
 ) -> Decisions:
     """Decide about texts; arguments, result and errors are those of ``Stack.decide``."""
     readings, extra = enter(fit, logits, covariates)
-    _check_fit(fit)
+    if fit.text_labels.alike:
+        raise InputError(
+            f"every label is {fit.scale.options[fit.labels[0]]!r}, from which nothing can be "
+            "learned of which texts are unlike: label more."
+        )
+    if not fit.has_draws:
+        raise InputError(
+            "decisions need draws from a posterior: fit a stack with channels, such as Cordial, by "
+            'another inference than "mode".'
+        )
     losses = _weigh_errors(rule, fit.scale)
     probs, labelled = predict(fit, readings, extra)[0], np.zeros(len(readings), bool)
     if rows is not None:
@@ -121,12 +129,10 @@ def decide(
         probs[text_rows], labelled[text_rows] = shares, True
     action, cost, p_wrong = losses.choose(probs)
     order = np.flatnonzero(~labelled)
-    order = order[np.argsort((p_wrong if rule.person is None else cost)[order], kind="stable")]
+    order = order[np.argsort((cost if rule.agree is None else p_wrong)[order], kind="stable")]
     # Without the cost of a person there is none of a text.
-    person = np.nan if rule.person is None else float(rule.person)
-    price = losses.price
-    if rule.person is None:
-        cost, price = cost * np.nan, price * np.nan
+    priced = 1.0 if rule.agree is None else np.nan
+    person, price, cost = priced * (rule.person or 0.0), priced * losses.price, priced * cost
     with doing("deciding"):
         some = {name: column[order] for name, column in extra.items()}
         missed, least = _draw(fit, readings[order], some, action[order], losses, person)
@@ -134,14 +140,11 @@ def decide(
     alone, kept = int(np.sum(cost[order] <= person)), np.nan
     if rule.agree is not None:
         enough = curve["kept"] >= rule.level
-        alone = int(missed.ends[enough].max(initial=0))
+        alone = int(missed[0][enough].max(initial=0))
         kept = float(curve["kept"][enough][-1]) if alone else np.nan
     asked, rest, count = order[alone:], order[:alone], max(len(order), 1)
-    # A part of the others is seen, too, so that labels stand for all texts.
-    audited = np.random.default_rng([fit.seed, len(probs)]).permutation(rest)
-    audited = audited[: int(np.ceil(rule.audit * alone))]
     probability = np.where(labelled, 1.0, np.nan)
-    probability[asked], probability[audited] = 1.0, len(audited) / max(alone, 1)
+    probability[asked], probability[rest] = 1.0, _audit(alone, rule.audit, [fit.seed, len(probs)])
     stated = losses.judged[state(readings[order])[0].argmax(axis=1)]
     by_judge = (probs[order] @ losses.wrong)[np.arange(len(order)), stated]
     total, every = cost[rest].sum() + person * len(asked), len(order) / count
@@ -160,20 +163,6 @@ def decide(
     return Decisions(*answer, ways, curve, rule.agree, kept, checked, gain)
 
 
-def _check_fit(fit: Fit) -> None:
-    """Check that a fit has draws, of labels that differ."""
-    if fit.text_labels.alike:
-        raise InputError(
-            f"every label is {fit.scale.options[fit.labels[0]]!r}, from which nothing can be "
-            "learned of which texts are unlike: label more."
-        )
-    if not fit.has_draws:
-        raise InputError(
-            "decisions need draws from a posterior: fit a stack with channels, such as Cordial, by "
-            'another inference than "mode".'
-        )
-
-
 def _weigh_errors(rule: Rule, scale: Scale) -> Losses:
     """Say what decisions cost on a scale: to pass and to fail, or each option."""
     if rule.within is None:
@@ -187,18 +176,12 @@ def _weigh_errors(rule: Rule, scale: Scale) -> Losses:
     return Losses(scale.options, wrong, np.ones(scale.size), ranks)
 
 
-class Missed(NamedTuple):
-    """How many of the surest texts are decided wrongly, under draws of the posterior.
-
-    Attributes:
-        ends: number of texts, from few to all.
-        sums: expected number of wrong decisions among these.
-        shares: weight of each draw.
-    """
-
-    ends: Int[np.ndarray, " S"]
-    sums: Float[np.ndarray, "D S"]
-    shares: Float[np.ndarray, " D"]
+def _audit(count: int, share: float, seed: list[int]) -> Float[np.ndarray, " m"]:
+    """Draw texts that are seen, too, so that labels stand for all: the chance of each, or NaN."""
+    audited = np.random.default_rng(seed).permutation(count)[: int(np.ceil(share * count))]
+    probability = np.full(count, np.nan)
+    probability[audited] = len(audited) / max(count, 1)
+    return probability
 
 
 def _draw(
@@ -209,7 +192,7 @@ def _draw(
     losses: Losses,
     person: float,
 ) -> tuple[Missed, float]:
-    """Draw wrong decisions of texts, the surest first; with the least cost if all were certain."""
+    """Draw wrong decisions of the surest texts, from few to all; with the least possible cost."""
     home = np.unique(np.arange(len(action)) * STEPS // max(len(action), 1), return_inverse=True)[1]
     ends = np.cumsum(np.bincount(home)) if len(home) else home
     sampler, least, shares = PosteriorDraws(fit, DRAWS, True), 0.0, np.ones(1)
@@ -224,7 +207,7 @@ def _draw(
         sums = sums + missed @ np.eye(len(ends))[home[block]]
         lowest = (drawn @ (losses.wrong * losses.price)).min(axis=2)
         least += float(shares @ np.minimum(lowest, person).sum(axis=1))
-    return Missed(ends, sums.cumsum(axis=1), shares), least
+    return (ends, sums.cumsum(axis=1), shares), least
 
 
 def _follow(

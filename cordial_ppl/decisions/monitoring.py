@@ -61,11 +61,6 @@ class Monitored(NamedTuple):
 
     @property
     def alarm(self) -> bool:
-        """Whether readings differed by more than noise at some look, be it by too little."""
-        return self.first is not None
-
-    @property
-    def differs(self) -> bool:
         """Whether readings differ by more than noise now, be it by too little to matter."""
         return self.latest >= 1 / (1 - self.level)
 
@@ -83,7 +78,7 @@ class Monitored(NamedTuple):
     @property
     def answer(self) -> str:
         """Whether it is the same judge now: "yes", "no", or "cannot say" from so few readings."""
-        if self.differs and max(self.sizes.values()) >= LEAST:
+        if self.alarm and max(self.sizes.values()) >= LEAST:
             return NO
         within = max(map(abs, self.shift[1:])) <= LEAST * self.length
         return YES if within and not self._unsettled else OPEN
@@ -94,18 +89,11 @@ class Monitored(NamedTuple):
         return not self.noise and self.moved > LEAST * self.length
 
     @property
-    def _endless(self) -> bool:
-        """Whether no shift is excluded on one side."""
-        return max(map(abs, self.shift[1:])) >= 0.999 * self.length
-
-    @property
     def more(self) -> int | None:
-        """How many more texts would tell, if the shift stays and its interval shrinks.
-
-        None where that is not the question, or where the interval has no end yet.
-        """
+        """How many more texts would tell if the shift stays, with an interval that has ends yet."""
         width, size = (self.shift.upper - self.shift.lower) / 2, abs(self.shift.mean)
-        if self.answer != OPEN or self._unsettled or self._endless:
+        endless = max(map(abs, self.shift[1:])) >= 0.999 * self.length
+        if self.answer != OPEN or self._unsettled or endless:
             return None
         needed = max(size, LEAST * self.length - size)
         return max(1, ceil(self.texts * ((width / needed) ** 2 - 1)))
@@ -117,14 +105,13 @@ class Monitored(NamedTuple):
         if self.answer == NO:
             reason = ": " + ", ".join(name for name, size in self.sizes.items() if size >= LEAST)
         elif self.answer == YES:
-            reason = ", but for a shift too small to matter" if self.differs else ""
-        elif self.more:
-            reason = f": about {count(self.more, 'more text')} would tell"
-        elif self._endless:
-            reason = f": read {ENOUGH} texts or more"
-        else:
+            reason = ", but for a shift too small to matter" if self.alarm else ""
+        elif self._unsettled and self.texts >= ENOUGH:
             reason = f": single texts moved by {self.moved:.2f}, by noise or not: read all again"
-        if self.first and not self.differs:
+        else:
+            more = f"about {count(self.more, 'more text')} would tell" if self.more else ""
+            reason = f": {more or f'read {ENOUGH} texts or more'}"
+        if self.first and not self.alarm:
             reason += f", as it reads now; at look {self.first} there was evidence of a change"
         moved = moved or [f"single texts moved by {self.moved:.2f}, noise included"]
         order = [f"rank correlation of the scores {self.order:.2f}"] * (self.order == self.order)
@@ -134,8 +121,8 @@ class Monitored(NamedTuple):
             f"{WORDS[self.answer]}{reason}",
             f"the mean score of {count(self.texts, 'text')} is {self.scores[1]:.2f}, was "
             f"{self.scores[0]:.2f}: a shift of {shift:+.2f} ({lower:+.2f} to {upper:+.2f})",
-            f"{scale.options[most]!r} is stated for {now[most]:.0%}, was for {was[most]:.0%}; "
-            f"{other}; {'; '.join([*moved, *order])}",
+            f"{other}: {scale.options[most]!r} for {now[most]:.0%}, was for {was[most]:.0%}",
+            "; ".join([*moved, *order]),
             f"evidence of a change {self.latest:.3g} to 1 at look {self.looks}{every}; an alarm "
             f"takes {1 / (1 - self.level):.3g}, and {LEAST:.0%} of the options or of the scale, "
             f"{LEAST * self.length:.2g}",
@@ -208,13 +195,12 @@ def monitor(
     """
     now, length = scores.shape[1] - 1, float(np.ptp(scale.values))
     both, alike = np.isfinite(scores[:, now]), _find_copies(stated)
-    pair, some, moved = scores[both][:, [0, now]], sorted({*alike}), np.nan
+    pair, (some, ends), moved = scores[both][:, [0, now]], _take_once(alike, now), np.nan
     change = pair[:, 1] - pair[:, 0]
     ranks = rankdata(pair, axis=0) - (len(pair) + 1) / 2
     norm = np.sqrt((ranks**2).sum(axis=0).prod())
     if len(some) > 2:
-        ends = 0, some.index(alike[now])
-        moved = float(np.fmax(*(_moved(scores[both][:, some], end) for end in ends)))
+        moved = float(np.fmax.reduce([_moved(scores[both][:, some], end) for end in ends]))
     noise = moved == moved
     looks = [_look(scores, stated, t, alike) / (t * (t + 1)) for t in range(1, now + 1)]
     enough = np.flatnonzero(np.cumsum(looks) >= 1 / (1 - level))
@@ -244,19 +230,24 @@ def _find_copies(stated: np.ndarray) -> list[int]:
             alike[s] = t
     copies = [(t, s) for t, s in enumerate(alike) if t != s]
     if copies and max(alike):
-        look, first = copies[0]
-        same = f"look {first}" if first else "the first readings"
-        more = f", and {len(copies) - 1} more are such copies" * (len(copies) > 1)
+        equal = (f"look {t} equals {f'look {s}' if s else 'the first readings'}" for t, s in copies)
         warn(
-            f"look {look} equals {same} exactly{more}: a cache? Other readings differ; copies tell "
-            "nothing of noise, and count once."
+            f"{', '.join(equal)} exactly: a cache? Other readings differ; copies tell nothing of "
+            "noise, and count once."
         )
     return alike
 
 
+def _take_once(alike: list[int], t: int) -> tuple[list[int], tuple[int, int]]:
+    """Return the readings up to look t, one of those that are alike, and where 0 and t stand."""
+    last = t if alike[t] else 0
+    some = sorted({*alike[: t + 1]} - {alike[t]} | {last})
+    return some, (0, some.index(last))
+
+
 def _look(scores: np.ndarray, stated: np.ndarray, t: int, alike: list[int]) -> float:
     """E-value of one look; of readings that are alike the single texts' has one."""
-    both, some = np.isfinite(scores[:, t]), sorted({*alike[: t + 1]})
+    both, (some, ends) = np.isfinite(scores[:, t]), _take_once(alike, t)
     options = [log_evidence(column, 1) for column in np.moveaxis(stated[both][:, [0, t]], -1, 0)]
     logs = [
         log_evidence(scores[both][:, [0, t]], 1),
@@ -265,7 +256,7 @@ def _look(scores: np.ndarray, stated: np.ndarray, t: int, alike: list[int]) -> f
     if len(some) > 2:
         below = stated[both][:, some].cumsum(axis=-1)
         far = ((below - np.nanmean(below, axis=1, keepdims=True)) ** 2).sum(axis=-1)
-        logs += [log_evidence(far, column, (1,)) for column in (0, some.index(alike[t]))]
+        logs += [log_evidence(far, column, (1,)) for column in ends]
     # An e-value beyond all doubt stays a number.
     return float(np.exp(np.minimum(logs, 500.0)).mean())
 

@@ -29,22 +29,23 @@ class Rule:
 
     def __post_init__(self):
         """Check what no scale is needed for."""
-        costs = {"false_pass": self.false_pass, "false_fail": self.false_fail}
-        dear = [name for name, cost in costs.items() if check_number(name, cost, 0, DEAREST) != 1]
-        if self.within is not None:
-            check_number("within", self.within, whole=True)
-            for name in (*(["passing"] if self.passing is not None else []), *dear):
-                raise SettingsClash(name, "within")
-        if self.person is not None:
-            check_number("person", self.person, 0, DEAREST)
-            if self.agree is not None:
-                raise SettingsClash("person", "agree")
+        limits = dict.fromkeys(("false_pass", "false_fail", "person"), DEAREST)
+        for name, high in (limits | {"agree": 1, "audit": 1}).items():
+            if name not in ("person", "agree") or getattr(self, name) is not None:
+                check_number(name, getattr(self, name), 0, high)
+        check_level(self.level)
+        clashes = {
+            ("passing", "within"): self.passing is not None,
+            ("false_pass", "within"): self.false_pass != 1,
+            ("false_fail", "within"): self.false_fail != 1,
+            ("agree", "person"): self.agree is not None,
+        }
+        for (name, other), there in clashes.items():
+            if there and getattr(self, other) is not None:
+                raise SettingsClash(name, other)
         if self.passing is None and self.within is None:
             advice = "Name the options that pass, or how many classes an option may be off"
             raise SettingNeeded("nothing says which decisions are right.", advice, "within", 1)
         if self.person is None and self.agree is None:
             advice = "Name what a person costs, or the agreement of the rest that is to be kept"
             raise SettingNeeded("nothing says when to ask a person.", advice, "agree", 0.9)
-        check_number("agree", 0 if self.agree is None else self.agree, 0, 1)
-        check_number("audit", self.audit, 0, 1)
-        check_level(self.level)

@@ -139,7 +139,7 @@ def test_readings_that_are_alike_are_decided_alike_out_of_fold():
             "false_pass and within exclude each other",
         ),
         ({}, "nothing says when to ask a person. .*: agree=0.9"),
-        ({"agree": 0.9, "person": 1}, "person and agree exclude each other"),
+        ({"agree": 0.9, "person": 1}, "agree and person exclude each other"),
         ({"agree": 90}, "agree must be a number 0..1; got 90"),
         ({"agree": 0.9, "audit": 2}, "audit must be a number 0..1; got 2"),
         ({"agree": 0.9, "level": 1}, "level must lie between 0 and 1"),

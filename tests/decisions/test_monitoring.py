@@ -55,7 +55,7 @@ def test_noise_raises_no_alarm_in_a_hundred_looks():
     for seed, samples in product(range(15), (1, 3)):
         stated = sampled(texts(30, seed), 101, samples, seed)
         stated[:5, 50] = np.nan
-        alarms += watch(stated).alarm
+        alarms += watch(stated).first is not None
     assert alarms <= 4
 
 
@@ -105,7 +105,7 @@ def test_a_judge_that_is_back_is_the_same_as_it_reads_now():
     first = texts(50)
     lower, again = 0.5 * first + 0.5 * np.eye(5)[0], 0.999 * first + 0.0002
     made = watch(np.stack([first, lower, again], axis=1))
-    assert made.answer == "yes" and made.alarm and made.first == 1 and made.latest < 1
+    assert made.answer == "yes" and made.first == 1 and not made.alarm
     assert "same judge, as it reads now; at look 1 there was evidence" in made.describe(FIVE)
 
 
