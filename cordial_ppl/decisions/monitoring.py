@@ -1,6 +1,5 @@
 """Whether a judge reads the same texts as before: evidence without labels, at every look."""
 
-from itertools import combinations
 from math import ceil
 from typing import Any, NamedTuple
 
@@ -224,13 +223,14 @@ def monitor(
 def _find_copies(stated: np.ndarray) -> list[int]:
     """Return for each reading the first one that it equals in every text; warn of copies."""
     alike = list(range(stated.shape[1]))
-    for t, s in combinations(alike, 2):
-        pair = stated[np.isfinite(stated[:, [t, s], 0]).all(axis=1)][:, [t, s]]
-        if (alike[t], alike[s]) == (t, s) and pair.size and not np.ptp(pair, axis=1).any():
-            alike[s] = t
+    for t in alike[1:]:
+        gaps = np.abs(stated[:, :t] - stated[:, [t]]).max(axis=-1)
+        same = (np.nan_to_num(gaps) == 0).all(axis=0) & np.isfinite(gaps).any(axis=0)
+        alike[t] = alike[int(same.argmax())] if same.any() else t
     copies = [(t, s) for t, s in enumerate(alike) if t != s]
     if copies and max(alike):
-        equal = (f"look {t} equals {f'look {s}' if s else 'the first readings'}" for t, s in copies)
+        equal = [f"look {t} equals {f'look {s}' if s else 'the first readings'}" for t, s in copies]
+        equal[2:] = [f"and {len(equal) - 2} more"] * (len(equal) > 2)
         warn(
             f"{', '.join(equal)} exactly: a cache? Other readings differ; copies tell nothing of "
             "noise, and count once."

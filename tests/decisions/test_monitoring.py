@@ -119,6 +119,11 @@ def test_copies_of_a_reading_are_no_readings_of_their_own():
         made = watch(np.stack([first, fresh, fresh], axis=1))
     assert not made.alarm
     assert watch(np.stack([first, second, fresh], axis=1)).noise
+    # Of a look that lacks texts, the copy that has them counts.
+    part = np.where(np.arange(100)[:, None] < 50, fresh, np.nan)
+    with pytest.warns(cp.CordialWarning, match="look 3 equals look 2 exactly"):
+        made = watch(np.stack([first, second, part, fresh], axis=1))
+    assert np.isfinite(made.evidence) and not made.alarm
 
 
 def test_few_texts_cannot_tell_and_trifles_do_not_matter():
