@@ -179,27 +179,25 @@ def monitor(
     entered = [enter(fit, *each) for each in zip(readings, covariates, strict=True)]
     sizes = [len(logits) for logits, _ in entered]
     if texts is None and len({*sizes}) > 1:
-        rows = " and ".join(map(str, sizes))
         raise InputError(
-            f"readings without names of their texts must be of the same ones, in one order; got "
-            f"{rows} rows. Name the texts of each: texts=[names, ...]."
+            "readings without names must be of the same texts in one order; got "
+            f"{' and '.join(map(str, sizes))} rows. Name the texts of each: texts=[names, ...]."
         )
     texts = [range(size) for size in sizes] if texts is None else texts
     names = [check_cells("texts", *each) for each in zip(texts, sizes, strict=True)]
     first = {name: row for row, name in enumerate(names[0])}
     scores = np.full((len(first), count), np.nan)
     stated, others = np.full((*scores.shape, fit.scale.size), np.nan), None
-    for t, (logits, extra) in enumerate(entered):
-        again = np.array([name in first for name in names[t]])
-        if len({*names[t]}) < len(names[t]):
+    for t, (each, (logits, extra)) in enumerate(zip(names, entered, strict=True)):
+        again = np.array([name in first for name in each])
+        if len({*each}) < len(each):
             raise InputError(f"look {t} has a text twice: give each text one reading.")
         if not again.any():
             raise InputError(
                 f"look {t} is at none of the first texts, {list_names(first, 2)}, but at "
-                f"{list_names(names[t], 2)}: read some of the same texts again, under the same "
-                "names."
+                f"{list_names(each, 2)}: read some of the same texts again, under the same names."
             )
-        rows = [first[name] for name in names[t] if name in first]
+        rows = [first[name] for name in each if name in first]
         stated[rows, t] = state(logits)[0][again]
         scores[rows, t] = predict(fit, logits, extra)[0][again] @ fit.scale.values
         if t == count - 1 and not again.all():

@@ -41,6 +41,7 @@ GAIN_SHARE = 0.6
 
 PERSON = "person"
 
+Each = Float[np.ndarray, " m"]
 Missed = tuple[Int[np.ndarray, " S"], Float[np.ndarray, "D S"], Float[np.ndarray, " D"]]
 """Numbers of the surest texts, decided wrongly of these under each draw, and weights of draws."""
 
@@ -97,9 +98,7 @@ class Losses(NamedTuple):
     price: Float[np.ndarray, " A"]
     judged: Int[np.ndarray, " K"]
 
-    def choose(
-        self, probs: Float[np.ndarray, "m K"]
-    ) -> tuple[Int[np.ndarray, " m"], Float[np.ndarray, " m"], Float[np.ndarray, " m"]]:
+    def choose(self, probs: Float[np.ndarray, "m K"]) -> tuple[Int[np.ndarray, " m"], Each, Each]:
         """Choose the cheapest decision of each text; with its cost and how probably it is wrong."""
         p_wrong = probs @ self.wrong
         action = np.argmin(p_wrong * self.price, axis=1)
@@ -157,10 +156,9 @@ def decide(
     gap, labels = max(total - least, 0.0) / count, len(fit.text_labels.first)
     decision = np.array([*losses.names, PERSON])[action]
     decision[asked], cost[asked] = PERSON, person
+    answer = decision, cost, p_wrong, probability, labelled, ways, curve, rule.agree, kept
     checked = _check_out_of_fold(fit, losses, rule, alone / count)
-    gain = GAIN_SHARE * gap * MORE / (labels + MORE)
-    answer = decision, cost, p_wrong, probability, labelled
-    return Decisions(*answer, ways, curve, rule.agree, kept, checked, gain)
+    return Decisions(*answer, checked, GAIN_SHARE * gap * MORE / (labels + MORE))
 
 
 def _weigh_errors(rule: Rule, scale: Scale) -> Losses:
@@ -176,7 +174,7 @@ def _weigh_errors(rule: Rule, scale: Scale) -> Losses:
     return Losses(scale.options, wrong, np.ones(scale.size), ranks)
 
 
-def _audit(count: int, share: float, seed: list[int]) -> Float[np.ndarray, " m"]:
+def _audit(count: int, share: float, seed: list[int]) -> Each:
     """Draw texts that are seen, too, so that labels stand for all: the chance of each, or NaN."""
     audited = np.random.default_rng(seed).permutation(count)[: int(np.ceil(share * count))]
     probability = np.full(count, np.nan)
@@ -211,10 +209,7 @@ def _draw(
 
 
 def _follow(
-    missed: Missed,
-    costs: tuple[Float[np.ndarray, " m"], float],
-    p_wrong: Float[np.ndarray, " m"],
-    agree: float,
+    missed: Missed, costs: tuple[Each, float], p_wrong: Each, agree: float
 ) -> dict[str, Float[np.ndarray, " S"]]:
     """Follow cost and agreement of the surest texts, from few to all, as people see the others."""
     (cost, person), count, (ends, sums, shares) = costs, max(len(p_wrong), 1), missed

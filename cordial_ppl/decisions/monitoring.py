@@ -129,9 +129,9 @@ class Monitored(NamedTuple):
         if self.others is not None:
             how = "differ from" if self.others.alarm else "are like"
             lines.append(
-                f"new texts ({self.others.texts[1]}) {how} these, as it reads now (mean "
-                f"stated score {self.others.scores[1]:.2f}, of these {self.others.scores[0]:.2f}; "
-                f"p = {self.others.p:.2g})"
+                f"new texts ({self.others.texts[1]}) {how} these, as it reads now (mean expected "
+                f"score, uncalibrated, {self.others.scores[1]:.2f}, of these "
+                f"{self.others.scores[0]:.2f}; p = {self.others.p:.2g})"
             )
         return "\n  ".join(lines)
 
@@ -194,12 +194,14 @@ def monitor(
     """
     now, length = scores.shape[1] - 1, float(np.ptp(scale.values))
     both, alike = np.isfinite(scores[:, now]), _find_copies(stated)
-    pair, (some, ends), moved = scores[both][:, [0, now]], _take_once(alike, now), np.nan
+    pair, some, moved = scores[both][:, [0, now]], sorted({*alike}), np.nan
     change = pair[:, 1] - pair[:, 0]
     ranks = rankdata(pair, axis=0) - (len(pair) + 1) / 2
     norm = np.sqrt((ranks**2).sum(axis=0).prod())
     if len(some) > 2:
-        moved = float(np.fmax.reduce([_moved(scores[both][:, some], end) for end in ends]))
+        single = scores[both & np.isfinite(scores[:, alike[now]])][:, some]
+        ends = 0, some.index(alike[now])
+        moved = float(np.fmax.reduce([_moved(single, end) for end in ends]))
     noise = moved == moved
     looks = [_look(scores, stated, t, alike) / (t * (t + 1)) for t in range(1, now + 1)]
     enough = np.flatnonzero(np.cumsum(looks) >= 1 / (1 - level))
@@ -238,25 +240,18 @@ def _find_copies(stated: np.ndarray) -> list[int]:
     return alike
 
 
-def _take_once(alike: list[int], t: int) -> tuple[list[int], tuple[int, int]]:
-    """Return the readings up to look t, one of those that are alike, and where 0 and t stand."""
-    last = t if alike[t] else 0
-    some = sorted({*alike[: t + 1]} - {alike[t]} | {last})
-    return some, (0, some.index(last))
-
-
 def _look(scores: np.ndarray, stated: np.ndarray, t: int, alike: list[int]) -> float:
-    """E-value of one look; of readings that are alike the single texts' has one."""
-    both, (some, ends) = np.isfinite(scores[:, t]), _take_once(alike, t)
+    """E-value of one look; for single texts readings that are alike count once."""
+    both, some = np.isfinite(scores[:, t]), sorted({*alike[: t + 1]})
     options = [log_evidence(column, 1) for column in np.moveaxis(stated[both][:, [0, t]], -1, 0)]
     logs = [
         log_evidence(scores[both][:, [0, t]], 1),
         np.logaddexp.reduce(options) - np.log(len(options)),
     ]
     if len(some) > 2:
-        below = stated[both][:, some].cumsum(axis=-1)
+        below = stated[both & np.isfinite(scores[:, alike[t]])][:, some].cumsum(axis=-1)
         far = ((below - np.nanmean(below, axis=1, keepdims=True)) ** 2).sum(axis=-1)
-        logs += [log_evidence(far, column, (1,)) for column in ends]
+        logs += [log_evidence(far, column, (1,)) for column in (0, some.index(alike[t]))]
     # An e-value beyond all doubt stays a number.
     return float(np.exp(np.minimum(logs, 500.0)).mean())
 

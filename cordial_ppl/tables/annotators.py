@@ -10,7 +10,7 @@ from jaxtyping import Float64, Int64
 
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError, SettingNeeded, list_names, name_rows, quote
-from cordial_ppl.tables.columns import named
+from cordial_ppl.tables.columns import FIXED, named
 from cordial_ppl.tables.frame import ROW, Columns
 from cordial_ppl.tables.proposals import PERSONAL, UNKNOWN, find_columns, nearest
 
@@ -107,7 +107,7 @@ def read_annotators(
         f"{columns.path}: each item_id must be unique; {item} is in {lines}.",
         "Keep one of these rows, or name the column that says which person a label is of",
         "annotator",
-        nearest("annotator", columns.schema, PEOPLE) or UNKNOWN[0],
+        nearest("annotator", [n for n in columns.schema if n not in FIXED], PEOPLE) or UNKNOWN[0],
     )
 
 

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from cordial_ppl.data.readings import as_logits, readings_from_ratings
+from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import CordialWarning, InputError, SettingNeeded
 from cordial_ppl.tables import (
     open_readings,
@@ -16,6 +17,7 @@ from cordial_ppl.tables import (
     read_labels,
     read_readings,
     read_several,
+    write_table,
 )
 
 STARS = tuple("0123456")
@@ -203,3 +205,10 @@ def test_an_enum_of_a_parquet_file_is_the_scale(tmp_path):
     table = read_readings(tmp_path / "r.parquet")
     assert table.scale.options == ("poor", "fair", "good")
     assert table.logits.argmax(axis=1).tolist() == [0, 2]
+
+
+def test_the_judge_or_the_task_of_a_reading_gives_no_label(tmp_path):
+    cells = {"item_id": ["a", "a"], "task": ["t"] * 2, "reader": ["j", "k"], "label": ["1", "2"]}
+    write_table(tmp_path / "l.csv", cells)
+    with pytest.raises(SettingNeeded, match="which person a label is of: annotator='COLUMN'"):
+        read_labels(tmp_path / "l.csv", Scale.of(["1", "2"]))
