@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from cordial_ppl.cli.messages import join_names
+from cordial_ppl.cli.messages import RENAMED, join_names
 from cordial_ppl.errors import FileError, InputError, naming
 
 FILE = "cordial.toml"
@@ -51,10 +51,11 @@ class Defaults(NamedTuple):
         """Name the file and those of its values that an error is about; "" if it is about none."""
         problem = str(error).partition("; found")[0]
         names = getattr(getattr(error, "param", None), "opts", ())
+        setting = getattr(error, "setting", "")
         keys = [
             f"{key} = {', '.join(map(repr, values))}"
             for key, values in self.values.items()
-            if key == getattr(error, "setting", None)
+            if key == RENAMED.get(setting, setting)
             or f"--{key}" in names
             or any(repr(value) in problem for value in values)
         ]
