@@ -109,7 +109,7 @@ class Monitored(NamedTuple):
             reason = f": single texts moved by {self.moved:.2f}, by noise or not: read all again"
         else:
             more = f"about {count(self.more, 'more text')} would tell" if self.more else ""
-            reason = f": {more or f'read {ENOUGH} texts or more'}"
+            reason = f": {more or f'read {max(ENOUGH, 2 * self.texts)} texts or more'}"
         if self.first and not self.alarm:
             reason += f", as it reads now; at look {self.first} there was evidence of a change"
         moved = moved or [f"single texts moved by {self.moved:.2f}, noise included"]

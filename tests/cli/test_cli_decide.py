@@ -61,7 +61,7 @@ def test_a_table_for_people_that_estimate_takes_back(cordial, tables):
     assert "Out of fold" not in again and "Out of fold" in result.stdout
 
 
-@pytest.mark.parametrize("wide", [True, False])
+@pytest.mark.parametrize("wide", [True, pytest.param(False, marks=pytest.mark.nightly)])
 def test_labels_of_several_annotators_come_back(cordial, tables, wide):
     ids, stars = [f"text {row}" for row in range(LABELLED)], STARS[:LABELLED]
     cells = {"item_id": ids, "ann": stars, "bea": stars[::-1]}
