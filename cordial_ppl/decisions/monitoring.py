@@ -182,7 +182,8 @@ def monitor(
     e-values of a shift of the score, of a shift of each option, and from the third reading on of
     single texts: today's reading, or the first one, is farther from the others than these are.
     However looks depend on one another, their sum, of which look t counts 1 / t(t + 1), reaches
-    :math:`1 / \alpha` at any time with probability :math:`\alpha` at most.
+    :math:`1 / \alpha` at any time with probability :math:`\alpha` at most.  Readings that equal
+    others in every text, while some differ, would be nearer than noise, and count once for these.
 
     Source: Vovk and Wang (2021), "E-values: calibration, combination and applications".
 
