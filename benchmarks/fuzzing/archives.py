@@ -19,7 +19,9 @@ from fuzzing.tables import readings
 LARGE = 1 << 26
 """Bytes of a part that is hardly larger than nothing when it is packed."""
 
-FAR = ("XFD1048576", "A1048576", "XFD1", "A99999999", "ZZZZ1", "A0", "1A", "")
+FAR = ("XFD1048576", f"XFD{'0' * 30}1048576", "A1048576", "XFD1", "A99999999", "ZZZZ1", "A0", "1A", "")
+SHEETS = "worksheets/Sub/sheet1.xml", "data.xml", "Worksheets/Sheet1.XML"
+"""Names that the part of a sheet may have, too."""
 
 
 def _write(rng: random.Random, ending: str) -> bytes:
@@ -57,6 +59,11 @@ def _repack(rng: random.Random, how: int, data: bytes) -> bytes:
         name = next((name for name in parts if "worksheets/sheet" in name), name)
         cell, far = rng.choice((b"A1", b"B2", b"A1:B9")), rng.choice(FAR).encode()
         parts[name] = parts[name].replace(b'"' + cell, b'"' + far, rng.choice((1, 9)))
+        relations, other = "xl/_rels/workbook.xml.rels", rng.choice(SHEETS)
+        if relations in parts and rng.random() < 0.5:
+            parts[f"xl/{other}"] = parts.pop(name)
+            old, new = name.removeprefix("xl/").encode(), other.encode()
+            parts[relations] = parts[relations].replace(old, new)
     else:
         inner = {"inner.zip": data, name: bytes(LARGE), f"{name}2": data}
         parts |= dict([rng.choice(list(inner.items()))])

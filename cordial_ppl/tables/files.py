@@ -194,15 +194,15 @@ def read_lines(file: Any) -> Iterator[Any]:
 
 def _check_extent(path: Path) -> None:
     """Refuse a workbook of which a far cell makes a sheet larger than `limits.CELLS`."""
-    sheet, rows, columns, end = "", 1, 1, b""
+    sheet, rows, columns, end, cells = "", 1, 1, b"", False
     for name, piece in unpack(path):
-        if not re.fullmatch(r"xl/worksheets/[^/]*\.xml", name):
-            continue
         if name != sheet:
-            sheet, rows, columns, end = name, 1, 1, b""
-        # A reference may lie across two pieces.
-        text, end = end + piece, piece[-64:]
-        for letters, digits in re.findall(rb"""\br\s*=\s*["']([A-Za-z]{0,9})([0-9]{1,20})""", text):
+            sheet, rows, columns, end, cells = name, 1, 1, b"", False
+        # A reference may lie across two pieces, and a sheet in a part of any name.
+        text, end = end + piece, piece[-4096:]
+        cells = cells or b"sheetData" in text
+        reference = rb"""\br\s*=\s*["']([A-Za-z]{0,9})0*([0-9]{1,20})"""
+        for letters, digits in re.findall(reference, text) if cells else ():
             column = reduce(lambda number, letter: 26 * number + letter - 64, letters.upper(), 0)
             rows, columns = max(rows, int(digits)), max(columns, column)
         _check_width(path, columns)

@@ -64,7 +64,7 @@ def test_far_cells_and_large_archives_are_refused(
 ) -> None:
     path = tmp_path / "far.xlsx"
     with zipfile.ZipFile(path, "w") as file:
-        file.writestr("xl/worksheets/sheet1.xml", '<c r="A1"/><c r="XFD1048576"/>')
+        file.writestr("xl/worksheets/sheet1.xml", '<sheetData><c r="A1"/><c r="XFD1048576"/>')
     message = f"^{path}: xl/worksheets/sheet1.xml has a cell in row 1,048,576 and .* column 16,384"
     with pytest.raises(cp.FileError, match=message):
         files.read_columns(path)
@@ -73,10 +73,19 @@ def test_far_cells_and_large_archives_are_refused(
         files.read_columns(path)
 
 
-@pytest.mark.parametrize("cell", ['c r="A99999999"', "c t='' r = 'zzzz1'", 'row r="4294967296"'])
-def test_cells_beyond_any_sheet_are_refused(tmp_path: Path, cell: str) -> None:
+@pytest.mark.parametrize(
+    ("cell", "part"),
+    [
+        ('c r="A99999999"', "xl/worksheets/sheet1.xml"),
+        ("c t='' r = 'zzzz1'", "xl/worksheets/Sub/sheet1.xml"),
+        ('row r="4294967296"', "xl/Worksheets/Sheet1.XML"),
+        (f'c r="XFD{"0" * 30}1048576"', "xl/data.xml"),
+    ],
+)
+def test_cells_beyond_any_sheet_are_refused(tmp_path: Path, cell: str, part: str) -> None:
     with zipfile.ZipFile(path := tmp_path / "far.xlsx", "w") as file:
-        file.writestr("xl/worksheets/sheet1.xml", f'<c r="A1"/><c r="B2"/><{cell}/>')
+        file.writestr("xl/sharedStrings.xml", '<t>f(r="hello1")</t>')
+        file.writestr(part, f'<sheetData><c r="A1"/><c r="B2"/><{cell}/>')
     with pytest.raises(cp.FileError, match="cell in row|has 475,254 columns"):
         files.read_columns(path)
 
