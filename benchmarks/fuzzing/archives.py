@@ -19,7 +19,17 @@ from fuzzing.tables import readings
 LARGE = 1 << 26
 """Bytes of a part that is hardly larger than nothing when it is packed."""
 
-FAR = ("XFD1048576", f"XFD{'0' * 30}1048576", "A1048576", "XFD1", "A99999999", "ZZZZ1", "A0", "1A", "")
+FAR = (
+    "XFD1048576",
+    f"XFD{'0' * 30}1048576",
+    "A1048576",
+    "XFD1",
+    "A99999999",
+    "ZZZZ1",
+    "A0",
+    "1A",
+    "",
+)
 SHEETS = "worksheets/Sub/sheet1.xml", "data.xml", "Worksheets/Sheet1.XML"
 """Names that the part of a sheet may have, too."""
 

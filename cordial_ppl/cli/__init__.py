@@ -10,6 +10,7 @@ needs JAX when it runs, so that `cordial --help` is quick.
 import os
 import signal
 import sys
+from contextlib import suppress
 
 
 def main() -> None:
@@ -18,18 +19,29 @@ def main() -> None:
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)  # Windows has fewer.
         if number and signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, lambda number, _: leave(number, words))
+            signal.signal(number, lambda number, _: leave(128 + number, words))
     # What the encoding of a terminal lacks, such as "±", is escaped.
     getattr(sys.stdout, "reconfigure", dict)(errors="backslashreplace")
     from cordial_ppl.cli.app import run
 
-    run()
+    try:
+        try:
+            run()
+        finally:
+            sys.stdout.flush()
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        # What is left to be written can be written no more, nor when Python ends.
+        reason = f"error: cannot write the output: {error.strerror}.\n"
+        leave(1, "" if isinstance(error, BrokenPipeError) else reason)
 
 
-def leave(number: int, words: str = "") -> None:
+def leave(status: int, words: str = "") -> None:
     """End the program at once, as a signal asks; unfinished files are removed."""
     # Nothing can be imported while the program may be importing it.
     for module, name in (("progress", "clear"), ("outputs", "discard_unfinished")):
         getattr(sys.modules.get(f"cordial_ppl.runtime.{module}"), name, lambda: None)()
-    os.write(2, words.encode())
-    os._exit(128 + number)
+    with suppress(OSError):
+        os.write(2, words.encode())
+    os._exit(status)

@@ -48,7 +48,7 @@ def leaving_at_once() -> AbstractContextManager[None]:
     Python would otherwise wait for threads that compile. Unfinished files are removed.
     """
     inside = signal.getsignal(signal.SIGINT) is not signal.default_int_handler
-    return nullcontext() if inside else interrupting(lambda number, _: leave(number))
+    return nullcontext() if inside else interrupting(lambda number, _: leave(128 + number))
 
 
 @contextmanager

@@ -269,3 +269,15 @@ def test_a_signal_ends_a_command_from_its_first_moment(tmp_path, number, status,
     _, said = running.communicate(timeout=60)
     assert (running.returncode, said.splitlines()[-1:]) == (status, ["stopped"])
     assert "Traceback" not in said and sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="Linux has a device that is full")
+@pytest.mark.parametrize(
+    "words", ["--help", pytest.param("demo --json", marks=pytest.mark.nightly)]
+)
+def test_results_that_cannot_be_written_are_one_line(words):
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-c", PROGRAM, *words.split()]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+    said = "error: cannot write the output: No space left on device.\n"
+    assert done.returncode == 1 and done.stderr.endswith(said) and "Trace" not in done.stderr
