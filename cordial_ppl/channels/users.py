@@ -18,8 +18,8 @@ import numpyro.distributions as dist
 from jaxtyping import Float, Int
 
 from cordial_ppl.channels.channel import Channel, observe
+from cordial_ppl.data.checks import check_number
 from cordial_ppl.data.readings import Readings
-from cordial_ppl.errors import InputError
 from cordial_ppl.runtime.arrays import FLOOR
 
 USER = "user"
@@ -111,7 +111,6 @@ SHIFT = Effect("shift", shift_matrices, _shift_grid, _shift_unit)
 """A shift along the scale, in classes."""
 
 
-@lru_cache(maxsize=64)
 def user_channel(users: int, *, sigma: float | None = None) -> Channel:
     r"""Channel of labels by several users, on top of a population's predictions.
 
@@ -133,13 +132,16 @@ def user_channel(users: int, *, sigma: float | None = None) -> Channel:
         The channel; equal arguments give the same one.
 
     Raises:
-        InputError: there is no user, or sigma is not above 0.
+        InputError: there is no user, or sigma is below 1e-9.
 
     Source: Section 2.7 of the paper, Personalization.
     """
-    if users < 1 or (sigma is not None and not sigma > 0):
-        raise InputError(f"there must be a user, and sigma above 0; got {users} and {sigma}.")
+    sigma = None if sigma is None else check_number("sigma", sigma, 1e-9)
+    return _user_channel(int(check_number("users", users, 1, whole=True)), sigma)
 
+
+@lru_cache(maxsize=64)
+def _user_channel(users: int, sigma: float | None) -> Channel:
     def model(readings: Readings, labels: Int[Any, " n"] | None = None) -> None:
         size, spread = len(readings.histogram), sigma
         if sigma is None:

@@ -7,7 +7,14 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from jaxtyping import Float
 
-from cordial_ppl.data.checks import check_cells, check_level, check_list, check_names, check_number
+from cordial_ppl.data.checks import (
+    check_cells,
+    check_level,
+    check_list,
+    check_mapping,
+    check_names,
+    check_number,
+)
 from cordial_ppl.data.containers import as_cells
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.labelling import of_fit
@@ -18,7 +25,7 @@ from cordial_ppl.decisions.estimates import bias
 from cordial_ppl.decisions.outlook import expected_loss_and_gap
 from cordial_ppl.decisions.reader import Reader, assess
 from cordial_ppl.decisions.verdict import Verdict, judge
-from cordial_ppl.errors import InputError, list_names, warn
+from cordial_ppl.errors import InputError, list_names, quote, warn
 from cordial_ppl.runtime.progress import doing
 from cordial_ppl.stack.entering import enter, enter_labels, predict
 from cordial_ppl.stack.fit import AnyFit, Fit
@@ -35,7 +42,7 @@ ASSESSED: WeakKeyDictionary[Fit, Reader] = WeakKeyDictionary()
 
 
 def predict_draws(
-    fit: Fit,
+    fit: Any,
     logits: Any,
     draws: int = 256,
     covariates: Any = None,
@@ -48,7 +55,7 @@ def predict_draws(
     to ``predict_proba``.
 
     Args:
-        fit: the fit, ``calibrator.fit_``.
+        fit: the fit, ``calibrator.fit_``, or the calibrator.
         logits: option logits, as in ``predict_proba``.
         draws: how many draws of each channel; a calibrator has one.
         covariates: per-text covariates, as in ``fit``.
@@ -62,7 +69,7 @@ def predict_draws(
     Raises:
         InputError: the readings, or the number or kind of draws are invalid.
     """
-    readings, extra = enter(fit, logits, covariates)
+    readings, extra = enter(fit := as_fit(fit, Fit), logits, covariates)
     check_names("histogram", [histogram], ("redrawn", "fixed"))
     count = int(check_number("draws", draws, 2, whole=True))
     posterior = PosteriorDraws(fit, count, histogram == "redrawn")
@@ -71,20 +78,24 @@ def predict_draws(
     return np.concatenate(probs), np.concatenate(weights)
 
 
-def check_fit(fit: Any) -> None:
-    """Check that something is a fit of one reader, or raise an ``InputError``."""
-    if not isinstance(fit, Fit):
+def as_fit[F: AnyFit](fit: Any, kind: type[F]) -> F:
+    """Return a fit, or that of an estimator; raise an ``InputError`` for anything else."""
+    if not isinstance(fit, AnyFit) and hasattr(type(fit), "fit_"):
+        fit = fit.fit_
+    if not isinstance(fit, kind):
+        several = " or several judges" * (kind is not Fit)
         raise InputError(
-            "this needs the fit of a calibrator of one judge, calibrator.fit_; got a "
+            f"this needs the fit of a calibrator of one judge{several}, calibrator.fit_; got a "
             f"{type(fit).__name__}."
         )
+    return fit
 
 
-def find_bias(fit: Fit, columns: Mapping[str, Any]) -> list[bias.Bias]:
+def find_bias(fit: Any, columns: Mapping[str, Any]) -> list[bias.Bias]:
     """Look for groups of texts that the reader rates too low or too high after calibration.
 
     Args:
-        fit: the fit, ``calibrator.fit_``.
+        fit: the fit, ``calibrator.fit_``, or the calibrator.
         columns: what is known of the labelled texts, such as which system wrote each, by name,
             each of shape ``[n]`` in the order of the fit, one cell a label.
 
@@ -96,11 +107,11 @@ def find_bias(fit: Fit, columns: Mapping[str, Any]) -> list[bias.Bias]:
     Raises:
         InputError: a column has another length.
     """
-    if fit.out_of_fold is None:
+    if (fit := as_fit(fit, Fit)).out_of_fold is None:
         return []
     columns = {
         name: as_cells(cells, f"column {name!r}", len(fit.labels), object)
-        for name, cells in columns.items()
+        for name, cells in check_mapping("columns", columns).items()
     }
     values, per_text = fit.scale.values, fit.text_labels
     residuals = (per_text.shares - fit.out_of_fold[per_text.first]) @ values
@@ -109,10 +120,10 @@ def find_bias(fit: Fit, columns: Mapping[str, Any]) -> list[bias.Bias]:
 
 
 def forecast(
-    fit: Fit, logits: Any, covariates: Any = None, *, counts: Sequence[int] | None = None
+    fit: Any, logits: Any, covariates: Any = None, *, counts: Sequence[int] | None = None
 ) -> forecasting.Forecast:
     """Forecast what more labels give; arguments, result and errors are of ``Stack.forecast``."""
-    readings, extra = enter(fit, logits, covariates)
+    readings, extra = enter(fit := as_fit(fit, Fit), logits, covariates)
     if not can_forecast(fit):
         raise InputError(
             "this calibrator cannot forecast: it has no folds, or no channel with "
@@ -131,11 +142,11 @@ def forecast(
         )
 
 
-def check_readings(fit: Fit, logits: Any) -> drift.Drift | None:
+def check_readings(fit: Any, logits: Any) -> drift.Drift | None:
     """Test whether readings are like those of the fit; see `decisions.drift.compare`.
 
     Args:
-        fit: the fit, ``calibrator.fit_``.
+        fit: the fit, ``calibrator.fit_``, or the calibrator.
         logits: option logits of new texts, ``[m, K]``.
 
     Returns:
@@ -144,17 +155,17 @@ def check_readings(fit: Fit, logits: Any) -> drift.Drift | None:
     Raises:
         InputError: the readings are invalid.
     """
-    check_fit(fit)
+    fit = as_fit(fit, Fit)
     return drift.compare(fit.sketch, sketch(fit.read(logits)), fit.scale)
 
 
 def monitor(
-    fit: Fit, *readings: Any, texts: Any = None, covariates: Any = None, level: float = 0.95
+    fit: Any, *readings: Any, texts: Any = None, covariates: Any = None, level: float = 0.95
 ) -> monitoring.Monitored:
     """Test whether readings of the same texts are by one judge; see `decisions.monitoring.monitor`.
 
     Args:
-        fit: the fit, ``calibrator.fit_``.
+        fit: the fit, ``calibrator.fit_``, or the calibrator.
         readings: option logits at first, ``[n, K]``, and at each look since, in order of time.
         texts: the names of the texts of each; by default all are of the same texts, in one order.
             The last may be of further texts, which tell drift of the texts from that of the judge.
@@ -168,7 +179,7 @@ def monitor(
         InputError: readings are invalid, fewer than two, or at a look of none of the first texts.
     """
     check_level(level)
-    check_fit(fit)
+    fit = as_fit(fit, Fit)
     count = len(readings)
     if count < 2:
         raise InputError(f"a monitor compares readings of two or more times; got {count}.")
@@ -206,7 +217,7 @@ def monitor(
 
 
 def check_labels(
-    fit: Fit,
+    fit: Any,
     logits: Any,
     labels: Any,
     covariates: Any = None,
@@ -220,7 +231,7 @@ def check_labels(
     few labels expects less of itself; see `cordial_ppl.decisions.predictive.check_labels`.
 
     Args:
-        fit: the fit, ``calibrator.fit_``.
+        fit: the fit, ``calibrator.fit_``, or the calibrator.
         logits: option logits of texts that are not of the fit, ``[n, K]``.
         labels: their options, as in ``fit``; of several annotators ``[n, annotators]``.
         covariates: their covariates, as in ``fit``.
@@ -233,6 +244,7 @@ def check_labels(
     Raises:
         InputError: the readings or the labels are invalid.
     """
+    fit = as_fit(fit, Fit)
     data = enter_labels(fit, logits, labels, covariates, sample_weight, texts)
     fitted = of_fit(data.texts, fit.texts)
     if fitted.any():
@@ -243,13 +255,19 @@ def check_labels(
     return predictive.check_labels(*fit.mixture(data.logits), data, fit.seed)
 
 
-def describe(fit: Fit, forecast: forecasting.Forecast | None = None) -> summary.Summary:
+def describe(fit: Any, forecast: forecasting.Forecast | None = None) -> summary.Summary:
     """Describe a fit in plain words and figures.
 
     Args:
-        fit: the fit, ``calibrator.fit_``.
+        fit: the fit, ``calibrator.fit_``, or the calibrator.
         forecast: what more labels would give, for a sentence on it.
+
+    Raises:
+        InputError: this is no fit, or no forecast.
     """
+    fit = as_fit(fit, Fit)
+    if not isinstance(forecast, forecasting.Forecast | None):
+        raise InputError(f"forecast must be what forecast() returns; got {quote(forecast)}.")
     return summary.describe(
         fit.posteriors,
         fit.weights,
@@ -262,17 +280,17 @@ def describe(fit: Fit, forecast: forecasting.Forecast | None = None) -> summary.
     )
 
 
-def verdict(fit: AnyFit) -> Verdict | None:
+def verdict(fit: Any) -> Verdict | None:
     """Judge whether to use a calibrator, and why, from its out-of-fold predictions.
 
     Args:
-        fit: the fit, ``calibrator.fit_``, of one reader or of several.
+        fit: the fit, ``calibrator.fit_``, or the calibrator, of one reader or of several.
 
     Returns:
         The verdict; None for a calibrator without folds, and for a fusion whose labelled texts are
         of readers with fewer than eight labels.
     """
-    if not fit.judged:
+    if not (fit := as_fit(fit, AnyFit)).judged:
         return None
     reader = reader_of(fit) if isinstance(fit, Fit) else None
     points = reader and reader.points

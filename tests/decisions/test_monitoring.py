@@ -1,5 +1,6 @@
 """The same judge raises few alarms however often one looks; another one is noticed, and how."""
 
+import inspect
 import json
 from itertools import product
 
@@ -9,7 +10,6 @@ from few_labels import LABELS, LOGITS, TEST
 
 import cordial_ppl as cp
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.decisions.answers import check_fit
 from cordial_ppl.decisions.monitoring import log_evidence, monitor
 from cordial_ppl.errors import InputError
 
@@ -183,6 +183,38 @@ def test_bad_input_has_one_message(fit, readings, settings, message):
         cp.monitor(fit, *readings, **settings)
 
 
-def test_what_is_no_fit_of_one_judge_is_refused():
-    with pytest.raises(InputError, match=r"calibrator.fit_; got a TemperatureScaling"):
-        check_fit(cp.TemperatureScaling())
+JUDGE = cp.RawReading().fit(TEST, np.arange(len(TEST)) % 5)
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda fit: cp.check_readings(fit, TEST),
+        lambda fit: cp.check_labels(fit, TEST, np.arange(len(TEST)) % 5),
+        lambda fit: cp.predict_draws(fit, TEST),
+        lambda fit: cp.describe(fit),
+        lambda fit: cp.find_bias(fit, {}),
+        lambda fit: cp.monitor(fit, TEST, TEST),
+        lambda fit: cp.verdict(fit),
+    ],
+)
+def test_an_estimator_stands_for_its_fit_and_anything_else_is_refused(ask):
+    ask(JUDGE)
+    with pytest.raises(cp.NotFittedError, match="call fit"):
+        ask(cp.TemperatureScaling())
+    for wrong in (3, None, {}):
+        with pytest.raises(InputError, match="calibrator.fit_; got a"):
+            ask(wrong)
+
+
+def test_what_is_no_forecast_no_readings_no_options_and_no_columns_is_refused():
+    for call in (
+        lambda: inspect.unwrap(cp.describe)(JUDGE, 3),
+        lambda: inspect.unwrap(cp.Collected.__init__)(cp.Collected(), 3),
+        lambda: cp.monitor(JUDGE, TEST, None),
+        lambda: inspect.unwrap(cp.find_bias)(
+            cp.LogitStack().fit(TEST, np.arange(len(TEST)) % 5), 3
+        ),
+    ):
+        with pytest.raises(InputError):
+            call()

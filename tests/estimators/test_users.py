@@ -1,5 +1,6 @@
 """Users who differ: the grid against golden values and NUTS, labels one at a time, times."""
 
+import inspect
 import json
 from datetime import UTC, date, datetime, timedelta, timezone
 from functools import partial
@@ -181,9 +182,9 @@ def test_users_of_a_channel_are_whole_numbers():
             cp.fit_channel(channel, logits, labels, covariates={"user": wrong})
     with pytest.raises(cp.InputError, match="uses the covariate 'user'"):
         cp.fit_channel(channel, logits, labels)
-    for users, sigma in ((0, None), (2, 0.0)):
-        with pytest.raises(cp.InputError, match="must be a user"):
-            cp.user_channel(users, sigma=sigma)
+    for users, sigma in ((0, None), ("a", None), (None, None), (2, 0.0), (2, "a")):
+        with pytest.raises(cp.InputError, match="(users|sigma) must be a"):
+            inspect.unwrap(cp.user_channel)(users, sigma=sigma)
 
 
 @pytest.mark.nightly
