@@ -20,9 +20,11 @@ PROGRAM = "from cordial_ppl.cli import main; main()"
 SECONDS = 50
 SETTINGS: dict[str, tuple[str, ...]] = {
     "JAX_PLATFORMS": ("cuda", "tpu", "cpu", "nonsense", ""),
-    "JAX_DISABLE_JIT": ("1", "0"),
-    "JAX_ENABLE_X64": ("1", "0"),
-    "JAX_DEBUG_NANS": ("1",),
+    "JAX_PLATFORM_NAME": ("gpu", "cpu", ""),
+    "JAX_DISABLE_JIT": ("1", "0", "x"),
+    "JAX_ENABLE_X64": ("1", "0", "x"),
+    "JAX_DEBUG_NANS": ("1", "x"),
+    "JAX_TRACEBACK_FILTERING": ("off", "x"),
     "JAX_NUMPY_DTYPE_PROMOTION": ("strict", "standard"),
     "JAX_NUMPY_RANK_PROMOTION": ("raise", "warn"),
     "JAX_COMPILATION_CACHE_DIR": ("/dev/null/programs", "/tmp", "{folder}", ""),

@@ -69,7 +69,7 @@ def predict_draws(
     Raises:
         InputError: the readings, or the number or kind of draws are invalid.
     """
-    readings, extra = enter(fit := as_fit(fit, Fit), logits, covariates)
+    readings, extra = enter(fit := as_fit(fit), logits, covariates)
     check_names("histogram", [histogram], ("redrawn", "fixed"))
     count = int(check_number("draws", draws, 2, whole=True))
     posterior = PosteriorDraws(fit, count, histogram == "redrawn")
@@ -78,7 +78,7 @@ def predict_draws(
     return np.concatenate(probs), np.concatenate(weights)
 
 
-def as_fit[F: AnyFit](fit: Any, kind: type[F]) -> F:
+def as_fit(fit: Any, kind: type[AnyFit] = Fit) -> Any:
     """Return a fit, or that of an estimator; raise an ``InputError`` for anything else."""
     if not isinstance(fit, AnyFit) and hasattr(type(fit), "fit_"):
         fit = fit.fit_
@@ -107,7 +107,7 @@ def find_bias(fit: Any, columns: Mapping[str, Any]) -> list[bias.Bias]:
     Raises:
         InputError: a column has another length.
     """
-    if (fit := as_fit(fit, Fit)).out_of_fold is None:
+    if (fit := as_fit(fit)).out_of_fold is None:
         return []
     columns = {
         name: as_cells(cells, f"column {name!r}", len(fit.labels), object)
@@ -123,14 +123,14 @@ def forecast(
     fit: Any, logits: Any, covariates: Any = None, *, counts: Sequence[int] | None = None
 ) -> forecasting.Forecast:
     """Forecast what more labels give; arguments, result and errors are of ``Stack.forecast``."""
-    readings, extra = enter(fit := as_fit(fit, Fit), logits, covariates)
+    readings, extra = enter(fit := as_fit(fit), logits, covariates)
     if not can_forecast(fit):
         raise InputError(
             "this calibrator cannot forecast: it has no folds, or no channel with "
             "draws (with the mode there is one). Fit a Cordial with the default inference."
         )
     with doing("forecasting what more labels would give"):
-        outlook = expected_loss_and_gap(*fit.mixture(readings), extra)
+        outlook = expected_loss_and_gap(*fit.mixture(readings), covariates=extra)
         return forecasting.forecast(
             fit.labels,
             fit.out_of_fold,
@@ -155,7 +155,7 @@ def check_readings(fit: Any, logits: Any) -> drift.Drift | None:
     Raises:
         InputError: the readings are invalid.
     """
-    fit = as_fit(fit, Fit)
+    fit = as_fit(fit)
     return drift.compare(fit.sketch, sketch(fit.read(logits)), fit.scale)
 
 
@@ -179,7 +179,7 @@ def monitor(
         InputError: readings are invalid, fewer than two, or at a look of none of the first texts.
     """
     check_level(level)
-    fit = as_fit(fit, Fit)
+    fit = as_fit(fit)
     count = len(readings)
     if count < 2:
         raise InputError(f"a monitor compares readings of two or more times; got {count}.")
@@ -244,7 +244,7 @@ def check_labels(
     Raises:
         InputError: the readings or the labels are invalid.
     """
-    fit = as_fit(fit, Fit)
+    fit = as_fit(fit)
     data = enter_labels(fit, logits, labels, covariates, sample_weight, texts)
     fitted = of_fit(data.texts, fit.texts)
     if fitted.any():
@@ -252,7 +252,7 @@ def check_labels(
             f"{len(np.unique(data.texts[fitted]))} of {data.count} texts are of the fit: "
             "the check flatters. Leave those out."
         )
-    return predictive.check_labels(*fit.mixture(data.logits), data, fit.seed)
+    return predictive.check_labels(*fit.mixture(data.logits), texts=data, seed=fit.seed)
 
 
 def describe(fit: Any, forecast: forecasting.Forecast | None = None) -> summary.Summary:
@@ -265,7 +265,7 @@ def describe(fit: Any, forecast: forecasting.Forecast | None = None) -> summary.
     Raises:
         InputError: this is no fit, or no forecast.
     """
-    fit = as_fit(fit, Fit)
+    fit = as_fit(fit)
     if not isinstance(forecast, forecasting.Forecast | None):
         raise InputError(f"forecast must be what forecast() returns; got {quote(forecast)}.")
     return summary.describe(

@@ -57,11 +57,14 @@ def _start() -> None:
     try:
         jax.devices()
     except Exception as error:  # Plugins raise what they like, such as an AssertionError.
-        named = jax.config.jax_platforms
+        # The older variable, which JAX prefers.
+        former = os.environ.get("JAX_PLATFORM_NAME")
+        named = former or jax.config.jax_platforms
+        platform = f" on the platform {named!r}" if named else ""
         words = " ".join(str(error).split()) or "it has no device, or no plugin is installed"
+        advice = "Unset JAX_PLATFORM_NAME" if former else "Set JAX_PLATFORMS=cpu, or unset it"
         raise CordialError(
-            f"JAX does not start on the platform {named or 'it chose'!r}: {words.rstrip('.')}. "
-            "Set JAX_PLATFORMS=cpu, or unset it."
+            f"JAX does not start{platform}: {words.rstrip('.')}. {advice}."
         ) from error
 
 
@@ -86,6 +89,25 @@ def counting_memory() -> Iterator[None]:
             f"memory ran out on {where}: {reason or type(error).__name__}. Free some, give the "
             "process more, or set JAX_PLATFORMS=cpu if it was an accelerator's."
         ) from error
+
+
+@contextmanager
+def importing() -> Iterator[None]:
+    """Name the variable of the environment for which JAX cannot be imported.
+
+    Raises:
+        CordialError: a variable has a value that JAX refuses.
+    """
+    from cordial_ppl.errors import CordialError, quote
+
+    try:
+        yield
+    except ValueError as error:
+        for name, value in os.environ.items() if "jax" not in sys.modules else ():
+            if name.startswith("JAX_") and value and value in str(error):
+                words = f"{name} has a value that JAX refuses, {quote(value)}: unset it."
+                raise CordialError(words) from error
+        raise
 
 
 def _note_fork() -> None:

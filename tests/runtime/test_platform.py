@@ -1,8 +1,10 @@
 """JAX starts before a file or a channel is blamed, and not in a process that was forked after."""
 
 import os
+import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import jax
@@ -13,7 +15,7 @@ from review_tables import write_tables
 import cordial_ppl as cp
 from cordial_ppl.errors import CordialError
 from cordial_ppl.runtime import platform
-from cordial_ppl.runtime.platform import counting_memory
+from cordial_ppl.runtime.platform import counting_memory, importing
 from cordial_ppl.runtime.storage import blaming
 
 PROGRAM = "from cordial_ppl.cli import main; main()"
@@ -53,11 +55,25 @@ def test_a_platform_that_does_not_start_is_named_and_no_file_is_blamed(
 
     path = tmp_path / "saved.cordial"
     cp.ScalarStack(inference="mode").fit(LOGITS, LABELS).save(path)
-    platform._start.cache_clear()
     monkeypatch.setattr(jax, "devices", fail)
-    with pytest.raises(CordialError, match="JAX does not start .* Set JAX_PLATFORMS=cpu") as told:
-        cp.load(path).predict_proba(TEST)
-    assert type(told.value) is CordialError
+    for former, advice in (("", "Set JAX_PLATFORMS=cpu"), ("gpu", "Unset JAX_PLATFORM_NAME")):
+        platform._start.cache_clear()
+        monkeypatch.setenv("JAX_PLATFORM_NAME", former)
+        match = f"JAX does not start.*{former}.*: .*{advice}"
+        with pytest.raises(CordialError, match=match) as told:
+            cp.load(path).predict_proba(TEST)
+        assert type(told.value) is CordialError
+
+
+def test_a_variable_for_which_jax_cannot_be_imported_is_named(monkeypatch):
+    monkeypatch.setenv("JAX_ENABLE_X64", "x")
+    with pytest.raises(ValueError, match="an 'x'") as told, importing():
+        raise ValueError("an 'x'")
+    assert not isinstance(told.value, CordialError)
+    monkeypatch.delitem(sys.modules, "jax")
+    with pytest.raises(CordialError, match="JAX_ENABLE_X64 has a value that JAX refuses, 'x'"):
+        with importing():
+            raise ValueError("invalid truth value 'x' for environment")
 
 
 @pytest.mark.parametrize("error", [MemoryError(), RuntimeError("RESOURCE_EXHAUSTED: 9 GiB")])
@@ -94,6 +110,11 @@ def test_a_child_says_that_it_cannot_fit_after_its_parent_did(use):
 def run(command, folder, **environment):
     searched = os.pathsep.join(str(Path(__file__).parents[k]) for k in (1, 2))
     settings = os.environ | {"PYTHONPATH": searched} | environment
-    return subprocess.run(
-        command, cwd=folder, env=settings, capture_output=True, text=True, timeout=120
-    )
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    running = subprocess.Popen(command, cwd=folder, env=settings, start_new_session=True, **pipes)
+    try:
+        said = running.communicate(timeout=120)
+    finally:  # A child that hangs holds the pipes.
+        with suppress(ProcessLookupError):
+            os.killpg(running.pid, signal.SIGKILL)
+    return subprocess.CompletedProcess(command, running.returncode, *said)
