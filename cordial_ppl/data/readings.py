@@ -15,6 +15,7 @@ from cordial_ppl.data.containers import as_numbers, collected, ordered_categorie
 from cordial_ppl.data.frames import column_names
 from cordial_ppl.data.numerals import is_missing, name_minus
 from cordial_ppl.data.ratings import read_ratings, scale_of_ratings
+from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError, Where, name_row, name_rows, quote, warn
 
 LARGEST = 1e9
@@ -323,6 +324,7 @@ class _Table:
             )
         if size not in (None, shape[1]):
             raise InputError(f"{noun} must have {size} columns; found {shape[1]}.")
+        Scale.default(shape[1])
 
     def name_cell(self, cell: Any) -> str:
         """Name a cell: "row 3, column 'p_1'"."""

@@ -24,7 +24,7 @@ from cordial_ppl.stack.settings import Settings
 
 PASSING = (
     *("beartype", "contextlib", "cordial_ppl.estimators", "jaxtyping"),
-    *("sklearn.model_selection._search", "sklearn.pipeline"),
+    *("sklearn.base", "sklearn.model_selection._search", "sklearn.pipeline"),
 )
 """Modules that pass predictions on as they are."""
 
@@ -133,7 +133,11 @@ class Estimator[F: AnyFit](Parameters, ABC):
         settings = self.settings
         # While rows are still those that were given.
         settings.check(readings, extra)
-        data = label_rows(readings, extra, scale, labels, sample_weight, texts)
+        try:
+            data = label_rows(readings, extra, scale, labels, sample_weight, texts)
+        except InputError:
+            _check_caller(scale, "predict_proba")
+            raise
         self.fit_ = self._fit(data, scale, settings, names)
         return self
 
@@ -285,17 +289,23 @@ class Estimator[F: AnyFit](Parameters, ABC):
         """Fit to validated, centred readings, and return the record."""
 
 
-def _check_caller(scale: Scale) -> None:
-    """Refuse scikit-learn columns that it would pair with the wrong options, without a word."""
+def _check_caller(scale: Scale, method: str | None = None) -> None:
+    """Refuse scikit-learn columns that it would pair with the wrong options, or labels it numbers.
+
+    Args:
+        scale: the options.
+        method: what it wants of a fit; None where it is past that.
+    """
     frame, caller = sys._getframe(2), ""
     while frame and (caller := str(frame.f_globals.get("__name__"))).startswith(PASSING):
         frame = frame.f_back
     # Cross-validated probabilities are of a fit to the ranks of labels among those in order.
     expected = np.arange(scale.size) if caller == RANKING else scale.values
     in_order = [*scale.classes] == sorted(scale.classes) and np.array_equal(scale.values, expected)
-    if caller.startswith(SORTING) and not in_order:
+    wanted = frame and frame.f_locals.get("method")
+    if caller.startswith(SORTING) and not in_order and method in (None, wanted):
         raise InputError(
-            "scikit-learn takes columns, and numbers labels, in the alphabetical order of names, "
-            f"which is not that of the options {list_names(scale.options)}. Give labels as numbers "
+            "scikit-learn numbers labels from 0, and takes columns, in the alphabetical order of "
+            f"names: not as the options {list_names(scale.options)}. Give labels as numbers "
             "0..K-1 and no options, or scoring=cordial_ppl.scores.neg_log_loss."
         )

@@ -37,8 +37,14 @@ def zipped(data: bytes) -> bytes:
 
 def test_a_scale_has_201_options_at_most() -> None:
     assert Scale.default(201).size == 201
-    with pytest.raises(cp.InputError, match="201 options at most; found 10,000"):
-        cp.RawReading().fit(np.zeros((3, 10_000)), [0, 1, 2])
+    many = np.full((3, 10_000), 1 / 10_000)
+    for use in (
+        lambda: cp.RawReading().fit(many, [0, 1, 2]),
+        lambda: cp.readings_from_probabilities(many),
+        lambda: cp.readings_from_counts(np.ceil(many)),
+    ):
+        with pytest.raises(cp.InputError, match="201 options at most; found 10,000"):
+            use()
 
 
 def test_options_that_floats_do_not_hold_are_refused() -> None:

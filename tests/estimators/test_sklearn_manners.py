@@ -460,7 +460,7 @@ def test_scikit_learn_gets_no_columns_that_it_would_pair_wrongly(options, piped)
     # No fold shows that a label is beyond the options.
     above, lowest = np.flatnonzero(Y > 0), np.flatnonzero(Y == 0)
     folds = [(above, lowest), (above, above)]
-    with pytest.raises(InputError, match=r"alphabetical order .*neg_log_loss|labels must be"):
+    with pytest.raises(InputError, match=r"alphabetical order .*neg_log_loss"):
         cross_val_predict(judge, X, labels, method="predict_proba", cv=folds)
     assert set(cross_val_predict(judge, X, labels)) <= set(labels)
     fitted = judge.fit(X, labels)
@@ -472,6 +472,15 @@ def test_scikit_learn_gets_no_columns_that_it_would_pair_wrongly(options, piped)
     else:
         with pytest.raises(InputError, match="alphabetical order"):
             loss(fitted, X, labels)
+
+
+def test_numbers_from_one_are_told_that_scikit_learn_counts_from_zero():
+    judge = cp.TemperatureScaling((1, 2, 3, 4, 5))
+    with pytest.raises(InputError, match="scikit-learn numbers labels from 0"):
+        cross_val_predict(judge, X, Y + 1, method="predict_proba")
+    assert set(cross_val_predict(judge, X, Y + 1)) <= {1, 2, 3, 4, 5}
+    with pytest.raises(InputError, match="whole numbers 1..5; found 0"):
+        cross_val_score(judge, X, Y, error_score="raise")
 
 
 def test_numbers_are_cross_validated_as_they_are():
