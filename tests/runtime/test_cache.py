@@ -132,6 +132,24 @@ def test_jax_is_watched_without_cache_programs(shared):
     assert jax.config.jax_compilation_cache_dir is None and not list(shared.iterdir())
 
 
+def test_nothing_is_made_in_a_folder_that_others_can_write_to(tmp_path):
+    (shared := tmp_path / "shared").mkdir()
+    shared.chmod(0o777)
+    with pytest.raises(InputError, match="others can write to"):
+        cache_programs(shared / "mine" / "programs")
+    assert not list(shared.iterdir())
+
+
+@pytest.mark.parametrize("folder", ["file:///tmp", "x://y", "gs://bucket/programs"])
+def test_only_what_is_on_another_machine_is_not_looked_at(monkeypatch, folder):
+    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", folder)
+    if folder.startswith("gs"):
+        assert str(cache_programs()) == str(Path(folder))
+        return
+    with pytest.warns(CordialWarning, match="is not used: it is an address"):
+        assert cache_programs() is None
+
+
 def test_a_folder_below_one_like_tmp_is_used(tmp_path):
     tmp_path.chmod(0o1777)
     assert cache_programs(tmp_path / "own" / "programs") == tmp_path / "own" / "programs"
