@@ -5,6 +5,7 @@ message says what was expected, what came (with its row and column), and what to
 """
 
 import os
+import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -132,10 +133,12 @@ def shorten(message: str) -> str:
 
 @contextmanager
 def naming(source: str | Path) -> Iterator[None]:
-    """Put a source, such as the name of a file, before the message of an error."""
+    """Put a source, such as the name of a file, before the message of an error without it."""
     try:
         yield
     except CordialError as error:
+        if str(source) in re.split(r"[\s:]+", str(error)):
+            raise
         problem, *rest = error.args
         raise type(error)(f"{source}: {problem}", *rest) from error
 

@@ -94,12 +94,12 @@ def _read_parquet(path: Path) -> Columns:
     header: list[str] = []
     for file in files:
         with reading(file):
+            check_footer(file)
             # One file, also in a folder whose name looks like a partition ("task=fluency").
             settings = {"glob": False, "hive_partitioning": False, "row_index_name": ROW}
             scan = pl.scan_parquet(file, **settings, row_index_offset=starts[-1])
             names = scan.collect_schema().names()
             _check_width(file, len(names))
-            check_footer(file, len(names))
             count = scan.select(pl.len()).collect().item()
         header = header or names
         if others := {*header} ^ {*names}:

@@ -48,26 +48,38 @@ def unpack(path: Path) -> Iterator[tuple[str, bytes]]:
                     yield part.filename, piece
 
 
-def check_footer(path: Path, columns: int) -> None:
-    """Refuse a Parquet file that says it unpacks to more than the limits; a cell takes 4 bytes."""
+def check_footer(path: Path) -> None:
+    """Refuse a Parquet file that unpacks to more than the limits, as its footer says, or is at odds.
+
+    A cell takes 4 bytes. Where columns lie beyond the file, or differ in length, polars panics.
+    """
     with _leaving_damage(), path.open("rb") as file:
         file.seek(-8, 2)
         length = int.from_bytes(file.read(4), "little")
         file.seek(-8 - length, 2)
-        footer = _decode(iter(file.read(length)))
-        rows, size = max(footer[3], sum(it[3] for it in footer[4])), sum(it[2] for it in footer[4])
-        if (size := max(size, 4 * rows * columns)) > limits.RATIO * path.stat().st_size:
+        footer, end = _decode(iter(file.read(length))), path.stat().st_size
+        rows, groups = footer[3], footer[4]
+        good = rows == sum(group[3] for group in groups)
+        for group, chunk in ((group, chunk) for group in groups for chunk in group[1]):
+            cells = chunk.get(3, {})
+            start = cells.get(11, cells.get(9, -1))
+            good &= 0 <= start <= start + cells.get(7, end) <= end
+            good &= len(cells.get(3, "")) > 1 or cells.get(5) == group[3]  # Lists differ.
+        if not good:
+            raise FileError(f"{path} is damaged: its footer contradicts itself, or the file.")
+        size = max(sum(group[2] for group in groups), 4 * rows * len(footer[2]))
+        if size > limits.RATIO * end:
             _check_size(path, size)
 
 
 def _decode(data: Iterator[int], kind: int = 12, depth: int = 0) -> Any:
-    """Decode a value of Thrift's compact protocol, without what lies within row groups."""
+    """Decode a value of Thrift's compact protocol, without what lies within columns."""
     if kind == 12:
         fields, field = {}, 0
         while head := next(data):
             field = field + (head >> 4) if head > 15 else _decode(data, 4)
             fields[field] = _decode(data, head & 15, depth + 1)
-        return fields if depth < 2 else None
+        return fields if depth < 4 else None
     if kind in (9, 10):
         head = next(data)
         count = head >> 4 if head < 240 else _count(data)

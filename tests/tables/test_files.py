@@ -195,3 +195,18 @@ def test_whole_numbers_beside_others_are_exact(tmp_path):
     path = tmp_path / "r.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     assert read_readings(path).item_ids == [str(2**53 + 1), "1.5"]
+
+
+def test_a_damaged_parquet_file_is_named_once_and_nothing_panics(tmp_path, capfd):
+    path = tmp_path / "r.parquet"
+    write_table(path, columns_of(np.random.default_rng(0).normal(size=(50, 2)), "ab"))
+    data = path.read_bytes()
+    length = int.from_bytes(data[-8:-4], "little")
+    places = range(len(data) - 8 - length, len(data) - 8)
+    for place in (len(data) - 12 - length, *places[:: max(1, length // 50)]):
+        path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
+        try:
+            read_readings(path)
+        except InputError as error:
+            assert str(error).count(str(path)) <= 1
+    assert "panicked" not in capfd.readouterr().err
