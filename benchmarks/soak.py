@@ -20,6 +20,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +33,7 @@ PROGRAM = "from cordial_ppl.cli import main; main()"
 SIZES, OPTIONS = (1, 5, 12, 20, 60, 140), (2, 3, 5, 7)
 CHANNELS = "mixture", "location", "bridge", "mixture-vector"
 METHODS = "mode", "default"
+ROWS = 20_000
 LEVEL = 1.15
 """Largest memory of the second half of the fits over that of the first."""
 
@@ -106,40 +108,58 @@ def check_threads(count: int = 16) -> Iterator[str]:
 
 
 def check_kills(kills: int) -> Iterator[str]:
-    """Kill commands; a fault is a file that is neither old nor new, or one beside it."""
-    rng, seen = random.Random(0), Counter()
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        texts = reviews(60, seed=3)
-        judge = cp.ScalarStack(range(1, 6), inference="mode")
-        judge.fit(texts.logits, texts.labels + 1).save(folder / "c.cordial")
-        many = np.random.default_rng(0).normal(size=(60_000, 5))
-        columns = {f"logit_{k + 1}": many[:, k] for k in range(5)}
-        write_table(folder / "r.parquet", {"item_id": [f"t{i}" for i in range(60_000)], **columns})
+    """Kill commands, two at a time; a fault is a file neither old nor new, or one beside it."""
+    texts = reviews(60, seed=3)
+    judge = cp.ScalarStack(range(1, 6), inference="mode").fit(texts.logits, texts.labels + 1)
+    many = np.random.default_rng(0).normal(size=(ROWS, 5))
+    table = {"item_id": [f"t{i}" for i in range(ROWS)]}
+    table |= {f"logit_{k + 1}": many[:, k] for k in range(5)}
+    seen: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(2) as pool:
+        folders = Path(name, "0"), Path(name, "1")
+        for folder in folders:
+            folder.mkdir()
+            judge.save(folder / "c.cordial")
+            write_table(folder / "r.parquet", table)
         command = [sys.executable, "-c", PROGRAM, "predict", "c.cordial", "r.parquet"]
         command += ["-o", "out.csv", "--quiet"]
+        run = partial(subprocess.run, command, check=True, stderr=subprocess.DEVNULL)
+        run(cwd=folders[0])  # Compiles.
         begun = time.monotonic()
-        subprocess.run(command, cwd=folder, check=True, stderr=subprocess.DEVNULL)
+        list(pool.map(lambda folder: run(cwd=folder), folders))
         whole = time.monotonic() - begun
-        new, inputs = (folder / "out.csv").read_bytes(), {*os.listdir(folder)}
-        for number in range(kills):
-            (folder / "out.csv").write_bytes(b"old")
-            running = subprocess.Popen(command, cwd=folder, stderr=subprocess.DEVNULL)
-            # What is written has no name: a descriptor of the process says that it is.
-            if number % 3 == 0:
-                while running.poll() is None and not _is_writing(running.pid, folder):
-                    time.sleep(0.002)
-                seen["while writing"] += running.poll() is None
-                time.sleep(rng.uniform(0, 0.05))
-            else:
-                time.sleep(rng.uniform(0, whole))
-            running.send_signal(rng.choice((signal.SIGKILL, signal.SIGTERM, signal.SIGINT)))
-            running.wait()
-            content = (folder / "out.csv").read_bytes()
-            seen["old" if content == b"old" else "new" if content == new else "neither"] += 1
-            seen["left"] += {*os.listdir(folder)} != inputs
-    print(f"{kills} killed: {dict(seen)}")
+        new = (folders[0] / "out.csv").read_bytes()
+        for done in range(2, kills + 2, 2):
+            for counts in pool.map(
+                partial(kill_one, command, whole, new), folders, (done - 2, done - 1)
+            ):
+                seen.update(counts)
+            if done % 10 == 0:
+                print(f"{done} killed: {dict(seen)}", flush=True)
     yield from (f"{seen[name]} {name}" for name in ("neither", "left") if seen[name])
+
+
+def kill_one(
+    command: list[str], whole: float, new: bytes, folder: Path, number: int
+) -> Counter[str]:
+    """Kill a command of a duration in a folder, every third while it writes; count what is left."""
+    rng, inputs = random.Random(number), {*os.listdir(folder), "out.csv"}
+    (folder / "out.csv").write_bytes(b"old")
+    running, seen = subprocess.Popen(command, cwd=folder, stderr=subprocess.DEVNULL), Counter()
+    # What is written has no name: a descriptor of the process says that it is.
+    if number % 3 == 0:
+        while running.poll() is None and not _is_writing(running.pid, folder):
+            time.sleep(0.002)
+        seen["while writing"] += running.poll() is None
+        time.sleep(rng.uniform(0, 0.05))
+    else:
+        time.sleep(rng.uniform(0, whole))
+    running.send_signal(rng.choice((signal.SIGKILL, signal.SIGTERM, signal.SIGINT)))
+    running.wait()
+    content = (folder / "out.csv").read_bytes()
+    seen["old" if content == b"old" else "new" if content == new else "neither"] += 1
+    seen["left"] += {*os.listdir(folder)} != inputs
+    return seen
 
 
 def _is_writing(process: int, folder: Path) -> bool:

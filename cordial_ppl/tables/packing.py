@@ -49,7 +49,7 @@ def unpack(path: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def check_footer(path: Path) -> None:
-    """Refuse a Parquet file that unpacks to more than the limits, as its footer says, or is at odds.
+    """Refuse a Parquet file by its footer, if it unpacks to more than the limits, or is damaged.
 
     A cell takes 4 bytes. Where columns lie beyond the file, or differ in length, polars panics.
     """
@@ -60,11 +60,10 @@ def check_footer(path: Path) -> None:
         footer, end = _decode(iter(file.read(length))), path.stat().st_size
         rows, groups = footer[3], footer[4]
         good = rows == sum(group[3] for group in groups)
-        for group, chunk in ((group, chunk) for group in groups for chunk in group[1]):
-            cells = chunk.get(3, {})
+        for rows_here, cells in ((it[3], chunk.get(3, {})) for it in groups for chunk in it[1]):
             start = cells.get(11, cells.get(9, -1))
             good &= 0 <= start <= start + cells.get(7, end) <= end
-            good &= len(cells.get(3, "")) > 1 or cells.get(5) == group[3]  # Lists differ.
+            good &= len(cells.get(3, "")) > 1 or cells.get(5) == rows_here  # Lists differ.
         if not good:
             raise FileError(f"{path} is damaged: its footer contradicts itself, or the file.")
         size = max(sum(group[2] for group in groups), 4 * rows * len(footer[2]))
