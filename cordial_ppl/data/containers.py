@@ -74,7 +74,8 @@ def as_cells(values: Any, noun: str, count: int, kind: type | None = None) -> np
     try:
         cells = np.asarray(unmasked(values), kind)
     except Exception as error:  # A container may raise anything when it is made an array.
-        raise InputError(f"{noun} must have one entry a text: {error}.") from error
+        reason = str(error).rstrip(".")
+        raise InputError(f"{noun} must have one entry a text: {reason}.") from error
     check_count(cells, noun, count)
     return cells
 
@@ -107,5 +108,5 @@ def as_numbers(values: Any, noun: str) -> np.ndarray:
         return np.array(array, np.float64)
     # Whatever a container raises that is asked to be an array, it is none of numbers.
     except Exception as error:
-        reason = str(error) or type(error).__name__
+        reason = str(error).rstrip(".") or type(error).__name__
         raise InputError(f"{noun} must be numbers, in rows of one length: {reason}.") from error

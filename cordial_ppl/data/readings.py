@@ -309,6 +309,7 @@ class _Table:
     def __init__(self, values: Any, noun: str, source: Source, size: int | None = None):
         self.where, self.columns, self.tell = source
         values = collected(values)
+        self.mask = np.ma.getmask(values)
         if self.columns is None:
             self.columns = column_names(values)
         try:
@@ -337,7 +338,9 @@ class _Table:
         if wrong.any():
             first = tuple(np.argwhere(wrong)[0])
             others = f" and {wrong.sum() - 1} more" if wrong.sum() > 1 else ""
-            value = f"{self.numbers[first]:g} in {self.name_cell(first)}{others}"
+            masked = np.ndim(self.mask) and self.mask[first]
+            cell = "a masked cell" if masked else f"{self.numbers[first]:g}"
+            value = f"{cell} in {self.name_cell(first)}{others}"
             raise InputError(f"{rule}; found {value}.")
 
     def floor(self, logits: np.ndarray, zeros: bool = False) -> Float64[np.ndarray, "n K"]:

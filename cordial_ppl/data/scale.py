@@ -16,6 +16,9 @@ from cordial_ppl.data.containers import ordered_categories, unmasked
 from cordial_ppl.data.numerals import is_counting, is_exact, is_missing, name_minus, parse_number
 from cordial_ppl.errors import InputError, SettingNeeded, Where, list_names, name_rows, quote, warn
 
+NAMELESS = bool, np.bool_, complex, np.complexfloating
+"""Types of what names no option."""
+
 SHOWN = 3
 """Wrong labels that a message quotes."""
 
@@ -327,19 +330,23 @@ class Scale:
 
 
 def _names(options: Any) -> tuple[Any, ...]:
+    found = quote(options)
     try:
         if isinstance(options, str | bytes | Set):
             raise TypeError("a text is one name, and a set has no order")
         categories = ordered_categories(options)
         names = tuple(map(_plain, unmasked(options) if categories is None else categories))
         _ = tuple(map(str, names))
-        numbers = [parse_number(name) for name in names if isinstance(name, Real)]
-        if None in numbers or any(is_missing(name) for name in names if not isinstance(name, str)):
-            raise ValueError("an option has no name, or is an infinite number")
+        for position, name in enumerate(names):
+            infinite = isinstance(name, Real) and parse_number(name) is None
+            missing = not isinstance(name, str) and is_missing(name)
+            if infinite or missing or isinstance(name, NAMELESS):
+                found = f"{quote(name)} at position {position}"
+                raise ValueError("an option has no name")
         return names
     except Exception as error:  # What looks like a sequence may raise anything.
         raise InputError(
-            f"options must be a sequence of names; found {quote(options)}. "
+            f"options must be a sequence of names or finite numbers; found {found}. "
             "Write options=('1', '2', '3') for three options."
         ) from error
 

@@ -108,7 +108,8 @@ def _beside(path: str | Path, folder: bool) -> Iterator[tuple[Path, Path]]:
         temporary.mkdir() if folder else temporary.touch(exist_ok=False)
         yield temporary, target
     except OSError as error:
-        raise FileError(f"cannot write {path}: {error.strerror or error}.") from error
+        reason = (error.strerror or error) if target.parent.is_dir() else "its folder is missing"
+        raise FileError(f"cannot write {path}: {reason}.") from error
     except UnicodeEncodeError as error:
         half = quote(error.object[error.start : error.end])
         raise FileError(f"cannot write {path}: {half} cannot be encoded in UTF-8.") from error

@@ -9,6 +9,7 @@ import pytest
 
 import cordial_ppl as cp
 from cordial_ppl.data.containers import as_numbers
+from cordial_ppl.data.scale import Scale
 
 LOGITS = np.linspace(-1, 1, 15).reshape(5, 3)
 LABELS = [0, 1, 2, 1, 0]
@@ -38,6 +39,27 @@ def test_masked_rows_are_no_readings(rows: Any) -> None:
     table = list(masked) if rows is list else rows(np.where(masked.mask, np.nan, LOGITS))
     with pytest.raises(cp.InputError, match=r"found nan in row 1, column"):
         cp.RawReading().fit(table, LABELS)
+    with pytest.raises(cp.InputError, match=r"found a masked cell in row 1, column 1"):
+        cp.RawReading().fit(masked, LABELS)
+    records = np.zeros(3, [("a", float), ("b", float)])
+    with pytest.raises(cp.InputError, match=r"make rows of numbers of them\.$"):
+        cp.RawReading().fit(records, LABELS)
+
+
+@pytest.mark.parametrize(
+    ("options", "found"),
+    [
+        ([1, np.nan, 2], "nan at position 1"),
+        ([None, 1, 2], "None at position 0"),
+        ([1, 2, 10**400], "1000.* at position 2"),
+        (np.ma.array([1, 2, 3], mask=[0, 0, 1]), "None at position 2"),
+        ([0, 1, 1j], "1j at position 2"),
+        ([1, True, 3], "True at position 1"),
+    ],
+)
+def test_what_names_no_option_is_named_itself(options: Any, found: str) -> None:
+    with pytest.raises(cp.InputError, match=f"names or finite numbers; found {found}"):
+        Scale.of(options, 3)
 
 
 def test_masked_labels_users_weights_and_strata_are_missing() -> None:

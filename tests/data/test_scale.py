@@ -118,7 +118,7 @@ def test_options_are_counted_against_the_readings():
     assert Scale.of(WORDS, 3) is WORDS
     assert Scale.of([1, 1e300], 2).classes.tolist() == [1.0, 1e300]
     for options, size, message in (
-        ("abc", 3, "sequence of names; found 'abc'"),
+        ("abc", 3, "names or finite numbers; found 'abc'"),
         (WORDS.options, 4, "4 columns but 3 options"),
         ([], 0, "at least two options"),
         (["a"], 1, "at least two options"),

@@ -261,7 +261,7 @@ def test_nothing_is_left_of_a_table_that_is_damaged(cordial, folder, light, tmp_
         (("parts", "--engine", "ray"), "--engine ray needs Ray: pip install"),
         (("r.csv", "--engine", "ray"), "--engine ray reads Parquet, a file or a folder; got r.csv"),
         (("parts", "--engine", "ray", "-o", "parts"), "parts: it already exists"),
-        (("parts", "--engine", "ray", "-o", "no/o"), "cannot write no/o: No such file"),
+        (("parts", "--engine", "ray", "-o", "no/o"), "cannot write no/o: its folder is missing"),
     ],
 )
 def test_what_ray_cannot_do(cordial, folder, tmp_path, monkeypatch, arguments, message):
