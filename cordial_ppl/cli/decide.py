@@ -10,7 +10,7 @@ from cordial_ppl.cli.output import Result, as_table, draw
 from cordial_ppl.cli.plan import check_unfilled, list_texts
 from cordial_ppl.cli.records import Fitting, Read, Tables
 from cordial_ppl.decisions.rule import Rule
-from cordial_ppl.errors import count
+from cordial_ppl.errors import InputError, count
 
 if TYPE_CHECKING:
     from cordial_ppl.decisions.deciding import Decisions
@@ -33,6 +33,12 @@ def decide(
     read, done, warnings = tables.read(), list[str](), list[str]()
     if output is not None:
         check_unfilled(output, f"or give {output} as LABELS", read)
+        people = read.labels.annotators or [""] * len(read.rows)
+        if len({*zip(read.labels.item_ids, people, strict=True)}) < len(people):
+            raise InputError(
+                "--round split makes two labels of one, and OUT holds one of a text or annotator: "
+                "round half-up or nearest-even, or leave out -o."
+            )
     # The labels of texts that were chosen as doubtful say little of the others.
     chosen = bool(read_design(read)[1])
     calibrator = fit_tables(read, fitting)

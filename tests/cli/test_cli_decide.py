@@ -117,3 +117,11 @@ def test_an_agreement(cordial, tables):
     impossible = "--within", 0, "--agree", "1", "--level", ".999"
     none = cordial("decide", tables[0], tables[1], *impossible).stdout
     assert "No share of the texts keeps an agreement of 1: people decide all." in none
+
+
+def test_labels_that_are_split_go_into_no_table(cordial, tables):
+    cells = read(tables[1])
+    write_table("between.csv", cells | {"label": ["3.5", *cells["label"][1:]]})
+    settings = *COSTS, "--round", "split", "-o", "out.csv"
+    told = cordial("decide", tables[0], "between.csv", *settings, status=2).stderr
+    assert "--round split makes two labels of one" in told
