@@ -5,7 +5,6 @@ message says what was expected, what came (with its row and column), and what to
 """
 
 import os
-import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -137,7 +136,7 @@ def naming(source: str | Path) -> Iterator[None]:
     try:
         yield
     except CordialError as error:
-        if str(source) in re.split(r"[\s:]+", str(error)):
+        if str(source) in str(error).replace(":", " ").split():
             raise
         problem, *rest = error.args
         raise type(error)(f"{source}: {problem}", *rest) from error

@@ -10,7 +10,6 @@ needs JAX when it runs, so that `cordial --help` is quick.
 import os
 import signal
 import sys
-from contextlib import suppress
 
 
 def main() -> None:
@@ -25,16 +24,11 @@ def main() -> None:
     from cordial_ppl.cli.app import run
 
     try:
-        try:
-            run()
-        finally:
-            sys.stdout.flush()
-    except OSError as error:
+        run()
+    except OSError as error:  # Results are written to no file of a name.
         if error.filename is not None:
             raise
-        # What is left to be written can be written no more, nor when Python ends.
-        reason = f"error: cannot write the output: {error.strerror}.\n"
-        leave(1, "" if isinstance(error, BrokenPipeError) else reason)
+        leave(1, f"error: cannot write the output: {error.strerror}.\n")
 
 
 def leave(status: int, words: str = "") -> None:
@@ -42,6 +36,5 @@ def leave(status: int, words: str = "") -> None:
     # Nothing can be imported while the program may be importing it.
     for module, name in (("progress", "clear"), ("outputs", "discard_unfinished")):
         getattr(sys.modules.get(f"cordial_ppl.runtime.{module}"), name, lambda: None)()
-    with suppress(OSError):
-        os.write(2, words.encode())
+    os.write(2, words.encode())
     os._exit(status)

@@ -33,8 +33,8 @@ def decide(
     read, done, warnings = tables.read(), list[str](), list[str]()
     if output is not None:
         check_unfilled(output, f"or give {output} as LABELS", read)
-        people = read.labels.annotators or [""] * len(read.rows)
-        if len({*zip(read.labels.item_ids, people, strict=True)}) < len(people):
+        items, people = read.labels.item_ids, read.labels.annotators
+        if len({*zip(items, people or items, strict=True)}) < len(items):
             raise InputError(
                 "--round split makes two labels of one, and OUT holds one of a text or annotator: "
                 "round half-up or nearest-even, or leave out -o."

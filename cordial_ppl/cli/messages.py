@@ -24,7 +24,7 @@ from cordial_ppl.errors import (
     Value,
     shorten,
 )
-from cordial_ppl.runtime.platform import counting_memory, importing
+from cordial_ppl.runtime.platform import counting_memory
 
 USAGE: Any = typer.BadParameter.__base__
 """The error of a command that is not typed as it must be."""
@@ -85,7 +85,7 @@ def reporting() -> Iterator[None]:
         warnings.simplefilter("always", CordialWarning)
         warnings.showwarning = show
         try:
-            with counting_memory(), importing():
+            with counting_memory():
                 yield
         except CordialError as error:
             say(f"error: {_in_options(error)}")

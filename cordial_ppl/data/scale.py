@@ -16,9 +16,6 @@ from cordial_ppl.data.containers import ordered_categories, unmasked
 from cordial_ppl.data.numerals import is_counting, is_exact, is_missing, name_minus, parse_number
 from cordial_ppl.errors import InputError, SettingNeeded, Where, list_names, name_rows, quote, warn
 
-NAMELESS = bool, np.bool_, complex, np.complexfloating
-"""Types of what names no option."""
-
 SHOWN = 3
 """Wrong labels that a message quotes."""
 
@@ -340,7 +337,7 @@ def _names(options: Any) -> tuple[Any, ...]:
         for position, name in enumerate(names):
             infinite = isinstance(name, Real) and parse_number(name) is None
             missing = not isinstance(name, str) and is_missing(name)
-            if infinite or missing or isinstance(name, NAMELESS):
+            if infinite or missing or isinstance(name, bool | np.bool_ | complex | np.complex64):
                 found = f"{quote(name)} at position {position}"
                 raise ValueError("an option has no name")
         return names

@@ -7,14 +7,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from jaxtyping import Float
 
-from cordial_ppl.data.checks import (
-    check_cells,
-    check_level,
-    check_list,
-    check_mapping,
-    check_names,
-    check_number,
-)
+from cordial_ppl.data.checks import check_cells, check_level, check_list, check_names, check_number
 from cordial_ppl.data.containers import as_cells
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.labelling import of_fit
@@ -111,7 +104,7 @@ def find_bias(fit: Any, columns: Mapping[str, Any]) -> list[bias.Bias]:
         return []
     columns = {
         name: as_cells(cells, f"column {name!r}", len(fit.labels), object)
-        for name, cells in check_mapping("columns", columns).items()
+        for name, cells in columns.items()
     }
     values, per_text = fit.scale.values, fit.text_labels
     residuals = (per_text.shares - fit.out_of_fold[per_text.first]) @ values
@@ -131,15 +124,8 @@ def forecast(
         )
     with doing("forecasting what more labels would give"):
         outlook = expected_loss_and_gap(*fit.mixture(readings), covariates=extra)
-        return forecasting.forecast(
-            fit.labels,
-            fit.out_of_fold,
-            fit.scale.values,
-            outlook,
-            counts,
-            fit.sample_weight,
-            fit.texts,
-        )
+        fitted = fit.labels, fit.out_of_fold, fit.scale.values
+        return forecasting.forecast(*fitted, outlook, counts, fit.sample_weight, fit.texts)
 
 
 def check_readings(fit: Any, logits: Any) -> drift.Drift | None:
@@ -261,23 +247,13 @@ def describe(fit: Any, forecast: forecasting.Forecast | None = None) -> summary.
     Args:
         fit: the fit, ``calibrator.fit_``, or the calibrator.
         forecast: what more labels would give, for a sentence on it.
-
-    Raises:
-        InputError: this is no fit, or no forecast.
     """
     fit = as_fit(fit)
     if not isinstance(forecast, forecasting.Forecast | None):
         raise InputError(f"forecast must be what forecast() returns; got {quote(forecast)}.")
-    return summary.describe(
-        fit.posteriors,
-        fit.weights,
-        fit.expected if fit.settings.folded else None,
-        fit.scale,
-        fit.losses,
-        forecast,
-        verdict(fit),
-        reader_of(fit),
-    )
+    loss = fit.expected if fit.settings.folded else None
+    rest = forecast, verdict(fit), reader_of(fit)
+    return summary.describe(fit.posteriors, fit.weights, loss, fit.scale, fit.losses, *rest)
 
 
 def verdict(fit: Any) -> Verdict | None:

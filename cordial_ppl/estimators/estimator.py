@@ -133,11 +133,8 @@ class Estimator[F: AnyFit](Parameters, ABC):
         settings = self.settings
         # While rows are still those that were given.
         settings.check(readings, extra)
-        try:
-            data = label_rows(readings, extra, scale, labels, sample_weight, texts)
-        except InputError:
-            _check_caller(scale, "predict_proba")
-            raise
+        _check_caller(scale, "predict_proba")
+        data = label_rows(readings, extra, scale, labels, sample_weight, texts)
         self.fit_ = self._fit(data, scale, settings, names)
         return self
 
@@ -290,12 +287,7 @@ class Estimator[F: AnyFit](Parameters, ABC):
 
 
 def _check_caller(scale: Scale, method: str | None = None) -> None:
-    """Refuse scikit-learn columns that it would pair with the wrong options, or labels it numbers.
-
-    Args:
-        scale: the options.
-        method: what it wants of a fit; None where it is past that.
-    """
+    """Refuse scikit-learn columns, or labels for a method, that it numbers otherwise."""
     frame, caller = sys._getframe(2), ""
     while frame and (caller := str(frame.f_globals.get("__name__"))).startswith(PASSING):
         frame = frame.f_back

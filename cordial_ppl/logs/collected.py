@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from jaxtyping import Float64
 
-from cordial_ppl.data.checks import check_list
 from cordial_ppl.data.readings import (
     as_logits,
     readings_from_counts,
@@ -96,10 +95,6 @@ class Collected:
     unnamed: bool = False
     hard: bool = True
     form: "Format | None" = None
-
-    def __post_init__(self) -> None:
-        """Check the options, which others may have made."""
-        self.options = tuple(map(str, check_list("options", self.options)))
 
     def __len__(self) -> int:
         """Count the readings."""

@@ -18,9 +18,6 @@ ADVICE = "Name a folder of your own that only you can write to (chmod 700), in f
 VARIABLE = "CORDIAL_CACHE_DIR"
 """Environment variable that names another folder; empty, nothing is cached."""
 
-REMOTE = "gs://", "s3://", "az://"
-"""Beginnings of the addresses of folders on other machines."""
-
 LARGEST = 1 << 28
 """Bytes of all programs together; one takes 20,000 to 100,000."""
 
@@ -106,9 +103,9 @@ def guard_cache(folder: str) -> bool:
     Returns:
         Whether JAX may go on using it.
     """
-    fault = "it is an address, not a path" if "://" in folder else ""
-    if folder.startswith(REMOTE):
+    if folder.startswith(("gs://", "s3://", "az://")):
         return True
+    fault = "it is an address, not a path" if "://" in folder else ""
     with suppress(OSError):  # What cannot be made is no cache.
         fault = fault or _find_fault(Path(folder))
     if fault:
@@ -124,28 +121,20 @@ def guard_cache(folder: str) -> bool:
 
 def _find_fault(path: Path) -> str:
     """Make a folder, unless it is there; say how others could change what it holds."""
-    path = path.absolute()
-    missing = [part for part in (path, *path.parents) if not part.exists()]
-    fault = _find_writer(path, missing[-1].parent if missing else path)
-    for part in () if fault else reversed(missing):
-        part.mkdir(mode=0o700, exist_ok=True)
-    return fault or _find_writer(path, path) or ("" if path.is_dir() else "it is no folder")
-
-
-def _find_writer(path: Path, present: Path) -> str:
-    """Say how others could change what a folder holds, or one below such as are present."""
-    folder = path.resolve()
     user = os.getuid() if hasattr(os, "getuid") else None  # Windows keeps users apart by itself.
-    parts = (*_list_parts(present), *_list_parts(present.resolve()))
-    for part in parts if user is not None else ():
-        status, last = part.lstat(), part == folder
-        if status.st_uid not in ((user,) if last else (user, 0)):
-            return f"{str(part)!r} belongs to another user"
-        # In a folder such as /tmp, nobody can replace what is another's.
-        shared = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not stat.S_ISLNK(status.st_mode)
-        if shared and (last or not status.st_mode & stat.S_ISVTX):
-            return f"others can write to {str(part)!r}"
-    return ""
+    path, folder = path.absolute(), path.resolve()
+    for each in (*reversed(path.parents), path):
+        if not each.exists():
+            each.mkdir(mode=0o700, exist_ok=True)
+        for part in (*_list_parts(each), *_list_parts(each.resolve())) if user is not None else ():
+            status, last = part.lstat(), part == folder
+            if status.st_uid not in ((user,) if last else (user, 0)):
+                return f"{str(part)!r} belongs to another user"
+            # In a folder such as /tmp, nobody can replace what is another's.
+            shared = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not part.is_symlink()
+            if shared and (last or not status.st_mode & stat.S_ISVTX):
+                return f"others can write to {str(part)!r}"
+    return "" if folder.is_dir() else "it is no folder"
 
 
 def _list_parts(path: Path) -> Iterator[Path]:

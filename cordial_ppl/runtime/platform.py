@@ -57,8 +57,7 @@ def _start() -> None:
     try:
         jax.devices()
     except Exception as error:  # Plugins raise what they like, such as an AssertionError.
-        # The older variable, which JAX prefers.
-        former = os.environ.get("JAX_PLATFORM_NAME")
+        former = os.environ.get("JAX_PLATFORM_NAME")  # JAX prefers it.
         named = former or jax.config.jax_platforms
         platform = f" on the platform {named!r}" if named else ""
         words = " ".join(str(error).split()) or "it has no device, or no plugin is installed"
@@ -70,10 +69,11 @@ def _start() -> None:
 
 @contextmanager
 def counting_memory() -> Iterator[None]:
-    """Tell a lack of memory from every other fault.
+    """Tell a lack of memory, and a setting that JAX refuses, from every other fault.
 
     Raises:
-        CordialError: memory ran out, of this machine or of an accelerator.
+        CordialError: memory ran out, of this machine or of an accelerator; or JAX cannot be
+            imported because of a variable of the environment.
     """
     from cordial_ppl.errors import CordialError
 
@@ -81,6 +81,10 @@ def counting_memory() -> Iterator[None]:
         yield
     except Exception as error:
         words = str(error)
+        if type(error) is ValueError and "jax" not in sys.modules:
+            for name, value in os.environ.items():
+                if name.startswith("JAX_") and value and value in words:
+                    raise CordialError(f"{name}={value}: JAX refuses it, unset it.") from error
         if not isinstance(error, MemoryError) and not any(sign in words for sign in EXHAUSTED):
             raise
         where = sys.modules["jax"].default_backend() if "RESOURCE" in words else "this machine"
@@ -89,25 +93,6 @@ def counting_memory() -> Iterator[None]:
             f"memory ran out on {where}: {reason or type(error).__name__}. Free some, give the "
             "process more, or set JAX_PLATFORMS=cpu if it was an accelerator's."
         ) from error
-
-
-@contextmanager
-def importing() -> Iterator[None]:
-    """Name the variable of the environment for which JAX cannot be imported.
-
-    Raises:
-        CordialError: a variable has a value that JAX refuses.
-    """
-    from cordial_ppl.errors import CordialError, quote
-
-    try:
-        yield
-    except ValueError as error:
-        for name, value in os.environ.items() if "jax" not in sys.modules else ():
-            if name.startswith("JAX_") and value and value in str(error):
-                words = f"{name} has a value that JAX refuses, {quote(value)}: unset it."
-                raise CordialError(words) from error
-        raise
 
 
 def _note_fork() -> None:

@@ -49,10 +49,7 @@ def unpack(path: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def check_footer(path: Path) -> None:
-    """Refuse a Parquet file by its footer, if it unpacks to more than the limits, or is damaged.
-
-    A cell takes 4 bytes. Where columns lie beyond the file, or differ in length, polars panics.
-    """
+    """Refuse a Parquet file beyond the limits, of 4 bytes a cell, or at which polars panics."""
     with _leaving_damage(), path.open("rb") as file:
         file.seek(-8, 2)
         length = int.from_bytes(file.read(4), "little")
