@@ -327,7 +327,7 @@ class Scale:
 
 
 def _names(options: Any) -> tuple[Any, ...]:
-    found = quote(options)
+    cited = quote(options)
     try:
         if isinstance(options, str | bytes | Set):
             raise TypeError("a text is one name, and a set has no order")
@@ -337,13 +337,14 @@ def _names(options: Any) -> tuple[Any, ...]:
         for position, name in enumerate(names):
             infinite = isinstance(name, Real) and parse_number(name) is None
             missing = not isinstance(name, str) and is_missing(name)
-            if infinite or missing or isinstance(name, bool | np.bool_ | complex | np.complex64):
-                found = f"{quote(name)} at position {position}"
+            bare = isinstance(name, bool | np.bool_ | complex | np.complexfloating)
+            if infinite or missing or bare:
+                cited = f"{quote(name)} at position {position}"
                 raise ValueError("an option has no name")
         return names
     except Exception as error:  # What looks like a sequence may raise anything.
         raise InputError(
-            f"options must be a sequence of names or finite numbers; found {found}. "
+            f"options must be a sequence of names or finite numbers; found {cited}. "
             "Write options=('1', '2', '3') for three options."
         ) from error
 

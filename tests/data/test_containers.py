@@ -52,7 +52,7 @@ def test_masked_rows_are_no_readings(rows: Any) -> None:
         ([1, np.nan, 2], "nan at position 1"),
         ([None, 1, 2], "None at position 0"),
         ([1, 2, 10**400], "1000.* at position 2"),
-        (np.ma.array([1, 2, 3], mask=[0, 0, 1]), "None at position 2"),
+        (np.ma.masked_equal([1, 2, 3], 3), "None at position 2"),
         ([0, 1, 1j], "1j at position 2"),
         ([1, True, 3], "True at position 1"),
     ],
