@@ -49,7 +49,7 @@ class Source(NamedTuple):
         return self.development + self.confirmation
 
 
-SOURCES: Mapping[str, Source] = {
+SOURCES: dict[str, Source] = {
     "summeval_logits": Source(
         (
             "gpt-4o-mini_geval",
@@ -78,6 +78,37 @@ SOURCES: Mapping[str, Source] = {
         600,
     ),
 }
+
+FURTHER: dict[str, Source] = {
+    "hanna": Source(
+        ("Beluga-13B_EP1", "Mistral-7B_EP2", "ChatGPT_EP1"),
+        ("coherence", "complexity", "empathy", "engagement", "relevance", "surprise"),
+        (),
+        400,
+    ),
+    "asap_essays_K5": Source(("gpt-3.5-turbo",), ("set5", "set6"), (), 600),
+    "wordnorms_gpt4_K7": Source(
+        ("gpt-4",),
+        (
+            "glasgow_AoA",
+            "glasgow_Concreteness",
+            "glasgow_Familiarity",
+            "glasgow_Gender",
+            "glasgow_Imageability",
+            "glasgow_Size",
+            "iconicity",
+        ),
+        (),
+        400,
+    ),
+    "wmt23_mqm": Source(
+        ("GEMBA-MQM_gpt4", "MetricX-23-QE", "instructscore_llama7b"),
+        ("en-de", "he-en", "zh-en"),
+        (),
+        1000,
+    ),
+}
+"""Sets that the shipped prior is trained on, beside those above, and that no figure is from."""
 
 
 class Pair(NamedTuple):
@@ -108,7 +139,7 @@ def load_pairs(sources: Collection[str] = tuple(SOURCES)) -> list[Pair]:
         Pair(name, half, reading)
         for name in sources
         for half in HALVES
-        for task in getattr(SOURCES[name], half)
+        for task in getattr((SOURCES | FURTHER)[name], half)
         for reading in load_task(name, task)
     ]
 
@@ -122,7 +153,10 @@ def load_embedded() -> list[Pair]:
 
 def load_task(source: str, task: str) -> Iterator[Reading]:
     """A task as each reader reads it: of the texts that all have read, the same are held out."""
-    folder, (readers, *_, held_out) = Path(os.environ[FOLDER]) / source, SOURCES[source]
+    folder, (readers, *_, held_out) = (
+        Path(os.environ[FOLDER]) / source,
+        (SOURCES | FURTHER)[source],
+    )
     path = next(folder.glob("readings.*"))
     tables = [read_readings(path, reader=reader, task=task) for reader in readers]
     labels = read_labels(folder / "labels.csv", tables[0].scale, task=task)

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from cordial_ppl.errors import InputError as InputError
     from cordial_ppl.errors import NotFittedError as NotFittedError
     from cordial_ppl.estimators.fusion import Fusion as Fusion
+    from cordial_ppl.estimators.learning import learn_prior as learn_prior
     from cordial_ppl.estimators.named import Cordial as Cordial
     from cordial_ppl.estimators.named import FullChannelStack as FullChannelStack
     from cordial_ppl.estimators.named import LogitStack as LogitStack
@@ -66,7 +67,6 @@ if TYPE_CHECKING:
     from cordial_ppl.inference.posterior import Diagnostics as Diagnostics
     from cordial_ppl.inference.posterior import Posterior as Posterior
     from cordial_ppl.inference.priors import LearnedPrior as LearnedPrior
-    from cordial_ppl.inference.priors import learn_prior as learn_prior
     from cordial_ppl.inference.priors import shipped_prior as shipped_prior
     from cordial_ppl.inference.sampler import Effort as Effort
     from cordial_ppl.inference.target import Prior as Prior
@@ -116,7 +116,8 @@ _ROOMS = {
     "cordial_ppl.estimators.users": ("UserShift",),
     "cordial_ppl.channels.users": ("user_channel",),
     "cordial_ppl.decisions.planning": ("Plan", "plan"),
-    "cordial_ppl.inference.priors": ("LearnedPrior", "learn_prior", "shipped_prior"),
+    "cordial_ppl.estimators.learning": ("learn_prior",),
+    "cordial_ppl.inference.priors": ("LearnedPrior", "shipped_prior"),
     "cordial_ppl.data.readings": (
         "Readings",
         "readings_from_counts",

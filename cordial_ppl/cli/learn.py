@@ -52,10 +52,10 @@ def learn_prior(
     with doing("loading"), leaving_at_once():
         from cordial_ppl.channels import AFFINE_CHANNELS
         from cordial_ppl.channels.loading import load_channel
-        from cordial_ppl.inference import priors
+        from cordial_ppl.estimators import learning
 
         models = [load_channel(name) for name in (*AFFINE_CHANNELS, *map(str, channel))]
-        prior = priors.learn_prior(
+        prior = learning.learn_prior(
             labelled,
             channels=models,
             leave_out=leave_out,

@@ -140,7 +140,7 @@ def _fit(target: Target, case: Case, method: str, effort: Effort) -> CaseFit:
     if method in PAPER_METHODS:
         sampled, folds = _fit_literal(target, prior, case, method)
     else:
-        sample_method = _sample_default if method == "default" else _sample_nuts
+        sample_method = sample_default if method == "default" else _sample_nuts
         sampled, folds = sample_method(target, prior, case, effort)
     posterior = make_posterior(target, case, sampled)
     if case.folds is None:
@@ -169,7 +169,7 @@ def make_posterior(target: Target, case: Case, sampled: Draws) -> Posterior:
     )
 
 
-def _sample_default(target: Target, prior: Prior, case: Case, effort: Effort) -> FoldDraws:
+def sample_default(target: Target, prior: Prior, case: Case, effort: Effort) -> FoldDraws:
     """Sample the default posterior, and those of the folds."""
     problem = _problem(target, prior, case)
     state = sample(problem, case.seed, effort)

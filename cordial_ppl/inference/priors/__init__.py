@@ -2,7 +2,6 @@
 
 from cordial_ppl.inference.priors.fits import reading_spread
 from cordial_ppl.inference.priors.learned import LearnedPrior, shipped_prior
-from cordial_ppl.inference.priors.learning import learn_prior
 from cordial_ppl.inference.priors.sources import (
     ChannelPrior,
     NamedPrior,
@@ -17,7 +16,6 @@ __all__ = [
     "Priors",
     "ChannelPrior",
     "as_priors",
-    "learn_prior",
     "reading_spread",
     "resolve",
     "shipped_prior",

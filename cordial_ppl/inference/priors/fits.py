@@ -135,7 +135,9 @@ FURTHEST = 1e9
 """Modes and spreads in a file lie below it, spreads above its inverse."""
 ModeNumber = Annotated[float, Meta(ge=-FURTHEST, le=FURTHEST)]
 
-CAUTION = {"cautious": 3, "paper": 0}
+Move = Annotated[float, Meta(ge=-10, le=10)]
+
+CAUTION = {"cautious": 3, "paper": 0, "trained": 3}
 """Power of the weight w by the name of the rule."""
 
 
@@ -183,15 +185,23 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How a prior follows from the fits.
 
     Attributes:
-        name: "cautious" or "paper"; the temperature is in units of the readings' spread in the
-            first only.
+        name: "cautious", "trained" or "paper"; the temperature is in units of the readings' spread
+            in the first two only.
         vector: whether parameters of single options are learned, from tasks of the same K.
         units: power of classes in the unit of further parameters, by name.
+        adjustments: of a trained prior, by channel and site, by how many of its scales the location
+            of the cautious rule moves, and the log of the factor of its scale.
     """
 
     name: str = "cautious"
     vector: bool = True
     units: dict[str, float] = {}
+    adjustments: dict[str, dict[str, tuple[Move, Move]]] = {}
+
+    def forget(self) -> "Rule":
+        """Return the rule before it was trained."""
+        name = "cautious" if self.name == "trained" else self.name
+        return msgspec.structs.replace(self, name=name, adjustments={})
 
     @property
     def relative(self) -> bool:

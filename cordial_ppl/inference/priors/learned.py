@@ -114,6 +114,8 @@ class LearnedPrior:
     def leave_out(self, names: Collection[str]) -> "LearnedPrior":
         """Return the prior without some tasks, for an honest evaluation on them.
 
+        A trained prior becomes a cautious one: its training has seen the tasks.
+
         Args:
             names: tasks, with all their readers.
 
@@ -121,7 +123,8 @@ class LearnedPrior:
             InputError: there is no such task, or fewer than two fits are left.
         """
         check_tasks(names, self.tasks)
-        return replace(self, fits=tuple(fit for fit in self.fits if fit.task not in names))
+        fits = tuple(fit for fit in self.fits if fit.task not in names)
+        return replace(self, fits=fits, rule=self.rule.forget() if names else self.rule)
 
     def join(self, *others: "LearnedPrior") -> "LearnedPrior":
         """Join the fits of several priors, for the channels that all have, by this one's rule.
@@ -208,15 +211,17 @@ def _derive(prior: LearnedPrior, target: Target) -> Prior:
             loc[at] = here.read(there.express(loc[at]))
             scale[at] *= there.factor / here.factor
         fits = [fit for fit in prior.fits if not site.shape or (rule.vector and fit.size == size)]
-        if len(fits) < FEWEST:
-            continue
-        modes = []
-        for fit in fits:
-            spread = fit.spread / TYPICAL_SPREAD if rule.relative else 1.0
-            task_unit = unit(site, fit.size, rule.powers, spread)
-            modes.append(here.read(task_unit.express(np.array(fit.modes[channel][site.name]))))
-        tasks = len({fit.task for fit in fits})
-        loc[at], scale[at] = rule.combine(np.stack(modes), tasks, Prior(loc[at], scale[at]))
+        if len(fits) >= FEWEST:
+            modes = []
+            for fit in fits:
+                spread = fit.spread / TYPICAL_SPREAD if rule.relative else 1.0
+                task_unit = unit(site, fit.size, rule.powers, spread)
+                modes.append(here.read(task_unit.express(np.array(fit.modes[channel][site.name]))))
+            tasks = len({fit.task for fit in fits})
+            loc[at], scale[at] = rule.combine(np.stack(modes), tasks, Prior(loc[at], scale[at]))
+        shift, widening = rule.adjustments.get(channel, {}).get(site.name, (0.0, 0.0))
+        loc[at] += shift * scale[at]
+        scale[at] *= np.exp(widening)
     return target.check_prior(Prior(loc, scale))
 
 
