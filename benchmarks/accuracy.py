@@ -1,12 +1,13 @@
 """Log loss on real readings: the paper's stack, the default, and ideas for a better one.
 
 Needs the sets of readings that benchmarks/real.py lists, and CORDIAL_DATA to name their folder.
-Every stack sees the same labels and is scored on the same held-out texts.  Prints, for the tasks
-that ideas are developed on or for those that confirm them, the mean gain in nats over the paper's
-stack with one pseudo-count a member, with 95 % intervals (paired bootstrap over texts and subsets;
-a task's readers are resampled together), and how many pairs of task and reader gain and lose beyond
-theirs; then what is asked of the default.  Fits are kept in a folder, and an idea that only weighs
-them anew costs nothing.
+Every stack sees the same labels and is scored on the same held-out texts.  A learned prior is of
+other sets alone; that of the default is trained on other sets alone, by `ship_prior.py --apart`,
+which comes first.  Prints, for the tasks that ideas are developed on or for those that confirm
+them, the mean gain in nats over the paper's stack with one pseudo-count a member, with 95 %
+intervals (paired bootstrap over texts and subsets; a task's readers are resampled together), and
+how many pairs of task and reader gain and lose beyond theirs; then what is asked of the default.
+Fits are kept in a folder, and an idea that only weighs them anew costs nothing.
 
     CORDIAL_DATA=path python benchmarks/accuracy.py --half development --budgets 5 10 20
 """
@@ -21,7 +22,17 @@ from typing import NamedTuple
 
 import numpy as np
 from members import Said, fit_members
-from real import EMBEDDED, FOLDER, HALVES, NEEDED, SOURCES, Pair, load_embedded, load_pairs
+from real import (
+    EMBEDDED,
+    FOLDER,
+    FURTHER,
+    HALVES,
+    NEEDED,
+    SOURCES,
+    Pair,
+    load_embedded,
+    load_pairs,
+)
 
 from cordial_ppl.channels import PAPER_CHANNELS
 from cordial_ppl.estimators.named import Cordial
@@ -48,13 +59,14 @@ REFERENCE = "the paper, one count"
 STACKS: Mapping[str, Mapping[str, float]] = {
     REFERENCE: dict.fromkeys(PAPER, 1.0),
     "the paper, flat": dict.fromkeys(PAPER, 0.0),
-    "default": fitted("learned", CHANNELS) | {name: COUNTS[name] for name in DEFAULT.calibrators},
-    "default without Dirichlet": fitted("learned", CHANNELS) | CALIBRATORS,
+    "default": fitted("trained", CHANNELS) | {name: COUNTS[name] for name in DEFAULT.calibrators},
+    "cautious prior": fitted("learned", CHANNELS) | CALIBRATORS,
+    "default without Dirichlet": fitted("trained", CHANNELS) | CALIBRATORS,
     "default, equal weights": {
-        name: 1e6 for name in (*fitted("learned", CHANNELS), *PAPER_CALIBRATORS)
+        name: 1e6 for name in (*fitted("trained", CHANNELS), *PAPER_CALIBRATORS)
     },
-    "default, channels only": fitted("learned", CHANNELS),
-    "default with Dirichlet": fitted("learned", CHANNELS)
+    "default, channels only": fitted("trained", CHANNELS),
+    "default with Dirichlet": fitted("trained", CHANNELS)
     | CALIBRATORS
     | {"dirichlet": COUNTS["dirichlet"]},
     "own priors": fitted("own", CHANNELS) | CALIBRATORS,
@@ -90,7 +102,7 @@ def main() -> None:
     """Fit, weigh and compare."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--half", choices=(*HALVES, EMBEDDED), default=HALVES[0])
-    parser.add_argument("--sources", nargs="+", choices=list(SOURCES), default=list(SOURCES))
+    parser.add_argument("--sources", nargs="+", choices=[*SOURCES, *FURTHER], default=list(SOURCES))
     parser.add_argument("--tasks", nargs="+", help="tasks to compare on; by default all")
     parser.add_argument("--draws", type=int, default=4)
     parser.add_argument("--budgets", type=int, nargs="+", default=[5, 10, 20])

@@ -71,7 +71,7 @@ def fit_members(
                 results[name] = Said(kept[f"{name}|held_out"], kept[f"{name}|report"])
     missing = [name for name in names if name not in results]
     if missing:
-        results |= _fit(pair, n, draws, missing)
+        results |= _fit(pair, n, draws, missing, folder)
         folder.mkdir(parents=True, exist_ok=True)
         arrays: dict[str, Any] = {
             f"{name}|{key}": np.float32(value)
@@ -89,7 +89,7 @@ def _version() -> str:
     return f"{version('cordial-ppl')}_{sha256(prior).hexdigest()[:8]}"
 
 
-def _fit(pair: Pair, n: int, draws: int, names: Sequence[str]) -> dict[str, Said]:
+def _fit(pair: Pair, n: int, draws: int, names: Sequence[str], folder: Path) -> dict[str, Said]:
     reading = pair.reading
     subsets = draw_subsets(reading, n, draws, 0)
     labels, seeds = reading.pool_labels[subsets], range(draws)
@@ -101,7 +101,7 @@ def _fit(pair: Pair, n: int, draws: int, names: Sequence[str]) -> dict[str, Said
             continue
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", cp.CordialWarning)
-            fits = _member(name, pair.source).fit(cases)
+            fits = _member(name, pair.source, folder).fit(cases)
         truth = reading.report_labels
         probs = [fit.fitted.predict(*reading.report)[0] for fit in fits]
         results[name] = Said(
@@ -116,7 +116,7 @@ def _fit(pair: Pair, n: int, draws: int, names: Sequence[str]) -> dict[str, Said
     return results
 
 
-def _member(name: str, source: str) -> Member:
+def _member(name: str, source: str, folder: Path) -> Member:
     if name in CALIBRATORS:
         return CalibratorMember(name)
     how, _, which = name.partition(":")
@@ -126,6 +126,8 @@ def _member(name: str, source: str) -> Member:
     index = names.index(which) if which in names else len(names)
     method = "laplace" if how == "paper" else "default"
     prior = without(source).with_rule(name=RULES[how]) if how in RULES else None
+    if how == "trained":
+        prior = _trained(folder / f"without-{source}.cordial")
     return ChannelMember(channel, index, method, prior, DEFAULT_EFFORT)
 
 
@@ -139,6 +141,12 @@ def _without_fit(name: str, pair: Pair, labels: np.ndarray) -> Said:
     with jax.enable_x64(True):
         histograms = np.stack([np.asarray(label_histogram(rows, size)) for rows in labels])
     return Said(np.full(labels.shape, np.nan), histograms[:, truth])
+
+
+@lru_cache(maxsize=8)
+def _trained(path: Path) -> cp.LearnedPrior:
+    """The prior that was trained without a set of readings."""
+    return cp.LearnedPrior.load(path)
 
 
 @lru_cache(maxsize=8)

@@ -14,7 +14,7 @@ the tasks of `cordial_ppl.evaluation.synthetic` in the same form.
 """
 
 import os
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import NamedTuple
 

@@ -2,12 +2,12 @@
 
 Needs CORDIAL_DATA to name their folder.  Every affine channel is fitted to all labels of every task
 and reader of the sets that real.py lists, outside the held-out texts; then the prior is trained on
-these sets and on the further ones that real.py lists.  The file keeps each fit's mode and spread,
-how often each option is the label, how far the readings spread, and by how much training moved the
-parameters: numbers, and the names of the task and the reader that they are of.  Of each set a second
-file is written, trained without it, which `accuracy.py` tries on that set.
+these sets and on the further ones that real.py lists.  The file keeps each fit's mode, how often
+each option is the label, how far the readings spread, and by how much training moved the
+parameters: numbers, and the names of the task and the reader that they are of.  A prior trained
+without it is written for each set, which `accuracy.py` tries on that set.
 
-    CORDIAL_DATA=path python benchmarks/ship_prior.py --out cordial_ppl/inference/priors/shipped.cordial
+    CORDIAL_DATA=path python benchmarks/ship_prior.py --out shipped.cordial --apart fits
 """
 
 import argparse

@@ -109,7 +109,7 @@ def _episode(
 ) -> Episode:
     """Put together what the members of a stack say."""
     folds = np.zeros(len(case.texts.labels)) if case.folds is None else case.folds
-    parts = ({name: each[i] for name, each in members.items()} for i in range(3))
+    parts: Any = ({name: each[i] for name, each in members.items()} for i in range(3))
     return Episode(np.int32(group), folds.astype(np.int32), *parts)
 
 

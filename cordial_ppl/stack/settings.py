@@ -190,6 +190,9 @@ def make_settings(
     counts = {name: CALIBRATORS[name].count for name in calibrators}
     counts |= {model.name: 2.0 if is_built_in(model) else 1.0 for model in models}
     counts |= {name: count for name, count in defaults.weight_counts.items() if name in members}
+    trained = {} if priors.learned is None else priors.learned.weight_counts
+    # Weights by maximum likelihood stay that.
+    counts |= {name: count for name, count in trained.items() if counts.get(name)}
     return Settings(
         channels=models,
         calibrators=calibrators,

@@ -191,17 +191,19 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         units: power of classes in the unit of further parameters, by name.
         adjustments: of a trained prior, by channel and site, by how many of its scales the location
             of the cautious rule moves, and the log of the factor of its scale.
+        counts: of a trained prior, the pseudo-counts of the weights of a stack's members.
     """
 
     name: str = "cautious"
     vector: bool = True
     units: dict[str, float] = {}
     adjustments: dict[str, dict[str, tuple[Move, Move]]] = {}
+    counts: dict[str, Annotated[float, Meta(ge=0, le=FURTHEST)]] = {}
 
     def forget(self) -> "Rule":
         """Return the rule before it was trained."""
         name = "cautious" if self.name == "trained" else self.name
-        return msgspec.structs.replace(self, name=name, adjustments={})
+        return msgspec.structs.replace(self, name=name, adjustments={}, counts={})
 
     @property
     def relative(self) -> bool:

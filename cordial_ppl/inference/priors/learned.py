@@ -65,6 +65,11 @@ class LearnedPrior:
         """Names of the tasks, each once."""
         return tuple(dict.fromkeys(fit.task for fit in self.fits))
 
+    @property
+    def weight_counts(self) -> dict[str, float]:
+        """Pseudo-counts of the weights of a stack's members; none unless they were trained."""
+        return self.rule.counts if self.rule.name == "trained" else {}
+
     def of(self, target: Target, spread: float = TYPICAL_SPREAD) -> Prior:
         """Derive the prior of a channel's unconstrained parameters on its scale.
 
@@ -219,9 +224,10 @@ def _derive(prior: LearnedPrior, target: Target) -> Prior:
                 modes.append(here.read(task_unit.express(np.array(fit.modes[channel][site.name]))))
             tasks = len({fit.task for fit in fits})
             loc[at], scale[at] = rule.combine(np.stack(modes), tasks, Prior(loc[at], scale[at]))
-        shift, widening = rule.adjustments.get(channel, {}).get(site.name, (0.0, 0.0))
-        loc[at] += shift * scale[at]
-        scale[at] *= np.exp(widening)
+        if rule.name == "trained":
+            shift, log_factor = rule.adjustments.get(channel, {}).get(site.name, (0.0, 0.0))
+            loc[at] += shift * scale[at]
+            scale[at] *= np.exp(log_factor)
     return target.check_prior(Prior(loc, scale))
 
 

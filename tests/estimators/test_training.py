@@ -1,0 +1,111 @@
+"""Training a prior: weights of draws against densities, the stack's weights, and a planted move."""
+
+import numpy as np
+import pytest
+from few_labels import LABELS, LOGITS
+from scipy import stats
+
+import cordial_ppl as cp
+from cordial_ppl.channels import DEFAULT_CHANNELS
+from cordial_ppl.data.labelled import Labelled
+from cordial_ppl.errors import InputError
+from cordial_ppl.estimators import descent, training
+from cordial_ppl.estimators.episodes import Draws, Episode
+from cordial_ppl.evaluation.synthetic import reviews
+from cordial_ppl.stack.settings import PAPER_CALIBRATORS
+from cordial_ppl.stack.stacking import stack_weights
+
+RNG = np.random.default_rng(0)
+MEMBERS = sorted({*DEFAULT_CHANNELS, *PAPER_CALIBRATORS})
+COUNTS = np.array([*descent.default_counts(MEMBERS).values()], np.float32)
+
+
+def draws_of(values, probs):
+    """Draws of members with one site of one value."""
+    moments = np.stack([values, values**2], -1)[..., None, :]
+    return Draws(np.float32(moments), np.float32(probs))
+
+
+def test_draws_are_weighed_by_the_ratio_of_densities():
+    """A site of one value whose location moves, and one of three that share a factor."""
+    draws = RNG.normal(size=(2, 50, 4))
+    parts = draws[..., :1], draws[..., 1:]
+    moments = np.stack([np.stack([p.sum(-1), (p**2).sum(-1)], -1) for p in parts], -2)
+    sizes = {"m": np.tile(np.float32([[1, 1], [3, 0]]), (2, 1, 1))}
+    start, moves = np.float32([[0.3, 0.1], [0, -0.2]]), np.float32([[-0.4, 0.3], [0, 0.4]])
+
+    def log_density(move):
+        loc, scale = np.repeat(move[:, 0], (1, 3)), np.exp(np.repeat(move[:, 1], (1, 3)))
+        return stats.norm(loc, scale).logpdf(draws).sum(-1)
+
+    found = descent.weigh_draws(
+        {"m": moves}, {"m": start}, {"m": Draws(np.float32(moments), np.zeros((2, 50, 1)))}, sizes
+    )["m"]
+    expected = np.exp(log_density(moves) - log_density(start))
+    np.testing.assert_allclose(found, expected / expected.sum(-1, keepdims=True), rtol=1e-4)
+
+
+def episodes(n, number=3, shift=0.0):
+    """Episodes in which every member has one site; higher values predict better by `shift`."""
+    values = {m: RNG.normal(size=(number, 64)) for m in MEMBERS}
+    folds = np.tile(np.arange(n) % 4, (number, 1)).astype(np.int32)
+    noise = {m: RNG.uniform(0.2, 0.8, (number, 1, n)) for m in MEMBERS}
+
+    def say(value, base):
+        return 1 / (1 + np.exp(-np.log(base / (1 - base)) - shift * value[..., None]))
+
+    report = {m: draws_of(v, say(v, noise[m][..., :4])) for m, v in values.items()}
+    held_out = {
+        m: Draws(np.repeat(report[m].moments[:, None], 4, 1), np.float32(say(v, noise[m])))
+        for m, v in values.items()
+    }
+    sizes = {m: np.ones((number, 1, 2), np.float32) for m in MEMBERS}
+    return Episode(np.arange(number, dtype=np.int32), folds, sizes, report, held_out)
+
+
+def test_the_loss_is_that_of_the_stack():
+    batch = episodes(40)
+    zero = {m: np.zeros((1, 2), np.float32) for m in MEMBERS}
+    found = descent.stack_losses(zero, zero, batch, COUNTS)
+    for row, loss in enumerate(np.asarray(found)):
+        said = np.stack([batch.held_out[m].probs[row].mean(0) for m in MEMBERS], -1)
+        weights = stack_weights(np.log(said), COUNTS)
+        probs = np.stack([batch.report[m].probs[row].mean(0) for m in MEMBERS], -1)
+        np.testing.assert_allclose(loss, -np.log(probs @ weights).mean(), rtol=1e-3)
+
+
+@pytest.mark.nightly
+def test_moves_go_where_the_loss_falls(monkeypatch):
+    """Where higher values predict better the location goes up; where nothing helps it stays."""
+    monkeypatch.setattr(descent, "STEPS", 20)
+    zero = {m: np.zeros((1, 2), np.float32) for m in MEMBERS}
+    moved, apart, gains = descent.descend({5: episodes(5, shift=0.5)}, zero, 3)
+    assert gains[5] > 0.02 and len(apart) == 3
+    assert all(moved.moves[m][0, 0] > 0.2 for m in ("bridge", "mixture-vector"))
+    same = episodes(5)
+    same = same._replace(report={m: same.report[MEMBERS[0]] for m in MEMBERS})
+    _, _, gains = descent.descend({5: same}, zero, 3)
+    assert gains[5] < 1e-5
+
+
+def test_too_few_tasks_or_channels_are_refused():
+    with pytest.raises(InputError, match="needs 3 tasks at least; got 2"):
+        texts = Labelled(LOGITS, LABELS)
+        training.train_prior(cp.shipped_prior(), [("a", texts), ("b", texts)])
+    with pytest.raises(InputError, match="needs all channels of the default"):
+        cp.learn_prior([(LOGITS, LABELS)] * 3, channels=["mixture"], rule="trained")
+
+
+@pytest.mark.nightly
+def test_a_prior_is_trained_on_tasks_of_ones_own(monkeypatch, tmp_path):
+    monkeypatch.setattr(descent, "STEPS", 10)
+    monkeypatch.setattr(training, "BUDGETS", (5, 10))
+    tasks = {}
+    for seed in range(3):
+        task = reviews(120, seed=seed)
+        tasks[f"task {seed}"] = task.logits, task.labels
+    prior = cp.learn_prior(tasks, channels=DEFAULT_CHANNELS, rule="trained", vector=False)
+    assert prior.rule.name == "trained" and {*prior.rule.adjustments} == {*DEFAULT_CHANNELS}
+    prior.save(tmp_path / "prior.cordial")
+    assert cp.LearnedPrior.load(tmp_path / "prior.cordial").rule == prior.rule
+    cp.Cordial(prior=prior).fit(LOGITS, LABELS)
