@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from members import Said, fit_members
+from members import Said, fit_members, trained_without
 from real import (
     EMBEDDED,
     FOLDER,
@@ -36,13 +36,17 @@ from real import (
 
 from cordial_ppl.channels import PAPER_CHANNELS
 from cordial_ppl.estimators.named import Cordial
+from cordial_ppl.estimators.single import VectorScaling
+from cordial_ppl.evaluation.sweep.tasks import draw_subsets
 from cordial_ppl.runtime.arrays import FLOOR
 from cordial_ppl.scores import paired_bootstrap
+from cordial_ppl.stack.fit import FOLDS
 from cordial_ppl.stack.settings import PAPER_CALIBRATORS
-from cordial_ppl.stack.stacking import stack_weights
+from cordial_ppl.stack.stacking import MIN_LABELS, assign_folds, stack_weights
 
-DEFAULT = Cordial().settings
+DEFAULT = Cordial(prior="own").settings
 COUNTS = DEFAULT.weight_counts
+REFERENCES: dict[str, np.ndarray] = {}
 CALIBRATORS = {name: COUNTS[name] for name in PAPER_CALIBRATORS}
 DIRICHLET = {"dirichlet": COUNTS["dirichlet"]}
 CHANNELS = {channel.name: COUNTS[channel.name] for channel in DEFAULT.channels}
@@ -55,12 +59,12 @@ def fitted(how: str, counts: Mapping[str, float]) -> dict[str, float]:
 
 
 PAPER = (*fitted("paper", FOUR), *PAPER_CALIBRATORS)
-REFERENCE = "the paper, one count"
+REFERENCE, CAUTIOUS = "the paper, one count", "cautious prior"
 STACKS: Mapping[str, Mapping[str, float]] = {
     REFERENCE: dict.fromkeys(PAPER, 1.0),
     "the paper, flat": dict.fromkeys(PAPER, 0.0),
     "default": fitted("trained", CHANNELS) | {name: COUNTS[name] for name in DEFAULT.calibrators},
-    "cautious prior": fitted("learned", CHANNELS) | CALIBRATORS,
+    CAUTIOUS: fitted("learned", CHANNELS) | CALIBRATORS,
     "default without Dirichlet": fitted("trained", CHANNELS) | CALIBRATORS,
     "default, equal weights": {
         name: 1e6 for name in (*fitted("trained", CHANNELS), *PAPER_CALIBRATORS)
@@ -91,11 +95,14 @@ class Cell(NamedTuple):
         pair: task and reader.
         n: labels.
         losses: of each stack and each single member, nats, ``[S, m]``.
+        optimism: by how much the losses that are expected of the default exceed those that come,
+            ``[S]``; luck with the labels is taken out.
     """
 
     pair: Pair
     n: int
     losses: dict[str, np.ndarray]
+    optimism: np.ndarray
 
 
 def main() -> None:
@@ -118,23 +125,31 @@ def main() -> None:
     chosen = dict.fromkeys((REFERENCE, *args.stacks))
     cells, start = [], time.perf_counter()
     for n in args.budgets:
-        stacks = {name: members_of(name, n) for name in chosen}
-        names = list(dict.fromkeys(name for counts in stacks.values() for name in counts))
         for pair in everything:
             if pair.half != args.half or n > len(pair.reading.pool_labels):
                 continue
+            stacks = {name: members_of(name, n, pair.source, args.fits) for name in chosen}
+            names = list(dict.fromkeys(name for counts in stacks.values() for name in counts))
             members = fit_members(pair, n, args.draws, [*names, "histogram"], args.fits)
-            cells.append(Cell(pair, n, weigh(members, stacks)))
+            losses = weigh(members, stacks)
+            excess = optimism(pair, n, members, stacks.get("default", {}), losses.get("default"))
+            cells.append(Cell(pair, n, losses, excess))
             means = {name: loss.mean() for name, loss in cells[-1].losses.items()}
             shown = " ".join(f"{means[name]:.4f}" for name in stacks)
             print(f"{n:4} {pair.name:62} {shown} ({time.perf_counter() - start:.0f} s)", flush=True)
     report(cells, tuple(chosen), args)
 
 
-def members_of(stack: str, n: int) -> Mapping[str, float]:
-    """Pseudo-counts of the members of a stack with n labels."""
+def members_of(
+    stack: str, n: int, source: str = "", folder: Path | None = None
+) -> Mapping[str, float]:
+    """Members of a stack with n labels, and their pseudo-counts: those trained without the set."""
     late = DEFAULT.min_labels if stack == "default" else {}
-    return {name: count for name, count in STACKS[stack].items() if n >= late.get(name, 0)}
+    counts = {name: count for name, count in STACKS[stack].items() if n >= late.get(name, 0)}
+    if folder and any(name.startswith("trained:") for name in counts) and "equal" not in stack:
+        trained = trained_without(source, folder).weight_counts
+        counts = {name: trained.get(name.split(":")[-1], each) for name, each in counts.items()}
+    return counts
 
 
 def weigh(
@@ -149,6 +164,50 @@ def weigh(
         weights = np.stack([stack_weights(values, np.array(prior, float)) for values in logs])
         losses[name] = _loss(np.einsum("smk,sk->sm", report, weights))
     return losses
+
+
+def optimism(
+    pair: Pair,
+    n: int,
+    members: Mapping[str, Said],
+    counts: Mapping[str, float],
+    losses: np.ndarray | None,
+) -> np.ndarray:
+    """Expected less realised log loss of a stack, less what a fixed calibrator says is luck."""
+    if losses is None or n < MIN_LABELS:
+        return np.zeros(0)
+    held_out = np.stack([members[name].held_out for name in counts], axis=-1)
+    prior, luck, excess = np.array(list(counts.values())), reference(pair), []
+    subsets = draw_subsets(pair.reading, n, len(held_out), 0)
+    for seed, (each, rows) in enumerate(zip(held_out.astype(float), subsets, strict=True)):
+        folds = assign_folds(n, FOLDS, np.random.default_rng(seed))
+        logs, expected = np.log(np.maximum(each, FLOOR)), np.empty(n)
+        for fold in range(FOLDS):
+            held = folds == fold
+            expected[held] = _loss(each[held] @ stack_weights(logs[~held], prior))
+        excess.append(expected.mean() - losses[seed].mean() - luck[rows].mean())
+    return np.array(excess)
+
+
+def reference(pair: Pair) -> np.ndarray:
+    """Loss of a calibrator with many labels on each text of the pool, less that on the report."""
+    if pair.name in REFERENCES:
+        return REFERENCES[pair.name]
+    reading = pair.reading
+    pool, report = (
+        (reading.pool.logits, reading.pool_labels),
+        (
+            reading.report.logits,
+            reading.report_labels,
+        ),
+    )
+    both = [np.concatenate(parts) for parts in zip(pool, report, strict=True)]
+    fitted = VectorScaling(list(range(pool[0].shape[1]))).fit(both[0], both[1])
+    losses = [
+        _loss(fitted.predict_proba(logits)[np.arange(len(labels)), labels])
+        for logits, labels in (pool, report)
+    ]
+    return REFERENCES.setdefault(pair.name, losses[0] - losses[1].mean())
 
 
 def _loss(probs: np.ndarray) -> np.ndarray:
@@ -176,6 +235,21 @@ def report(cells: list[Cell], stacks: tuple[str, ...], args: argparse.Namespace)
                 {"n": n, "stack": name, "mean": mean, "lower": mean - half, "upper": mean + half}
                 | {"gain": better, "lose": worse, "worst": least, "pairs": len(matches)}
             )
+        if {CAUTIOUS, "default"} <= {*stacks}:
+            pairs = [(cell.pair.source, cell.losses) for cell in matches]
+            each: dict[str, list[float]] = {}
+            for source, loss in pairs:
+                each.setdefault(source, []).append(float(np.mean(loss[CAUTIOUS] - loss["default"])))
+            sets = {source: float(np.mean(values)) for source, values in each.items()}
+            worst = min(value for values in each.values() for value in values)
+            print(f"  gain of the trained prior, mean over sets: {np.mean([*sets.values()]):+.4f}")
+            print("   " + "".join(f" {name} {gain:+.4f}" for name, gain in sets.items()))
+            print(f"    the worst pair {worst:+.4f}")
+            rows.append({"n": n, "trained": sets, "worst": worst})
+        if excess := [cell.optimism.mean() for cell in matches if len(cell.optimism)]:
+            error = np.std(excess, ddof=1) / len(excess) ** 0.5
+            print(f"  expected less realised, default: {np.mean(excess):+.4f} (se {error:.4f})")
+            rows.append({"n": n, "optimism": float(np.mean(excess)), "error": float(error)})
         for name in stacks:
             rows.append({"n": n, "stack": name} | asked(matches, name))
             text = "  ".join(f"{what} {value:+.4f}" for what, value in asked(matches, name).items())

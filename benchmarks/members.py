@@ -127,7 +127,7 @@ def _member(name: str, source: str, folder: Path) -> Member:
     method = "laplace" if how == "paper" else "default"
     prior = without(source).with_rule(name=RULES[how]) if how in RULES else None
     if how == "trained":
-        prior = _trained(folder / f"without-{source}.cordial")
+        prior = trained_without(source, folder)
     return ChannelMember(channel, index, method, prior, DEFAULT_EFFORT)
 
 
@@ -144,9 +144,9 @@ def _without_fit(name: str, pair: Pair, labels: np.ndarray) -> Said:
 
 
 @lru_cache(maxsize=8)
-def _trained(path: Path) -> cp.LearnedPrior:
-    """The prior that was trained without a set of readings."""
-    return cp.LearnedPrior.load(path)
+def trained_without(source: str, folder: Path) -> cp.LearnedPrior:
+    """The prior that was trained without a set of readings, from `ship_prior.py`."""
+    return cp.LearnedPrior.load(folder / f"without-{source}.cordial")
 
 
 @lru_cache(maxsize=8)
