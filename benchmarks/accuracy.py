@@ -237,11 +237,13 @@ def report(cells: list[Cell], stacks: tuple[str, ...], args: argparse.Namespace)
             )
         if {CAUTIOUS, "default"} <= {*stacks}:
             pairs = [(cell.pair.source, cell.losses) for cell in matches]
-            each: dict[str, list[float]] = {}
+            of_sets: dict[str, list[float]] = {}
             for source, loss in pairs:
-                each.setdefault(source, []).append(float(np.mean(loss[CAUTIOUS] - loss["default"])))
-            sets = {source: float(np.mean(values)) for source, values in each.items()}
-            worst = min(value for values in each.values() for value in values)
+                of_sets.setdefault(source, []).append(
+                    float(np.mean(loss[CAUTIOUS] - loss["default"]))
+                )
+            sets = {source: float(np.mean(values)) for source, values in of_sets.items()}
+            worst = min(value for values in of_sets.values() for value in values)
             print(f"  gain of the trained prior, mean over sets: {np.mean([*sets.values()]):+.4f}")
             print("   " + "".join(f" {name} {gain:+.4f}" for name, gain in sets.items()))
             print(f"    the worst pair {worst:+.4f}")

@@ -189,7 +189,7 @@ Columns
   --task NAME        Task to take, from column `task`; may be repeated.
   --leave-out TASK   Task to leave out; may be repeated.
 Model
-  --rule cautious|paper
+  --rule cautious|trained|paper
                      How far to trust the tasks: as far as they agree, or as in the paper.
 Advanced
   --unit NAME=POWER  Power of K in the unit of a channel's parameter, as drift=1; may be repeated.

@@ -19,8 +19,8 @@ FLAT = dict.fromkeys((*PAPER_CALIBRATORS, *SCALAR_CHANNELS, *FULL_CHANNELS), 0.0
 """Pseudo-counts for weights by maximum likelihood."""
 
 CHANNEL_COUNTS = {"mixture": 0.5, "mixture-vector": 3.0, "location": 0.5, "bridge": 4.0}
-"""Pseudo-counts of the default's channels: with the calibrators' together nine labels' worth,
-chosen on one half of the tasks of `benchmarks/accuracy.py`."""
+"""Pseudo-counts of the default's channels with priors that were not trained: with the calibrators'
+together nine labels' worth, chosen on one half of the tasks of `benchmarks/accuracy.py`."""
 
 PAPER_COUNTS = {"flat": 0.0, "one-count": 1.0}
 """Pseudo-counts of each member as "Dirichlet(1)" may be read: none, or one."""
@@ -34,15 +34,16 @@ class Cordial(Stack):
     The default differs from the paper in five choices, which predict better: each channel's
     posterior is sampled by tempering, importance weights and moves, and reweighted for the folds;
     the channel "bridge", which has both forms in one, replaces "location-vector"; the channels'
-    priors are learned from public sets of readings; the stack weights have a prior worth nine
-    labels, most of it on two channels; from 200 labels on, Dirichlet calibration is an eighth
+    priors are learned from public sets of readings and trained on them, as are the pseudo-counts of
+    the stack weights, worth @TOTAL@ labels, most of it on "bridge"; from 200 labels on, Dirichlet calibration is an eighth
     member: with fewer it gains nothing and takes longest to fit (``benchmarks/accuracy.py``).
     :meth:`paper` makes the literal choices.
 
     Arguments and attributes are those of every ``Stack``.  Pseudo-counts of the weights are by
-    default 3 for "mixture-vector", 4 for "bridge", 0.5 for the other two channels and for
-    proportional odds, 0.25 for the other calibrators, 2 for a further channel of the package, and 1
-    for one of a file, which has to earn it.
+    default those of the trained prior, 2 for a further channel of the package, and 1 for one of a
+    file, which has to earn it.  With a prior that was not trained they are 3 for "mixture-vector",
+    4 for "bridge", 0.5 for the other two channels and for proportional odds, and 0.25 for the other
+    calibrators.
     """
 
     _defaults = Defaults(
