@@ -34,8 +34,11 @@ DOCUMENTS = PAGES | {
 FRAGMENTS = {"checks", "fusion", "priors", "users"}
 """Pages whose code is of readings that the reader has."""
 
+SLOW = "docs/tutorials/sweep.md"
+"""A page that takes as long as all others together; it is run nightly."""
+
 COMPLETE = [
-    name
+    pytest.param(name, marks=pytest.mark.nightly) if name == SLOW else name
     for name, text in PAGES.items()
     if Path(name).stem not in FRAGMENTS
     and any(fence.language == "python" for fence in pages.fences(text))

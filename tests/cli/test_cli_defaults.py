@@ -51,7 +51,10 @@ TABLES = ("data/judged.csv", "data/people.csv")
         ("estimate", *TABLES),
         ("compare", *TABLES),
         ("shift", *TABLES, "-o", "o.csv"),
-        ("check", "mixture", "--readings", TABLES[0], "--labels", TABLES[1]),
+        pytest.param(
+            ("check", "mixture", "--readings", TABLES[0], "--labels", TABLES[1]),
+            marks=pytest.mark.nightly,
+        ),
     ],
 )
 def test_what_a_file_keeps_need_not_be_typed(cordial, folder, words):

@@ -30,7 +30,7 @@ def test_weights_count_without_groups():
     assert abs(np.mean(bias)) < 0.12 and np.sum(held) >= 6
 
 
-@pytest.mark.parametrize("clusters", [False, True])
+@pytest.mark.parametrize("clusters", [False, pytest.param(True, marks=pytest.mark.nightly)])
 def test_small_groups_that_are_wholly_labelled_are_still_samples(clusters):
     """Of texts like these; their number of texts or of clusters says little of the variance."""
     held, widths = [], []
@@ -51,7 +51,7 @@ def test_small_groups_that_are_wholly_labelled_are_still_samples(clusters):
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("clusters", [False, True])
+@pytest.mark.parametrize("clusters", [False, pytest.param(True, marks=pytest.mark.nightly)])
 def test_random_choice_is_not_called_uneven(clusters):
     """Whole conversations, or groups of two texts, are as often of one group as chance has it."""
     warned = 0
