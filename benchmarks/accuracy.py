@@ -114,6 +114,7 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=4)
     parser.add_argument("--budgets", type=int, nargs="+", default=[5, 10, 20])
     parser.add_argument("--stacks", nargs="+", choices=list(STACKS), default=list(STACKS))
+    parser.add_argument("--reference", choices=list(STACKS), default=REFERENCE)
     parser.add_argument("--fits", type=Path, default=Path("fits"), help="folder that keeps fits")
     parser.add_argument("--out", type=Path, default=Path("accuracy.json"))
     args = parser.parse_args()
@@ -122,7 +123,7 @@ def main() -> None:
         parser.error(NEEDED)
     everything = load_embedded() if embedded else load_pairs(args.sources)
     everything = [p for p in everything if p.reading.task in (args.tasks or [p.reading.task])]
-    chosen = dict.fromkeys((REFERENCE, *args.stacks))
+    chosen = dict.fromkeys((args.reference, *args.stacks))
     cells, start = [], time.perf_counter()
     for n in args.budgets:
         for pair in everything:
@@ -219,13 +220,13 @@ def report(cells: list[Cell], stacks: tuple[str, ...], args: argparse.Namespace)
     rows = []
     for n in args.budgets:
         matches = [cell for cell in cells if cell.n == n]
-        base = np.mean([cell.losses[REFERENCE].mean() for cell in matches])
-        print(f"\n{n} labels, {len(matches)} pairs; {REFERENCE}: {base:.4f}")
+        base = np.mean([cell.losses[args.reference].mean() for cell in matches])
+        print(f"\n{n} labels, {len(matches)} pairs; {args.reference}: {base:.4f}")
         print(f"  {'gain over it':32} {'mean':>8} {'95 %':>20}  pairs +:-   worst")
         for name in stacks:
-            if name == REFERENCE:
+            if name == args.reference:
                 continue
-            mean, half, each = gains(matches, name)
+            mean, half, each = gains(matches, name, args.reference)
             better = sum(one.resolved and one.mean > 0 for one in each)
             worse = sum(one.resolved and one.mean < 0 for one in each)
             least = min(one.mean for one in each)
@@ -260,11 +261,11 @@ def report(cells: list[Cell], stacks: tuple[str, ...], args: argparse.Namespace)
     args.out.write_text(json.dumps({"settings": settings, "rows": rows}, indent=1))
 
 
-def gains(cells: list[Cell], name: str) -> tuple[float, float, list]:
+def gains(cells: list[Cell], name: str, reference: str) -> tuple[float, float, list]:
     """Mean gain of a stack, half the width of its interval, and the interval of each pair."""
     tasks: dict[str, list[np.ndarray]] = {}
     for cell in cells:
-        gain = cell.losses[REFERENCE] - cell.losses[name]
+        gain = cell.losses[reference] - cell.losses[name]
         tasks.setdefault(f"{cell.pair.source} {cell.pair.reading.task}", []).append(gain)
     means, widths = [], []
     for values in tasks.values():
