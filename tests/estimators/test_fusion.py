@@ -65,7 +65,12 @@ def test_it_is_the_mixture_of_its_members(fusion):
     logits[3, 0] = np.nan
     read = np.nan_to_num(logits)
     parts = [mix(fusion.fit_.fits[name], read[:, r]) for r, name in enumerate(NAMES)]
-    parts.append(mix(fusion.fit_.members["average reading"], pool(logits, fusion.fit_.spreads)))
+    parts.append(
+        mix(
+            fusion.fit_.members["average reading"],
+            pool(logits, fusion.fit_.spreads, fusion.fit_.trust),
+        )
+    )
     parts.append(fusion.fit_.members["joint channel"].predict(logits, {})[0])
     weights = np.tile(list(fusion.weights_.values()), (40, 1))
     weights[3, 0] = 0

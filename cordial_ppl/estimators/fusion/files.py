@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 from jaxtyping import Float, Float64, Int64
 
@@ -22,7 +23,7 @@ from cordial_ppl.stack.weighing import ExpectedLoss
 KIND = "fusion"
 
 VALUES = (
-    *("settings", "scale", "readers", "spreads", "weights", "expected", "covariates"),
+    *("settings", "scale", "readers", "spreads", "trust", "weights", "expected", "covariates"),
     *("labels", "sample_weight", "texts", "out_of_fold"),
 )
 """Values of a fit that a file has as they are."""
@@ -45,6 +46,7 @@ class FusionRecord(Record):
         sample_weight: what each counts.
         texts: which text each is of.
         out_of_fold: probabilities of the labelled texts.
+        trust: weight of each reader in their average; None in older files, 1 for all.
     """
 
     scale: Scale
@@ -60,6 +62,7 @@ class FusionRecord(Record):
     sample_weight: Float64[np.ndarray, " _n"]
     texts: Int64[np.ndarray, " _n"]
     out_of_fold: Float64[np.ndarray, "_n _K"] | None = None
+    trust: Float[np.ndarray, " _R"] | None = None
 
 
 def save(fit: FusionFit, path: str | Path) -> None:
@@ -96,6 +99,10 @@ def read(path: str | Path, channels: Sequence[str | Path | Channel]) -> FusionFi
         readers, weights = saved.readers, saved.weights
         if tuple(members)[: len(readers)] != readers or len(saved.spreads) != len(readers):
             raise ValueError("the readers and their stacks do not fit together")
+        if saved.trust is None:
+            saved = msgspec.structs.replace(saved, trust=np.ones(len(readers)))
+        elif not ((saved.trust > 0) & (saved.trust <= 1)).all():
+            raise ValueError("the average does not weigh its readers")
         if saved.joint is not None:
             members[JOINT.name] = saved.joint.restore(JOINT, saved.scale.size, len(readers))
         check_shares("weights", np.array(list(weights.values())))

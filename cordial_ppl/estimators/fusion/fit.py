@@ -24,6 +24,7 @@ class FusionFit(AnyFit):
         settings: arguments of the fusion in plain data, without ``prior`` and ``channels``.
         readers: names of the R readers.
         spreads: spread of each reader's logits, nats.
+        trust: weight of each reader in their average, at most 1.
         members: fitted members by name: the fit of a stack for each reader and for "average
             reading", and the posterior of "joint channel"; a single reader has neither of these.
         options: names of the options in the columns of readers' data frames.
@@ -32,6 +33,7 @@ class FusionFit(AnyFit):
     settings: Mapping[str, Any]
     readers: tuple[str, ...]
     spreads: Float[np.ndarray, " R"]
+    trust: Float[np.ndarray, " R"]
     members: Mapping[str, Fit | Posterior]
     options: tuple[str, ...] | None = None
 
@@ -60,7 +62,7 @@ class FusionFit(AnyFit):
         self, logits: Float[np.ndarray, "m R K"]
     ) -> tuple[list[tuple[Fitted, np.ndarray]], Float[np.ndarray, "m M"]]:
         """Return all members' channels and calibrators, what each sees, and its weights."""
-        views, present = view(logits, tuple(self.members), self.spreads)
+        views, present = view(logits, tuple(self.members), self.spreads, self.trust)
         shares = shares_of(np.array(list(self.weights.values())), present)
         members: list[tuple[Fitted, np.ndarray]] = []
         weights = []
@@ -76,10 +78,13 @@ class FusionFit(AnyFit):
 
 
 def view(
-    logits: Float[np.ndarray, "n R K"], members: Sequence[str], spreads: Float[np.ndarray, " R"]
+    logits: Float[np.ndarray, "n R K"],
+    members: Sequence[str],
+    spreads: Float[np.ndarray, " R"],
+    trust: Float[np.ndarray, " R"],
 ) -> tuple[list[np.ndarray], Bool[np.ndarray, "n M"]]:
     """Return what each member sees of the readings, and of which texts it sees anything."""
-    shared = {AVERAGE: pool(logits, spreads), JOINT.name: logits}
+    shared = {AVERAGE: pool(logits, spreads, trust), JOINT.name: logits}
     more = [shared[name] for name in members[logits.shape[1] :]]
     present = np.hstack([read_by(logits), np.ones((len(logits), len(more)), bool)])
     return [*logits.swapaxes(0, 1), *more], present

@@ -21,8 +21,14 @@ from cordial_ppl.estimators.estimator import Estimator, InputNames
 from cordial_ppl.estimators.fusion import files
 from cordial_ppl.estimators.fusion.fit import FusionFit, view
 from cordial_ppl.estimators.fusion.joint import AVERAGE, COUNTS, JOINT, READER_COUNT, joint_prior
-from cordial_ppl.estimators.fusion.readings import as_reader_logits, check_frames, read_by
+from cordial_ppl.estimators.fusion.readings import (
+    as_reader_logits,
+    check_frames,
+    find_spreads,
+    read_by,
+)
 from cordial_ppl.estimators.fusion.summary import summarize
+from cordial_ppl.estimators.fusion.trust import trust_readers
 from cordial_ppl.estimators.named import PAPER_COUNTS, Cordial, stack_of
 from cordial_ppl.estimators.stack import Stack
 from cordial_ppl.inference.export import join
@@ -240,12 +246,16 @@ class Fusion(Estimator[FusionFit]):
         chosen_counts = check_counts(each, members)
         counts = {name: COUNTS.get(name, READER_COUNT) for name in members} | chosen_counts
         _check_overlap(read_by(texts.logits), readers)
-        spreads = np.nanstd(texts.logits, axis=(0, 2))
-        spreads = np.where(spreads > 0, spreads, 1.0)
-        views, present = view(texts.logits, members, spreads)
+        spreads = find_spreads(texts.logits)
         folds = deal_folds(texts, settings.seed) if texts.count >= MIN_LABELS else None
-        seen = dict(zip(members, views, strict=True))
-        fits, held_out, present = _fit_members(texts, seen, present, folds, scale, settings)
+        shared = (members, folds, scale, settings)
+        alone = _fit_members(texts, readers, np.ones(len(readers)), *shared)
+        trust = trust_readers(texts.logits, texts.labels, *alone[1:])
+        rest = _fit_members(texts, members[len(readers) :], trust, *shared)
+        fits = alone[0] | rest[0]
+        held_out, present = (
+            np.concatenate(parts, axis=-1) for parts in zip(alone[1:], rest[1:], strict=True)
+        )
         prior = np.array([counts[name] for name in members])
         mixture = weigh(texts, folds, held_out, prior, present=present)
         return FusionFit(
@@ -260,6 +270,7 @@ class Fusion(Estimator[FusionFit]):
             covariates=tuple(texts.covariates),
             readers=readers,
             spreads=spreads,
+            trust=trust,
             members=fits,
             weights=dict(zip(members, mixture.weights.tolist(), strict=True)),
             expected=mixture.expected,
@@ -273,18 +284,20 @@ class Fusion(Estimator[FusionFit]):
 
 def _fit_members(
     texts: Labelled,
-    views: Mapping[str, np.ndarray],
-    present: Bool[np.ndarray, "n M"],
+    chosen: Sequence[str],
+    trust: Float[np.ndarray, " R"],
+    names: Sequence[str],
     folds: Int[np.ndarray, " n"] | None,
     scale: Scale,
     settings: Settings,
 ) -> tuple[dict[str, Fit | Posterior], Float[np.ndarray, "n K M"], Bool[np.ndarray, "n M"]]:
-    """Fit the members side by side.
+    """Fit members side by side.
 
     Args:
         texts: the labelled texts.
-        views: what each member sees of the readings, by name.
-        present: of which texts it sees anything.
+        chosen: names of the members to fit.
+        trust: weight of each reader in their average.
+        names: of all members, readers first.
         folds: fold of each label; None with too few.
         scale: the options.
         settings: those of each stack.
@@ -292,29 +305,32 @@ def _fit_members(
     Returns:
         Fitted members by name, their out-of-fold predictions, and of which texts there are some.
     """
-    names, readers = list(views), texts.logits.shape[1]
+    readers = texts.logits.shape[1]
+    views, seen = view(texts.logits, names, find_spreads(texts.logits), trust)
     # Members must not share their random numbers, or their errors correlate.
     seeds = np.random.SeedSequence(settings.seed).generate_state(len(names)).tolist()
 
     def fit(index: int) -> tuple[Fit | Posterior, np.ndarray | None]:
         """Return a fitted member, and its out-of-fold predictions of the texts that it sees."""
         if names[index] == JOINT.name:
-            spreads = [reading_spread(views[name], texts.weights) for name in names[:readers]]
+            spreads = [reading_spread(each, texts.weights) for each in views[:readers]]
             prior = joint_prior(settings.prior, scale.size, spreads, tuple(texts.covariates))
             joint = ChannelMember(JOINT, 0, settings.inference, prior, settings.effort)
             return joint.fit([Case(texts, folds, (seeds[index],))])[0]
-        seen = replace(texts, logits=views[names[index]]).take(present[:, index])
-        stack = fit_stack(seen, scale, replace(settings, seed=seeds[index]))
+        part = replace(texts, logits=views[index]).take(seen[:, index])
+        stack = fit_stack(part, scale, replace(settings, seed=seeds[index]))
         return stack, stack.out_of_fold
 
-    held_out, predicted = np.zeros((len(texts.labels), scale.size, len(names))), present.copy()
+    places = [names.index(name) for name in chosen]
+    present = seen[:, places]
+    held_out, predicted = np.zeros((len(texts.labels), scale.size, len(places))), present.copy()
     fits: dict[str, Fit | Posterior] = {}
     with (
-        doing(f"fitting {readers} readers", len(names), "members") as stage,
-        ThreadPoolExecutor(max_workers=workers(len(names))) as threads,
+        doing(f"fitting {readers} readers", len(chosen), "members") as stage,
+        ThreadPoolExecutor(max_workers=workers(max(1, len(chosen)))) as threads,
     ):
-        for index, (fitted, out_of_fold) in enumerate(threads.map(fit, range(len(names)))):
-            fits[names[index]] = fitted
+        for index, (fitted, out_of_fold) in enumerate(threads.map(fit, places)):
+            fits[chosen[index]] = fitted
             if out_of_fold is None:
                 predicted[:, index] = False
             else:

@@ -78,15 +78,27 @@ def read_by(logits: Float[np.ndarray, "n R K"]) -> Bool[np.ndarray, "n R"]:
     return ~np.isnan(logits[:, :, 0])
 
 
+def find_spreads(logits: Float[np.ndarray, "n R K"]) -> Float[np.ndarray, " R"]:
+    """Compute the standard deviation of each reader's logits; 1 of one whose logits are all 0."""
+    spreads = np.nanstd(logits, axis=(0, 2))
+    return np.where(spreads > 0, spreads, 1.0)
+
+
 def pool(
-    logits: Float[np.ndarray, "n R K"], spreads: Float[np.ndarray, " R"]
+    logits: Float[np.ndarray, "n R K"],
+    spreads: Float[np.ndarray, " R"],
+    trust: Float[np.ndarray, " R"],
 ) -> Float[np.ndarray, "n K"]:
     r"""Average logits over the readers of each text, in units of their spreads.
 
-    .. math:: \bar\ell = \bar\sigma\, \frac{1}{|R(x)|} \sum_{r \in R(x)} \ell_r / \sigma_r
+    .. math:: \bar\ell = \bar\sigma\,
+        \frac{\sum_{r \in R(x)} t_r\, \ell_r / \sigma_r}{\sum_{r \in R(x)} t_r}
 
     Args:
         logits: centred logits, NaN where a reading is missing.
         spreads: spread of each reader's logits.
+        trust: t, the weight of each reader, positive.
     """
-    return np.nanmean(logits / spreads[None, :, None], axis=1) * spreads.mean()
+    weights = read_by(logits) * trust[None]
+    total = np.einsum("nr,nrk->nk", weights / spreads[None], np.nan_to_num(logits))
+    return total / weights.sum(axis=1)[:, None] * spreads.mean()

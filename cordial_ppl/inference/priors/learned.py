@@ -268,7 +268,7 @@ def shipped_prior() -> LearnedPrior:
     """Return the prior that ``Cordial`` has by default.
 
     It is what :func:`learn_prior` makes of 44 pairs of task and reader with three, four, five and
-    seven options, trained on these and on @MORE@ more (``benchmarks/ship_prior.py``).  Parameters
+    seven options, trained on these and on 36 more (``benchmarks/ship_prior.py``).  Parameters
     of single options are not learned, so that it serves scales of any length.
 
     Returns:
