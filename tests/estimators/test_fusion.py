@@ -16,6 +16,7 @@ from three_readers import LABELS, NAMES, THREE, THREE_TEST, TRUTH
 import cordial_ppl as cp
 from cordial_ppl.decisions import answers
 from cordial_ppl.estimators.fusion.readings import pool
+from cordial_ppl.estimators.fusion.trust import trust_readers
 from cordial_ppl.runtime import storage
 from cordial_ppl.scores import log_loss
 from cordial_ppl.stack.entering import predict
@@ -53,6 +54,25 @@ def test_probabilities_weights_and_losses(fusion, gappy):
     text = fusion.summary()
     for words in (*(f"  {name} (" for name in NAMES), "Expected log loss", "average reading"):
         assert words in text
+
+
+def test_the_average_trusts_what_agrees_or_predicts_as_well():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 5, 60)
+    told = np.eye(5)[truth] * 4 + rng.normal(size=(60, 5))
+    logits = np.stack([told, told + rng.normal(size=told.shape), told[rng.permutation(60)]], 1)
+    logits -= logits.mean(axis=2, keepdims=True)
+    good, fair, none = (np.exp(t * logits[:, r]) for r, t in ((0, 1.0), (1, 0.8), (2, 0.0)))
+    held_out = np.stack([p / p.sum(axis=1, keepdims=True) for p in (good, fair, none)], -1)
+    present = np.ones((60, 3), bool)
+    trust = trust_readers(logits, truth, held_out, present)
+    assert trust[0] == 1 and trust[1] > 0.9 and trust[2] < 0.01
+    few = trust_readers(logits[:7], truth[:7], held_out[:7], present[:7])
+    np.testing.assert_array_equal(few, np.ones(3))
+    gaps = np.where(rng.random((60, 3, 1)) < 0.2, np.nan, logits)
+    gaps[:, 0] = logits[:, 0]
+    same = np.nanmean(gaps / np.arange(1, 4)[None, :, None], axis=1) * 2
+    np.testing.assert_allclose(pool(gaps, np.arange(1.0, 4), np.ones(3)), same)
 
 
 def mix(fit, logits):
