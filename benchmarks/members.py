@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from real import Pair
+from real import EMBEDDED, Pair
 
 import cordial_ppl as cp
 from cordial_ppl.channels import AFFINE_CHANNELS
@@ -146,6 +146,8 @@ def _without_fit(name: str, pair: Pair, labels: np.ndarray) -> Said:
 @lru_cache(maxsize=8)
 def trained_without(source: str, folder: Path) -> cp.LearnedPrior:
     """The prior that was trained without a set of readings, from `ship_prior.py`."""
+    if source == EMBEDDED:
+        return cp.shipped_prior()
     return cp.LearnedPrior.load(folder / f"without-{source}.cordial")
 
 
