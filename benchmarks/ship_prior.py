@@ -23,7 +23,7 @@ from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.estimators.training import train_prior
 from cordial_ppl.runtime.progress import watching
 
-BUDGETS = 5, 10, 20, 50, 100
+BUDGETS = 5, 10, 20, 50
 
 
 def main() -> None:

@@ -26,6 +26,9 @@ STEPS, RATE = 50, 0.08
 RIDGE, COUNTS_RIDGE = 0.003, 0.001
 """Penalties in nats of a move by one scale, and of a pseudo-count that grows e-fold."""
 
+LEAST = 1e-9
+"""Weight of nothing, in place of zero."""
+
 EM_STEPS = 60
 """Steps to the weights of a stack; the gradient goes through them."""
 
@@ -74,12 +77,12 @@ def descend(
 
     def share(chosen: Any) -> list[np.ndarray]:
         """Weigh episodes so that each group of those chosen counts alike."""
-        inside = [np.isin(batch.group, chosen) for batch in batches]
+        inside = [np.isin(batch.group, chosen) * batch.weight for batch in batches]
         each = [
-            seen / np.maximum(np.bincount(batch.group, seen)[batch.group], 1)
+            seen / np.maximum(np.bincount(batch.group, seen)[batch.group], LEAST)
             for seen, batch in zip(inside, batches, strict=True)
         ]
-        return [np.asarray(part / max(part.sum(), 1.0), np.float32) for part in each]
+        return [np.asarray(part / max(part.sum(), LEAST), np.float32) for part in each]
 
     def objective(moved: Moved, shares: Any, data: Any) -> tuple[Array, list[Array]]:
         counts = before * jnp.exp(moved.counts)

@@ -44,6 +44,7 @@ class Episode(NamedTuple):
 
     Attributes:
         group: number of the task's group.
+        weight: what it counts among those of its group.
         folds: fold of each label; 0 where there are too few for folds.
         sizes: of each member's sites, the number of values, and of locations that may move.
         report: draws of each member, and the texts that the stack is scored on.
@@ -51,6 +52,7 @@ class Episode(NamedTuple):
     """
 
     group: Int[Any, "*E"]
+    weight: Float[Any, "*E"]
     folds: Int[Any, "*E n"]
     sizes: Mapping[str, Float[Any, "*E sites 2"]]
     report: Mapping[str, Draws]
@@ -63,6 +65,7 @@ def play(
     moved: LearnedPrior,
     *,
     group: int,
+    weight: float,
     budgets: Sequence[int],
     draws: int,
     seed: Sequence[int],
@@ -74,6 +77,7 @@ def play(
         unmoved: the prior whose location and scale standardise the draws.
         moved: the prior to fit with.
         group: number of the task's group.
+        weight: what each episode counts among those of its group.
         budgets: numbers of labels; those larger than half the task are left out.
         draws: episodes for each number of labels.
         seed: seed of the random numbers.
@@ -100,17 +104,17 @@ def play(
             )
             for part, each in zip(parts, kept, strict=True):
                 part[member.name] = each
-        played[n] = [_episode(group, *pair) for pair in zip(cases, parts, strict=True)]
+        played[n] = [_episode(group, weight, *pair) for pair in zip(cases, parts, strict=True)]
     return played
 
 
 def _episode(
-    group: int, case: Case, members: Mapping[str, tuple[Any, Draws, Draws | None]]
+    group: int, weight: float, case: Case, members: Mapping[str, tuple[Any, Draws, Draws | None]]
 ) -> Episode:
     """Put together what the members of a stack say."""
     folds = np.zeros(len(case.texts.labels)) if case.folds is None else case.folds
     parts: Any = ({name: each[i] for name, each in members.items()} for i in range(3))
-    return Episode(np.int32(group), folds.astype(np.int32), *parts)
+    return Episode(np.int32(group), np.float32(weight), folds.astype(np.int32), *parts)
 
 
 def _predict(
