@@ -24,8 +24,9 @@ from cordial_ppl.runtime.progress import doing
 BUDGETS = (5, 10, 20, 50)
 """Labels of an episode."""
 
-NOISE = 0.15
-"""What an episode of shuffled readings counts: readers that say nothing are seldom published."""
+SPOILT = 0.2
+"""What an episode counts whose readings say nothing, or whose scale has options that nobody uses:
+both are rare in published sets."""
 
 LEAST_ESS, ROUNDS = 0.1, 3
 """Effective share of the draws below which the stack is fitted anew, and how often it is fitted."""
@@ -68,8 +69,8 @@ def train_prior(
     parameter of each channel; parameters of single options share g and have no d.  Pseudo-counts of
     the stack's weights are scaled too, which the formula leaves out.  An episode is a
     sample s of n labels of a task t, with the prior that other groups of tasks give, and l the log
-    loss of the stack fitted to it, on other texts; half as many episodes, which count little, are
-    of shuffled readings.  Draws are weighed by the ratio of the priors'
+    loss of the stack fitted to it, on other texts; further ones, which count little, are of
+    shuffled readings and of a scale with options that nobody uses.  Draws are weighed by the ratio of the priors'
     densities, the stack's weights follow from them, and Adam follows the gradient of both.  Each
     group is left out in turn to tell how many steps it takes: none where they gain nothing.
 
@@ -102,7 +103,8 @@ def train_prior(
     left_out = {name: [t for t in prior.tasks if group_of[t] == name] for name in names}
     rng = np.random.default_rng(seed)
     everything = [(name, texts, 1.0) for name, texts in tasks]
-    everything += [(name, _shuffle(texts, rng), NOISE) for name, texts in tasks]
+    for spoil in (_shuffle, _stretch):
+        everything += [(name, spoil(texts, rng), SPOILT) for name, texts in tasks]
     start: Any = None
     for _ in range(ROUNDS):
         played: dict[int, list[Episode]] = {n: [] for n in budgets}
@@ -148,6 +150,15 @@ def _shuffle(texts: Labelled, rng: np.random.Generator) -> Labelled:
     rows = rng.permutation(len(texts.labels))
     covariates = {name: column[rows] for name, column in texts.covariates.items()}
     return replace(texts, logits=texts.logits[rows], covariates=covariates)
+
+
+def _stretch(texts: Labelled, rng: np.random.Generator) -> Labelled:
+    """Put an option that nobody uses between any two."""
+    size = texts.logits.shape[1]
+    logits = np.repeat(texts.logits.min(axis=1, keepdims=True), 2 * size - 1, axis=1)
+    logits[:, ::2] = texts.logits
+    logits -= logits.mean(axis=1, keepdims=True)
+    return replace(texts, logits=logits, labels=2 * texts.labels)
 
 
 def _move(prior: LearnedPrior, trained: Moved) -> LearnedPrior:
