@@ -20,6 +20,8 @@ from cordial_ppl.inference.importance import resample
 from cordial_ppl.inference.priors import LearnedPrior, reading_spread
 from cordial_ppl.inference.programs import predict_draws
 from cordial_ppl.inference.sampler import DEFAULT_EFFORT, PRECISION
+from cordial_ppl.inference.target import Target
+from cordial_ppl.inference.tracing import Site
 from cordial_ppl.stack.members import CalibratorMember, ChannelMember
 from cordial_ppl.stack.stacking import MIN_LABELS
 
@@ -108,6 +110,15 @@ def play(
     return played
 
 
+def movable_sites(target: Target) -> list[Site]:
+    """List the parameters whose priors training moves: those with Gaussian priors but the strength.
+
+    Readers of published sets say something.  A prior of the strength that is trained on them
+    misleads where a reader says little, and most on long scales of which few options are used.
+    """
+    return [site for site in target.sites if site.gaussian and site.parameter != "strength"]
+
+
 def _episode(
     group: int, weight: float, case: Case, members: Mapping[str, tuple[Any, Draws, Draws | None]]
 ) -> Episode:
@@ -137,7 +148,7 @@ def _draw(
 ) -> list[tuple[Any, Draws, Draws | None]]:
     """Sample a channel's posterior of each data set, and those without each fold."""
     target, prepared = member.prepare(cases)
-    sites = [site for site in target.sites if site.gaussian]
+    sites = movable_sites(target)
     sizes = np.array([(np.prod(site.shape), not site.shape) for site in sites], np.float32)
 
     def keep(case: Case, sampled: Any, seen: Any, predicted: Labelled) -> Draws:

@@ -15,7 +15,7 @@ import numpy as np
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.errors import InputError, warn
 from cordial_ppl.estimators.descent import Moved, default_counts, descend, least_ess
-from cordial_ppl.estimators.episodes import Episode, play
+from cordial_ppl.estimators.episodes import Episode, movable_sites, play
 from cordial_ppl.estimators.named import Cordial
 from cordial_ppl.inference.priors import LearnedPrior
 from cordial_ppl.inference.target import build_target
@@ -66,7 +66,7 @@ def train_prior(
         \mu = \mu_c + d \sigma_c, \quad \sigma = e^{g} \sigma_c
 
     Location and scale by the cautious rule, mu_c and sigma_c, are moved by d and g, for each
-    parameter of each channel; parameters of single options share g and have no d.  Pseudo-counts of
+    parameter of each channel but the strength; parameters of single options share g and have no d.  Pseudo-counts of
     the stack's weights are scaled too, which the formula leaves out.  An episode is a
     sample s of n labels of a task t, with the prior that other groups of tasks give, and l the log
     loss of the stack fitted to it, on other texts; further ones, which count little, are of
@@ -167,7 +167,7 @@ def _move(prior: LearnedPrior, trained: Moved) -> LearnedPrior:
     adjustments = {}
     for channel in Cordial().settings.channels:
         target = build_target(channel, 2, prior.channels[channel.name].covariates)
-        sites = [site.name for site in target.sites if site.gaussian]
+        sites = [site.name for site in movable_sites(target)]
         each = np.asarray(trained.moves[channel.name], float).round(3).tolist()
         adjustments[channel.name] = dict(zip(sites, map(tuple, each), strict=True))
     before, factors = default_counts(trained.moves), np.exp(np.asarray(trained.counts, float))
