@@ -66,10 +66,10 @@ def train_prior(
         \mu = \mu_c + d \sigma_c, \quad \sigma = e^{g} \sigma_c
 
     Location and scale by the cautious rule, mu_c and sigma_c, are moved by d and g, for each
-    parameter of each channel but the strength; parameters of single options share g and have no d.  Pseudo-counts of
-    the stack's weights are scaled too, which the formula leaves out.  An episode is a
-    sample s of n labels of a task t, with the prior that other groups of tasks give, and l the log
-    loss of the stack fitted to it, on other texts; further ones, which count little, are of
+    parameter of each channel but the strength; parameters of single options share g and have no d.
+    Pseudo-counts of the stack's weights are scaled too, which the formula leaves out.  An episode
+    is a sample s of n labels of a task t, with the prior that other groups of tasks give, and l the
+    log loss of the stack fitted to it, on other texts; further ones, which count little, are of
     shuffled readings and of a scale with options that nobody uses.  Draws are weighed by the ratio
     of the priors' densities, the stack's weights follow from them, and Adam follows the gradient of
     both.  Each group is left out in turn to tell how many steps it takes: none where they gain
