@@ -10,6 +10,7 @@ settings of task and number of labels it wins; writes all of it as JSON.
     python benchmarks/fusion.py --data embedded --draws 20 --budgets 5 10 20 50 100 200 500
     CORDIAL_DATA=path python benchmarks/fusion.py --data summeval --draws 10 --budgets 20 100
     CORDIAL_DATA=path python benchmarks/fusion.py --data wmt --draws 10 --budgets 20 100
+    CORDIAL_DATA=path python benchmarks/fusion.py --data summeval --shuffled --budgets 20 100
     python benchmarks/fusion.py --speed
 
 With ``--speed`` it times warm fits of four readers with 20 labels instead.
@@ -72,6 +73,9 @@ def main() -> None:
     parser.add_argument("--tasks", nargs="+")
     parser.add_argument("--paper", action="store_true", help="of fusion, stacks and logit stacks")
     parser.add_argument("--concatenated", type=int, nargs="+", help="budgets of Dirichlet of all")
+    parser.add_argument(
+        "--shuffled", action="store_true", help="the first reader, and one of noise"
+    )
     parser.add_argument("--speed", action="store_true")
     parser.add_argument("--out", type=Path, default=Path("fusion.json"))
     args = parser.parse_args()
@@ -84,7 +88,7 @@ def main() -> None:
     start = time.perf_counter()
     for draw in range(args.draws):
         for task in args.tasks or sources:
-            for n, name, loss in compare(load(args.data, task, draw), draw, args):
+            for n, name, loss in compare(load(args.data, task, draw, args.shuffled), draw, args):
                 losses[task, n][name][draw] = loss.astype(np.float32)
             print(f"draw {draw}, {task}: {time.perf_counter() - start:.0f} s", flush=True)
         if (draw + 1) % 5 == 0 or draw + 1 == args.draws:
@@ -92,8 +96,11 @@ def main() -> None:
     return None
 
 
-def load(data: str, task: str, draw: int) -> Texts:
-    """The texts of a task, those to draw labels from in the order of a draw."""
+def load(data: str, task: str, draw: int, shuffled: bool = False) -> Texts:
+    """The texts of a task, those to draw labels from in the order of a draw.
+
+    With one of noise there are two readers: the first, and the second with its readings shuffled.
+    """
     if data == "embedded":
         made = benchmark(task)
         logits = np.stack(list(made.logits.values()), axis=1)
@@ -109,6 +116,9 @@ def load(data: str, task: str, draw: int) -> Texts:
         labels = labelled.labels
         every = np.random.default_rng(7).permutation(len(labels))
         pool, scored = every[:-TEST], every[-TEST:]
+    if shuffled:
+        logits, names = logits[:, :2].copy(), names[:2]
+        logits[:, 1] = logits[np.random.default_rng([draw, 9]).permutation(len(logits)), 1]
     order = pool[np.random.default_rng([draw, 5]).permutation(len(pool))]
     return Texts(logits[order], labels[order], logits[scored], labels[scored], names)
 
