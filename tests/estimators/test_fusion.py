@@ -14,6 +14,7 @@ from sklearn.model_selection import KFold, cross_val_predict
 from three_readers import LABELS, NAMES, THREE, THREE_TEST, TRUTH
 
 import cordial_ppl as cp
+from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.decisions import answers
 from cordial_ppl.estimators.fusion.readings import pool
 from cordial_ppl.estimators.fusion.trust import trust_readers
@@ -65,9 +66,9 @@ def test_the_average_trusts_what_agrees_or_predicts_as_well():
     good, fair, none = (np.exp(t * logits[:, r]) for r, t in ((0, 1.0), (1, 0.8), (2, 0.0)))
     held_out = np.stack([p / p.sum(axis=1, keepdims=True) for p in (good, fair, none)], -1)
     present = np.ones((60, 3), bool)
-    trust = trust_readers(logits, truth, held_out, present)
+    trust = trust_readers(Labelled(logits, truth), held_out, present)
     assert trust[0] == 1 and trust[1] > 0.9 and trust[2] < 0.01
-    few = trust_readers(logits[:7], truth[:7], held_out[:7], present[:7])
+    few = trust_readers(Labelled(logits[:7], truth[:7]), held_out[:7], present[:7])
     np.testing.assert_array_equal(few, np.ones(3))
     gaps = np.where(rng.random((60, 3, 1)) < 0.2, np.nan, logits)
     gaps[:, 0] = logits[:, 0]

@@ -1,17 +1,19 @@
 """Training a prior: weights of draws against densities, the stack's weights, and a planted move."""
 
+import jax
 import numpy as np
 import pytest
 from few_labels import LABELS, LOGITS
 from scipy import stats
 
 import cordial_ppl as cp
-from cordial_ppl.channels import DEFAULT_CHANNELS
+from cordial_ppl.channels import CHANNELS, DEFAULT_CHANNELS
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.errors import InputError
 from cordial_ppl.estimators import descent, training
 from cordial_ppl.estimators.episodes import Draws, Episode
 from cordial_ppl.evaluation.synthetic import reviews
+from cordial_ppl.inference.target import build_target
 from cordial_ppl.stack.settings import PAPER_CALIBRATORS
 from cordial_ppl.stack.stacking import stack_weights
 
@@ -60,7 +62,8 @@ def episodes(n, number=3, shift=0.0):
         for m, v in values.items()
     }
     sizes = {m: np.ones((number, 1, 2), np.float32) for m in MEMBERS}
-    return Episode(np.arange(number, dtype=np.int32), folds, sizes, report, held_out)
+    group, weight = np.arange(number, dtype=np.int32), np.ones(number, np.float32)
+    return Episode(group, weight, folds, sizes, report, held_out)
 
 
 def test_the_loss_is_that_of_the_stack():
@@ -94,6 +97,26 @@ def test_too_few_tasks_or_channels_are_refused():
         training.train_prior(cp.shipped_prior(), [("a", texts), ("b", texts)])
     with pytest.raises(InputError, match="needs all channels of the default"):
         cp.learn_prior([(LOGITS, LABELS)] * 3, channels=["mixture"], rule="trained")
+
+
+def test_a_trained_prior_moves_the_cautious_one():
+    """By shift and factor in units of its scale; what training knows of a task left out goes."""
+    shipped = cp.shipped_prior()
+    moves, cautious = shipped.rule.adjustments["bridge"], shipped.with_rule(name="cautious")
+    with jax.enable_x64(True):
+        target = build_target(CHANNELS["bridge"], 5)
+    (loc, scale), (loc0, scale0) = (prior.of(target) for prior in (shipped, cautious))
+    for site in target.sites:
+        shift, log_factor = moves.get(site.name, (0.0, 0.0))
+        at = site.slice
+        np.testing.assert_allclose(loc[at], loc0[at] + shift * scale0[at])
+        np.testing.assert_allclose(scale[at], np.exp(log_factor) * scale0[at])
+    assert "strength_log_odds" not in moves and shipped.weight_counts["bridge"] > 4
+    without = shipped.leave_out(shipped.tasks[:1])
+    assert without.rule == cautious.rule.forget() and not without.weight_counts
+    counts = [cp.Cordial(prior=p).settings.weight_counts["bridge"] for p in (None, without, "own")]
+    assert counts == [shipped.weight_counts["bridge"], 4.0, 4.0]
+    assert cp.LogitStack(prior=shipped).settings.weight_counts["odds"] == 0
 
 
 @pytest.mark.nightly

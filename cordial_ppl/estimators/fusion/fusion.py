@@ -250,7 +250,7 @@ class Fusion(Estimator[FusionFit]):
         folds = deal_folds(texts, settings.seed) if texts.count >= MIN_LABELS else None
         shared = (members, folds, scale, settings)
         alone = _fit_members(texts, readers, np.ones(len(readers)), *shared)
-        trust = trust_readers(texts.logits, texts.labels, *alone[1:])
+        trust = trust_readers(texts, *alone[1:])
         rest = _fit_members(texts, members[len(readers) :], trust, *shared)
         fits = alone[0] | rest[0]
         held_out, present = (
