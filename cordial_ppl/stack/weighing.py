@@ -20,7 +20,7 @@ class ExpectedLoss(NamedTuple):
 
     Attributes:
         cordial: of the stack, each fold mixed by the weights that the other folds give; unbiased
-            within .01 with twenty labels (``benchmarks/expected.py``).
+            within .01 with twenty labels (``benchmarks/accuracy.py``).
         histogram: of the smoothed histogram of the other folds' labels.
         raw: of the reading as it is, which needs no labels.
         labels: number of labelled texts; with fewer than eight there are no folds, and the first
