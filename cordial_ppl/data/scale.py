@@ -334,11 +334,12 @@ def _names(options: Any) -> tuple[Any, ...]:
         categories = ordered_categories(options)
         names = tuple(map(_plain, unmasked(options) if categories is None else categories))
         _ = tuple(map(str, names))
+        truths = [isinstance(name, bool | np.bool_) for name in names]
         for position, name in enumerate(names):
             infinite = isinstance(name, Real) and parse_number(name) is None
             missing = not isinstance(name, str) and is_missing(name)
-            bare = isinstance(name, bool | np.bool_ | complex | np.complexfloating)
-            if infinite or missing or bare:
+            mixed = truths[position] and not all(truths)
+            if infinite or missing or mixed or isinstance(name, complex | np.complexfloating):
                 cited = f"{quote(name)} at position {position}"
                 raise ValueError("an option has no name")
         return names
