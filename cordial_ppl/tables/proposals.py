@@ -216,13 +216,14 @@ def _ask_on(
     free = any(each.kind is Parameter.VAR_KEYWORD for each in taken.values())
     tried: dict[str, Any] = dict(settings)
     for setting, value in error.needed:
-        unknown = any(word in UNKNOWN for word in ((value,) if isinstance(value, str) else value))
+        words = value if isinstance(value, tuple) else (value,)
+        unknown = any(word in UNKNOWN for word in words)
         ids = tuple(tried.get("id", ()))
         again = value in ids if setting == "id" else tried.get(setting)
         if unknown or again or setting not in TRIED or not (free or setting in taken):
             return ()
-        value = (value,) if setting in ("id", "label") and isinstance(value, str) else value
-        tried[setting] = (*ids, *value) if setting == "id" else value
+        value = words if setting in ("id", "label") else value
+        tried[setting] = (*ids, *words) if setting == "id" else value
         if "reader" in tried and setting == "rating":
             tried["reader"] = None
     try:

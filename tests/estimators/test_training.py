@@ -33,12 +33,12 @@ def test_draws_are_weighed_by_the_ratio_of_densities():
     draws = RNG.normal(size=(2, 50, 4))
     parts = draws[..., :1], draws[..., 1:]
     moments = np.stack([np.stack([p.sum(-1), (p**2).sum(-1)], -1) for p in parts], -2)
-    sizes = {"m": np.tile(np.float32([[1, 1], [3, 0]]), (2, 1, 1))}
-    start, moves = np.float32([[0.3, 0.1], [0, -0.2]]), np.float32([[-0.4, 0.3], [0, 0.4]])
+    sizes = {"m": np.tile(np.array([[1, 1], [3, 0]], np.float32), (2, 1, 1))}
+    start, moves = np.array([[[0.3, 0.1], [0, -0.2]], [[-0.4, 0.3], [0, 0.4]]], np.float32)
 
     def log_density(move):
         loc, scale = np.repeat(move[:, 0], (1, 3)), np.exp(np.repeat(move[:, 1], (1, 3)))
-        return stats.norm(loc, scale).logpdf(draws).sum(-1)
+        return stats.norm.logpdf(draws, loc, scale).sum(-1)
 
     found = descent.weigh_draws(
         {"m": moves}, {"m": start}, {"m": Draws(np.float32(moments), np.zeros((2, 50, 1)))}, sizes
