@@ -15,7 +15,7 @@ from cordial_ppl.data.covariates import as_covariates
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.readings import as_logits
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.errors import InputError, naming, warn
+from cordial_ppl.errors import InputError, naming, quote, warn
 from cordial_ppl.estimators.training import train_prior
 from cordial_ppl.inference.fit import Case, fit_cases
 from cordial_ppl.inference.priors.fits import (
@@ -92,6 +92,10 @@ def learn_prior(
     models = [load_channel(channel) for channel in channels]
     if isinstance(channels, str) or not models or len({m.name for m in models}) < len(models):
         raise InputError("channels must be a list of one or several, each of another name.")
+    if isinstance(tasks, str) or not isinstance(tasks, Iterable):
+        raise InputError(
+            f"tasks must be a mapping or a sequence of (logits, labels); got {quote(tasks)}."
+        )
     named = tasks if isinstance(tasks, Mapping) else {f"task {i}": t for i, t in enumerate(tasks)}
     data = [_check(key, task, count_levels(*models)) for key, task in named.items()]
     if len({fit.name for fit, _ in data}) < len(data):
