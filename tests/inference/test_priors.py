@@ -213,7 +213,7 @@ def test_fits_of_another_channel_are_refused(learned, tmp_path):
     ("tasks", "settings", "message"),
     [
         ({}, {}, "2 tasks or readers at least; there is none"),
-        (3, {}, "tasks must be a mapping or a sequence"),
+        ("ours", {}, "tasks must be a mapping or a sequence"),
         (TASKS, {"leave_out": ["mine"]}, "no task 'mine' to leave out; found 'ours', 'theirs'"),
         (TASKS, {"rule": "odd"}, "rule must be one of"),
         (TASKS, {"channels": []}, "channels must be a list of one or several"),
