@@ -132,11 +132,12 @@ def shorten(message: str) -> str:
 
 @contextmanager
 def naming(source: str | Path) -> Iterator[None]:
-    """Put a source, such as the name of a file, before the message of an error without it."""
+    """Put a source before the message of an error, unless it is of a file and names it already."""
     try:
         yield
     except CordialError as error:
-        if str(source) in str(error).replace(":", " ").split():
+        # A task may be called "labels", a word of any message.
+        if isinstance(error, FileError) and str(source) in str(error).replace(":", " ").split():
             raise
         problem, *rest = error.args
         raise type(error)(f"{source}: {problem}", *rest) from error

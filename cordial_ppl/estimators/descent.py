@@ -89,9 +89,8 @@ def descend(
         losses = [stack_losses(moved.moves, start, batch, counts) for batch in data]
         means = [jnp.vdot(*pair) for pair in zip(shares, losses, strict=True)]
         penalty = RIDGE * sum(jnp.sum(move**2) for move in moved.moves.values())
-        return jnp.mean(jnp.stack(means)) + penalty + COUNTS_RIDGE * jnp.sum(
-            moved.counts**2
-        ), losses
+        penalty += COUNTS_RIDGE * jnp.sum(moved.counts**2)
+        return jnp.mean(jnp.stack(means)) + penalty, losses
 
     @jax.jit
     def run(trained: Any, left_out: Any, data: Any) -> tuple[Moved, Array]:

@@ -98,12 +98,10 @@ def play(
             cases = [case._replace(folds=None) for case in cases]
         parts: list[dict[str, Any]] = [{} for _ in cases]
         for member in members:
-            channel = isinstance(member, ChannelMember)
-            kept = (
-                _draw(member, cases, scored, unmoved)
-                if channel
-                else _predict(member, cases, scored)
-            )
+            if isinstance(member, ChannelMember):
+                kept = _draw(member, cases, scored, unmoved)
+            else:
+                kept = _predict(member, cases, scored)
             for part, each in zip(parts, kept, strict=True):
                 part[member.name] = each
         played[n] = [_episode(group, weight, *pair) for pair in zip(cases, parts, strict=True)]

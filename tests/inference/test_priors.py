@@ -219,6 +219,7 @@ def test_fits_of_another_channel_are_refused(learned, tmp_path):
         (TASKS, {"channels": []}, "channels must be a list of one or several"),
         ({**TASKS, ("ours", ""): TASKS["ours"]}, {}, "a task and reader occur twice"),
         ([TASKS["ours"], 3], {}, r"task 1: a task must be \(logits, labels\)"),
+        ({"task": 3, **TASKS}, {}, "^task: a task must be"),
         ([TASKS["ours"], (LOGITS, LABELS + 1)], {}, "task 1: labels must be"),
         (
             [TASKS["ours"], (LOGITS[:, :4], LABELS % 4)],

@@ -17,7 +17,6 @@ PRIOR_LOG_ODDS = -1.5
 """Of a reader that is worse than the best, to read anything; chosen on the readings of
 ``benchmarks/fusion.py``."""
 
-
 LEAST_TRUST = 0.001
 """Of texts that no other reader has read, the average is the reader that nobody trusts."""
 
