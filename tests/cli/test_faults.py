@@ -154,6 +154,18 @@ def test_words_that_a_terminal_cannot_show_are_escaped(encoding):
     assert (done.returncode, done.stderr) == (0, "") and "\\u201egut" in done.stdout
 
 
+def test_a_terminal_of_no_width_shows_everything(tmp_path):
+    program = "import sys, cordial_ppl.cli; sys.argv[1:] = ['estimate', 'none.csv', 'l.csv']; "
+    done = subprocess.run(
+        [sys.executable, "-c", program + "cordial_ppl.cli.main()"],
+        env=os.environ | {"COLUMNS": "0"},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode and "error: " in done.stderr and "none.csv" in done.stderr
+
+
 @pytest.mark.parametrize("code", [errno.EROFS, errno.EACCES])
 def test_a_folder_that_cannot_be_written_to(cordial, tmp_path, monkeypatch, saved, code):
     readings, _ = write_tables(tmp_path)
