@@ -23,8 +23,9 @@ from cordial_ppl.stack.members import CalibratorMember, ChannelMember, Member
 PAPER_CALIBRATORS: tuple[str, ...] = ("temperature", "vector", "odds")
 """The paper's calibrators in logit space."""
 
-LONG = 50
-"""Options beyond which what grows with their number cubed takes minutes."""
+LONG, VERY_LONG = 15, 50
+"""Options beyond which a fit takes over three times as long as to five, and beyond which what grows
+with their number cubed takes minutes."""
 
 LEAST_EFFORT = Effort(particles=64, proposals=1, moves=1, last_moves=0, least_ess=0.0, repairs=0)
 """Fewer particles are too few to fit the tail of their weights to."""
@@ -134,10 +135,13 @@ class Settings:
         size = logits.shape[-1]
         slow = [repr(target.channel.name) for target in targets if target.size > size > LONG]
         if slow:
+            problem = "takes over three times as long as one to five"
+            if size > VERY_LONG:
+                problem = "takes minutes, and channels with parameters of each option, "
+                problem += f"{' and '.join(slow)}, seldom settle"
             warn(
-                f"a fit to {size} options takes minutes, and channels with parameters of each "
-                f"option, {' and '.join(slow)}, seldom settle: round ratings and labels to fewer "
-                "options, 21 for example."
+                f"a fit to {size} options {problem}: round ratings and labels to fewer options, "
+                "11 for example."
             )
 
 
