@@ -36,6 +36,8 @@ def main() -> None:
     args = parser.parse_args()
     if not os.environ.get(FOLDER):
         parser.error(NEEDED)
+    for folder in (args.out.parent, args.apart):
+        folder.mkdir(parents=True, exist_ok=True)
     start = time.perf_counter()
 
     def show(share: float, label: str) -> None:
@@ -64,7 +66,6 @@ def main() -> None:
             draws=args.draws,
         )
     training.prior.save(args.out)
-    args.apart.mkdir(parents=True, exist_ok=True)
     for (source,), without in training.left_out.items():
         without.save(args.apart / f"without-{source}.cordial")
     gains = ", ".join(f"{gain:.4f} ({n})" for n, gain in training.gains.items())

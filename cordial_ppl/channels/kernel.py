@@ -50,7 +50,10 @@ def reading(
 
 
 def kernel(
-    centres: Float[Array, "*n"], concentration: Float[Array, ""], size: int
+    centres: Float[Array, "*n"],
+    concentration: Float[Array, ""],
+    size: int,
+    tilt: Float[Array, " K"] | None = None,
 ) -> Float[Array, "K *n"]:
     r"""Gaussian profile on the scale around each centre (Eq. 2).
 
@@ -60,6 +63,7 @@ def kernel(
         centres: where on the scale the profile is centred, in classes.
         concentration: kappa > 0, in 1 / classes^2.
         size: number of options K.
+        tilt: factor of each option before all are normalised; one by default.
 
     Returns:
         Probabilities, of the centres' shape with the options in front.
@@ -67,6 +71,8 @@ def kernel(
     centres = optimization_barrier(centres)[None]
     options = jnp.arange(size, dtype=centres.dtype).reshape(-1, *(1 for _ in centres.shape[1:]))
     terms = _terms(options, centres, concentration, size)
+    if tilt is not None:
+        terms = optimization_barrier(terms * tilt.reshape(options.shape))
     return terms * (1 / _total(terms))[None]
 
 

@@ -109,12 +109,8 @@ def play(
 
 
 def movable_sites(target: Target) -> list[Site]:
-    """List the parameters whose priors training moves: those with Gaussian priors but the strength.
-
-    Readers of published sets say something.  A prior of the strength that is trained on them
-    misleads where a reader says little, and most on long scales of which few options are used.
-    """
-    return [site for site in target.sites if site.gaussian and site.parameter != "strength"]
+    """List the parameters whose priors training moves: those with Gaussian priors."""
+    return [site for site in target.sites if site.gaussian]
 
 
 def _episode(

@@ -124,13 +124,33 @@ def test_the_bridge_ends_at_both_forms(form, name, size):
     readings = Readings(logits - logits.mean(axis=1, keepdims=True), np.full(size, 1 / size))
     flat, vector = np.array([0.3, 0.4, -0.2, 0.5, 1.0]), rng.normal(size=2 * size)
     expected = probs_of(f"{name}-vector", size)(np.concatenate([flat, vector]), readings)
-    between = np.concatenate([flat, [form], vector])
+    # An even histogram tilts nothing.
+    between = np.concatenate([flat, [form, 0.7], vector])
     target = build_target(CHANNELS["bridge"], size)
-    assert target.coordinates[5] == "form_log_odds" and target.size == len(between)
+    assert [*target.coordinates[5:7]] == ["form_log_odds", "tilt_log_odds"]
+    assert target.size == len(between)
     found = probs_of("bridge", size)(between, readings)
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
     between[5] = 0.0
     assert np.abs(probs_of("bridge", size)(between, readings) - np.asarray(expected)).max() > 0.02
+
+
+@pytest.mark.parametrize("size", [3, 5])
+def test_a_tilted_kernel_is_bayes_rule(size):
+    """With all of the tilt, no vector scaling, the location form and no doubt of the reading."""
+    histogram = np.arange(1.0, size + 1) / np.arange(1.0, size + 1).sum()
+    logits = np.random.default_rng(0).normal(size=(12, size))
+    readings = Readings(logits - logits.mean(axis=1, keepdims=True), histogram)
+    temperature, offset, gain, concentration = 0.3, 0.4, -0.2, -1.0
+    affine, ends = [temperature, offset, gain, concentration, 40.0], {40.0: 1.0, -40.0: 0.0}
+    centres = np.exp(gain) * softmax(readings.logits / np.exp(temperature), 1) @ np.arange(size)
+    gaps = np.arange(size) - (centres + offset)[:, None]
+    for tilt, power in ends.items():
+        flat = np.array([*affine, -40.0, tilt, *np.zeros(2 * size)])
+        density = histogram**power * np.exp(-np.exp(concentration) * gaps**2)
+        expected = density / density.sum(axis=1, keepdims=True)
+        found = probs_of("bridge", size)(flat, readings)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
 
 
 @st.composite
@@ -192,7 +212,7 @@ def test_sums_over_many_options(name):
     flat[3] = 8.0  # the profiles do not reach the options that are never read
     far = np.full((12, size - few), -600.0)
     logits = np.random.default_rng(1).normal(size=(12, few))
-    wide = Readings(np.hstack([logits, far]), np.r_[np.full(few, 0.2), np.zeros(size - few)])
+    wide = Readings(np.hstack([logits, far]), np.r_[np.full(few, 0.2), np.full(size - few, 1e-14)])
     narrow = Readings(logits, np.full(few, 0.2))
     flat[1:3] = 0.0
     assert own == other

@@ -282,8 +282,8 @@ def test_the_default_prior_serves_scales_of_any_length(size):
     """On long scales offsets are shares of the length, and predictions are as useful."""
     prior, here = cp.shipped_prior(), target("bridge", size)
     found, default = prior.of(here), here.prior
-    np.testing.assert_array_equal(found.loc[6:], default.loc[6:])
-    assert (found.loc[:6] != default.loc[:6]).all()
+    np.testing.assert_array_equal(found.loc[7:], default.loc[7:])
+    assert (found.loc[:7] != default.loc[:7]).all()
     seven = prior.of(target("bridge", 7))
     if size > 7:
         np.testing.assert_allclose(found.loc[1] / (size - 1), seven.loc[1] / 6)

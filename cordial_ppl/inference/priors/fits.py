@@ -29,6 +29,7 @@ POWERS: Mapping[str, float] = {
     "concentration": -2.0,
     "strength": 0.0,
     "form": 0.0,
+    "tilt": 0.0,
 }
 """Power of classes in the unit of the built-in channels' parameters."""
 
