@@ -59,12 +59,13 @@ def fitted(how: str, counts: Mapping[str, float]) -> dict[str, float]:
 
 
 PAPER = (*fitted("paper", FOUR), *PAPER_CALIBRATORS)
-REFERENCE, CAUTIOUS = "the paper, one count", "cautious prior"
+REFERENCE, CAUTIOUS = "the paper, one count", "cautious prior, no tilt"
 STACKS: Mapping[str, Mapping[str, float]] = {
     REFERENCE: dict.fromkeys(PAPER, 1.0),
     "the paper, flat": dict.fromkeys(PAPER, 0.0),
     "default": fitted("trained", CHANNELS) | {name: COUNTS[name] for name in DEFAULT.calibrators},
-    CAUTIOUS: fitted("learned", CHANNELS) | CALIBRATORS,
+    CAUTIOUS: fitted("untilted", CHANNELS) | CALIBRATORS,
+    "cautious prior, tilted": fitted("learned", CHANNELS) | CALIBRATORS,
     "default without Dirichlet": fitted("trained", CHANNELS) | CALIBRATORS,
     "default, equal weights": {
         name: 1e6 for name in (*fitted("trained", CHANNELS), *PAPER_CALIBRATORS)

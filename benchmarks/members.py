@@ -25,13 +25,14 @@ from cordial_ppl.data.readings import label_histogram
 from cordial_ppl.estimators.subsets import make_cases
 from cordial_ppl.evaluation.sweep.tasks import draw_subsets
 from cordial_ppl.inference.priors.learned import FILE
+from cordial_ppl.inference.priors.sources import NamedPrior
 from cordial_ppl.inference.sampler import DEFAULT_EFFORT
 from cordial_ppl.stack.calibrators import CALIBRATORS
 from cordial_ppl.stack.members import CalibratorMember, ChannelMember, Member
 from cordial_ppl.stack.weighing import stated
 
 FOLDERS = Path(__file__).parent.parent / "models", Path(__file__).parent / "ideas"
-RULES = {"learned": "cautious", "literal": "paper"}
+RULES = {"learned": "cautious", "untilted": "cautious", "literal": "paper"}
 LABEL_FREE = ("raw", "histogram")
 
 
@@ -59,8 +60,9 @@ def fit_members(
         names: a logit-space calibrator, "raw", "histogram", or a channel after how it is fitted:
             "paper:mixture" as the paper does, "own:mixture" by the default with the channel's own
             prior, "learned:mixture" with the prior that comes with the package without the fits of
-            the pair's set, "literal:mixture" with what these fits say by the paper's rule; a
-            channel may be a file of the gallery or of the folder of ideas.
+            the pair's set, "untilted:mixture" the same with no tilt of the bridge,
+            "literal:mixture" with what these fits say by the paper's rule; a channel may be a file
+            of the gallery or of the folder of ideas.
         folder: where fits are kept.
     """
     path = folder / f"{pair.name.replace(' ', '_')}_{n}_{draws}_{_version()}.npz"
@@ -125,7 +127,9 @@ def _member(name: str, source: str, folder: Path) -> Member:
     names = list(AFFINE_CHANNELS)
     index = names.index(which) if which in names else len(names)
     method = "laplace" if how == "paper" else "default"
-    prior = without(source).with_rule(name=RULES[how]) if how in RULES else None
+    prior: Any = without(source).with_rule(name=RULES[how]) if how in RULES else None
+    if how == "untilted" and which == "bridge":
+        prior = NamedPrior({"tilt": (-9.0, 0.05)}, prior)
     if how == "trained":
         prior = trained_without(source, folder)
     return ChannelMember(channel, index, method, prior, DEFAULT_EFFORT)

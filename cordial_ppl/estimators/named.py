@@ -33,9 +33,9 @@ class Cordial(Stack):
 
     The default differs from the paper in five choices, which predict better: each channel's
     posterior is sampled by tempering, importance weights and moves, and reweighted for the folds;
-    the channel "bridge", which has both forms in one, replaces "location-vector"; the channels'
+    the channel "bridge", both forms in one and tilted, replaces "location-vector"; the channels'
     priors are learned from public sets of readings and trained on them, as are the pseudo-counts of
-    the stack weights, worth ten labels, most of it on "bridge"; from 200 labels on, Dirichlet
+    the stack weights, worth twelve labels, most of it on "bridge"; from 200 labels on, Dirichlet
     calibration is an eighth member: with fewer it gains nothing and takes longest to fit
     (``benchmarks/accuracy.py``).  :meth:`paper` makes the literal choices.
 

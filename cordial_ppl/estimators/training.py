@@ -66,7 +66,7 @@ def train_prior(
         \mu = \mu_c + d \sigma_c, \quad \sigma = e^{g} \sigma_c
 
     Location and scale by the cautious rule, mu_c and sigma_c, are moved by d and g, for each
-    parameter of each channel but the strength; parameters of single options share g and have no d.
+    parameter of each channel; parameters of single options share g and have no d.
     Pseudo-counts of the stack's weights are scaled too, which the formula leaves out.  An episode
     is a sample s of n labels of a task t, with the prior that other groups of tasks give, and l the
     log loss of the stack fitted to it, on other texts; further ones, which count little, are of
