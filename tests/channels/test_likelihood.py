@@ -97,7 +97,8 @@ def test_a_categorical_is_what_observe_is(model, inference):
         .predict_proba(TEST[:50])
         for name, each in (("observe", by_observe), (model.__name__, model))
     )
-    np.testing.assert_allclose(found, expected, atol=1e-3)
+    # Rounding differs between compilers, and particles with it.
+    np.testing.assert_allclose(found, expected, atol=3e-3)
 
 
 @pytest.mark.parametrize(
