@@ -6,7 +6,7 @@ labels.  What 20 and 50 labels forecast is compared with the loss on held-out te
 labels reach: bias, error, and how often 80 % ranges hold it, with standard errors over tasks.
 Verdicts are right if the calibrator's loss on held-out texts is below the label histogram's ("use
 it"), or no more than .02 nats below it ("do not use it").  Readings that say nothing, or little,
-are made by shuffling those of all texts, or of 70 % of them.  ``--embedded`` takes the tasks of
+are made by shuffling those of all texts, of 70 % or of half of them.  ``--embedded`` takes the tasks of
 `cordial_ppl.evaluation.synthetic` instead.  What forecasts and verdicts are computed from is kept
 in a file, a line a draw, and not fitted again: other constants cost nothing.
 
@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from members import without
+from members import trained_without, without
 from real import FOLDER, NEEDED, SOURCES, Pair, load_embedded, load_pairs
 
 from cordial_ppl.data.labelled import Labelled
@@ -40,7 +40,7 @@ from cordial_ppl.stack.fit import fit_stack
 
 COUNTS = 20, 40, 50, 100
 STEPS = (20, 40), (20, 100), (50, 100)
-SHUFFLED = 0.0, 0.7, 1.0
+SHUFFLED = 0.0, 0.5, 0.7, 1.0
 WORTH = 0.02
 """Gain over the histogram, nats, above which advice not to use a calibrator was wrong."""
 
@@ -54,6 +54,7 @@ def main() -> None:
         "--draws", type=int, nargs=2, default=(0, 6), metavar=("FIRST", "END"), help="of labels"
     )
     parser.add_argument("--shares", type=float, nargs="+", choices=SHUFFLED, default=SHUFFLED)
+    parser.add_argument("--fits", type=Path, help="priors trained without each set; see accuracy")
     parser.add_argument("--rows", type=Path, default=Path("forecasts.jsonl"))
     args = parser.parse_args()
     if not (args.embedded or os.environ.get(FOLDER)):
@@ -73,23 +74,26 @@ def main() -> None:
     with args.rows.open("a") as file:
         for pair, draw, index, share in cells:
             if (pair.name, draw, share) not in rows:
-                row = measure(pair, draw, index, share)
+                row = measure(pair, draw, index, share, args.fits)
                 rows[pair.name, draw, share] = row
                 file.write(json.dumps(row) + "\n")
                 file.flush()
     report([rows[pair.name, draw, share] for pair, draw, _, share in cells])
 
 
-def measure(pair: Pair, draw: int, index: int, share: float) -> dict[str, Any]:
+def measure(
+    pair: Pair, draw: int, index: int, share: float, fits_at: Path | None
+) -> dict[str, Any]:
     """Fit to nested subsets of the labels of one task and reader."""
     rng = np.random.default_rng([draw, index, round(10 * share)])
     reading = pair.reading
     pool, held_out = (shuffle(texts, share, rng) for texts in (reading.pool, reading.report))
     order, fits = rng.permutation(len(reading.pool_labels)), {}
+    prior = trained_without(pair.source, fits_at) if fits_at else without(pair.source)
     for count in COUNTS:
         rows = order[:count]
         labels = reading.pool_labels[rows]
-        settings = Cordial(prior=without(pair.source), seed=draw).settings
+        settings = Cordial(prior=prior, seed=draw).settings
         fit = fit_stack(Labelled(pool.logits[rows], labels, {}), reading.scale, settings)
         assert fit.out_of_fold is not None
         loss = log_loss(predict(fit, held_out.logits, {})[0], reading.report_labels)
