@@ -54,7 +54,7 @@ def main() -> None:
         "--draws", type=int, nargs=2, default=(0, 6), metavar=("FIRST", "END"), help="of labels"
     )
     parser.add_argument("--shares", type=float, nargs="+", choices=SHUFFLED, default=SHUFFLED)
-    parser.add_argument("--fits", type=Path, help="priors trained without each set; see accuracy")
+    parser.add_argument("--fits", type=Path, help="folder of priors trained without each set")
     parser.add_argument("--rows", type=Path, default=Path("forecasts.jsonl"))
     args = parser.parse_args()
     if not (args.embedded or os.environ.get(FOLDER)):
