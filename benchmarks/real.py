@@ -108,7 +108,7 @@ FURTHER: dict[str, Source] = {
         1000,
     ),
 }
-"""Sets that the shipped prior is trained on, beside those above, and that no figure is from."""
+"""Sets that the shipped prior is trained on, beside those above."""
 
 
 class Pair(NamedTuple):

@@ -4,8 +4,8 @@ r"""Location channel whose kernel is tilted towards the labels that are common.
    g(z) \propto \pi(z)^{\gamma} \exp[-\kappa (z - c)^2], \quad c = s\, m(x) + d
 
 With gamma = 1 the kernel is Bayes' rule for a Gaussian measurement of a label that pi is the prior
-of; with 0 it is the location channel.  One parameter more, ``power`` gamma.  Order is kept: the
-factor depends on the option alone.
+of; with 0 it is the location channel.  One parameter more, ``power`` gamma, which unlike the tilt
+of "bridge" may exceed one.  Order is kept: the factor depends on the option alone.
 """
 
 import jax

@@ -86,7 +86,7 @@ class PosteriorRecord(Record):
         for name in ("histogram", "weights", "thinned"):
             check_shares(name, fields[name])
         if len(self.histogram) != size or self.draws.shape[1] != posterior.target.size:
-            raise ValueError(f"channel {channel.name!r} has other options or parameters")
+            raise ValueError(f"channel {channel.name!r} has other options or parameters than here")
         # Predictions are made in single precision.
         if np.abs(self.draws).max(initial=0) > np.finfo(np.float32).max:
             raise ValueError(f"the draws of channel {channel.name!r} are too large")

@@ -23,9 +23,9 @@ from cordial_ppl.stack.members import CalibratorMember, ChannelMember, Member
 PAPER_CALIBRATORS: tuple[str, ...] = ("temperature", "vector", "odds")
 """The paper's calibrators in logit space."""
 
-LONG, VERY_LONG = 15, 50
+LONG, VERY_LONG = 14, 50
 """Options beyond which a fit takes over three times as long as to five, and beyond which what grows
-with their number cubed takes minutes."""
+with their number cubed takes tens of seconds."""
 
 LEAST_EFFORT = Effort(particles=64, proposals=1, moves=1, last_moves=0, least_ess=0.0, repairs=0)
 """Fewer particles are too few to fit the tail of their weights to."""
@@ -137,7 +137,7 @@ class Settings:
         if slow:
             problem = "takes over three times as long as one to five"
             if size > VERY_LONG:
-                problem = "takes minutes, and channels with parameters of each option, "
+                problem = "takes tens of seconds, and channels with parameters of each option, "
                 problem += f"{' and '.join(slow)}, seldom settle"
             warn(
                 f"a fit to {size} options {problem}: round ratings and labels to fewer options, "

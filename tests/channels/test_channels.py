@@ -135,22 +135,25 @@ def test_the_bridge_ends_at_both_forms(form, name, size):
     assert np.abs(probs_of("bridge", size)(between, readings) - np.asarray(expected)).max() > 0.02
 
 
-@pytest.mark.parametrize("size", [3, 5])
-def test_a_tilted_kernel_is_bayes_rule(size):
-    """With all of the tilt, no vector scaling, the location form and no doubt of the reading."""
-    histogram = np.arange(1.0, size + 1) / np.arange(1.0, size + 1).sum()
+@pytest.mark.parametrize("form", [-40.0, 0.3, 40.0])
+@pytest.mark.parametrize("tilt", [-40.0, 0.0, 40.0])
+def test_a_tilted_kernel_is_bayes_rule(form, tilt):
+    """Of a Gaussian measurement, where the tilt is all: each point that is moved by itself."""
+    size, histogram = 5, np.array([0.05, 0.1, 0.2, 0.25, 0.4])
     logits = np.random.default_rng(0).normal(size=(12, size))
     readings = Readings(logits - logits.mean(axis=1, keepdims=True), histogram)
     temperature, offset, gain, concentration = 0.3, 0.4, -0.2, -1.0
-    affine, ends = [temperature, offset, gain, concentration, 40.0], {40.0: 1.0, -40.0: 0.0}
-    centres = np.exp(gain) * softmax(readings.logits / np.exp(temperature), 1) @ np.arange(size)
-    gaps = np.arange(size) - (centres + offset)[:, None]
-    for tilt, power in ends.items():
-        flat = np.array([*affine, -40.0, tilt, *np.zeros(2 * size)])
+    share, power = 1 / (1 + np.exp(-np.array([form, tilt])))
+    stated, options = softmax(readings.logits / np.exp(temperature), axis=1), np.arange(size)
+    expected = np.zeros((12, size))
+    for option in options:
+        point = share * option + (1 - share) * stated @ options
+        gaps = options - (np.exp(gain) * point + offset)[:, None]
         density = histogram**power * np.exp(-np.exp(concentration) * gaps**2)
-        expected = density / density.sum(axis=1, keepdims=True)
-        found = probs_of("bridge", size)(flat, readings)
-        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+        expected += stated[:, [option]] * density / density.sum(axis=1, keepdims=True)
+    flat = [temperature, offset, gain, concentration, 40.0, form, tilt, *np.zeros(2 * size)]
+    found = probs_of("bridge", size)(np.array(flat), readings)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
 
 
 @st.composite

@@ -18,7 +18,7 @@ SIZE, ROUNDING = 5, 1e-12
 TARGETS = {name: build_target(CHANNELS[name], SIZE) for name in ("mixture", "location", "bridge")}
 PROBS = {name: jax.jit(target.probs) for name, target in TARGETS.items()}
 SHARES = arrays(np.float64, SIZE, elements=st.floats(1e-6, 1.0))
-WHITENED = arrays(np.float64, SIZE, elements=st.floats(-4.0, 4.0))
+WHITENED = arrays(np.float64, SIZE + 2, elements=st.floats(-4.0, 4.0))
 
 
 def normalised(weights):
@@ -38,10 +38,9 @@ def test_every_form_keeps_first_order_stochastic_order(name, shares, moved, hist
         higher[option] -= moved[option] * lower[option]
     higher = np.maximum(higher, 1e-12) / np.maximum(higher, 1e-12).sum()
     assert violation(lower, higher) <= 1e-11
-    # Any form of the bridge, and no options with factors or biases of their own.
-    flat = target.prior.loc.copy()
-    flat[:SIZE] += target.prior.scale[:SIZE] * whitened
-    flat[SIZE : SIZE + 1] = whitened[0]
+    # Any form and tilt of the bridge, and no options with factors or biases of their own.
+    flat, shared = target.prior.loc.copy(), sum(not site.shape for site in target.sites)
+    flat[:shared] += target.prior.scale[:shared] * whitened[:shared]
     temperature = np.exp(flat[target.coordinates.index("temperature")])
     # The readings are ordered at the temperature that the channel has.
     logits = temperature * np.log(np.stack([lower, higher]))

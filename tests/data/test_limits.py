@@ -192,8 +192,8 @@ def test_brackets_in_a_text_are_no_depth(tmp_path: Path) -> None:
 @pytest.mark.nightly
 def test_a_long_scale_is_warned_of() -> None:
     settings = cp.Cordial().settings
-    settings.check(np.zeros((3, 15)), {})
-    for size, problem in (16, "three times as long"), (51, "'mixture-vector' and 'bridge', seldom"):
+    settings.check(np.zeros((3, 14)), {})
+    for size, problem in (15, "three times as long"), (51, "'mixture-vector' and 'bridge', seldom"):
         with pytest.warns(cp.CordialWarning, match=f"{problem}.* to fewer options, 11"):
             settings.check(np.zeros((3, size)), {})
 

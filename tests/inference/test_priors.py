@@ -193,7 +193,9 @@ def test_fits_of_another_channel_are_refused(learned, tmp_path):
     path = tmp_path / "saved.cordial"
     storage.write(path, "calibrator", {}, {})
     mine = Channel("mixture", CHANNELS["mixture"].model, "mixture.py", "0123")
-    vector = Channel("mixture", CHANNELS["mixture-vector"].model)
+    vector, scalar = (
+        Channel("mixture", CHANNELS[name].model) for name in ("mixture-vector", "scalar")
+    )
     names = ["mixture"]
     for refused, message in {
         lambda: as_priors(path, names): "holds a 'calibrator'; expected a 'prior'",
@@ -203,7 +205,10 @@ def test_fits_of_another_channel_are_refused(learned, tmp_path):
         lambda: as_priors(Prior(np.zeros(5), np.ones(5)), names): "a parameter, a learned prior",
         lambda: learned.of(target("location")): "for drifting, not for channel 'location'",
         lambda: table().of(target(mine)): "learned with another mixture.py",
-        lambda: table().of(target(vector)): r"channel 'mixture', which has .*, bias\[5\]: learn it",
+        lambda: table().of(target(vector)): "lacks log_scale, bias of channel 'mixture': .* Learn",
+        lambda: table().of(
+            target(scalar)
+        ): "'mixture', which has temperature, strength_log_odds: l",
     }.items():
         with pytest.raises(InputError, match=message):
             refused()

@@ -253,6 +253,11 @@ def _check_channel(prior: LearnedPrior, target: Target) -> None:
         if counts.keys() != sizes.keys() or any(
             counts[name] != sizes[name] for name in sizes if name not in free
         ):
+            if missing := ", ".join(name for name in sizes if name not in counts):
+                raise InputError(
+                    f"the prior's fit of {fit.name} lacks {missing} of channel {channel.name!r}: "
+                    "it was learned with another version of it. Learn it again."
+                )
             raise InputError(
                 f"the prior's fit of {fit.name} has the parameters {_list(counts)} of channel "
                 f"{channel.name!r}, which has {_list(sizes)}: learn it again."
