@@ -27,7 +27,7 @@ def model(readings, labels=None):
 
     options = jnp.arange(readings.logits.shape[-1], dtype=readings.logits.dtype)
     centre = gain * expected(softmax(readings.logits.T / temperature)) + offset
-    sharpness = concentration * jnp.exp(-doubt * readings.covariates["spread"])
+    sharpness = concentration * jnp.exp(doubt * -readings.covariates["spread"])
     profile = softmax(-(sharpness * (options[:, None] - centre[None, :]) ** 2))
     share = jax.nn.sigmoid(-log_odds) * readings.histogram[:, None]
     observe(None, labels, probs=(jax.nn.sigmoid(log_odds) * profile + share).T)
