@@ -56,12 +56,14 @@ def test_draws_average_to_the_prediction(fitted):
         assert np.abs(mean - fitted.predict_proba(MADE.logits[:30])).max() < limit
 
 
-def test_a_redrawn_histogram_makes_a_corpus_less_certain(fitted):
-    spread = {}
+def test_a_redrawn_histogram_makes_a_corpus_less_certain():
+    """Where the reader counts little, so that channels fall back on the histogram."""
+    judge, spread = cp.Cordial(seed=0, prior={"strength": (0.0, 0.2)}), {}
+    fitted = judge.fit(MADE.logits[ROWS], MADE.labels[ROWS])
     for histogram in ("fixed", "redrawn"):
         probs, weights = answers.predict_draws(fitted.fit_, MADE.logits, 256, histogram=histogram)
         spread[histogram] = np.sqrt(np.cov((probs @ np.arange(5)).mean(axis=1), aweights=weights))
-    assert spread["redrawn"] > spread["fixed"]
+    assert spread["redrawn"] > 1.2 * spread["fixed"]
 
 
 def test_an_estimate_is_of_the_corpus(estimate):
