@@ -3,7 +3,7 @@
 Eleven options, of which seven are ever the label, and a reader with hard ratings that states the
 label of another text, or the right one in a quarter of the texts.  Prints, for numbers of labels,
 the log loss less that of the smoothed label histogram, in nats on 1,000 further texts, on the mean
-over draws: of the default, of the default with the prior before it was trained, and of the stack
+over draws: of the default, of the default with the cautious prior and the tilt, and of the stack
 without channels.
 
     python benchmarks/odd_scales.py --draws 5

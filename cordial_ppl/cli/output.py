@@ -18,8 +18,8 @@ from cordial_ppl.runtime.outputs import check_writable
 STDERR = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
 STDOUT = Console(highlight=False, markup=False, soft_wrap=True)
 for _console in (STDERR, STDOUT):
-    # Where COLUMNS is 0 nothing would be printed.
-    _console.width = max(_console.width, 1)
+    if _console.width < 1:  # As COLUMNS=0 has it: nothing would be printed.
+        _console.width = 1
 
 
 def say(message: str) -> None:
