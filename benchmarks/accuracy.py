@@ -41,8 +41,8 @@ from cordial_ppl.evaluation.sweep.tasks import draw_subsets
 from cordial_ppl.runtime.arrays import FLOOR
 from cordial_ppl.scores import paired_bootstrap
 from cordial_ppl.stack.fit import FOLDS
-from cordial_ppl.stack.settings import PAPER_CALIBRATORS
-from cordial_ppl.stack.stacking import MIN_LABELS, assign_folds, stack_weights
+from cordial_ppl.stack.settings import LABELS_OF_PROOF, PAPER_CALIBRATORS
+from cordial_ppl.stack.stacking import MIN_LABELS, assign_folds, earned_counts, stack_weights
 
 DEFAULT = Cordial(prior="own").settings
 COUNTS = DEFAULT.weight_counts
@@ -162,10 +162,24 @@ def weigh(
     for name, counts in stacks.items():
         held_out = np.stack([members[member].held_out for member in counts], axis=-1)
         report = np.stack([members[member].report for member in counts], axis=-1)
-        logs, prior = np.log(np.maximum(held_out.astype(float), FLOOR)), list(counts.values())
-        weights = np.stack([stack_weights(values, np.array(prior, float)) for values in logs])
+        logs = np.log(np.maximum(held_out.astype(float), FLOOR))
+        prior = weight_prior(name, counts, logs.shape[1])
+        weights = np.stack([find_weights(values, *prior) for values in logs])
         losses[name] = _loss(np.einsum("smk,sk->sm", report, weights))
     return losses
+
+
+def weight_prior(stack: str, counts: Mapping[str, float], n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Pseudo-counts of a stack's members, and what needs no proof: of the default as it has it."""
+    prior = np.array(list(counts.values()), float)
+    earning = stack.startswith("default") and "equal" not in stack and n >= LABELS_OF_PROOF
+    whole = np.array([1.0 if earning and ":" in name else np.inf for name in counts])
+    return prior, np.minimum(prior, whole)
+
+
+def find_weights(logs: np.ndarray, prior: np.ndarray, kept: np.ndarray) -> np.ndarray:
+    """Weights of members from the log probabilities that they give held-out labels."""
+    return stack_weights(logs, earned_counts(logs, prior, kept))
 
 
 def optimism(
@@ -179,14 +193,14 @@ def optimism(
     if losses is None or n < MIN_LABELS:
         return np.zeros(0)
     held_out = np.stack([members[name].held_out for name in counts], axis=-1)
-    prior, luck, excess = np.array(list(counts.values())), reference(pair), []
+    prior, luck, excess = weight_prior("default", counts, n), reference(pair), []
     subsets = draw_subsets(pair.reading, n, len(held_out), 0)
     for seed, (each, rows) in enumerate(zip(held_out.astype(float), subsets, strict=True)):
         folds = assign_folds(n, FOLDS, np.random.default_rng(seed))
         logs, expected = np.log(np.maximum(each, FLOOR)), np.empty(n)
         for fold in range(FOLDS):
             held = folds == fold
-            expected[held] = _loss(each[held] @ stack_weights(logs[~held], prior))
+            expected[held] = _loss(each[held] @ find_weights(logs[~held], *prior))
         excess.append(expected.mean() - losses[seed].mean() - luck[rows].mean())
     return np.array(excess)
 

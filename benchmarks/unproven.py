@@ -72,7 +72,7 @@ def weigh(
     losses, weights = [], []
     for log_probs, probs in zip(held_out, report, strict=True):
         logs, prior = np.log(np.maximum(log_probs, FLOOR)), np.array(list(counts.values()))
-        prior = earned_counts(logs, prior, added) if earned else prior
+        prior = earned_counts(logs, prior, np.where(added, 0.0, prior)) if earned else prior
         stacked = stack_weights(logs, prior)
         losses.append(-np.log(np.maximum(probs @ stacked, FLOOR)).mean())
         weights.append(stacked[added].sum())

@@ -158,9 +158,10 @@ def _mix(estimator: Estimator[Any], member_fits: Sequence[Fits], cases: Sequence
     settings = estimator.settings
     if settings.folded:
         members = settings.members(len(cases[0].texts.labels))
-        prior = settings.weight_prior([part.name for part in members])
+        names = [part.name for part in members]
         for row, case in enumerate(cases):
             held_out = np.stack([fit[row].held_out for fit in fits], axis=-1)
+            prior = settings.weight_prior(names, case.texts.count)
             weights[row] = weigh(case.texts, case.folds, held_out, *prior).weights
     probs = sum(
         weight[:, None, None] * member for weight, member in zip(weights.T, predicted, strict=True)

@@ -178,7 +178,7 @@ def fit_stack(texts: Labelled, scale: Scale, settings: Settings) -> Fit:
     if folds is not None:
         held_out = np.stack([fit.held_out for fit in fits], axis=-1)
     names = [member.name for member in members]
-    mixture = weigh(texts, folds, held_out, *settings.weight_prior(names))
+    mixture = weigh(texts, folds, held_out, *settings.weight_prior(names, texts.count))
     fit = Fit(
         settings=settings,
         scale=scale,

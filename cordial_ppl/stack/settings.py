@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
 from cordial_ppl.channels import is_built_in
 from cordial_ppl.channels.channel import Channel, count_levels
@@ -26,6 +26,10 @@ PAPER_CALIBRATORS: tuple[str, ...] = ("temperature", "vector", "odds")
 LONG, VERY_LONG = 14, 50
 """Options beyond which a fit takes over three times as long as to five, and beyond which what grows
 with their number cubed takes tens of seconds."""
+
+LABELS_OF_PROOF = 20
+"""Labelled texts from which a channel of the package has to earn what its pseudo-count exceeds one
+by; with fewer, folds are too small to tell."""
 
 LEAST_EFFORT = Effort(particles=64, proposals=1, moves=1, last_moves=0, least_ess=0.0, repairs=0)
 """Fewer particles are too few to fit the tail of their weights to."""
@@ -103,12 +107,13 @@ class Settings:
         return (*channels, *map(CalibratorMember, names))
 
     def weight_prior(
-        self, names: Sequence[str]
-    ) -> tuple[Float[np.ndarray, " M"], Bool[np.ndarray, " M"]]:
-        """Return pseudo-counts of members, and which have to earn theirs: channels of files."""
-        unproven = {channel.name for channel in self.channels if not is_built_in(channel)}
+        self, names: Sequence[str], labels: int
+    ) -> tuple[Float[np.ndarray, " M"], Float[np.ndarray, " M"]]:
+        """Return pseudo-counts of members, and what of them needs no proof with so many labels."""
+        whole = 1.0 if labels >= LABELS_OF_PROOF else np.inf
+        most = {each.name: whole if is_built_in(each) else 0.0 for each in self.channels}
         counts = np.array([self.weight_counts.get(name, 1.0) for name in names])
-        return counts, np.array([name in unproven for name in names])
+        return counts, np.minimum(counts, [most.get(name, np.inf) for name in names])
 
     def check(
         self, logits: Float[np.ndarray, "n *readers K"], covariates: Mapping[str, Any]

@@ -40,44 +40,45 @@ def prior_weights(prior_counts: Float[np.ndarray, " M"]) -> Float[np.ndarray, " 
 def earned_counts(
     log_probs: Float[np.ndarray, "n M"],
     counts: Float[np.ndarray, " M"],
-    unproven: Bool[np.ndarray, " M"],
+    kept: Float[np.ndarray, " M"],
     weights: Float[np.ndarray, " n"] | None = None,
     texts: Int[np.ndarray, " n"] | None = None,
 ) -> Float[np.ndarray, " M"]:
-    r"""Lower pseudo-counts of members of which nothing is known before the labels speak.
+    r"""Lower pseudo-counts of members that the labels speak against.
 
-    .. math:: a_m \exp(-\max(z_m, 0)^2 / 2), \qquad z_m = \bar d_m / (\mathrm{se}(d_m) + 0.01)
+    .. math:: k_m + (a_m - k_m) \exp(-\max(z_m, 0)^2 / 2), \qquad
+        z_m = \bar d_m / (\mathrm{se}(d_m) + 0.01)
 
-    Here d is by how much the loss of a member, out of fold, exceeds that of the other members
-    mixed by their pseudo-counts. A member that predicts as well keeps its pseudo-count, one that
-    is three standard errors worse has a hundredth of it (``benchmarks/unproven.py``).
+    Here d is by how much the loss of a member, out of fold, exceeds that of all members mixed by
+    the parts k of their pseudo-counts that need no proof. A member that predicts as well keeps its
+    pseudo-count, one that is three standard errors worse has a hundredth of the rest of it
+    (``benchmarks/unproven.py``, ``benchmarks/odd_scales.py``).
 
     Args:
         log_probs: log probability of the observed label by each member, out of fold, nats; with
             fewer than eight texts the counts are returned as they are.
         counts: `a`, pseudo-counts, nonnegative.
-        unproven: which members are lowered; if all are, or the others have no counts, none is.
+        kept: `k`, at most `a`; if all are zero the counts are returned as they are.
         weights: what each label counts; one by default.
         texts: which text each label is of; by default each of another.
 
     Returns:
         Pseudo-counts, none larger than before.
     """
-    proven = np.where(unproven, 0.0, counts)
     ranks = np.arange(len(log_probs)) if texts is None else rank_texts(texts)
-    if not unproven.any() or not proven.sum() or ranks.max(initial=-1) + 1 < MIN_LABELS:
+    if np.all(kept == counts) or not kept.sum() or ranks.max(initial=-1) + 1 < MIN_LABELS:
         return counts
     logs = np.maximum(log_probs, math.log(FLOOR))
     share = np.ones(len(logs)) if weights is None else weights
     share = share / share.sum()
-    excess = np.log(np.exp(logs) @ (proven / proven.sum()))[:, None] - logs
+    excess = np.log(np.exp(logs) @ (kept / kept.sum()))[:, None] - logs
     mean = share @ excess
     # What is said of one text goes together.
     apart = np.zeros((ranks.max() + 1, len(counts)))
     np.add.at(apart, ranks, share[:, None] * (excess - mean))
     error = np.sqrt(np.sum(apart**2, axis=0))
     score = np.maximum(mean / (error + LEAST_ERROR), 0.0)
-    return np.where(unproven, counts * np.exp(-0.5 * score**2), counts)
+    return kept + (counts - kept) * np.exp(-0.5 * score**2)
 
 
 def stack_weights(

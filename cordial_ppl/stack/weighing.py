@@ -55,7 +55,7 @@ def weigh(
     folds: Int[np.ndarray, " n"] | None,
     held_out: Float[np.ndarray, "n K M"] | None,
     counts: Float[np.ndarray, " M"],
-    unproven: Bool[np.ndarray, " M"] | None = None,
+    kept: Float[np.ndarray, " M"] | None = None,
     present: Bool[np.ndarray, "n M"] | None = None,
 ) -> Mixture:
     """Weigh members; without folds the weights are those of the prior.
@@ -65,7 +65,8 @@ def weigh(
         folds: fold of each row, the same for those of a text; None without folds.
         held_out: each member's out-of-fold probabilities; None without folds.
         counts: Dirichlet pseudo-counts of the members.
-        unproven: members whose pseudo-counts fall with what they lose out of fold; none by default.
+        kept: parts of the pseudo-counts that need no proof; the rest of each falls with what the
+            member loses out of fold. By default all are kept.
         present: which members predict which texts; by default all of them all.
     """
     labels, counted, rows = texts.labels, texts.weights, np.arange(len(texts.labels))
@@ -80,8 +81,8 @@ def weigh(
     def learn(seen: np.ndarray) -> np.ndarray:
         """Find the weights from some of the labels."""
         part, prior = (logs[seen], present[seen], counted[seen], texts.texts[seen]), counts
-        if unproven is not None:
-            prior = earned_counts(part[0], counts, unproven, *part[2:])
+        if kept is not None:
+            prior = earned_counts(part[0], counts, kept, *part[2:])
         return stack_weights(part[0], prior, *part[1:])
 
     mixed = np.empty(held_out.shape[:2])

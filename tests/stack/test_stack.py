@@ -24,6 +24,7 @@ from cordial_ppl.channels import PAPER_CHANNELS
 from cordial_ppl.channels.channel import Channel, observe
 from cordial_ppl.errors import CordialWarning, InputError
 from cordial_ppl.estimators.stack import Stack
+from cordial_ppl.scores import log_loss
 from cordial_ppl.stack.calibrators import CALIBRATORS
 from cordial_ppl.stack.settings import Defaults
 from cordial_ppl.stack.stacking import LEAST_ERROR, MIN_LABELS, earned_counts, stack_weights
@@ -181,10 +182,10 @@ def test_a_member_has_to_earn_its_count():
     base = np.log(rng.uniform(0.2, 0.8, (20, 2)))
     counts, others = np.array([3.0, 1.0, 2.0]), base @ [0.0, 1.0]
     mixed = np.log(np.exp(base) @ [0.75, 0.25])
-    own = np.array([False, False, True])
+    kept = np.array([3.0, 1.0, 0.0])
 
     def count(logs, **settings):
-        found = earned_counts(np.column_stack([base, logs]), counts, own, **settings)
+        found = earned_counts(np.column_stack([base, logs]), counts, kept, **settings)
         assert found[:2].tolist() == counts[:2].tolist()
         return float(found[2])
 
@@ -198,16 +199,49 @@ def test_a_member_has_to_earn_its_count():
     # A label that counts nothing says nothing; of others the scale does not matter.
     weights = np.where(np.arange(20) < 15, 1.0, 0.0)
     silent = np.where(weights > 0, others, -9.0)
-    kept = earned_counts(np.column_stack([base, others])[:15], counts, own)
-    assert count(silent, weights=3 * weights) == pytest.approx(kept[2])
+    part = earned_counts(np.column_stack([base, others])[:15], counts, kept)
+    assert count(silent, weights=3 * weights) == pytest.approx(part[2])
     # Five who say the same of a text are one.
     many = np.repeat(np.arange(20), 5)
     five = np.column_stack([base, mixed - 2 * error + noise])[many]
-    shared = earned_counts(five, counts, own, np.full(100, 0.2), many)
+    shared = earned_counts(five, counts, kept, np.full(100, 0.2), many)
     assert shared[2] == pytest.approx(2 * np.exp(-2))
-    assert earned_counts(five[:35], counts, own, None, many[:35]).tolist() == counts.tolist()
-    assert earned_counts(base[:7], counts[:2], own[1:]).tolist() == counts[:2].tolist()
-    assert earned_counts(base - 5, counts[:2], np.array([True, True])).tolist() == [3.0, 1.0]
+    assert earned_counts(five[:35], counts, kept, None, many[:35]).tolist() == counts.tolist()
+    assert earned_counts(base[:7], counts[:2], kept[1:]).tolist() == counts[:2].tolist()
+    assert earned_counts(base - 5, counts[:2], np.zeros(2)).tolist() == [3.0, 1.0]
+
+
+def test_a_channel_keeps_one_label_without_proof():
+    logs = np.log(np.random.default_rng(2).uniform(0.2, 0.8, (20, 1))) + [0.0, 0.0, -2.0]
+    counts, kept = np.array([0.5, 9.0, 9.0]), np.array([0.5, 1.0, 1.0])
+    better, worse = earned_counts(logs, counts, kept)[1:]
+    assert better == 9.0
+    assert worse == pytest.approx(1.0, abs=1e-6)
+    settings = cp.Cordial().settings
+    prior, few = settings.weight_prior(settings.names, 19)
+    assert few.tolist() == prior.tolist()
+    prior, many = settings.weight_prior(settings.names, 20)
+    named = dict(zip(settings.names, zip(prior, many, strict=True), strict=True))
+    assert named["bridge"][0] > named["bridge"][1] == 1.0
+    assert named["odds"][0] == named["odds"][1]
+    for weights in ("flat", "one-count"):
+        settings = cp.Cordial.paper(weights=weights).settings
+        prior, kept = settings.weight_prior(settings.names, 50)
+        assert kept.tolist() == prior.tolist()
+
+
+def test_a_stack_leaves_channels_that_cannot_fit(monkeypatch):
+    rng = np.random.default_rng(3)
+    options = list(range(11))
+    labels = rng.choice([0, 5, 8, 10], 440, p=[0.1, 0.2, 0.3, 0.4])
+    stated = np.where(rng.random(440) < 0.5, labels, rng.permutation(labels))
+    logits = cp.readings_from_ratings(stated, options=options)
+    losses = []
+    for least in (20, 1000):
+        monkeypatch.setattr("cordial_ppl.stack.settings.LABELS_OF_PROOF", least)
+        stack = cp.Cordial(options).fit(logits[:40], labels[:40])
+        losses.append(log_loss(stack.predict_proba(logits[40:]), labels[40:]))
+    assert losses[0] < losses[1] - 0.02
 
 
 def test_a_bad_channel_of_a_file_gets_little_weight(tmp_path):
