@@ -41,11 +41,12 @@ from cordial_ppl.evaluation.sweep.tasks import draw_subsets
 from cordial_ppl.runtime.arrays import FLOOR
 from cordial_ppl.scores import paired_bootstrap
 from cordial_ppl.stack.fit import FOLDS
-from cordial_ppl.stack.settings import LABELS_OF_PROOF, PAPER_CALIBRATORS
+from cordial_ppl.stack.settings import PAPER_CALIBRATORS, share_of_proof
 from cordial_ppl.stack.stacking import MIN_LABELS, assign_folds, earned_counts, stack_weights
 
 DEFAULT = Cordial(prior="own").settings
 COUNTS = DEFAULT.weight_counts
+BOTH = "both"
 REFERENCES: dict[str, np.ndarray] = {}
 CALIBRATORS = {name: COUNTS[name] for name in PAPER_CALIBRATORS}
 DIRICHLET = {"dirichlet": COUNTS["dirichlet"]}
@@ -87,6 +88,8 @@ STACKS: Mapping[str, Mapping[str, float]] = {
     "Dirichlet calibration": {"dirichlet": 1.0},
 }
 """What a stack's members are, and their pseudo-counts; those of "default" may wait for labels."""
+PROVED = "default", "default without Dirichlet", "default, channels only", "default with Dirichlet"
+"""Stacks whose channels have to earn what their pseudo-counts exceed one by."""
 
 
 class Cell(NamedTuple):
@@ -109,7 +112,7 @@ class Cell(NamedTuple):
 def main() -> None:
     """Fit, weigh and compare."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--half", choices=(*HALVES, EMBEDDED), default=HALVES[0])
+    parser.add_argument("--half", choices=(*HALVES, BOTH, EMBEDDED), default=HALVES[0])
     parser.add_argument("--sources", nargs="+", choices=[*SOURCES, *FURTHER], default=list(SOURCES))
     parser.add_argument("--tasks", nargs="+", help="tasks to compare on; by default all")
     parser.add_argument("--draws", type=int, default=4)
@@ -128,7 +131,7 @@ def main() -> None:
     cells, start = [], time.perf_counter()
     for n in args.budgets:
         for pair in everything:
-            if pair.half != args.half or n > len(pair.reading.pool_labels):
+            if args.half not in (pair.half, BOTH) or n > len(pair.reading.pool_labels):
                 continue
             stacks = {name: members_of(name, n, pair.source, args.fits) for name in chosen}
             names = list(dict.fromkeys(name for counts in stacks.values() for name in counts))
@@ -172,9 +175,8 @@ def weigh(
 def weight_prior(stack: str, counts: Mapping[str, float], n: int) -> tuple[np.ndarray, np.ndarray]:
     """Pseudo-counts of a stack's members, and what needs no proof: of the default as it has it."""
     prior = np.array(list(counts.values()), float)
-    earning = stack.startswith("default") and "equal" not in stack and n >= LABELS_OF_PROOF
-    whole = np.array([1.0 if earning and ":" in name else np.inf for name in counts])
-    return prior, np.minimum(prior, whole)
+    earning = np.array([stack in PROVED and ":" in name for name in counts])
+    return prior, prior - earning * np.maximum(prior - 1, 0) * share_of_proof(n)
 
 
 def find_weights(logs: np.ndarray, prior: np.ndarray, kept: np.ndarray) -> np.ndarray:
@@ -259,11 +261,12 @@ def report(cells: list[Cell], stacks: tuple[str, ...], args: argparse.Namespace)
                     float(np.mean(loss[CAUTIOUS] - loss["default"]))
                 )
             sets = {source: float(np.mean(values)) for source, values in of_sets.items()}
-            worst = min(value for values in of_sets.values() for value in values)
+            every = sorted(value for values in of_sets.values() for value in values)
             print(f"  gain of the trained prior, mean over sets: {np.mean([*sets.values()]):+.4f}")
             print("   " + "".join(f" {name} {gain:+.4f}" for name, gain in sets.items()))
-            print(f"    the worst pair {worst:+.4f}")
-            rows.append({"n": n, "trained": sets, "worst": worst})
+            lost = sum(value < -0.01 for value in every)
+            print(f"    the worst pair {every[0]:+.4f}; {lost} of {len(every)} lose more than 0.01")
+            rows.append({"n": n, "trained": sets, "worst": every[0], "lost": lost})
         if excess := [cell.optimism.mean() for cell in matches if len(cell.optimism)]:
             error = np.std(excess, ddof=1) / len(excess) ** 0.5
             print(f"  expected less realised, default: {np.mean(excess):+.4f} (se {error:.4f})")

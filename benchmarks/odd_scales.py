@@ -1,10 +1,10 @@
 """How far the default is above the label histogram on a scale of which few options are used.
 
 Eleven options, of which seven are ever the label, and a reader with hard ratings that states the
-label of another text, or the right one in a quarter of the texts.  Prints, for numbers of labels,
-the log loss less that of the smoothed label histogram, in nats on 1,000 further texts, on the mean
-over draws: of the default, of the default with the cautious prior and the tilt, and of the stack
-without channels.
+label of another text, or the right one in a quarter or half of the texts.  Prints, for numbers of
+labels, the log loss less that of the smoothed label histogram, in nats on 1,000 further texts, on
+the mean over draws: of the default, of the default with the cautious prior and the tilt, and of the
+stack without channels.
 
     python benchmarks/odd_scales.py --draws 5
 """
@@ -20,7 +20,7 @@ from cordial_ppl.data.readings import label_histogram
 OPTIONS = list(range(11))
 USED, SHARES = [0, 2, 3, 5, 7, 8, 10], [0.05, 0.1, 0.25, 0.2, 0.25, 0.1, 0.05]
 TEXTS, REPORT = 3000, 1000
-RIGHT = {"shuffled": 0.0, "weak": 0.25}
+RIGHT = {"shuffled": 0.0, "weak": 0.25, "half": 0.5}
 
 
 def main() -> None:

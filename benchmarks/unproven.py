@@ -20,7 +20,7 @@ from members import Said, fit_members
 from real import FOLDER, NEEDED, load_pairs
 
 from cordial_ppl.runtime.arrays import FLOOR
-from cordial_ppl.stack.settings import LABELS_OF_PROOF
+from cordial_ppl.stack.settings import share_of_proof
 from cordial_ppl.stack.stacking import earned_counts, stack_weights
 
 DEFAULT = fitted("learned", CHANNELS) | CALIBRATORS
@@ -73,9 +73,10 @@ def weigh(
     losses, weights = [], []
     for log_probs, probs in zip(held_out, report, strict=True):
         logs, prior = np.log(np.maximum(log_probs, FLOOR)), np.array(list(counts.values()))
-        whole = np.array([1.0 if ":" in name else np.inf for name in counts])
-        kept = np.minimum(prior, whole if len(logs) >= LABELS_OF_PROOF else np.inf)
-        prior = earned_counts(logs, prior, np.where(added, 0.0, kept)) if earned else prior
+        above = np.array([":" in name for name in counts]) * np.maximum(prior - 1, 0)
+        kept = prior - above * share_of_proof(len(logs))
+        kept = np.where(added, 0.0 if earned else prior, kept)
+        prior = earned_counts(logs, prior, kept)
         stacked = stack_weights(logs, prior)
         losses.append(-np.log(np.maximum(probs @ stacked, FLOOR)).mean())
         weights.append(stacked[added].sum())

@@ -35,9 +35,9 @@ class Cordial(Stack):
     posterior is sampled by tempering, importance weights and moves, and reweighted for the folds;
     the channel "bridge", both forms in one and tilted, replaces "location-vector"; the channels'
     priors are learned from public sets of readings and trained on them, as are the pseudo-counts of
-    the stack weights, worth twelve labels, most of it on "bridge", and from 20 labels on a channel
-    has to earn its own (``earned_counts``); from 200 on, Dirichlet calibration is an eighth member:
-    with fewer it gains nothing and takes longest to fit (``benchmarks/accuracy.py``).
+    the stack weights, worth twelve labels, most of it on "bridge", which has to earn it with
+    twenty texts or more (``earned_counts``); from 200 labels on, Dirichlet calibration is an eighth
+    member: with fewer it gains nothing and takes longest to fit (``benchmarks/accuracy.py``).
     :meth:`paper` makes the literal choices.
 
     Arguments and attributes are those of every ``Stack``.  Pseudo-counts of the weights are by

@@ -51,10 +51,11 @@ class Stack(Estimator[Fit]):
             (``learn_prior``), or the path of its file.  The default of ``Cordial`` is learned
             (``shipped_prior``), that of other stacks each channel's own.
         weight_counts: Dirichlet pseudo-counts of the weights by member, where they differ from
-            the default: 2 for a channel that comes with the package, which from 20 labels
-            on falls towards 1 with what it loses out of fold; 1 for another, which falls towards 0
-            with any number of labels (``earned_counts``); 0.5 for proportional odds, 0.25 for
-            temperature scaling, vector scaling and Dirichlet calibration, 1 for another calibrator.
+            the default, which then stay.  The default is 2 for a channel that comes with the
+            package, of which the part above 1 falls with what it loses out of fold, from 8 texts on
+            a little and from 20 on altogether; 1 for another channel, all of which falls
+            (``earned_counts``); 0.5 for proportional odds, 0.25 for temperature scaling, vector
+            scaling and Dirichlet calibration, 1 for another calibrator.
         seed: seed of the folds and of every random number.
         effort: how much work the default inference does.
 

@@ -19,6 +19,7 @@ from cordial_ppl.inference.sampler import DEFAULT_EFFORT, Effort
 from cordial_ppl.inference.target import Prior
 from cordial_ppl.stack.calibrators import CALIBRATORS
 from cordial_ppl.stack.members import CalibratorMember, ChannelMember, Member
+from cordial_ppl.stack.stacking import MIN_LABELS
 
 PAPER_CALIBRATORS: tuple[str, ...] = ("temperature", "vector", "odds")
 """The paper's calibrators in logit space."""
@@ -27,9 +28,9 @@ LONG, VERY_LONG = 14, 50
 """Options beyond which a fit takes over three times as long as to five, and beyond which what grows
 with their number cubed takes tens of seconds."""
 
-LABELS_OF_PROOF = 20
-"""Labelled texts from which a channel of the package has to earn what its pseudo-count exceeds one
-by; with fewer, folds are too small to tell."""
+TEXTS_OF_PROOF = 20
+"""Labelled texts from which a channel of the package has to earn all that its pseudo-count exceeds
+one by; with ten, folds are too small to tell."""
 
 LEAST_EFFORT = Effort(particles=64, proposals=1, moves=1, last_moves=0, least_ess=0.0, repairs=0)
 """Fewer particles are too few to fit the tail of their weights to."""
@@ -68,6 +69,7 @@ class Settings:
         prior: priors of the channels.
         has_default_prior: whether these are the defaults.
         weight_counts: Dirichlet pseudo-count of the weight of each member.
+        fixed_counts: members whose pseudo-counts differ from the default: they need no proof.
         min_labels: number of labels from which a calibrator is a member, if not the first.
         seed: seed of the folds and of every random number.
         effort: how much work the default inference does.
@@ -80,6 +82,7 @@ class Settings:
     prior: Priors = field(default_factory=Priors)
     has_default_prior: bool = True
     weight_counts: Mapping[str, float] = field(default_factory=dict)
+    fixed_counts: Collection[str] = ()
     min_labels: Mapping[str, int] = field(default_factory=dict)
     seed: int = 0
     effort: Effort = DEFAULT_EFFORT
@@ -107,13 +110,22 @@ class Settings:
         return (*channels, *map(CalibratorMember, names))
 
     def weight_prior(
-        self, names: Sequence[str], labels: int
+        self, names: Sequence[str], texts: int
     ) -> tuple[Float[np.ndarray, " M"], Float[np.ndarray, " M"]]:
-        """Return pseudo-counts of members, and what of them needs no proof with so many labels."""
-        whole = 1.0 if labels >= LABELS_OF_PROOF else np.inf
-        most = {each.name: whole if is_built_in(each) else 0.0 for each in self.channels}
+        """Return pseudo-counts of members, and the parts of them that need no proof.
+
+        Args:
+            names: names of the members.
+            texts: number of labelled texts.
+        """
+        share = share_of_proof(texts)
         counts = np.array([self.weight_counts.get(name, 1.0) for name in names])
-        return counts, np.minimum(counts, [most.get(name, np.inf) for name in names])
+        kept = counts.copy()
+        for channel in (each for each in self.channels if each.name not in self.fixed_counts):
+            row = names.index(channel.name)
+            excess = max(counts[row] - 1.0, 0.0) * share if is_built_in(channel) else counts[row]
+            kept[row] -= excess
+        return counts, kept
 
     def check(
         self, logits: Float[np.ndarray, "n *readers K"], covariates: Mapping[str, Any]
@@ -148,6 +160,11 @@ class Settings:
                 f"a fit to {size} options {problem}: round ratings and labels to fewer options, "
                 "11 for example."
             )
+
+
+def share_of_proof(texts: int) -> float:
+    """Return how much of its pseudo-count above one a channel has to earn with so many texts."""
+    return float(np.clip((texts - MIN_LABELS) / (TEXTS_OF_PROOF - MIN_LABELS), 0.0, 1.0))
 
 
 def make_settings(
@@ -202,6 +219,7 @@ def make_settings(
     trained = {} if priors.learned is None else priors.learned.weight_counts
     # Weights by maximum likelihood stay that.
     counts |= {name: count for name, count in trained.items() if counts.get(name)}
+    chosen = check_counts(weight_counts, members)
     return Settings(
         channels=models,
         calibrators=calibrators,
@@ -210,7 +228,8 @@ def make_settings(
         has_default_prior=not priors.by_channel
         and priors.shared is None
         and priors.learned is learned,
-        weight_counts=counts | check_counts(weight_counts, members),
+        weight_counts=counts | chosen,
+        fixed_counts=[name for name, count in chosen.items() if count != counts[name]],
         min_labels={k: v for k, v in defaults.min_labels.items() if k in calibrators},
         seed=check_seed(seed),
         effort=check_effort(effort),

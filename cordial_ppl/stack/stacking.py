@@ -59,7 +59,7 @@ def earned_counts(
             fewer than eight texts the counts are returned as they are.
         counts: `a`, pseudo-counts, nonnegative.
         kept: `k`, at most `a`; if all are zero the counts are returned as they are.
-        weights: what each label counts; one by default.
+        weights: what each label counts, of which the scale does not matter; one by default.
         texts: which text each label is of; by default each of another.
 
     Returns:

@@ -22,12 +22,16 @@ from scipy.optimize import minimize
 import cordial_ppl as cp
 from cordial_ppl.channels import PAPER_CHANNELS
 from cordial_ppl.channels.channel import Channel, observe
+from cordial_ppl.data.labelled import Labelled
+from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import CordialWarning, InputError
 from cordial_ppl.estimators.stack import Stack
 from cordial_ppl.scores import log_loss
 from cordial_ppl.stack.calibrators import CALIBRATORS
-from cordial_ppl.stack.settings import Defaults
+from cordial_ppl.stack.fit import fit_stack
+from cordial_ppl.stack.settings import Defaults, Settings
 from cordial_ppl.stack.stacking import LEAST_ERROR, MIN_LABELS, earned_counts, stack_weights
+from cordial_ppl.stack.weighing import weigh
 
 MEMBERS = [
     "mixture",
@@ -218,16 +222,54 @@ def test_a_channel_keeps_one_label_without_proof():
     assert better == 9.0
     assert worse == pytest.approx(1.0, abs=1e-6)
     settings = cp.Cordial().settings
-    prior, few = settings.weight_prior(settings.names, 19)
-    assert few.tolist() == prior.tolist()
-    prior, many = settings.weight_prior(settings.names, 20)
-    named = dict(zip(settings.names, zip(prior, many, strict=True), strict=True))
-    assert named["bridge"][0] > named["bridge"][1] == 1.0
-    assert named["odds"][0] == named["odds"][1]
-    for weights in ("flat", "one-count"):
-        settings = cp.Cordial.paper(weights=weights).settings
-        prior, kept = settings.weight_prior(settings.names, 50)
+    row, odds = settings.names.index("bridge"), settings.names.index("odds")
+    prior, whole = settings.weight_prior(settings.names, MIN_LABELS)
+    assert whole.tolist() == prior.tolist()
+    for texts, share in ((14, 0.5), (20, 1.0), (500, 1.0)):
+        _, kept = settings.weight_prior(settings.names, texts)
+        assert kept[row] == pytest.approx(prior[row] - share * (prior[row] - 1))
+        assert kept[odds] == prior[odds]
+
+
+def test_counts_that_are_chosen_stay():
+    trained = cp.Cordial().settings.weight_counts["bridge"]
+    chosen = cp.Cordial(weight_counts={"bridge": 200, "mixture-vector": 1.0})
+    for stack in (chosen, *map(lambda w: cp.Cordial.paper(weights=w), ("flat", "one-count"))):
+        prior, kept = stack.settings.weight_prior(stack.settings.names, 50)
         assert kept.tolist() == prior.tolist()
+    same = cp.Cordial(weight_counts={"bridge": trained}).settings
+    assert same.weight_prior(same.names, 50)[1][same.names.index("bridge")] == 1.0
+
+
+def test_texts_prove_a_count_not_their_labels(monkeypatch):
+    proved, weight_prior = [], Settings.weight_prior
+
+    def spy(settings, names, texts):
+        proved.append(texts)
+        return weight_prior(settings, names, texts)
+
+    monkeypatch.setattr(Settings, "weight_prior", spy)
+    rows = np.repeat(np.arange(10), 3)
+    texts = Labelled(LOGITS[rows], LABELS[rows], texts=rows)
+    fit_stack(texts, Scale(STARS), Stack(calibrators=["temperature"]).settings)
+    assert proved == [10]
+
+
+def test_the_expected_loss_is_of_weights_with_the_proof_of_the_other_folds():
+    rng = np.random.default_rng(4)
+    labels, folds = rng.integers(0, 3, 24), np.arange(24) % 4
+    held_out = rng.dirichlet(np.ones(3), (24, 2)).transpose(0, 2, 1)
+    held_out[..., 1] = 0.8 * held_out[..., 1] + 0.2 * np.eye(3)[labels]
+    counts, kept = np.array([9.0, 0.25]), np.array([1.0, 0.25])
+    texts = Labelled(np.zeros((24, 3)), labels)
+    losses, logs = np.empty(24), np.log(held_out[np.arange(24), labels])
+    for fold in range(4):
+        held = folds == fold
+        weights = stack_weights(logs[~held], earned_counts(logs[~held], counts, kept))
+        losses[held] = -np.log(np.exp(logs[held]) @ weights)
+    mixture = weigh(texts, folds, held_out, counts, kept)
+    assert mixture.expected.cordial == pytest.approx(losses.mean())
+    assert mixture.expected.cordial < weigh(texts, folds, held_out, counts).expected.cordial - 0.01
 
 
 def test_a_stack_leaves_channels_that_cannot_fit(monkeypatch):
@@ -237,8 +279,8 @@ def test_a_stack_leaves_channels_that_cannot_fit(monkeypatch):
     stated = np.where(rng.random(440) < 0.5, labels, rng.permutation(labels))
     logits = cp.readings_from_ratings(stated, options=options)
     losses = []
-    for least in (20, 1000):
-        monkeypatch.setattr("cordial_ppl.stack.settings.LABELS_OF_PROOF", least)
+    for least in (20, 10_000):
+        monkeypatch.setattr("cordial_ppl.stack.settings.TEXTS_OF_PROOF", least)
         stack = cp.Cordial(options).fit(logits[:40], labels[:40])
         losses.append(log_loss(stack.predict_proba(logits[40:]), labels[40:]))
     assert losses[0] < losses[1] - 0.02
