@@ -36,7 +36,7 @@ from cordial_ppl.stack.weighing import ExpectedLoss
 KIND = "calibrator"
 SETTINGS = (
     *("inference", "weight_counts", "seed", "min_labels", "calibrators", "effort"),
-    "has_default_prior",
+    *("fixed_counts", "has_default_prior"),
 )
 """Settings that a file has as they are."""
 
@@ -121,6 +121,7 @@ class FitRecord(Record):
     texts: Int64[np.ndarray, " _n"]
     out_of_fold: Float64[np.ndarray, "_n _K"] | None = None
     folds: Int64[np.ndarray, " _n"] | None = None
+    fixed_counts: tuple[str, ...] = ()
     reader: Reader | None = None
 
     @classmethod
@@ -157,7 +158,7 @@ class FitRecord(Record):
             arguments = {name: getattr(self, name) for name in SETTINGS}
             # Fitted to other readings, a default prior is another one; what was given is not.
             settings = make_settings(
-                Defaults(min_labels=arguments.pop("min_labels")),
+                Defaults(**{k: arguments.pop(k) for k in ("min_labels", "fixed_counts")}),
                 channels=tuple(models.values()),
                 prior=Priors(channel_priors),
                 **{name: value for name, value in arguments.items() if name != "has_default_prior"},

@@ -146,6 +146,7 @@ def stack_of(fit: Fit, kind: type[Stack]) -> Stack:
         effort=settings.effort,
     )
     # The channels of the fit are all that there are.
-    stack._defaults = replace(stack._defaults, channels=(), min_labels=settings.min_labels)
+    kept = {"min_labels": settings.min_labels, "fixed_counts": settings.fixed_counts}
+    stack._defaults = replace(stack._defaults, channels=(), **kept)
     stack.fit_ = fit
     return stack

@@ -46,6 +46,8 @@ class Defaults:
         weight_counts: pseudo-counts of the weights where none are given; of a member that is not
             named 2 for a channel of the package, 1 for one of a file, a calibrator's own ``count``.
         min_labels: number of labels from which a calibrator is a member, if not the first.
+        fixed_counts: members whose pseudo-counts need no proof; if None, those whose pseudo-count
+            is given and not the default.
         learned: returns the learned prior where no prior is given.
         name: name of the class in files; None for one that cannot be saved.
     """
@@ -54,6 +56,7 @@ class Defaults:
     calibrators: Sequence[str] = PAPER_CALIBRATORS
     weight_counts: Mapping[str, float] = field(default_factory=dict)
     min_labels: Mapping[str, int] = field(default_factory=dict)
+    fixed_counts: tuple[str, ...] | None = None
     learned: Callable[[], LearnedPrior | None] = lambda: None
     name: str | None = None
 
@@ -69,7 +72,7 @@ class Settings:
         prior: priors of the channels.
         has_default_prior: whether these are the defaults.
         weight_counts: Dirichlet pseudo-count of the weight of each member.
-        fixed_counts: members whose pseudo-counts differ from the default: they need no proof.
+        fixed_counts: members whose pseudo-counts need no proof.
         min_labels: number of labels from which a calibrator is a member, if not the first.
         seed: seed of the folds and of every random number.
         effort: how much work the default inference does.
@@ -82,7 +85,7 @@ class Settings:
     prior: Priors = field(default_factory=Priors)
     has_default_prior: bool = True
     weight_counts: Mapping[str, float] = field(default_factory=dict)
-    fixed_counts: Collection[str] = ()
+    fixed_counts: tuple[str, ...] = ()
     min_labels: Mapping[str, int] = field(default_factory=dict)
     seed: int = 0
     effort: Effort = DEFAULT_EFFORT
@@ -219,7 +222,9 @@ def make_settings(
     trained = {} if priors.learned is None else priors.learned.weight_counts
     # Weights by maximum likelihood stay that.
     counts |= {name: count for name, count in trained.items() if counts.get(name)}
-    chosen = check_counts(weight_counts, members)
+    chosen, fixed = check_counts(weight_counts, members), defaults.fixed_counts
+    if fixed is None:
+        fixed = tuple(name for name, count in chosen.items() if count != counts[name])
     return Settings(
         channels=models,
         calibrators=calibrators,
@@ -229,7 +234,7 @@ def make_settings(
         and priors.shared is None
         and priors.learned is learned,
         weight_counts=counts | chosen,
-        fixed_counts=[name for name, count in chosen.items() if count != counts[name]],
+        fixed_counts=fixed,
         min_labels={k: v for k, v in defaults.min_labels.items() if k in calibrators},
         seed=check_seed(seed),
         effort=check_effort(effort),

@@ -97,6 +97,7 @@ def test_a_channel_file_must_be_named_again_and_be_the_same(tmp_path):
 )
 def test_a_calibrator_is_fitted_again_as_before(prior, factor, tmp_path):
     settings = {"inference": "mode", "prior": prior, "effort": cp.Effort(particles=512)}
+    settings["weight_counts"] = {"mixture": 9.0}  # It needs no proof, where bridge's does.
     cp.Cordial(**settings).fit(LOGITS, LABELS).save(tmp_path / "saved.cordial")
     found = cp.load(tmp_path / "saved.cordial").fit(factor * LOGITS, LABELS)
     fresh = cp.Cordial(**settings).fit(factor * LOGITS, LABELS)
