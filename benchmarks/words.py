@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 import numpy as np
 import polars as pl
-from members import without
+from members import trained_without, without
 from real import FOLDER, NEEDED
 
 import cordial_ppl as cp
@@ -91,6 +91,7 @@ def main() -> None:
     parser.add_argument("--draws", type=int, nargs=2, default=(0, 5), metavar=("FIRST", "END"))
     parser.add_argument("--labels", type=int, default=LABELS)
     parser.add_argument("--sources", nargs="+", help="folders; by default all")
+    parser.add_argument("--fits", type=Path, help="folder of priors trained without each set")
     parser.add_argument("--graded", action="store_true", help="readings as they are")
     args = parser.parse_args()
     if not os.environ.get(FOLDER):
@@ -101,10 +102,12 @@ def main() -> None:
     for folder in folders:
         if args.sources is None or folder.name in args.sources:
             first = len(outcomes)
+            name = folder.name
+            prior = trained_without(name, args.fits) if args.fits else without(name)
             for judge in load_judges(folder):
                 read = judge if args.graded else judge.hard
                 for draw in range(*args.draws):
-                    outcomes.append(measure(read, fit(read, folder.name, draw, args.labels)))
+                    outcomes.append(measure(read, fit(read, prior, draw, args.labels)))
             report(folder.name, outcomes[first:])
     report("all", outcomes)
 
@@ -128,11 +131,11 @@ def load_judges(folder: Path) -> Iterator[Judge]:
             yield Judge(name, table.scale, ratings, labels.labels, table.logits[rows])
 
 
-def fit(judge: Judge, source: str, draw: int, count: int) -> cp.Cordial:
-    """Fit the default calibrator to some of the labels."""
+def fit(judge: Judge, prior: cp.LearnedPrior, draw: int, count: int) -> cp.Cordial:
+    """Fit the default calibrator to some of the labels, with a prior of other sets."""
     rows = np.random.default_rng(draw).permutation(len(judge.labels))[:count]
     texts = Labelled(judge.logits[rows], judge.labels[rows], {}, texts=rows)
-    stack = cp.Cordial(judge.scale.options, prior=without(source), seed=draw)
+    stack = cp.Cordial(judge.scale.options, prior=prior, seed=draw)
     stack.fit_ = fit_stack(texts, judge.scale, stack.settings)
     return stack
 
