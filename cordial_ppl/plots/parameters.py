@@ -19,7 +19,12 @@ UNITS = {
     "gain": "classes per stated class",
     "concentration": "1 / classes²",
     "strength": "share",
+    "form": "1 mixture, 0 location",
+    "tilt": "power of the histogram",
 }
+BOUNDED = {"strength", "form", "tilt"}
+"""Parameters between 0 and 1."""
+
 NEUTRAL = {"temperature": 1.0, "offset": 0.0, "gain": 1.0}
 """What a faultless reader has."""
 
@@ -146,7 +151,7 @@ def _prior(calibrator: Estimator[Any], shown: Parameter) -> np.ndarray:
 
 
 def _draw_densities(axis: Axes, shown: Parameter, before: np.ndarray) -> None:
-    draws, weights, bounded = shown.draws, shown.weights, shown.site == "strength"
+    draws, weights, bounded = shown.draws, shown.weights, shown.site in BOUNDED
     after = np.random.default_rng(0).choice(draws, len(draws), p=weights / weights.sum())
     logs = not bounded and bool(min(after.min(), before.min()) > 0)
     scale, unscale = (np.log, np.exp) if logs else (np.asarray, np.asarray)
