@@ -68,6 +68,7 @@ STACKS: Mapping[str, Mapping[str, float]] = {
     CAUTIOUS: fitted("untilted", CHANNELS) | CALIBRATORS,
     "cautious prior, tilted": fitted("learned", CHANNELS) | CALIBRATORS,
     "default without Dirichlet": fitted("trained", CHANNELS) | CALIBRATORS,
+    "default, whole counts": fitted("trained", CHANNELS) | CALIBRATORS,
     "default, equal weights": {
         name: 1e6 for name in (*fitted("trained", CHANNELS), *PAPER_CALIBRATORS)
     },
