@@ -3,9 +3,11 @@
 import os
 from pathlib import Path
 
-# Programs that were compiled are found again by the next run and by other workers.
+# Programs that were compiled are found again by the next run.  JAX writes them where others may
+# read them, so each worker has a folder of its own.
 PROGRAMS = Path(__file__).parent.parent / ".cache" / "programs"
-os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(PROGRAMS))
+WORKER = os.environ.get("PYTEST_XDIST_WORKER", "main")
+os.environ["JAX_COMPILATION_CACHE_DIR"] = str(PROGRAMS / WORKER)
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 # What a slow machine would say meanwhile is in nobody's way but that of tests.
@@ -15,6 +17,7 @@ import jax  # noqa: E402
 import jaxtyping  # noqa: E402
 import pytest  # noqa: E402
 from hypothesis import settings  # noqa: E402
+from seeds import pin, shift_seeds  # noqa: E402
 
 X64 = os.environ.get("CORDIAL_TEST_X64", "1") != "0"
 NIGHTLY = os.environ.get("CORDIAL_TEST_NIGHTLY", "0") != "0"
@@ -22,6 +25,7 @@ NIGHTLY = os.environ.get("CORDIAL_TEST_NIGHTLY", "0") != "0"
 jax.config.update("jax_enable_x64", X64)
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
+shift_seeds()
 
 # Wrapping a function takes milliseconds, and some that are made inside others are made thousands of
 # times: such a one is checked the first time.
@@ -76,6 +80,10 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.skip(reason="needs float64"))
         if "nightly" in item.keywords and not NIGHTLY:
             item.add_marker(pytest.mark.skip(reason="nightly: CORDIAL_TEST_NIGHTLY=1"))
+
+
+def pytest_runtest_setup(item):
+    pin(item.get_closest_marker("pinned") is not None)
 
 
 # The package may only be imported once it is hooked, hence inside the fixtures.
