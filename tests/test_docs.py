@@ -46,6 +46,7 @@ COMPLETE = [
 ]
 
 
+@pytest.mark.pinned
 @pytest.mark.parametrize("name", COMPLETE)
 def test_a_page_does_as_it_says(name, tmp_path, monkeypatch):
     for folder in ("tests", "models"):

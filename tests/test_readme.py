@@ -21,6 +21,7 @@ def code_of(document, language):
     return re.findall(rf"```{language}\n(.*?)```", document, flags=re.DOTALL)
 
 
+@pytest.mark.pinned
 def test_the_example_gives_the_answer_in_its_comment(capsys):
     (code,) = code_of(README, "python")
     assert len(code.splitlines()) <= 15
@@ -33,6 +34,7 @@ def test_the_example_gives_the_answer_in_its_comment(capsys):
     assert any(line.strip().startswith("temperature") for line in printed[1:])
 
 
+@pytest.mark.pinned
 def test_the_losses_beside_it():
     texts = reviews()
     unseen, truth = texts.logits[20:], texts.labels[20:]
@@ -51,6 +53,7 @@ def test_the_two_commands():
     ]
 
 
+@pytest.mark.pinned
 def test_the_commands_on_files(tmp_path, monkeypatch):
     """They run one after the other, with labels filled in; the ranking is that of the tutorial."""
     tutorial = (ROOT / "docs/tutorials/ratings.md").read_text()

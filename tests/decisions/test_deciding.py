@@ -55,7 +55,7 @@ def test_more_labels_are_worth_part_of_what_the_parameters_hide(fitted):
     passed = probs @ PASSING
     least = weights @ np.minimum(passed, 1 - passed).mean(axis=1)
     gap = made.ways["as decided"][1] - least
-    assert made.gain == pytest.approx(0.6 * gap * 20 / (LABELLED + 20), rel=0.1) and gap > 0
+    assert made.gain == pytest.approx(0.6 * gap * 20 / (LABELLED + 20), rel=1e-4) and gap > 0
 
 
 def test_the_band_is_the_interval_of_the_mixture(fitted):
@@ -67,7 +67,8 @@ def test_the_band_is_the_interval_of_the_mixture(fitted):
     action = fitted.predict_proba(MADE.logits).argmax(axis=1)
     agreed = probs[drawn][:, np.arange(TEXTS), action]
     shares = (rng.random(agreed.shape) < agreed).mean(axis=1)
-    assert (low, high) == pytest.approx(np.quantile(shares, [0.05, 0.95]), abs=0.02)
+    # Off by .002 and .004, sd .003 and .002 over 20 seeds.
+    assert (low, high) == pytest.approx(np.quantile(shares, [0.05, 0.95]), abs=0.015)
     assert (made.curve["low"] >= 0).all() and (made.curve["kept"] <= 1).all()
 
 
@@ -83,7 +84,9 @@ def test_labels_that_come_back_stand_for_all_texts(fitted):
 
 
 def test_as_few_as_keep_the_agreement_are_asked(fitted):
-    made = fitted.decide(MADE.logits, ROWS, within=0, agree=0.9, level=0.8)
+    # Half of what is wrong may stay: 64 texts are asked about, sd 15 over 20 seeds.
+    agree = (1 + fitted.predict_proba(MADE.logits).max(axis=1).mean()) / 2
+    made = fitted.decide(MADE.logits, ROWS, within=0, agree=agree, level=0.8)
     asked = made.decision == "person"
     assert 0 < asked.sum() < TEXTS - LABELLED and made.kept >= 0.8
     left = ~made.labelled
@@ -91,7 +94,8 @@ def test_as_few_as_keep_the_agreement_are_asked(fitted):
     probs, weights = cp.predict_draws(fitted.fit_, MADE.logits[left & ~asked])
     right = np.array(STARS)[:, None] == made.decision[left & ~asked]
     hits = np.random.default_rng(1).random(probs.shape[:2]) < np.sum(probs * right.T, axis=2)
-    assert weights @ (hits.mean(axis=1) >= 0.9) == pytest.approx(made.kept, abs=0.1)
+    # Off by .002, sd .027 over 20 seeds.
+    assert weights @ (hits.mean(axis=1) >= agree) == pytest.approx(made.kept, abs=0.1)
     # As many of the labelled texts in proportion, the surest, are the check.
     of, agreeing = made.checked
     assert of == round(np.mean(~asked[left]) * LABELLED)
@@ -101,7 +105,7 @@ def test_as_few_as_keep_the_agreement_are_asked(fitted):
         ahead.argmax(axis=1) == MADE.labels[ROWS], where=np.isin(range(LABELLED), surest)
     )
     assert np.isnan(made.cost).all() and np.isnan(made.ways["people alone"][1])
-    fewer = fitted.decide(MADE.logits, ROWS, within=1, agree=0.9, level=0.8)
+    fewer = fitted.decide(MADE.logits, ROWS, within=1, agree=agree, level=0.8)
     assert np.sum(fewer.decision == "person") < asked.sum()
 
 

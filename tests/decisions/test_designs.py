@@ -77,27 +77,29 @@ def test_several_labels_of_a_text_vary_less_than_one():
     fitted = cp.Cordial().fit(logits[texts], labels, texts=texts)
     mean = fitted.estimate(logits[:60], texts).overall.mean
     deviation = np.std(labels.reshape(60, 8).mean(axis=1), ddof=1) / np.sqrt(60)
+    # Sd 1.6 % over 20 seeds.
     assert mean.upper - mean.lower == pytest.approx(2 * 1.67 * deviation, rel=0.08)
 
 
 def test_a_judge_that_passes_all_has_no_false_failures_yet():
-    passed = np.full((4000, 3), 0.8)
-    draws = MeanDraws(passed, passed, np.zeros((4000, 1)))
+    passed = np.full((40_000, 3), 0.8)
+    draws = MeanDraws(passed, passed, np.zeros((40_000, 1)))
     judged = np.ones(50, int)
     tpr, tnr = rate_judge(judged, draws, "these", 0)
     assert (tpr == 1).all() and (tnr == 0).all()
     tpr, tnr = rate_judge(judged, draws, "like-these", 0)
     # Half of Beta(40.5, 1) and of Beta(1, 10.5), and what was seen.
     assert np.quantile(tpr, 0.95) == 1 and np.quantile(tnr, 0.05) == 0
-    assert np.quantile(tpr, 0.05) == pytest.approx(0.1 ** (1 / 40.5), abs=0.004)
-    assert np.quantile(tnr, 0.95) == pytest.approx(1 - 0.1 ** (1 / 10.5), abs=0.015)
+    # Sd .0005 and .0017 over 40 seeds.
+    assert np.quantile(tpr, 0.05) == pytest.approx(0.1 ** (1 / 40.5), abs=0.0025)
+    assert np.quantile(tnr, 0.95) == pytest.approx(1 - 0.1 ** (1 / 10.5), abs=0.008)
 
 
 def test_where_nobody_fails_the_true_negative_rate_is_not_known():
     draws = MeanDraws(np.ones((4000, 3)), np.ones((4000, 3)), np.zeros((4000, 1)))
     for of in ("these", "like-these"):
         tpr, tnr = rate_judge(np.repeat([0, 1], [10, 40]), draws, of, 0)
-        assert tpr.mean() == pytest.approx(0.8, abs=0.01)
+        assert tpr.mean() == pytest.approx(0.8, abs=0.01)  # .794, sd .001 over 40 seeds
         assert np.quantile(tnr, 0.05) < 0.05 and np.quantile(tnr, 0.95) > 0.95
 
 
@@ -163,5 +165,6 @@ def test_systems_that_answered_the_same_prompts_are_compared_by_prompt():
     paired = fitted.estimate(logits, rows, systems, pairs=prompts).difference("y", "x")
     plain = fitted.estimate(logits, rows, systems).difference("y", "x")
     truth = labels[systems == "y"].mean() - labels[systems == "x"].mean()
-    assert paired.upper - paired.lower < 0.85 * (plain.upper - plain.lower)
-    assert paired.lower < truth < paired.upper
+    # A ratio of .77, sd .046, and an error of -.02, sd .07, over 20 seeds.
+    assert paired.upper - paired.lower < 0.92 * (plain.upper - plain.lower)
+    assert paired.mean == pytest.approx(truth, abs=0.25)

@@ -115,10 +115,12 @@ def test_a_difference_is_known_better_than_its_parts_alone_say(estimate):
     fitted = cp.Cordial(seed=0).fit(MADE.logits[ROWS], labels[ROWS])
     wide = fitted.estimate(MADE.logits, ROWS, NAMES)
     orders = wide.to_dict()["differences"]["orders"]
-    assert len(orders) == wide.pairs[1] > 0
+    # Others may be resolved besides, which are alike: of 20 seeds, in NOTA.
+    assert len(orders) == wide.pairs[1] and sum(each["lower"] == "a" for each in orders) == 3
     for each in orders:
-        assert each["difference_low"] > 0 and each["lower"] == "a"
-        assert wide.difference(each["higher"], "a").lower == each["difference_low"]
+        assert each["difference_low"] > 0
+        found = wide.difference(each["higher"], each["lower"])
+        assert found.lower == each["difference_low"]
     with pytest.raises(InputError, match="there is no group 'z'; the groups are"):
         estimate.difference(a, "z")
 
@@ -309,7 +311,7 @@ def test_groups_that_do_not_matter_are_seldom_reported():
         residuals = np.round(rng.standard_t(4, 40), 1)
         columns = {"a": rng.integers(0, 5, 40), "b": rng.integers(0, 2, 40), "c": np.arange(40)}
         reported += bool(find_bias(residuals, columns, seed))
-    assert 1 <= reported <= 18  # 5 % of 200, within three standard errors.
+    assert 1 <= reported <= 19  # 5 % of 200, within three standard errors.
 
 
 @pytest.mark.parametrize("labels", [1, 5])

@@ -42,7 +42,8 @@ def test_labels_of_a_set_go_together(stack):
     drawn, probs = sets(stack, 20_000), stack.predict_proba(NEW)
     places = np.arange(5)
     alone = (probs @ places**2 - (probs @ places) ** 2).sum()
-    assert drawn.sum(axis=1).var() > 1.5 * alone
+    # A ratio of 2.6, its logarithm .94 and sd .22, over 20 seeds.
+    assert drawn.sum(axis=1).var() > 1.2 * alone
 
 
 def test_draws_are_taken_by_their_weights(monkeypatch):
@@ -70,7 +71,8 @@ def test_p_values_are_uniform_under_the_model(stack):
 
 def test_evidence_is_one_on_the_mean_of_all_labels(stack):
     """Of two texts, by the joint distribution in which they share a draw."""
-    members, (shares,) = stack.fit_.mixture(NEW[:2])
+    # So flat that no probability is raised to the least one that counts.
+    members, (shares,) = stack.fit_.mixture(0.1 * NEW[:2])
     found = joint = 0.0
     for labels in product(range(5), repeat=2):
         probability = sum(
@@ -80,26 +82,28 @@ def test_evidence_is_one_on_the_mean_of_all_labels(stack):
         )
         joint += probability
         found += probability * weigh(members, shares, {}, np.eye(5)[[*labels]])
-    assert joint == pytest.approx(1, rel=1e-6) and found == pytest.approx(1, rel=1e-4)
+    assert joint == pytest.approx(1, rel=1e-6) and found == pytest.approx(1, rel=1e-6)
 
 
 def test_evidence_grows_where_labels_are_others(stack):
     rows = slice(100, 160)
     same = answers.check_labels(stack.fit_, TEXTS.logits[rows], TEXTS.labels[rows])
     other = answers.check_labels(stack.fit_, TEXTS.logits[rows], 4 - TEXTS.labels[rows])
-    assert same.evidence < 20 < 1e4 < other.evidence
+    # Powers of ten over 20 seeds: .3, sd .7, and 48, sd 8.
+    assert same.evidence < 1e3 < 1e20 < other.evidence
 
 
 def test_figures_are_what_they_are_called(stack):
-    rows = slice(100, 130)
-    found = answers.check_labels(stack.fit_, TEXTS.logits[rows], TEXTS.labels[rows])
-    loss = cp.scores.log_loss(stack.predict_proba(TEXTS.logits[rows]), TEXTS.labels[rows])
-    assert found.loss == pytest.approx(loss) and found.labels == 30
-    probs = stack.predict_proba(NEW)
+    # The likeliest labels, for those of people raise a false alarm once in a hundred times.
+    logits, probs = TEXTS.logits[100:130], stack.predict_proba(NEW)
+    labels = probs.argmax(axis=1)
+    found = answers.check_labels(stack.fit_, logits, labels)
+    assert found.loss == pytest.approx(cp.scores.log_loss(probs, labels)) and found.labels == 30
+    # Off by .001, sd .005 over 20 seeds.
     assert found.expected == pytest.approx(-(probs * np.log(probs)).sum(axis=1).mean(), abs=0.03)
     assert found.lower < found.expected < found.upper
     assert not found.alarm and "about as well as expected: log loss" in found.text
-    assert answers.check_labels(stack.fit_, TEXTS.logits[rows], TEXTS.labels[rows]) == found
+    assert answers.check_labels(stack.fit_, logits, labels) == found
     assert json.loads(json.dumps(found.to_dict()))["p"] == found.p
 
 

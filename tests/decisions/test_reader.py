@@ -43,8 +43,11 @@ def test_biases_are_those_of_the_labels_and_counts_those_of_the_ratings(case):
     truths = [(labels - ratings)[ratings == option].mean() for option in range(SIZE)]
     rows = [(*bias, truth) for bias, truth in zip(reader.bias, truths, strict=True) if bias]
     values, lows, highs, truth = np.array(rows).T
+    # Over 20 seeds .16, sd .05; 6.6 of 7 intervals hold, sd .7; the worst would do with .84 of its
+    # half length, sd .35.
     assert np.sqrt(np.mean((values - truth) ** 2)) < 0.35
-    assert np.mean((lows <= truth) & (truth <= highs)) >= 6 / 7
+    assert np.sum((lows <= truth) & (truth <= highs)) >= 4
+    assert (np.abs(values - truth) < highs - lows).all()
     faults = {fault.name: fault for fault in reader.list_faults(stack.fit_.scale)}
     assert faults["bias at '0'"].words.endswith("too low")
     assert faults["bias at '6'"].words.endswith("too high")
@@ -57,7 +60,7 @@ def test_a_reader_that_misses_without_bias_has_a_spread_alone():
     stack = Stack(channels=("mixture",), calibrators=(), seed=0).fit(hard(ratings), labels)
     *biases, spread = answers.describe(stack.fit_).faults
     assert {fault.words for fault in biases} == {"no clear bias"}
-    assert spread.median == pytest.approx(2, abs=0.3)  # 2.07 to 2.26 by seed and version
+    assert spread.median == pytest.approx(2.2, abs=0.25)  # 2.19, sd .064 over 20 seeds
     assert answers.describe(stack.fit_).brief.startswith("no clear bias; labels lie about ±")
 
 
