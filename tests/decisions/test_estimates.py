@@ -42,11 +42,13 @@ def test_a_corpus_without_groups_has_no_best_one(fitted, estimate):
     found = alone.to_dict()
     assert found["best"] == found["effects"] == {} and found["differences"]["pairs"] == 0
     assert [row["group"] for row in found["populations"]] == ["all"]
-    assert alone.overall.mean.mean == pytest.approx(estimate.overall.mean.mean, abs=0.02)
+    # Differs by sd .015 over 20 seeds.
+    assert alone.overall.mean.mean == pytest.approx(estimate.overall.mean.mean, abs=0.1)
 
 
 def test_draws_average_to_the_prediction(fitted):
-    for histogram, limit in (("fixed", 0.01), ("redrawn", 0.03)):
+    # Off by .0078, sd .0024, and .012, sd .0053, over 20 seeds.
+    for histogram, limit in (("fixed", 0.018), ("redrawn", 0.03)):
         probs, weights = answers.predict_draws(
             fitted.fit_, MADE.logits[:30], 512, histogram=histogram
         )
@@ -72,11 +74,13 @@ def test_an_estimate_is_of_the_corpus(estimate):
         assert sum(found.shares.values()) == pytest.approx(1)
         assert all(share >= 0 for share in found.shares.values())
         reached = sum(share.mean for share in found.at_least.values())
-        assert found.mean.mean == pytest.approx(reached, abs=0.1)
+        # The worst is off by .04, sd .027 over 20 seeds.
+        assert found.mean.mean == pytest.approx(reached, abs=0.16)
     assert estimate.overall.texts == sum(group.texts for group in estimate.groups.values())
     assert {k: g.labels for k, g in estimate.groups.items()} == {
         name: int((NAMES[ROWS] == name).sum()) for name in estimate.groups
     }
+    # .077, sd .045 over 20 seeds.
     assert abs(estimate.overall.mean.mean - MADE.labels.mean()) < 0.3
 
 
@@ -86,7 +90,8 @@ def test_order_changes_nothing(fitted, estimate):
     found = fitted.estimate(MADE.logits[order], rows, NAMES[order])
     assert found.overall.mean.mean == pytest.approx(estimate.overall.mean.mean, abs=0.01)
     for name, group in estimate.groups.items():
-        np.testing.assert_allclose(found.groups[name].mean, group.mean, atol=0.06)
+        # The worst is off by .01, sd .005 over 20 seeds.
+        np.testing.assert_allclose(found.groups[name].mean, group.mean, atol=0.03)
 
 
 def test_where_all_texts_are_labelled_nothing_is_left_to_estimate():
@@ -115,7 +120,7 @@ def test_a_difference_is_known_better_than_its_parts_alone_say(estimate):
     fitted = cp.Cordial(seed=0).fit(MADE.logits[ROWS], labels[ROWS])
     wide = fitted.estimate(MADE.logits, ROWS, NAMES)
     orders = wide.to_dict()["differences"]["orders"]
-    # Others may be resolved besides, which are alike: of 20 seeds, in NOTA.
+    # The least low end is 1.4, sd .3 over 20 seeds; others, which are alike, may be resolved too.
     assert len(orders) == wide.pairs[1] and sum(each["lower"] == "a" for each in orders) == 3
     for each in orders:
         assert each["difference_low"] > 0
@@ -153,6 +158,7 @@ def test_the_two_targets_stand_beside_each_other(fitted, estimate):
         one, other = (
             made.overall if kind == "overall" else made.groups[kind] for made in (these, estimate)
         )
+        # The largest ratio is .81, sd .045 over 20 seeds.
         assert one.mean.upper - one.mean.lower < other.mean.upper - other.mean.lower
     assert "for texts like these" in estimate.text() and "of just these texts" in estimate.text()
     assert "for these texts" in these.text() and "of texts like these" in these.text()
@@ -163,8 +169,8 @@ def test_the_whole_is_the_sum_of_its_groups(fitted):
     found = fitted.estimate(MADE.logits, ROWS, NAMES, of="these")
     sizes = np.array([group.texts for group in found.groups.values()])
     means = [group.mean.mean for group in found.groups.values()]
-    # But for draws that end at the scale's.
-    assert found.overall.mean.mean == pytest.approx(sizes @ means / TEXTS, abs=0.002)
+    # But for draws that end at the scale's: .0004, sd .0007 over 20 seeds.
+    assert found.overall.mean.mean == pytest.approx(sizes @ means / TEXTS, abs=0.006)
 
 
 def test_groups_that_sizes_and_labels_disagree_on_are_warned_of():
@@ -192,6 +198,7 @@ def test_pass_rates_are_the_judge_against_people(fitted):
         (rates.tpr, (judged & passed).sum() / passed.sum()),
         (rates.tnr, (~judged & ~passed).sum() / (~passed).sum()),
     ):
+        # Beyond an end by .0035, sd .008 over 20 seeds.
         assert rate.lower - 0.05 <= truth <= rate.upper + 0.05
     wider = fitted.estimate(MADE.logits, ROWS, passing=["3", "4"]).passing
     assert wider and wider.tpr.upper - wider.tpr.lower > rates.tpr.upper - rates.tpr.lower
@@ -252,8 +259,9 @@ def test_eight_annotators_say_more_than_one():
 
 
 def test_labels_of_the_highest_readings_are_no_random_sample():
-    scores = MADE.logits @ np.arange(5)
-    for rows, alarm in ((np.argsort(-scores)[:60], True), (ROWS, False)):
+    order = np.argsort(-(MADE.logits @ np.arange(5)))
+    # Every fifth is spread evenly, where a random sample is called none now and then.
+    for rows, alarm in ((order[:60], True), (order[::5], False)):
         fitted = cp.Cordial(seed=0).fit(MADE.logits[rows], MADE.labels[rows])
         found = fitted.estimate(MADE.logits, rows)
         assert any("hardly a random sample" in text for text in found.warnings) == alarm
@@ -311,7 +319,7 @@ def test_groups_that_do_not_matter_are_seldom_reported():
         residuals = np.round(rng.standard_t(4, 40), 1)
         columns = {"a": rng.integers(0, 5, 40), "b": rng.integers(0, 2, 40), "c": np.arange(40)}
         reported += bool(find_bias(residuals, columns, seed))
-    assert 1 <= reported <= 19  # 5 % of 200, within three standard errors.
+    assert 1 <= reported <= 19  # 9.4, sd 2.9 over 20 seeds; 5 % of 200 are 10, sd 3.1
 
 
 @pytest.mark.parametrize("labels", [1, 5])
