@@ -90,7 +90,7 @@ def test_figures_are_what_they_are_called():
 @pytest.mark.parametrize("make", [soft, hard])
 @pytest.mark.parametrize(("few", "many"), [(20, 20), (20, 1000), (300, 200)])
 def test_p_values_keep_their_error_rate(make, few, many, monkeypatch):
-    """At several levels, within three standard errors; where readings are few they may be fewer."""
+    """At several levels, within four standard errors: of 300 tables, as over eight seeds."""
     monkeypatch.setattr(drift, "PERMUTATIONS", 199)
     times, rates = 300, np.array([0.05, 0.2, 0.5])
     found = np.array(
@@ -100,8 +100,7 @@ def test_p_values_keep_their_error_rate(make, few, many, monkeypatch):
         ]
     )
     shares = (found[:, None] <= rates).mean(axis=0)
-    assert (shares <= rates + 3 * np.sqrt(rates * (1 - rates) / times)).all()
-    assert (shares >= 0.5 * rates).all()
+    assert (np.abs(shares - rates) <= 4 * np.sqrt(rates * (1 - rates) / times)).all()
 
 
 def test_another_reader_raises_the_alarm():

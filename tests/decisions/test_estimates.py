@@ -15,6 +15,7 @@ from cordial_ppl.decisions.estimates.estimate import Estimate, Population
 from cordial_ppl.decisions.estimates.rectified import RectifiedMean
 from cordial_ppl.decisions.estimates.requirement import parse
 from cordial_ppl.errors import InputError
+from cordial_ppl.estimators.stack import Stack
 from cordial_ppl.evaluation.synthetic import reviews
 from cordial_ppl.scores import Interval
 
@@ -60,12 +61,14 @@ def test_draws_average_to_the_prediction(fitted):
 
 def test_a_redrawn_histogram_makes_a_corpus_less_certain():
     """Where the reader counts little, so that channels fall back on the histogram."""
-    judge, spread = cp.Cordial(seed=0, prior={"strength": (0.0, 0.2)}), {}
+    prior, spread = {"strength": (-3.0, 0.2)}, {}
+    judge = Stack(channels=("mixture",), calibrators=(), seed=0, prior=prior)
     fitted = judge.fit(MADE.logits[ROWS], MADE.labels[ROWS])
     for histogram in ("fixed", "redrawn"):
         probs, weights = answers.predict_draws(fitted.fit_, MADE.logits, 256, histogram=histogram)
         spread[histogram] = np.sqrt(np.cov((probs @ np.arange(5)).mean(axis=1), aweights=weights))
-    assert spread["redrawn"] > 1.2 * spread["fixed"]
+    # A ratio of 7.6, its logarithm 2.02 and sd .15, over 20 seeds.
+    assert spread["redrawn"] > 4 * spread["fixed"]
 
 
 def test_an_estimate_is_of_the_corpus(estimate):
@@ -246,16 +249,16 @@ def test_the_unit_of_the_scale_changes_nothing(fitted, estimate):
 
 
 def test_eight_annotators_say_more_than_one():
-    widths = np.zeros(2)
-    for seed in range(3):
-        rng = np.random.default_rng(seed)
-        rows = rng.permutation(TEXTS)[:20]
-        several = (MADE.labels[rows, None] + rng.choice([-1, 0, 0, 1], (20, 8))).clip(0, 4)
-        for kind, labels in enumerate((several[:, 0], several)):
-            fitted = cp.Cordial(seed=0).fit(MADE.logits[rows], labels)
-            found = fitted.estimate(MADE.logits, rows, NAMES, of="these")
-            widths[kind] += sum(g.mean.upper - g.mean.lower for g in found.groups.values())
-    assert widths[1] < 0.96 * widths[0]
+    rng = np.random.default_rng(0)
+    rows = rng.permutation(TEXTS)[:60]
+    several = (MADE.labels[rows, None] + rng.choice([-2, 2], (60, 8))).clip(0, 4)
+    widths = []
+    for labels in (several[:, 0], several):
+        fitted = cp.Cordial(seed=0).fit(MADE.logits[rows], labels)
+        mean = fitted.estimate(MADE.logits, rows, of="these").overall.mean
+        widths.append(mean.upper - mean.lower)
+    # A ratio of .74, sd .054 over 20 seeds.
+    assert widths[1] < 0.95 * widths[0]
 
 
 def test_labels_of_the_highest_readings_are_no_random_sample():

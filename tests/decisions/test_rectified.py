@@ -103,10 +103,11 @@ def test_units_do_not_matter(n, seed, unit, origin):
 @pytest.mark.parametrize("design", ["random", "planned", "unequal"])
 def test_intervals_hold_as_often_as_they_say(design):
     rng, size, n, held, errors = np.random.default_rng(1), 600, 24, [], []
-    f = np.sort(rng.normal(size=size))
-    y = 0.8 * f + rng.normal(size=size) + 0.5 * (f > 1)
     shares = np.linspace(0.5, 1.5, size) * n / size
     for _ in range(1500):
+        # Of each population a plan holds more often than it says, or less: by sd .035.
+        f = np.sort(rng.normal(size=size))
+        y = 0.8 * f + rng.normal(size=size) + 0.5 * (f > 1)
         settings = {}
         if design == "random":
             rows = rng.permutation(size)[:n]
@@ -119,10 +120,11 @@ def test_intervals_hold_as_often_as_they_say(design):
             settings["probabilities"] = shares[rows]
         found = rectified_mean(f, rows, y[rows], **settings)
         held.append(found.lower <= y.mean() <= found.upper)
-        errors.append(found.mean - y.mean())
-    assert abs(np.mean(held) - 0.9) < 0.035
-    assert abs(np.mean(errors)) < 0.02
-    assert np.std(errors) < 0.9 * y.std() / np.sqrt(n)
+        errors.append((found.mean - y.mean()) * np.sqrt(n) / y.std())
+    # Over 20 seeds .91, .90 and .89, sd .010; 0, sd .017; .73, .74 and .78, sd .014.
+    assert abs(np.mean(held) - 0.9) < 0.04
+    assert abs(np.mean(errors)) < 0.1
+    assert np.std(errors) < 0.9
 
 
 @pytest.mark.parametrize("single", [False, True])
@@ -138,7 +140,7 @@ def test_groups_that_are_labelled_to_the_last_do_not_make_others_certain(single)
         shares = np.array([min(5, size) / size for size in sizes])[strata[rows]]
         ends = rectified_mean(np.zeros(len(y)), rows, y[rows], strata=strata, probabilities=shares)
         held.append(ends.lower <= y.mean() <= ends.upper)
-    assert np.mean(held) > 0.82
+    assert np.mean(held) > 0.82  # .894, sd .012, and .881, sd .018, over 20 seeds
 
 
 def test_clusters_of_unlike_sizes_are_fewer():
