@@ -110,7 +110,8 @@ def test_as_few_as_keep_the_agreement_are_asked(fitted):
 
 
 def test_an_agreement_that_cannot_be_kept_leaves_all_to_people(fitted):
-    made = fitted.decide(MADE.logits, ROWS, within=0, agree=1.0, level=0.99)
+    # Of such flat readings no label is sure: the likeliest has .60, sd .08 over 20 seeds.
+    made = fitted.decide(0.1 * MADE.logits, within=0, agree=1.0, level=0.99)
     assert np.isnan(made.kept) and (made.decision[~made.labelled] == "person").all()
 
 

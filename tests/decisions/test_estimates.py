@@ -251,13 +251,13 @@ def test_the_unit_of_the_scale_changes_nothing(fitted, estimate):
 def test_eight_annotators_say_more_than_one():
     rng = np.random.default_rng(0)
     rows = rng.permutation(TEXTS)[:60]
-    several = (MADE.labels[rows, None] + rng.choice([-2, 2], (60, 8))).clip(0, 4)
+    several = (MADE.labels[rows, None] + rng.choice([-2, -1, 0, 1, 2], (60, 8))).clip(0, 4)
     widths = []
     for labels in (several[:, 0], several):
         fitted = cp.Cordial(seed=0).fit(MADE.logits[rows], labels)
         mean = fitted.estimate(MADE.logits, rows, of="these").overall.mean
         widths.append(mean.upper - mean.lower)
-    # A ratio of .74, sd .054 over 20 seeds.
+    # A ratio of .74, sd .063 over 20 seeds.
     assert widths[1] < 0.95 * widths[0]
 
 

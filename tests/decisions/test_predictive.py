@@ -71,7 +71,7 @@ def test_p_values_are_uniform_under_the_model(stack):
 
 def test_evidence_is_one_on_the_mean_of_all_labels(stack):
     """Of two texts, by the joint distribution in which they share a draw."""
-    # So flat that probabilities are hardly ever raised to the least that counts: off by 3e-5 at most.
+    # So flat that hardly any probability is raised to the least that counts: off by 3e-5 at most.
     members, (shares,) = stack.fit_.mixture(0.1 * NEW[:2])
     found = joint = 0.0
     for labels in product(range(5), repeat=2):
