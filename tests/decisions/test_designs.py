@@ -66,7 +66,7 @@ def test_random_choice_is_not_called_uneven(clusters):
         fitted = cp.Cordial(seed=seed).fit(logits[rows], labels[rows])
         found = fitted.estimate(logits, rows, systems, clusters=units if clusters else None)
         warned += found.uneven is not None
-    assert warned <= 1
+    assert warned <= 1  # one of 88 over 22 seeds
 
 
 def test_several_labels_of_a_text_vary_less_than_one():
@@ -103,55 +103,39 @@ def test_where_nobody_fails_the_true_negative_rate_is_not_known():
         assert np.quantile(tnr, 0.05) < 0.05 and np.quantile(tnr, 0.95) > 0.95
 
 
-@pytest.mark.nightly
 def test_most_texts_with_few_labels_are_no_less_right():
     """One system of 900 texts, which people rate lower than its readings say, and four of 60."""
-    held, rectified, bias = [], [], []
-    for seed in range(12):
-        rng = np.random.default_rng(seed)
-        systems = np.repeat(np.arange(5), [900, 60, 60, 60, 60])
-        labels = np.where(systems == 0, 1.2, 2.8) + rng.normal(0, 0.9, len(systems))
-        labels = np.clip(np.round(labels), 0, 4).astype(int)
-        centre = labels[:, None] * 0.5 + 1.2 + rng.normal(0, 1, (len(systems), 1))
-        logits = -1.5 * (np.arange(5) - centre) ** 2
-        plan = cp.plan(logits, 40, groups=systems, seed=seed)
-        fitted = cp.Cordial(seed=seed).fit(logits[plan.rows], labels[plan.rows])
-        found = fitted.estimate(
-            logits, plan.rows, systems, probabilities=plan.probability, of="these"
-        )
-        truth, mean = labels.mean(), found.overall.mean
-        held.append(mean.lower <= truth <= mean.upper)
-        rectified.append(found.rectified.lower <= truth <= found.rectified.upper)
-        bias.append(mean.mean - truth)
-    assert np.sum(held) >= 8 and np.sum(rectified) >= 8 and abs(np.mean(bias)) < 0.15
+    rng = np.random.default_rng(0)
+    systems = np.repeat(np.arange(5), [900, 60, 60, 60, 60])
+    labels, logits = rate(np.where(systems, 2.8, 1.2), rng)
+    plan = cp.plan(logits, 40, groups=systems)
+    fitted = cp.Cordial(seed=0).fit(logits[plan.rows], labels[plan.rows])
+    found = fitted.estimate(logits, plan.rows, systems, probabilities=plan.probability, of="these")
+    # In half intervals over 20 seeds: -.07, sd .43, and .06, sd .50.
+    for mean in (found.overall.mean, found.rectified):
+        assert abs(mean.mean - labels.mean()) < mean.upper - mean.lower
+    # Off by -.05, sd .035.
+    assert found.overall.mean.mean == pytest.approx(found.rectified.mean, abs=0.2)
 
 
-def conversations(seed):
+def test_whole_conversations_are_clusters():
     """Forty conversations of six turns that are alike, of which eight are labelled."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     base = rng.normal(0, 1, (40, 1))
     labels = np.clip(np.round(2 + 1.2 * base + rng.normal(0, 0.3, (40, 6))), 0, 4).astype(int)
     rated = np.clip(np.round(2 + 0.3 * base + rng.normal(0, 0.9, (40, 6))), 0, 4)
-    logits = -1.5 * (np.arange(5) - rated.ravel()[:, None]) ** 2
+    logits, labels = -1.5 * (np.arange(5) - rated.ravel()[:, None]) ** 2, labels.ravel()
     units = np.repeat(np.arange(40), 6)
     rows = np.flatnonzero(np.isin(units, rng.choice(40, 8, replace=False)))
-    return logits, labels.ravel(), units, rows
-
-
-@pytest.mark.nightly
-def test_whole_conversations_are_clusters():
-    held, alone, by_sampling = [], [], []
-    for seed in range(12):
-        logits, labels, units, rows = conversations(seed)
-        fitted = cp.Cordial(seed=seed).fit(logits[rows], labels[rows])
-        found = fitted.estimate(logits, rows, clusters=units, of="these")
-        plain = fitted.estimate(logits, rows, of="these")
-        assert found.clusters == 8 and "in 8 clusters" in found.text()
-        for made, results in ((found, held), (plain, alone)):
-            results.append(made.overall.mean.lower <= labels.mean() <= made.overall.mean.upper)
-        ends = found.rectified
-        by_sampling.append(ends.lower <= labels.mean() <= ends.upper)
-    assert np.sum(held) >= 9 and np.sum(by_sampling) >= 9 and np.sum(alone) < np.sum(held)
+    fitted = cp.Cordial(seed=0).fit(logits[rows], labels[rows])
+    found = fitted.estimate(logits, rows, clusters=units, of="these")
+    plain = fitted.estimate(logits, rows, of="these").overall.mean
+    assert found.clusters == 8 and "in 8 clusters" in found.text()
+    # In half intervals over 20 seeds: .41, sd .29, and .39, sd .28; turns alone say 1.07.
+    for mean in (found.overall.mean, found.rectified):
+        assert abs(mean.mean - labels.mean()) < 0.75 * (mean.upper - mean.lower)
+    # 2.5 times as wide, sd .11.
+    assert found.overall.mean.upper - found.overall.mean.lower > 2 * (plain.upper - plain.lower)
 
 
 def test_systems_that_answered_the_same_prompts_are_compared_by_prompt():

@@ -56,7 +56,7 @@ def test_noise_raises_no_alarm_in_a_hundred_looks():
         stated = sampled(texts(30, seed), 101, samples, seed)
         stated[:5, 50] = np.nan
         alarms += watch(stated).first is not None
-    assert alarms <= 4
+    assert alarms <= 2  # .05, sd .21 over 20 seeds
 
 
 def test_readings_that_are_the_same_are_of_the_same_judge():
