@@ -27,6 +27,17 @@ jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 shift_seeds()
 
+COMPILED: list[str] = []
+"""Programs that were compiled while tests were collected."""
+
+
+def note_compiled(event, duration_secs, fun_name="", **_):
+    if event.endswith("backend_compile_duration"):
+        COMPILED.append(fun_name)
+
+
+jax.monitoring.register_event_duration_secs_listener(note_compiled)
+
 # Wrapping a function takes milliseconds, and some that are made inside others are made thousands of
 # times: such a one is checked the first time.
 WRAP, WRAPPED = jaxtyping.jaxtyped, set()
@@ -82,6 +93,10 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.skip(reason="nightly: CORDIAL_TEST_NIGHTLY=1"))
 
 
+def pytest_collection_finish(session):
+    jax.monitoring.unregister_event_duration_listener(note_compiled)
+
+
 def pytest_runtest_setup(item):
     pin(item.get_closest_marker("pinned") is not None)
 
@@ -106,6 +121,12 @@ def cordial(tmp_path, monkeypatch):
         return result
 
     return run
+
+
+@pytest.fixture
+def compiled_by_collection():
+    """Names of the programs that were compiled while this process collected its tests."""
+    return COMPILED
 
 
 @pytest.fixture

@@ -26,7 +26,12 @@ from cordial_ppl.inference.target import build_target
 
 REFERENCE = json.loads((Path(__file__).parents[1] / "reference" / "readers.json").read_text())
 LOGITS = np.array(REFERENCE["logits"]).swapaxes(0, 1)
-READINGS = Readings(jnp.asarray(LOGITS), jnp.asarray(REFERENCE["histogram"]))
+
+
+def readings_of_four():
+    return Readings(jnp.asarray(LOGITS), jnp.asarray(REFERENCE["histogram"]))
+
+
 JOINT = Channel("all readers", location_readers)
 
 
@@ -37,8 +42,8 @@ def target_of(readers):
 def log_posterior(flat):
     target = target_of(4)
     labels = jnp.asarray(REFERENCE["labels"])
-    prior = target.log_prior(flat, target.prior, READINGS)
-    return target.log_likelihood(flat, READINGS, labels) + prior
+    prior = target.log_prior(flat, target.prior, readings_of_four())
+    return target.log_likelihood(flat, readings_of_four(), labels) + prior
 
 
 def test_golden_values():
@@ -48,21 +53,21 @@ def test_golden_values():
     value, gradient = jax.jit(jax.value_and_grad(log_posterior))(theta)
     np.testing.assert_allclose(value, REFERENCE["log_posterior"], rtol=0, atol=1e-8)
     np.testing.assert_allclose(gradient, REFERENCE["gradient"], rtol=0, atol=1e-8)
-    prior = target.log_prior(theta, target.prior, READINGS)
+    prior = target.log_prior(theta, target.prior, readings_of_four())
     np.testing.assert_allclose(prior, REFERENCE["log_prior"], rtol=0, atol=1e-8)
-    found = target.probs(theta, READINGS)[:6]
+    found = target.probs(theta, readings_of_four())[:6]
     np.testing.assert_allclose(found, REFERENCE["probs"], rtol=0, atol=1e-8)
 
 
 def probs_of(theta, logits, readers):
-    readings = READINGS._replace(logits=jnp.asarray(logits))
+    readings = readings_of_four()._replace(logits=jnp.asarray(logits))
     return target_of(readers).probs(jnp.asarray(theta), readings)
 
 
 def test_one_reader_is_the_location_channel():
     own, flat = build_target(CHANNELS["location"], 5), np.array([0.3, -0.4, 0.2, 0.9, 1.5])
     assert target_of(1).size == own.size == 5
-    alone = Readings(READINGS.logits[:, 0], READINGS.histogram)
+    alone = Readings(readings_of_four().logits[:, 0], readings_of_four().histogram)
     expected = own.probs(jnp.asarray(flat), alone)
     np.testing.assert_allclose(probs_of(flat, LOGITS[:, :1], 1), expected, rtol=0, atol=1e-14)
 
@@ -75,7 +80,7 @@ def test_a_missing_reading_is_left_out():
     two = np.concatenate([theta[:2], contrast, theta[7:]])
     expected = probs_of(two, LOGITS[:, :2], 2)
     np.testing.assert_allclose(probs_of(theta, logits, 4), expected, rtol=0, atol=1e-13)
-    gappy = READINGS._replace(logits=jnp.asarray(logits))
+    gappy = readings_of_four()._replace(logits=jnp.asarray(logits))
     labels = jnp.asarray(REFERENCE["labels"])
     slope = jax.grad(target_of(4).log_likelihood)(jnp.asarray(theta), gappy, labels)
     assert np.isfinite(slope).all() and (slope[2:4] == 0).all() and (slope[:2] != 0).all()

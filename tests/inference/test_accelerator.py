@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import jax
@@ -76,7 +77,9 @@ def test_one_device_and_four_agree(four, method):
         np.testing.assert_allclose(several, one, rtol=0, atol=apart)
 
 
-TARGET = build_target(CHANNELS["location-vector"], 5)
+@cache
+def target():
+    return build_target(CHANNELS["location-vector"], 5)
 
 
 @pytest.mark.nightly
@@ -100,7 +103,7 @@ def test_calls_keep_to_the_bound_on_memory_with_any_number_of_labels(monkeypatch
         return jax.tree.map(lambda s: np.ones((len(rows), *s.shape[1:]), s.dtype), lowered.out_info)
 
     monkeypatch.setattr(accelerator, "_call", look)
-    accelerator.fit_batch(TARGET, cases, report, method="default")
+    accelerator.fit_batch(target(), cases, report, method="default")
     problem = accelerator.COPIES * 1024 * 32 * 5 * 4
     assert max(calls) == min(memory // problem, accelerator.PROBLEMS)
     assert max(calls.values()) < memory
@@ -108,7 +111,7 @@ def test_calls_keep_to_the_bound_on_memory_with_any_number_of_labels(monkeypatch
 
 def test_what_fits_in_memory(monkeypatch):
     def lanes(points, rows):
-        return accelerator.lanes(points, TARGET, PRECISION, rows, 1000)
+        return accelerator.lanes(points, target(), PRECISION, rows, 1000)
 
     assert lanes(1024, 32) == lanes(1024, 2048) == 136 and lanes(10**6, 32) == 1
     assert lanes(1, 32) == 1000

@@ -362,12 +362,13 @@ def test_a_name_is_for_every_channel_that_has_it():
         ({"offset": (0.0, -1.0)}, "got .* a scale above 0"),
         ({"strength": (0, 1), "strength_log_odds": (0, 1)}, "are one parameter"),
         ({"offset": ([0.0, 1.0], 1.0)}, "one location and scale"),
-        ({"gain": dist.Normal(1.0, 0.1)}, "must be Gaussian on the unconstrained scale"),
-        ({"offset": dist.StudentT(3.0)}, "belongs in the channel's file"),
+        (lambda: {"gain": dist.Normal(1.0, 0.1)}, "must be Gaussian on the unconstrained scale"),
+        (lambda: {"offset": dist.StudentT(3.0)}, "belongs in the channel's file"),
         ({"magic": {"offset": (0.0, 1.0)}}, "may name the channels mixture"),
     ],
 )
 def test_bad_priors(prior, message):
+    prior = prior() if callable(prior) else prior
     with pytest.raises(cp.InputError, match=message):
         cp.Cordial(prior=prior, inference="mode").fit(LOGITS, LABELS)
 

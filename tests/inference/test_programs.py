@@ -1,6 +1,7 @@
 """The compiled programs of a channel: they say what its target says, and are traced once."""
 
 from dataclasses import replace
+from functools import cache
 
 import jax
 import jax.numpy as jnp
@@ -40,7 +41,9 @@ def lengthy(readings, labels=None):
     observe(None, labels, probs=(1 - share) * stated + share * readings.histogram[None])
 
 
-TARGET = build_target(Channel("lengthy", lengthy), 5, ("length",))
+@cache
+def target():
+    return build_target(Channel("lengthy", lengthy), 5, ("length",))
 
 
 def texts_of(count, first=0):
@@ -53,7 +56,7 @@ def data_of(texts, labels=None):
 
 
 def points_of(count, seed=0):
-    return np.random.default_rng(seed).normal(size=(count, TARGET.size))
+    return np.random.default_rng(seed).normal(size=(count, target().size))
 
 
 @jax.jit
@@ -63,7 +66,7 @@ def exact(prior, logits, labels, lengths, points, histogram=HISTOGRAM):
     def one(point):
         own = Readings(logits, jnp.asarray(histogram), {"length": lengths})
         flat = prior.loc + prior.scale * point
-        return TARGET.log_prior(flat, prior, own), TARGET.log_likelihood(flat, own, labels)
+        return target().log_prior(flat, prior, own), target().log_likelihood(flat, own, labels)
 
     return jax.vmap(one)(points), jax.vmap(jax.grad(lambda point: sum(one(point))))(points)
 
@@ -73,8 +76,8 @@ def exact(prior, logits, labels, lengths, points, histogram=HISTOGRAM):
 def test_the_density_of_any_number_of_texts(count):
     texts, points = texts_of(count), points_of(5)
     hidden = np.where(np.arange(count) % 3 == 1, -1, texts.labels)
-    prior = Prior(TARGET.prior.loc + 0.3, TARGET.prior.scale * 1.2)
-    found = density(TARGET, prior, data_of(texts, hidden), points)
+    prior = Prior(target().prior.loc + 0.3, target().prior.scale * 1.2)
+    found = density(target(), prior, data_of(texts, hidden), points)
     parts, _ = exact(prior, texts.logits, hidden, texts.covariates["length"], points)
     for own, expected in zip(found, parts, strict=True):
         np.testing.assert_allclose(own, expected, rtol=1e-10)
@@ -83,9 +86,9 @@ def test_the_density_of_any_number_of_texts(count):
 @pytest.mark.x64
 def test_any_number_of_points_is_taken():
     data, points = data_of(texts_of(40)), points_of(2500)
-    whole = density(TARGET, TARGET.prior, data, points)
+    whole = density(target(), target().prior, data, points)
     for some in (slice(3), slice(1020, 1030), slice(2499, None)):
-        found = density(TARGET, TARGET.prior, data, points[some])
+        found = density(target(), target().prior, data, points[some])
         for own, expected in zip(found, whole, strict=True):
             np.testing.assert_allclose(own, expected[some], rtol=1e-12)
 
@@ -103,10 +106,12 @@ def sets_of(texts, sets=PROBLEMS):
 @pytest.mark.parametrize(("sets", "points"), [(5, 40), (11, 3), (3, 1500)])
 def test_several_sets_of_labels_are_as_each_alone(sets, points):
     (data, _, shares), given = sets_of(texts_of(50), sets), points_of(points)
-    whole = density(TARGET, TARGET.prior, data, given)
+    whole = density(target(), target().prior, data, given)
     for place in range(sets):
         alone = data._replace(labels=data.labels[place], histogram=shares[place])
-        for own, expected in zip(whole, density(TARGET, TARGET.prior, alone, given), strict=True):
+        for own, expected in zip(
+            whole, density(target(), target().prior, alone, given), strict=True
+        ):
             np.testing.assert_allclose(own[place], expected, rtol=1e-12)
 
 
@@ -114,9 +119,9 @@ def test_several_sets_of_labels_are_as_each_alone(sets, points):
 def test_gradients_under_several_sets_of_labels():
     texts = texts_of(50)
     data, labels, shares = sets_of(texts)
-    prior = Prior(TARGET.prior.loc + 0.3, TARGET.prior.scale * 1.2)
+    prior = Prior(target().prior.loc + 0.3, target().prior.scale * 1.2)
     points = points_of(45).reshape(PROBLEMS, 15, -1)
-    ends = search_modes(TARGET, prior, data, points, 1)
+    ends = search_modes(target(), prior, data, points, 1)
     np.testing.assert_array_equal(ends.x, points.reshape(45, -1))
     for place in range(PROBLEMS):
         rows = slice(15 * place, 15 * place + 15)
@@ -131,17 +136,20 @@ def test_gradients_under_several_sets_of_labels():
 def test_weights_and_what_they_predict_are_those_of_density_and_prediction(count):
     texts = texts_of(count)
     (data, _, shares), rng = sets_of(texts), np.random.default_rng(3)
-    prior = Prior(TARGET.prior.loc + 0.3, TARGET.prior.scale * 1.2)
-    points, proposed = rng.normal(size=(PROBLEMS, 30, TARGET.size)), rng.normal(size=(PROBLEMS, 30))
-    found, probs = weigh_and_predict(TARGET, prior, data, points, proposed)
+    prior = Prior(target().prior.loc + 0.3, target().prior.scale * 1.2)
+    points, proposed = (
+        rng.normal(size=(PROBLEMS, 30, target().size)),
+        rng.normal(size=(PROBLEMS, 30)),
+    )
+    found, probs = weigh_and_predict(target(), prior, data, points, proposed)
     for place in range(PROBLEMS):
         own = data._replace(labels=data.labels[place], histogram=shares[place])
-        expected = np.sum(density(TARGET, prior, own, points[place]), axis=0)
+        expected = np.sum(density(target(), prior, own, points[place]), axis=0)
         np.testing.assert_allclose(found[place], expected - proposed[place], rtol=1e-10)
         weights = np.exp(found[place] - found[place].max())
         readings = Readings(texts.logits, shares[place], dict(texts.covariates))
         flat = prior.loc + prior.scale * points[place]
-        said, _ = predict(TARGET, flat, weights / weights.sum(), readings)
+        said, _ = predict(target(), flat, weights / weights.sum(), readings)
         np.testing.assert_allclose(probs[place, :count], said, rtol=1e-9)
 
 
@@ -150,14 +158,14 @@ def test_weights_and_what_they_predict_are_those_of_density_and_prediction(count
 def test_predictions_of_any_number_of_texts_and_draws(draws, count):
     texts, rng = texts_of(count), np.random.default_rng(2)
     readings = Readings(texts.logits, HISTOGRAM, dict(texts.covariates))
-    flat, weights = rng.normal(size=(draws, TARGET.size)), rng.dirichlet(np.ones(draws))
+    flat, weights = rng.normal(size=(draws, target().size)), rng.dirichlet(np.ones(draws))
     values = np.array([0.0, 1.0, 2.0, 4.0, 8.0])
-    probs, means = predict(TARGET, flat, weights, readings, values)
-    each = np.asarray(jax.jit(jax.vmap(TARGET.probs, (0, None)))(flat, readings))
+    probs, means = predict(target(), flat, weights, readings, values)
+    each = np.asarray(jax.jit(jax.vmap(target().probs, (0, None)))(flat, readings))
     np.testing.assert_allclose(probs, np.tensordot(weights, each, axes=1), rtol=1e-10)
     assert means is not None
     np.testing.assert_allclose(means, each @ values, rtol=1e-10)
-    alone, none = predict(TARGET, flat, weights, readings)
+    alone, none = predict(target(), flat, weights, readings)
     np.testing.assert_array_equal(alone, probs)
     assert none is None
 
@@ -190,14 +198,16 @@ def test_a_weight_is_so_many_labels_in_every_program():
     weighed = replace(texts, weights=times.astype(float))
     copies = texts.take(np.repeat(np.arange(40), times))
     points = points_of(7)
-    left, right = (density(TARGET, TARGET.prior, data_of(own), points) for own in (weighed, copies))
+    left, right = (
+        density(target(), target().prior, data_of(own), points) for own in (weighed, copies)
+    )
     for own, expected in zip(left, right, strict=True):
         np.testing.assert_allclose(own, expected, rtol=1e-12)
     found = []
     for own in (weighed, copies):
         data = relabel(data_of(own), [own.labels], [HISTOGRAM])
-        ends = search_modes(TARGET, TARGET.prior, data, points[None], 1)
-        logs, _ = weigh_and_predict(TARGET, TARGET.prior, data, points[None], np.zeros((1, 7)))
+        ends = search_modes(target(), target().prior, data, points[None], 1)
+        logs, _ = weigh_and_predict(target(), target().prior, data, points[None], np.zeros((1, 7)))
         found.append((ends.value, ends.gradient, logs))
     for one, other in zip(*found, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)

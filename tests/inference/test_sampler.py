@@ -115,7 +115,9 @@ def quadratic(place):
     return -0.5 * off @ jnp.asarray(PRECISE) @ off
 
 
-GAUSSIAN = toy("gaussian", quadratic, 3)
+@cache
+def gaussian():
+    return toy("gaussian", quadratic, 3)
 
 
 def standardise(points, temper=1.0):
@@ -146,14 +148,15 @@ def in_a_row(problem):
     return problem._replace(data=problem.data._replace(labels=labels, histogram=histogram))
 
 
-def drawn(seed, shift=0.0, scale=1.0, problem=GAUSSIAN):
+def drawn(seed, shift=0.0, scale=1.0, problem=None):
     """A state of draws from the posterior, or from a Gaussian that differs from it."""
     rng = np.random.default_rng((1, seed))
     covariance = np.linalg.inv(PRECISE + np.eye(3))
     points = shift + scale * rng.normal(size=(1024, 3))
     points = points @ np.linalg.cholesky(covariance).T + covariance @ PRECISE @ CENTRE
     points = points.astype(PRECISION)
-    return from_draws(Particles(points, *problem.evaluate(points, len(points))))
+    evaluate = (problem or gaussian()).evaluate
+    return from_draws(Particles(points, *evaluate(points, len(points))))
 
 
 STILL = Effort(moves=0, last_moves=0)
@@ -163,7 +166,7 @@ STILL = Effort(moves=0, last_moves=0)
 def test_points_of_the_prior_are_weighed_by_a_power_of_the_likelihood():
     found = []
     for seed in SEEDS:
-        state = init_from_prior(GAUSSIAN, STILL, np.random.default_rng(seed))
+        state = init_from_prior(gaussian(), STILL, np.random.default_rng(seed))
         assert 0 < state.temper < 1 and np.isnan(state.acceptance)
         found.append(standardise(state.particles.points, state.temper))
     assert_standard_normal(found)
@@ -173,8 +176,8 @@ def test_the_next_power_follows_by_weights_alone():
     found = []
     for seed in SEEDS:
         rng = np.random.default_rng(seed)
-        begun = init_from_prior(GAUSSIAN, STILL, rng)
-        state = temper_step(GAUSSIAN, STILL, rng, begun)
+        begun = init_from_prior(gaussian(), STILL, rng)
+        state = temper_step(gaussian(), STILL, rng, begun)
         assert begun.temper < state.temper and np.isnan(state.acceptance)
         found.append(standardise(state.particles.points, state.temper))
     assert_standard_normal(found, 0.1)
@@ -184,8 +187,8 @@ def test_particles_are_moved_before_the_next_power():
     effort, found = Effort(moves=4), []
     for seed in SEEDS:
         rng = np.random.default_rng(seed)
-        begun = init_from_prior(GAUSSIAN, effort, rng)
-        state = temper_step(GAUSSIAN, effort, rng, begun)
+        begun = init_from_prior(gaussian(), effort, rng)
+        state = temper_step(gaussian(), effort, rng, begun)
         stayed = np.isin(state.particles.points[:, 0], begun.particles.points[:, 0])
         assert state.acceptance > 0.2 and stayed.mean() < 0.2
         found.append(standardise(state.particles.points, state.temper))
@@ -198,7 +201,7 @@ def test_importance_weights_are_right_without_moves(shift, scale):
     found = []
     for seed in SEEDS:
         rng = np.random.default_rng(seed)
-        state = importance_step(GAUSSIAN, STILL, rng, drawn(seed, shift, scale))
+        state = importance_step(gaussian(), STILL, rng, drawn(seed, shift, scale))
         assert good(state) and np.isnan(state.acceptance)
         np.testing.assert_allclose(np.exp(state.log_weights).sum(), 1.0, rtol=1e-5)
         found.append(standardise(state.particles.points))
@@ -209,7 +212,7 @@ def test_last_moves_leave_the_posterior_and_each_of_their_states_is_new():
     found = []
     for seed in SEEDS:
         rng, start = np.random.default_rng(seed), drawn(seed)
-        state = refresh(GAUSSIAN, Effort(moves=2), rng, start)
+        state = refresh(gaussian(), Effort(moves=2), rng, start)
         assert state.acceptance > 0.2
         assert np.isin(state.particles.points[:, 0], start.particles.points[:, 0]).mean() < 0.3
         found.append(standardise(state.particles.points))
@@ -233,7 +236,7 @@ def test_a_fold_is_weighed_without_moves():
 
 
 def test_a_gaussian_posterior():
-    state = run(GAUSSIAN, 0)
+    state = run(gaussian(), 0)
     assert good(state) and state.rounds == 1
     assert_gaussian(state.particles.points)
 
@@ -302,7 +305,7 @@ def test_particles_from_elsewhere_are_repaired():
     # Three standard deviations off in every direction, and half as wide.
     rng, state = np.random.default_rng(0), drawn(0, 3.0, 0.5)
     for _ in range(1 + DEFAULT_EFFORT.repairs):
-        state = importance_step(GAUSSIAN, DEFAULT_EFFORT, rng, state)
+        state = importance_step(gaussian(), DEFAULT_EFFORT, rng, state)
         if good(state):
             break
     assert state.rounds > 1 and good(state)
@@ -311,7 +314,7 @@ def test_particles_from_elsewhere_are_repaired():
 
 def test_weights_that_are_never_good_enough_leave_draws_that_are_moved():
     effort = Effort(least_ess=np.inf, repairs=3)
-    state = run(GAUSSIAN, 0, effort)
+    state = run(gaussian(), 0, effort)
     assert not good(state, effort) and state.rounds == 4
     assert_gaussian(state.particles.points)
 
