@@ -66,10 +66,11 @@ def test_means_are_over_the_draws_that_all_share():
 
 def test_a_method_that_lacks_many_draws_takes_them_from_nobody():
     losses = {"raw": [1, 2, 3, 4], "zero": 5.0, "one": 5.0, "most": 5.0, "cordial": 0.5}
-    only = {"zero": [0, 3], "one": [1], "most": [0, 1, 2]}
+    losses["half"] = 5.0  # Two of the four draws that there are, though two of three with "most".
+    only = {"zero": [0, 3], "one": [1], "most": [0, 1, 2], "half": [0, 1]}
     failed = [(m, draw) for m, kept in only.items() for draw in range(DRAWS) if draw not in kept]
     product = PRODUCTS["table"](sweep({KEY: {"losses": losses, "failed": failed}}))
-    assert product.table["log_loss"].to_list() == [2.0, None, None, 5.0, 0.5]
+    assert product.table["log_loss"].to_list() == [2.0, None, None, 5.0, 0.5, None]
     assert "half of them or fewer" in product.notes[-1]
     assert row(product, method="one")["draws"] == 1
 

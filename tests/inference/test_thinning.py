@@ -105,6 +105,29 @@ def test_functions_like_the_features_keep_their_means_too():
     assert np.sqrt(np.mean((off / sampling) ** 2)) < 0.2
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_each_draw_takes_the_mean_of_the_kernel_nearest_to_that_of_all(weighted):
+    """The kernel as it is documented, whose bandwidth intervals rest on, and every step by itself.
+
+    Single precision chooses otherwise only among draws as good as each other.
+    """
+    features, weights = cloud(4, 90, 6, weighted)
+    centred = features - weights @ features
+    variance = weights @ (centred**2).sum(axis=1)
+    apart = ((centred[:, None] - centred[None]) ** 2).sum(axis=2)
+    kernel = centred @ centred.T + variance * np.exp(-apart / (2 * variance))
+    rows, own = thin(features, weights, 24)
+    counts = np.zeros(90)
+    for _ in range(24):
+        after = counts + np.eye(90)
+        after /= after.sum(axis=1, keepdims=True)
+        off = after - weights
+        discrepancy = np.einsum("as,st,at->a", off, kernel, off)
+        counts[np.argmin(discrepancy)] += 1
+    np.testing.assert_array_equal(rows, np.flatnonzero(counts))
+    np.testing.assert_allclose(own, counts[rows] / 24)
+
+
 def test_no_draws_cannot_be_asked_for():
     for size in (0, -1):
         with pytest.raises(InputError, match=f"must be at least 1; got {size}"):
