@@ -8,6 +8,7 @@ import arviz as az
 import jax
 import numpy as np
 import pytest
+import xarray
 from few_labels import LABELS, LOGITS
 from scipy.special import logit
 from scipy.stats import norm
@@ -251,3 +252,10 @@ def test_leaving_weighted_labels_out_by_weights_is_leaving_them_out(weights, tex
         data = Labelled(logits - logits.mean(1)[:, None], labels, {}, weights)
         known = own.to_datatree(data=data)["log_likelihood"]["label"].values[0].mean(axis=0)
         assert found[row] == pytest.approx(known[row])
+
+
+def test_a_tree_is_kept_in_a_file(judge, tmp_path):
+    tree: Any = judge.to_datatree()
+    tree.to_netcdf(tmp_path / "judge.nc")
+    with az.from_netcdf(tmp_path / "judge.nc") as kept:
+        xarray.testing.assert_identical(kept.load(), tree)
