@@ -22,11 +22,12 @@ def test_reviews_are_read_as_advertised():
     probs, stated = softmax(made.logits, axis=1), made.logits.argmax(axis=1)
     shares = np.bincount(made.labels, minlength=5) / 4000
     histogram_loss = scores.log_loss(np.tile(shares, (4000, 1)), made.labels)
+    # Over 20 seeds .934 (sd .0015), .714 (.008), 1.44 (.044), .65 (.017), .644 (.009), 1.07 (.017).
     assert 0.92 < probs.max(axis=1).mean() < 0.96
     assert 0.65 < scores.accuracy(probs, made.labels) < 0.75
-    assert 1.3 < scores.log_loss(probs, made.labels) < 1.7
+    assert 1.25 < scores.log_loss(probs, made.labels) < 1.7
     assert 0.5 < (made.labels - stated)[stated < 4].mean() < 0.75
-    assert 0.55 < shares[4] < 0.68 and 1.0 < histogram_loss < 1.2
+    assert 0.55 < shares[4] < 0.69 and 1.0 < histogram_loss < 1.2
     assert made.options == ("1", "2", "3", "4", "5")
 
 
@@ -35,6 +36,7 @@ def test_scales_of_two_to_eleven_options(size):
     made = reviews(3000, options=size)
     assert made.logits.shape == (3000, size) and len(made.options) == size
     assert np.isfinite(made.logits).all() and set(made.labels) == set(range(size))
+    # .67 (sd .02) of two options; a label has 60 (sd 5) of 11, over 20 seeds.
     assert np.corrcoef(made.logits.argmax(axis=1), made.labels)[0, 1] > 0.5
     # A severe reader rates lower than a lenient one.
     quality, cuts = np.random.default_rng(0).standard_normal(500), Raters(size).cuts()
@@ -50,7 +52,8 @@ def test_labels_follow_the_shares_and_logits_saturate_at_the_ceiling():
     raters, weights = Raters(options=4, skew=1.0), np.exp(np.linspace(0, 1, 4) ** 2)
     quality = np.random.default_rng(1).normal(size=40_000)
     labels = raters.label(np.random.default_rng(0), quality)
-    np.testing.assert_allclose(np.bincount(labels) / 40_000, weights / weights.sum(), atol=0.015)
+    # Sd .002 over 20 seeds.
+    np.testing.assert_allclose(np.bincount(labels) / 40_000, weights / weights.sum(), atol=0.01)
     bounded, free = (
         Reader(jitter=0.0, ceiling=ceiling).read(np.random.default_rng(1), quality, raters.cuts())
         for ceiling in (6.0, np.inf)
@@ -92,15 +95,20 @@ def test_a_task_has_the_papers_shape_and_its_main_reader_errs_as_often(task):
     for logits in task.logits.values():
         assert logits.shape == (len(task.labels), size) and np.isfinite(logits).all()
     assert set(task.labels) == set(range(size))
-    rows, (accuracy, raw) = task.rows("report"), PAPER[task.name]
-    probs, labels = softmax(task.logits["main"][rows], axis=1), task.labels[rows]
-    assert scores.accuracy(probs, labels) == pytest.approx(accuracy, abs=0.025)
-    assert 0.92 < probs.max(axis=1).mean() < 0.965
-    assert scores.log_loss(probs, labels) == pytest.approx(raw, rel=0.06)
+    (accuracy, raw), found = PAPER[task.name], []
+    for made in (benchmark(task.name, seed) for seed in range(4)):
+        rows = made.rows("report")
+        probs, labels = softmax(made.logits["main"][rows], axis=1), made.labels[rows]
+        losses = scores.accuracy(probs, labels), scores.log_loss(probs, labels)
+        found.append((*losses, probs.max(axis=1).mean()))
+    # Beauty .677, 1.99; sd .004, .027 (mosei's .04), .0009 over 20 seeds of a mean of four.
+    right, loss, sure = np.mean(found, axis=0)
+    assert right == pytest.approx(accuracy, abs=0.03) and loss == pytest.approx(raw, rel=0.08)
+    assert 0.92 < sure < 0.965
     # Noise of the label alone would make errors agree; the texts' ambiguity must do so too.
     first, second = (task.logits[name].argmax(axis=1) for name in ("main", "large"))
     common = task.labels == np.bincount(task.labels).argmax()
-    assert np.corrcoef(first[common], second[common])[0, 1] > 0.3
+    assert np.corrcoef(first[common], second[common])[0, 1] > 0.3  # .71, sd .013 over 20 seeds.
 
 
 def test_people_who_come_back_wrote_several_texts_in_order_and_have_offsets(task):
@@ -120,4 +128,5 @@ def test_people_who_come_back_wrote_several_texts_in_order_and_have_offsets(task
         return np.var(np.bincount(person, values) / counts)
 
     chance = [spread(rng.permutation(residual)) for _ in range(200)]
+    # Chance: .027, sd .002; of music's people .048, sd .003 over 20 seeds.
     assert spread(residual) > np.quantile(chance, 0.99)
