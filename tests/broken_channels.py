@@ -47,7 +47,7 @@ BODIES = {
     "backward": "    centre = offset + options[-1] - mean\n" + END,
     "neighbours": "    centre = mean + offset + 0.1 * jnp.mean(mean)\n" + END,
     "beyond": "    own = numpyro.sample('own', dist.Normal(jnp.zeros(3), 1.0).to_event(1))\n"
-    "    centre = mean + own[readings.covariates['user'].astype(int)]\n" + END,
+    "    centre = mean + own[readings.covariates['user'].astype(int) + 2]\n" + END,
     "plate": "    with numpyro.plate('user', 3):\n"
     "        own = numpyro.sample('own', dist.Normal(0.0, 1.0))\n"
     "    centre = mean + own[readings.covariates['user'].astype(int)]\n" + END,

@@ -91,15 +91,17 @@ def test_a_broken_promise_fails_in_its_line(tmp_path, name, line):
     assert len(report.findings) == (2 if line == "indices" else 7)
 
 
-@pytest.mark.parametrize(("loc", "scale"), [(0.0, 1.0), (-1.5, 0.01)])
+@pytest.mark.parametrize(("loc", "scale"), [(0.0, 1.0), (-1.5, 0.05)])
 def test_a_prior_that_fights_the_labels(tmp_path, loc, scale):
-    # However narrow: where labels cannot move it at all, the posterior says nothing of a conflict.
+    # However narrow: where labels can hardly move it, the posterior says little of a conflict.
     path = write_channel(tmp_path, "sound", loc, scale)
     report = check_channel(path, checks=[check_sensitivity, check_conflict])
     line, sensitivity = report["prior against labels"], report["sensitivity"]
     if scale == 1.0:
-        assert line.status == sensitivity.status == "pass" and line.figures["p"] > 0.1
+        # log10 p: -.36, sd .30 over 20 seeds; it fails below -2.3.
+        assert line.status != "fail" and (sensitivity.status, line.status) != ("warn", "pass")
     else:
+        # p is the least that there is; the least sensitivity .35, sd .065 over 20 seeds: .05 warns.
         assert line.status == "fail" and "offset" in line.words and line.figures["p"] < 0.005
         assert sensitivity.status == "warn"
 
@@ -111,7 +113,8 @@ def test_labels_of_the_prior_are_in_no_conflict_with_it(sound):
     for seed, labels in enumerate(sound.draw_labels(draws, rng)):
         made = replace(sound, labelled=replace(sound.labelled, labels=labels), seed=seed)
         found.append(check_conflict(made).figures["p"])
-    assert 0.3 < np.mean(found) < 0.7 and np.mean(np.array(found) < 0.05) <= 0.125
+    # Uniform where the check is right: the mean has sd .046, the share .034.
+    assert 0.3 < np.mean(found) < 0.7 and np.mean(np.array(found) < 0.05) <= 0.175
 
 
 def test_a_covariate_is_padded_with_one_that_there_is(tmp_path):
@@ -158,14 +161,15 @@ def test_ranks_are_uniform_where_the_posterior_is_right(sound, method, right):
     """Of the mode alone, the truth is below or above all."""
     ranks = simulate(sound, 60, method=method)
     assert ranks.values.shape == (60, 2) and ranks.names == ("offset", "log likelihood")
+    # log10 p: -.34, sd .49 over 20 seeds; of the mode below -300.
     found = check_simulation(ranks)
-    assert found.status == ("pass" if right else "fail") and (found.figures["p"] > 1e-6) == right
+    assert (found.status != "fail") == (found.figures["p"] > 1e-6) == right
 
 
 @pytest.mark.parametrize("width", [0.75, 1.0, 1.35])
 def test_ranks_find_a_posterior_of_another_width(width):
-    truth = np.random.default_rng(0).normal(size=(200, 3))
-    found = check_simulation(Ranks(("a", "b", "c"), norm.cdf(truth / width)))
+    truth = norm.ppf((np.arange(200) + 0.5) / 200)
+    found = check_simulation(Ranks(("a",), norm.cdf(truth / width)[:, None]))
     assert found.status == ("pass" if width == 1.0 else "fail")
 
 
