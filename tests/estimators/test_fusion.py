@@ -6,21 +6,23 @@ from typing import Any
 import numpy as np
 import pandas
 import pytest
-from few_labels import STARS, assert_probabilities
+from few_labels import STARS, TEXTS, assert_probabilities
 from rivals import LogitFusion, average_reading
 from scipy.optimize import minimize
 from sklearn.base import clone
 from sklearn.model_selection import KFold, cross_val_predict
-from three_readers import LABELS, NAMES, THREE, THREE_TEST, TRUTH
+from three_readers import LABELS, NAMES, THREE, THREE_TEST, _others
 
 import cordial_ppl as cp
 from cordial_ppl.data.labelled import Labelled
+from cordial_ppl.data.readings import as_logits
 from cordial_ppl.decisions import answers
 from cordial_ppl.estimators.fusion.readings import pool
 from cordial_ppl.estimators.fusion.trust import trust_readers
 from cordial_ppl.runtime import storage
 from cordial_ppl.scores import log_loss
 from cordial_ppl.stack.entering import predict
+from cordial_ppl.stack.fit import deal_folds
 
 
 @pytest.fixture(scope="module")
@@ -42,11 +44,16 @@ def test_probabilities_weights_and_losses(fusion, gappy):
     assert_probabilities(probs, 40, 5)
     assert tuple(fusion.weights_) == (*NAMES, "average reading", "joint channel")
     for shares in (fusion.weights_, fusion.shares_):
-        assert np.isclose(sum(shares.values()), 1) and shares["plain"] > shares["noise"]
-    assert fusion.best_reader_ == "plain" and fusion.fit_.expected.labels == 20
-    assert fusion.fit_.fits["lower"].expected.labels == 18
-    raw = cp.RawReading().fit(average_reading(THREE)).predict_proba(average_reading(THREE_TEST))
-    assert log_loss(probs, TRUTH) < log_loss(raw, TRUTH)
+        assert np.isclose(sum(shares.values()), 1)
+    # .60 more, sd .08 over 20 seeds.
+    assert fusion.shares_["plain"] > fusion.shares_["noise"] + 0.2
+    losses = {name: fusion.fit_.fits[name].expected.cordial for name in NAMES}
+    assert fusion.best_reader_ == min(losses, key=losses.__getitem__)
+    assert fusion.fit_.expected.labels == 20 and fusion.fit_.fits["lower"].expected.labels == 18
+    # .52 better, sd .12 over 20 seeds.
+    many, truth = _others(as_logits(TEXTS.logits[100:]), 1), TEXTS.labels[100:]
+    raw = cp.RawReading().fit(average_reading(THREE)).predict_proba(average_reading(many))
+    assert log_loss(fusion.predict_proba(many), truth) < log_loss(raw, truth)
     assert_probabilities(fusion.fit_.out_of_fold, 20, 5)
     assert fusion.fit_.expected.cordial == pytest.approx(log_loss(fusion.fit_.out_of_fold, LABELS))
     low, high = fusion.predict_interval(gappy)
@@ -104,14 +111,15 @@ def test_it_is_the_mixture_of_its_members(fusion):
     np.testing.assert_allclose(two.predict_proba(alone), expected, rtol=0, atol=1e-6)
 
 
-def test_the_order_of_readers_changes_only_random_numbers():
+def test_the_order_of_readers_changes_only_random_numbers(monkeypatch):
     """With the same folds, each reader keeps its stack."""
+    monkeypatch.setattr("cordial_ppl.stack.fit.deal_folds", lambda texts, _: deal_folds(texts, 0))
     first = LogitFusion(readers=NAMES).fit(THREE, LABELS)
     other = LogitFusion(readers=NAMES[::-1]).fit(THREE[:, ::-1], LABELS)
     for name in NAMES:
-        assert other.weights_[name] == pytest.approx(first.weights_[name], abs=0.05)
+        assert other.weights_[name] == pytest.approx(first.weights_[name], abs=1e-6)
     found = other.predict_proba(THREE_TEST[:, ::-1])
-    assert np.abs(found - first.predict_proba(THREE_TEST)).max() < 0.05
+    np.testing.assert_allclose(found, first.predict_proba(THREE_TEST), rtol=0, atol=1e-6)
 
 
 def test_a_saved_fusion_predicts_the_same(fusion, tmp_path):
@@ -217,11 +225,11 @@ def test_one_reader():
 
 
 def test_few_labels_leave_the_weights_of_the_prior():
-    found = LogitFusion().fit(THREE[:5], LABELS[:5])
+    found = LogitFusion().fit(THREE[:5], range(5))
     expected = {"reader 0": 1, "reader 1": 1, "reader 2": 1, "average reading": 12}
     assert found.weights_ == pytest.approx({name: n / 15 for name, n in expected.items()})
     flat = dict.fromkeys(found.weights_, 1.0)
-    alike = LogitFusion(weight_counts=flat).fit(THREE[:5], LABELS[:5])
+    alike = LogitFusion(weight_counts=flat).fit(THREE[:5], range(5))
     assert set(alike.weights_.values()) == {0.25}
     assert found.fit_.out_of_fold is None and np.isnan(found.fit_.expected.cordial)
     text = found.summary()
@@ -260,7 +268,8 @@ def joint_probs(white, logits, histogram):
     """The location channel over three readers, written out."""
     flat = LOC + SCALE * white
     basis = np.array([[1, -1, 0], [1, 1, -2]]) / np.sqrt([[2], [6]])
-    masses = np.exp(logits / np.exp(flat[:3])[:, None])
+    logs = logits / np.exp(flat[:3])[:, None]
+    masses = np.exp(logs - logs.real.max(axis=2, keepdims=True))
     means = (masses / masses.sum(axis=2, keepdims=True)) @ np.arange(5)
     shares = np.exp(flat[3:5] @ basis)
     centre = np.exp(flat[6]) * (means @ shares / shares.sum()) + flat[5]

@@ -14,7 +14,12 @@ import pytest
 from few_labels import LABELS, LOGITS, STARS, TEST, TEXTS, lengthy, small
 from sklearn import base
 from sklearn.metrics import get_scorer
-from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
+from sklearn.model_selection import (
+    GridSearchCV,
+    StratifiedKFold,
+    cross_val_predict,
+    cross_val_score,
+)
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator
@@ -394,7 +399,7 @@ def test_few_labels_are_scored_whatever_the_options_are(options):
     )
     assert np.isfinite(expected).all()
     np.testing.assert_array_equal(loss, expected)
-    assert (right > 0).all()
+    assert (right > 0).all()  # The least .62, sd .16 over 20 seeds.
     assert judge.fit(X, names[Y]).classes_.tolist() == names.tolist()
 
 
@@ -484,5 +489,8 @@ def test_numbers_from_one_are_told_that_scikit_learn_counts_from_zero():
 
 
 def test_numbers_are_cross_validated_as_they_are():
-    probs: Any = cross_val_predict(cp.TemperatureScaling(), X, Y, method="predict_proba")
-    assert cp.scores.log_loss(probs, Y) < 1.2
+    folds = StratifiedKFold(5)
+    probs = cross_val_predict(cp.TemperatureScaling(), X, Y, method="predict_proba", cv=folds)
+    for fitted, held_out in folds.split(X, Y):
+        judge = cp.TemperatureScaling().fit(X[fitted], Y[fitted])
+        np.testing.assert_array_equal(probs[held_out], judge.predict_proba(X[held_out]))
