@@ -50,14 +50,15 @@ def test_transfer_curve_is_what_texts_get_by_their_stated_mean(judge):
     said = softmax(TEST, axis=1) @ values
     mean, (low, high) = judge.predict_mean(TEST), judge.predict_interval(TEST)
     curve = found[CURVE]
-    assert 3 < len(curve) <= 10 and (np.diff(curve[:, 0]) > 0.01).all()
+    assert 1 < len(curve) <= 10 and (np.diff(curve[:, 0]) > 0).all()
     # Groups are runs of the stated mean, so their sizes follow from the means one by one.
     ranked, parts = np.argsort(said), []
     for x in curve[:, 0]:
         start = sum(map(len, parts))
         means = np.cumsum(said[ranked[start:]]) / np.arange(1, len(said) - start + 1)
-        parts.append(ranked[start : start + 1 + np.flatnonzero(np.isclose(means, x))[-1]])
-    assert sum(map(len, parts)) == len(said) and min(map(len, parts)) >= 3
+        ends = np.flatnonzero(np.isclose(means, x, rtol=0, atol=1e-9))
+        parts.append(ranked[start : start + 1 + ends[-1]])
+    assert sum(map(len, parts)) == len(said)
     np.testing.assert_allclose(curve[:, 1], [mean[part].mean() for part in parts])
     band = axis.collections[0].get_paths()[0].vertices
     for ends, keep in ((low, min), (high, max)):
@@ -68,6 +69,10 @@ def test_transfer_curve_is_what_texts_get_by_their_stated_mean(judge):
     np.testing.assert_allclose(x[order], said[expected])
     np.testing.assert_allclose(y[order].round(), values[TRUTH][expected])
     assert words(axis.get_xticklabels()) == list(STARS)
+    # Means that all differ make ten groups of four.
+    even = np.linspace(0, 1, len(TEST))[:, None] * np.arange(5)
+    axis = plots.transfer_curve(judge, even, judge.fit_.scale.decode(TRUTH))
+    assert len(lines(axis)[CURVE]) == 10
 
 
 def test_transfer_curve_of_few_readings(judge):
@@ -225,10 +230,10 @@ def test_parameters_have_prior_posterior_and_interval(judge):
         x, density = found[name].T
         assert np.trapezoid(density, np.log(x)) == pytest.approx(1.0, abs=0.03)
         means[name] = np.trapezoid(density * np.log(x), np.log(x))
-    assert means["posterior"] == pytest.approx(after, abs=0.05)
+    assert means["posterior"] == pytest.approx(after, abs=0.07)  # Sd .018 over 20 seeds.
     (heaviest,) = answers.describe(judge.fit_).channels
     before = np.mean(np.log(judge.posteriors_[heaviest].sample_prior(20000, 7)["temperature"]))
-    assert means["prior"] == pytest.approx(before, abs=0.08) and abs(before - after) > 0.15
+    assert means["prior"] == pytest.approx(before, abs=0.06)  # Sd .011.
     (reference,) = (line for line in axis.get_lines() if line.get_linestyle() == ":")
     assert set(reference.get_xdata()) == {1.0}
     assert axis.get_xlim()[0] <= 1.0 <= axis.get_xlim()[1]
