@@ -7,6 +7,7 @@ from jaxtyping import Float, Int
 
 from cordial_ppl.errors import InputError
 from cordial_ppl.inference.importance import resample
+from cordial_ppl.runtime.blas import on_one_core
 
 PROBES = 192
 """Predictions that are kept as they are: a multiple of the rows that a program takes at a time."""
@@ -63,6 +64,7 @@ def make_probes(logits: Float[np.ndarray, "n *readers K"]) -> Probes:
     return Probes(rows, made, np.arange(count) % size)
 
 
+@on_one_core  # Other threads round otherwise, and other draws would be chosen.
 def thin(
     features: Float[np.ndarray, "S F"], weights: Float[np.ndarray, " S"], size: int
 ) -> tuple[Int[np.ndarray, " D"], Float[np.ndarray, " D"]]:
