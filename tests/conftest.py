@@ -1,6 +1,7 @@
 """Every test runs under the strictest numerics: typed shapes, no silent promotion, float64."""
 
 import os
+import warnings
 from pathlib import Path
 
 # Programs that were compiled are found again by the next run.  JAX writes them where others may
@@ -191,4 +192,7 @@ def judge():
     import cordial_ppl
 
     names = [f"text {k}" for k in range(len(LABELS))]
-    return cordial_ppl.Cordial(STARS).fit(LOGITS, [STARS[k] for k in LABELS], texts=names)
+    with warnings.catch_warnings():
+        # With some seeds a posterior is doubtful: that is for tests of diagnostics.
+        warnings.simplefilter("ignore", cordial_ppl.CordialWarning)
+        return cordial_ppl.Cordial(STARS).fit(LOGITS, [STARS[k] for k in LABELS], texts=names)
