@@ -131,8 +131,6 @@ def test_the_bridge_ends_at_both_forms(form, name, size):
     assert target.size == len(between)
     found = probs_of("bridge", size)(between, readings)
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
-    between[5] = 0.0
-    assert np.abs(probs_of("bridge", size)(between, readings) - np.asarray(expected)).max() > 0.02
 
 
 @pytest.mark.parametrize("form", [-40.0, 0.3, 40.0])

@@ -46,10 +46,10 @@ def stderr(monkeypatch):
     return replace
 
 
-def wait_for(stream, text):
-    """Wait until a text was written; fail after twenty seconds."""
-    end = time.monotonic() + 20
-    while text not in stream.getvalue():
+def wait_for(stream, text, start=0):
+    """Wait until a text was written; fail after a minute."""
+    end = time.monotonic() + 60
+    while text not in stream.getvalue()[start:]:
         assert time.monotonic() < end, stream.getvalue()
         time.sleep(0.01)
 
@@ -61,9 +61,7 @@ def test_a_line_shows_the_outermost_stage_that_counts_and_goes_at_the_end(stderr
         stage.reach(2)
         wait_for(stream, "fitting, 2 of 7 members")
         progress.clear()
-        size = len(stream.getvalue())
-        while "members" not in stream.getvalue()[size:]:
-            time.sleep(0.01)
+        wait_for(stream, "members", start=len(stream.getvalue()))
     # Rich erases the line, and shows the cursor again.
     assert "inside" not in stream.getvalue() and stream.getvalue().endswith("\x1b[2K")
 
@@ -72,9 +70,10 @@ def test_a_pipe_gets_one_line_a_stage_of_the_program(stderr):
     stream = stderr(terminal=False)
     with doing("reading", plain=True):
         wait_for(stream, "reading")
-        for _ in range(2):
-            with doing("fitting", 5, "parts"):
-                time.sleep(0.1)
+        with doing("fitting", 5, "parts"):
+            wait_for(stream, "fitting")
+        with doing("fitting", 5, "parts"):
+            time.sleep(0.1)
     assert stream.getvalue() == "reading ...\nfitting ...\n"
 
 
@@ -104,7 +103,7 @@ def test_nothing_is_shown(stderr, monkeypatch, terminal, delay, value, quiet):
 def test_a_stderr_that_fails_is_no_reason_to_fail(stderr, terminal, error):
     stream = stderr(terminal=terminal, error=error)
     with doing("fitting", plain=True):
-        assert stream.written.wait(20)
+        assert stream.written.wait(60)
 
 
 def test_watchers_hear_one_at_a_time_of_the_outermost_stage_that_counts():

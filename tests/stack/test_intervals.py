@@ -14,7 +14,7 @@ def test_intervals(judge):
     low, high = judge.predict_interval(TEST)
     mean = judge.predict_mean(TEST)
     assert (low <= high).all() and (low >= 1).all() and (high <= 5).all()
-    assert ((low <= mean) & (mean <= high)).mean() > 0.95
+    assert ((low <= mean) & (mean <= high)).all()
     inner, outer = judge.predict_interval(TEST, level=0.5), judge.predict_interval(TEST, level=0.99)
     assert (inner[0] >= low).all() and (inner[1] <= high).all()
     assert (outer[0] <= low).all() and (outer[1] >= high).all()
@@ -90,12 +90,12 @@ def test_just_the_probability_that_is_asked_for_is_enough():
 
 def test_label_intervals_hold_labels(judge):
     """As options, in the terms of the labels; wider where more is asked for."""
-    rng, probs = np.random.default_rng(0), judge.predict_proba(TEST)
+    probs = judge.predict_proba(TEST)
     low, high = judge.predict_label_interval(TEST)
     assert {*low, *high} <= {*judge.classes_}
-    drawn = np.array([rng.choice(len(p), 400, p=p) for p in probs])
     first, last = (np.searchsorted(judge.classes_, end)[:, None] for end in (low, high))
-    assert ((first <= drawn) & (drawn <= last)).mean() >= 0.9
+    inside = (first <= np.arange(5)) & (np.arange(5) <= last)
+    assert (np.sum(probs * inside, axis=1) >= 0.9 - 1e-9).all()
     wide = judge.predict_label_interval(TEST, level=0.99)
     ends = [np.searchsorted(judge.classes_, end) for end in wide]
     assert (ends[1] - ends[0] >= (last - first)[:, 0]).all()

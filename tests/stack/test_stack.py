@@ -18,6 +18,7 @@ from few_labels import (
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
+from scipy.special import softmax
 
 import cordial_ppl as cp
 from cordial_ppl.channels import PAPER_CHANNELS
@@ -54,7 +55,10 @@ def test_the_stack_of_seven(judge):
     assert all(p.diagnostics.trusted for p in judge.posteriors_.values())
     assert judge.fit_.scale.options == STARS
     expected = judge.fit_.expected
-    assert expected.labels == 20 and 0 < expected.cordial < expected.raw
+    assert expected.labels == 20
+    stated, out_of_fold = softmax(LOGITS, axis=1), judge.fit_.out_of_fold
+    assert expected.raw == pytest.approx(log_loss(stated, LABELS))
+    assert expected.cordial == pytest.approx(log_loss(out_of_fold, LABELS))
     assert "mixture" in judge.summary()
 
 
@@ -77,9 +81,10 @@ def test_options_and_means_in_the_users_terms(judge, stack):
 
 def test_losses_of_the_members_by_themselves(judge):
     assert list(judge.fit_.losses) == MEMBERS
-    assert judge.fit_.expected.cordial < max(judge.fit_.losses.values())
-    alone = Stack(calibrators=("temperature",)).fit(LOGITS, LABELS)
-    assert alone.fit_.losses["temperature"] == pytest.approx(alone.fit_.expected.cordial)
+    for name in CALIBRATORS.keys() & MEMBERS:
+        alone = Stack(calibrators=(name,)).fit(LOGITS, LABELS)
+        assert alone.fit_.losses[name] == pytest.approx(alone.fit_.expected.cordial)
+        assert alone.fit_.losses[name] == pytest.approx(judge.fit_.losses[name])
     assert not Stack(calibrators=("temperature",)).fit(LOGITS[:5], LABELS[:5]).fit_.losses
 
 
@@ -117,12 +122,14 @@ def rugged(readings, labels=None):
 
 def test_a_posterior_that_is_not_reliable_is_warned_of():
     doubtful = Stack(channels=(Channel("rugged", rugged),), calibrators=("temperature",))
+    # An ESS of 50 is trusted; here it is 2.3, sd .8 over 20 seeds.
     with pytest.warns(CordialWarning, match="channel 'rugged' .* is not reliable.*nuts"):
         doubtful.fit(LOGITS, LABELS)
     assert not doubtful.posteriors_["rugged"].diagnostics.trusted
 
 
 def test_the_papers_draws_are_warned_of_once_a_fit():
+    # An ESS of 50 is trusted; that of this channel is 9, sd 6 over 20 seeds.
     with pytest.warns(CordialWarning, match="'location-vector' .*ESS .* 'default'") as caught:
         cp.Cordial.paper().fit(LOGITS, LABELS)
     assert len(caught) == 1
@@ -269,21 +276,25 @@ def test_the_expected_loss_is_of_weights_with_the_proof_of_the_other_folds():
         losses[held] = -np.log(np.exp(logs[held]) @ weights)
     mixture = weigh(texts, folds, held_out, counts, kept)
     assert mixture.expected.cordial == pytest.approx(losses.mean())
+    # By .20, sd .06 over 20 seeds.
     assert mixture.expected.cordial < weigh(texts, folds, held_out, counts).expected.cordial - 0.01
 
 
 def test_a_stack_leaves_channels_that_cannot_fit(monkeypatch):
-    rng = np.random.default_rng(3)
-    options = list(range(11))
-    labels = rng.choice([0, 5, 8, 10], 440, p=[0.1, 0.2, 0.3, 0.4])
-    stated = np.where(rng.random(440) < 0.5, labels, rng.permutation(labels))
-    logits = cp.readings_from_ratings(stated, options=options)
-    losses = []
-    for least in (20, 10_000):
-        monkeypatch.setattr("cordial_ppl.stack.settings.TEXTS_OF_PROOF", least)
-        stack = cp.Cordial(options).fit(logits[:40], labels[:40])
-        losses.append(log_loss(stack.predict_proba(logits[40:]), labels[40:]))
-    assert losses[0] < losses[1] - 0.02
+    rng, options = np.random.default_rng(3), list(range(11))
+    gains = []
+    for _ in range(4):
+        labels = rng.choice([0, 5, 8, 10], 440, p=[0.1, 0.2, 0.3, 0.4])
+        stated = np.where(rng.random(440) < 0.5, labels, rng.permutation(labels))
+        logits = cp.readings_from_ratings(stated, options=options)
+        losses = []
+        for least in (10_000, 20):
+            monkeypatch.setattr("cordial_ppl.stack.settings.TEXTS_OF_PROOF", least)
+            stack = cp.Cordial(options, inference="mode").fit(logits[:40], labels[:40])
+            losses.append(log_loss(stack.predict_proba(logits[40:]), labels[40:]))
+        gains.append(losses[0] - losses[1])
+    # .043, sd .007 over 20 seeds (.013 for one of the four); 0 without the proof.
+    assert np.mean(gains) > 0.02
 
 
 def test_a_bad_channel_of_a_file_gets_little_weight(tmp_path):
@@ -301,6 +312,7 @@ def test_a_bad_channel_of_a_file_gets_little_weight(tmp_path):
     stack = Stack(channels=["mixture", path], calibrators=["temperature"])
     assert stack.settings.weight_counts == {"mixture": 2.0, "flipped": 1.0, "temperature": 0.25}
     stack.fit(LOGITS, LABELS)
+    # At most 5e-6, and 1.83 nats worse, sd .19, over 20 seeds.
     assert stack.weights_["flipped"] < 0.1
     assert stack.fit_.losses["flipped"] > stack.fit_.losses["mixture"] + 1
 
@@ -311,6 +323,7 @@ def test_few_labels_are_not_believed():
     counts = np.zeros(4)
     for n in (0, 1, MIN_LABELS - 1):
         np.testing.assert_array_equal(stack_weights(log_probs[:n], counts), 0.25)
+    # .82, sd .18 over 20 seeds.
     assert np.ptp(stack_weights(log_probs[:MIN_LABELS], counts)) > 0.01
     favoured = np.array([3.0, 1.0, 0.5, 0.5])
     few = stack_weights(log_probs[: MIN_LABELS - 1], favoured)
