@@ -183,5 +183,5 @@ def test_a_plain_model_agrees_with_nuts(name, scale):
             for method in ("default", "nuts")
         )
         apart = default.predict_proba(TEST, unseen) - nuts.predict_proba(TEST, unseen)
-    # PLAIN
+    # .0030, sd .0013 over 20 seeds where prior and slopes are bounded.
     assert np.sqrt(np.mean(apart**2)) < 0.02 and default.diagnostics.trusted
