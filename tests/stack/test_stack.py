@@ -293,8 +293,8 @@ def test_a_stack_leaves_channels_that_cannot_fit(monkeypatch):
             stack = cp.Cordial(options, inference="mode").fit(logits[:40], labels[:40])
             losses.append(log_loss(stack.predict_proba(logits[40:]), labels[40:]))
         gains.append(losses[0] - losses[1])
-    # .043, sd .007 over 20 seeds (.013 for one of the four); 0 without the proof.
-    assert np.mean(gains) > 0.02
+    # .048, sd .010 over 20 seeds; 0 without the proof.
+    assert np.mean(gains) > 0.01
 
 
 def test_a_bad_channel_of_a_file_gets_little_weight(tmp_path):
