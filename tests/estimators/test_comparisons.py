@@ -96,7 +96,7 @@ def test_the_comparison_stacks(kind, tmp_path):
     probs = judge.predict_proba(TEXTS)
     raw = softmax(TEXTS, axis=1)
     losses = [cp.scores.log_loss(p[20:], CLASSES[20:]) for p in (probs, raw)]
-    # About .57 (sd .07) of 5.0 (.15) over 20 seeds.
+    # About .6 of 5.0: .53 to .67 over seeds.
     assert losses[0] < 0.8 * losses[1]
     assert judge.fit_.expected.labels == 20 and own[0] in judge.summary()
     low, high = judge.predict_interval(TEXTS)
