@@ -70,7 +70,7 @@ class Loopback:
             told = "hang" if held else self.script.get(number) or self.respond(request)
             if told == "hang":
                 self.held.release()
-                self.release.wait(20)
+                self.release.wait()
                 return
         finally:
             with self.lock:

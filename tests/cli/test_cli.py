@@ -112,11 +112,11 @@ from concurrent.futures import ThreadPoolExecutor
 from cordial_ppl.cli.messages import leaving_at_once
 
 with leaving_at_once(), ThreadPoolExecutor() as pool:
-    work = pool.submit(time.sleep, 60)
+    work = pool.submit(time.sleep, 600)
     threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
     work.result()
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=30)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=120)
     assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
 
 

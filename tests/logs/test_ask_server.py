@@ -99,7 +99,7 @@ def test_samples_are_counted(ask, server, kind):
 
 def test_requests_at_once_are_bounded(ask, server):
     # No request is answered before there are three; there are never four.
-    together = threading.Barrier(3, timeout=5)
+    together = threading.Barrier(3, timeout=60)
 
     def respond(request):
         if len(server.asked) > 1:

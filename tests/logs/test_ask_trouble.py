@@ -89,7 +89,7 @@ def test_what_no_retry_helps_ends_the_run(ask, server, monkeypatch, told, words,
     [
         ((500, {"error": {"message": f"no {KEY} no"}}), "'t7' (status 500: no [the key] no)"),
         ((429, {"error": {"message": "slow"}}), "'t7' (status 429: slow; ask fewer questions at"),
-        ("hang", "'t7' (no answer within 0.3 s in 2 attempts; ask fewer questions at once (--conc"),
+        ("hang", "'t7' (no answer within 1 s in 2 attempts; ask fewer questions at once (--conc"),
         ((200, "{no json"), "'t7' (the answer is not a chat completion: '{no json')"),
         ((200, {"choices": ["?"]}), "not a chat completion"),
         (of_message({"content": [4]}), "not a chat completion"),
@@ -99,13 +99,13 @@ def test_what_no_retry_helps_ends_the_run(ask, server, monkeypatch, told, words,
 )
 def test_failures_are_named_and_the_rest_is_kept(ask, server, monkeypatch, told, words):
     monkeypatch.setattr("cordial_ppl.logs.ask.server.RETRIES", 1)
-    monkeypatch.setattr("cordial_ppl.logs.ask.server.TIMEOUT", 0.3 if told == "hang" else 30.0)
+    monkeypatch.setattr("cordial_ppl.logs.ask.server.TIMEOUT", 1.0 if told == "hang" else 300.0)
     server.respond = refusing(server, (7,), told)
     shown = ask(status=1).output
     assert "1 of 12 questions got no answer: 't7' (" in shown and words in shown
     assert "11 of 12 answers are in out.csv.cache: the same command resumes" in shown
     assert sorted(path.name for path in Path().iterdir()) == ["out.csv.cache", "texts.csv"]
-    monkeypatch.setattr("cordial_ppl.logs.ask.server.TIMEOUT", 30.0)
+    monkeypatch.setattr("cordial_ppl.logs.ask.server.TIMEOUT", 300.0)
     asked, server.respond = len(server.asked), server.usual
     ask()
     assert len(server.asked) == asked + 1
@@ -338,7 +338,7 @@ def start(server, tmp_path):
             command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True
         )
         if until_held:
-            assert server.held.acquire(timeout=30) and server.held.acquire(timeout=30)
+            assert all(server.held.acquire(timeout=120) for _ in range(2))
         return process
 
     return start
@@ -348,7 +348,7 @@ def test_after_a_kill_no_request_is_repeated(server, tmp_path, start):
     running = start()
     # Another run would pay for the same answers.
     second = start(until_held=False)
-    _, shown = second.communicate(timeout=60)
+    _, shown = second.communicate(timeout=120)
     assert (
         second.returncode == 2
         and "out.csv.cache cannot be used as a cache of answers: another run uses it" in shown
@@ -359,7 +359,7 @@ def test_after_a_kill_no_request_is_repeated(server, tmp_path, start):
     server.release.set()
     server.hold_from = float("inf")
     done = start(until_held=False)
-    _, shown = done.communicate(timeout=60)
+    _, shown = done.communicate(timeout=120)
     assert done.returncode == 0, shown
     assert len(server.answered) == 12 and set(server.answered.values()) == {1}
     np.testing.assert_allclose(logprobs(tmp_path / "out.csv"), expected(), atol=1e-12)
@@ -369,6 +369,6 @@ def test_after_a_kill_no_request_is_repeated(server, tmp_path, start):
 def test_ctrl_c_says_how_to_go_on(start):
     running = start()
     running.send_signal(signal.SIGINT)
-    _, shown = running.communicate(timeout=60)
+    _, shown = running.communicate(timeout=120)
     assert running.returncode == 130 and "Traceback" not in shown
     assert "stopped: 6 of 12 answers are in out.csv.cache; the same command resumes" in shown

@@ -133,4 +133,5 @@ def test_orders_put_every_option_everywhere():
             assert (np.sort(block, axis=0).T == FORWARD).all()
             assert (np.sort(block, axis=1) == FORWARD).all()
     assert set(option_orders(3, 6)) == set(permutations(range(3)))
-    assert option_orders(5, 5, seed=0) != option_orders(5, 5, seed=1)
+    # Of two seeds alone one pair in 120 is alike.
+    assert len({tuple(option_orders(5, 5, seed=k)) for k in range(5)}) > 1

@@ -16,7 +16,11 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+# A machine may be slow.
+CHECKS = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+
+
+@settings(max_examples=20, suppress_health_check=CHECKS)
 @given(
     st.lists(st.dictionaries(st.text(), VALUES), min_size=1),
     st.sampled_from([None, 1]),
