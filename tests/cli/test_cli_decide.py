@@ -114,8 +114,10 @@ def test_an_agreement(cordial, tables):
     assert "The agreement of 0.8 is kept with a probability of" in kept and "cost" not in kept
     cordial("decide", *tables, "--within", 1, "--agree", ".8", "-o", "k.csv")
     assert "cost" not in read("k.csv")
+    # Labels that have nothing to do with the readings leave no text sure.
+    write_table("odd.csv", {"item_id": read(tables[1])["item_id"], "label": [*"12345"] * 4})
     impossible = "--within", 0, "--agree", "1", "--level", ".999"
-    none = cordial("decide", tables[0], tables[1], *impossible).stdout
+    none = cordial("decide", tables[0], "odd.csv", *impossible).stdout
     assert "No share of the texts keeps an agreement of 1: people decide all." in none
 
 

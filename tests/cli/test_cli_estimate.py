@@ -154,6 +154,14 @@ def test_rates_of_the_judge_are_in_the_table_too(cordial, tables):
     ],
 )
 def test_a_requirement_is_an_exit_status(cordial, tables, texts, status):
+    # Systems a and b have the same readings and labels, so that nothing is resolved by luck.
+    for path in tables:
+        cells = read(path)
+        same = {
+            name: [column[row - (row % 3 == 1)] for row in range(len(column))]
+            for name, column in cells.items()
+        }
+        write_table(path, cells | {n: same[n] for n in cells if n not in ("item_id", "system")})
     required = [word for text in texts for word in ("--require", text)]
     result = cordial(
         "compare", *tables, "--by", "system", "--pass", "3,4,5", *required, status=status
