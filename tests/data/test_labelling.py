@@ -1,5 +1,6 @@
 """Weights of labels, and several labels of one text: identities from the door to the prediction."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -33,8 +34,8 @@ OF = np.sort(np.random.default_rng(1).integers(0, 11, 20))
 SEVERAL = LOGITS[OF]
 
 
-def rms(left, right):
-    return np.sqrt(np.mean((left - right) ** 2))
+NEAR = 1e-5
+"""No draw is accepted or rejected: fits of equal likelihoods differ by rounding alone."""
 
 
 @given(st.lists(st.integers(-9, 9), min_size=1, max_size=60), st.integers(0, 99))
@@ -67,19 +68,16 @@ def test_labels_of_a_text_share_its_weight(rows):
 
 
 @pytest.mark.float32
-@pytest.mark.parametrize("make", [small, cp.LogitStack])
+@pytest.mark.parametrize("make", [partial(small, inference="mode"), cp.LogitStack])
 def test_a_weight_is_so_many_labels(make):
     rows = np.repeat(np.arange(20), TIMES)
     one: Any = make().fit(LOGITS, LABELS, sample_weight=WEIGHTS, texts=range(20))
     many: Any = make().fit(LOGITS[rows], LABELS[rows], sample_weight=np.ones(len(rows)), texts=rows)
     np.testing.assert_array_equal(one.fit_.folds, many.fit_.folds[many.fit_.text_labels.first])
     np.testing.assert_allclose(one.fit_.label_counts, np.bincount(LABELS[rows], minlength=5))
-    near = 0.01 if make is small else 1e-6
-    for name in one.weights_:
-        assert one.weights_[name] == pytest.approx(many.weights_[name], abs=3 * near)
-    assert rms(one.predict_proba(TEST), many.predict_proba(TEST)) < near
-    for loss, other in zip(one.fit_.expected, many.fit_.expected, strict=True):
-        assert loss == pytest.approx(other, abs=near)
+    assert one.weights_ == pytest.approx(many.weights_, abs=NEAR)
+    np.testing.assert_allclose(one.predict_proba(TEST), many.predict_proba(TEST), atol=NEAR)
+    np.testing.assert_allclose(one.fit_.expected, many.fit_.expected, atol=NEAR)
 
 
 def test_a_verdict_weighs_texts():
@@ -161,26 +159,27 @@ def test_texts_are_known_by_their_names_in_any_call():
     np.testing.assert_array_equal(as_texts(None, 3), [-1, -2, -3])
 
 
+@pytest.mark.literal
 def test_every_decision_counts_texts():
     """Each label of twenty texts three times over says no more than once."""
     rows = np.repeat(np.arange(20), 3)
-    once: Any = small().fit(LOGITS, LABELS)
-    thrice: Any = small().fit(LOGITS[rows], LABELS[rows], texts=rows)
-    assert rms(once.predict_proba(TEST), thrice.predict_proba(TEST)) < 0.01
+    once: Any = small(inference="laplace").fit(LOGITS, LABELS)
+    thrice: Any = small(inference="laplace").fit(LOGITS[rows], LABELS[rows], texts=rows)
+    np.testing.assert_allclose(once.predict_proba(TEST), thrice.predict_proba(TEST), atol=NEAR)
     verdicts: Any = [answers.verdict(fitted.fit_) for fitted in (once, thrice)]
     found, other = verdicts
     assert found.advice == other.advice and found.labels == other.labels == 20
-    np.testing.assert_allclose(found.gain, other.gain, atol=0.02)
+    np.testing.assert_allclose(found.gain, other.gain, atol=NEAR)
     ahead, further = (own.forecast(TEXTS.logits) for own in (once, thrice))
     assert ahead.labels == further.labels and ahead.counts == further.counts
-    np.testing.assert_allclose(ahead.loss, further.loss, atol=0.02)
-    assert ahead.residual == pytest.approx(further.residual, abs=0.01)
+    np.testing.assert_allclose(ahead.loss, further.loss, atol=NEAR)
+    assert ahead.residual == pytest.approx(further.residual, abs=NEAR)
     left, right = (
         own.estimate(TEXTS.logits, places, draws=64).overall
         for own, places in ((once, np.arange(20)), (thrice, rows))
     )
     assert left.labels == right.labels == 20
-    np.testing.assert_allclose(left.mean, right.mean, atol=0.05)
+    np.testing.assert_allclose(left.mean, right.mean, atol=NEAR)
     by_text_alone = thrice.estimate(TEXTS.logits, np.arange(20), draws=64)
     assert by_text_alone.overall.mean == right.mean
     groups = {"who": [f"g{row % 2}" for row in range(20)]}
