@@ -7,13 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from broken_channels import write_channel
-from review_tables import write_tables
+from review_tables import LABELLED, write_tables
 
 from cordial_ppl.evaluation.checks import check_channel
 from cordial_ppl.evaluation.checks.posterior import check_labels_left_out, check_time
 from cordial_ppl.evaluation.checks.prior import check_sensitivity
 from cordial_ppl.evaluation.checks.run import PROMISES
 from cordial_ppl.evaluation.checks.simulation import Ranks
+from cordial_ppl.tables import read_labels, read_readings
 
 MODELS = Path(__file__).parents[2] / "models"
 
@@ -49,7 +50,11 @@ def test_readings_of_a_user_with_a_covariate(cordial, tmp_path, quick):
     found = json.loads(cordial(*arguments, "--json").stdout)
     figures = {line["name"]: line["figures"] for line in found["findings"]}
     assert found["channel"] == "verbosity" and found["status"] in ("pass", "warn")
-    assert figures["labels left out"]["log_loss"] < figures["labels left out"]["histogram"]
+    left_out = figures["labels left out"]
+    positions = read_labels(labels, read_readings(readings).scale).labels
+    shares = np.bincount(positions)[positions] / (LABELLED - 1 + 5)
+    assert left_out["histogram"] == pytest.approx(-np.log(shares).mean())
+    assert 0 < left_out["log_loss"] < np.inf
     assert figures["contract"]["covariates"] == ["length"]
 
 

