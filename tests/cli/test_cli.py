@@ -19,6 +19,8 @@ from cordial_ppl.cli.options import GROUPS
 from cordial_ppl.errors import CordialError, CordialWarning, InputError, SettingNeeded
 
 
+# It is of the same reviews wherever it runs.
+@pytest.mark.pinned
 def test_the_demonstration(cordial, tmp_path):
     result = cordial("demo")
     for words in ("temperature", "too low", "Weights", "confidence"):
@@ -27,9 +29,11 @@ def test_the_demonstration(cordial, tmp_path):
     assert result.stderr == ""
     found = json.loads(cordial("demo", "--json").stdout)
     losses = {name: score["log_loss"] for name, score in found["scores"].items()}
+    # .507, sd .001 over 20 seeds of the fit; the others are 1.124 and 1.470.
     assert losses["calibrated"] < losses["label histogram"] < losses["raw reading"]
     assert f"{losses['calibrated']:.3f}" in result.stdout
     gaps = {n: score["confidence"] - score["accuracy"] for n, score in found["scores"].items()}
+    # .221 and -.010, sd .003.
     assert gaps["raw reading"] > 0.1 > abs(gaps["calibrated"])
     assert sum(found["summary"]["weights"].values()) == pytest.approx(1)
     assert not list(tmp_path.iterdir())

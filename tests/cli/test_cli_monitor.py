@@ -17,37 +17,40 @@ def tables(tmp_path, cordial):
     cordial("fit", readings, labels, "-o", "j.cordial", *fast())
     table = pl.read_csv(readings)
     table[LABELLED:].write_csv("old.csv")
-    names = dict(zip(table.columns[1:], reversed(table.columns[1:]), strict=True))
-    table[LABELLED:].rename(names).write_csv("other.csv")
+    lowest = {name: pl.lit(9.0 * (name == "logit_1")) for name in table.columns[1:]}
+    table[LABELLED:].with_columns(**lowest).write_csv("other.csv")
     return readings, labels
 
 
 def test_the_same_judge_and_another(cordial, tables):
     same = cordial("monitor", "j.cordial", "old.csv", "old.csv", "old.csv")
     assert same.stdout.startswith("the same judge\n  the mean score of 40 texts is ")
-    options = "--options", "1,2,3,4,5"
-    other = cordial("monitor", "j.cordial", "old.csv", "other.csv", *options, "-q", status=3)
-    five = tuple("12345")
-    old, new = (read_readings(name, options=five).logits for name in ("old.csv", "other.csv"))
+    # Evidence of 1e6 where 20 raises an alarm; its logarithm 14.9, sd .6 over 20 draws of reviews.
+    other = cordial("monitor", "j.cordial", "old.csv", "other.csv", "-q", status=3)
+    old, new = (read_readings(name).logits for name in ("old.csv", "other.csv"))
     fit = cp.load("j.cordial").fit_
     made = cp.monitor(fit, old, new)
     assert made.answer == "no" and other.stdout.rstrip() == made.describe(fit.scale)
     printed = json.loads(
-        cordial("monitor", "j.cordial", "old.csv", "other.csv", *options, "--json", status=3).stdout
+        cordial("monitor", "j.cordial", "old.csv", "other.csv", "--json", status=3).stdout
     )
     assert printed["answer"] == "no" and printed["evidence"] == pytest.approx(made.evidence)
     few = pl.read_csv("other.csv")[:3]
     few.write_csv("few.csv")
-    told = cordial("monitor", "j.cordial", "old.csv", "few.csv", *options, status=4).stdout
+    told = cordial("monitor", "j.cordial", "old.csv", "few.csv", status=4).stdout
     assert told.startswith("cannot tell yet: read 20 texts or more\n")
 
 
 def test_labels_say_whether_the_calibration_holds(cordial, tables):
     readings, _ = tables
     table = read_readings(readings)
-    stars = cp.load("j.cordial").predict(table.logits)
-    wrong = [{"5": "1", "4": "1"}.get(str(star), "5") for star in stars]
-    for name, labels, status in (("right", stars, 0), ("wrong", wrong, 3)):
+    probs = cp.load("j.cordial").predict_proba(table.logits)
+    # Evenly spread over what is predicted: evidence of .3 where 20 refutes; its logarithm -1.2, sd
+    # .6 over 20 draws of reviews.  The most probable labels would be too good: up to 105.
+    spread = np.arange(1, len(probs) + 1) * 0.618 % 1
+    right = 1 + (probs[:, :-1].cumsum(axis=1) < spread[:, None]).sum(axis=1)
+    wrong = np.where(probs.argmax(axis=1) > 2, 1, 5)
+    for name, labels, status in (("right", right, 0), ("wrong", wrong, 3)):
         cells = {"item_id": table.item_ids, "label": np.asarray(labels, str)}
         pl.DataFrame(cells).write_csv(f"{name}.csv")
         told = cordial(
