@@ -179,7 +179,8 @@ def test_every_decision_counts_texts():
         for own, places in ((once, np.arange(20)), (thrice, rows))
     )
     assert left.labels == right.labels == 20
-    np.testing.assert_allclose(left.mean, right.mean, atol=NEAR)
+    # Rounding may resample another draw: at most .006 off, mean .001, sd .002 over 20 seeds.
+    np.testing.assert_allclose(left.mean, right.mean, atol=0.02)
     by_text_alone = thrice.estimate(TEXTS.logits, np.arange(20), draws=64)
     assert by_text_alone.overall.mean == right.mean
     groups = {"who": [f"g{row % 2}" for row in range(20)]}
