@@ -17,7 +17,7 @@ os.environ.setdefault("CORDIAL_PROGRESS", "0")
 import jax  # noqa: E402
 import jaxtyping  # noqa: E402
 import pytest  # noqa: E402
-from hypothesis import settings  # noqa: E402
+from hypothesis import HealthCheck, settings  # noqa: E402
 from seeds import pin, shift_seeds  # noqa: E402
 
 X64 = os.environ.get("CORDIAL_TEST_X64", "1") != "0"
@@ -61,7 +61,8 @@ jaxtyping.jaxtyped = wrap_once
 CHECKER = "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))"
 jaxtyping.install_import_hook("cordial_ppl", CHECKER)
 
-settings.register_profile("cordial", deadline=None)
+# A slow machine is no fault of the tests.
+settings.register_profile("cordial", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("cordial")
 
 
