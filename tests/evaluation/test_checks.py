@@ -24,7 +24,7 @@ from cordial_ppl.evaluation.checks.simulation import Ranks
 from cordial_ppl.evaluation.checks.trial import make_trial, take_trial
 
 GALLERY = sorted((Path(__file__).parents[2] / "models").glob("*.py"))
-OFTEN = ("location", "bent")
+OFTEN = ("bent",)
 EVERY = [
     pytest.param(name, marks=() if Path(name).stem in OFTEN else pytest.mark.nightly)
     for name in (*CHANNELS, *map(str, GALLERY))
