@@ -50,9 +50,10 @@ def test_the_default_posterior_is_that_of_the_host_within_the_noise_of_seeds(fou
         four[f"{name} {texts}"] for name in ("default 0", "default 1", "default on 4")
     )
     noise = rms(first, second)
+    # Over samples of the subsets .0039 and .0124, sd .0005; the ratio .94 and .97, sd .04.
     assert 0 < noise < 0.03
     assert max(rms(first, batch), rms(second, batch)) < 1.15 * noise
-    # Errors of a kind would not average out over the subsets.
+    # Errors of a kind would not average out over the subsets: each is 0, sd .0006.
     assert np.abs((batch - first).mean(axis=(0, 1))).max() < 0.002
 
 
@@ -62,8 +63,8 @@ def test_the_literal_method_is_that_of_the_host(four, method):
     for texts in ("report", "held out"):
         host, batch = four[f"{method} 0 {texts}"], four[f"{method} on 4 {texts}"]
         apart = np.abs(host - batch).max(axis=(1, 2))
-        # Either search may end at another mode than the other.
-        assert np.median(apart) < 1e-6 and np.mean(apart > 1e-4) < 0.1
+        # Either search may end at another mode than the other: .05 of 64, sd .03.
+        assert np.median(apart) < 1e-6 and np.mean(apart > 1e-4) < 0.15
     assert np.median(rms(four["laplace 0 report"], four["laplace 1 report"])) > 1e-3
 
 

@@ -19,6 +19,7 @@ from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.readings import Readings, label_histogram
 from cordial_ppl.estimators.fusion.joint import JOINT
 from cordial_ppl.inference.posterior import Diagnostics, Posterior
+from cordial_ppl.inference.target import Prior
 
 pytestmark = pytest.mark.literal
 NOTHING = float("nan")
@@ -59,45 +60,46 @@ def test_a_weighted_posterior_becomes_equal_draws():
     assert dict(group.sizes) == {"chain": 1, "draw": 4000, "option": 5}
     assert group["bias"].dims == ("chain", "draw", "option")
     assert set(group.data_vars) == set(posterior.parameters())
-    assert float(group["offset"].mean()) == pytest.approx(posterior.mean()["offset"], abs=0.02)
+    # Each draw as often as its weight says, rounded up or down.
+    copies = (np.ravel(group["offset"]) == posterior.parameters()["offset"][:, None]).sum(axis=1)
+    assert np.abs(copies - 4000 * posterior.weights).max() < 1 + 1e-9
     assert group.attrs["khat"] == tree["sample_stats"].attrs["khat"] == 0.4
     assert group.attrs["channel"] == "location-vector"
 
 
 def test_few_distinct_draws_show():
-    """Of 300 draws with most of their weight on fifty, ArviZ says that they are worth as few."""
-    rng = np.random.default_rng(1)
-    draws, logs = rng.normal(size=(300, 5)), 2.4 * rng.standard_normal(300)
-    weights = np.exp(logs - logs.max())
-    weights /= weights.sum()
+    """Of 1000 draws with most of their weight on fifty, ArviZ says that they are worth as few."""
+    draws = np.random.default_rng(1).normal(size=(1000, 5))
+    weights = np.where(np.arange(1000) % 20 == 0, 0.95 / 50, 0.05 / 950)
     few = Diagnostics("laplace", 0.84, float(1 / (weights**2).sum()), NOTHING, 0.0, 0, False)
     posterior = Posterior(CHANNELS["location"], np.full(5, 0.2), draws, weights, few)
     tree: Any = posterior.to_datatree()
-    assert few.ess < 25
-    distinct = len(np.unique(tree["posterior"]["offset"].values))
+    assert 50 <= len(np.unique(tree["posterior"]["offset"].values)) <= 150
     table: Any = az.summary(tree, fmt="wide", round_to="none")
-    assert distinct < 100 and (table["ess_bulk"] < 1.5 * distinct).all()
-    assert (table["ess_bulk"] > few.ess / 3).all() and (table["ess_bulk"] < 3 * few.ess).all()
+    # ArviZ's estimates scatter: -.12, sd .13 over 40 seeds.  All draws alike would be log 18.
+    assert abs(np.log(table["ess_bulk"] / few.ess).mean()) < np.log(2)
     assert table["r_hat"].isna().all()
     assert "r_hat has no meaning" in tree["sample_stats"].attrs["draws_are"]
 
 
 def test_leaving_labels_out_by_weights_is_leaving_them_out():
     # Also of the histogram, which the channel falls back on.
-    rng = np.random.default_rng(0)
-    logits, labels = rng.normal(0, 3, (20, 5)), rng.integers(1, 4, 20)
-    posterior = cp.fit_laplace("location", logits, labels)
+    logits, labels = np.random.default_rng(0).normal(0, 3, (20, 5)), 1 + np.arange(20) % 3
+    # Labels say little beside such a prior: weights are fine, and the histogram matters.
+    prior = Prior(np.array([0.0, 0.0, 0.0, np.log(4), 0.0]), np.full(5, 0.05))
+    posterior = cp.fit_laplace("location", logits, labels, prior=prior)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         found: Any = az.loo(posterior.to_datatree())
     expected = 0.0
     for row in range(20):
         others = np.delete(np.arange(20), row)
-        left = cp.fit_laplace("location", logits[others], labels[others])
+        left = cp.fit_laplace("location", logits[others], labels[others], prior=prior)
         expected += np.log(left.predict_proba(logits[[row]])[0, labels[row]])
-    assert found.elpd == pytest.approx(expected, abs=0.6)
+    # The differences are -.03, sd .03 over 20 seeds, and 1.65, sd .17.
+    assert found.elpd == pytest.approx(expected, abs=0.2)
     own = posterior.predict_proba(logits)[np.arange(20), labels]
-    assert np.log(own).sum() > expected + 2.0
+    assert np.log(own).sum() > expected + 1.0
 
 
 def test_every_group_of_every_channel(judge):
@@ -129,12 +131,6 @@ def test_likelihood_prior_and_density_are_those_of_the_model(judge):
     tree: Any = posterior.to_datatree()
     named = {k: np.ravel(v) for k, v in tree["posterior"].data_vars.items()}
     logs = tree["log_likelihood"]["label"].values.reshape(-1, len(LABELS))
-    # Weighted draws were resampled: their mean probability is the predictive, up to noise; that of
-    # a text under the histogram of the other labels.
-    for row, label in enumerate(LABELS):
-        others = np.asarray(label_histogram(np.delete(LABELS, row), 5))
-        left = replace(posterior, histogram=others).predict_proba(LOGITS[[row]])[0, label]
-        assert np.exp(logs[:, row]).mean() == pytest.approx(left, abs=0.02)
     terms = {k: np.ravel(v) for k, v in tree["log_prior"].data_vars.items()}
     prior = posterior.target.prior
     for name, values, k in (("offset", named["offset"], 1), ("gain", np.log(named["gain"]), 2)):
@@ -142,9 +138,17 @@ def test_likelihood_prior_and_density_are_those_of_the_model(judge):
         np.testing.assert_allclose(terms[name], expected, rtol=1e-9)
     logarithms = [np.log(named[name]) for name in ("temperature", "gain", "concentration")]
     flat = [logarithms[0], named["offset"], *logarithms[1:], logit(named["strength"])]
+    # The mean probability is the predictive of these draws: of a text under the histogram of the
+    # other labels.
+    flat = np.column_stack(flat)
+    own = replace(posterior, draws=flat, weights=np.full(len(flat), 1 / len(flat)))
+    for row, label in enumerate(LABELS):
+        others = np.asarray(label_histogram(np.delete(LABELS, row), 5))
+        left = replace(own, histogram=others).predict_proba(LOGITS[[row]])[0, label]
+        assert np.exp(logs[:, row]).mean() == pytest.approx(left, rel=1e-5)
     readings = Readings(LOGITS - LOGITS.mean(axis=1, keepdims=True), posterior.histogram)
     likely = jax.jit(jax.vmap(posterior.target.log_likelihood, (0, None, None)))(
-        np.column_stack(flat), readings, LABELS
+        flat, readings, LABELS
     )
     total = sum(terms.values()) + np.asarray(likely)
     np.testing.assert_allclose(np.ravel(tree["sample_stats"]["lp"]), total, rtol=1e-7)
@@ -153,6 +157,7 @@ def test_likelihood_prior_and_density_are_those_of_the_model(judge):
 def test_a_replaced_prior_is_the_one_that_is_shown():
     judge = cp.ChannelCalibrator("location", prior={"offset": (3.0, 0.1)}, inference="laplace")
     tree: Any = judge.fit(LOGITS, LABELS).to_datatree()
+    # The standard deviation of the mean of 1000 draws is .003.
     assert float(tree["prior"]["offset"].mean()) == pytest.approx(3.0, abs=0.02)
     offsets = tree["posterior"]["offset"].values
     expected = norm.logpdf(offsets, 3.0, 0.1)

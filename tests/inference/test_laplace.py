@@ -122,10 +122,11 @@ def test_many_sets_of_labels_are_as_each_alone():
 @pytest.mark.parametrize(
     ("name", "most"),
     [
-        ("mixture-vector", 1),
-        ("location", 1),
-        pytest.param("mixture", 2, marks=pytest.mark.nightly),
-        pytest.param("location-vector", 4, marks=pytest.mark.nightly),
+        # Over 20 seeds 1.9, sd 1.1; of one start alone it would be 21, sd 3.
+        ("mixture-vector", 6),
+        ("location", 5),  # 1.2, sd 1.2; 11, sd 3
+        pytest.param("mixture", 4, marks=pytest.mark.nightly),  # 0.7, sd 0.7; 12, sd 3
+        pytest.param("location-vector", 7, marks=pytest.mark.nightly),  # 2.5, sd 1.3; 17, sd 3
     ],
 )
 def test_the_highest_of_many_modes_is_hardly_missed(name, most):
@@ -157,25 +158,27 @@ def linear(readings, labels=None):
 
 
 @cache
-def toy():
+def toy(seed=0):
     target = build_target(Channel("linear", linear), 5)
     (gaussian,) = find_modes(target, target.prior, padded())
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(seed)
     found = sample_laplace(target, target.prior, padded(), [gaussian], rng)
     return target, gaussian, found[0][0], found[1][0]
 
 
 def test_literal_draws_are_three_hundred_of_the_inflated_gaussian():
-    target, gaussian, draws, log_weights = toy()
+    target, gaussian, draws, log_weights = toy(seed=0)
     assert draws.shape == (DRAWS, 2) == (300, 2)
     points = (draws - target.prior.loc) / target.prior.scale
     white = (points - gaussian.mean) @ np.linalg.inv(gaussian.factor).T
-    np.testing.assert_allclose(np.cov(white.T), 1.5**2 * np.eye(2), rtol=0, atol=0.5)
+    noise = np.random.default_rng(0).standard_normal((DRAWS, 2))
+    np.testing.assert_allclose(white, 1.5 * noise, rtol=0, atol=1e-9)
     density = jax.vmap(lambda w: log_density(target, w))(jnp.asarray(points))
     expected = normalise(np.asarray(density) + 0.5 * (white**2).sum(axis=1) / 1.5**2)
     np.testing.assert_allclose(normalise(log_weights), expected, rtol=0, atol=1e-6)
     # A posterior that is nearly Gaussian has the efficiency of the inflation alone.
     ess = effective_sample_size(log_weights)
+    # .697, sd .015 over 20 seeds; k-hat -.70, sd .14.
     assert ess / DRAWS == pytest.approx(1.203**-2, abs=0.1)
     assert pareto_smooth(log_weights)[1] < 0.7
 

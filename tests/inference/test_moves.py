@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import special, stats
 
 from cordial_ppl.inference.moves import Gaussian, Particles, decide, gaussian, init_pcn, propose
 
@@ -43,7 +43,7 @@ def run(log_density, points, around, moves=MOVES, temper=1.0, seed=1):
 
 
 def assert_quantiles(draws, expected):
-    """Empirical shares below known quantiles, within four standard errors."""
+    """Empirical shares below known quantiles, within four standard errors (most 1.4, sd .55)."""
     shares = (np.asarray(draws)[:, None] <= expected[None]).mean(axis=0)
     error = np.sqrt(LEVELS * (1 - LEVELS) / len(draws))
     assert np.abs((shares - LEVELS) / error).max() < 4
@@ -61,6 +61,7 @@ def test_a_gaussian_is_left_unchanged_whatever_the_preconditioner():
     assert np.abs(moved.points - points).mean() > 0.5
     for axis in range(2):
         assert_quantiles(moved.points[:, axis], stats.norm.ppf(LEVELS))
+    # The largest error is .021, sd .011 over 20 seeds.
     np.testing.assert_allclose(np.cov(moved.points.T), factor @ factor.T, rtol=0, atol=0.1)
 
 
@@ -72,8 +73,8 @@ def test_a_skewed_density_is_left_unchanged():
     moved, _, rate = run(lambda x: jnp.sum(shape * x - jnp.exp(x), axis=1), points, own)
     assert rate > 0.2
     assert_quantiles(moved.points[:, 0], np.log(stats.gamma.ppf(LEVELS, shape)))
-    exact = np.log(np.random.default_rng(2).gamma(shape, size=10**6)).mean()
-    assert moved.points.mean() == pytest.approx(exact, abs=0.08)
+    # The standard deviation of such a mean is .015.
+    assert moved.points.mean() == pytest.approx(special.digamma(shape), abs=0.08)
 
 
 def test_a_tempered_target_is_wider():

@@ -18,7 +18,7 @@ from cordial_ppl.data.labelled import Labelled, pad
 from cordial_ppl.data.readings import Readings, as_logits, label_histogram
 from cordial_ppl.evaluation.synthetic import reviews
 from cordial_ppl.inference import sampler
-from cordial_ppl.inference.importance import effective_sample_size, khat_limit
+from cordial_ppl.inference.importance import effective_sample_size, khat_limit, pareto_smooth
 from cordial_ppl.inference.moves import Particles
 from cordial_ppl.inference.programs import density, predict
 from cordial_ppl.inference.sampler import (
@@ -39,8 +39,7 @@ from cordial_ppl.inference.target import Prior, build_target
 
 TEXTS = reviews(64, seed=3)
 LOGITS, LABELS = as_logits(TEXTS.logits), TEXTS.labels[:24]
-KEPT = np.where(np.arange(24) % 4 == 0, -1, LABELS)
-"""The labels without one fold."""
+FOLDS = np.arange(24) % 4
 
 LEVELS, SEEDS = np.array([0.1, 0.5, 0.9]), range(8)
 
@@ -58,8 +57,10 @@ def data_of(logits, labels, histogram=None, **covariates):
     return pad(Labelled(logits, labels, covariates), labels, np.asarray(own), PRECISION)
 
 
-def problem_of(channel, labels):
-    target = build_target(CHANNELS[channel] if isinstance(channel, str) else channel, 5)
+def problem_of(channel, fold=None):
+    """Of all labels, or of those without a fold."""
+    target = build_target(CHANNELS[channel], 5)
+    labels = np.where(FOLDS == fold, -1, LABELS)
     return Problem(target, single(target.prior), data_of(LOGITS[:24], labels))
 
 
@@ -74,8 +75,8 @@ def good(state, effort=DEFAULT_EFFORT):
 
 
 @cache
-def fitted(name, without_fold, seed):
-    return run(problem_of(name, KEPT if without_fold else LABELS), seed)
+def fitted(name, fold, seed):
+    return run(problem_of(name, fold), seed)
 
 
 def predicted(problem, state):
@@ -91,7 +92,7 @@ def assert_quantiles(draws, exact):
     """Shares below known quantiles; draws that were moved count as half as many."""
     found = (draws[:, None] <= exact.ppf(LEVELS)).mean(axis=0)
     error = np.sqrt(LEVELS * (1 - LEVELS) / (len(draws) / 2))
-    assert np.abs((found - LEVELS) / error).max() < 4
+    assert np.abs((found - LEVELS) / error).max() < 4  # .93, sd .44 over 20 seeds
 
 
 def toy(name, log_likelihood, size):
@@ -132,20 +133,25 @@ def assert_gaussian(points):
     whitened = standardise(points)
     for column in whitened.T:
         assert_quantiles(column, stats.norm)
+    # The largest error is .06, sd .02 over 20 seeds.
     np.testing.assert_allclose(np.cov(whitened.T), np.eye(3), rtol=0, atol=0.2)
 
 
 def assert_standard_normal(columns, spread=0.06):
-    """Draws of all seeds together have mean zero and covariance one."""
+    """Draws of all seeds together have mean zero and covariance one.
+
+    The largest errors are .2 to .45 of what is allowed, sd .07 to .17 over 20 times eight seeds.
+    """
     points = np.concatenate(columns)
     np.testing.assert_allclose(points.mean(axis=0), 0, atol=spread)
     np.testing.assert_allclose(np.cov(points.T), np.eye(3), rtol=0, atol=1.5 * spread)
 
 
-def in_a_row(problem):
-    """The problem as one of several sets of labels."""
-    labels, histogram = problem.data.labels[None], problem.data.histogram[None]
-    return problem._replace(data=problem.data._replace(labels=labels, histogram=histogram))
+def in_a_row(*problems):
+    """Problems as one of several sets of labels."""
+    labels, shares = ([getattr(p.data, n) for p in problems] for n in ("labels", "histogram"))
+    data = problems[0].data._replace(labels=np.stack(labels), histogram=np.stack(shares))
+    return problems[0]._replace(data=data)
 
 
 def drawn(seed, shift=0.0, scale=1.0, problem=None):
@@ -219,8 +225,9 @@ def test_last_moves_leave_the_posterior_and_each_of_their_states_is_new():
     assert_standard_normal(found, 0.05)
 
 
-def test_a_fold_is_weighed_without_moves():
+def test_a_fold_is_weighed_without_moves(monkeypatch):
     """The likelihood of half of the labels: the draws' weights alone, not their places."""
+    monkeypatch.setattr(sampler, "khat_limit", lambda draws: np.inf)
     half = toy("half", lambda x: 0.5 * quadratic(x), 3)
     mean, second = [], []
     for seed in SEEDS:
@@ -231,6 +238,7 @@ def test_a_fold_is_weighed_without_moves():
         points = standardise(state.particles.points, 0.5)
         mean.append(weights @ points)
         second.append((points * weights[:, None]).T @ points)
+    # The largest errors are .03 and .07, sd .01 and .02 over 20 times eight seeds.
     np.testing.assert_allclose(np.mean(mean, axis=0), 0, atol=0.1)
     np.testing.assert_allclose(np.mean(second, axis=0), np.eye(3), rtol=0, atol=0.2)
 
@@ -249,6 +257,7 @@ def test_two_modes_have_the_weight_that_is_theirs():
     state = run(toy("two", two, 1), 0)
     points = state.particles.points[:, 0]
     assert good(state)
+    # .300, sd .014 over 20 seeds.
     assert (points > 0).mean() == pytest.approx(0.3, abs=4 * np.sqrt(0.21 / 512))
     for sign in (1, -1):
         exact = stats.norm(2 / 1.09, np.sqrt(0.09 / 1.09))
@@ -296,8 +305,9 @@ def test_a_prior_that_is_no_gaussian_is_where_particles_start():
     assert not target.gaussian and state.temper == 1
     loc, spread = target.prior
     scale, bias = (loc + spread * state.particles.points).T
-    assert stats.kstest(scale, stats.norm(0, 2).cdf).pvalue > 1e-3
-    assert stats.kstest(bias / np.exp(scale), stats.norm.cdf).pvalue > 1e-3
+    # Uniform: 1e-4 are four standard deviations.
+    assert stats.kstest(scale, stats.norm(0, 2).cdf).pvalue > 1e-4
+    assert stats.kstest(bias / np.exp(scale), stats.norm.cdf).pvalue > 1e-4
 
 
 def test_particles_from_elsewhere_are_repaired():
@@ -329,10 +339,11 @@ def test_draws_that_fell_into_one_of_many_modes_are_not_trusted():
 
 @pytest.mark.parametrize("name", ["mixture", "location-vector"])
 def test_draws_are_repeatable_and_agree_between_seeds(name):
-    problem = problem_of(name, LABELS)
-    assert 0 < rms(*(predicted(problem, fitted(name, False, seed)) for seed in (0, 1))) < 0.02
+    problem = problem_of(name)
+    # .0031, sd .0011 over 20 seeds, and .0058, sd .0017.
+    assert 0 < rms(*(predicted(problem, fitted(name, None, seed)) for seed in (0, 1))) < 0.02
     again = run(problem, 0)
-    np.testing.assert_array_equal(again.particles.points, fitted(name, False, 0).particles.points)
+    np.testing.assert_array_equal(again.particles.points, fitted(name, None, 0).particles.points)
     assert good(again, DEFAULT_EFFORT)
 
 
@@ -353,29 +364,39 @@ def test_posteriors_are_calibrated():
         ranks.append((found < own).sum(axis=0))
     for column in np.array(ranks).T:
         counts = np.bincount(column * bins // (draws + 1), minlength=bins)
-        assert stats.chisquare(counts).pvalue > 1e-3
+        # Uniform (.47, sd .28 over 100): 1e-4 are four standard deviations.
+        assert stats.chisquare(counts).pvalue > 1e-4
 
 
 @pytest.mark.parametrize("name", ["mixture", "location-vector"])
-@pytest.mark.parametrize("limit", [-1.0, np.inf], ids=["moved", "weighed"])
-def test_a_fold_agrees_with_a_fit_of_its_own(name, limit, monkeypatch):
+def test_folds_agree_with_fits_of_their_own(name, monkeypatch):
     """On texts that have no label: `test_fit` looks for a lean to a text's own."""
-    whole, alone, problem = fitted(name, False, 0), fitted(name, True, 2), problem_of(name, KEPT)
-    monkeypatch.setattr(sampler, "khat_limit", lambda draws: limit)
-    (carried,) = carry(in_a_row(problem), [(1,)], whole, DEFAULT_EFFORT)
-    kept = (carried.particles.points == whole.particles.points).all()
-    assert kept == (limit > 0) and carried.khat < 2
-    # Those that are resampled are copies until they are moved.
-    assert len(np.unique(carried.particles.points[:, 0])) > 0.9 * DEFAULT_EFFORT.particles
-    found, expected, unchanged = (predicted(problem, each) for each in (carried, alone, whole))
-    # Both sides carry Monte Carlo error; weights alone, of a few draws, more of it.
-    assert rms(found, expected) < (0.03 if limit > 0 else 0.015)
-    assert rms(found, expected) < rms(unchanged, expected)
+    whole, alone = fitted(name, None, 0), [fitted(name, fold, 2) for fold in range(4)]
+    problems, seeds = [problem_of(name, fold) for fold in range(4)], [(1, n) for n in range(4)]
+    weighed, moved = [], []
+    for limit, states in ((np.inf, weighed), (-1.0, moved)):
+        monkeypatch.setattr(sampler, "khat_limit", lambda draws, limit=limit: limit)
+        states += carry(in_a_row(*problems), seeds, whole, DEFAULT_EFFORT)
+    assert max(float(state.khat) for state in weighed) < 2  # .96, sd .18 over 20 seeds
+    before = whole.particles.log_prior + whole.particles.log_likelihood
+    for problem, state in zip(problems, weighed, strict=True):
+        np.testing.assert_array_equal(state.particles.points, whole.particles.points)
+        logs = np.sum(density(*problem, whole.particles.points), axis=0) - before
+        expected = np.exp(pareto_smooth(logs)[0])
+        np.testing.assert_allclose(np.exp(state.log_weights), expected, rtol=0, atol=1e-5)
+    # Those that are resampled are copies until they are moved: .96 differ, sd .023 over 20 seeds.
+    for state in moved:
+        assert len(np.unique(state.particles.points[:, 0])) > 0.8 * DEFAULT_EFFORT.particles
+    triples = zip(problems, moved, alone, strict=True)
+    every = [[predicted(own, each) for each in (one, other, whole)] for own, one, other in triples]
+    found, expected, unchanged = np.swapaxes(every, 0, 1)
+    # .14 and .33, sd .07 over 20 seeds: both sides carry Monte Carlo error.
+    assert rms(found, expected) < 0.65 * rms(unchanged, expected)
 
 
 def test_moves_keep_the_log_density_of_where_particles_are():
-    particles = fitted("mixture", False, 0).particles
-    log_prior, log_likelihood = density(*problem_of("mixture", LABELS), particles.points)
+    particles = fitted("mixture", None, 0).particles
+    log_prior, log_likelihood = density(*problem_of("mixture"), particles.points)
     np.testing.assert_allclose(particles.log_prior, log_prior, rtol=1e-5)
     np.testing.assert_allclose(particles.log_likelihood, log_likelihood, rtol=1e-5)
 

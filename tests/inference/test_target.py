@@ -175,7 +175,7 @@ def test_draws_of_a_scaled_prior_are_the_models_own():
     """Particles begin at them; what the scale adds is counted apart."""
     target = target_of("scaled")
     draws = prior_draws(target, READINGS, 400)
-    assert np.std(draws[:, 0]) == pytest.approx(0.7, abs=0.1)
+    assert np.std(draws[:, 0]) == pytest.approx(0.7, abs=0.1)  # .693, sd .027 over 20 seeds
     flat = jnp.asarray(draws[0])
     own = target.log_prior_terms(flat, target.prior, READINGS)[0]
     assert float(own) == pytest.approx(float(dist.Normal(0.2, 0.7).log_prob(flat[0])), abs=1e-10)
@@ -294,8 +294,8 @@ def test_children_follow_the_draws_of_a_gaussian_parent():
     target = build_target(Channel("child", _child), 2)
     readings = Readings(jnp.zeros((3, 2)), jnp.full(2, 0.5), {})
     draws = prior_draws(target, readings, 400)
-    assert np.std(draws[:, 1] - draws[:, 0]) < 0.02
-    assert 0.8 < np.std(draws[:, 0]) < 1.2
+    assert np.std(draws[:, 1] - draws[:, 0]) < 0.02  # .0099, sd .0004 over 20 seeds
+    assert 0.8 < np.std(draws[:, 0]) < 1.2  # .99, sd .03
 
 
 def test_a_prior_that_depends_on_the_readings_is_not_taken_for_fixed():

@@ -44,6 +44,7 @@ def test_what_comes_back_are_draws_with_weights(seed, count, width, size, weight
     # The mean is as near as that of one draw, and of many much nearer.
     spread = np.sqrt(weights @ (features - weights @ features) ** 2).max()
     off = np.abs(own @ features[rows] - weights @ features).max()
+    # The most over 6000 examples is .36 of this.
     assert off <= 3 * spread * min(1.0, 4 / len(rows)) + 1e-6
 
 
@@ -77,7 +78,8 @@ def test_means_of_the_features_are_kept(weighted, size):
         mean = weights @ features
         sampling = np.sqrt(weights @ (features - mean) ** 2 / size)
         off = (own @ features[rows] - mean) / sampling
-        assert np.sqrt(np.mean(off**2)) < 0.25 and np.abs(off).max() < 0.75
+        # Of 32 draws .164, sd .020 over 100 seeds, of 128 .090, sd .010; a random sample's is 1.
+        assert np.sqrt(np.mean(off**2)) < 0.25 and np.abs(off).max() < 1.25
 
 
 def test_of_very_many_draws_some_are_compared():
@@ -91,7 +93,8 @@ def test_of_very_many_draws_some_are_compared():
     assert len(rows) <= 128 and (rows % 3 > 0).all()
     mean = weights @ features
     spread = np.sqrt(weights @ (features - mean) ** 2)
-    assert (np.abs(own @ features[rows] - mean) < 5 * spread / np.sqrt(MOST)).all()
+    # The largest is 1.5, sd .33 over 20 seeds.
+    assert (np.abs(own @ features[rows] - mean) < 3 * spread / np.sqrt(MOST)).all()
 
 
 def test_functions_like_the_features_keep_their_means_too():
@@ -102,7 +105,7 @@ def test_functions_like_the_features_keep_their_means_too():
     mean = weights @ others
     sampling = np.sqrt(weights @ (others - mean) ** 2 / 128)
     off = own @ others[rows] - mean
-    assert np.sqrt(np.mean((off / sampling) ** 2)) < 0.2
+    assert np.sqrt(np.mean((off / sampling) ** 2)) < 0.2  # .108, sd .018 over 20 seeds
 
 
 @pytest.mark.parametrize("weighted", [False, True])
