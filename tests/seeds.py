@@ -26,14 +26,18 @@ def shift_seeds() -> None:
     if not _shift:
         return
     make_generator, make_key = np.random.default_rng, jax.random.key
+    make_bits = np.random.SFC64
 
     def default_rng(seed=None):
         if _pinned or seed is None or isinstance(seed, np.random.Generator):
             return make_generator(seed)
         return make_generator([_shift, *np.ravel(seed).tolist()])
 
+    def bits(seed):
+        return make_bits(seed if _pinned else [_shift, *np.ravel(seed).tolist()])
+
     def key(seed, **settings):
         made = make_key(seed, **settings)
         return made if _pinned else jax.random.fold_in(made, _shift)
 
-    np.random.default_rng, jax.random.key = default_rng, key
+    np.random.default_rng, np.random.SFC64, jax.random.key = default_rng, bits, key
