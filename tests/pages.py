@@ -23,12 +23,12 @@ NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 LEAST, SHARE = 0.1, 0.2
 """How far numbers of a fence of text may be off, for draws differ from machine to machine.
 
-Pages keep their seeds: of 866 numbers, one moves by a third of it at most over four instruction sets
-(SSE 4.2, AVX, AVX2 and all), 85 in a hundred not at all.
+Pages keep their seeds: over four instruction sets (SSE 4.2, AVX, AVX2 and all) none of 866 numbers
+moves by more than a third of it, and 85 in a hundred not at all.
 """
 
 UNITS = 2.0
-"""The same of a number in a comment, in units of its last digit: of 70, over those sets one at most."""
+"""The same of a number in a comment, in units of its last digit: of 70 none moves by more."""
 
 
 class Fence(NamedTuple):

@@ -7,6 +7,9 @@ import cordial_ppl as cp
 from cordial_ppl.decisions.estimates.means import MeanDraws
 from cordial_ppl.decisions.estimates.passing import rate_judge
 
+# With some seeds a posterior is doubtful: that is for tests of diagnostics.
+pytestmark = pytest.mark.filterwarnings("ignore:the posteriors? of channel")
+
 
 def rate(mean, rng):
     """Labels about their means, and what a noisy judge that knows half of them states."""
