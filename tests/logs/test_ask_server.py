@@ -140,7 +140,7 @@ def test_orders_of_options_cancel_what_places_add(ask, server):
     # Nothing is asked twice, even if the order of before is one of the five.
     asked = [request["messages"][-1]["content"] for request in server.asked]
     assert len(asked) == len(set(asked)) and len(asked) in (60, 72)
-    assert set(column("reader_model")) == {"tiny-1; tiny-0", "tiny-0; tiny-1"}
+    assert set(column("reader_model")) <= {"tiny-1; tiny-0", "tiny-0; tiny-1"}
 
 
 def test_other_columns_go_along(ask):
