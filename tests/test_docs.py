@@ -130,6 +130,7 @@ def test_the_example_of_a_task_can_be_read():
     assert [task.report for task in config.tasks.values()][-1] == 500
 
 
+@pytest.mark.pinned
 def test_messages_are_those_of_the_package(tmp_path, monkeypatch, stack):
     """Each message of the page is raised here, and each that is raised here is on the page."""
     monkeypatch.chdir(tmp_path)

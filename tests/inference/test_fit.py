@@ -1,5 +1,6 @@
 """Fitting all labels and every fold of them, by name of the method."""
 
+from functools import cache
 from typing import Any
 
 import jax
@@ -25,7 +26,11 @@ from cordial_ppl.stack.stacking import assign_folds
 TEXTS = reviews(60, seed=3)
 LOGITS, LABELS = as_logits(TEXTS.logits[:20]), TEXTS.labels[:20]
 FOLDS = assign_folds(20, 4, np.random.default_rng(0))
-TARGET = build_target(CHANNELS["mixture"], 5)
+
+
+@cache
+def mixture():
+    return build_target(CHANNELS["mixture"], 5)
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(4, 40), st.integers(2, 6))
@@ -51,7 +56,7 @@ def test_a_fold_hides_its_labels_and_what_they_say(seed, count, size):
 
 def fit(labels, method, folds: Any = FOLDS, seed=0):
     (found,) = fit_cases(
-        TARGET, [Case(Labelled(LOGITS, labels, {}), folds, (seed,))], method=method
+        mixture(), [Case(Labelled(LOGITS, labels, {}), folds, (seed,))], method=method
     )
     return found
 
@@ -77,7 +82,7 @@ def test_by_default_it_hardly_depends_on_it():
     """The draws of a fold are those of all labels, taken back by weights and a few moves."""
     rows = np.arange(len(LABELS))
     labels = [LABELS, *map(change, rows)]
-    fits = fit_cases(TARGET, [Case(Labelled(LOGITS, own, {}), FOLDS) for own in labels])
+    fits = fit_cases(mixture(), [Case(Labelled(LOGITS, own, {}), FOLDS) for own in labels])
     unseen = [np.asarray(found.held_out) for found in fits]
     seen = [found.fitted.predict_proba(LOGITS) for found in fits]
 
@@ -98,9 +103,9 @@ def test_several_cases_are_fitted_as_each_alone():
         for seed, labels in enumerate((LABELS, LABELS[::-1].copy(), (LABELS + 1) % 5))
     ]
     for method in ("default", "laplace"):
-        together = fit_cases(TARGET, cases, method=method)
+        together = fit_cases(mixture(), cases, method=method)
         for case, found in zip(cases, together, strict=True):
-            (alone,) = fit_cases(TARGET, [case], method=method)
+            (alone,) = fit_cases(mixture(), [case], method=method)
             np.testing.assert_allclose(found.fitted.draws, alone.fitted.draws, atol=1e-6)
             both = np.asarray(found.held_out), np.asarray(alone.held_out)
             np.testing.assert_allclose(*both, rtol=0, atol=1e-6)
@@ -193,7 +198,7 @@ def test_a_fit_to_weights_is_one_to_so_many_labels(method):
     weighed = Labelled(LOGITS, LABELS, {}, times.astype(float))
     cases = [Case(weighed, FOLDS), Case(weighed.take(rows), FOLDS[rows])]
     cases[1] = cases[1]._replace(texts=Labelled(LOGITS[rows], LABELS[rows], {}, None, rows))
-    one, other = (fit_cases(TARGET, [case], method=method)[0] for case in cases)
+    one, other = (fit_cases(mixture(), [case], method=method)[0] for case in cases)
     np.testing.assert_allclose(one.fitted.histogram, other.fitted.histogram, rtol=1e-12)
     first = np.unique(rows, return_index=True)[1]
     plain, found = fit(LABELS, method), []
@@ -210,5 +215,5 @@ def test_a_fit_to_weights_is_one_to_so_many_labels(method):
 
 def test_weights_of_one_are_none():
     given = Labelled(LOGITS, LABELS, {}, np.ones(20), np.arange(20) + 7)
-    (found,) = fit_cases(TARGET, [Case(given, FOLDS)])
+    (found,) = fit_cases(mixture(), [Case(given, FOLDS)])
     np.testing.assert_array_equal(found.held_out, fit(LABELS, "default").held_out)
