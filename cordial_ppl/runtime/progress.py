@@ -68,7 +68,6 @@ class Display(Thread):
         self.plain, self.begun, self.over, self.lock = plain, monotonic(), Event(), RLock()
         self.stages: list[Stage] = []
         self.texts: set[str] = set()
-        self.console: Any = None
         self.line: Any = None
 
     def run(self) -> None:
@@ -92,21 +91,19 @@ class Display(Thread):
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn
 
-        if self.line is None:  # Beside a line, Rich itself is the stderr of now.
-            self.console = Console(file=Stderr(), force_jupyter=False)
-        if not self.console.is_terminal or self.console.is_dumb_terminal:
+        stream: Any = Stderr()  # Beside a line it is Rich itself, so the line's console stays.
+        console = self.line.console if self.line else Console(file=stream, force_jupyter=False)
+        if not console.is_terminal or console.is_dumb_terminal:
             late = [s.text for s in stages if s.begun < monotonic() - DELAY] if self.plain else []
             for text in dict.fromkeys(late):
                 if text not in self.texts:
-                    self.console.file.write(f"{text} ...\n")
+                    console.file.write(f"{text} ...\n")
             self.texts.update(late)
         elif stages:
             if self.line is None:
                 words = TextColumn("{task.description}", markup=False)
                 columns = words, BarColumn(), TextColumn("{task.fields[seconds]:.0f} s")
-                self.line = Progress(
-                    *columns, console=self.console, auto_refresh=False, transient=True
-                )
+                self.line = Progress(*columns, console=console, auto_refresh=False, transient=True)
                 self.line.add_task("", seconds=0.0)
             # The outermost stage whose parts are counted, or else the innermost.
             stage = next((each for each in stages if each.total), stages[-1])

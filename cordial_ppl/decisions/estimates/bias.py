@@ -53,19 +53,17 @@ def drop_copies(columns: Mapping[str, Any], but: Sequence[Any] = ()) -> dict[str
         but: cells of a column whose copies are left out too.
     """
 
-    def group(cells: Sequence[Any]) -> tuple[int, ...]:
+    def group(cells: Any) -> tuple[int, ...]:
         _, first, codes = np.unique([*map(str, cells)], return_index=True, return_inverse=True)
         return tuple(first[codes].tolist())
 
     def is_numbers(column: tuple[str, Any]) -> bool:
         return all(parse_number(str(cell)) is not None for cell in column[1])
 
-    partitions, kept = {group(but)}, {}
-    for name, cells in sorted(columns.items(), key=is_numbers):
-        if (groups := group(cells)) not in partitions:
-            partitions.add(groups)
-            kept[name] = cells
-    return kept
+    partitions = {group(but): ("", but)}
+    for column in sorted(columns.items(), key=is_numbers):
+        partitions.setdefault(group(column[1]), column)
+    return dict([*partitions.values()][1:])
 
 
 def find_bias(
