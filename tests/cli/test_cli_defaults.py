@@ -8,7 +8,7 @@ import pytest
 KEPT = """
 id = "answer"
 rating = "score"
-options = [1, 2, 3]
+options = [1, 2, 3, 4, 5]
 label = "mark"
 by = "system"
 user = "system"
@@ -23,7 +23,7 @@ number = 7
 item = "answer"
 answer = "score"
 """
-LINE = "data/cordial.toml: --id answer --rating score --options 1,2,3"
+LINE = "data/cordial.toml: --id answer --rating score --options 1,2,3,4,5"
 
 
 @pytest.fixture
@@ -31,8 +31,8 @@ def folder(cordial, tmp_path):
     del cordial  # It has moved to the folder.
     data = tmp_path / "data"
     data.mkdir()
-    judged = [f"a{i},{'xy'[i % 2]},{1 + i % 3},{i % 2 + 1}" for i in range(40)]
-    people = [f"a{i},{1 + (i * i) % 3},{'xy'[i % 2]}" for i in range(24)]
+    judged = [f"a{i},{'xy'[i % 2]},{1 + i % 5},{i % 2 + 1}" for i in range(40)]
+    people = [f"a{i},{1 + (i * i) % 5},{'xy'[i % 2]}" for i in range(24)]
     (data / "judged.csv").write_text("\n".join(["answer,system,score,other", *judged]))
     (data / "people.csv").write_text("\n".join(["answer,mark,system", *people]))
     (data / "cordial.toml").write_text(KEPT)
@@ -85,7 +85,7 @@ def test_what_is_typed_wins(cordial, folder):
     assert planned["planned"] == 3 and set(planned["groups"]) == {"x", "y"}
     # What names columns of labels names no field of judgments.
     told = cordial("read", folder / "judged.csv", "-o", "r.csv").stderr
-    assert "--label" not in told and "40 readings of 1, 2, 3 (fields)" in told
+    assert "--label" not in told and "40 readings of 1, 2, 3, 4, 5 (fields)" in told
 
 
 @pytest.mark.parametrize(
@@ -121,5 +121,5 @@ def test_what_a_file_keeps_wrongly_is_said(cordial, folder, line, message):
 def test_a_refusal_of_several_settings_names_the_file(cordial, folder):
     (folder / "cordial.toml").unlink()
     told = cordial("plan", TABLES[0], "-o", "o.csv", status=2).stderr
-    assert told.endswith(": --id answer --rating score --options 1,2,3. "
+    assert told.endswith(": --id answer --rating score --options 1,2,3,4,5. "
                          "Or keep them in a file, cordial.toml, beside it.\n")  # fmt: skip
