@@ -21,8 +21,8 @@ INPUTS = ("readings", "old", "tables", "file", "texts")
 RAW = {name: ("label", "annotator", "reader", "task") for name in ("read", "ask")}
 """Commands whose input has fields, and options that name these where others' name columns."""
 
-TYPED = ("FILE", "PATH", "URL")
-"""Values, beside those of the group Files, that are typed."""
+TYPED = ("FILE", "PATH", "URL", "local", "key-variable")
+"""Kinds of values, and options, that are typed, beside those of the group Files."""
 
 
 class Defaults(NamedTuple):
@@ -115,8 +115,9 @@ def _check(keys: Mapping[str, Any], options: Mapping[str, Any]) -> None:
             near = nearest(key, options)
             hint = f" Did you mean {near}?" if near else ""
             raise InputError(f"{key!r} is no option of a command.{hint}")
-        if options[key].rich_help_panel == "Files" or options[key].metavar in TYPED:
-            raise InputError(f"{key!r} cannot stand here, for it names a file: type --{key}.")
+        option = options[key]
+        if option.rich_help_panel == "Files" or {key, option.metavar} & {*TYPED}:
+            raise InputError(f"{key!r} cannot stand here, where others may set it: type --{key}.")
         if isinstance(value, Mapping):
             raise InputError(f"{key!r} must be a value or a list of values; found a table.")
 

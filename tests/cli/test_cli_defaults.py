@@ -95,9 +95,10 @@ def test_what_is_typed_wins(cordial, folder):
         ('prior_of = "x"', "'prior_of' is no option of a command. Did you mean prior-of"),
         ("[plans]\nn = 1", "'plans' is no option"),
         ("[plan]\nlevel = 1", "'level' is no option"),
-        ('channel = "x.py"', "'channel' cannot stand here, for it names a file: type --channel"),
+        ('channel = "x.py"', "'channel' cannot stand here, .* type --channel"),
         ('output = "x.csv"', "'output' cannot stand here"),
         ('server = "http://x"', "'server' cannot stand here"),
+        ("local = true", "'local' cannot stand here"),
         ('seed = "x"', r"invalid value for '--seed': data/cordial.toml \(seed = 'x'\): "),
         (
             'rating = "scor"',
