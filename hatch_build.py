@@ -14,17 +14,17 @@ class RepositoryLinks(MetadataHookInterface):
 
     def update(self, metadata: dict[str, Any]) -> None:
         """Add `urls` and `readme`."""
-        base = self.config["base"]
+        base, tag = self.config["base"], f"v{metadata['version']}"
         text = Path(self.root, "README.md").read_text(encoding="utf-8")
 
         def absolute(link: re.Match[str]) -> str:
             kind = "raw" if link[1] else "blob"  # A picture itself, or the page that shows a file.
-            return f"{link[1]}[{link[2]}]({base}/{kind}/main/{link[3]})"
+            return f"{link[1]}[{link[2]}]({base}/{kind}/{tag}/{link[3]})"
 
         metadata["readme"] = {"content-type": "text/markdown", "text": LINK.sub(absolute, text)}
         metadata["urls"] = {
             "Repository": base,
-            "Documentation": f"{base}/blob/main/docs/index.md",
-            "Changelog": f"{base}/blob/main/CHANGELOG.md",
+            "Documentation": f"{base}/blob/{tag}/docs/index.md",
+            "Changelog": f"{base}/blob/{tag}/CHANGELOG.md",
             "Issues": f"{base}/issues",
         }

@@ -21,7 +21,8 @@ def pin(pinned: bool) -> None:
 def shift_seeds() -> None:
     """Shift what NumPy and JAX make of a seed, in tests and in the package, if the variable asks.
 
-    Generators are made of more than 200 seeds in tests and package: one place shifts them all.
+    Generators are made of more than 200 seeds in tests and package: one place shifts them all, but
+    for programs that a test runs as a process of their own.
     """
     if not _shift:
         return

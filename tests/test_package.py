@@ -11,5 +11,5 @@ def test_links_of_the_readme_lead_somewhere_without_the_repository():
     base = urls["Repository"]
     assert all(url.startswith(base) for url in urls.values()) and len(urls) == 4
     links = re.findall(r"\]\(([^)]+)\)", ABOUT["Description"])
-    picture = f"{base}/raw/main/docs/picture.svg"
+    picture = f"{base}/raw/v{ABOUT['Version']}/docs/picture.svg"
     assert picture in links and all(link.startswith(("https://", "#")) for link in links)
