@@ -148,12 +148,14 @@ def test_thresholds_compare_bins_of_the_predictions():
     np.testing.assert_allclose(marked(axis), [[[0.3, 0.2]]])
     low, high = axis.collections[0].get_segments()[0][:, 1]
     np.testing.assert_allclose([low, high], beta.ppf([0.05, 0.95], 20.5, 80.5))
-    certain = marked(plots.thresholds(np.eye(5)[TRUTH], TRUTH))
+    # More than half are the last option, so that no threshold has a second bin at 0 or 1.
+    truth = np.repeat(np.arange(5), [1, 2, 4, 9, 24])
+    certain = marked(plots.thresholds(np.eye(5)[truth], truth))
     assert len(certain) == 4
     for points in certain:
         np.testing.assert_allclose(points[:, 0], points[:, 1])
     with pytest.raises(InputError, match="came with 3 labels"):
-        plots.thresholds(np.eye(5)[TRUTH], TRUTH[:3])
+        plots.thresholds(np.eye(5)[truth], truth[:3])
 
 
 def test_long_scales_are_named_in_part():
