@@ -157,7 +157,8 @@ def test_branches_of_two_precisions_run_in_the_wider():
         changed = jax.lax.cond(jnp.greater(shift, 0), *tilts, readings.logits)
         cp.observe(jax.nn.log_softmax(changed, axis=1), labels)
 
-    fitted = cp.fit_channel(Channel("branching", branching), LOGITS, LABELS)
+    channel = Channel("branching", branching)
+    fitted = cp.ChannelCalibrator(channel, inference="mode").fit(LOGITS, LABELS)
     np.testing.assert_allclose(fitted.predict_proba(TEST).sum(axis=1), 1.0)
 
 
@@ -167,8 +168,9 @@ def test_a_text_without_probabilities_is_named():
         room = jnp.sqrt(3.0 - readings.logits.max(axis=1))[:, None]
         cp.observe(jax.nn.log_softmax(slope * room * readings.logits, axis=1), labels)
 
-    small = 0.5 * LOGITS / np.abs(LOGITS).max()
-    fitted = cp.fit_channel(Channel("tame", tame), small, LABELS)
+    small = 0.5 * np.eye(5)[LABELS]
+    channel = Channel("tame", tame)
+    fitted = cp.ChannelCalibrator(channel, inference="mode").fit(small, LABELS)
     with pytest.raises(cp.InputError, match="gives no probabilities for row 1"):
         fitted.predict_proba(np.stack([small[0], 40 * small[1]]))
 
