@@ -54,7 +54,8 @@ def test_readings_of_a_user_with_a_covariate(cordial, tmp_path, quick):
     positions = read_labels(labels, read_readings(readings).scale).labels
     shares = np.bincount(positions)[positions] / (LABELLED - 1 + 5)
     assert left_out["histogram"] == pytest.approx(-np.log(shares).mean())
-    assert 0 < left_out["log_loss"] < np.inf
+    # Less by .60, sd .18 over 20 seeds.
+    assert 0 < left_out["log_loss"] < left_out["histogram"]
     assert figures["contract"]["covariates"] == ["length"]
 
 
