@@ -79,7 +79,9 @@ def test_means_of_the_features_are_kept(weighted, size):
         sampling = np.sqrt(weights @ (features - mean) ** 2 / size)
         off = (own @ features[rows] - mean) / sampling
         # Of 32 draws .164, sd .020 over 100 seeds, of 128 .090, sd .010; a random sample's is 1.
-        assert np.sqrt(np.mean(off**2)) < 0.25 and np.abs(off).max() < 1.25
+        assert np.sqrt(np.mean(off**2)) < 0.25
+        # The largest of all five is .50, sd .096 over 20 seeds, and .26, sd .026.
+        assert np.abs(off).max() < 0.85
 
 
 def test_of_very_many_draws_some_are_compared():
