@@ -90,7 +90,7 @@ def test_figures_are_what_they_are_called():
 @pytest.mark.parametrize("make", [soft, hard])
 @pytest.mark.parametrize(("few", "many"), [(20, 20), (20, 1000), (300, 200)])
 def test_p_values_keep_their_error_rate(make, few, many, monkeypatch):
-    """At several levels, within four standard errors: of 300 tables, as over eight seeds."""
+    """Of 300 tables the share with p up to a level is the level, within four standard errors."""
     monkeypatch.setattr(drift, "PERMUTATIONS", 199)
     times, rates = 300, np.array([0.05, 0.2, 0.5])
     found = np.array(

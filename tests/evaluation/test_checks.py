@@ -99,7 +99,9 @@ def test_a_prior_that_fights_the_labels(tmp_path, loc, scale):
     line, sensitivity = report["prior against labels"], report["sensitivity"]
     if scale == 1.0:
         # log10 p: -.36, sd .30 over 20 seeds; it fails below -2.3.
-        assert line.status != "fail" and (sensitivity.status, line.status) != ("warn", "pass")
+        assert line.status != "fail"
+        # Sensitivity is no fault where prior and labels agree, however much both move the offset.
+        assert sensitivity.status == "pass" or line.status != "pass"
     else:
         # p is the least that there is; the least sensitivity .35, sd .065 over 20 seeds: .05 warns.
         assert line.status == "fail" and "offset" in line.words and line.figures["p"] < 0.005
