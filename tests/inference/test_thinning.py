@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from cordial_ppl.errors import InputError
+from cordial_ppl.inference import thinning
 from cordial_ppl.inference.thinning import MOST, PROBES, make_probes, thin
 
 
@@ -97,6 +99,26 @@ def test_of_very_many_draws_some_are_compared():
     spread = np.sqrt(weights @ (features - mean) ** 2)
     # The largest is 1.5, sd .33 over 20 seeds.
     assert (np.abs(own @ features[rows] - mean) < 3 * spread / np.sqrt(MOST)).all()
+
+
+def test_draws_are_chosen_on_one_core(monkeypatch):
+    """More threads of BLAS round otherwise, so that other draws might be chosen."""
+    seen, resample = [], thinning.resample
+
+    def threads():
+        return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+    def spy(*args):
+        seen.append(threads())
+        return resample(*args)
+
+    monkeypatch.setattr(thinning, "resample", spy)
+    monkeypatch.setattr(thinning, "MOST", 64)
+    with threadpool_limits(2, user_api="blas"):
+        before = threads()
+        thin(*cloud(0, 100, 5, weighted=True), 32)
+        assert set(before) <= {2} and threads() == before
+    assert seen == [[1] * len(before)]
 
 
 def test_functions_like_the_features_keep_their_means_too():
