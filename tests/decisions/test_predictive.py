@@ -12,7 +12,7 @@ from scipy.stats import kstest
 import cordial_ppl as cp
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.decisions import answers
-from cordial_ppl.decisions.predictive import RATE, check_labels, simulate, weigh
+from cordial_ppl.decisions.predictive import RATE, SIMULATIONS, check_labels, simulate, weigh
 from cordial_ppl.errors import InputError, NotFittedError
 from cordial_ppl.stack.members import predict_each
 
@@ -99,8 +99,11 @@ def test_figures_are_what_they_are_called(stack):
     labels = probs.argmax(axis=1)
     found = answers.check_labels(stack.fit_, logits, labels)
     assert found.loss == pytest.approx(cp.scores.log_loss(probs, labels)) and found.labels == 30
-    # Off by .001, sd .005 over 20 seeds.
-    assert found.expected == pytest.approx(-(probs * np.log(probs)).sum(axis=1).mean(), abs=0.03)
+    drawn = sets(stack, SIMULATIONS)
+    simulated = -np.log(probs[np.arange(30), drawn]).mean(axis=1)
+    assert found.expected == pytest.approx(simulated.mean())
+    assert found[3:5] == pytest.approx(np.quantile(simulated, [0.05, 0.95]))
+    assert found.p == pytest.approx((1 + np.sum(simulated >= found.loss - 1e-9)) / 2000)
     assert found.lower < found.expected < found.upper
     assert not found.alarm and "about as well as expected: log loss" in found.text
     assert answers.check_labels(stack.fit_, logits, labels) == found
