@@ -133,7 +133,9 @@ def test_whether_the_calibration_still_holds(judge, facts, write):
     drift: Any = answers.check_readings(judge.fit_, EVERYTHING)
     assert facts.drift.to_dict() == drift.to_dict()
     check = answers.check_labels(judge.fit_, TEST, [STARS[z] for z in TRUTH])
-    rounded = {name: pytest.approx(getattr(check, name), rel=1e-12) for name in ("loss", "expected")}
+    rounded = {
+        name: pytest.approx(getattr(check, name), rel=1e-12) for name in ("loss", "expected")
+    }
     assert facts.check == check._replace(**rounded)
     assert facts.check.labels == 40
     words = " ".join(" ".join(Elements(write(facts)).words).split())
