@@ -3,6 +3,7 @@
 import os
 import warnings
 from pathlib import Path
+from typing import Any
 
 # Programs that were compiled are found again by the next run.  JAX writes them where others may
 # read them, so each worker has a folder of its own.
@@ -28,13 +29,13 @@ jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 shift_seeds()
 
-COMPILED: list[str] = []
+COMPILED: list[Any] = []
 """Programs that were compiled while tests were collected."""
 
 
-def note_compiled(event, duration_secs, fun_name="", **_):
+def note_compiled(event: str, duration_secs: float, **about: Any):
     if event.endswith("backend_compile_duration"):
-        COMPILED.append(fun_name)
+        COMPILED.append(about.get("fun_name"))
 
 
 jax.monitoring.register_event_duration_secs_listener(note_compiled)

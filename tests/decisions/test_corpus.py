@@ -209,7 +209,7 @@ def test_groups_of_many_texts_and_of_uneven_labels_stand_alone():
     residuals = np.full(20, -0.5)
     of = means._place_residuals(texts, residuals, 0.5, value, rng)
     # 700 of 1000 texts have five of 20 labels.
-    assert of.alone.tolist() == [True, False, False, True]
+    assert of.alone is not None and of.alone.tolist() == [True, False, False, True]
     # The prior of such an effect is wide: a hundred times the variance of .1 squared.
     spreads = Spreads(np.full(DRAWS, 0.1), np.full(DRAWS, 0.5))
     effects = draw_effects(residuals[None], of, spreads, rng, tails=False).mean(axis=0)
@@ -219,7 +219,7 @@ def test_groups_of_many_texts_and_of_uneven_labels_stand_alone():
     # A single label is too few.
     one = texts._replace(rows=rows[4:], weights=np.ones(16))
     of = means._place_residuals(one, residuals[4:], 0.5, value, rng)
-    assert of.alone.tolist() == [False] * 4
+    assert of.alone is not None and of.alone.tolist() == [False] * 4
 
 
 def test_no_mean_is_beyond_what_labels_can_be():

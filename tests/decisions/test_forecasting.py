@@ -184,10 +184,11 @@ def test_the_summary_ends_with_the_forecast_and_the_verdict(calibrator):
     *_, more, verdict = calibrator.summary(found).split("\n\n")
     assert more == found.sentence.capitalize()
     assert more.startswith("Labels: 20 known; 40 would lower the expected loss by about 0.")
-    assert verdict == str(answers.verdict(calibrator.fit_))
+    judged = answers.verdict(calibrator.fit_)
+    assert judged is not None and verdict == str(judged)
     content = json.loads(json.dumps(answers.describe(calibrator.fit_, found).to_dict()))
     assert content["forecast"]["steps"][0]["labels"] == 40
-    assert content["verdict"]["advice"] == answers.verdict(calibrator.fit_).advice
+    assert content["verdict"]["advice"] == judged.advice
     assert content["sentences"][-2:] == [found.sentence, verdict]
 
 

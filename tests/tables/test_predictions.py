@@ -1,5 +1,7 @@
 """Predictions made elsewhere: one row a text, of the fit and in the order that are asked for."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ from cordial_ppl.tables import Predictions, write_table
 
 SCALE = Scale(("1", "2", "3"))
 PROBS = np.array([[0.7, 0.2, 0.1], [0.1, 0.3, 0.6], [0.25, 0.5, 0.25], [0.0, 0.0, 1.0]])
-FIT = {"task": "help", "reader": "judge", "n": 20, "draw": 0}
+FIT: dict[str, Any] = {"task": "help", "reader": "judge", "n": 20, "draw": 0}
 
 
 def table(path, ids, **fields):
@@ -30,7 +32,8 @@ def test_predictions_are_those_of_the_fit(tmp_path):
     fields = {"n": ["20", "20", "40", "40"], "draw": ["0", "1", "0", "1"]}
     found = table(tmp_path / "fits.csv", ["a"] * 4, **fields)
     for row, (n, draw) in enumerate(zip(*fields.values(), strict=True)):
-        probs = found.probs(["a"], SCALE, **FIT | {"n": int(n), "draw": int(draw)})
+        fit: dict[str, Any] = {**FIT, "n": int(n), "draw": int(draw)}
+        probs = found.probs(["a"], SCALE, **fit)
         np.testing.assert_array_equal(probs, PROBS[[row]])
     with pytest.raises(InputError, match="no row for 1 of 2 texts of n 20, draw 0: 'b'"):
         found.probs(["a", "b"], SCALE, **FIT)
