@@ -162,13 +162,9 @@ def test_a_check_never_ends_in_a_traceback(base, turn):
     assert check_channel(channel, checks=PROMISES)["contract"].words
 
 
-OFTEN = ("bounded",)
-
-
-@pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=[] if n in OFTEN else pytest.mark.nightly) for n in PLAIN]
-)
-@pytest.mark.parametrize("scale", [1.0, pytest.param(0.5, marks=pytest.mark.nightly)])
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", PLAIN)
+@pytest.mark.parametrize("scale", [1.0, 0.5])
 def test_a_plain_model_agrees_with_nuts(name, scale):
     if (name, scale) == ("hierarchical", 0.5):
         pytest.skip("NUTS, the reference, does not mix in this funnel")

@@ -24,11 +24,6 @@ from cordial_ppl.evaluation.checks.simulation import Ranks
 from cordial_ppl.evaluation.checks.trial import make_trial, take_trial
 
 GALLERY = sorted((Path(__file__).parents[2] / "models").glob("*.py"))
-OFTEN = ("bent",)
-EVERY = [
-    pytest.param(name, marks=() if Path(name).stem in OFTEN else pytest.mark.nightly)
-    for name in (*CHANNELS, *map(str, GALLERY))
-]
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +32,8 @@ def sound(tmp_path_factory):
     return make_trial(load_channel(write_channel(tmp_path_factory.mktemp("new"), "sound")), 0)
 
 
-@pytest.mark.parametrize("name", EVERY, ids=lambda name: Path(name).stem)
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", [*CHANNELS, *map(str, GALLERY)], ids=lambda name: Path(name).stem)
 def test_every_channel_is_sound(name):
     report = check_channel(name, checks=PROMISES)
     assert report.status != "fail" and len(report.findings) == 7, report.text

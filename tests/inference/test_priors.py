@@ -282,7 +282,7 @@ def test_the_default_has_the_prior_that_is_shipped():
     assert len(prior.join(table(AFFINE_CHANNELS)).fits) == 47
 
 
-@pytest.mark.parametrize("size", [2, 11, 101])
+@pytest.mark.parametrize("size", [2, 11, pytest.param(101, marks=pytest.mark.nightly)])
 def test_the_default_prior_serves_scales_of_any_length(size):
     """On long scales offsets are shares of the length, and predictions are as useful."""
     prior, here = cp.shipped_prior(), target("bridge", size)
