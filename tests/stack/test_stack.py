@@ -32,7 +32,7 @@ from cordial_ppl.stack.calibrators import CALIBRATORS
 from cordial_ppl.stack.fit import fit_stack
 from cordial_ppl.stack.settings import Defaults, Settings
 from cordial_ppl.stack.stacking import LEAST_ERROR, MIN_LABELS, earned_counts, stack_weights
-from cordial_ppl.stack.weighing import weigh
+from cordial_ppl.stack.weighing import shares_of, weigh
 
 MEMBERS = [
     "mixture",
@@ -373,3 +373,12 @@ def test_a_weight_is_so_many_labels_for_a_stack(seed, count):
     # Many labels of few texts are too few.
     few = stack_weights(logs, counts, texts=np.arange(30) % (MIN_LABELS - 1))
     np.testing.assert_array_equal(few, 0.25)
+
+
+def test_weights_are_shared_by_the_members_that_predict_a_text():
+    present = np.array([[1, 1, 1], [1, 0, 1], [0, 0, 1], [1, 1, 0], [0, 0, 0]], bool)
+    found = shares_of(np.array([0.6, 0.4, 0.0]), present)
+    expected = [[0.6, 0.4, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.6, 0.4, 0.0], [0.0] * 3]
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    found = shares_of(np.array([3.0, 1.0, 0.0]), present[:2])
+    np.testing.assert_allclose(found, [[0.75, 0.25, 0.0], [1.0, 0.0, 0.0]], rtol=1e-12)
