@@ -18,6 +18,7 @@ from cordial_ppl.channels import CHANNELS
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.readings import Readings, label_histogram
 from cordial_ppl.estimators.fusion.joint import JOINT
+from cordial_ppl.inference.export import draw_options
 from cordial_ppl.inference.posterior import Diagnostics, Posterior
 from cordial_ppl.inference.target import Prior
 
@@ -260,6 +261,17 @@ def test_leaving_weighted_labels_out_by_weights_is_leaving_them_out(weights, tex
         data = Labelled(logits - logits.mean(1)[:, None], labels, {}, weights)
         known = own.to_datatree(data=data)["log_likelihood"]["label"].values[0].mean(axis=0)
         assert found[row] == pytest.approx(known[row])
+
+
+def test_an_option_is_drawn_by_the_inverse_of_its_distribution():
+    class Points(np.random.Generator):
+        def random(self, size):  # pyright: ignore[reportIncompatibleMethodOverride]
+            return np.array([0.0, 0.1, 0.3, 0.75, 1.0]).reshape(size)
+
+    # The last point is the end of rounded sums, which belongs to the last option.
+    probs = np.tile([0.2, 0.5, 0.3], (5, 1, 1))
+    found = draw_options(probs, Points(np.random.PCG64()))
+    np.testing.assert_array_equal(found, [[0], [0], [1], [2], [2]])
 
 
 def test_a_tree_is_kept_in_a_file(judge, tmp_path):

@@ -206,3 +206,17 @@ def test_a_density_that_is_no_number_says_so():
     target = build_target(Channel("broken", broken), 5)
     (found,) = find_modes(target, target.prior, padded())
     assert found.log_density == -np.inf and np.isfinite(found.factor).all()
+
+
+def test_a_search_stays_where_the_prior_has_mass():
+    """However steep the likelihood: beyond forty of its standard deviations nothing is believed."""
+
+    def steep(readings, labels=None):
+        place = numpyro.sample("place", dist.Normal(0.0, 1.0))
+        observe(jnp.zeros_like(readings.logits) + 200.0 * place, labels)
+
+    target, share = build_target(Channel("beyond", steep), 2), np.full(2, 0.5)
+    texts = Labelled(np.zeros((1, 2)), np.zeros(1, int), {})
+    data = relabel(pad(texts, texts.labels, share, np.float64), (texts.labels,), (share,))
+    ends = search_modes(target, target.prior, data, np.zeros((1, 1, 1)))
+    assert np.isfinite(ends.x).all() and 0 < np.abs(ends.x).max() <= 40

@@ -17,7 +17,7 @@ from cordial_ppl.channels.channel import Channel, observe
 from cordial_ppl.data.readings import Readings, as_logits
 from cordial_ppl.errors import InputError
 from cordial_ppl.inference.fit import fit_channel
-from cordial_ppl.inference.posterior import Diagnostics, Posterior, diagnose
+from cordial_ppl.inference.posterior import Diagnostics, Posterior, check_probs, diagnose
 
 NAN = float("nan")
 RNG = np.random.default_rng(0)
@@ -147,3 +147,11 @@ def test_a_copy_finds_its_density_again():
 def test_a_seed_is_a_whole_number():
     with pytest.raises(InputError, match="seed must be a whole number 0.."):
         fit_channel("location", LOGITS, np.arange(20) % 3, seed=-1)
+
+
+def test_texts_without_probabilities_are_named():
+    probs = np.full((5, 3), 1 / 3)
+    assert check_probs(probs) is probs
+    probs[3, 0], probs[4, 1] = NAN, -0.1
+    with pytest.raises(InputError, match="rows 3 and 4"):
+        check_probs(probs)

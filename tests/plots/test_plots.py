@@ -245,6 +245,19 @@ def test_parameters_have_prior_posterior_and_interval(judge):
         plots.parameters(cp.LogitStack().fit(LOGITS, LABELS))
 
 
+@pytest.mark.literal
+def test_an_interval_weighs_its_draws():
+    single = cp.ChannelCalibrator("mixture", inference="laplace").fit(LOGITS, LABELS)
+    (fault,) = (each for each in answers.describe(single.fit_).parameters if each.name == "offset")
+    *_, interval, median = plots.parameter(single, "offset").get_lines()[:4]
+    assert tuple(interval.get_xdata()) == pytest.approx((fault.low, fault.high))
+    draws = single.posterior_.draws
+    (found,) = median.get_xdata()
+    offset = np.argmin(np.abs(draws - found).min(axis=0))
+    below = single.posterior_.weights[draws[:, offset] <= found + 1e-9].sum()
+    assert 0.5 <= below <= 0.5 + single.posterior_.weights.max()
+
+
 def test_user_values_with_their_intervals():
     rng = np.random.default_rng(0)
     users = [f"reviewer of many products {k}" for k in rng.integers(0, 50, 400)]
