@@ -7,7 +7,8 @@ a problem comes to depends, up to rounding, neither on its neighbours nor on the
 * The paper's method, in double precision: searches for modes by ``optax.lbfgs`` from the starts of
   `cordial_ppl.inference.laplace`, where those that end make room for others every few points; then
   its draws and weights.
-* The default posterior, in single precision: the program of `cordial_ppl.inference.stages`.
+* The default posterior, in single precision: the stages of `cordial_ppl.inference.sampler`, each
+  compiled for many problems side by side.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,11 +26,11 @@ from jaxtyping import Array, Float
 from cordial_ppl.data.labelled import TILE, Data, Labelled, pad_texts, texts_last
 from cordial_ppl.inference import fit, laplace, minimise, sampler
 from cordial_ppl.inference.fit import Case, CaseFit
-from cordial_ppl.inference.moves import Gaussian, Particles
+from cordial_ppl.inference.moves import Gaussian, Particles, PCNState, init_pcn
 from cordial_ppl.inference.posterior import Draws
-from cordial_ppl.inference.programs import draw_prior, take_tile, tile_of, unwhiten
-from cordial_ppl.inference.sampler import DEFAULT_EFFORT, PRECISION, Effort, State
-from cordial_ppl.inference.stages import AXES, CARRY, INIT, make_sampler
+from cordial_ppl.inference.programs import STEPS as STEPS_AT_ONCE
+from cordial_ppl.inference.programs import draw_prior, pcn_program, take_tile, tile_of, unwhiten
+from cordial_ppl.inference.sampler import DEFAULT_EFFORT, PRECISION, Effort, Problem, State
 from cordial_ppl.inference.target import Prior, Target
 from cordial_ppl.runtime.compilation import compiled
 
@@ -44,6 +45,8 @@ STEPS, HISTORY, FAR, TOLERANCE, STALE = 12, 10, 50, 1e-8, 4
 may gain its value may exceed another's; gradient, and steps without a change, that end it."""
 
 AXIS = "problems"
+AXES: Any = Data(0, 0, 0, 0, 0, None)  # type: ignore[arg-type]
+"""Which arrays of texts have an axis of problems: not the number of tiles."""
 SPREAD, WHOLE = PartitionSpec(AXIS), PartitionSpec()
 
 
@@ -394,30 +397,148 @@ def _weigh(target: Target, mesh: Mesh) -> Callable[..., Any]:
     return _compile(run, mesh)
 
 
+class Lanes(NamedTuple):
+    """Problems side by side, as `cordial_ppl.inference.sampler.Problem` is one of them."""
+
+    target: Target
+    prior: Prior
+    data: Data
+    mesh: Mesh
+
+    def _each(self, rngs: Sequence[Any], ask: Callable[..., Any]) -> Any:
+        """Ask the problems one by one, as on the host, and stack what they answer."""
+        rows = (Problems(self.prior, self.data).take(row) for row in range(len(rngs)))
+        each = (Problem(self.target, *row) for row in rows)
+        parts = [ask(problem, rng) for problem, rng in zip(each, rngs, strict=True)]
+        return jax.tree.map(lambda *leaves: np.stack(leaves), *parts)
+
+    def draw_prior(self, rng: Sequence[Any], draws: int) -> Any:
+        """Draw whitened points from priors that are no Gaussians."""
+        return self._each(rng, lambda problem, one: problem.draw_prior(one, draws))
+
+    def draw_numbers(self, rng: Sequence[Any], normals: tuple, uniforms: tuple) -> Any:
+        """Draw standard normal numbers, and uniform ones in (0, 1], in single precision."""
+        return self._each(rng, lambda problem, one: problem.draw_numbers(one, normals, uniforms))
+
+    def evaluate(self, points: Any, particles: int) -> tuple[Any, Any]:
+        """Compute log priors and log likelihoods of whitened points, so many at once."""
+        points = points.reshape(len(points), -1, particles, self.target.size)
+        zero, line = points[:, 0, 0, 0], points[:, 0, :, 0]
+        state = PCNState(Particles(points[:, 0], line, line), points[:, 0], zero, zero)
+        unused = jnp.concatenate([points, points[..., :1]], axis=-1)
+        logs = self._run(state, points[:, 0, 0], zero, points[..., 0], unused, points, False)[1]
+        return tuple(log[:, : points.shape[1]].reshape(len(points), -1) for log in logs)  # type: ignore
+
+    def move(self, state: State, normal: Any, uniform: Any) -> State:
+        """Move the particles of states at their powers of the likelihood."""
+        around, step = state.around, state.log_step
+        begin = self.do(init_pcn, state.particles, around, step)
+        for first in range(0, normal.shape[1], STEPS_AT_ONCE):
+            some = normal[:, first : first + STEPS_AT_ONCE]
+            part = uniform[:, first : first + STEPS_AT_ONCE]
+            stretched = self.do(_stretch, around, some)
+            begin, _ = self._run(begin, around.mean, state.temper, part, some, stretched, True)
+        return state._replace(
+            particles=begin.particles, log_step=begin.log_step, acceptance=begin.rate
+        )
+
+    def do(self, stage: Callable[..., Any], *args: Any, **settings: Any) -> Any:
+        """Do what concerns one problem at a time."""
+        return _stage(partial(stage, **settings) if settings else stage, self.mesh)(*args)
+
+    def choose(self, active: Any, new: State, old: State) -> State:
+        """Keep the states of problems that need no more."""
+        return self.do(_choose, active, new, old)
+
+    def _run(self, begin: PCNState, mean: Any, temper: Any, *numbers: Any) -> Any:
+        *arrays, moving = numbers
+        steps = arrays[0].shape[1]
+        labels, shares = (
+            np.repeat(part[:, None], STEPS_AT_ONCE, axis=1)
+            for part in (self.data.labels, self.data.histogram)
+        )
+        data = self.data._replace(labels=labels, histogram=shares)
+        room = [(0, 0), (0, STEPS_AT_ONCE - steps)]
+        padded = [
+            jnp.pad(each, room + [(0, 0)] * (each.ndim - 2), constant_values=1) for each in arrays
+        ]
+        begin = jax.tree.map(jnp.asarray, begin)
+        arrays = [begin, mean, temper, *padded]
+        number = np.int32(2 * steps + moving)
+        return _pcn(self.target, self.mesh)(self.prior, data, arrays, number)
+
+
+def _stretch(around: Gaussian, normal: Array) -> Array:
+    return around.stretch(normal[..., :-1])
+
+
+def _choose(active: Array, new: State, old: State) -> State:
+    return jax.tree.map(partial(jnp.where, active), new, old)
+
+
+@lru_cache(maxsize=512)
+def _pcn(target: Target, mesh: Mesh) -> Callable[..., Any]:
+    run = pcn_program(target)
+
+    def many(prior: Prior, data: Data, arrays: list, number: Array) -> Any:
+        def one(prior: Prior, data: Data, arrays: list) -> Any:
+            return run(prior, data, *arrays, number // 2, number % 2 == 1)
+
+        return jax.vmap(one, in_axes=(0, AXES, 0))(prior, data, arrays)
+
+    return _compile(many, mesh)
+
+
+STAGES: dict[Any, Callable[..., Any]] = {}
+
+
+def _stage(stage: Any, mesh: Mesh) -> Callable[..., Any]:
+    """Compile a stage of one problem for many side by side."""
+    inner, keywords = (stage.func, stage.keywords) if isinstance(stage, partial) else (stage, {})
+    key = inner, mesh, tuple(keywords.items())
+    if key not in STAGES:
+
+        def many(*args: Any) -> Any:
+            return jax.vmap(partial(inner, **keywords))(*args)
+
+        STAGES[key] = compiled(
+            jax.shard_map(many, mesh=mesh, in_specs=SPREAD, out_specs=SPREAD, check_vma=False)
+        )
+    return STAGES[key]
+
+
 def _fit_default(target: Target, cases: Sequence[Case], effort: Effort, mesh: Mesh) -> tuple:
     """Sample the default posterior of each data set, and carry its particles to the folds."""
     problems, folds = _with_folds(target, cases, PRECISION), len(cases[0].masks)
-    count, size, first = len(cases), target.size, max(effort.proposals // 2, 1)
-    run, rows = _sampler(target, mesh, effort), np.arange(count * (1 + folds))
+    count = len(cases)
     width = lanes(effort.particles, target, PRECISION, problems.data.labels.shape[-1], PROBLEMS)
-    seeds, drawn = np.zeros((count, 1 + folds), np.uint32), []
-    for row, case in enumerate(cases):
-        key, *seeds[row] = np.random.SeedSequence(case.seed).generate_state(2 + folds)
-        drawn.append(draw_prior(target, *problems.take(row), first * effort.particles, key))
-    points = np.stack(drawn).reshape(count, first, effort.particles, size)
-    line, zero = points[:, 0, :, 0], np.zeros(count, PRECISION)
-    square, step = np.zeros((count, size, size), PRECISION), sampler.log_first_step(size)
-    around, none = Gaussian(points[:, 0, 0], square, square), zero.astype(np.int32)
-    particles, step = Particles(points[:, 0], line, line), zero + PRECISION(step)
-    state = State(particles, line, around, zero, step, zero, zero, zero, none)
-    arrays = seeds[:, 0], points, state
-    state = _call(run, problems, arrays, width * mesh.size, INIT, rows[:count])
-    states, index = state, np.r_[:count, np.arange(count).repeat(folds)]
+    width *= mesh.size
+    seeds = [case.seed for case in cases]
+    seeds += [(*case.seed, 1 + fold) for case in cases for fold in range(folds)]
+
+    def side_by_side(rows: np.ndarray, work: Callable[[Any, Any, np.ndarray], State]) -> State:
+        parts = []
+        for start in range(0, len(rows), width):
+            chunk = rows[np.minimum(np.arange(start, start + width), len(rows) - 1)]
+            some = Lanes(target, *problems.take(chunk), mesh)
+            state = work(some, [sampler.generator(seeds[row]) for row in chunk], chunk)
+            used = len(rows) - start
+            parts.append(jax.tree.map(lambda leaf: np.asarray(leaf)[:used], state))  # noqa: B023
+        return jax.tree.map(lambda *leaves: np.concatenate(leaves), *parts)
+
+    def carry(folds_: Any, keys: Any, rows: np.ndarray) -> State:
+        parents = jax.tree.map(lambda leaf: leaf[(rows - count) // folds], state)
+        logs = folds_.evaluate(jnp.asarray(parents.particles.points), effort.particles)
+        weighed = folds_.do(sampler.reweigh, parents, *logs)
+        if not (poor := sampler.is_poor(weighed)).any():
+            return weighed
+        return folds_.choose(poor, sampler.refresh(folds_, effort, keys, weighed), weighed)
+
+    states = state = side_by_side(
+        np.arange(count), lambda some, keys, _: sampler.sample(some, keys, effort)
+    )
     if folds:
-        parents = jax.tree.map(lambda leaf: leaf[index], state)
-        unused = np.broadcast_to(points[:1], (len(rows), *points.shape[1:]))
-        arrays = np.r_[seeds[:, 0], seeds[:, 1:].reshape(-1)], unused, parents
-        moved = _call(run, problems, arrays, width * mesh.size, CARRY, rows[count:])
+        moved = side_by_side(np.arange(count, count * (1 + folds)), carry)
         states = jax.tree.map(lambda *leaves: np.concatenate(leaves), state, moved)
 
     def collect(row: int, logs: np.ndarray) -> Draws:
@@ -431,8 +552,3 @@ def _fit_default(target: Target, cases: Sequence[Case], effort: Effort, mesh: Me
     # The weights are complete: no label is counted again.
     problems.data.tiles[:] = 0
     return problems, states.particles.points, states.log_weights, collect
-
-
-@lru_cache(maxsize=512)
-def _sampler(target: Target, mesh: Mesh, effort: Effort) -> Callable[..., State]:
-    return _compile(make_sampler(target, effort), mesh)

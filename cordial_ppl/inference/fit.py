@@ -46,9 +46,11 @@ from cordial_ppl.inference.sampler import (
     State,
     carry,
     from_draws,
+    generator,
     sample,
 )
 from cordial_ppl.inference.target import Prior, Target, build_target
+from cordial_ppl.runtime.blas import on_one_core
 from cordial_ppl.runtime.progress import doing
 
 METHODS = ("default", "laplace", "mode", "nuts")
@@ -115,6 +117,7 @@ def check_method(method: Any) -> str:
     return method
 
 
+@on_one_core
 def fit_cases(
     target: Target,
     cases: Sequence[Case],
@@ -172,7 +175,7 @@ def make_posterior(target: Target, case: Case, sampled: Draws) -> Posterior:
 def sample_default(target: Target, prior: Prior, case: Case, effort: Effort) -> FoldDraws:
     """Sample the default posterior, and those of the folds."""
     problem = _problem(target, prior, case)
-    state = sample(problem, case.seed, effort)
+    state = sample(problem, generator(case.seed), effort)
     return _carry_to_folds(problem, case, as_draws(prior, state, effort), state, prior, effort)
 
 

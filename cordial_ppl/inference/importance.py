@@ -4,6 +4,7 @@ Weights are kept as logarithms.  Pareto smoothing and the diagnostic k-hat follo
 Gelman, Yao and Gabry (2024), "Pareto smoothed importance sampling", JMLR 25(72); the fit of the
 generalised Pareto distribution is Zhang and Stephens (2009), Technometrics 51(3).
 
+Functions take arrays of NumPy, or of JAX within a compiled program.
 """
 
 from math import ceil, floor, log10, sqrt
@@ -11,6 +12,8 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
+
+from cordial_ppl.runtime.arrays import replaced
 
 
 def khat_limit(draws: int) -> float:
@@ -26,8 +29,9 @@ def khat_limit(draws: int) -> float:
 
 def normalise(log_weights: Float[np.ndarray, " S"]) -> Any:
     """Shift log weights so that the weights sum to one."""
-    shifted = log_weights - np.max(log_weights)
-    return shifted - np.log(np.sum(np.exp(shifted)))
+    xp = log_weights.__array_namespace__()
+    shifted = log_weights - xp.max(log_weights)
+    return shifted - xp.log(xp.sum(xp.exp(shifted)))
 
 
 def effective_sample_size(log_weights: Float[np.ndarray, " S"]) -> Any:
@@ -41,8 +45,9 @@ def effective_sample_size(log_weights: Float[np.ndarray, " S"]) -> Any:
     Returns:
         A number between 1 and S.
     """
-    weights = np.exp(log_weights - np.max(log_weights))
-    return np.sum(weights) ** 2 / np.sum(weights**2)
+    xp = log_weights.__array_namespace__()
+    weights = xp.exp(log_weights - xp.max(log_weights))
+    return xp.sum(weights) ** 2 / xp.sum(weights**2)
 
 
 def resample(
@@ -55,12 +60,13 @@ def resample(
         log_weights: unnormalised log weights in nats.
         draws: how many indices to return.
     """
-    total = np.cumsum(np.exp(log_weights - np.max(log_weights)))
-    points = (np.arange(draws, dtype=total.dtype) + start) / draws * total[-1]
+    xp = log_weights.__array_namespace__()
+    total = xp.cumsum(xp.exp(log_weights - xp.max(log_weights)))
+    points = (xp.arange(draws, dtype=total.dtype) + start) / draws * total[-1]
     # Rounding must not carry the last point past the last draw that has weight.
-    points = np.minimum(points, np.nextafter(total[-1], np.zeros_like(total[-1])))
-    index = np.searchsorted(total, points, side="right")
-    return np.minimum(index, log_weights.shape[0] - 1)
+    points = xp.minimum(points, xp.nextafter(total[-1], xp.zeros_like(total[-1])))
+    index = xp.searchsorted(total, points, side="right")
+    return xp.minimum(index, log_weights.shape[0] - 1)
 
 
 # A tail without a shape, and weights that are no numbers, have their own k-hat.
@@ -76,29 +82,29 @@ def pareto_smooth(log_weights: Float[np.ndarray, " S"]) -> tuple[Any, Any]:
         Weights without a spread in their tail have k-hat 0; where a few draws have all the weight,
         it is infinite.
     """
-    draws = log_weights.shape[0]
+    xp, draws = log_weights.__array_namespace__(), log_weights.shape[0]
     tail = ceil(min(0.2 * draws, 3 * sqrt(draws)))
-    shifted = log_weights - np.max(log_weights)
-    order = np.argsort(shifted)[-tail - 1 :]
-    top = np.exp(shifted[order])
+    shifted = log_weights - xp.max(log_weights)
+    order = xp.argsort(shifted)[-tail - 1 :]
+    top = xp.exp(shifted[order])
     cutoff, excess, largest = top[0], top[1:] - top[0], order[1:]
     shape, scale = _fit_pareto(excess)
-    levels = (np.arange(tail, dtype=shifted.dtype) + 0.5) / tail
+    levels = (xp.arange(tail, dtype=shifted.dtype) + 0.5) / tail
     quantiles = scale * _pareto_quantile(levels, shape)
-    logs = np.minimum(np.log(quantiles + cutoff), 0.0)
-    usable = np.isfinite(shape) & np.all(np.isfinite(logs))
-    smoothed = shifted.copy()
-    smoothed[largest] = np.where(usable, logs, shifted[largest])
+    logs = xp.minimum(xp.log(quantiles + cutoff), 0.0)
+    usable = xp.isfinite(shape) & xp.all(xp.isfinite(logs))
+    smoothed = replaced(shifted, largest, xp.where(usable, logs, shifted[largest]))
     # A tail without a shape is flat, or one draw has all the weight, or no weight is a number.
-    degenerate = np.where(excess[-1] == 0, 0.0, np.inf).astype(shifted.dtype)
-    return normalise(smoothed), np.where(np.isfinite(shape), shape, degenerate)
+    degenerate = xp.where(excess[-1] == 0, 0.0, xp.inf).astype(shifted.dtype)
+    return normalise(smoothed), xp.where(xp.isfinite(shape), shape, degenerate)
 
 
 def _pareto_quantile(levels: Any, shape: Any) -> Any:
     """Compute quantiles of the generalised Pareto distribution of scale one."""
-    near_zero = np.abs(shape) < 1e-8
-    safe = np.where(near_zero, np.ones_like(shape), shape)
-    return np.where(near_zero, -np.log1p(-levels), np.expm1(-safe * np.log1p(-levels)) / safe)
+    xp = levels.__array_namespace__()
+    near_zero = xp.abs(shape) < 1e-8
+    safe = xp.where(near_zero, xp.ones_like(shape), shape)
+    return xp.where(near_zero, -xp.log1p(-levels), xp.expm1(-safe * xp.log1p(-levels)) / safe)
 
 
 def _fit_pareto(excess: Float[np.ndarray, " m"]) -> tuple[Any, Any]:
@@ -107,14 +113,14 @@ def _fit_pareto(excess: Float[np.ndarray, " m"]) -> tuple[Any, Any]:
     The posterior mean of theta over a grid; the shape is shrunk to 0.5 with the weight of ten
     observations.
     """
-    count = excess.shape[0]
+    xp, count = excess.__array_namespace__(), excess.shape[0]
     points = 30 + floor(sqrt(count))
     quartile = excess[floor(count / 4 + 0.5) - 1]
-    spacing = 1 - np.sqrt(points / (np.arange(1, points + 1, dtype=excess.dtype) - 0.5))
+    spacing = 1 - xp.sqrt(points / (xp.arange(1, points + 1, dtype=excess.dtype) - 0.5))
     theta = 1 / excess[-1] + spacing / (3 * quartile)
-    slopes = np.mean(np.log1p(-theta[:, None] * excess[None, :]), axis=1)
-    likelihood = count * (np.log(-theta / slopes) - slopes - 1)
-    theta_mean = np.sum(theta * np.exp(normalise(likelihood)))
-    shape = np.mean(np.log1p(-theta_mean * excess))
+    slopes = xp.mean(xp.log1p(-theta[:, None] * excess[None, :]), axis=1)
+    likelihood = count * (xp.log(-theta / slopes) - slopes - 1)
+    theta_mean = xp.sum(theta * xp.exp(normalise(likelihood)))
+    shape = xp.mean(xp.log1p(-theta_mean * excess))
     scale = -shape / theta_mean
     return (count * shape + 10 * 0.5) / (count + 10), scale

@@ -53,15 +53,15 @@ class Gaussian(NamedTuple):
 
 def gaussian(points: Float[Any, "S P"], log_weights: Float[Any, " S"]) -> Gaussian:
     """Fit a Gaussian to the mean and covariance of points under normalised log weights."""
-    dtype, size = points.dtype, points.shape[1]
+    xp, dtype, size = points.__array_namespace__(), points.dtype, points.shape[1]
     # Rounding must not make a covariance of few points indefinite.
-    points, log_weights = points.astype(np.float64), log_weights.astype(np.float64)
-    weights = np.exp(log_weights)
+    points, log_weights = points.astype(xp.float64), log_weights.astype(xp.float64)
+    weights = xp.exp(log_weights)
     mean = weights @ points
     centred = points - mean[None]
     covariance = centred.T @ (centred * weights[:, None])
-    factor = np.linalg.cholesky(covariance + RIDGE * np.eye(size, dtype=points.dtype))
-    return Gaussian(*(part.astype(dtype) for part in (mean, factor, np.linalg.inv(factor))))
+    factor = xp.linalg.cholesky(covariance + RIDGE * xp.eye(size, dtype=points.dtype))
+    return Gaussian(*(part.astype(dtype) for part in (mean, factor, xp.linalg.inv(factor))))
 
 
 class PCNState(NamedTuple):
@@ -82,7 +82,7 @@ class PCNState(NamedTuple):
 
 def init_pcn(particles: Particles, around: Gaussian, log_step: Float[Any, ""]) -> PCNState:
     """Make the state before the first move."""
-    never = np.full_like(log_step, np.nan)
+    never = log_step * np.nan
     return PCNState(particles, around.whiten(particles.points), log_step, never)
 
 

@@ -154,7 +154,11 @@ def _placeholders(rows: int, size: int, dtype: np.dtype) -> tuple[Any, ...]:
 
 @lru_cache(maxsize=512)
 def _pcn_program(target: Target) -> Callable[..., Any]:
-    """Compile moves of particles and densities of points, with the density in it once."""
+    return compiled(pcn_program(target))
+
+
+def pcn_program(target: Target) -> Callable[..., Any]:
+    """Make the program of moves of particles and densities of points, with the density once."""
 
     def run(
         prior: Prior,
@@ -182,7 +186,7 @@ def _pcn_program(target: Target) -> Callable[..., Any]:
         logs = (jnp.zeros_like(uniform),) * 2
         return jax.lax.fori_loop(0, steps, move, (begin, logs))
 
-    return compiled(run)
+    return run
 
 
 def predict(

@@ -16,7 +16,8 @@ It needs no mode and no gradient, so it serves any channel, also one with severa
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,6 +34,7 @@ from cordial_ppl.inference.importance import (
 from cordial_ppl.inference.moves import BLOCK, Gaussian, Particles, gaussian, init_pcn
 from cordial_ppl.inference.programs import density, draw_prior, run_pcn
 from cordial_ppl.inference.target import Prior, Target
+from cordial_ppl.runtime.arrays import either, iterate
 
 PRECISION = np.float32
 """Log densities are needed to far less than their Monte Carlo error: half the digits suffice."""
@@ -99,39 +101,69 @@ class State(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """What is sampled: a channel with its prior and labelled texts, in single precision."""
+    """What is sampled: a channel with its prior and labelled texts, in single precision.
+
+    The sampler knows no more of it than these methods; `cordial_ppl.inference.accelerator` has them
+    for many problems side by side, whose arrays have an axis of problems in front.
+    """
 
     target: Target
     prior: Prior
     data: Data
 
+    def draw_prior(self, rng: np.random.Generator, draws: int) -> Any:
+        """Draw whitened points from a prior that is no Gaussian."""
+        return draw_prior(*self, draws, rng.integers(2**32, dtype=np.uint32))
+
+    def draw_numbers(
+        self, rng: np.random.Generator, normals: tuple[int, ...], uniforms: tuple[int, ...]
+    ) -> tuple[Any, Any]:
+        """Draw standard normal numbers, and uniform ones in (0, 1], in single precision."""
+        normal = np.asarray(rng.standard_normal(normals, PRECISION))
+        return normal, np.asarray(1 - rng.random(uniforms, PRECISION))
+
     def evaluate(self, points: Float[np.ndarray, "M P"], particles: int) -> tuple[Any, Any]:
         """Compute log prior and log likelihood of whitened points, as many at once as particles."""
         return density(*self, points, particles)
 
+    def move(self, state: "State", normal: Any, uniform: Any) -> "State":
+        """Move the particles of a state at its power of the likelihood."""
+        begin = init_pcn(state.particles, state.around, state.log_step)
+        end = run_pcn(*self, begin, state.around, state.temper, normal, uniform)
+        return state._replace(particles=end.particles, log_step=end.log_step, acceptance=end.rate)
+
+    def do[**P, R](self, stage: Callable[P, R], *args: P.args, **settings: P.kwargs) -> R:
+        """Do what concerns one problem at a time."""
+        return stage(*args, **settings)
+
+    def choose(self, active: Any, new: "State", old: "State") -> "State":
+        """Keep the state of a problem that needs no more."""
+        return new if active else old
+
 
 @np.errstate(all="ignore")
-def sample(problem: Problem, seed: Sequence[int], effort: Effort) -> State:
+def sample(problem: Problem, rng: Any, effort: Effort) -> State:
     """Sample a posterior.
 
     Args:
         problem: the channel, its prior and the labelled texts.
-        seed: numbers that all randomness follows from.
+        rng: source of all randomness, as the problem draws from it.
         effort: how much work to do.
 
     Returns:
         Particles, equally weighted, with the figures of the last importance step.
     """
-    rng = generator(seed)
     state = init_from_prior(problem, effort, rng)
     for _ in range(MAX_TEMPERATURES):
-        if state.temper >= 1:
+        if not (below := state.temper < 1).any():
             break
-        state = temper_step(problem, effort, rng, state)
+        state = problem.choose(below, temper_step(problem, effort, rng, state), state)
     # One that is not at power 1 by now is weighed from where it is.
+    doubted = state.rounds == 0
     for _ in range(1 + effort.repairs):
-        state = importance_step(problem, effort, rng, state)
-        if _trusted(state.khat, state.ess, effort):
+        state = problem.choose(doubted, importance_step(problem, effort, rng, state), state)
+        doubted = doubted & ~_trusted(state.khat, state.ess, effort)
+        if not doubted.any():
             break
     return state
 
@@ -152,7 +184,7 @@ def carry(
     logs = zip(*problem.evaluate(state.particles.points, effort.particles), strict=True)
     states = [reweigh(state, *terms) for terms in logs]
     for row, weighed in enumerate(states):
-        if not weighed.khat <= khat_limit(effort.particles):
+        if is_poor(weighed):
             labels, histogram = problem.data.labels[row], problem.data.histogram[row]
             data = problem.data._replace(labels=labels, histogram=histogram)
             fold = problem._replace(data=data)
@@ -165,12 +197,9 @@ def generator(seed: Sequence[int]) -> np.random.Generator:
     return np.random.Generator(np.random.SFC64(seed))
 
 
-def _draw_numbers(
-    rng: np.random.Generator, normals: tuple[int, ...], uniforms: tuple[int, ...]
-) -> tuple[Any, Any]:
-    """Draw standard normal numbers, and uniform ones in (0, 1], in single precision."""
-    normal = np.asarray(rng.standard_normal(normals, np.float32))
-    return normal, np.asarray(1 - rng.random(uniforms, np.float32))
+def is_poor(state: State) -> Any:
+    """Judge whether carried particles are to be moved."""
+    return ~(state.khat <= khat_limit(state.log_weights.shape[-1]))
 
 
 def _trusted(khat: Any, ess: Any, effort: Effort) -> Any:
@@ -184,106 +213,129 @@ def log_first_step(size: int) -> float:
     return math.log(0.6 if size < 8 else 0.4)
 
 
-def init_from_prior(problem: Problem, effort: Effort, rng: np.random.Generator) -> State:
+def init_from_prior(problem: Problem, effort: Effort, rng: Any) -> State:
     """Propose points from the prior and resample them at the highest power that they serve."""
     # Half of what is weighed at the end is enough to begin with.
     multiple, size = max(effort.proposals // 2, 1), problem.target.size
     total = multiple * effort.particles
-    points, offset = _draw_numbers(rng, (total, size), ())
+    points, offset = problem.draw_numbers(rng, (total, size), ())
     if not problem.target.gaussian:
-        points = draw_prior(*problem, total, rng.integers(2**32, dtype=np.uint32))
+        points = problem.draw_prior(rng, total)
     proposals = Particles(points, *problem.evaluate(points, effort.particles))
-    zero = np.zeros((), points.dtype)
-    state = State(
-        particles=proposals,
-        log_weights=np.zeros_like(proposals.log_prior),
-        # Of the right shapes; what is resampled gives it.
-        around=Gaussian(points[0], points[:size], points[:size]),
-        temper=zero,
-        log_step=zero + log_first_step(size),
-        khat=zero + np.inf,
-        ess=zero,
-        acceptance=zero + np.nan,
-        rounds=np.zeros((), np.int32),
-    )
-    return _raise_temper(state, offset, effort.particles / 2 * multiple**0.5, effort)
+    state = problem.do(_begin, proposals)
+    least = effort.particles / 2 * multiple**0.5
+    return problem.do(_raise_temper, state, offset, least_ess=least, count=effort.particles)
 
 
-def temper_step(problem: Problem, effort: Effort, rng: np.random.Generator, state: State) -> State:
+def temper_step(problem: Problem, effort: Effort, rng: Any, state: State) -> State:
     """Move the particles at their power of the likelihood, then raise it and resample them."""
-    state, offset = _move(problem, state, rng, effort.moves), _offset(rng)
-    return _raise_temper(state, offset, effort.particles / 2, effort)
+    state, offset = _move(problem, state, rng, effort.moves), _offset(problem, rng)
+    count = effort.particles
+    return problem.do(_raise_temper, state, offset, least_ess=count / 2, count=count)
 
 
-def _raise_temper(state: State, offset: Any, least_ess: float, effort: Effort) -> State:
-    """Reweight particles by the highest power of the likelihood that keeps an ESS; resample."""
-    particles = state.particles
-    temper = next_temper(state.temper, state.log_weights, particles.log_likelihood, least_ess)
-    log_weights = state.log_weights + _log_power(temper - state.temper, particles.log_likelihood)
-    return state._replace(
-        particles=_take(particles, resample(offset, log_weights, effort.particles)),
-        log_weights=_equal_log_weights(particles, effort.particles),
-        around=gaussian(particles.points, normalise(log_weights)),
-        temper=temper,
-    )
-
-
-def importance_step(
-    problem: Problem, effort: Effort, rng: np.random.Generator, state: State
-) -> State:
+def importance_step(problem: Problem, effort: Effort, rng: Any, state: State) -> State:
     """Propose, weigh and resample points under the whole posterior, and move them.
 
     Where the weights are poor the particles at hand are moved instead: that is better than copies
     of the few proposals that carry weight.
     """
     total, freedom = effort.proposals * effort.particles, (HEAVY, FREEDOM)[problem.target.gaussian]
-    points, log_proposal, offset = _propose(state, rng, total, freedom)
+    shapes = (total, problem.target.size), (freedom // 2 * total + 1,)
+    numbers = problem.draw_numbers(rng, *shapes)
+    points, log_proposal, offset = problem.do(_propose, state, *numbers, freedom=freedom)
     proposals = Particles(points, *problem.evaluate(points, effort.particles))
-    log_weights = proposals.log_prior - log_proposal + proposals.log_likelihood
-    smoothed, khat = pareto_smooth(log_weights)
-    ess, one = effective_sample_size(log_weights), np.ones_like(state.temper)
-    state = state._replace(khat=khat, ess=ess, temper=one, rounds=state.rounds + 1)
-    if _trusted(khat, ess, effort):
-        state = state._replace(
-            particles=_take(proposals, resample(offset, smoothed, effort.particles)),
-            log_weights=_equal_log_weights(proposals, effort.particles),
-            around=gaussian(points, smoothed),
-        )
-    else:
-        state = state._replace(around=gaussian(state.particles.points, state.log_weights))
+    state = problem.do(_weigh, state, proposals, log_proposal, offset, effort=effort)
     return _move(problem, state, rng, effort.last_moves)
+
+
+def refresh(problem: Problem, effort: Effort, rng: Any, state: State) -> State:
+    """Resample weighted particles and move them."""
+    offset = _offset(problem, rng)
+    state = problem.do(_resample, state, offset, count=effort.particles)
+    return _move(problem, state, rng, effort.moves)
+
+
+def _move(problem: Problem, state: State, rng: Any, blocks: int) -> State:
+    (*_, count, size), moves = state.particles.points.shape, blocks * BLOCK
+    numbers = problem.draw_numbers(rng, (moves, count, size + 1), (moves, count))
+    return problem.move(state, *numbers)
+
+
+def _offset(problem: Problem, rng: Any) -> Any:
+    """Draw where the points of a systematic resample begin, in (0, 1]."""
+    return problem.draw_numbers(rng, (), ())[1]
+
+
+# What follows is of one problem, in NumPy or, compiled for many, in JAX.
+
+
+def _begin(proposals: Particles) -> State:
+    """Make the state of points from the prior."""
+    points, zero = proposals.points, 0 * proposals.log_prior[0]
+    size, none = points.shape[1], 0 * proposals.log_prior
+    # Of the right shapes; what is resampled gives it.
+    around, step = Gaussian(points[0], points[:size], points[:size]), log_first_step(size)
+    step, rounds = zero + PRECISION(step), zero.astype(np.int32)
+    never = zero + PRECISION(np.nan)
+    return State(proposals, none, around, zero, step, zero + PRECISION(np.inf), zero, never, rounds)
+
+
+def _resample(state: State, offset: Any, count: int, raw: Any = None) -> State:
+    """Resample weighted particles, and fit the Gaussian that they move around."""
+    particles, logs = state.particles, state.log_weights
+    index = resample(offset, logs if raw is None else raw, count)
+    return state._replace(
+        particles=Particles(*(leaf[index] for leaf in particles)),
+        log_weights=_equal_log_weights(particles, count),
+        around=gaussian(particles.points, logs),
+    )
+
+
+def _raise_temper(state: State, offset: Any, least_ess: float, count: int) -> State:
+    """Reweight particles by the highest power of the likelihood that keeps an ESS; resample."""
+    log_likelihood = state.particles.log_likelihood
+    temper = next_temper(state.temper, state.log_weights, log_likelihood, least_ess)
+    logs = state.log_weights + _log_power(temper - state.temper, log_likelihood)
+    return _resample(
+        state._replace(temper=temper, log_weights=normalise(logs)), offset, count, logs
+    )
+
+
+def _weigh(
+    state: State, proposals: Particles, log_proposal: Any, offset: Any, effort: Effort
+) -> State:
+    """Weigh proposals under the posterior; go on with these where the weights are good."""
+    logs = proposals.log_prior - log_proposal + proposals.log_likelihood
+    smoothed, khat = pareto_smooth(logs)
+    ess, one = effective_sample_size(logs), state.temper * 0 + 1
+    weighed = state._replace(khat=khat, ess=ess, temper=one, rounds=state.rounds + 1)
+    around = partial(gaussian, state.particles.points, state.log_weights)
+    return either(
+        _trusted(khat, ess, effort),
+        lambda: _resample(
+            weighed._replace(particles=proposals, log_weights=smoothed), offset, effort.particles
+        ),
+        lambda: weighed._replace(around=around()),
+    )
 
 
 def from_draws(particles: Particles) -> State:
     """Make the state of whitened draws from the posterior itself, equally weighted."""
-    points = particles.points
-    none, zero = np.zeros((), np.int32), np.zeros((), points.dtype)
-    weights = _equal_log_weights(particles, len(points))
-    step = zero + log_first_step(points.shape[1])
-    around = gaussian(points, weights)
-    return State(particles, weights, around, zero + 1, step, zero, zero, zero, none)
+    weights = _equal_log_weights(particles, len(particles.points))
+    around, zero = gaussian(particles.points, weights), weights[0] * 0
+    state = _begin(particles)._replace(log_weights=weights, around=around, temper=zero + 1)
+    return state._replace(khat=zero, acceptance=zero)
 
 
 def reweigh(state: State, log_prior: Any, log_likelihood: Any) -> State:
     """Weigh the particles of another posterior for this one, by their densities under it."""
-    old = state.particles
+    old, log_weights = state.particles, state.log_weights
     change = log_prior + log_likelihood - old.log_prior - old.log_likelihood
-    change = change + (state.log_weights - np.max(state.log_weights))
-    smoothed, khat = pareto_smooth(change)
+    smoothed, khat = pareto_smooth(change + (log_weights - log_weights.max()))
     new = Particles(old.points, log_prior, log_likelihood)
     ess = effective_sample_size(smoothed)
     return state._replace(particles=new, log_weights=smoothed, khat=khat, ess=ess)
-
-
-def refresh(problem: Problem, effort: Effort, rng: np.random.Generator, state: State) -> State:
-    """Resample weighted particles and move them."""
-    offset, particles = _offset(rng), state.particles
-    chosen = state._replace(
-        particles=_take(particles, resample(offset, state.log_weights, effort.particles)),
-        log_weights=_equal_log_weights(particles, effort.particles),
-        around=gaussian(particles.points, state.log_weights),
-    )
-    return _move(problem, chosen, rng, effort.moves)
 
 
 def next_temper(temper: Any, log_weights: Any, log_likelihood: Any, least_ess: float) -> Any:
@@ -298,77 +350,64 @@ def next_temper(temper: Any, log_weights: Any, log_likelihood: Any, least_ess: f
     Returns:
         The power, above ``temper``; 1 where ``temper`` is 1 already.
     """
-    one = np.ones_like(temper)
+    xp, one = log_weights.__array_namespace__(), temper * 0 + 1
 
     def excess(candidate: Any) -> Any:
         """Compute by how much the logarithm of the size is above what is asked for."""
         weights = log_weights + _log_power(candidate - temper, log_likelihood)
-        return np.log(effective_sample_size(weights) / least_ess)
+        return xp.log(effective_sample_size(weights) / least_ess)
 
     # Regula falsi that halves the other end each time.
-    low, high, above, below = temper, one, excess(temper), excess(one)
-    complete = (below > 0) | (temper >= one)
-    for _ in range(SECANTS):
-        if complete or 0 <= above < NEAR:
-            break
+    def go_on(ends: tuple) -> Any:
+        *_, above, below, rounds = ends
+        return (rounds < SECANTS) & ~((below > 0) | (temper >= one) | (0 <= above) & (above < NEAR))
+
+    def step(ends: tuple) -> tuple:
+        low, high, above, below, rounds = ends
         middle = low + (high - low) * above / (above - below)
         gap = excess(middle)
         enough = gap > 0
-        low, high = np.where(enough, middle, low), np.where(enough, high, middle)
-        above, below = np.where(enough, gap, above / 2), np.where(enough, below / 2, gap)
-    return np.where(complete, one, np.minimum(np.maximum(low, temper + 1e-5), one))
+        low, high = xp.where(enough, middle, low), xp.where(enough, high, middle)
+        above, below = xp.where(enough, gap, above / 2), xp.where(enough, below / 2, gap)
+        return low, high, above, below, rounds + 1
+
+    begin = temper, one, excess(temper), excess(one), temper * 0
+    low, _, _, below, _ = iterate(go_on, step, begin)
+    complete = (begin[3] > 0) | (temper >= one)
+    return xp.where(complete, one, xp.minimum(xp.maximum(low, temper + 1e-5), one))
 
 
-def _propose(
-    state: State, rng: np.random.Generator, total: int, freedom: int
-) -> tuple[Any, Any, Any]:
+def _propose(state: State, normal: Any, uniform: Any, freedom: int) -> tuple[Any, Any, Any]:
     """Draw Student-t points around the particles and their core; with log density and offset."""
-    points = state.particles.points
-    size = points.shape[1]
-    cloud = gaussian(points, state.log_weights)
-    core = gaussian(points, normalise(SHARPEN * state.particles.log_likelihood))
-    normal, uniform = _draw_numbers(rng, (total, size), (freedom // 2 * total + 1,))
+    xp, total = normal.__array_namespace__(), len(normal)
+    cloud = gaussian(state.particles.points, state.log_weights)
+    core = gaussian(state.particles.points, normalise(SHARPEN * state.particles.log_likelihood))
     # Two degrees of freedom for each uniform number.
-    chi_square = -2 * np.sum(np.log(uniform[1:]).reshape(-1, total), axis=0)
-    student = normal * np.sqrt(freedom / chi_square)[:, None]
+    chi_square = -2 * xp.sum(xp.log(uniform[1:]).reshape(-1, total), axis=0)
+    student = normal * xp.sqrt(freedom / chi_square)[:, None]
     half = total // 2
-    proposed = np.concatenate([cloud.unwhiten(student[:half]), core.unwhiten(student[half:])])
-    log_proposal = np.logaddexp(*(_log_student(each, proposed, freedom) for each in (cloud, core)))
+    proposed = xp.concat([cloud.unwhiten(student[:half]), core.unwhiten(student[half:])])
+    log_proposal = xp.logaddexp(*(_log_student(each, proposed, freedom) for each in (cloud, core)))
     return proposed, log_proposal, uniform[0]
 
 
 def _log_student(around: Gaussian, points: Any, freedom: int) -> Any:
     """Compute a Student-t's log density up to a constant that location and scale leave alone."""
-    size = points.shape[1]
-    log_scale = np.sum(np.log(np.diagonal(around.factor)))
+    xp, size = points.__array_namespace__(), points.shape[1]
+    log_scale = xp.sum(xp.log(around.factor.diagonal()))
     standard = around.whiten(points)
-    distances = np.vecdot(standard, standard)
-    return -0.5 * (freedom + size) * np.log1p(distances / freedom) - log_scale
-
-
-def _move(problem: Problem, state: State, rng: np.random.Generator, blocks: int) -> State:
-    begin = init_pcn(state.particles, state.around, state.log_step)
-    (count, size), moves = begin.standard.shape, blocks * BLOCK
-    numbers = _draw_numbers(rng, (moves, count, size + 1), (moves, count))
-    end = run_pcn(*problem, begin, state.around, state.temper, *numbers)
-    return state._replace(particles=end.particles, log_step=end.log_step, acceptance=end.rate)
-
-
-def _offset(rng: np.random.Generator) -> Any:
-    """Draw where the points of a systematic resample begin, in (0, 1]."""
-    return _draw_numbers(rng, (), ())[1]
+    distances = xp.vecdot(standard, standard)
+    return -0.5 * (freedom + size) * xp.log1p(distances / freedom) - log_scale
 
 
 def _log_power(power: Any, log_likelihood: Any) -> Any:
     """Raise a likelihood to a power; the power of nothing is one even where it is zero."""
-    safe = np.where(power > 0, power, 1.0)
-    return np.where(power > 0, safe * log_likelihood, 0.0)
-
-
-def _take(particles: Particles, index: Any) -> Particles:
-    return Particles(*(leaf[index] for leaf in particles))
+    xp = log_likelihood.__array_namespace__()
+    safe = xp.where(power > 0, power, 1.0)
+    return xp.where(power > 0, safe * log_likelihood, 0.0)
 
 
 def _equal_log_weights(particles: Particles, count: int) -> Any:
     """Return log weights of draws that weigh alike."""
-    return np.full(count, -np.log(count), particles.points.dtype)
+    xp = particles.points.__array_namespace__()
+    return xp.full(count, -np.log(count), particles.points.dtype)

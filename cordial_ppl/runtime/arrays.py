@@ -4,9 +4,12 @@ XLA compiles a program once for every shape, so a number of texts is rounded up 
 rows that fill it are masked out.
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 AnyArray = jax.Array | np.ndarray
@@ -51,3 +54,28 @@ def pad_rows(x: AnyArray, size: int, fill: Any) -> np.ndarray:
     padded = np.empty((size, *rows.shape[1:]), rows.dtype)
     padded[: len(rows)], padded[len(rows) :] = rows, fill
     return padded
+
+
+def replaced(values: Any, index: Any, new: Any) -> Any:
+    """Copy a line of values, some of them replaced, in NumPy or in JAX."""
+    if not isinstance(values, np.ndarray):
+        return values.at[index].set(new)
+    copy = values.copy()
+    copy[index] = new
+    return copy
+
+
+def iterate(go_on: Callable[[Any], Any], step: Callable[[Any], Any], carry: Any) -> Any:
+    """Take steps as long as a condition holds, in NumPy or within a program of JAX."""
+    if isinstance(jax.tree.leaves(carry)[0], jax.Array):
+        return jax.lax.while_loop(go_on, step, carry)
+    while go_on(carry):
+        carry = step(carry)
+    return carry
+
+
+def either(condition: Any, one: Callable[[], Any], other: Callable[[], Any]) -> Any:
+    """Return what one of two functions makes; within a program of JAX both are computed."""
+    if isinstance(condition, jax.Array):
+        return jax.tree.map(partial(jnp.where, condition), one(), other())
+    return one() if condition else other()

@@ -7,7 +7,6 @@ from functools import cache
 from pathlib import Path
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -16,7 +15,7 @@ from cordial_ppl.data.labelled import without_labels
 from cordial_ppl.data.readings import as_logits
 from cordial_ppl.estimators.subsets import Texts, make_cases
 from cordial_ppl.evaluation.synthetic import reviews
-from cordial_ppl.inference import accelerator, importance, moves, programs, stages
+from cordial_ppl.inference import accelerator, programs
 from cordial_ppl.inference.sampler import PRECISION
 from cordial_ppl.inference.target import build_target
 
@@ -118,35 +117,3 @@ def test_what_fits_in_memory(monkeypatch):
     assert lanes(1, 32) == 1000
     monkeypatch.setattr(programs, "on_cpu", lambda: False)
     assert lanes(1024, 32) == 136 and lanes(1024, 2048) == lanes(1024, 8192) == 8
-
-
-SPREADS = {"flat": 0.0, "light": 0.3, "heavy": 4.0}
-
-
-@pytest.mark.parametrize("spread", SPREADS.values(), ids=SPREADS)
-def test_weights_are_smoothed_as_on_the_host(spread):
-    logs = (spread * np.random.default_rng(3).standard_normal(2000)).astype(PRECISION)
-    (host, khat), (smoothed, shape) = (
-        importance.pareto_smooth(logs),
-        stages.pareto_smooth(jnp.asarray(logs)),
-    )
-    np.testing.assert_allclose(shape, khat, rtol=2e-3)
-    np.testing.assert_allclose(smoothed, host, rtol=1e-3, atol=1e-3)
-    size = importance.effective_sample_size(logs)
-    np.testing.assert_allclose(stages.effective_size(jnp.asarray(logs)), size, rtol=1e-4)
-
-
-def test_weights_that_one_draw_has_all_of_are_not_believed():
-    logs = np.full(1000, -np.inf, PRECISION)
-    logs[7] = 0
-    smoothed, khat = stages.pareto_smooth(jnp.asarray(logs))
-    assert np.isinf(khat) and np.argmax(smoothed) == 7
-
-
-def test_a_gaussian_is_fitted_as_on_the_host():
-    rng = np.random.default_rng(0)
-    points = (rng.standard_normal((500, 4)) @ rng.standard_normal((4, 4))).astype(PRECISION)
-    logs = importance.normalise(rng.standard_normal(500).astype(PRECISION))
-    fitted = stages.gaussian(jnp.asarray(points), jnp.asarray(logs))
-    for part, expected in zip(fitted, moves.gaussian(points, logs), strict=True):
-        np.testing.assert_allclose(part, expected, rtol=2e-4, atol=1e-5)

@@ -65,7 +65,7 @@ def problem_of(channel, fold=None):
 
 
 def run(problem, seed, effort=DEFAULT_EFFORT):
-    return sample(problem, (seed,), effort)
+    return sample(problem, sampler.generator((seed,)), effort)
 
 
 def good(state, effort=DEFAULT_EFFORT):
