@@ -11,13 +11,16 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float64, Int64
 
-from cordial_ppl.data import limits
 from cordial_ppl.data.containers import ordered_categories, unmasked
 from cordial_ppl.data.numerals import is_counting, is_exact, is_missing, name_minus, parse_number
 from cordial_ppl.errors import InputError, SettingNeeded, Where, list_names, name_rows, quote, warn
 
 SHOWN = 3
 """Wrong labels that a message quotes."""
+
+
+MOST = 201
+"""Options of a scale, at most, as 0..200."""
 
 
 @dataclass(frozen=True)
@@ -46,9 +49,9 @@ class Scale:
         names = tuple(name.strip() for name in self.options)
         object.__setattr__(self, "options", names)
         object.__setattr__(self, "aliases", tuple(name.strip() for name in self.aliases))
-        if len(names) > limits.OPTIONS:
+        if len(names) > MOST:
             raise InputError(
-                f"a scale must have {limits.OPTIONS} options at most; found {len(names):,}. Join "
+                f"a scale must have {MOST} options at most; found {len(names):,}. Join "
                 "neighbouring options first, such as 0..1000 into tens."
             )
         if len(names) < 2:

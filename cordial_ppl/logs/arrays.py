@@ -12,7 +12,6 @@ import numpy as np
 from cordial_ppl.errors import FileError, InputError
 from cordial_ppl.logs.evidence import Record, Scores, as_text
 from cordial_ppl.logs.format import Format
-from cordial_ppl.tables.packing import check_archive
 
 KINDS = {"logits": "logit", "logprobs": "logprob", "probs": "p", "counts": "n"}
 """What an array of that name holds."""
@@ -40,7 +39,6 @@ def _read(path: Path) -> Iterator[Record]:
 
 
 def _load(path: Path) -> dict[str, np.ndarray]:
-    check_archive(path)
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             loaded = {name: arrays[name] for name in arrays.files}

@@ -21,7 +21,6 @@ from cordial_ppl.logs.paths import list_cells
 from cordial_ppl.logs.protocols import read_choice
 from cordial_ppl.logs.responses import LONG
 from cordial_ppl.logs.rows import at
-from cordial_ppl.tables.packing import check_archive
 
 WORDS = "Inspect's logs"
 
@@ -60,7 +59,6 @@ def _load(path: Path) -> Any:
             'pip install "cordial-ppl[inspect]".'
         ) from error
     path.open("rb").close()
-    check_archive(path)
     try:
         return read_eval_log(str(path), resolve_attachments=True)
     except Exception as error:  # Whatever a damaged archive makes the package raise.

@@ -8,11 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from cordial_ppl.data import limits
 from cordial_ppl.errors import CordialError, FileError, InputError, naming, quote
-from cordial_ppl.tables.files import ENDINGS, check_record, read_columns, read_lines
+from cordial_ppl.tables.files import ENDINGS, read_columns
 from cordial_ppl.tables.frame import ROW
-from cordial_ppl.tables.packing import check_packed
 
 JSON = (".jsonl", ".ndjson")
 """Endings of tables that are read as JSON."""
@@ -70,7 +68,6 @@ def read_rows(path: Path) -> Iterator[Row]:
             for number, *cells in zip(numbers, *columns.cells.values(), strict=True):
                 yield Row(columns.name_row(number), dict(zip(columns.cells, cells, strict=True)))
             return
-        check_packed(path)
         for location, value in (_elements if first == b"[" else _lines)(path, file):
             if not isinstance(value, dict):
                 raise FileError(f"{path}: {location} must be a JSON object; found {quote(value)}.")
@@ -128,16 +125,14 @@ def _first_character(path: Path, file: BinaryIO) -> bytes:
 def _lines(path: Path, file: BinaryIO) -> Iterator[tuple[str, Any]]:
     """Read the values of a file that has one on each line, or one in all."""
     started = False
-    for number, line in enumerate(read_lines(file), start=1):
+    for number, line in enumerate(file, start=1):
         if not line.strip():
             continue
-        check_record(path, f"line {number}", line)
         try:
             value = json.loads(line)
         except json.JSONDecodeError:
             # An object over several lines; or the error is raised again, with the lines above.
-            text = line if started else line + file.read(limits.RECORD)
-            check_record(path, "the file", text)
+            text = line if started else line + file.read()
             yield "the file", json.loads("\n" * (number - 1) + text.decode())
             return
         started = True
@@ -158,6 +153,4 @@ def _elements(path: Path, file: BinaryIO) -> Iterator[tuple[str, Any]]:
         raise FileError(f"{path} is an empty list.")
     for number, value in enumerate(values):
         raw = isinstance(value, msgspec.Raw)
-        if raw:
-            check_record(path, f"element {number}", bytes(value))
         yield f"element {number}", json.loads(bytes(value)) if raw else value

@@ -10,19 +10,17 @@ a Parquet file, where the first is 0.
 
 import csv
 import json
-import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial, reduce
+from functools import partial
 from itertools import batched
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from cordial_ppl.data import limits
 from cordial_ppl.errors import FileError, as_path, list_names, quote, warn
 from cordial_ppl.runtime.outputs import name_endings
 from cordial_ppl.tables.frame import (
@@ -34,7 +32,6 @@ from cordial_ppl.tables.frame import (
     list_files,
     reading,
 )
-from cordial_ppl.tables.packing import check_footer, check_packed, unpack
 
 __all__ = ["ENDINGS", "Columns", "is_filled", "read_columns"]
 
@@ -74,8 +71,6 @@ def read_columns(path: str | Path) -> Columns:
     with reading(path):
         folder = path.is_dir()
         ending = ".parquet" if folder else path.suffix.lower()
-        if not folder and (ending in _READERS or path.is_file()):
-            check_packed(path)
         if ending not in _READERS:
             hint = " Read other files with `cordial read` first: it makes tables of them."
             raise FileError(f"{path}: a table's name must end in {name_endings(ENDINGS)}.{hint}")
@@ -94,12 +89,10 @@ def _read_parquet(path: Path) -> Columns:
     header: list[str] = []
     for file in files:
         with reading(file):
-            check_footer(file)
             # One file, also in a folder whose name looks like a partition ("task=fluency").
             settings = {"glob": False, "hive_partitioning": False, "row_index_name": ROW}
             scan = pl.scan_parquet(file, **settings, row_index_offset=starts[-1])
             names = scan.collect_schema().names()
-            _check_width(file, len(names))
             count = scan.select(pl.len()).collect().item()
         header = header or names
         if others := {*header} ^ {*names}:
@@ -158,7 +151,6 @@ def _read_sheet(path: Path) -> Columns:
         import fastexcel
     except ModuleNotFoundError as error:
         raise FileError(f"reading {path} needs {NEEDED}") from error
-    _check_extent(path)
     try:
         book = fastexcel.read_excel(path)
         first, *others = book.sheet_names
@@ -173,51 +165,10 @@ def _read_sheet(path: Path) -> Columns:
     return Columns(path, _as_frame(path, filled), "row {}".format)
 
 
-def check_record(path: Path, location: str, text: str | bytes) -> None:
-    """Refuse a record of JSON that is longer or deeper than `limits` allow, before it is read."""
-    if len(text) > limits.RECORD:
-        raise FileError(f"{path}: {location} is longer than the limit, {limits.RECORD >> 20} MiB.")
-    text = text.decode("latin-1") if isinstance(text, bytes) else text
-    if text.count("[") + text.count("{") <= limits.DEPTH:
-        return
-    depth = 0
-    for sign in re.finditer(r'"(?:[^"\\]|\\.)*+"|[\[{\]}]', text, re.DOTALL):
-        depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(sign[0], 0)
-        if depth > limits.DEPTH:
-            raise FileError(f"{path}: {location} is nested deeper than the limit, {limits.DEPTH}.")
-
-
-def read_lines(file: Any) -> Iterator[Any]:
-    """Yield the lines of a file, one that is longer than a record may be cut."""
-    return iter(partial(file.readline, limits.RECORD + 1), file.read(0))
-
-
-def _check_extent(path: Path) -> None:
-    """Refuse a workbook of which a far cell makes a sheet larger than `limits.CELLS`."""
-    sheet, rows, columns, end, cells = "", 1, 1, b"", False
-    for name, piece in unpack(path):
-        if name != sheet:
-            sheet, rows, columns, end, cells = name, 1, 1, b"", False
-        # A reference may lie across two pieces, and a sheet in a part of any name.
-        text, end = end + piece, piece[-4096:]
-        cells = cells or b"sheetData" in text
-        reference = rb"""\br\s*=\s*["']([A-Za-z]{0,9})0*([0-9]{1,20})"""
-        for letters, digits in re.findall(reference, text) if cells else ():
-            column = reduce(lambda number, letter: 26 * number + letter - 64, letters.upper(), 0)
-            rows, columns = max(rows, int(digits)), max(columns, column)
-        _check_width(path, columns)
-        if rows * columns > limits.CELLS:
-            raise FileError(
-                f"{path}: {name} has a cell in row {rows:,} and one in column {columns:,}, a "
-                f"sheet of more than {limits.CELLS:,} cells: delete what stands far away."
-            )
-
-
 def _as_frame(path: Path, rows: Iterable[list]) -> pl.LazyFrame:
     """Make a frame of rows of text with their numbers; the first has the columns' names."""
     rows = iter(rows)
     header = [name.strip() for name in next(rows, [""])[:-1]]
-    _check_width(path, len(header))
     names = [name or f"column_{position}" for position, name in enumerate(header, 1)]
     doubled = [name for name, times in Counter(names).items() if times > 1]
     if doubled:
@@ -230,18 +181,12 @@ def _as_frame(path: Path, rows: Iterable[list]) -> pl.LazyFrame:
     return frame.drop([cells.name for cells in filled if not cells.item()]).lazy()
 
 
-def _check_width(path: Path, columns: int) -> None:
-    if columns > limits.COLUMNS:
-        raise FileError(f"{path} has {columns:,} columns; {limits.COLUMNS:,} is the limit.")
-
-
 def _read_json_lines(path: Path) -> Columns:
     records: dict[int, dict] = {}
     with _text(path) as file:
-        for line, text in enumerate(read_lines(file), start=1):
+        for line, text in enumerate(file, start=1):
             if not text.strip():
                 continue
-            check_record(path, f"line {line}", text)
             try:
                 record = json.loads(text)
                 # Half a surrogate pair, escaped, is text that no file can hold.
@@ -255,7 +200,6 @@ def _read_json_lines(path: Path) -> Columns:
                 )
             records[line] = record
     names = dict.fromkeys(name for record in records.values() for name in record)
-    _check_width(path, len(names))
     columns = [as_series(name, [row.get(name) for row in records.values()]) for name in names]
     lines = pl.Series(ROW, list(records), pl.Int64)
     return Columns(path, pl.DataFrame([*columns, lines]).lazy(), "line {}".format)

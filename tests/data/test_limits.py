@@ -1,38 +1,18 @@
 """Limits: what a file or an argument may ask for, refused by name beyond."""
 
-import bz2
-import gzip
-import io
-import lzma
-import zipfile
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 import cordial_ppl as cp
-from cordial_ppl.data import limits
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.logs.rows import read_rows
-from cordial_ppl.tables import files, read_readings, read_several, write_table
+from cordial_ppl.tables import read_readings, read_several, write_table
 from cordial_ppl.tables.frame import Columns
 from cordial_ppl.tables.groups import list_cells
-
-
-def zstd(data: bytes) -> bytes:
-    return pa.compress(data, codec="zstd", asbytes=True)
-
-
-def zipped(data: bytes) -> bytes:
-    with zipfile.ZipFile(file := io.BytesIO(), "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("readings.csv", data)
-    return file.getvalue()
 
 
 def test_a_scale_has_201_options_at_most() -> None:
@@ -65,128 +45,11 @@ def test_a_hard_answer_is_not_one_unread(recwarn: pytest.WarningsRecorder) -> No
         cp.RawReading().fit([[-1e30, -2e30], [0.0, 1.0]], [0, 1])
 
 
-def test_far_cells_and_large_archives_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "far.xlsx"
-    with zipfile.ZipFile(path, "w") as file:
-        file.writestr("xl/worksheets/sheet1.xml", '<sheetData><c r="A1"/><c r="XFD1048576"/>')
-    message = f"^{path}: xl/worksheets/sheet1.xml has a cell in row 1,048,576 and .* column 16,384"
-    with pytest.raises(cp.FileError, match=message):
-        files.read_columns(path)
-    monkeypatch.setattr(limits, "UNPACKED", 10)
-    with pytest.raises(cp.FileError, match="would unpack to"):
-        files.read_columns(path)
-
-
-@pytest.mark.parametrize(
-    ("cell", "part"),
-    [
-        ('c r="A99999999"', "xl/worksheets/sheet1.xml"),
-        ("c t='' r = 'zzzz1'", "xl/worksheets/Sub/sheet1.xml"),
-        ('row r="4294967296"', "xl/Worksheets/Sheet1.XML"),
-        (f'c r="XFD{"0" * 30}1048576"', "xl/data.xml"),
-    ],
-)
-def test_cells_beyond_any_sheet_are_refused(tmp_path: Path, cell: str, part: str) -> None:
-    with zipfile.ZipFile(path := tmp_path / "far.xlsx", "w") as file:
-        file.writestr("xl/sharedStrings.xml", '<t>f(r="hello1")</t>')
-        file.writestr(part, f'<sheetData><c r="A1"/><c r="B2"/><{cell}/>')
-    with pytest.raises(cp.FileError, match="cell in row|has 475,254 columns"):
-        files.read_columns(path)
-
-
 def test_texts_of_what_is_no_character_are_refused(tmp_path: Path) -> None:
     items = np.frombuffer(b"\xff\xff\xff\x7f" * 3, "<U1")
     np.savez(path := tmp_path / "x.npz", logits=np.eye(3), item_id=items)
     with pytest.raises(cp.FileError, match="must be an .npz file"):
         cp.read(path)
-
-
-@pytest.mark.parametrize("ending", [".xlsx", ".npz"])
-@pytest.mark.parametrize("lie", [False, True])
-def test_an_archive_is_counted_as_it_unpacks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str, lie: bool
-) -> None:
-    size, small = (1_000_000).to_bytes(4, "little"), (10).to_bytes(4, "little")
-    with zipfile.ZipFile(path := tmp_path / f"bomb{ending}", "w", zipfile.ZIP_DEFLATED) as file:
-        file.writestr("logits.npy" if ending == ".npz" else "xl/sharedStrings.xml", bytes(10**6))
-    if lie:  # In the directory and before the part.
-        path.write_bytes(path.read_bytes().replace(size, small))
-        assert [part.file_size for part in zipfile.ZipFile(path).infolist()] == [10]
-    monkeypatch.setattr(limits, "UNPACKED", 500_000)
-    with pytest.raises(cp.FileError, match="bomb.* would unpack to .* is the limit: save"):
-        cp.read(path)
-
-
-@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress, zstd, zipped])
-@pytest.mark.parametrize("name", ["readings.csv", "readings.jsonl", "readings.csv.packed"])
-def test_a_file_that_is_compressed_is_not_unpacked(
-    tmp_path: Path, pack: Callable[[bytes], bytes], name: str
-) -> None:
-    path = tmp_path / name
-    path.write_bytes(pack(pack(bytes(10**6))))
-    for read in (files.read_columns, cp.read):
-        with pytest.raises(cp.FileError, match=rf"^{path} is compressed with \w+: decompress it"):
-            read(path)
-
-
-@pytest.mark.parametrize("cells", [pa.nulls(10**6, pa.float64()), pa.array(["a" * 10**6])])
-def test_parquet_that_says_it_is_huge_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cells: pa.Array
-) -> None:
-    path = tmp_path / "huge.parquet"
-    pq.write_table(pa.table({"item_id": cells}), path, compression="zstd", use_dictionary=False)
-    assert len(files.read_columns(path)) == len(cells)
-    monkeypatch.setattr(limits, "UNPACKED", 10**6 - 1)
-    with pytest.raises(cp.FileError, match=r"huge.parquet would unpack to 0.0 GB, .* the limit"):
-        files.read_columns(path)
-    monkeypatch.setattr(limits, "RATIO", 10**6)
-    assert len(files.read_columns(path)) == len(cells)
-
-
-def test_a_footer_that_is_damaged_is_for_its_reader(tmp_path: Path) -> None:
-    path = tmp_path / "damaged.parquet"
-    path.write_bytes(b"PAR1" + b"\x19\xfc" * 9 + b"\x12\0\0\0PAR1")
-    with pytest.raises(cp.FileError, match="damaged or holds what cannot be read"):
-        files.read_columns(path)
-
-
-def test_a_wide_table_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "COLUMNS", 3)
-    path = tmp_path / "wide.csv"
-    path.write_text("item_id,a,b,c\n1,2,3,4\n")
-    with pytest.raises(cp.FileError, match="has 4 columns; 3 is the limit"):
-        files.read_columns(path)
-
-
-@pytest.mark.parametrize("text", ['{"a": ' + "[" * 200 + "]" * 200 + "}", '{"a": "bb"}'])
-@pytest.mark.parametrize("ending", [".jsonl", ".json"])
-def test_long_and_deep_records_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, ending: str
-) -> None:
-    path = tmp_path / f"rows{ending}"
-    path.write_text(text)
-    monkeypatch.setattr(limits, "RECORD", 1000 if "[" in text else 5)
-    with pytest.raises(cp.FileError, match="is the limit|than the limit"):
-        _ = files.read_columns(path) if ending == ".jsonl" else [*read_rows(path)]
-
-
-def test_an_object_over_several_lines_is_a_record(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "one.json"
-    path.write_text('{\n"a": "bb"}')
-    assert len([*read_rows(path)]) == 1
-    monkeypatch.setattr(limits, "RECORD", 5)
-    with pytest.raises(cp.FileError, match="the file is longer than the limit"):
-        _ = [*read_rows(path)]
-
-
-def test_brackets_in_a_text_are_no_depth(tmp_path: Path) -> None:
-    path = tmp_path / "rows.jsonl"
-    path.write_text('{"a": "' + "[" * 500 + '"}')
-    assert len(files.read_columns(path)) == 1
 
 
 @pytest.mark.nightly
