@@ -19,7 +19,6 @@ from cordial_ppl.channels.loading import load_channel
 from cordial_ppl.errors import CordialWarning
 from cordial_ppl.evaluation.checks import check_simulation, simulate
 from cordial_ppl.evaluation.checks.trial import make_trial
-from cordial_ppl.plots.ranks import write_ranks
 
 MODELS = sorted((Path(__file__).parent.parent / "models").glob("*.py"))
 
@@ -31,7 +30,6 @@ def main() -> None:
     parser.add_argument("--channels", nargs="+", default=list(CHANNELS))
     parser.add_argument("--gallery", action="store_true", help="the files of the gallery as well")
     parser.add_argument("--methods", nargs="+", default=["default", "laplace"])
-    parser.add_argument("--figures", type=Path, help="folder for a figure of each")
     parser.add_argument("--out", type=Path, default=Path("simulations.json"))
     args = parser.parse_args()
     names = [*args.channels, *(map(str, MODELS) if args.gallery else ())]
@@ -52,10 +50,6 @@ def main() -> None:
                 flush=True,
             )
             failed |= method == "default" and line.status == "fail"
-            if args.figures:
-                args.figures.mkdir(parents=True, exist_ok=True)
-                title = f"{channel.name}, {method}: {args.sets} simulated data sets"
-                write_ranks(args.figures / f"{channel.name}-{method}.png", ranks, title)
     args.out.write_text(json.dumps(results, indent=1))
     raise SystemExit(failed)
 

@@ -7,7 +7,6 @@ import numpy as np
 import typer
 
 from cordial_ppl.cli.messages import leaving_at_once
-from cordial_ppl.cli.options import FigureOrNot
 from cordial_ppl.cli.output import Result
 from cordial_ppl.cli.records import Columns, Labelling
 from cordial_ppl.errors import InputError
@@ -20,7 +19,6 @@ def check(
     labelling: Labelling,
     readings: Path | None = None,
     labels: Path | None = None,
-    plot: FigureOrNot = None,
     simulations: int = 0,
     seed: int = 0,
 ) -> Result:
@@ -31,23 +29,14 @@ def check(
     """
     if (readings is None) != (labels is None):
         raise InputError("--readings and --labels go together: give both, or neither.")
-    if plot is not None and not simulations:
-        raise InputError("--plot draws the ranks of simulations: give --simulations 200, too.")
     with doing("loading"):
         from cordial_ppl.evaluation.checks import check_channel
     with doing("reading"), leaving_at_once():
         settings = vars(columns) | vars(labelling)
         texts = _read(channel, readings, labels, settings) if readings and labels else ()
         report = check_channel(channel, *texts, simulations=simulations, seed=seed)
-    done = []
-    if plot is not None and report.ranks:
-        from cordial_ppl.plots.ranks import write_ranks
-
-        title = f"Simulation-based calibration of {report.channel}, {simulations} data sets"
-        write_ranks(plot, report.ranks, title)
-        done = [f"wrote {plot}"]
     failure = typer.Exit(1) if report.status == "fail" else None
-    return Result(report.to_dict(), report.text, done=done, failure=failure)
+    return Result(report.to_dict(), report.text, failure=failure)
 
 
 def _read(channel: str, readings: Path, labels: Path, settings: dict[str, Any]) -> tuple[Any, ...]:

@@ -204,7 +204,6 @@ Files
   CHANNEL            Channel file, whose code is run, or the name of a channel.
   --readings FILE    Table of readings to check it on, in place of made-up reviews.
   --labels FILE      Table of labels of some of these texts.
-  --plot FILE        Figure of the simulations' ranks to write (.svg, .png, .pdf).
 Model
   --simulations N    Data sets for simulation-based calibration, as 200; none by default.
 """,

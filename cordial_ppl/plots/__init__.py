@@ -7,7 +7,6 @@ that colour-blind readers can tell apart; marks and dashes differ too. Needs mat
 
 from cordial_ppl.plots.deciding import decisions
 from cordial_ppl.plots.labels import forecast, learning_curve
-from cordial_ppl.plots.parameters import parameter, parameters
 from cordial_ppl.plots.ranked import groups, user_values
 from cordial_ppl.plots.reliability import stated_classes, thresholds
 from cordial_ppl.plots.transfer import label_shares, transfer_curve
@@ -19,8 +18,6 @@ __all__ = [
     "groups",
     "label_shares",
     "learning_curve",
-    "parameter",
-    "parameters",
     "stated_classes",
     "thresholds",
     "transfer_curve",

@@ -12,7 +12,6 @@ from scipy.stats import beta
 import cordial_ppl as cp
 from cordial_ppl import plots
 from cordial_ppl.decisions import answers
-from cordial_ppl.decisions.reported import list_parameters
 from cordial_ppl.errors import InputError
 from cordial_ppl.plots.axis import OURS, fit_of
 from cordial_ppl.plots.reliability import MARKS
@@ -213,36 +212,6 @@ def test_weights_are_bars_from_the_largest_on_an_axis_that_is_given(judge):
     names = words(axis.get_yticklabels())[::-1]
     assert names == sorted(judge.weights_, key=lambda name: -judge.weights_[name])
     assert sum(bar.get_width() for bar in axis.patches) == pytest.approx(1.0)
-
-
-def test_parameters_have_prior_posterior_and_interval(judge):
-    figure = plots.parameters(judge)
-    shown = [axis.get_xlabel().split()[0] for axis in figure.axes if axis.get_xlabel()]
-    assert shown == [each.name for each in answers.describe(judge.fit_).parameters]
-    faults = {fault.name: fault for fault in answers.describe(judge.fit_).parameters}
-    axis = plots.parameter(judge, "temperature")
-    found = lines(axis)
-    low, high = axis.get_lines()[2].get_xdata()
-    assert (low, high) == pytest.approx((faults["temperature"].low, faults["temperature"].high))
-    # Densities with respect to the logarithm, cut at the ends of the picture.
-    pooled = list_parameters(judge.posteriors_, judge.weights_)["temperature"]
-    after = np.average(np.log(pooled.draws), weights=pooled.weights)
-    means = {}
-    for name in ("prior", "posterior"):
-        x, density = found[name].T
-        assert np.trapezoid(density, np.log(x)) == pytest.approx(1.0, abs=0.03)
-        means[name] = np.trapezoid(density * np.log(x), np.log(x))
-    assert means["posterior"] == pytest.approx(after, abs=0.07)  # Sd .018 over 20 seeds.
-    (heaviest,) = answers.describe(judge.fit_).channels
-    before = np.mean(np.log(judge.posteriors_[heaviest].sample_prior(20000, 7)["temperature"]))
-    assert means["prior"] == pytest.approx(before, abs=0.06)  # Sd .011.
-    (reference,) = (line for line in axis.get_lines() if line.get_linestyle() == ":")
-    assert set(reference.get_xdata()) == {1.0}
-    assert axis.get_xlim()[0] <= 1.0 <= axis.get_xlim()[1]
-    with pytest.raises(InputError, match="no parameter 'tempo'; they have: "):
-        plots.parameter(judge, "tempo")
-    with pytest.raises(InputError, match="no channels"):
-        plots.parameters(cp.LogitStack().fit(LOGITS, LABELS))
 
 
 @pytest.mark.literal

@@ -10,12 +10,22 @@ from pathlib import Path
 
 from cordial_ppl.data.numerals import parse_number
 from cordial_ppl.decisions.reader import Fault, number
-from cordial_ppl.plots.parameters import UNITS
 from cordial_ppl.plots.report.facts import DISTANCE, Facts
 from cordial_ppl.plots.report.pictures import draw_pictures
 from cordial_ppl.runtime.arrays import FLOOR
 from cordial_ppl.scores import Interval
 from cordial_ppl.tables import replacing
+
+UNITS = {
+    "temperature": "factor on the logits",
+    "offset": "classes",
+    "gain": "classes per stated class",
+    "concentration": "1 / classes²",
+    "strength": "share",
+    "form": "1 mixture, 0 location",
+    "tilt": "power of the histogram",
+}
+"""Units of parameters."""
 
 PACKAGES = ("cordial-ppl", "jax", "numpyro", "arviz", "numpy")
 SCORED = {

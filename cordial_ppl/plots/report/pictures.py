@@ -10,9 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cordial_ppl import plots
-from cordial_ppl.decisions.reported import list_parameters
 from cordial_ppl.evaluation.products.figure import COLUMN, INK, looking, new_figure
-from cordial_ppl.plots.parameters import height
 from cordial_ppl.plots.report.facts import Facts
 from cordial_ppl.scores import means_given_stated
 
@@ -95,17 +93,6 @@ def _list_pictures(facts: Facts) -> Iterator[Picture]:
     alt = ", ".join(f"{name} {weight:.2f}" for name, weight in summary.weights.items())
     size = COLUMN, 0.6 + 0.2 * len(summary.weights)
     yield "weights", partial(plots.weights, calibrator), f"Weights: {alt}", size
-    parameters = list_parameters(calibrator.posteriors_, calibrator.weights_)
-    for name, parameter in parameters.items():
-        # A posterior that is one point, by inference "mode", has no interval and cannot be drawn.
-        if not parameter.is_mode:
-            draw = partial(plots.parameter, calibrator, name)
-            if parameter.draws.ndim > 1:
-                alt = f"Medians and 90 % intervals of the entries of {name}, over their prior's"
-                yield "vectors", draw, alt, (COLUMN, height(parameter))
-                continue
-            alt = f"Posterior and prior densities: {parameter.fault}"
-            yield "parameters", draw, alt, (2.4, 1.7 if parameter.words else 1.4)
 
 
 def _draw(draw: Callable[..., object], width: float, height: float) -> str:
