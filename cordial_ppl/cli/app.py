@@ -71,9 +71,6 @@ def cordial(
 ) -> None:
     """Turn a language model's ratings into calibrated probabilities with twenty labels.
 
-    A file `cordial.toml` beside READINGS keeps options: `rating = "score"` stands for `--rating
-    score`, unless that is typed.
-
     Exit status: 0 done, 2 wrong usage or bad input, 1 anything else.
     """
 

@@ -1,7 +1,6 @@
 """A function as a command: its options by group in `-h`, checks before it, and what it says."""
 
 from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import fields, is_dataclass
 from inspect import Signature, signature
 from pathlib import Path
@@ -10,11 +9,8 @@ from typing import Any
 from typer.core import TyperCommand
 
 from cordial_ppl.cli.declaring import declare
-from cordial_ppl.cli.defaults import read_defaults
-from cordial_ppl.cli.messages import USAGE
 from cordial_ppl.cli.options import GROUPS
-from cordial_ppl.cli.output import Result, check_outputs, say, show
-from cordial_ppl.errors import CordialError, naming
+from cordial_ppl.cli.output import Result, check_outputs, show
 from cordial_ppl.runtime.progress import doing
 
 WIDTH = 18
@@ -22,32 +18,7 @@ WIDTH = 18
 
 
 class Command(TyperCommand):
-    """A command, whose help lists arguments and options by group; a file may hold defaults."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read what is typed, and for options that are not the file beside the readings."""
-        arguments, *_ = self.make_parser(ctx).parse_args(args=[*args])
-        ctx.obj = read_defaults(ctx, arguments)
-        ctx.default_map = ctx.obj.parsed
-        try:
-            return super().parse_args(ctx, args)
-        except USAGE as error:
-            file = ctx.obj.blame(error)
-            error.message = f"{file}: {error.message}" if file else error.message
-            raise
-
-    def invoke(self, ctx: Any) -> Any:
-        """Run the command; say which defaults it has, also where these are at fault."""
-        quiet = ctx.params["json"] or ctx.params["quiet"]
-        if ctx.obj.values and not quiet:
-            say(str(ctx.obj))
-        try:
-            return super().invoke(ctx)
-        except CordialError as error:
-            if ctx.obj.values and quiet:
-                say(str(ctx.obj))
-            with naming(file) if (file := ctx.obj.blame(error)) else nullcontext():
-                raise
+    """A command, whose help lists arguments and options by group."""
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Return what has to be typed after the name of the command."""

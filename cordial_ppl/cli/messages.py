@@ -108,8 +108,7 @@ def _in_options(error: CordialError) -> str:
     """Return the message, with the options of the program in place of arguments of functions."""
     if isinstance(error, SettingNeeded):
         settings = " ".join(as_option(*each) for each in error.needed)
-        keep = " Or keep them in a file, cordial.toml, beside it." * (len(error.needed) > 1)
-        return shorten(f"{error.problem} {error.advice}: {settings}.{keep}")
+        return shorten(f"{error.problem} {error.advice}: {settings}.")
     if isinstance(error, SettingsClash):
         return str(SettingsClash(*map(_as_flag, error.args)))
     return str(error)
