@@ -71,6 +71,8 @@ def read_columns(path: str | Path) -> Columns:
     with reading(path):
         folder = path.is_dir()
         ending = ".parquet" if folder else path.suffix.lower()
+        if not folder and (ending in _READERS or path.is_file()):
+            path.open("rb").close()
         if ending not in _READERS:
             hint = " Read other files with `cordial read` first: it makes tables of them."
             raise FileError(f"{path}: a table's name must end in {name_endings(ENDINGS)}.{hint}")
