@@ -12,7 +12,7 @@ a problem comes to depends, up to rounding, neither on its neighbours nor on the
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
@@ -397,12 +397,10 @@ def _weigh(target: Target, mesh: Mesh) -> Callable[..., Any]:
     return _compile(run, mesh)
 
 
-class Lanes(NamedTuple):
-    """Problems side by side, as `cordial_ppl.inference.sampler.Problem` is one of them."""
+@dataclass(frozen=True)
+class Lanes(Problem):
+    """Problems side by side: arrays of prior and data have an axis of them in front."""
 
-    target: Target
-    prior: Prior
-    data: Data
     mesh: Mesh
 
     def _each(self, rngs: Sequence[Any], ask: Callable[..., Any]) -> Any:
@@ -516,7 +514,7 @@ def _fit_default(target: Target, cases: Sequence[Case], effort: Effort, mesh: Me
     seeds = [case.seed for case in cases]
     seeds += [(*case.seed, 1 + fold) for case in cases for fold in range(folds)]
 
-    def side_by_side(rows: np.ndarray, work: Callable[[Any, Any, np.ndarray], State]) -> State:
+    def side_by_side(rows: np.ndarray, work: Callable[[Lanes, Any, np.ndarray], State]) -> State:
         parts = []
         for start in range(0, len(rows), width):
             chunk = rows[np.minimum(np.arange(start, start + width), len(rows) - 1)]
@@ -526,7 +524,7 @@ def _fit_default(target: Target, cases: Sequence[Case], effort: Effort, mesh: Me
             parts.append(jax.tree.map(lambda leaf: np.asarray(leaf)[:used], state))  # noqa: B023
         return jax.tree.map(lambda *leaves: np.concatenate(leaves), *parts)
 
-    def carry(folds_: Any, keys: Any, rows: np.ndarray) -> State:
+    def carry(folds_: Lanes, keys: Any, rows: np.ndarray) -> State:
         parents = jax.tree.map(lambda leaf: leaf[(rows - count) // folds], state)
         logs = folds_.evaluate(jnp.asarray(parents.particles.points), effort.particles)
         weighed = folds_.do(sampler.reweigh, parents, *logs)

@@ -121,7 +121,7 @@ def _chain_rows(
     # Draws that have equal weights already stay in order.
     if not np.allclose(weights, 1 / count):
         with np.errstate(divide="ignore"):
-            index = resample(rng.random(), np.log(weights), count)
+            index = np.asarray(resample(rng.random(), np.log(weights), count))
     chained = posterior.diagnostics.method == "nuts" and len(index) >= CHAINS
     chains = CHAINS if chained else 1
     return index[: len(index) // chains * chains], chains

@@ -5,6 +5,7 @@ are the first one's draws, carried over, or, by the literal methods, fits of the
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import jax
@@ -199,7 +200,7 @@ def _carry_to_folds(
     if not case.masks:
         return sampled, []
     seeds = [(*case.seed, 1 + fold) for fold in range(len(case.masks))]
-    masked = problem._replace(data=case.pad(PRECISION, case.masks))
+    masked = replace(problem, data=case.pad(PRECISION, case.masks))
     folds = [as_draws(prior, fold, effort) for fold in carry(masked, seeds, state, effort)]
     worst = max(fold.diagnostics.khat for fold in folds)
     diagnostics = sampled.diagnostics._replace(fold_khat=worst)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from cordial_ppl.runtime.arrays import replaced
+from cordial_ppl.runtime.arrays import AnyArray, replaced
 
 
 def khat_limit(draws: int) -> float:
@@ -27,14 +27,14 @@ def khat_limit(draws: int) -> float:
     return min(1 - 1 / log10(max(draws, 2)), 0.7)
 
 
-def normalise(log_weights: Float[np.ndarray, " S"]) -> Any:
+def normalise(log_weights: Float[AnyArray, " S"]) -> Any:
     """Shift log weights so that the weights sum to one."""
     xp = log_weights.__array_namespace__()
     shifted = log_weights - xp.max(log_weights)
     return shifted - xp.log(xp.sum(xp.exp(shifted)))
 
 
-def effective_sample_size(log_weights: Float[np.ndarray, " S"]) -> Any:
+def effective_sample_size(log_weights: Float[AnyArray, " S"]) -> Any:
     r"""Compute the effective number of draws behind weighted averages.
 
     .. math:: \mathrm{ESS} = (\sum_s w_s)^2 / \sum_s w_s^2
@@ -51,8 +51,8 @@ def effective_sample_size(log_weights: Float[np.ndarray, " S"]) -> Any:
 
 
 def resample(
-    start: float | Float[Any, ""], log_weights: Float[np.ndarray, " S"], draws: int
-) -> Int[np.ndarray, " m"]:
+    start: float | Float[Any, ""], log_weights: Float[AnyArray, " S"], draws: int
+) -> Int[AnyArray, " m"]:
     """Resample systematically: each draw appears ``draws * w`` times, rounded at random.
 
     Args:
@@ -71,7 +71,7 @@ def resample(
 
 # A tail without a shape, and weights that are no numbers, have their own k-hat.
 @np.errstate(all="ignore")
-def pareto_smooth(log_weights: Float[np.ndarray, " S"]) -> tuple[Any, Any]:
+def pareto_smooth(log_weights: Float[AnyArray, " S"]) -> tuple[Any, Any]:
     """Replace the largest weights by quantiles of a fitted Pareto tail.
 
     Args:
@@ -107,7 +107,7 @@ def _pareto_quantile(levels: Any, shape: Any) -> Any:
     return xp.where(near_zero, -xp.log1p(-levels), xp.expm1(-safe * xp.log1p(-levels)) / safe)
 
 
-def _fit_pareto(excess: Float[np.ndarray, " m"]) -> tuple[Any, Any]:
+def _fit_pareto(excess: Float[AnyArray, " m"]) -> tuple[Any, Any]:
     """Estimate shape and scale of a generalised Pareto distribution from its sorted sample.
 
     The posterior mean of theta over a grid; the shape is shrunk to 0.5 with the weight of ten

@@ -17,6 +17,7 @@ It needs no mode and no gradient, so it serves any channel, also one with severa
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -100,7 +101,8 @@ class State(NamedTuple):
     rounds: Int[Any, ""]
 
 
-class Problem(NamedTuple):
+@dataclass(frozen=True)
+class Problem:
     """What is sampled: a channel with its prior and labelled texts, in single precision.
 
     The sampler knows no more of it than these methods; `cordial_ppl.inference.accelerator` has them
@@ -113,7 +115,9 @@ class Problem(NamedTuple):
 
     def draw_prior(self, rng: np.random.Generator, draws: int) -> Any:
         """Draw whitened points from a prior that is no Gaussian."""
-        return draw_prior(*self, draws, rng.integers(2**32, dtype=np.uint32))
+        return draw_prior(
+            self.target, self.prior, self.data, draws, rng.integers(2**32, dtype=np.uint32)
+        )
 
     def draw_numbers(
         self, rng: np.random.Generator, normals: tuple[int, ...], uniforms: tuple[int, ...]
@@ -122,14 +126,15 @@ class Problem(NamedTuple):
         normal = np.asarray(rng.standard_normal(normals, PRECISION))
         return normal, np.asarray(1 - rng.random(uniforms, PRECISION))
 
-    def evaluate(self, points: Float[np.ndarray, "M P"], particles: int) -> tuple[Any, Any]:
+    def evaluate(self, points: Float[Any, "*many M P"], particles: int) -> tuple[Any, Any]:
         """Compute log prior and log likelihood of whitened points, as many at once as particles."""
-        return density(*self, points, particles)
+        return density(self.target, self.prior, self.data, points, particles)
 
     def move(self, state: "State", normal: Any, uniform: Any) -> "State":
         """Move the particles of a state at its power of the likelihood."""
         begin = init_pcn(state.particles, state.around, state.log_step)
-        end = run_pcn(*self, begin, state.around, state.temper, normal, uniform)
+        arrays = begin, state.around, state.temper, normal, uniform
+        end = run_pcn(self.target, self.prior, self.data, *arrays)
         return state._replace(particles=end.particles, log_step=end.log_step, acceptance=end.rate)
 
     def do[**P, R](self, stage: Callable[P, R], *args: P.args, **settings: P.kwargs) -> R:
@@ -187,7 +192,7 @@ def carry(
         if is_poor(weighed):
             labels, histogram = problem.data.labels[row], problem.data.histogram[row]
             data = problem.data._replace(labels=labels, histogram=histogram)
-            fold = problem._replace(data=data)
+            fold = replace(problem, data=data)
             states[row] = refresh(fold, effort, generator(seeds[row]), weighed)
     return states
 

@@ -1,5 +1,6 @@
 """The default posterior: exact where the answer is known, calibrated, and honest where it fails."""
 
+from dataclasses import replace
 from functools import cache
 
 import jax
@@ -20,7 +21,7 @@ from cordial_ppl.evaluation.synthetic import reviews
 from cordial_ppl.inference import sampler
 from cordial_ppl.inference.importance import effective_sample_size, khat_limit, pareto_smooth
 from cordial_ppl.inference.moves import Particles
-from cordial_ppl.inference.programs import density, predict
+from cordial_ppl.inference.programs import predict
 from cordial_ppl.inference.sampler import (
     DEFAULT_EFFORT,
     PRECISION,
@@ -151,7 +152,7 @@ def in_a_row(*problems):
     """Problems as one of several sets of labels."""
     labels, shares = ([getattr(p.data, n) for p in problems] for n in ("labels", "histogram"))
     data = problems[0].data._replace(labels=np.stack(labels), histogram=np.stack(shares))
-    return problems[0]._replace(data=data)
+    return replace(problems[0], data=data)
 
 
 def drawn(seed, shift=0.0, scale=1.0, problem=None):
@@ -381,7 +382,10 @@ def test_folds_agree_with_fits_of_their_own(name, monkeypatch):
     before = whole.particles.log_prior + whole.particles.log_likelihood
     for problem, state in zip(problems, weighed, strict=True):
         np.testing.assert_array_equal(state.particles.points, whole.particles.points)
-        logs = np.sum(density(*problem, whole.particles.points), axis=0) - before
+        logs = (
+            np.sum(problem.evaluate(whole.particles.points, DEFAULT_EFFORT.particles), axis=0)
+            - before
+        )
         expected = np.exp(pareto_smooth(logs)[0])
         np.testing.assert_allclose(np.exp(state.log_weights), expected, rtol=0, atol=1e-5)
     # Those that are resampled are copies until they are moved: .96 differ, sd .023 over 20 seeds.
@@ -396,7 +400,9 @@ def test_folds_agree_with_fits_of_their_own(name, monkeypatch):
 
 def test_moves_keep_the_log_density_of_where_particles_are():
     particles = fitted("mixture", None, 0).particles
-    log_prior, log_likelihood = density(*problem_of("mixture"), particles.points)
+    log_prior, log_likelihood = problem_of("mixture").evaluate(
+        particles.points, DEFAULT_EFFORT.particles
+    )
     np.testing.assert_allclose(particles.log_prior, log_prior, rtol=1e-5)
     np.testing.assert_allclose(particles.log_likelihood, log_likelihood, rtol=1e-5)
 
