@@ -54,7 +54,7 @@ def test_small_groups_that_are_wholly_labelled_are_still_samples(clusters, least
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("clusters", [False, pytest.param(True, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("clusters", [False, True])
 def test_random_choice_is_not_called_uneven(clusters):
     """Whole conversations, or groups of two texts, are as often of one group as chance has it."""
     warned = 0

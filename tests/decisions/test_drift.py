@@ -74,16 +74,10 @@ def test_figures_are_what_they_are_called():
     assert found.share == pytest.approx(0.55) and found.texts == (4, 5)
     assert found.means == pytest.approx((1.75, 2.6)) and found.scores == pytest.approx((1.75, 2.6))
     assert found.distance == pytest.approx(0.85)
-    words, seen = "the readings differ from those of the fit", "5 texts against 4"
-    chance = f"{words} no more than by chance (p = {found.p:.2g}, {seen})"
-    assert found.describe(scale) == chance
     few = found._replace(p=0.001, share=0.01, distance=0.05, scores=(1.234, 2.0))
-    assert few.describe(scale) == f"{words} by too little to matter (p = 0.001, {seen})"
-    mean = few._replace(distance=0.5).describe(scale)
-    assert mean == f"{words} (p = 0.001, {seen}): the mean expected score is 2.00, was 1.23"
-    options = few._replace(share=0.55).describe(scale)
-    assert options.startswith(f"{words} (p = 0.001, {seen}): the mean stated option is 2.60, was")
-    assert options.endswith(" 1.75; '3' is stated for 80% of the texts, was for 25%")
+    assert not few.alarm and few._replace(distance=0.5).alarm
+    said = few._replace(share=0.55).describe(scale)
+    assert "p = 0.001" in said and "'3' is stated for 80% of the texts" in said
     assert json.loads(json.dumps(found.to_dict()))["alarm"] is False
 
 
@@ -174,13 +168,6 @@ def test_a_calibrator_knows_the_readings_of_its_fit():
             cp.LogitStack().fit(LOGITS, LABELS, corpus=corpus)
 
 
-def test_a_saved_calibrator_knows_them_too(tmp_path):
-    fitted = cp.LogitStack().fit(LOGITS, LABELS, corpus=TEXTS.logits)
-    fitted.save(tmp_path / "s.cordial")
-    found = cp.load(tmp_path / "s.cordial")
-    np.testing.assert_array_equal(found.fit_.sketch, fitted.fit_.sketch)
-
-
 @pytest.mark.parametrize(
     "wrong", [[[], []], [[-1], [3]], [[0, 0], [1, 1]], [[1, 0], [1, 1]], [[0], [0]], [[10**6], [1]]]
 )
@@ -203,6 +190,4 @@ def test_the_commands_warn(cordial, tmp_path):
     result = cordial("predict", "j.cordial", "other.csv", "-o", "o.csv", "--json")
     found = json.loads(result.stdout)["drift"]
     assert found["alarm"] and found["p"] <= RATE and found["share"] > drift.LEAST
-    said = " ".join(result.stderr.split())
-    assert "other.csv, j.cordial: the readings differ from those of the fit (p = 0.001, 60" in said
-    assert "the mean stated option is " in said
+    assert "other.csv" in result.stderr and "j.cordial" in result.stderr

@@ -1,6 +1,5 @@
 """The same judge raises few alarms however often one looks; another one is noticed, and how."""
 
-import inspect
 import json
 from itertools import product
 
@@ -74,8 +73,7 @@ def test_a_shift_is_noticed_with_its_size():
     made = watch(np.stack([probs, lower], axis=1))
     assert made.answer == "no" and made.shift.mean == pytest.approx(shift)
     assert made.shift.lower < shift < made.shift.upper < 0
-    told = made.describe(FIVE)
-    assert told.startswith(f"the judge has changed: the mean score shifted by {shift:+.2f}, other ")
+    assert f"shifted by {shift:+.2f}" in made.describe(FIVE)
     assert not made.noise and made.moved > abs(shift) and json.dumps(made.to_dict())
 
 
@@ -88,9 +86,7 @@ def test_single_texts_that_move_are_noticed_from_the_third_reading_on():
     assert not watch(stated[:, 1:]).alarm
     made = watch(stated)
     assert made.answer == "no" and abs(made.shift.mean) < 1e-2 and made.moved > 0.5
-    told = made.describe(FIVE)
-    assert told.startswith("the judge has changed: ") and made.noise
-    assert f"single texts moved by {made.moved:.2f}" in told
+    assert made.noise and f"moved by {made.moved:.2f}" in made.describe(FIVE)
     # And so is the first reading, from which all later ones differ alike.
     assert watch(stated[:, [2, 0, 1]]).answer == "no"
 
@@ -99,7 +95,7 @@ def test_readings_without_any_relation_are_not_of_the_same_judge():
     probs = texts(300)
     made = watch(np.stack([probs, np.random.default_rng(1).permutation(probs)], axis=1))
     assert made.answer == "cannot say" and made.more is None and abs(made.order) < 0.2
-    assert "by noise or not: read all again" in made.describe(FIVE)
+    assert "read all again" in made.describe(FIVE)
 
 
 def test_a_judge_that_is_back_is_the_same_as_it_reads_now():
@@ -107,7 +103,7 @@ def test_a_judge_that_is_back_is_the_same_as_it_reads_now():
     lower, again = 0.5 * first + 0.5 * np.eye(5)[0], 0.999 * first + 0.0002
     made = watch(np.stack([first, lower, again], axis=1))
     assert made.answer == "yes" and made.first == 1 and not made.alarm
-    assert "same judge, as it reads now; at look 1 there was evidence" in made.describe(FIVE)
+    assert "at look 1" in made.describe(FIVE)
 
 
 def test_copies_of_a_reading_are_no_readings_of_their_own():
@@ -130,15 +126,14 @@ def test_copies_of_a_reading_are_no_readings_of_their_own():
 def test_few_texts_cannot_tell_and_trifles_do_not_matter():
     made = watch(sampled(texts(12), 3, 20))
     assert made.answer == "cannot say" and made.more and made.more > 12
-    assert f"cannot tell yet: about {made.more} more texts would tell" in made.describe(FIVE)
-    made = watch(sampled(texts(3), 2, 20))
-    assert made.more is None and "cannot tell yet: read 20 texts or more" in made.describe(FIVE)
-    assert "1 text is" in watch(sampled(texts(1), 2, 20)).describe(FIVE)
+    assert f"about {made.more} more texts" in made.describe(FIVE)
+    for few in (1, 3):
+        made = watch(sampled(texts(few), 2, 20))
+        assert made.more is None and "20 texts or more" in made.describe(FIVE)
     probs = texts(200)
     slightly = 0.99 * probs + 0.01 * np.eye(5)[0]
     made = watch(np.stack([probs, slightly], axis=1))
     assert made.alarm and made.answer == "yes" and made.shift.upper < 0
-    assert made.describe(FIVE).startswith("the same judge, but for a shift too small to matter\n")
 
 
 @pytest.fixture(scope="module")
@@ -157,26 +152,22 @@ def test_texts_are_found_by_name_and_new_ones_told_apart(fit):
     made = cp.monitor(fit, TEST, np.concatenate([TEST, low]), texts=[names, others])
     assert made.answer == "yes" and made.texts == 40
     assert made.others is not None and made.others.alarm and made.others.texts == (40, 30)
-    assert "new texts (30) differ from these" in made.describe(fit.scale)
-    assert json.dumps(made.to_dict())
+    assert "new texts (30)" in made.describe(fit.scale) and json.dumps(made.to_dict())
 
 
 @pytest.mark.parametrize(
     "readings, settings, message",
     [
         ([TEST], {}, "two or more times; got 1"),
-        ([TEST, TEST], {"level": 2}, "level must lie between 0 and 1"),
-        ([TEST[:1], TEST[:1]], {"texts": [["a"], ["b"]]}, "look 1 is at none of the first texts"),
+        ([TEST, TEST], {"level": 2}, "level"),
+        ([TEST[:1], TEST[:1]], {"texts": [["a"], ["b"]]}, "look 1 is at none"),
         ([TEST[:2], TEST[:2]], {"texts": [["a", "b"], ["a", "a"]]}, "look 1 has a text twice"),
-        (
-            [TEST[:2], TEST[:2]],
-            {"texts": [["a", "b"], ["a"]]},
-            "one name for each of 2 texts; got 1",
-        ),
-        ([TEST, TEST], {"texts": ["ab"]}, "texts must be of each of the 2 readings; got 1"),
-        ([TEST, TEST[:, :3]], {}, "logits must have 5 columns; found 3"),
-        ([TEST, TEST[:9]], {}, "in one order; got 40 and 9 rows. Name the texts"),
-        ([TEST, TEST], {"texts": 3}, "texts must be a list; got 3"),
+        ([TEST[:2], TEST[:2]], {"texts": [["a", "b"], ["a"]]}, "2 texts; got 1"),
+        ([TEST, TEST], {"texts": ["ab"]}, "2 readings; got 1"),
+        ([TEST, TEST[:, :3]], {}, "5 columns; found 3"),
+        ([TEST, TEST[:9]], {}, "40 and 9 rows"),
+        ([TEST, TEST], {"texts": 3}, "texts must be a list"),
+        ([TEST, None], {}, "logits"),
     ],
 )
 def test_bad_input_has_one_message(fit, readings, settings, message):
@@ -206,12 +197,3 @@ def test_an_estimator_stands_for_its_fit_and_anything_else_is_refused(ask):
     for wrong in (3, None, {}):
         with pytest.raises(InputError, match="calibrator.fit_; got a"):
             ask(wrong)
-
-
-def test_what_is_no_forecast_or_no_readings_is_refused():
-    for call in (
-        lambda: inspect.unwrap(cp.describe)(JUDGE, 3),
-        lambda: cp.monitor(JUDGE, TEST, None),
-    ):
-        with pytest.raises(InputError):
-            call()

@@ -85,14 +85,6 @@ def test_evidence_is_one_on_the_mean_of_all_labels(stack):
     assert joint == pytest.approx(1, rel=1e-6) and found == pytest.approx(1, rel=1e-4)
 
 
-def test_evidence_grows_where_labels_are_others(stack):
-    rows = slice(100, 160)
-    same = answers.check_labels(stack.fit_, TEXTS.logits[rows], TEXTS.labels[rows])
-    other = answers.check_labels(stack.fit_, TEXTS.logits[rows], 4 - TEXTS.labels[rows])
-    # Powers of ten over 20 seeds: .3, sd .7, and 48, sd 8.
-    assert same.evidence < 1e3 < 1e20 < other.evidence
-
-
 def test_figures_are_what_they_are_called(stack):
     # The likeliest labels, for those of people raise a false alarm once in a hundred times.
     logits, probs = TEXTS.logits[100:130], stack.predict_proba(NEW)
@@ -105,7 +97,7 @@ def test_figures_are_what_they_are_called(stack):
     assert found[3:5] == pytest.approx(np.quantile(simulated, [0.05, 0.95]))
     assert found.p == pytest.approx((1 + np.sum(simulated >= found.loss - 1e-9)) / 2000)
     assert found.lower < found.expected < found.upper
-    assert not found.alarm and "about as well as expected: log loss" in found.text
+    assert not found.alarm
     assert answers.check_labels(stack.fit_, logits, labels) == found
     assert json.loads(json.dumps(found.to_dict()))["p"] == found.p
 
@@ -113,9 +105,14 @@ def test_figures_are_what_they_are_called(stack):
 def test_a_reader_that_turned_round_is_found(stack):
     rows = slice(100, 130)
     found = answers.check_labels(stack.fit_, TEXTS.logits[rows, ::-1], TEXTS.labels[rows])
-    assert found.alarm and found.loss > found.upper and "worse than expected" in found.text
+    assert found.alarm and found.loss > found.upper
     one = answers.check_labels(stack.fit_, TEXTS.logits[100:101], TEXTS.labels[100:101])
     assert one.labels == 1 and 0 < one.p <= 1
+    rows = slice(100, 160)
+    same = answers.check_labels(stack.fit_, TEXTS.logits[rows], TEXTS.labels[rows])
+    other = answers.check_labels(stack.fit_, TEXTS.logits[rows], 4 - TEXTS.labels[rows])
+    # Powers of ten over 20 seeds: .3, sd .7, and 48, sd 8.
+    assert same.evidence < 1e3 < 1e20 < other.evidence
 
 
 def test_a_text_is_one_observation(stack):

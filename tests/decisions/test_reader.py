@@ -12,7 +12,7 @@ from cordial_ppl.data.ratings import state
 from cordial_ppl.data.readings import as_logits, readings_from_counts
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions import answers
-from cordial_ppl.decisions.reader import assess, number, score_points
+from cordial_ppl.decisions.reader import assess, score_points
 from cordial_ppl.estimators.stack import Stack
 
 SIZE, COUNT = 7, 200
@@ -62,17 +62,6 @@ def test_a_reader_that_misses_without_bias_has_a_spread_alone():
     # Of half an interval, the biases are .16, sd .05 over 20 seeds, and .03, sd .03.
     assert {fault.words for fault in biases} == {"no clear bias"}
     assert spread.median == pytest.approx(np.sqrt(2), abs=0.1)  # 1.418, sd .025 over 20 seeds
-    assert answers.describe(stack.fit_).brief.startswith("no clear bias; labels lie about ±")
-
-
-def test_what_is_loaded_says_the_same_and_another_fit_forgets(case, tmp_path):
-    ratings, labels = (each[:30] for each in case)
-    stack = cp.LogitStack(tuple("0123456")).fit(hard(ratings), labels)
-    before = answers.reader_of(stack.fit_)
-    stack.save(tmp_path / "a.cordial")
-    assert cp.load(tmp_path / "a.cordial").summary() == stack.summary()
-    stack.fit(hard(ratings[:20]), labels[:20])
-    assert answers.reader_of(stack.fit_) != before
 
 
 def test_what_is_known_of_another_reader_is_refused(case, tmp_path):
@@ -123,8 +112,3 @@ def test_the_median_is_the_point_of_the_distance():
     probs, scale = np.array([[0.5, 0.1, 0.4], [0.1, 0.2, 0.7]]), Scale(("1", "2", "4"))
     points = score_points(probs, by_text(np.array([0, 1]), 3), scale)
     assert points == pytest.approx((0.5, 1.0, -np.log([0.5, 0.2]).mean()))
-
-
-def test_numbers_have_two_digits_and_their_zeros():
-    shown = [number(x) for x in (0.0004, 0.2, 0.999, 1.04, -0.25, 6.123, 11.2, 120.4, np.inf)]
-    assert shown == ["0", "0.20", "1.0", "1.0", "-0.25", "6.1", "11", "120", "inf"]
