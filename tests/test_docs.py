@@ -127,7 +127,9 @@ def test_messages_are_those_of_the_package():
     files = (ROOT / "cordial_ppl").rglob("*.py")
     nodes = [node for path in files for node in ast.walk(ast.parse(path.read_text()))]
     texts = {n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)}
-    quoted = [f.code for f in pages.fences(PAGES["docs/troubleshooting.md"]) if f.language == "text"]
+    quoted = [
+        f.code for f in pages.fences(PAGES["docs/troubleshooting.md"]) if f.language == "text"
+    ]
     assert len(quoted) > 20
     for message in quoted:
         assert max(len(text) for text in texts if text in message) > 20, message
