@@ -1,4 +1,4 @@
-"""What is no channel is refused where it is loaded; twenty plain models are channels."""
+"""What is no channel is refused where it is loaded; plain models are channels."""
 
 from typing import Any
 

@@ -15,7 +15,6 @@ from cordial_ppl.channels.channel import Channel
 from cordial_ppl.channels.likelihood import as_ordinal
 from cordial_ppl.data.readings import Readings
 from cordial_ppl.errors import ChannelError
-from cordial_ppl.evaluation.synthetic import reviews
 from cordial_ppl.inference.target import build_target
 
 categorical: Any = dist.Categorical
@@ -60,34 +59,6 @@ def observed_in_a_plate(readings, labels=None):
         cp.observe(logs, labels)
 
 
-def odds(readings, labels=None):
-    width = readings.logits.shape[-1] - 1
-    prior = dist.Normal(0.0, 3.0).expand([width]).to_event(1)
-    ordered = dist.transforms.OrderedTransform()
-    cuts = numpyro.sample("cuts", dist.TransformedDistribution(prior, ordered))
-    slope = numpyro.sample("slope", dist.Normal(0.0, 1.0))
-    mean = jax.nn.softmax(readings.logits, axis=1) @ jnp.arange(width + 1.0)
-    with numpyro.plate("texts", len(mean)):
-        numpyro.sample("label", dist.OrderedLogistic(slope * mean, cuts), obs=labels)
-
-
-def binomial(readings, labels=None):
-    width = readings.logits.shape[-1] - 1
-    slope = numpyro.sample("slope", dist.Normal(0.0, 1.0))
-    offset = numpyro.sample("offset", dist.Normal(0.0, 2.0))
-    mean = jax.nn.softmax(readings.logits, axis=1) @ jnp.arange(width + 1.0)
-    with numpyro.plate("texts", len(mean)):
-        numpyro.sample("label", dist.Binomial(width, logits=offset + slope * mean), obs=labels)
-
-
-def correlated(readings, labels=None):
-    """A prior whose transform builds a matrix, in JAX's default precision."""
-    size = readings.logits.shape[-1]
-    logs = tempered(readings)
-    factor: Any = numpyro.sample("factor", dist.LKJCholesky(size, 2.0))
-    cp.observe(jax.nn.log_softmax(logs + 0.1 * factor.sum(axis=1)[None], axis=1), labels)
-
-
 @pytest.mark.parametrize(
     "model", [by_logits, by_probs, without_a_plate, masked, observed_in_a_plate]
 )
@@ -106,27 +77,6 @@ def test_a_categorical_is_what_observe_is(model):
         for channel in (tried, observing)
     )
     np.testing.assert_allclose(*modes, rtol=0, atol=1e-6)
-
-
-@pytest.mark.parametrize(
-    "model",
-    [
-        pytest.param(binomial, marks=pytest.mark.nightly),
-        pytest.param(odds, marks=pytest.mark.nightly),
-        pytest.param(correlated, marks=pytest.mark.nightly),
-    ],
-)
-def test_other_likelihoods_agree_with_nuts(model):
-    channel, texts = Channel(model.__name__, model), reviews(300, seed=2)
-    logits, labels = texts.logits[:40], texts.labels[:40]
-    default, nuts = (
-        cp.ChannelCalibrator(channel, inference=name).fit(logits, labels)
-        for name in ("default", "nuts")
-    )
-    apart = default.predict_proba(texts.logits) - nuts.predict_proba(texts.logits)
-    # .0015, sd .0007, over 20 seeds of the binomial; .0031, sd .0012, over 10 of the odds.
-    assert np.sqrt(np.mean(apart**2)) < 0.02
-    assert default.posterior_.diagnostics.trusted
 
 
 @pytest.mark.parametrize(
@@ -182,5 +132,5 @@ def wider(readings, labels=None):
 
 
 def test_a_binomial_of_another_size_is_refused():
-    with pytest.raises(ChannelError, match="of 5 options counts to 4; this BinomialL"):
+    with pytest.raises(ChannelError, match="of 5 options counts to 4"):
         cp.ChannelCalibrator(Channel("wider", wider)).fit(LOGITS, LABELS)
