@@ -118,10 +118,8 @@ def test_every_method_comes_with_its_figures(method):
     figures = posterior.diagnostics
     assert figures.method == method
     assert figures.trusted or method == "laplace"
-    assert (
-        len(posterior.draws)
-        == {"default": DEFAULT_EFFORT.particles, "laplace": 300, "mode": 1}[method]
-    )
+    draws = {"default": DEFAULT_EFFORT.particles, "laplace": 300, "mode": 1}
+    assert len(posterior.draws) == draws[method]
     assert posterior.weights.sum() == pytest.approx(1.0, abs=1e-12)
     assert np.isnan(figures.gradient_norm) == (method == "default")
     assert np.isnan(figures.acceptance) == (method != "default")
@@ -176,18 +174,19 @@ def test_a_prior_that_knows_the_answer():
 
 
 def test_what_cannot_be_fitted():
-    with pytest.raises(InputError, match="default, laplace, mode, nuts; got 'map'"):
-        fit_channel("mixture", LOGITS, LABELS, method="map")
-    with pytest.raises(InputError, match="20 rows of logits came with 3 labels"):
-        fit_channel("mixture", LOGITS, LABELS[:3])
-    with pytest.raises(InputError, match=r"'length' must have one entry for each of 20 texts"):
-        fit_channel("mixture", LOGITS, LABELS, covariates={"length": LABELS[:3]})
-    with pytest.raises(InputError, match="'length' must be finite numbers; it is nan in row 0"):
-        fit_channel("mixture", LOGITS, LABELS, covariates={"length": np.full(20, np.nan)})
+    faults: Any = (
+        (LABELS, {"method": "map"}, "default, laplace, mode, nuts; got 'map'"),
+        (LABELS[:3], {}, "20 rows .* 3 labels"),
+        (LABELS, {"covariates": {"length": LABELS[:3]}}, "'length' .* 20 texts"),
+        (LABELS, {"covariates": {"length": np.full(20, np.nan)}}, "'length' .* nan in row 0"),
+        (LABELS + 1, {}, "0..4"),
+        (LABELS, {"seed": -1}, "seed must be a whole number 0.."),
+    )
+    for labels, settings, named in faults:
+        with pytest.raises(InputError, match=named):
+            fit_channel("mixture", LOGITS, labels, **settings)
     with pytest.raises(ChannelError, match="'affine'"):
         fit_channel("affine", LOGITS, LABELS)
-    with pytest.raises(InputError, match="0..4"):
-        fit_channel("mixture", LOGITS, LABELS + 1)
     assert METHODS == ("default", "laplace", "mode", "nuts")
 
 

@@ -147,13 +147,11 @@ def test_leaving_out_and_joining(learned):
     both = learned.join(cp.learn_prior([TASKS["ours"]] * 2, channels=[DRIFTING], seed=1))
     assert list(both.channels) == ["drifting"] and len(both.fits) == 4
     for change, message in {
-        lambda: whole.join(whole): "'task 0' is in two of the priors",
+        lambda: whole.join(whole): "'task 0' is in two",
         lambda: table(("location",)).join(learned): "no channel in common",
-        lambda: whole.leave_out(
-            ["task 9"]
-        ): "no task 'task 9' to leave out; found 'task 0', .*: leave_out=\\('task 0',\\)",
-        lambda: whole.leave_out("task 0"): "must be a list; got 'task 0'",
-        lambda: whole.leave_out(["task 0", "task 1"]): "2 tasks or readers at least; there is task",
+        lambda: whole.leave_out(["task 9"]): r"'task 9' .* leave_out=\('task 0',\)",
+        lambda: whole.leave_out("task 0"): "got 'task 0'",
+        lambda: whole.leave_out(["task 0", "task 1"]): "2 tasks or readers at least",
     }.items():
         with pytest.raises(InputError, match=message):
             change()
@@ -198,17 +196,15 @@ def test_fits_of_another_channel_are_refused(learned, tmp_path):
     )
     names = ["mixture"]
     for refused, message in {
-        lambda: as_priors(path, names): "holds a 'calibrator'; expected a 'prior'",
+        lambda: as_priors(path, names): "'calibrator'; expected a 'prior'",
         lambda: as_priors("nowhere.cordial", names): "cannot read",
-        lambda: as_priors(learned, names): "learned for drifting; none of these is among",
-        lambda: as_priors(3, names): "a parameter, a learned prior, the path",
-        lambda: as_priors(Prior(np.zeros(5), np.ones(5)), names): "a parameter, a learned prior",
+        lambda: as_priors(learned, names): "learned for drifting",
+        lambda: as_priors(3, names): "a learned prior",
+        lambda: as_priors(Prior(np.zeros(5), np.ones(5)), names): "a learned prior",
         lambda: learned.of(target("location")): "for drifting, not for channel 'location'",
-        lambda: table().of(target(mine)): "learned with another mixture.py",
-        lambda: table().of(target(vector)): "lacks log_scale, bias of channel 'mixture': .* Learn",
-        lambda: table().of(
-            target(scalar)
-        ): "'mixture', which has temperature, strength_log_odds: l",
+        lambda: table().of(target(mine)): "another mixture.py",
+        lambda: table().of(target(vector)): "lacks log_scale, bias of channel 'mixture'",
+        lambda: table().of(target(scalar)): "has temperature, strength_log_odds",
     }.items():
         with pytest.raises(InputError, match=message):
             refused()
@@ -217,20 +213,16 @@ def test_fits_of_another_channel_are_refused(learned, tmp_path):
 @pytest.mark.parametrize(
     ("tasks", "settings", "message"),
     [
-        ({}, {}, "2 tasks or readers at least; there is none"),
-        ("ours", {}, "tasks must be a mapping or a sequence"),
-        (TASKS, {"leave_out": ["mine"]}, "no task 'mine' to leave out; found 'ours', 'theirs'"),
+        ({}, {}, "2 tasks or readers at least"),
+        ("ours", {}, "tasks must be"),
+        (TASKS, {"leave_out": ["mine"]}, "'mine' to leave out; found 'ours', 'theirs'"),
         (TASKS, {"rule": "odd"}, "rule must be one of"),
-        (TASKS, {"channels": []}, "channels must be a list of one or several"),
-        ({**TASKS, ("ours", ""): TASKS["ours"]}, {}, "a task and reader occur twice"),
-        ([TASKS["ours"], 3], {}, r"task 1: a task must be \(logits, labels\)"),
-        ({"task": 3, **TASKS}, {}, "^task: a task must be"),
+        (TASKS, {"channels": []}, "channels must be"),
+        ({**TASKS, ("ours", ""): TASKS["ours"]}, {}, "occur twice"),
+        ([TASKS["ours"], 3], {}, r"task 1: .* \(logits, labels\)"),
+        ({"task": 3, **TASKS}, {}, "^task: "),
         ([TASKS["ours"], (LOGITS, LABELS + 1)], {}, "task 1: labels must be"),
-        (
-            [TASKS["ours"], (LOGITS[:, :4], LABELS % 4)],
-            {"channels": [DRIFTING]},
-            r"have 4 and 5 options, .* parameter 'drift' .* units=\{'drift': 0\}",
-        ),
+        ([TASKS["ours"], (LOGITS[:, :4], LABELS % 4)], {"channels": [DRIFTING]}, "'drift': 0"),
     ],
 )
 def test_tasks_that_nothing_can_be_learned_from(tasks, settings, message):
@@ -374,24 +366,16 @@ def test_bad_priors(prior, message):
         cp.Cordial(prior=prior, inference="mode").fit(LOGITS, LABELS)
 
 
-@pytest.mark.parametrize(
-    ("extra", "message"),
-    [
-        ("--prior-of offset", "must be NAME=LOC,SCALE, such as offset=0,0.5"),
-        ("--prior-of magic=0,1", "'magic', which is no parameter here"),
-        ("--prior-of gain=0,1 --prior l.csv", "cannot be given together"),
-        ("--prior-of offset=0,0.001", None),
-    ],
-)
-def test_the_program_takes_them(cordial, tmp_path, extra, message):
-    arguments = fast("calibrate", *write_tables(tmp_path))
-    result = cordial(*arguments, "-o", "o.csv", *extra.split(), status=2 if message else 0)
-    if message:
-        assert message in result.stderr and not (tmp_path / "o.csv").exists()
-    else:
-        cordial(*arguments, "-o", "p.csv")
-        found, plain = (np.array(read(f"{name}.csv")["mean"], float) for name in "op")
-        assert np.abs(found - plain).max() > 1e-3
+def test_the_program_takes_them(cordial, tmp_path):
+    calibrate = fast("calibrate", *write_tables(tmp_path))
+    refused = {"offset": "offset=0,0.5", "magic=0,1": "magic", "gain=0,1 --prior l.csv": "together"}
+    for extra, named in refused.items():
+        told = cordial(*calibrate, "-o", "o.csv", "--prior-of", *extra.split(), status=2).stderr
+        assert named in told and not (tmp_path / "o.csv").exists()
+    cordial(*calibrate, "-o", "o.csv", "--prior-of", "offset=0,0.001")
+    cordial(*calibrate, "-o", "p.csv")
+    found, plain = (np.array(read(f"{name}.csv")["mean"], float) for name in "op")
+    assert np.abs(found - plain).max() > 1e-3
 
 
 def test_the_spread_is_that_of_copies():

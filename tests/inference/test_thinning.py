@@ -121,17 +121,6 @@ def test_draws_are_chosen_on_one_core(monkeypatch):
     assert seen == [[1] * len(before)]
 
 
-def test_functions_like_the_features_keep_their_means_too():
-    rng = np.random.default_rng(3)
-    draws, weights = cloud(3, 1024, 5, weighted=False)
-    features, others = (curves(draws, rng.normal(size=(5, 60)) / 2) for _ in range(2))
-    rows, own = thin(features, weights, 128)
-    mean = weights @ others
-    sampling = np.sqrt(weights @ (others - mean) ** 2 / 128)
-    off = own @ others[rows] - mean
-    assert np.sqrt(np.mean((off / sampling) ** 2)) < 0.2  # .108, sd .018 over 20 seeds
-
-
 @pytest.mark.parametrize("weighted", [False, True])
 def test_each_draw_takes_the_mean_of_the_kernel_nearest_to_that_of_all(weighted):
     """The kernel as it is documented, whose bandwidth intervals rest on, and every step by itself.
