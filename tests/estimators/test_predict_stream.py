@@ -168,19 +168,18 @@ def test_a_fault_is_told_with_its_file(tmp_path):
 
     refuse("parts: .* nan in row 4 of b.parquet, col", changed("logit_3", 44, float("nan")))
     refuse("'text 3' is in rows 3 of a.parquet and 20 of b.p", changed("item_id", 60, "text 3"))
-    for last, message in (("x", "must be numbers; found 'x' in"), (None, "must be finite .* in")):
+    for last in ("x", None):
         lengths = readings(length=["1"] * 99 + [last])
         write(folder / "a.parquet", lengths, 0, 40)
-        refuse(f"'length' {message} row 59 of b.parquet", lengths, covariates=["length"])
+        refuse("'length' .* in row 59 of b.parquet", lengths, covariates=["length"])
     refuse("no column 'width'; found .*'length'", lengths, covariates=["width"])
-    refuse("b.parquet and a.parquet must have the same columns; only one has 'length'", readings())
-    refuse("same columns; only one has 'x'", lengths.with_columns(x=pl.lit(1)))
+    refuse("b.parquet and a.parquet .* only one has 'length'", readings())
+    refuse("only one has 'x'", lengths.with_columns(x=pl.lit(1)))
     (folder / "b.parquet").write_text("{}\n")
-    with pytest.raises(FileError, match="b.parquet is damaged"):
-        open_readings(folder)
     (tmp_path / "none").mkdir()
-    with pytest.raises(FileError, match="none is a folder without a file .* .parquet"):
-        open_readings(tmp_path / "none")
+    for path, name in ((folder, "b.parquet is damaged"), (tmp_path / "none", "none")):
+        with pytest.raises(FileError, match=name):
+            open_readings(path)
 
 
 def test_a_batch_depends_on_no_other(stack, tmp_path):

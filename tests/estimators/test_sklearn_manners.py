@@ -11,12 +11,12 @@ import numpy as np
 import pandas
 import polars
 import pytest
+from broken_channels import write_channel
 from few_labels import LABELS, LOGITS, STARS, TEST, TEXTS, lengthy, small
 from sklearn import base
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import (
     GridSearchCV,
-    StratifiedKFold,
     cross_val_predict,
     cross_val_score,
 )
@@ -43,14 +43,6 @@ from cordial_ppl.runtime import storage
 MANY = np.concatenate([np.flatnonzero(TEXTS.labels == k)[:5] for k in range(5)])
 X, Y = TEXTS.logits[MANY], TEXTS.labels[MANY]
 COUNTS = {"mixture": 1.0}
-STEEP = """
-import jax, numpyro, numpyro.distributions as dist
-from cordial_ppl import observe
-
-def model(readings, labels=None):
-    slope = numpyro.sample("slope", dist.LogNormal(0.0, 1.0))
-    observe(jax.nn.log_softmax(slope * readings.logits), labels)
-"""
 PRIOR = Prior(np.zeros(5), np.ones(5))
 
 ESTIMATORS = [
@@ -128,12 +120,9 @@ def test_a_clone_of_a_loaded_calibrator_has_the_settings_of_its_file(stack, tmp_
 
 
 def test_only_what_differs_from_the_default_is_shown():
-    assert repr(cp.Cordial(seed=3)) == "Cordial(seed=3)"
     shown = "ProportionalOdds(options=('1', '2'), penalty='cv')"
     assert repr(cp.ProportionalOdds(STARS[:2], penalty="cv")) == shown
-    assert repr(cp.ChannelCalibrator("mixture")) == "ChannelCalibrator(channel='mixture')"
-    found = repr(cp.Cordial(tuple(map(str, range(101))), prior={"mixture": PRIOR}))
-    assert found.startswith("Cordial(options=('0', '1', ") and len(found) < 300
+    assert len(repr(cp.Cordial(tuple(map(str, range(101))), prior={"mixture": PRIOR}))) < 300
 
 
 @pytest.mark.parametrize("make", [cp.TemperatureScaling, cp.BatchCalibration, cp.LogitStack])
@@ -160,7 +149,6 @@ def test_pipelines_and_searches():
     pipe = Pipeline(steps).set_params(judge__seed=1).fit(X, Y)
     expected = cp.LogitStack(seed=1).fit(X / 2, Y)
     np.testing.assert_array_equal(pipe.predict_proba(TEST), expected.predict_proba(TEST / 2))
-    assert "LogitStack(seed=1)" in repr(pipe) and "halved" in pipe._repr_html_()
     assert base.is_classifier(pipe) and pipe.n_features_in_ == 5 and len(pipe.classes_) == 5
     counts = [{"vector": 9.0}, {"odds": 9.0}]
     search = GridSearchCV(pipe, {"judge__weight_counts": counts}, scoring="neg_log_loss", cv=5)
@@ -200,10 +188,8 @@ def test_data_frames_give_data_frames(judge):
             series = getattr(judge, name)(frame)
             assert type(series) is library.Series and series.to_list() == values.tolist()
             assert series.name == {"predict": "label", "predict_mean": "mean"}[name]
-        ends = judge.predict_interval(frame)
-        assert [own.name for own in ends] == ["mean_low", "mean_high"]
-        ends = judge.predict_label_interval(frame)
-        assert [own.name for own in ends] == ["label_low", "label_high"]
+        ends = *judge.predict_interval(frame), *judge.predict_label_interval(frame)
+        assert [e.name for e in ends] == ["mean_low", "mean_high", "label_low", "label_high"]
     frame = pandas.DataFrame(TEST, INDEX)
     for name in ("predict_proba", "predict", "predict_mean"):
         assert list(getattr(judge, name)(frame).index) == INDEX
@@ -231,10 +217,9 @@ def test_columns_of_data_frames_keep_their_order(library, tmp_path):
     for wrong in (named.predict, lambda given: named.fit(given, Y + 1), loaded.predict):
         with pytest.raises(InputError, match="in this order: logit_1, .*; got logit_5"):
             wrong(reversed_frame)
-    mixed = [names[k] for k in (0, 3, 1, 4, 2)]
     for make in (cp.TemperatureScaling, cp.BatchCalibration):
         with pytest.raises(InputError, match="in this order: logit_1, .*; got logit_1, logit_4"):
-            make().fit(frame[mixed], Y)
+            make().fit(frame[[names[k] for k in (0, 3, 1, 4, 2)]], Y)
     numbered = pandas.DataFrame(X)
     np.testing.assert_array_equal(judge.predict_proba(numbered), expected)
     assert not hasattr(judge.fit(X, Y), "feature_names_in_")
@@ -312,8 +297,7 @@ def dumped(value):
 
 @pytest.fixture(scope="module")
 def of_a_file(tmp_path_factory):
-    path = tmp_path_factory.mktemp("channels") / "steep.py"
-    path.write_text(STEEP)
+    path = write_channel(tmp_path_factory.mktemp("channels"), "sound")
     return Stack(STARS, channels=[path], calibrators=["odds"], inference="mode").fit(X, Y + 1), path
 
 
@@ -333,8 +317,8 @@ def test_a_copy_predicts_the_same_and_is_fitted_by_itself(of_a_file, copied):
 def test_a_pickle_needs_the_channel_file_as_it_was(of_a_file):
     judge, path = of_a_file
     content = pickle.dumps(judge)
-    path.write_text(STEEP + "\n")
-    with pytest.raises(ChannelError, match="steep.py was changed since its channel was pickled"):
+    path.write_text(path.read_text() + "\n")
+    with pytest.raises(ChannelError, match="sound.py was changed"):
         pickle.loads(content)
     path.unlink()
     assert copy.deepcopy(judge).weights_ == judge.weights_
@@ -422,9 +406,7 @@ def test_an_index_says_which_label_is_whose(make):
     np.testing.assert_array_equal(judge.predict_proba(TEST), expected.predict_proba(TEST))
     assert judge.score(logits, labels.iloc[order]) == judge.score(X, Y)
     for other in (labels.reset_index(drop=True), labels.rename({"text 3": "text 4"})):
-        with pytest.raises(
-            InputError, match=r"labels and readings have different indexes.*to_numpy\(\)"
-        ):
+        with pytest.raises(InputError, match="labels and readings"):
             make().fit(logits, other)
     with pytest.raises(InputError, match="different indexes"):
         judge.score(logits, labels[:-1])
@@ -486,11 +468,3 @@ def test_numbers_from_one_are_told_that_scikit_learn_counts_from_zero():
     assert set(cross_val_predict(judge, X, Y + 1)) <= {1, 2, 3, 4, 5}
     with pytest.raises(InputError, match="whole numbers 1..5; found 0"):
         cross_val_score(judge, X, Y, **settings)
-
-
-def test_numbers_are_cross_validated_as_they_are():
-    folds = StratifiedKFold(5)
-    probs = cross_val_predict(cp.TemperatureScaling(), X, Y, method="predict_proba", cv=folds)
-    for fitted, held_out in folds.split(X, Y):
-        judge = cp.TemperatureScaling().fit(X[fitted], Y[fitted])
-        np.testing.assert_array_equal(probs[held_out], judge.predict_proba(X[held_out]))
