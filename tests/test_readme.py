@@ -22,7 +22,14 @@ def code_of(document, language):
 
 
 @pytest.mark.pinned
-def test_the_example_gives_the_answer_in_its_comment(capsys):
+def test_the_example_gives_the_answer_and_the_losses_beside_it(capsys):
+    texts = reviews()
+    unseen, truth = texts.logits[20:], texts.labels[20:]
+    raw = np.exp(unseen) / np.exp(unseen).sum(axis=1, keepdims=True)
+    histogram = np.tile(label_histogram(texts.labels[:20], 5), (len(truth), 1))
+    found = [cp.scores.log_loss(probs, truth) for probs in (raw, histogram)]
+    (sentence,) = re.findall(r"raw reading loses ([\d.]+) nats .* histogram ([\d.]+)\.\n", README)
+    assert [f"{loss:.2f}" for loss in found] == list(sentence)
     (code,) = code_of(README, "python")
     assert len(code.splitlines()) <= 15
     (promised,) = re.findall(r"# (\d\.\d+)\n", code)
@@ -32,17 +39,6 @@ def test_the_example_gives_the_answer_in_its_comment(capsys):
     # Two decimals, and the noise of the draws.
     assert float(printed[0]) == pytest.approx(float(promised), abs=0.015)
     assert any(line.strip().startswith("temperature") for line in printed[1:])
-
-
-@pytest.mark.pinned
-def test_the_losses_beside_it():
-    texts = reviews()
-    unseen, truth = texts.logits[20:], texts.labels[20:]
-    raw = np.exp(unseen) / np.exp(unseen).sum(axis=1, keepdims=True)
-    histogram = np.tile(label_histogram(texts.labels[:20], 5), (len(truth), 1))
-    found = [cp.scores.log_loss(probs, truth) for probs in (raw, histogram)]
-    (sentence,) = re.findall(r"raw reading loses ([\d.]+) nats .* histogram ([\d.]+)\.\n", README)
-    assert [f"{loss:.2f}" for loss in found] == list(sentence)
 
 
 def test_the_two_commands():

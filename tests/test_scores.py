@@ -78,14 +78,11 @@ def test_class_weighted_kl_is_its_plain_loop_and_vanishes_on_the_histograms(draw
     assert scores.class_weighted_kl(exact, labels, stated) == pytest.approx(0, abs=1e-12)
 
 
-def test_reversals_name_the_pair_and_respect_the_tolerance():
+def test_reversals_crossover_and_differences_by_hand():
     rows = np.array([[0.8, 0.1, 0.1], [0.1, 0.6, 0.3], [0.14, 0.1, 0.76], [0.0, 0.2, 0.8]])
     assert scores.reversals(rows).tolist() == [False, False, False]
     assert scores.reversals(rows, tolerance=0.03).tolist() == [False, True, False]
     assert scores.reversals(rows[::-1]).tolist() == [True, True, True]
-
-
-def test_crossover_comes_later_for_a_smaller_gap_and_never_without_one():
     assert scores.crossover(30, 5, 0.018) == pytest.approx(694.444444444)
     assert scores.crossover(30, 5, 0.009) == 2 * scores.crossover(30, 5, 0.018)
     assert scores.crossover(30, 5, 0.0) == math.inf
@@ -93,6 +90,12 @@ def test_crossover_comes_later_for_a_smaller_gap_and_never_without_one():
         scores.crossover(5, 30, 0.01)
     with pytest.raises(InputError, match="delta=nan"):
         scores.crossover(30, 5, math.nan)
+    found = scores.paired_bootstrap(np.full((3, 7), -1.5), draws=50)
+    np.testing.assert_allclose(found, -1.5, atol=1e-12)
+    ends = np.array([(0.1, 0.2), (-0.2, -0.1), (-0.1, 0.1)]).T
+    assert scores.Interval(0, *ends).resolved.tolist() == [True, True, False]
+    table = scores.means_given_stated(np.eye(3)[[0, 2, 2]], np.array([0, 2, 2]))
+    np.testing.assert_array_equal(table, [[1, 0, 0], [np.nan] * 3, [0, 0, 1]])
 
 
 @pytest.mark.parametrize(
@@ -200,12 +203,3 @@ def test_saturated_readings_and_their_reversals_match_the_reference():
 def test_an_argument_that_cannot_be_used_is_named(score, message):
     with pytest.raises(InputError, match=message):
         score()
-
-
-def test_constant_differences_and_classes_that_are_never_stated():
-    found = scores.paired_bootstrap(np.full((3, 7), -1.5), draws=50)
-    np.testing.assert_allclose(found, -1.5, atol=1e-12)
-    ends = np.array([(0.1, 0.2), (-0.2, -0.1), (-0.1, 0.1)]).T
-    assert scores.Interval(0, *ends).resolved.tolist() == [True, True, False]
-    table = scores.means_given_stated(np.eye(3)[[0, 2, 2]], np.array([0, 2, 2]))
-    np.testing.assert_array_equal(table, [[1, 0, 0], [np.nan] * 3, [0, 0, 1]])

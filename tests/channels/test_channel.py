@@ -68,9 +68,14 @@ def test_draws_follow_the_probabilities():
     # The largest error is .010, sd .0045 over 20 seeds.
     np.testing.assert_allclose(shares, ordinal.probs, rtol=0, atol=0.04)
     assert ordinal.support.is_discrete
+    with pytest.raises(ChannelError, match="log_probs or probs"):
+        Ordinal()
+    probs = jnp.asarray([0.5, 0.5])
+    with pytest.raises(ChannelError, match="either log_probs or probs"):
+        Ordinal(jnp.log(probs), probs)
 
 
-def test_observe_is_one_site_in_a_plate_of_texts():
+def test_what_observe_and_log_odds_sample():
     probs, labels = jnp.asarray(random_probs(1)), jnp.asarray([0, 1, -1, 3, 2, -1])
     trace = handlers.trace(observe).get_trace(None, labels, probs=probs)
     site = trace[LABEL_SITE]
@@ -80,16 +85,6 @@ def test_observe_is_one_site_in_a_plate_of_texts():
     assert not drawn[LABEL_SITE]["is_observed"]
     assert set(np.asarray(drawn[LABEL_SITE]["value"])) <= {0, 1, 2, 3}
 
-
-def test_probabilities_are_needed():
-    with pytest.raises(ChannelError, match="log_probs or probs"):
-        Ordinal()
-    probs = jnp.asarray([0.5, 0.5])
-    with pytest.raises(ChannelError, match="either log_probs or probs"):
-        Ordinal(jnp.log(probs), probs)
-
-
-def test_a_parameter_of_the_unit_interval_is_sampled_through_its_log_odds():
     def model():
         return sample_log_odds("strength", 3.0, 2.0)
 

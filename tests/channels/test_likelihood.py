@@ -99,7 +99,7 @@ def test_probabilities_are_those_of_numpyro(fn):
         np.testing.assert_allclose(ordinal.log_prob(jnp.full(2, option)), expected, rtol=1e-6)
 
 
-def test_branches_of_two_precisions_run_in_the_wider():
+def test_models_that_branch_that_fail_for_a_text_and_of_another_size():
     def branching(readings, labels=None):
         shift = numpyro.sample("shift", dist.Normal(0.0, 1.0))
         ramp = jnp.linspace(-1.0, 1.0, readings.logits.shape[-1])
@@ -111,8 +111,6 @@ def test_branches_of_two_precisions_run_in_the_wider():
     fitted = cp.ChannelCalibrator(channel, inference="mode").fit(LOGITS, LABELS)
     np.testing.assert_allclose(fitted.predict_proba(TEST).sum(axis=1), 1.0)
 
-
-def test_a_text_without_probabilities_is_named():
     def tame(readings, labels=None):
         slope = numpyro.sample("slope", dist.LogNormal(0.0, 1.0))
         room = jnp.sqrt(3.0 - readings.logits.max(axis=1))[:, None]
@@ -123,14 +121,11 @@ def test_a_text_without_probabilities_is_named():
     fitted = cp.ChannelCalibrator(channel, inference="mode").fit(small, LABELS)
     with pytest.raises(cp.InputError, match="gives no probabilities for row 1"):
         fitted.predict_proba(np.stack([small[0], 40 * small[1]]))
+    with pytest.raises(ChannelError, match="of 5 options counts to 4"):
+        cp.ChannelCalibrator(Channel("wider", wider)).fit(LOGITS, LABELS)
 
 
 def wider(readings, labels=None):
     width = readings.logits.shape[-1]
     slope = numpyro.sample("slope", dist.Normal(0.0, 1.0))
     numpyro.sample("label", dist.Binomial(width, logits=slope * readings.logits[:, 0]), obs=labels)
-
-
-def test_a_binomial_of_another_size_is_refused():
-    with pytest.raises(ChannelError, match="of 5 options counts to 4"):
-        cp.ChannelCalibrator(Channel("wider", wider)).fit(LOGITS, LABELS)

@@ -15,6 +15,8 @@ def test_names_and_channels_are_found():
         assert load_channel(name) is channel
         assert load_channel(channel) is channel
         assert channel.name == name and channel.source == ""
+    with pytest.raises(ChannelError, match="'mixtures'.*mixture, mixture-vector, location"):
+        load_channel("mixtures")
 
 
 def test_a_file_is_named_after_itself_and_keeps_its_identity(tmp_path):
@@ -27,14 +29,6 @@ def test_a_file_is_named_after_itself_and_keeps_its_identity(tmp_path):
     path.write_text("def model(readings, labels=None):\n    return 2\n")
     os.utime(path, ns=(1, 1))
     assert load_channel(path).model(None) == 2
-
-
-def test_an_unknown_name_lists_the_known_ones():
-    with pytest.raises(ChannelError, match="'mixtures'.*mixture, mixture-vector, location"):
-        load_channel("mixtures")
-
-
-def test_a_missing_file(tmp_path):
     with pytest.raises(ChannelError, match="no channel file at .*none.py"):
         load_channel(tmp_path / "none.py")
     (tmp_path / "folder.py").mkdir()

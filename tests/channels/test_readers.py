@@ -70,9 +70,6 @@ def test_one_reader_is_the_location_channel():
     alone = Readings(readings_of_four().logits[:, 0], readings_of_four().histogram)
     expected = own.probs(jnp.asarray(flat), alone)
     np.testing.assert_allclose(probs_of(flat, LOGITS[:, :1], 1), expected, rtol=0, atol=1e-12)
-
-
-def test_a_missing_reading_is_left_out():
     logits, theta = LOGITS.copy(), np.array(REFERENCE["theta"])
     logits[:, 2:] = np.nan
     weights = np.asarray(reader_weights(theta[4:7]))[:2]

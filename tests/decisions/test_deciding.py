@@ -53,16 +53,13 @@ def test_the_cheapest_decision_is_made(fitted):
     assert made.checked.tolist() == [sure.sum(), np.sum(right & sure)] and 0 < sure.sum() < LABELLED
 
 
-def test_more_labels_are_worth_part_of_what_the_parameters_hide(fitted):
+def test_gain_and_band_are_those_of_the_mixture(fitted):
     probs, weights = cp.predict_draws(fitted.fit_, MADE.logits, 128)
     made = fitted.decide(MADE.logits, passing=["4", "5"], person=10)
     passed = probs @ PASSING
     least = weights @ np.minimum(passed, 1 - passed).mean(axis=1)
     gap = made.ways["as decided"][1] - least
     assert made.gain == pytest.approx(0.6 * gap * 20 / (LABELLED + 20), rel=1e-4) and gap > 0
-
-
-def test_the_band_is_the_interval_of_the_mixture(fitted):
     made = fitted.decide(MADE.logits, within=0, agree=0.9)
     probs, weights = cp.predict_draws(fitted.fit_, MADE.logits, 128)
     rng = np.random.default_rng(0)
@@ -134,9 +131,6 @@ def test_an_agreement_that_cannot_be_kept_leaves_all_to_people(fitted):
     # Of such flat readings no label is sure: the likeliest has .60, sd .08 over 20 seeds.
     made = fitted.decide(0.1 * MADE.logits, within=0, agree=1.0, level=0.99)
     assert np.isnan(made.kept) and (made.decision[~made.labelled] == "person").all()
-
-
-def test_labels_of_all_texts_are_the_decisions(fitted):
     made = fitted.decide(MADE.logits[ROWS], range(LABELLED), within=0, person=0.1)
     assert made.decision.tolist() == LABELS[ROWS].tolist() and not made.asked.any()
 

@@ -11,7 +11,7 @@ from cordial_ppl.decisions.estimates.bias import find_bias
 from cordial_ppl.decisions.estimates.effects import (
     draw_spreads,
 )
-from cordial_ppl.decisions.estimates.estimate import Estimate, Population
+from cordial_ppl.decisions.estimates.estimate import Estimate, PassRate, Population
 from cordial_ppl.decisions.estimates.rectified import RectifiedMean
 from cordial_ppl.decisions.estimates.requirement import parse
 from cordial_ppl.errors import InputError
@@ -41,15 +41,6 @@ def estimate(fitted):
     return fitted.estimate(MADE.logits, ROWS, NAMES)
 
 
-def test_a_corpus_without_groups_has_no_best_one(fitted, estimate):
-    alone = fitted.estimate(MADE.logits, ROWS)
-    found = alone.to_dict()
-    assert found["best"] == found["effects"] == {} and found["differences"]["pairs"] == 0
-    assert [row["group"] for row in found["populations"]] == ["all"]
-    # Differs by sd .015 over 20 seeds.
-    assert alone.overall.mean.mean == pytest.approx(estimate.overall.mean.mean, abs=0.05)
-
-
 def test_draws_average_to_the_prediction(fitted):
     # Off by .0078, sd .0024, and .012, sd .0053, over 20 seeds.
     for histogram, limit in (("fixed", 0.018), ("redrawn", 0.03)):
@@ -74,7 +65,7 @@ def test_a_redrawn_histogram_makes_a_corpus_less_certain():
     assert spread["redrawn"] > 4 * spread["fixed"]
 
 
-def test_an_estimate_is_of_the_corpus(estimate):
+def test_an_estimate_is_of_the_corpus(estimate, fitted):
     for found in (estimate.overall, *estimate.groups.values()):
         assert found.mean.lower < found.mean.mean < found.mean.upper
         assert sum(found.shares.values()) == pytest.approx(1)
@@ -88,9 +79,6 @@ def test_an_estimate_is_of_the_corpus(estimate):
     }
     # .077, sd .045 over 20 seeds.
     assert abs(estimate.overall.mean.mean - MADE.labels.mean()) < 0.3
-
-
-def test_order_changes_nothing(fitted, estimate):
     order = np.random.default_rng(1).permutation(TEXTS)
     rows = np.argsort(order)[ROWS]
     found = fitted.estimate(MADE.logits[order], rows, NAMES[order])
@@ -98,6 +86,17 @@ def test_order_changes_nothing(fitted, estimate):
     for name, group in estimate.groups.items():
         # The worst is off by .01, sd .005 over 20 seeds.
         np.testing.assert_allclose(found.groups[name].mean, group.mean, atol=0.03)
+    found = fitted.estimate(MADE.logits, ROWS, NAMES, of="these")
+    sizes = np.array([group.texts for group in found.groups.values()])
+    means = [group.mean.mean for group in found.groups.values()]
+    # But for draws that end at the scale's: .0004, sd .0007 over 20 seeds.
+    assert found.overall.mean.mean == pytest.approx(sizes @ means / TEXTS, abs=0.006)
+    alone = fitted.estimate(MADE.logits, ROWS)
+    found = alone.to_dict()
+    assert found["best"] == found["effects"] == {} and found["differences"]["pairs"] == 0
+    assert [row["group"] for row in found["populations"]] == ["all"]
+    # Differs by sd .015 over 20 seeds.
+    assert alone.overall.mean.mean == pytest.approx(estimate.overall.mean.mean, abs=0.05)
 
 
 def test_where_all_texts_are_labelled_nothing_is_left_to_estimate():
@@ -168,14 +167,6 @@ def test_the_two_targets_stand_beside_each_other(fitted, estimate):
     assert these.to_dict()["of"] == "these" == estimate.to_dict()["other"]["of"]
 
 
-def test_the_whole_is_the_sum_of_its_groups(fitted):
-    found = fitted.estimate(MADE.logits, ROWS, NAMES, of="these")
-    sizes = np.array([group.texts for group in found.groups.values()])
-    means = [group.mean.mean for group in found.groups.values()]
-    # But for draws that end at the scale's: .0004, sd .0007 over 20 seeds.
-    assert found.overall.mean.mean == pytest.approx(sizes @ means / TEXTS, abs=0.006)
-
-
 def test_groups_that_sizes_and_labels_disagree_on_are_warned_of():
     rows = np.concatenate([np.flatnonzero(NAMES == "a")[:40], np.flatnonzero(NAMES != "a")[:4]])
     fitted = cp.Cordial().fit(MADE.logits[rows], MADE.labels[rows])
@@ -183,11 +174,6 @@ def test_groups_that_sizes_and_labels_disagree_on_are_warned_of():
     assert any("'a' has" in text and "give its probabilities" in text for text in found.warnings)
     designed = fitted.estimate(MADE.logits, rows, NAMES, probabilities=np.full(44, 0.1))
     assert designed.uneven is None
-
-
-def test_clusters_of_one_text_are_none(fitted, estimate):
-    found = fitted.estimate(MADE.logits, ROWS, NAMES, clusters=np.arange(TEXTS))
-    assert found.overall.mean.mean == pytest.approx(estimate.overall.mean.mean, abs=0.05)
 
 
 def test_pass_rates_are_the_judge_against_people(fitted):
@@ -234,19 +220,6 @@ def test_the_unit_of_the_scale_changes_nothing(fitted, estimate):
         np.testing.assert_allclose(found.groups[name].mean, ends, atol=1e-6)
 
 
-def test_eight_annotators_say_more_than_one():
-    rng = np.random.default_rng(0)
-    rows = rng.permutation(TEXTS)[:60]
-    several = (MADE.labels[rows, None] + rng.choice([-2, -1, 0, 1, 2], (60, 8))).clip(0, 4)
-    widths = []
-    for labels in (several[:, 0], several):
-        fitted = cp.Cordial(seed=0).fit(MADE.logits[rows], labels)
-        mean = fitted.estimate(MADE.logits, rows, of="these").overall.mean
-        widths.append(mean.upper - mean.lower)
-    # A ratio of .74, sd .063 over 20 seeds.
-    assert widths[1] < 0.95 * widths[0]
-
-
 def test_labels_of_the_highest_readings_are_no_random_sample():
     order = np.argsort(-(MADE.logits @ np.arange(5)))
     # Every fifth is spread evenly, where a random sample is called none now and then.
@@ -266,12 +239,6 @@ def test_with_every_text_labelled_nothing_disagrees():
     assert "disagree" in shifted.warnings[0]
 
 
-def test_a_saved_calibrator_estimates_alike(fitted, estimate, tmp_path):
-    fitted.save(tmp_path / "x.cordial")
-    found = cp.load(tmp_path / "x.cordial").estimate(MADE.logits, ROWS, NAMES)
-    assert found.to_dict() == estimate.to_dict()
-
-
 def test_a_group_that_the_reader_wrongs_is_found_and_mended():
     made, groups = reviews(1600, seed=4), np.arange(1600) % 8
     wronged = groups == 2
@@ -289,13 +256,21 @@ def test_a_group_that_the_reader_wrongs_is_found_and_mended():
     assert (bias.column, bias.group) == ("system", "2") and bias.residual < -0.5
 
 
-def test_groups_that_do_not_matter_are_seldom_reported():
+def test_groups_that_do_not_matter_are_seldom_reported_and_measurements_never():
     rng, reported = np.random.default_rng(0), 0
     for seed in range(200):
         residuals = np.round(rng.standard_t(4, 40), 1)
         columns = {"a": rng.integers(0, 5, 40), "b": rng.integers(0, 2, 40), "c": np.arange(40)}
         reported += bool(find_bias(residuals, columns, seed))
     assert 1 <= reported <= 19  # 9.4, sd 2.9 over 20 seeds; 5 % of 200 are 10, sd 3.1
+    residuals = np.repeat([-1.0, 1.0], 15)
+    halves = np.repeat(["1.5", "2"], 15)
+    assert find_bias(residuals, {"mean": halves}) == []
+    told = find_bias(
+        residuals, {"system": np.repeat(["b", "a"], 15), "number": np.repeat([1, 2], 15)}
+    )
+    assert [bias.column for bias in told] == ["system"]
+    assert find_bias(residuals, {"price": halves, "system": np.repeat(["1", "2"], 15)})
 
 
 @pytest.mark.parametrize("labels", [1, 5])
@@ -360,15 +335,7 @@ def test_without_draws_there_is_no_estimate(kind):
         fitted.estimate(MADE.logits, ROWS)
 
 
-def test_rows_may_be_a_mask(fitted):
-    mask = np.zeros(TEXTS, bool)
-    mask[ROWS] = True
-    ordered = cp.Cordial(seed=0).fit(MADE.logits[mask], MADE.labels[mask])
-    one, other = (ordered.estimate(MADE.logits, rows) for rows in (mask, np.flatnonzero(mask)))
-    assert one.to_dict() == other.to_dict()
-
-
-def test_groups_are_found_by_the_index_of_the_readings(fitted):
+def test_rows_may_be_a_mask_and_groups_have_an_index(fitted):
     pandas = pytest.importorskip("pandas")
     logits = pandas.DataFrame(MADE.logits)
     groups = pandas.Series(NAMES)
@@ -376,6 +343,11 @@ def test_groups_are_found_by_the_index_of_the_readings(fitted):
     assert expected == fitted.estimate(logits, ROWS, groups.sort_values()).to_dict()
     with pytest.raises(InputError, match="groups and readings have different indexes"):
         fitted.estimate(logits, ROWS, groups[:-1])
+    mask = np.zeros(TEXTS, bool)
+    mask[ROWS] = True
+    ordered = cp.Cordial(seed=0).fit(MADE.logits[mask], MADE.labels[mask])
+    one, other = (ordered.estimate(MADE.logits, rows) for rows in (mask, np.flatnonzero(mask)))
+    assert one.to_dict() == other.to_dict()
 
 
 def test_labels_that_are_all_alike_teach_nothing():
@@ -409,12 +381,58 @@ def test_an_option_that_no_label_reaches_is_not_known_to_be_rare():
     assert np.median(spreads.sigma) == pytest.approx(0.2 / np.sqrt(2), rel=0.05)
 
 
-def test_measurements_are_no_groups():
-    residuals = np.repeat([-1.0, 1.0], 15)
-    halves = np.repeat(["1.5", "2"], 15)
-    assert find_bias(residuals, {"mean": halves}) == []
-    told = find_bias(
-        residuals, {"system": np.repeat(["b", "a"], 15), "number": np.repeat([1, 2], 15)}
-    )
-    assert [bias.column for bias in told] == ["system"]
-    assert find_bias(residuals, {"price": halves, "system": np.repeat(["1", "2"], 15)})
+OVERALL, RATE = Interval(2.0, 1.9, 2.1), Interval(0.85, 0.81, 0.9)
+
+
+@pytest.fixture
+def make():
+    def make(**means):
+        whole = Population(9, 9, ("0", "1"), OVERALL, {"1": RATE}, passing=RATE)
+        ends = {name: Interval(mean, mean - 0.1, mean + 0.1) for name, mean in means.items()}
+        groups = {name: whole._replace(mean=mean) for name, mean in ends.items()}
+        draws = np.tile([*means.values()], (9, 1))
+        rates, rectified = PassRate(("1",), RATE, 0.5, RATE, RATE), RectifiedMean(*OVERALL, 0.0)
+        return Estimate(0.9, whole, groups, rectified, draws, passing=rates)
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("quantity", "meanings"),
+    [
+        ("mean", "the mean of all texts or the group 'mean'"),
+        ("pass", "the share that passes or the group 'pass'"),
+        ("A - B", "the group 'A - B' or 'A' less 'B'"),
+        ("A - B - C", "'A' less 'B - C' or 'A - B' less 'C'"),
+    ],
+)
+def test_what_may_mean_two_things_is_refused(make, quantity, meanings):
+    names = ("mean", "pass", "A", "B", "C", "A - B", "B - C")
+    made = make(**{name: float(k) for k, name in enumerate(names)})
+    with pytest.raises(InputError, match=f"'{quantity}' may be {meanings}"):
+        parse(f"{quantity} > 0").answer(made)
+
+
+def test_names_in_quotes_and_shares_in_percent(make):
+    made = make(**{"mean": 4.0, "pass": 5.0, "A": 1.0, "B": 3.0, "A - B": 6.0})
+    for text in ('"mean" >= 3', '"pass" >= 3', '"A - B" >= 5', '"A" - "B" < 0', '"A" - B < 0'):
+        assert parse(text).answer(made).answer == "yes"
+    made = make()
+    assert [parse(f"pass >= {b}").answer(made).answer for b in ("80%", "80 %", ".8")] == ["yes"] * 3
+    assert parse("pass > 90%").answer(made).answer == "no" and parse("pass <= 1").bound == 1
+
+
+@pytest.mark.parametrize("text", ["pass >= 30", "pass >= 120%", "pass > -1", "mean >= 80%"])
+def test_a_bound_of_another_unit_is_refused(text):
+    with pytest.raises(InputError, match=f"pass.*found '{text}'"):
+        parse(text)
+
+
+def test_labels_that_are_all_alike_do_not_answer(make):
+    """Thirty texts that pass do not show that .8 of all do, whatever a model's interval says."""
+    assert parse("pass >= .8").answer(make()).answer == "yes"
+    alike = replace(make(), alike=True)
+    assert parse("pass >= .8").answer(alike).answer == "cannot say"
+    assert any("all labels are alike" in text for text in alike.warnings)
+    # Of just these texts, with every one labelled, nothing is open.
+    assert parse("pass >= .8").answer(replace(make(A=1.0), alike=True, of="these")).answer == "yes"

@@ -62,6 +62,14 @@ def test_with_the_present_labels_the_loss_is_the_present_one():
     now = found.at(found.labels)
     assert now.loss == found.loss and now.gain == (0.0, 0.0, 0.0)
     assert [step.labels for step in found.steps] == [80, 120, 200, 400]
+    labels, probs = labelled(40, 2.0)
+    cost = -np.log(np.maximum(probs[np.arange(40), labels], 1e-4))
+    surprise = np.mean(cost - entropy(probs))
+    found = made()
+    assert found.loss is not None
+    assert found.loss.value == pytest.approx(0.9 + 40 / 240 * surprise - 200 / 240 * 0.07 * 0.5)
+    half = normal.ppf(0.9) * np.sqrt(0.5 / 40 + 0.05**2)
+    assert found.loss.high - found.loss.value == pytest.approx(half)
 
 
 @given(gap=st.floats(0, 1), few=st.integers(40, 900), more=st.integers(1, 100))
@@ -75,17 +83,6 @@ def test_more_labels_never_forecast_a_higher_loss_or_a_wider_interval(gap, few, 
         assert part.low <= part.value <= part.high
     # Never more than what is due to the parameters.
     assert one.gain.value <= gap
-
-
-def test_the_loss_now_is_what_is_expected_with_a_share_of_what_labels_say():
-    labels, probs = labelled(40, 2.0)
-    cost = -np.log(np.maximum(probs[np.arange(40), labels], 1e-4))
-    surprise = np.mean(cost - entropy(probs))
-    found = made()
-    assert found.loss is not None
-    assert found.loss.value == pytest.approx(0.9 + 40 / 240 * surprise - 200 / 240 * 0.07 * 0.5)
-    half = normal.ppf(0.9) * np.sqrt(0.5 / 40 + 0.05**2)
-    assert found.loss.high - found.loss.value == pytest.approx(half)
 
 
 def test_the_width_is_that_of_students_interval_of_a_finite_population():
@@ -109,16 +106,18 @@ def test_the_labels_that_a_width_needs_are_the_fewest_that_reach_it(width):
     assert f"for ±{width:g}" in found.say_needed(width)
 
 
-def test_all_texts_suffice_for_any_width():
-    assert made(texts=300).needed(1e-9) == (300, 300, 300)
-    assert made(texts=300).at(300).width == (0, 0, 0)
-
-
-def test_labels_beyond_the_texts_count_as_all_of_them():
+def test_the_ends_of_a_forecast():
     assert made(texts=150).counts == (80, 120, 150)
     assert made(texts=40).counts == ()
     assert "no texts to label more" in made(texts=40).sentence
     assert made(counts=[10, 400, 60]).counts == (60, 400)
+    assert made(texts=300).needed(1e-9) == (300, 300, 300)
+    assert made(texts=300).at(300).width == (0, 0, 0)
+    with pytest.raises(cp.InputError, match="no fewer than there are"):
+        made().at(39)
+    for width in (0.0, -1.0, float("nan")):
+        with pytest.raises(cp.InputError, match="must be positive"):
+            made().needed(width)
 
 
 def test_below_twenty_labels_nothing_is_forecast():
@@ -130,14 +129,6 @@ def test_below_twenty_labels_nothing_is_forecast():
     assert forecast(labels[:7], None, VALUES, Outlook(9, 0.9, 0.5, 0.1)).loss is None
     with pytest.raises(cp.InputError, match="there are 19, and 40 were asked for"):
         found.at(40)
-
-
-def test_what_cannot_be_is_refused():
-    with pytest.raises(cp.InputError, match="no fewer than there are"):
-        made().at(39)
-    for width in (0.0, -1.0, float("nan")):
-        with pytest.raises(cp.InputError, match="must be positive"):
-            made().needed(width)
 
 
 def test_the_order_of_texts_does_not_matter(calibrator):
@@ -170,13 +161,6 @@ def test_the_gap_is_that_of_the_draws(calibrator):
     both = expected_loss_and_gap(members, np.array([[0.25, 0.75]]), {})
     assert both.gap == pytest.approx(alone.gap / 4)
     assert both.texts == 50
-
-
-def test_what_is_loaded_says_the_same(calibrator, tmp_path):
-    calibrator.save(tmp_path / "a.cordial")
-    found = cp.load(tmp_path / "a.cordial")
-    assert found.forecast(TEXTS.logits) == calibrator.forecast(TEXTS.logits)
-    assert answers.verdict(found.fit_) == answers.verdict(calibrator.fit_)
 
 
 def test_the_summary_ends_with_the_forecast_and_the_verdict(calibrator):

@@ -58,12 +58,6 @@ def test_noise_raises_no_alarm_in_a_hundred_looks():
     assert alarms <= 2  # .05, sd .21 over 20 seeds
 
 
-def test_readings_that_are_the_same_are_of_the_same_judge():
-    same = watch(np.repeat(texts(20)[:, None], 3, axis=1))
-    assert same.answer == "yes" and same.shift == (0, 0, 0) and same.moved == 0
-    assert same.order == pytest.approx(1)
-
-
 def test_a_shift_is_noticed_with_its_size():
     probs = texts(50)
     lower = np.roll(probs, -1, axis=1)
@@ -91,19 +85,19 @@ def test_single_texts_that_move_are_noticed_from_the_third_reading_on():
     assert watch(stated[:, [2, 0, 1]]).answer == "no"
 
 
-def test_readings_without_any_relation_are_not_of_the_same_judge():
+def test_the_same_readings_those_that_are_back_and_those_without_relation():
     probs = texts(300)
     made = watch(np.stack([probs, np.random.default_rng(1).permutation(probs)], axis=1))
     assert made.answer == "cannot say" and made.more is None and abs(made.order) < 0.2
     assert "read all again" in made.describe(FIVE)
-
-
-def test_a_judge_that_is_back_is_the_same_as_it_reads_now():
     first = texts(50)
     lower, again = 0.5 * first + 0.5 * np.eye(5)[0], 0.999 * first + 0.0002
     made = watch(np.stack([first, lower, again], axis=1))
     assert made.answer == "yes" and made.first == 1 and not made.alarm
     assert "at look 1" in made.describe(FIVE)
+    same = watch(np.repeat(texts(20)[:, None], 3, axis=1))
+    assert same.answer == "yes" and same.shift == (0, 0, 0) and same.moved == 0
+    assert same.order == pytest.approx(1)
 
 
 def test_copies_of_a_reading_are_no_readings_of_their_own():

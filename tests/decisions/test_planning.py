@@ -131,12 +131,16 @@ def test_numbers_of_the_options_are_the_scale():
     assert not np.array_equal(one, other)
 
 
-def test_readings_that_are_all_alike_are_warned_of():
+def test_what_is_warned_of():
     same = np.tile([0.0, 0.0, 3.0], (40, 1))
     with pytest.warns(cp.CordialWarning, match="states '2' for 100% of the texts"):
         cp.plan(same, 5)
     same[:, 0] = np.linspace(-6, 2.9, 40)
     assert len(cp.plan(same, 5).rows) == 5
+    with pytest.warns(cp.CordialWarning) as caught:
+        chosen = cp.plan(LOGITS, 5, clusters=np.arange(60) // 10)
+    assert len(chosen.rows) == 10
+    assert "10 texts" in str(caught[0].message) and "1 cluster" in str(caught[1].message)
 
 
 @pytest.mark.parametrize(
@@ -157,10 +161,3 @@ def test_readings_that_are_all_alike_are_warned_of():
 def test_bad_input(settings, message):
     with pytest.raises(cp.InputError, match=message):
         cp.plan(LOGITS, **{"n": 5} | settings)
-
-
-def test_few_clusters_and_far_more_texts_than_were_asked_for_are_warned_of():
-    with pytest.warns(cp.CordialWarning) as caught:
-        chosen = cp.plan(LOGITS, 5, clusters=np.arange(60) // 10)
-    assert len(chosen.rows) == 10
-    assert "10 texts" in str(caught[0].message) and "1 cluster" in str(caught[1].message)

@@ -97,7 +97,7 @@ def test_the_whole_text():
     assert "Warning" not in summary.text
 
 
-def test_nothing_is_said_of_the_confidence_of_a_number():
+def test_words_of_spread_and_bias():
     sure = {1.5: "under-confident: ", 1.2: "about as sure ", 0.4: "over-confident: "}
     for stated, words in sure.items():
         *_, spread = READER._replace(stated_spread=stated).list_faults(STARS)
@@ -105,25 +105,16 @@ def test_nothing_is_said_of_the_confidence_of_a_number():
     for kind in ("rating", "ratings"):
         *_, spread = READER._replace(kind=kind).list_faults(STARS)
         assert "±1.2" in spread.words and "confident" not in spread.words
-
-
-def test_a_bias_that_reads_zero_has_no_direction():
     exact = READER._replace(bias=(Range(-2e-5, -4e-5, -1e-6),) * 5)
     assert {fault.words for fault in exact.list_faults(STARS)[:-1]} == {"no clear bias"}
 
 
-def test_ratings_have_no_log_loss():
+def test_losses_and_draws_are_what_they_are_worth():
     rated = READER._replace(kind="rating")
     assert describe({}, {"odds": 1.0}, LOSSES, STARS, reader=rated).expected["raw"] is None
     assert describe({}, {"odds": 1.0}, LOSSES, STARS, reader=READER).expected["raw"] == 1.48
-
-
-def test_draws_are_worth_no_more_than_there_are():
     many = posterior(diagnostics=FINE._replace(ess=4141.0))
     assert describe({"mixture": many}, {}, None, STARS).diagnostics["mixture"]["ess"] == 400
-
-
-def test_a_reader_that_adds_nothing():
     (warning,) = describe({}, {}, LOSSES._replace(cordial=1.12), STARS).warnings
     assert "1.12 against 1.10" in warning
     assert describe({}, {}, LOSSES._replace(cordial=1.1), STARS).warnings

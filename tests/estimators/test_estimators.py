@@ -33,13 +33,19 @@ def test_labels_of_every_kind(stack, options, labels):
         assert set(found.predict(TEST)) <= set(WORDS)
 
 
-def test_one_label():
+def test_one_label_and_what_cannot_be_used(stack):
     found = small().fit(LOGITS[:1], LABELS[:1])
     assert_probabilities(found.predict_proba(TEST), 40, 5)
     np.testing.assert_allclose(list(found.weights_.values()), WEIGHTS, rtol=1e-12)
     assert np.isnan(found.fit_.expected.cordial) and np.isnan(found.fit_.expected.histogram)
     assert found.fit_.expected.labels == 1 and np.isfinite(found.fit_.expected.raw)
     assert found.summary()
+    with pytest.raises(InputError, match="20 rows came with 19 labels"):
+        small().fit(LOGITS, LABELS[:19])
+    with pytest.raises(InputError, match="5 columns; found 4"):
+        stack.predict_proba(np.zeros((3, 4)))
+    with pytest.raises(ChannelError, match="no channel is called"):
+        cp.Cordial(channels=("mixed",)).fit(LOGITS, LABELS)
 
 
 @pytest.mark.parametrize("labels", [np.full(20, 4), np.tile([1, 3], 10)], ids=["one", "two"])
@@ -109,15 +115,6 @@ def test_settings_are_validated_by_fit(make, message):
     with pytest.raises(InputError, match=message):
         estimator.fit(LOGITS, LABELS)
     assert not hasattr(estimator, "fit_")
-
-
-def test_what_cannot_be_used(stack):
-    with pytest.raises(InputError, match="20 rows came with 19 labels"):
-        small().fit(LOGITS, LABELS[:19])
-    with pytest.raises(InputError, match="5 columns; found 4"):
-        stack.predict_proba(np.zeros((3, 4)))
-    with pytest.raises(ChannelError, match="no channel is called"):
-        cp.Cordial(channels=("mixed",)).fit(LOGITS, LABELS)
 
 
 @pytest.mark.parametrize(

@@ -97,6 +97,13 @@ def test_it_is_the_mixture_of_its_members(fusion):
     weights[3, 0] = 0
     expected = np.einsum("nm,mnk->nk", weights / weights.sum(axis=1, keepdims=True), parts)
     np.testing.assert_allclose(fusion.predict_proba(logits), expected, rtol=0, atol=1e-6)
+    found = cp.Fusion(inference="mode").fit(THREE[:, :1], LABELS)
+    assert found.weights_ == found.shares_ == {"reader 0": 1.0}
+    alone = found.fit_.fits[found.best_reader_]
+    np.testing.assert_allclose(
+        found.predict_proba(THREE_TEST[:, :1]), mix(alone, THREE_TEST[:, 0]), atol=1e-12
+    )
+    assert found.fit_.expected[::2] == pytest.approx(alone.expected[::2])
 
 
 def test_the_order_of_readers_changes_only_random_numbers(monkeypatch):
@@ -198,17 +205,7 @@ def test_columns_of_readers_have_one_order(options, reader, order):
         fusion.predict({reader: frames(THREE_TEST, **wrong)[reader]})
 
 
-def test_one_reader():
-    found = cp.Fusion(inference="mode").fit(THREE[:, :1], LABELS)
-    assert found.weights_ == found.shares_ == {"reader 0": 1.0}
-    alone = found.fit_.fits[found.best_reader_]
-    np.testing.assert_allclose(
-        found.predict_proba(THREE_TEST[:, :1]), mix(alone, THREE_TEST[:, 0]), atol=1e-12
-    )
-    assert found.fit_.expected[::2] == pytest.approx(alone.expected[::2])
-
-
-def test_few_labels_leave_the_weights_of_the_prior():
+def test_few_labels_and_none_in_common_leave_the_weights_of_the_prior():
     found = LogitFusion().fit(THREE[:5], range(5))
     expected = {"reader 0": 1, "reader 1": 1, "reader 2": 1, "average reading": 12}
     assert found.weights_ == pytest.approx({name: n / 15 for name, n in expected.items()})
@@ -219,9 +216,6 @@ def test_few_labels_leave_the_weights_of_the_prior():
     some = THREE.copy()
     some[5:, 0] = np.nan
     assert "without reader 0" in LogitFusion().fit(some, LABELS).summary()
-
-
-def test_readers_whose_texts_do_not_overlap():
     apart = THREE[:, :2].copy()
     apart[:10, 0] = np.nan
     apart[10:, 1] = np.nan

@@ -80,7 +80,7 @@ def test_settings_are_kept_as_they_were_given(estimator):
         estimator.set_params(sede=1)
 
 
-def test_other_settings_need_another_fit():
+def test_settings_of_its_own_those_shown_and_other_ones():
     found = cp.TemperatureScaling().fit(X, Y)
     assert found.set_params().predict_proba(X).shape == (25, 5)
     with pytest.raises(NotFittedError):
@@ -88,6 +88,12 @@ def test_other_settings_need_another_fit():
     assert set(found.fit(X, Y + 1).predict(X)) <= set(STARS)
     stack = cp.LogitStack(STARS).set_params(seed=3, weight_counts={"odds": 2.0})
     assert repr(stack) == repr(cp.LogitStack(STARS, seed=3, weight_counts={"odds": 2.0}))
+    shown = "ProportionalOdds(options=('1', '2'), penalty='cv')"
+    assert repr(cp.ProportionalOdds(STARS[:2], penalty="cv")) == shown
+    assert len(repr(cp.Cordial(tuple(map(str, range(101))), prior={"mixture": PRIOR}))) < 300
+    judge = Further(2, seed=5)
+    assert judge.get_params() == {"depth": 2} and repr(judge) == "Further(depth=2)"
+    assert judge.set_params(depth=3).depth == 3 and judge.seed == clone(judge).seed == 5
 
 
 def settings_of(stack):
@@ -117,12 +123,6 @@ def test_a_clone_of_a_loaded_calibrator_has_the_settings_of_its_file(stack, tmp_
         found.fit(LOGITS, LABELS).predict_proba(TEST), stack.predict_proba(TEST)
     )
     assert found.set_params(seed=4).seed == 4 and found.settings.names == stack.settings.names
-
-
-def test_only_what_differs_from_the_default_is_shown():
-    shown = "ProportionalOdds(options=('1', '2'), penalty='cv')"
-    assert repr(cp.ProportionalOdds(STARS[:2], penalty="cv")) == shown
-    assert len(repr(cp.Cordial(tuple(map(str, range(101))), prior={"mixture": PRIOR}))) < 300
 
 
 @pytest.mark.parametrize("make", [cp.TemperatureScaling, cp.BatchCalibration, cp.LogitStack])
@@ -346,6 +346,11 @@ def test_a_fit_keeps_the_settings_that_it_was_made_with(tmp_path):
     loaded = cp.load(tmp_path / "judge.cordial")
     assert loaded.seed == 3 and loaded.weight_counts == judge.fit_.settings.weight_counts
     np.testing.assert_array_equal(loaded.predict(TEST), expected)
+    judge = cp.LogitStack(range(1, 6)).fit(X, Y + 1)
+    judge.save(tmp_path / "judge.cordial")
+    found = cp.load(tmp_path / "judge.cordial").predict(TEST)
+    assert found.dtype.kind == "i"
+    np.testing.assert_array_equal(found, judge.predict(TEST))
 
 
 class Further(cp.LogitStack):
@@ -354,12 +359,6 @@ class Further(cp.LogitStack):
     def __init__(self, depth=1, **settings):
         super().__init__(**settings)
         self.depth = depth
-
-
-def test_a_subclass_has_settings_of_its_own():
-    judge = Further(2, seed=5)
-    assert judge.get_params() == {"depth": 2} and repr(judge) == "Further(depth=2)"
-    assert judge.set_params(depth=3).depth == 3 and judge.seed == clone(judge).seed == 5
 
 
 FEW = np.concatenate([np.flatnonzero(TEXTS.labels == k)[:5] for k in (4, 0, 3)])
@@ -385,14 +384,6 @@ def test_few_labels_are_scored_whatever_the_options_are(options):
     np.testing.assert_array_equal(loss, expected)
     assert (right > 0).all()  # The least .62, sd .16 over 20 seeds.
     assert judge.fit(X, names[Y]).classes_.tolist() == names.tolist()
-
-
-def test_options_given_as_numbers_stay_numbers(tmp_path):
-    judge = cp.LogitStack(range(1, 6)).fit(X, Y + 1)
-    judge.save(tmp_path / "judge.cordial")
-    found = cp.load(tmp_path / "judge.cordial").predict(TEST)
-    assert found.dtype.kind == "i"
-    np.testing.assert_array_equal(found, judge.predict(TEST))
 
 
 @pytest.mark.parametrize("make", [cp.TemperatureScaling, cp.LogitStack])

@@ -75,7 +75,7 @@ def test_leaving_labels_out_by_weights_is_leaving_them_out():
     assert np.log(own).sum() > expected + 1.0
 
 
-def test_every_group_of_every_channel(judge):
+def test_every_group_of_every_channel(judge, tmp_path):
     tree: Any = judge.to_datatree()
     assert set(tree.children) == {*judge.posteriors_, "posterior", "prior"}
     for name, own in ((name, tree[name]) for name in judge.posteriors_):
@@ -88,15 +88,16 @@ def test_every_group_of_every_channel(judge):
     bias: Any = tree["mixture-vector"]["posterior"]["bias"]
     assert bias.dims == ("chain", "draw", "option")
     assert list(bias.coords["option"].values) == list("abcde")
-
-
-def test_all_channels_are_summarised_at_once(judge):
     tree: Any = judge.to_datatree()
     whole: Any = az.summary(tree, round_to="none")
     for name in judge.posteriors_:
         own: Any = az.summary(tree[name], round_to="none")
         some = whole.loc[[f"{name}.{parameter}" for parameter in own.index]]
         np.testing.assert_array_equal(some["mean"], own["mean"])
+    tree: Any = judge.to_datatree()
+    tree.to_netcdf(tmp_path / "judge.nc")
+    with az.from_netcdf(tmp_path / "judge.nc") as kept:
+        xarray.testing.assert_identical(kept.load(), tree)
 
 
 def test_likelihood_prior_and_density_are_those_of_the_model(judge):
@@ -137,7 +138,7 @@ def test_a_replaced_prior_is_the_one_that_is_shown():
     np.testing.assert_allclose(tree["log_prior"]["offset"].values, expected, rtol=1e-9)
 
 
-def test_chains_of_nuts_are_kept():
+def test_chains_and_readers_are_dimensions():
     draws = np.random.default_rng(0).normal(size=(80, 5))
     diagnostics = Diagnostics("nuts", NOTHING, 70.0, 0.9, NOTHING, 0, True)
     share = np.full(80, 1 / 80)
@@ -152,6 +153,14 @@ def test_chains_of_nuts_are_kept():
     assert tree["sample_stats"].attrs["draws_are"] == "chains of NUTS"
     found = tree["posterior"]["offset"].values
     np.testing.assert_array_equal(found, posterior.parameters()["offset"].reshape(4, 20))
+    rng = np.random.default_rng(0)
+    draws = rng.normal(size=(50, 9))
+    diagnostics = Diagnostics("default", 0.2, 50.0, 0.4, NOTHING, 0, True)
+    posterior = Posterior(JOINT, np.full(5, 0.2), draws, np.full(50, 0.02), diagnostics, readers=3)
+    tree: Any = posterior.to_datatree(readers=("a", "b", "c"))
+    temperature: Any = tree["posterior"]["temperature"]
+    assert temperature.dims == ("chain", "draw", "reader")
+    assert list(temperature.coords["reader"].values) == ["a", "b", "c"]
 
 
 def test_arviz_works_on_it_as_it_is():
@@ -182,17 +191,6 @@ def test_a_loaded_judge_knows_no_texts_but_takes_some(judge, tmp_path):
         found.to_datatree(LOGITS)
     with pytest.raises(cp.NotFittedError):
         cp.Cordial().to_datatree()
-
-
-def test_readers_are_a_dimension():
-    rng = np.random.default_rng(0)
-    draws = rng.normal(size=(50, 9))
-    diagnostics = Diagnostics("default", 0.2, 50.0, 0.4, NOTHING, 0, True)
-    posterior = Posterior(JOINT, np.full(5, 0.2), draws, np.full(50, 0.02), diagnostics, readers=3)
-    tree: Any = posterior.to_datatree(readers=("a", "b", "c"))
-    temperature: Any = tree["posterior"]["temperature"]
-    assert temperature.dims == ("chain", "draw", "reader")
-    assert list(temperature.coords["reader"].values) == ["a", "b", "c"]
 
 
 def test_weights_are_in_the_likelihood():
@@ -244,10 +242,3 @@ def test_an_option_is_drawn_by_the_inverse_of_its_distribution():
     probs = np.tile([0.2, 0.5, 0.3], (5, 1, 1))
     found = draw_options(probs, Points(np.random.PCG64()))
     np.testing.assert_array_equal(found, [[0], [0], [1], [2], [2]])
-
-
-def test_a_tree_is_kept_in_a_file(judge, tmp_path):
-    tree: Any = judge.to_datatree()
-    tree.to_netcdf(tmp_path / "judge.nc")
-    with az.from_netcdf(tmp_path / "judge.nc") as kept:
-        xarray.testing.assert_identical(kept.load(), tree)

@@ -166,11 +166,14 @@ def test_draws_without_a_density_have_no_weight(method):
     assert weights @ steep == 0 and (method != "laplace" or steep.any())
 
 
-def test_a_prior_that_knows_the_answer():
+def test_a_prior_that_knows_the_answer_and_weights_of_one():
     prior = Prior(np.array([0.5, 1.0, 0.0, 1.0, 3.0]), np.full(5, 1e-3))
     posterior = fit_channel("mixture", LOGITS, LABELS, prior=prior)
     # The largest error is 5e-5, sd 2e-5 over 20 seeds.
     np.testing.assert_allclose(posterior.draws.mean(axis=0), prior.loc, rtol=0, atol=1e-3)
+    given = Labelled(LOGITS, LABELS, {}, np.ones(20), np.arange(20) + 7)
+    (found,) = fit_cases(mixture(), [Case(given, FOLDS)])
+    np.testing.assert_array_equal(found.held_out, fit(LABELS, "default").held_out)
 
 
 def test_what_cannot_be_fitted():
@@ -210,9 +213,3 @@ def test_a_fit_to_weights_is_one_to_so_many_labels(method):
         assert apart < 0.4 * unweighted
     else:
         np.testing.assert_allclose(found[0], found[1], rtol=0, atol=1e-5)
-
-
-def test_weights_of_one_are_none():
-    given = Labelled(LOGITS, LABELS, {}, np.ones(20), np.arange(20) + 7)
-    (found,) = fit_cases(mixture(), [Case(given, FOLDS)])
-    np.testing.assert_array_equal(found.held_out, fit(LABELS, "default").held_out)

@@ -96,14 +96,8 @@ def test_predictions_average_the_draws():
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
     np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-14)
     assert found.dtype == np.float64
-
-
-def test_a_reading_of_another_scale():
     with pytest.raises(InputError, match="3"):
         POSTERIOR.predict_proba(np.zeros((4, 5)))
-
-
-def test_texts_without_probabilities_are_named():
     probs = np.full((5, 3), 1 / 3)
     assert check_probs(probs) is probs
     probs[3, 0], probs[4, 1] = NAN, -0.1

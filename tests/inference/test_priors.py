@@ -83,21 +83,26 @@ def test_the_papers_rule_is_the_references():
     np.testing.assert_allclose(found, GOLDEN["mean_sd"], rtol=1e-12, atol=0)
 
 
-def test_the_cautious_rule_trusts_the_mean_as_far_as_tasks_agree():
-    """With two tasks and sigma_0 = 0.5, a variance of 1 / 6 weighs as much as the default."""
+def test_rules_units_and_spreads_by_hand():
+    fits = [fit(i, size, [mode], [DRIFTING]) for i, (size, mode) in enumerate([(5, 0.4), (7, 0.9)])]
+    prior = prior_of(fits, ["drifting"], name="paper", units={"drift": 1.0})
+    found = prior.of(target(DRIFTING, 3)).loc[0]
+    np.testing.assert_allclose(found, 2 * np.mean([0.4 / 4, 0.9 / 6]))
+    # With two tasks and sigma_0 = 0.5, a variance of 1 / 6 weighs as much as the default.
     default = Prior(np.array([1.0]), np.array([0.5]))
     for variance, share in ((0.0, 1.0), (1 / 6, 1 / 8), (1e4, 0.0)):
         modes = 3 + np.sqrt(variance / 2) * np.array([[-1.0], [1.0]])
         found, paper = (Rule(name).combine(modes, 2, default) for name in ("cautious", "paper"))
         np.testing.assert_allclose(found.loc, 1 + 2 * share, atol=1e-9)
         np.testing.assert_array_equal(found.scale, paper.scale)
-
-
-def test_a_unit_makes_any_parameter_comparable():
-    fits = [fit(i, size, [mode], [DRIFTING]) for i, (size, mode) in enumerate([(5, 0.4), (7, 0.9)])]
-    prior = prior_of(fits, ["drifting"], name="paper", units={"drift": 1.0})
-    found = prior.of(target(DRIFTING, 3)).loc[0]
-    np.testing.assert_allclose(found, 2 * np.mean([0.4 / 4, 0.9 / 6]))
+    assert reading_spread(np.array([[3.0, -3.0], [1.0, -1.0], [np.nan, np.nan]])) == 2
+    assert reading_spread(np.full((1, 2), np.nan)) == TYPICAL_SPREAD == 3.3
+    for size in (3, 5, 6, 10):  # Rounding is no spread.
+        flat = np.log(np.full((4, size), 1 / size))
+        assert reading_spread(flat - flat.mean(axis=1, keepdims=True)) == TYPICAL_SPREAD
+    logits, times = np.random.default_rng(0).normal(size=(20, 5)), np.arange(1, 21)
+    copies = reading_spread(np.repeat(logits, times, axis=0))
+    assert reading_spread(logits, times.astype(float)) == pytest.approx(copies)
 
 
 def test_single_options_learn_from_scales_of_their_length_alone():
@@ -121,24 +126,6 @@ def test_fits_are_the_modes(learned):
         assert own.counts == np.bincount(LABELS, minlength=5).tolist()
         assert own.spread == reading_spread(as_logits(logits))
     assert [own.name for own in learned.fits] == ["ours", "theirs, a"]
-
-
-def stack(prior=None):
-    return Stack(channels=(DRIFTING,), calibrators=("temperature",), inference="mode", prior=prior)
-
-
-def test_a_stack_takes_it_as_the_gaussians_that_it_is(learned, tmp_path):
-    path = tmp_path / "prior.cordial"
-    learned.save(path)
-    given = {"drifting": learned.of(target(DRIFTING))}
-    expected = stack(given).fit(LOGITS, LABELS).predict_proba(TEST)
-    assert np.abs(expected - stack().fit(LOGITS, LABELS).predict_proba(TEST)).max() > 1e-4
-    for prior in (learned, path, str(path)):
-        found = stack(prior).fit(LOGITS, LABELS)
-        np.testing.assert_array_equal(found.predict_proba(TEST), expected)
-
-
-def test_leaving_out_and_joining(learned):
     whole = table()
     less = whole.leave_out(["task 1"])
     assert less.tasks == ("task 0", "task 2") and whole.tasks[1] == "task 1"
@@ -155,6 +142,21 @@ def test_leaving_out_and_joining(learned):
     }.items():
         with pytest.raises(InputError, match=message):
             change()
+
+
+def stack(prior=None):
+    return Stack(channels=(DRIFTING,), calibrators=("temperature",), inference="mode", prior=prior)
+
+
+def test_a_stack_takes_it_as_the_gaussians_that_it_is(learned, tmp_path):
+    path = tmp_path / "prior.cordial"
+    learned.save(path)
+    given = {"drifting": learned.of(target(DRIFTING))}
+    expected = stack(given).fit(LOGITS, LABELS).predict_proba(TEST)
+    assert np.abs(expected - stack().fit(LOGITS, LABELS).predict_proba(TEST)).max() > 1e-4
+    for prior in (learned, path, str(path)):
+        found = stack(prior).fit(LOGITS, LABELS)
+        np.testing.assert_array_equal(found.predict_proba(TEST), expected)
 
 
 def test_a_file_comes_back(tmp_path):
@@ -255,15 +257,7 @@ def test_each_subset_has_the_prior_of_its_readings():
         np.testing.assert_allclose(found.probs[draw], alone, rtol=0, atol=1e-5)
 
 
-def test_the_spread_is_that_of_readings():
-    assert reading_spread(np.array([[3.0, -3.0], [1.0, -1.0], [np.nan, np.nan]])) == 2
-    assert reading_spread(np.full((1, 2), np.nan)) == TYPICAL_SPREAD == 3.3
-    for size in (3, 5, 6, 10):  # Rounding is no spread.
-        flat = np.log(np.full((4, size), 1 / size))
-        assert reading_spread(flat - flat.mean(axis=1, keepdims=True)) == TYPICAL_SPREAD
-
-
-def test_the_default_has_the_prior_that_is_shipped():
+def test_the_default_has_the_prior_that_is_shipped_and_a_name_is_for_every_channel():
     prior = cp.shipped_prior()
     bare = cp.Cordial(inference="mode").fit(LOGITS, LABELS).predict_proba(TEST)
     for given, same in (prior, True), ("own", False):
@@ -272,6 +266,10 @@ def test_the_default_has_the_prior_that_is_shipped():
     less = prior.leave_out([task for task in prior.tasks if task.startswith("wmt23")])
     assert len(prior.fits) == 44 and len(less.fits) == 34
     assert len(prior.join(table(AFFINE_CHANNELS)).fits) == 47
+    prior = {"location": {"offset": (1.0, 1e-3)}, "offset": (0.0, 1e-3), "bias": (0.0, 1e-3)}
+    fitted = cp.Cordial(prior=prior, inference="mode").fit(LOGITS, LABELS)
+    for name, posterior in fitted.posteriors_.items():
+        assert posterior.mean()["offset"] == pytest.approx(float(name == "location"), abs=0.01)
 
 
 @pytest.mark.parametrize("size", [2, 11, pytest.param(101, marks=pytest.mark.nightly)])
@@ -339,13 +337,6 @@ def test_one_parameter_is_replaced_and_the_others_are_not(name, value, expected)
         np.testing.assert_array_equal(part, default)
 
 
-def test_a_name_is_for_every_channel_that_has_it():
-    prior = {"location": {"offset": (1.0, 1e-3)}, "offset": (0.0, 1e-3), "bias": (0.0, 1e-3)}
-    fitted = cp.Cordial(prior=prior, inference="mode").fit(LOGITS, LABELS)
-    for name, posterior in fitted.posteriors_.items():
-        assert posterior.mean()["offset"] == pytest.approx(float(name == "location"), abs=0.01)
-
-
 @pytest.mark.parametrize(
     ("prior", "message"),
     [
@@ -376,9 +367,3 @@ def test_the_program_takes_them(cordial, tmp_path):
     cordial(*calibrate, "-o", "p.csv")
     found, plain = (np.array(read(f"{name}.csv")["mean"], float) for name in "op")
     assert np.abs(found - plain).max() > 1e-3
-
-
-def test_the_spread_is_that_of_copies():
-    logits, times = np.random.default_rng(0).normal(size=(20, 5)), np.arange(1, 21)
-    copies = reading_spread(np.repeat(logits, times, axis=0))
-    assert reading_spread(logits, times.astype(float)) == pytest.approx(copies)

@@ -177,8 +177,6 @@ def test_draws_of_a_scaled_prior_are_the_models_own():
     with pytest.raises(InputError, match="'slope' is not a fixed Gaussian"):
         target.check_prior(Prior(target.prior.loc, scale))
 
-
-def test_a_masked_prior_is_refused():
     def masked(readings, labels=None):
         with handlers.mask(mask=False):
             slope = numpyro.sample("slope", dist.Normal(0.0, 1.0))
@@ -186,6 +184,8 @@ def test_a_masked_prior_is_refused():
 
     with pytest.raises(ChannelError, match="masks the prior of 'slope'"):
         build_target(Channel("masked", masked), 5)
+    with pytest.raises(InputError, match="uses the covariate 'quality'.* not given"):
+        build_target(BOUNDED, 5)
 
 
 def prior_draws(target, readings, count):
@@ -247,24 +247,11 @@ def test_a_model_that_breaks_the_contract(tmp_path, broken):
         build_target(channel, 5)
 
 
-def test_a_covariate_that_nobody_gave():
-    with pytest.raises(InputError, match="uses the covariate 'quality'.* not given"):
-        build_target(BOUNDED, 5)
-
-
 def _child(readings, labels=None):
     mean = numpyro.sample("mean", dist.Normal(0.0, 1.0))
     centre = numpyro.sample("centre", dist.Normal(mean, 0.01))
     logits = jnp.stack([jnp.zeros_like(readings.logits[:, 0]), readings.logits[:, 1] + centre], 1)
     observe(jax.nn.log_softmax(logits), labels)
-
-
-def test_children_follow_the_draws_of_a_gaussian_parent():
-    target = build_target(Channel("child", _child), 2)
-    readings = Readings(jnp.zeros((3, 2)), jnp.full(2, 0.5), {})
-    draws = prior_draws(target, readings, 400)
-    assert np.std(draws[:, 1] - draws[:, 0]) < 0.02  # .0099, sd .0004 over 20 seeds
-    assert 0.8 < np.std(draws[:, 0]) < 1.2  # .99, sd .03
 
 
 def test_a_prior_that_depends_on_the_readings_is_not_taken_for_fixed():
@@ -290,3 +277,8 @@ def test_only_fixed_gaussian_priors_can_be_replaced():
         target.check_prior(Prior(jnp.zeros(3), jnp.ones(3)))
     with pytest.raises(InputError, match="positive"):
         target.check_prior(Prior(jnp.zeros(2), jnp.zeros(2)))
+    target = build_target(Channel("child", _child), 2)
+    readings = Readings(jnp.zeros((3, 2)), jnp.full(2, 0.5), {})
+    draws = prior_draws(target, readings, 400)
+    assert np.std(draws[:, 1] - draws[:, 0]) < 0.02  # .0099, sd .0004 over 20 seeds
+    assert 0.8 < np.std(draws[:, 0]) < 1.2  # .99, sd .03

@@ -82,6 +82,14 @@ def test_label_shares_are_means(judge):
     np.testing.assert_allclose(found["as stated"][:, 1], said.mean(axis=0))
     heights = [bar.get_height() for bar in axis.patches]
     np.testing.assert_allclose(heights, np.bincount(TRUTH, minlength=5) / len(TRUTH))
+    figure, given = pyplot.subplots()
+    before = dict(matplotlib.rcParams)
+    axis = plots.weights(judge, ax=given)
+    assert axis is given and dict(matplotlib.rcParams) == before
+    assert pyplot.get_fignums() == [figure.number]
+    names = words(axis.get_yticklabels())[::-1]
+    assert names == sorted(judge.weights_, key=lambda name: -judge.weights_[name])
+    assert sum(bar.get_width() for bar in axis.patches) == pytest.approx(1.0)
 
 
 def test_names_of_options_are_drawn_as_they_stand():
@@ -172,17 +180,6 @@ def test_thresholds_compare_bins_of_the_predictions():
         plots.thresholds(np.eye(5)[truth], truth[:3])
 
 
-def test_weights_are_bars_from_the_largest_on_an_axis_that_is_given(judge):
-    figure, given = pyplot.subplots()
-    before = dict(matplotlib.rcParams)
-    axis = plots.weights(judge, ax=given)
-    assert axis is given and dict(matplotlib.rcParams) == before
-    assert pyplot.get_fignums() == [figure.number]
-    names = words(axis.get_yticklabels())[::-1]
-    assert names == sorted(judge.weights_, key=lambda name: -judge.weights_[name])
-    assert sum(bar.get_width() for bar in axis.patches) == pytest.approx(1.0)
-
-
 @pytest.mark.literal
 def test_an_interval_weighs_its_draws():
     single = cp.ChannelCalibrator("mixture", inference="laplace").fit(LOGITS, LABELS)
@@ -215,7 +212,19 @@ def test_user_values_with_their_intervals():
         shifts.intervals(1.5)
 
 
-def test_what_cannot_be_drawn():
+def test_decisions_and_groups_are_drawn_and_what_cannot_be(judge):
+    made = judge.decide(TEST, passing=["4", "5"], person=0.3)
+    axis = plots.decisions(made)
+    assert np.array_equal(lines(axis)["the rest agrees"][:, 1], made.curve["agreement"])
+    assert np.array_equal(lines(axis.figure.axes[1])["cost a text"][:, 1], made.curve["cost"])
+    assert f"as decided: {made.ways['as decided'][0]:.0%}" in words(axis.get_legend().get_texts())
+    kept = plots.decisions(judge.decide(TEST, within=1, agree=0.9))
+    assert len(kept.figure.axes) == 1
+    logits = np.concatenate([LOGITS, TEST, TEST[::-1]])
+    names = [f"g{k % 70:02d}" for k in range(len(logits))]
+    made = judge.estimate(logits, np.arange(len(LABELS)), names)
+    shown = [text.split()[0] for text in words(plots.groups(made).get_yticklabels())]
+    assert shown == [*made.ranking[::-1][:30], *made.ranking[::-1][-30:]]
     for plot, made in (
         (plots.transfer_curve, cp.Cordial()),
         (plots.transfer_curve, cp.Fusion()),
@@ -225,21 +234,3 @@ def test_what_cannot_be_drawn():
             plot(made)
     with pytest.raises(InputError, match="of one judge, such as Cordial; got str"):
         fit_of("judge.cordial")
-
-
-def test_decisions_are_drawn_against_the_share_that_people_see(judge):
-    made = judge.decide(TEST, passing=["4", "5"], person=0.3)
-    axis = plots.decisions(made)
-    assert np.array_equal(lines(axis)["the rest agrees"][:, 1], made.curve["agreement"])
-    assert np.array_equal(lines(axis.figure.axes[1])["cost a text"][:, 1], made.curve["cost"])
-    assert f"as decided: {made.ways['as decided'][0]:.0%}" in words(axis.get_legend().get_texts())
-    kept = plots.decisions(judge.decide(TEST, within=1, agree=0.9))
-    assert len(kept.figure.axes) == 1
-
-
-def test_of_many_groups_the_ends_are_drawn(judge):
-    logits = np.concatenate([LOGITS, TEST, TEST[::-1]])
-    names = [f"g{k % 70:02d}" for k in range(len(logits))]
-    made = judge.estimate(logits, np.arange(len(LABELS)), names)
-    shown = [text.split()[0] for text in words(plots.groups(made).get_yticklabels())]
-    assert shown == [*made.ranking[::-1][:30], *made.ranking[::-1][-30:]]

@@ -200,13 +200,19 @@ def test_a_group_that_is_rated_too_high_is_named(partial, write):
     assert not gather(partial, missing).biases
 
 
-def test_a_file_knows_the_histogram_of_its_fit(judge, facts, tmp_path):
+def test_a_file_knows_its_histogram_and_texts_by_name_alone(judge, facts, tmp_path):
     judge.save(tmp_path / "judge.cordial")
     loaded = cp.load(tmp_path / "judge.cordial")
     found = gather(loaded, texts(range(len(LOGITS), len(EVERYTHING))))
     assert found.unseen.all()
     loss = found.scores["log loss"].gains["histogram"]
     assert loss == pytest.approx(facts.scores["log loss"].gains["histogram"], abs=1e-6)
+    copies = replace(texts(range(20)), items=[f"copy {k}" for k in range(len(EVERYTHING))])
+    assert gather(judge, copies).unseen.all()
+    nameless = cp.LogitStack().fit(LOGITS, LABELS)
+    assert gather(nameless, texts(range(20))).unseen.all()
+    read_anew = replace(texts(range(20)), logits=texts().logits[::-1].copy())
+    assert not gather(judge, read_anew).unseen.any()
 
 
 def test_texts_that_are_moved_most(judge, facts, write):
@@ -241,15 +247,6 @@ def test_of_ratings_there_is_no_log_loss_and_no_confidence(write):
     assert distance.means["raw"] == np.abs(unseen).mean()
     assert "confident" not in write(rated)
     assert len(draw_pictures(rated)["thresholds"]) == 1
-
-
-def test_texts_of_the_fit_are_known_by_name_alone(judge):
-    copies = replace(texts(range(20)), items=[f"copy {k}" for k in range(len(EVERYTHING))])
-    assert gather(judge, copies).unseen.all()
-    nameless = cp.LogitStack().fit(LOGITS, LABELS)
-    assert gather(nameless, texts(range(20))).unseen.all()
-    read_anew = replace(texts(range(20)), logits=texts().logits[::-1].copy())
-    assert not gather(judge, read_anew).unseen.any()
 
 
 def test_the_page_stands_by_itself(facts):

@@ -71,6 +71,10 @@ def test_the_listener_hears():
     with compilations() as names:
         jax.jit(lambda x: x + 1.25)(jnp.ones(7))
     assert names
+    unknown = {"xla_cpu_no_such_option": True, "xla_nor_this": 1}
+    program = compiled(lambda x: x + 1, xla_backend_optimization_level=1, **unknown)
+    assert program(np.ones(3)).sum() == 6
+    assert is_option("xla_cpu_multi_thread_eigen", False) and not is_option("xla_nor_this", 1)
 
 
 @pytest.mark.literal
@@ -110,13 +114,6 @@ def test_threads_that_ask_at_once_compile_once():
         found = list(threads.map(ask, [0.1, 0.2, 0.3, 0.4]))
     assert traces == [(3, 3)] and len(names) == 1
     assert len({float(each[0, 0]) for each in found}) == 4
-
-
-def test_an_option_that_xla_does_not_have_is_left_out():
-    unknown = {"xla_cpu_no_such_option": True, "xla_nor_this": 1}
-    program = compiled(lambda x: x + 1, xla_backend_optimization_level=1, **unknown)
-    assert program(np.ones(3)).sum() == 6
-    assert is_option("xla_cpu_multi_thread_eigen", False) and not is_option("xla_nor_this", 1)
 
 
 def test_memory_that_compiling_took_is_returned(monkeypatch):

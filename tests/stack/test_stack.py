@@ -60,26 +60,11 @@ def test_the_stack_of_seven(judge):
     assert expected.raw == pytest.approx(log_loss(stated, LABELS))
     assert expected.cordial == pytest.approx(log_loss(out_of_fold, LABELS))
     assert "mixture" in judge.summary()
-
-
-def test_predictions_are_the_weighted_members(judge):
     parts = [
         judge.weights_[name] * judge.fit_.members[name].predict(TEST - TEST.mean(1)[:, None], {})[0]
         for name in MEMBERS
     ]
     np.testing.assert_allclose(judge.predict_proba(TEST), sum(parts), rtol=0, atol=1e-6)
-
-
-def test_options_and_means_in_the_users_terms(judge, stack):
-    probs = judge.predict_proba(TEST)
-    assert list(judge.predict(TEST)) == [STARS[k] for k in probs.argmax(axis=1)]
-    np.testing.assert_allclose(judge.predict_mean(TEST), probs @ np.arange(1.0, 6.0), rtol=1e-12)
-    probs = stack.predict_proba(TEST)
-    np.testing.assert_array_equal(stack.predict(TEST), probs.argmax(axis=1))
-    np.testing.assert_allclose(stack.predict_mean(TEST), probs @ np.arange(5.0), rtol=1e-12)
-
-
-def test_losses_of_the_members_by_themselves(judge):
     assert list(judge.fit_.losses) == MEMBERS
     for name in CALIBRATORS.keys() & MEMBERS:
         alone = Stack(calibrators=(name,)).fit(LOGITS, LABELS)
@@ -126,13 +111,6 @@ def test_a_posterior_that_is_not_reliable_is_warned_of():
     with pytest.warns(CordialWarning, match="channel 'rugged' .* is not reliable.*nuts"):
         doubtful.fit(LOGITS, LABELS)
     assert not doubtful.posteriors_["rugged"].diagnostics.trusted
-
-
-def test_the_papers_draws_are_warned_of_once_a_fit():
-    # An ESS of 50 is trusted; that of this channel is 9, sd 6 over 20 seeds.
-    with pytest.warns(CordialWarning, match="'location-vector' .*ESS .* 'default'") as caught:
-        cp.Cordial.paper().fit(LOGITS, LABELS)
-    assert len(caught) == 1
 
 
 REFERENCE = json.loads((Path(__file__).parents[1] / "reference" / "stacking.json").read_text())
@@ -222,7 +200,14 @@ def test_a_member_has_to_earn_its_count():
     assert earned_counts(base - 5, counts[:2], np.zeros(2)).tolist() == [3.0, 1.0]
 
 
-def test_a_channel_keeps_one_label_without_proof():
+def test_counts_that_are_chosen_stay():
+    trained = cp.Cordial().settings.weight_counts["bridge"]
+    chosen = cp.Cordial(weight_counts={"bridge": 200, "mixture-vector": 1.0})
+    for stack in (chosen, *map(lambda w: cp.Cordial.paper(weights=w), ("flat", "one-count"))):
+        prior, kept = stack.settings.weight_prior(stack.settings.names, 50)
+        assert kept.tolist() == prior.tolist()
+    same = cp.Cordial(weight_counts={"bridge": trained}).settings
+    assert same.weight_prior(same.names, 50)[1][same.names.index("bridge")] == 1.0
     logs = np.log(np.random.default_rng(2).uniform(0.2, 0.8, (20, 1))) + [0.0, 0.0, -2.0]
     counts, kept = np.array([0.5, 9.0, 9.0]), np.array([0.5, 1.0, 1.0])
     better, worse = earned_counts(logs, counts, kept)[1:]
@@ -236,16 +221,6 @@ def test_a_channel_keeps_one_label_without_proof():
         _, kept = settings.weight_prior(settings.names, texts)
         assert kept[row] == pytest.approx(prior[row] - share * (prior[row] - 1))
         assert kept[odds] == prior[odds]
-
-
-def test_counts_that_are_chosen_stay():
-    trained = cp.Cordial().settings.weight_counts["bridge"]
-    chosen = cp.Cordial(weight_counts={"bridge": 200, "mixture-vector": 1.0})
-    for stack in (chosen, *map(lambda w: cp.Cordial.paper(weights=w), ("flat", "one-count"))):
-        prior, kept = stack.settings.weight_prior(stack.settings.names, 50)
-        assert kept.tolist() == prior.tolist()
-    same = cp.Cordial(weight_counts={"bridge": trained}).settings
-    assert same.weight_prior(same.names, 50)[1][same.names.index("bridge")] == 1.0
 
 
 def test_texts_prove_a_count_not_their_labels(monkeypatch):
@@ -328,9 +303,6 @@ def test_few_labels_are_not_believed():
     favoured = np.array([3.0, 1.0, 0.5, 0.5])
     few = stack_weights(log_probs[: MIN_LABELS - 1], favoured)
     np.testing.assert_allclose(few, favoured / 5.0, rtol=1e-12)
-
-
-def test_an_independent_implementation_gives_the_same_weights():
     log_probs = np.log(REFERENCE["P"])
     for count, key in ((0.0, "w_alpha1"), (1.0, "w_alpha2")):
         weights = stack_weights(log_probs, np.full(7, count))
