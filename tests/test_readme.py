@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from importlib.metadata import metadata
 from pathlib import Path
 
 import numpy as np
@@ -107,3 +108,15 @@ def test_the_sweep_that_is_described_can_be_run():
     assert listed == list(PRODUCTS)
     (named,) = re.findall(r"^\| `methods` \| (.*?); without", page, flags=re.MULTILINE)
     assert {*re.findall(r"`([\w-]+)`", named), "channel"} == set(METHODS)
+
+
+ABOUT = metadata("cordial-ppl")
+
+
+def test_links_of_the_readme_lead_somewhere_without_the_repository():
+    urls = dict(url.split(", ") for url in ABOUT.get_all("Project-URL", []))
+    base = urls["Repository"]
+    assert all(url.startswith(base) for url in urls.values()) and len(urls) == 4
+    links = re.findall(r"\]\(([^)]+)\)", ABOUT["Description"])
+    picture = f"{base}/raw/v{ABOUT['Version']}/docs/picture.svg"
+    assert picture in links and all(link.startswith(("https://", "#")) for link in links)

@@ -11,10 +11,7 @@ import pytest
 from few_labels import LABELS, LOGITS, TEST
 
 import cordial_ppl as cp
-from cordial_ppl.channels.channel import Channel
 from cordial_ppl.channels.likelihood import as_ordinal
-from cordial_ppl.data.readings import Readings
-from cordial_ppl.errors import ChannelError
 from cordial_ppl.inference.target import build_target
 
 categorical: Any = dist.Categorical
@@ -64,9 +61,9 @@ def observed_in_a_plate(readings, labels=None):
 )
 def test_a_categorical_is_what_observe_is(model):
     """Densities are compared: rounding differs between compilers, and particles with it."""
-    observing, tried = (Channel(f"tried {each.__name__}", each) for each in (by_observe, model))
+    observing, tried = (cp.Channel(f"tried {each.__name__}", each) for each in (by_observe, model))
     expected, found = build_target(observing, 5), build_target(tried, 5)
-    readings = Readings(LOGITS, np.full(5, 0.2))
+    readings = cp.Readings(LOGITS, np.full(5, 0.2))
     labels = np.where(np.arange(len(LABELS)) % 4, LABELS, -1)
     flat = jnp.array([0.7])
     likelihoods = (own.log_likelihood(flat, readings, labels) for own in (found, expected))
@@ -107,7 +104,7 @@ def test_models_that_branch_that_fail_for_a_text_and_of_another_size():
         changed = jax.lax.cond(jnp.greater(shift, 0), *tilts, readings.logits)
         cp.observe(jax.nn.log_softmax(changed, axis=1), labels)
 
-    channel = Channel("branching", branching)
+    channel = cp.Channel("branching", branching)
     fitted = cp.ChannelCalibrator(channel, inference="mode").fit(LOGITS, LABELS)
     np.testing.assert_allclose(fitted.predict_proba(TEST).sum(axis=1), 1.0)
 
@@ -117,12 +114,12 @@ def test_models_that_branch_that_fail_for_a_text_and_of_another_size():
         cp.observe(jax.nn.log_softmax(slope * room * readings.logits, axis=1), labels)
 
     small = 0.5 * np.eye(5)[LABELS]
-    channel = Channel("tame", tame)
+    channel = cp.Channel("tame", tame)
     fitted = cp.ChannelCalibrator(channel, inference="mode").fit(small, LABELS)
     with pytest.raises(cp.InputError, match="gives no probabilities for row 1"):
         fitted.predict_proba(np.stack([small[0], 40 * small[1]]))
-    with pytest.raises(ChannelError, match="of 5 options counts to 4"):
-        cp.ChannelCalibrator(Channel("wider", wider)).fit(LOGITS, LABELS)
+    with pytest.raises(cp.ChannelError, match="of 5 options counts to 4"):
+        cp.ChannelCalibrator(cp.Channel("wider", wider)).fit(LOGITS, LABELS)
 
 
 def wider(readings, labels=None):

@@ -12,11 +12,9 @@ from cordial_ppl.channels.loading import load_channel
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions.reported import PARAMETERS
 from cordial_ppl.decisions.summary import describe
-from cordial_ppl.errors import ChannelError
-from cordial_ppl.inference.posterior import Diagnostics, Posterior
 from cordial_ppl.inference.target import build_target
 
-FINE = Diagnostics("default", 0.3, 280.0, 0.5, 1e-9, 0, True)
+FINE = cp.Diagnostics("default", 0.3, 280.0, 0.5, 1e-9, 0, True)
 SAID = "classes that <each> $step$ [of K - 1] is too long"
 CODE = """
 import jax
@@ -61,7 +59,7 @@ def around(channel, size=5, spread=0.1, **centres):
     for site in target.sites:
         flat[site.slice] = centres.get(site.parameter, 0.0)
     draws = flat + spread * np.random.default_rng(0).normal(size=(400, target.size))
-    return Posterior(channel, np.full(size, 1 / size), draws, np.full(400, 1 / 400), FINE)
+    return cp.Posterior(channel, np.full(size, 1 / size), draws, np.full(400, 1 / 400), FINE)
 
 
 def summarise(*posteriors, size=5):
@@ -119,5 +117,5 @@ def test_of_a_long_vector_the_largest_entries_are_said(write):
 
 def test_a_name_that_the_model_lacks_is_refused(write):
     path = write({"share_log_odds": "log odds", "steps": SAID})
-    with pytest.raises(ChannelError, match="'share_log_odds'.* offset, bias, share, steps"):
+    with pytest.raises(cp.ChannelError, match="'share_log_odds'.* offset, bias, share, steps"):
         cp.ChannelCalibrator(path).fit(LOGITS, LABELS)

@@ -6,7 +6,6 @@ from scipy.stats import norm
 
 import cordial_ppl as cp
 from cordial_ppl.decisions.deciding import _follow
-from cordial_ppl.errors import InputError
 from cordial_ppl.evaluation.synthetic import reviews
 
 TEXTS, LABELLED = 200, 40
@@ -163,7 +162,7 @@ def test_readings_that_are_alike_are_decided_alike_out_of_fold():
     ],
 )
 def test_bad_settings(fitted, settings, named):
-    with pytest.raises(InputError, match=named):
+    with pytest.raises(cp.InputError, match=named):
         fitted.decide(MADE.logits, ROWS, **{"passing": ["4", "5"]} | settings)
 
 
@@ -171,5 +170,5 @@ def test_labels_of_one_option_and_fits_without_draws_decide_nothing():
     alike = cp.LogitStack(STARS).fit(MADE.logits[:9], ["3"] * 9)
     drawless = cp.LogitStack(STARS).fit(MADE.logits[ROWS], LABELS[ROWS])
     for calibrator, message in ((alike, "every label is '3'"), (drawless, "need draws")):
-        with pytest.raises(InputError, match=message):
+        with pytest.raises(cp.InputError, match=message):
             calibrator.decide(MADE.logits, passing=["4", "5"], person=1)

@@ -10,11 +10,9 @@ from hypothesis import strategies as st
 from review_tables import LABELLED, fast, read, write_tables
 
 import cordial_ppl as cp
-from cordial_ppl.data.readings import readings_from_counts
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions import answers, drift
 from cordial_ppl.decisions.drift import RATE, Drift, compare
-from cordial_ppl.errors import InputError
 from cordial_ppl.stack.sketch import check_sketch, merge, sketch
 from cordial_ppl.tables import write_table
 
@@ -35,7 +33,7 @@ def soft(texts, shift=0.0, seed=0):
 
 def hard(texts, probs=(0.1, 0.1, 0.2, 0.4, 0.2), seed=0):
     rated = np.random.default_rng(seed).choice(5, texts, p=probs)
-    return readings_from_counts(np.eye(5)[rated])
+    return cp.readings_from_counts(np.eye(5)[rated])
 
 
 @settings(max_examples=50)
@@ -158,7 +156,7 @@ def test_a_calibrator_knows_the_readings_of_its_fit():
     found = answers.check_readings(cp.RawReading().fit(LOGITS).fit_, TEXTS.logits)
     assert found and found.texts == (20, 300)
     for corpus in (TEXTS.logits[:, :4], [[np.nan] * 5]):
-        with pytest.raises(InputError):
+        with pytest.raises(cp.InputError):
             cp.LogitStack().fit(LOGITS, LABELS, corpus=corpus)
 
 

@@ -8,13 +8,10 @@ import pytest
 import cordial_ppl as cp
 from cordial_ppl.decisions import answers
 from cordial_ppl.decisions.estimates.bias import find_bias
-from cordial_ppl.decisions.estimates.effects import (
-    draw_spreads,
-)
+from cordial_ppl.decisions.estimates.effects import draw_spreads
 from cordial_ppl.decisions.estimates.estimate import Estimate, PassRate, Population
 from cordial_ppl.decisions.estimates.rectified import RectifiedMean
 from cordial_ppl.decisions.estimates.requirement import parse
-from cordial_ppl.errors import InputError
 from cordial_ppl.estimators.stack import Stack
 from cordial_ppl.evaluation.synthetic import reviews
 from cordial_ppl.scores import Interval
@@ -131,7 +128,7 @@ def test_a_difference_is_known_better_than_its_parts_alone_say(estimate):
         assert each["difference_low"] > 0
         found = wide.difference(each["higher"], each["lower"])
         assert found.lower == each["difference_low"]
-    with pytest.raises(InputError, match="there is no group 'z'; the groups are"):
+    with pytest.raises(cp.InputError, match="there is no group 'z'; the groups are"):
         estimate.difference(a, "z")
 
 
@@ -204,10 +201,10 @@ def test_requirements_are_answered_by_intervals(fitted):
     }
     for answer, texts in answered.items():
         assert {parse(text).answer(found).answer for text in texts} == {answer}
-    with pytest.raises(InputError, match="'a-b - c'"):
+    with pytest.raises(cp.InputError, match="'a-b - c'"):
         parse("a-b - c > 0").answer(found)
     for text in ("mean", "mean >= x", ">= 4", "mean == 4", ""):
-        with pytest.raises(InputError, match="a requirement must be"):
+        with pytest.raises(cp.InputError, match="a requirement must be"):
             parse(text)
 
 
@@ -324,14 +321,14 @@ def test_a_group_without_labels_is_said_to_be_extrapolated():
 def test_bad_input_is_refused(fitted, changes, message, monkeypatch):
     monkeypatch.setattr("cordial_ppl.decisions.estimates.estimate.MOST", 200)
     given = {"rows": ROWS, "groups": NAMES} | changes
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(cp.InputError, match=message):
         fitted.estimate(MADE.logits, given.pop("rows"), given.pop("groups"), **given)
 
 
 @pytest.mark.parametrize("kind", [cp.LogitStack(), cp.Cordial(inference="mode")])
 def test_without_draws_there_is_no_estimate(kind):
     fitted = kind.fit(MADE.logits[ROWS], MADE.labels[ROWS])
-    with pytest.raises(InputError, match="an estimate needs draws from a posterior"):
+    with pytest.raises(cp.InputError, match="an estimate needs draws from a posterior"):
         fitted.estimate(MADE.logits, ROWS)
 
 
@@ -341,7 +338,7 @@ def test_rows_may_be_a_mask_and_groups_have_an_index(fitted):
     groups = pandas.Series(NAMES)
     expected = fitted.estimate(logits, ROWS, NAMES).to_dict()
     assert expected == fitted.estimate(logits, ROWS, groups.sort_values()).to_dict()
-    with pytest.raises(InputError, match="groups and readings have different indexes"):
+    with pytest.raises(cp.InputError, match="groups and readings have different indexes"):
         fitted.estimate(logits, ROWS, groups[:-1])
     mask = np.zeros(TEXTS, bool)
     mask[ROWS] = True
@@ -409,7 +406,7 @@ def make():
 def test_what_may_mean_two_things_is_refused(make, quantity, meanings):
     names = ("mean", "pass", "A", "B", "C", "A - B", "B - C")
     made = make(**{name: float(k) for k, name in enumerate(names)})
-    with pytest.raises(InputError, match=f"'{quantity}' may be {meanings}"):
+    with pytest.raises(cp.InputError, match=f"'{quantity}' may be {meanings}"):
         parse(f"{quantity} > 0").answer(made)
 
 
@@ -424,7 +421,7 @@ def test_names_in_quotes_and_shares_in_percent(make):
 
 @pytest.mark.parametrize("text", ["pass >= 30", "pass >= 120%", "pass > -1", "mean >= 80%"])
 def test_a_bound_of_another_unit_is_refused(text):
-    with pytest.raises(InputError, match=f"pass.*found '{text}'"):
+    with pytest.raises(cp.InputError, match=f"pass.*found '{text}'"):
         parse(text)
 
 

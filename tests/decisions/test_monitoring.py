@@ -10,7 +10,6 @@ from few_labels import LABELS, LOGITS, TEST
 import cordial_ppl as cp
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions.monitoring import log_evidence, monitor
-from cordial_ppl.errors import InputError
 
 FIVE = Scale.default(5)
 
@@ -165,7 +164,7 @@ def test_texts_are_found_by_name_and_new_ones_told_apart(fit):
     ],
 )
 def test_bad_input_has_one_message(fit, readings, settings, message):
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(cp.InputError, match=message):
         cp.monitor(fit, *readings, **settings)
 
 
@@ -189,5 +188,5 @@ def test_an_estimator_stands_for_its_fit_and_anything_else_is_refused(ask):
     with pytest.raises(cp.NotFittedError, match="call fit"):
         ask(cp.TemperatureScaling())
     for wrong in (3, None, {}):
-        with pytest.raises(InputError, match="calibrator.fit_; got a"):
+        with pytest.raises(cp.InputError, match="calibrator.fit_; got a"):
             ask(wrong)

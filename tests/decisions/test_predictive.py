@@ -13,7 +13,6 @@ import cordial_ppl as cp
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.decisions import answers
 from cordial_ppl.decisions.predictive import RATE, SIMULATIONS, check_labels, simulate, weigh
-from cordial_ppl.errors import InputError, NotFittedError
 from cordial_ppl.stack.members import predict_each
 
 NEW = TEXTS.logits[100:130] - TEXTS.logits[100:130].mean(axis=1, keepdims=True)
@@ -133,7 +132,7 @@ def test_labels_by_name_and_single_calibrators():
         names = [STARS[k] for k in TEXTS.labels[100:120]]
         found = answers.check_labels(fitted.fit_, TEXTS.logits[100:120], names)
         assert 0 < found.p <= 1 and found.labels == 20
-        with pytest.raises(InputError, match="whole numbers 1..5"):
+        with pytest.raises(cp.InputError, match="whole numbers 1..5"):
             answers.check_labels(fitted.fit_, TEXTS.logits[100:120], ["6"] * 20)
-    with pytest.raises(NotFittedError):
+    with pytest.raises(cp.NotFittedError):
         answers.check_labels(cp.Cordial().fit_, LOGITS, LABELS)

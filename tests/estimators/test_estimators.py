@@ -7,11 +7,8 @@ from few_labels import LABELS, LOGITS, STARS, TEST, WEIGHTS, assert_probabilitie
 from scipy.special import softmax
 
 import cordial_ppl as cp
-from cordial_ppl.channels.channel import Channel
-from cordial_ppl.errors import ChannelError, InputError, NotFittedError
 from cordial_ppl.estimators.stack import Stack
 from cordial_ppl.evaluation.synthetic import reviews
-from cordial_ppl.inference.target import Prior
 
 WORDS = ("schlecht", "坏", "so là là", "good", "ausgezeichnet ★")
 
@@ -40,11 +37,11 @@ def test_one_label_and_what_cannot_be_used(stack):
     assert np.isnan(found.fit_.expected.cordial) and np.isnan(found.fit_.expected.histogram)
     assert found.fit_.expected.labels == 1 and np.isfinite(found.fit_.expected.raw)
     assert found.summary()
-    with pytest.raises(InputError, match="20 rows came with 19 labels"):
+    with pytest.raises(cp.InputError, match="20 rows came with 19 labels"):
         small().fit(LOGITS, LABELS[:19])
-    with pytest.raises(InputError, match="5 columns; found 4"):
+    with pytest.raises(cp.InputError, match="5 columns; found 4"):
         stack.predict_proba(np.zeros((3, 4)))
-    with pytest.raises(ChannelError, match="no channel is called"):
+    with pytest.raises(cp.ChannelError, match="no channel is called"):
         cp.Cordial(channels=("mixed",)).fit(LOGITS, LABELS)
 
 
@@ -71,24 +68,24 @@ def test_short_and_long_scales(size):
 def test_covariates():
     rng = np.random.default_rng(0)
     length, other = rng.normal(size=20), rng.normal(size=40)
-    found = cp.ChannelCalibrator(Channel("lengthy", lengthy))
+    found = cp.ChannelCalibrator(cp.Channel("lengthy", lengthy))
     found.fit(LOGITS, LABELS, {"length": length})
     assert_probabilities(found.predict_proba(TEST, {"length": other}), 40, 5)
-    with pytest.raises(InputError, match="covariate 'length'"):
+    with pytest.raises(cp.InputError, match="covariate 'length'"):
         found.predict_proba(TEST)
-    with pytest.raises(InputError, match=r"20 texts; got shape \[3\]"):
+    with pytest.raises(cp.InputError, match=r"20 texts; got shape \[3\]"):
         found.fit(LOGITS, LABELS, {"length": length[:3]})
-    with pytest.raises(InputError, match="'length' .* nan in row 4"):
+    with pytest.raises(cp.InputError, match="'length' .* nan in row 4"):
         found.fit(LOGITS, LABELS, {"length": np.where(np.arange(20) == 4, np.nan, length)})
-    with pytest.raises(InputError, match="uses the covariate 'length'.* not given"):
-        cp.ChannelCalibrator(Channel("lengthy", lengthy)).fit(LOGITS, LABELS)
+    with pytest.raises(cp.InputError, match="uses the covariate 'length'.* not given"):
+        cp.ChannelCalibrator(cp.Channel("lengthy", lengthy)).fit(LOGITS, LABELS)
 
 
 def mixture(**settings):
     return Stack(channels=("mixture",), **settings)
 
 
-PRIOR = Prior(np.zeros(5), np.ones(5))
+PRIOR = cp.Prior(np.zeros(5), np.ones(5))
 
 
 @pytest.mark.parametrize(
@@ -112,7 +109,7 @@ PRIOR = Prior(np.zeros(5), np.ones(5))
 )
 def test_settings_are_validated_by_fit(make, message):
     estimator = make()
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(cp.InputError, match=message):
         estimator.fit(LOGITS, LABELS)
     assert not hasattr(estimator, "fit_")
 
@@ -134,7 +131,7 @@ def test_settings_are_validated_by_fit(make, message):
     ids=lambda estimator: type(estimator).__name__,
 )
 def test_estimators_have_one_interface(estimator):
-    with pytest.raises(NotFittedError, match="is not fitted"):
+    with pytest.raises(cp.NotFittedError, match="is not fitted"):
         estimator.predict_proba(TEST)
     assert estimator.fit(LOGITS, LABELS + 1) is estimator
     probs, mean = estimator.predict_proba(TEST), estimator.predict_mean(TEST)
@@ -157,7 +154,7 @@ def test_label_free_calibrators_need_no_labels():
     batch = cp.BatchCalibration(STARS)
     alone = batch.fit(LOGITS).predict_proba(TEST)
     np.testing.assert_array_equal(batch.fit(LOGITS, [None] * 20).predict_proba(TEST), alone)
-    with pytest.raises(InputError, match="4 columns but 5 options"):
+    with pytest.raises(cp.InputError, match="4 columns but 5 options"):
         batch.fit(LOGITS[:, :4])
     # A text counts once, however many labels it has.
     rows = np.repeat(np.arange(20), np.arange(20) % 3 + 1)

@@ -14,10 +14,8 @@ import pytest
 from few_labels import LABELS, LOGITS, STARS, TEXTS, lengthy, small
 from polars.testing import assert_frame_equal
 
-from cordial_ppl import LogitStack
-from cordial_ppl.channels.channel import Channel
+import cordial_ppl as cp
 from cordial_ppl.decisions import answers
-from cordial_ppl.errors import CordialWarning, FileError, InputError
 from cordial_ppl.estimators.bulk import predictor
 from cordial_ppl.estimators.bulk.predictor import BatchPredictor, predict_batch, predict_table
 from cordial_ppl.estimators.stack import Stack
@@ -46,7 +44,7 @@ def stack():
 @pytest.fixture(scope="module")
 def light():
     """A calibrator that is fitted and compiled quickly, and can be saved."""
-    return LogitStack(STARS).fit(*LABELLED)
+    return cp.LogitStack(STARS).fit(*LABELLED)
 
 
 def readings(logits=MANY, **extras: Any):
@@ -138,12 +136,14 @@ def test_other_columns_keep_their_types(light, tmp_path):
 def test_covariates_and_options_without_a_reading(tmp_path):
     lengths, logits = np.linspace(-1.0, 1.0, 100), MANY.copy()
     logits[[3, 50, 99], [0, 1, 2]] = -np.inf
-    fitted = Stack(STARS, channels=(Channel("lengthy", lengthy),), calibrators=(), inference="mode")
+    fitted = Stack(
+        STARS, channels=(cp.Channel("lengthy", lengthy),), calibrators=(), inference="mode"
+    )
     fitted.fit(*LABELLED, covariates={"length": lengths[:20]})
     path = write(tmp_path / "r.parquet", readings(logits, length=lengths))
-    with pytest.warns(CordialWarning) as expected:
+    with pytest.warns(cp.CordialWarning) as expected:
         table = read_readings(path)
-    with pytest.warns(CordialWarning) as told:
+    with pytest.warns(cp.CordialWarning) as told:
         found = stream(fitted, path, tmp_path / "o.parquet")
     assert [str(each.message) for each in told] == [str(each.message) for each in expected]
     assert_same(found, predict_batch(fitted, table))
@@ -163,7 +163,7 @@ def test_a_fault_is_told_with_its_file(tmp_path):
 
     def refuse(message, table, **chosen):
         write(folder / "b.parquet", table, 40)
-        with pytest.raises(InputError, match=message):
+        with pytest.raises(cp.InputError, match=message):
             open_readings(folder).check(**chosen)
 
     refuse("parts: .* nan in row 4 of b.parquet, col", changed("logit_3", 44, float("nan")))
@@ -178,7 +178,7 @@ def test_a_fault_is_told_with_its_file(tmp_path):
     (folder / "b.parquet").write_text("{}\n")
     (tmp_path / "none").mkdir()
     for path, name in ((folder, "b.parquet is damaged"), (tmp_path / "none", "none")):
-        with pytest.raises(FileError, match=name):
+        with pytest.raises(cp.FileError, match=name):
             open_readings(path)
 
 
@@ -194,11 +194,11 @@ def test_a_batch_depends_on_no_other(stack, tmp_path):
     for batch in (whole, whole.to_batches()[0]):
         found = predict(batch)
         assert isinstance(found, pa.Table) and pl.DataFrame(found).equals(backwards[-1])
-    with pytest.raises(InputError, match="the batch has no column 'item_id'"):
+    with pytest.raises(cp.InputError, match="the batch has no column 'item_id'"):
         predict(table.drop("item_id"))
-    with pytest.raises(InputError, match="nan in row 7, column 'logit_3'"):
+    with pytest.raises(cp.InputError, match="nan in row 7, column 'logit_3'"):
         predict(changed("logit_3", 47, float("nan"))[40:])
-    with pytest.raises(InputError, match="no calibrator of one reader"):
+    with pytest.raises(cp.InputError, match="no calibrator of one reader"):
         BatchPredictor(None)  # pyright: ignore[reportArgumentType]
 
 
@@ -249,7 +249,7 @@ def test_nothing_is_left_of_a_table_that_is_damaged(cordial, folder, light, tmp_
     (folder / "b.parquet").write_bytes(damaged[:4] + b"\xff" * 400 + damaged[404:])
     done = cordial("predict", "judge.cordial", "parts", "-o", "o.parquet", status=2)
     assert "b.parquet is damaged" in done.stderr
-    with pytest.raises(FileError, match="b.parquet is damaged"):
+    with pytest.raises(cp.FileError, match="b.parquet is damaged"):
         predict_table(light, found, tmp_path / "o.parquet")
     assert names(tmp_path) == before
 

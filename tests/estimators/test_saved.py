@@ -9,7 +9,6 @@ from broken_channels import write_channel
 from few_labels import LABELS, LOGITS, STARS, TEST
 
 import cordial_ppl as cp
-from cordial_ppl.errors import FileError, InputError, NotFittedError
 from cordial_ppl.estimators.files import KIND
 from cordial_ppl.estimators.stack import Stack
 from cordial_ppl.runtime import storage
@@ -70,11 +69,11 @@ def test_a_channel_file_must_be_named_again_and_be_the_same(tmp_path):
     mine.unlink()  # Of the file no more is needed.
     stack.save(path)
     mine.write_text(code)
-    with pytest.raises(InputError, match=r"channels=\('sound.py',\)"):
+    with pytest.raises(cp.InputError, match=r"channels=\('sound.py',\)"):
         cp.load(path)
     assert_same(cp.load(path, channels=(mine,)), stack)
     mine.write_text(code + "# changed\n")
-    with pytest.raises(InputError, match="another sound.py"):
+    with pytest.raises(cp.InputError, match="another sound.py"):
         cp.load(path, channels=(mine,))
 
 
@@ -108,12 +107,12 @@ def test_what_cannot_be_saved(tmp_path):
     path = tmp_path / "x.cordial"
     for kind in (Stack, Mine):
         fitted = kind().fit(LOGITS, LABELS)
-        with pytest.raises(InputError, match=f"only a named stack.*{kind.__name__}"):
+        with pytest.raises(cp.InputError, match=f"only a named stack.*{kind.__name__}"):
             fitted.save(path)
-    with pytest.raises(InputError, match="only the shift of UserShift can be saved; got 'whim'"):
+    with pytest.raises(cp.InputError, match="only the shift of UserShift can be saved; got 'whim'"):
         UserWhim().fit(PROBS, RATED, WHO).save(path)
     for kind in (cp.Cordial, cp.UserShift):
-        with pytest.raises(NotFittedError, match=f"{kind.__name__} is not fitted"):
+        with pytest.raises(cp.NotFittedError, match=f"{kind.__name__} is not fitted"):
             kind().save(path)
     assert not path.exists()
 
@@ -161,7 +160,7 @@ DRAWS, WEIGHTS = "posteriors.mixture.draws", "posteriors.mixture.weights"
 )
 def test_a_changed_stack_is_refused(saved, meta, arrays):
     change(saved, KIND, meta, arrays)
-    with pytest.raises(FileError, match="saved.cordial is damaged or was changed"):
+    with pytest.raises(cp.FileError, match="saved.cordial is damaged or was changed"):
         cp.load(saved)
 
 
@@ -199,7 +198,7 @@ def test_users_go_on_as_they_were_saved(tmp_path, settings):
 )
 def test_changed_users_are_refused(users, meta, arrays):
     change(users, "users", meta, arrays)
-    with pytest.raises(FileError, match="saved.cordial is damaged or was changed"):
+    with pytest.raises(cp.FileError, match="saved.cordial is damaged or was changed"):
         cp.load(users)
 
 

@@ -2,11 +2,9 @@
 
 import copy
 import inspect
-import io
 import pickle
 from typing import Any
 
-import joblib
 import numpy as np
 import pandas
 import polars
@@ -15,11 +13,7 @@ from broken_channels import write_channel
 from few_labels import LABELS, LOGITS, STARS, TEST, TEXTS, lengthy, small
 from sklearn import base
 from sklearn.metrics import get_scorer
-from sklearn.model_selection import (
-    GridSearchCV,
-    cross_val_predict,
-    cross_val_score,
-)
+from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator
@@ -36,14 +30,13 @@ from cordial_ppl.errors import (
 )
 from cordial_ppl.estimators.files import FitRecord
 from cordial_ppl.estimators.stack import Stack
-from cordial_ppl.inference.target import Prior
 from cordial_ppl.runtime import storage
 
 # Five texts an option: every fold has all of them.
 MANY = np.concatenate([np.flatnonzero(TEXTS.labels == k)[:5] for k in range(5)])
 X, Y = TEXTS.logits[MANY], TEXTS.labels[MANY]
 COUNTS = {"mixture": 1.0}
-PRIOR = Prior(np.zeros(5), np.ones(5))
+PRIOR = cp.Prior(np.zeros(5), np.ones(5))
 
 ESTIMATORS = [
     cp.Cordial(STARS, prior={"mixture": PRIOR, "location": {"offset": (0.0, 0.3)}}, seed=3),
@@ -167,9 +160,7 @@ INDEX = [f"text {row}" for row in range(40)]
 
 
 @pytest.mark.parametrize(
-    "judge",
-    [cp.TemperatureScaling(), cp.LogitStack(STARS), cp.RawReading()],
-    ids=repr,
+    "judge", [cp.TemperatureScaling(), cp.LogitStack(STARS), cp.RawReading()], ids=repr
 )
 def test_data_frames_give_data_frames(judge):
     judge.fit(X, Y if judge.options is None else Y + 1)
@@ -289,19 +280,13 @@ def pickled(value):
     return pickle.loads(pickle.dumps(value))
 
 
-def dumped(value):
-    file = io.BytesIO()
-    joblib.dump(value, file)
-    return joblib.load(file)
-
-
 @pytest.fixture(scope="module")
 def of_a_file(tmp_path_factory):
     path = write_channel(tmp_path_factory.mktemp("channels"), "sound")
     return Stack(STARS, channels=[path], calibrators=["odds"], inference="mode").fit(X, Y + 1), path
 
 
-@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickled, dumped])
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickled])
 def test_a_copy_predicts_the_same_and_is_fitted_by_itself(of_a_file, copied):
     judge, _ = of_a_file
     expected = judge.predict_proba(TEST)

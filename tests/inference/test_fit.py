@@ -12,11 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import cordial_ppl as cp
 from cordial_ppl.channels import CHANNELS
-from cordial_ppl.channels.channel import Channel, observe
 from cordial_ppl.data.labelled import Labelled, capacity, hold_out, pad
 from cordial_ppl.data.readings import as_logits, label_histogram
-from cordial_ppl.errors import ChannelError, InputError
 from cordial_ppl.evaluation.synthetic import reviews
 from cordial_ppl.inference.fit import METHODS, Case, fit_cases, fit_channel, fit_laplace
 from cordial_ppl.inference.sampler import DEFAULT_EFFORT, carry
@@ -152,12 +151,12 @@ def edged(readings, labels=None):
     slope: Any = numpyro.sample("slope", dist.Normal(0.5, 0.5))
     # It says next to nothing, so that draws of any labels are on both sides.
     scores = jnp.where(slope > 0.6, jnp.nan, 0.1 * slope) * readings.logits
-    observe(jax.nn.log_softmax(scores, axis=1), labels)
+    cp.observe(jax.nn.log_softmax(scores, axis=1), labels)
 
 
 @pytest.mark.parametrize("method", ["default", "laplace", "mode"])
 def test_draws_without_a_density_have_no_weight(method):
-    target = build_target(Channel("edged", edged), 5)
+    target = build_target(cp.Channel("edged", edged), 5)
     case = Case(Labelled(LOGITS, LABELS, {}), FOLDS)
     (found,) = fit_cases(target, [case], method=method)
     np.testing.assert_allclose(np.asarray(found.held_out).sum(axis=1), 1.0, rtol=1e-12)
@@ -186,9 +185,9 @@ def test_what_cannot_be_fitted():
         (LABELS, {"seed": -1}, "seed must be a whole number 0.."),
     )
     for labels, settings, named in faults:
-        with pytest.raises(InputError, match=named):
+        with pytest.raises(cp.InputError, match=named):
             fit_channel("mixture", LOGITS, labels, **settings)
-    with pytest.raises(ChannelError, match="'affine'"):
+    with pytest.raises(cp.ChannelError, match="'affine'"):
         fit_channel("affine", LOGITS, LABELS)
     assert METHODS == ("default", "laplace", "mode", "nuts")
 

@@ -14,9 +14,7 @@ from review_tables import fast, read, write_tables
 
 import cordial_ppl as cp
 from cordial_ppl.channels import AFFINE_CHANNELS, CHANNELS
-from cordial_ppl.channels.channel import Channel, observe
 from cordial_ppl.data.readings import as_logits
-from cordial_ppl.errors import FileError, InputError
 from cordial_ppl.estimators.stack import Stack
 from cordial_ppl.estimators.subsets import BatchFit, Texts, fit_subsets
 from cordial_ppl.evaluation.synthetic import reviews
@@ -28,7 +26,6 @@ from cordial_ppl.inference.priors.fits import (
     TaskFit,
     reading_spread,
 )
-from cordial_ppl.inference.priors.learned import LearnedPrior
 from cordial_ppl.inference.priors.sources import as_priors, resolve
 from cordial_ppl.inference.target import Prior, build_target
 from cordial_ppl.runtime import storage
@@ -41,13 +38,13 @@ def drifting(readings, labels=None):
     """A channel with a parameter of unknown unit."""
     drift = numpyro.sample("drift", dist.Normal(0.0, 1.0))
     lean = drift * jnp.arange(readings.logits.shape[1], dtype=readings.logits.dtype)[None]
-    observe(jax.nn.log_softmax(readings.logits + lean), labels)
+    cp.observe(jax.nn.log_softmax(readings.logits + lean), labels)
 
 
-DRIFTING = Channel("drifting", drifting)
+DRIFTING = cp.Channel("drifting", drifting)
 
 
-def target(channel: str | Channel = "mixture", size=5):
+def target(channel: str | cp.Channel = "mixture", size=5):
     with jax.enable_x64(True):
         return build_target(CHANNELS[channel] if isinstance(channel, str) else channel, size)
 
@@ -64,7 +61,7 @@ def fit(task, size, mode, channels=("mixture",)):
 
 
 def prior_of(fits, channels=("mixture",), **rule):
-    return LearnedPrior(tuple(fits), {name: LearnedChannel() for name in channels}, Rule(**rule))
+    return cp.LearnedPrior(tuple(fits), {name: LearnedChannel() for name in channels}, Rule(**rule))
 
 
 def table(channels=("mixture", "location"), **rule):
@@ -140,7 +137,7 @@ def test_fits_are_the_modes(learned):
         lambda: whole.leave_out("task 0"): "got 'task 0'",
         lambda: whole.leave_out(["task 0", "task 1"]): "2 tasks or readers at least",
     }.items():
-        with pytest.raises(InputError, match=message):
+        with pytest.raises(cp.InputError, match=message):
             change()
 
 
@@ -162,7 +159,7 @@ def test_a_stack_takes_it_as_the_gaussians_that_it_is(learned, tmp_path):
 def test_a_file_comes_back(tmp_path):
     prior = table(("mixture", "location-vector"), vector=True, units={"drift": 1.0})
     prior.save(tmp_path / "a.cordial")
-    found = LearnedPrior.load(tmp_path / "a.cordial")
+    found = cp.LearnedPrior.load(tmp_path / "a.cordial")
     assert (found.fits, found.rule, found.channels) == (prior.fits, prior.rule, prior.channels)
     found.save(tmp_path / "b.cordial")
     assert (tmp_path / "a.cordial").read_bytes() == (tmp_path / "b.cordial").read_bytes()
@@ -185,16 +182,16 @@ def test_files_that_are_no_priors(damage, message, tmp_path):
     meta, arrays = storage.read(path, "prior")
     damage(meta)
     storage.write(path, "prior", meta, arrays)
-    with pytest.raises(FileError, match=f"damaged or was changed: .*{message}"):
-        LearnedPrior.load(path)
+    with pytest.raises(cp.FileError, match=f"damaged or was changed: .*{message}"):
+        cp.LearnedPrior.load(path)
 
 
 def test_fits_of_another_channel_are_refused(learned, tmp_path):
     path = tmp_path / "saved.cordial"
     storage.write(path, "calibrator", {}, {})
-    mine = Channel("mixture", CHANNELS["mixture"].model, "mixture.py", "0123")
+    mine = cp.Channel("mixture", CHANNELS["mixture"].model, "mixture.py", "0123")
     vector, scalar = (
-        Channel("mixture", CHANNELS[name].model) for name in ("mixture-vector", "scalar")
+        cp.Channel("mixture", CHANNELS[name].model) for name in ("mixture-vector", "scalar")
     )
     names = ["mixture"]
     for refused, message in {
@@ -208,7 +205,7 @@ def test_fits_of_another_channel_are_refused(learned, tmp_path):
         lambda: table().of(target(vector)): "lacks log_scale, bias of channel 'mixture'",
         lambda: table().of(target(scalar)): "has temperature, strength_log_odds",
     }.items():
-        with pytest.raises(InputError, match=message):
+        with pytest.raises(cp.InputError, match=message):
             refused()
 
 
@@ -228,7 +225,7 @@ def test_fits_of_another_channel_are_refused(learned, tmp_path):
     ],
 )
 def test_tasks_that_nothing_can_be_learned_from(tasks, settings, message):
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(cp.InputError, match=message):
         cp.learn_prior(tasks, **{"channels": ["mixture"], **settings})
 
 

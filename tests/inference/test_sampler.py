@@ -170,36 +170,22 @@ STILL = Effort(moves=0, last_moves=0)
 """No moves, which heal what weights get wrong."""
 
 
-def test_points_of_the_prior_are_weighed_by_a_power_of_the_likelihood():
-    found = []
-    for seed in SEEDS:
-        state = init_from_prior(gaussian(), STILL, np.random.default_rng(seed))
-        assert 0 < state.temper < 1 and np.isnan(state.acceptance)
-        found.append(standardise(state.particles.points, state.temper))
-    assert_standard_normal(found)
-
-
-def test_the_next_power_follows_by_weights_alone():
-    found = []
+@pytest.mark.parametrize(("steps", "moves", "spread"), [(0, 0, 0.06), (1, 0, 0.1), (1, 4, 0.06)])
+def test_points_follow_powers_of_the_likelihood(steps, moves, spread):
+    """By weights alone, or moved before the next power."""
+    effort, found = Effort(moves=moves, last_moves=0), []
     for seed in SEEDS:
         rng = np.random.default_rng(seed)
-        begun = init_from_prior(gaussian(), STILL, rng)
-        state = temper_step(gaussian(), STILL, rng, begun)
-        assert begun.temper < state.temper and np.isnan(state.acceptance)
+        begun = state = init_from_prior(gaussian(), effort, rng)
+        if steps:
+            state = temper_step(gaussian(), effort, rng, begun)
+            stayed = np.isin(state.particles.points[:, 0], begun.particles.points[:, 0])
+            assert begun.temper < state.temper
+            assert not moves or (state.acceptance > 0.2 and stayed.mean() < 0.2)
+        assert 0 < state.temper < 1 or steps
+        assert moves or np.isnan(state.acceptance)
         found.append(standardise(state.particles.points, state.temper))
-    assert_standard_normal(found, 0.1)
-
-
-def test_particles_are_moved_before_the_next_power():
-    effort, found = Effort(moves=4), []
-    for seed in SEEDS:
-        rng = np.random.default_rng(seed)
-        begun = init_from_prior(gaussian(), effort, rng)
-        state = temper_step(gaussian(), effort, rng, begun)
-        stayed = np.isin(state.particles.points[:, 0], begun.particles.points[:, 0])
-        assert state.acceptance > 0.2 and stayed.mean() < 0.2
-        found.append(standardise(state.particles.points, state.temper))
-    assert_standard_normal(found)
+    assert_standard_normal(found, spread)
 
 
 @pytest.mark.parametrize(("shift", "scale"), [(0.0, 1.0), (0.3, 0.9), (-0.3, 1.3)])

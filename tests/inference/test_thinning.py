@@ -105,20 +105,16 @@ def test_draws_are_chosen_on_one_core(monkeypatch):
     """More threads of BLAS round otherwise, so that other draws might be chosen."""
     seen, resample = [], thinning.resample
 
-    def threads():
-        return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
-
     def spy(*args):
-        seen.append(threads())
+        pools = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
+        seen.extend(pool["num_threads"] for pool in pools)
         return resample(*args)
 
     monkeypatch.setattr(thinning, "resample", spy)
     monkeypatch.setattr(thinning, "MOST", 64)
     with threadpool_limits(2, user_api="blas"):
-        before = threads()
         thin(*cloud(0, 100, 5, weighted=True), 32)
-        assert set(before) <= {2} and threads() == before
-    assert seen == [[1] * len(before)]
+    assert set(seen) == {1}
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -12,7 +12,6 @@ from scipy.stats import beta
 import cordial_ppl as cp
 from cordial_ppl import plots
 from cordial_ppl.decisions import answers
-from cordial_ppl.errors import InputError
 from cordial_ppl.plots.axis import OURS, fit_of
 from cordial_ppl.plots.reliability import MARKS
 
@@ -82,6 +81,7 @@ def test_label_shares_are_means(judge):
     np.testing.assert_allclose(found["as stated"][:, 1], said.mean(axis=0))
     heights = [bar.get_height() for bar in axis.patches]
     np.testing.assert_allclose(heights, np.bincount(TRUTH, minlength=5) / len(TRUTH))
+    pyplot.close("all")
     figure, given = pyplot.subplots()
     before = dict(matplotlib.rcParams)
     axis = plots.weights(judge, ax=given)
@@ -137,7 +137,7 @@ def test_a_calibrator_that_keeps_no_texts_needs_some(judge, tmp_path):
     judge.save(tmp_path / "judge.cordial")
     loaded = cp.load(tmp_path / "judge.cordial")
     for fitted in (loaded, cp.RawReading().fit(LOGITS)):
-        with pytest.raises(InputError, match="keeps no texts of its fit"):
+        with pytest.raises(cp.InputError, match="keeps no texts of its fit"):
             plots.transfer_curve(fitted)
     given = lines(plots.transfer_curve(loaded, LOGITS, judge.fit_.scale.decode(LABELS)))
     for name, line in lines(plots.transfer_curve(judge)).items():
@@ -153,7 +153,7 @@ def test_heatmap_of_labels_is_their_histogram_by_stated_class():
     assert axis.get_title() == "labels" and axis.images[0].get_clim() == (0, np.nanmax(shown))
     beyond = plots.stated_classes(np.eye(5)[TRUTH], TEST, most=0.2)
     assert beyond.images[0].get_clim() == (0, 0.2)
-    with pytest.raises(InputError, match="same texts and options"):
+    with pytest.raises(cp.InputError, match="same texts and options"):
         plots.stated_classes(np.eye(5)[TRUTH], TEST[:-1])
 
 
@@ -176,7 +176,7 @@ def test_thresholds_compare_bins_of_the_predictions():
     assert len(certain) == 4
     for points in certain:
         np.testing.assert_allclose(points[:, 0], points[:, 1])
-    with pytest.raises(InputError, match="came with 3 labels"):
+    with pytest.raises(cp.InputError, match="came with 3 labels"):
         plots.thresholds(np.eye(5)[truth], truth[:3])
 
 
@@ -200,16 +200,13 @@ def test_user_values_with_their_intervals():
     axis = plots.user_values(shifts)
     ranked = sorted(values, key=lambda name: values[name])
     shown = (*ranked[:20], *ranked[-20:])
-    expected = [f"{n[:11]}…{n[-12:]} ({counts[n]})" for n in shown]
-    assert words(axis.get_yticklabels()) == expected and len(set(expected)) == 40
+    named = [f"{n[:11]}…{n[-12:]} ({counts[n]})" for n in shown]
+    assert words(axis.get_yticklabels()) == named and len(set(named)) == 40
     drawn = [line.get_xydata() for line in axis.get_lines()]
     dots = next(line for line in drawn if len(line) == 40)
     np.testing.assert_allclose(dots, [(values[name], row) for row, name in enumerate(shown)])
     bars = {line[0, 1]: tuple(line[:, 0]) for line in drawn if len(line) == 2}
-    for row, name in enumerate(shown):
-        assert bars[row] == pytest.approx(ends[name])
-    with pytest.raises(InputError, match="between 0 and 1"):
-        shifts.intervals(1.5)
+    assert all(bars[row] == pytest.approx(ends[name]) for row, name in enumerate(shown))
 
 
 def test_decisions_and_groups_are_drawn_and_what_cannot_be(judge):
@@ -225,12 +222,8 @@ def test_decisions_and_groups_are_drawn_and_what_cannot_be(judge):
     made = judge.estimate(logits, np.arange(len(LABELS)), names)
     shown = [text.split()[0] for text in words(plots.groups(made).get_yticklabels())]
     assert shown == [*made.ranking[::-1][:30], *made.ranking[::-1][-30:]]
-    for plot, made in (
-        (plots.transfer_curve, cp.Cordial()),
-        (plots.transfer_curve, cp.Fusion()),
-        (plots.weights, cp.Fusion()),
-    ):
+    for plot in (plots.transfer_curve, plots.weights):
         with pytest.raises(cp.NotFittedError):
-            plot(made)
-    with pytest.raises(InputError, match="of one judge, such as Cordial; got str"):
+            plot(cp.Fusion())
+    with pytest.raises(cp.InputError, match="of one judge, such as Cordial; got str"):
         fit_of("judge.cordial")
