@@ -12,7 +12,7 @@ from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError, as_path, list_names, naming
 from cordial_ppl.tables.choices import read_items
 from cordial_ppl.tables.columns import named, numbers
-from cordial_ppl.tables.files import read_columns
+from cordial_ppl.tables.formats import read_columns
 
 FIELDS = ("task", "reader", "n", "draw")
 """Columns that may tell for which fit a row is; one that is not there holds for all."""

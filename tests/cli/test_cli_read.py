@@ -12,7 +12,7 @@ from logs_of_reviews import DUMMY, FILES, LABELS, LOGS, chat
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.logs import FORMATS
 from cordial_ppl.tables import match_labels, read_labels, read_readings
-from cordial_ppl.tables.files import read_columns
+from cordial_ppl.tables.formats import read_columns
 
 OPTIONS = "1,2,3,4,5"
 

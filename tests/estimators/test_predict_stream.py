@@ -21,7 +21,7 @@ from cordial_ppl.estimators.bulk.predictor import BatchPredictor, predict_batch,
 from cordial_ppl.estimators.stack import Stack
 from cordial_ppl.runtime.progress import watching
 from cordial_ppl.tables import open_readings, read_readings, write_table
-from cordial_ppl.tables import readings as tables
+from cordial_ppl.tables import reading_table as tables
 
 MANY = TEXTS.logits[20:120]
 LABELLED = LOGITS, [STARS[k] for k in LABELS]
