@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cordial_ppl.cli.messages import leaving_at_once
+from cordial_ppl.cli.options import ADVANCED, FILES, OUTPUT, Engine, Out, option
 from cordial_ppl.cli.output import Result, as_table
 from cordial_ppl.errors import FileError, InputError, count
 from cordial_ppl.runtime.progress import doing
@@ -14,11 +15,14 @@ if TYPE_CHECKING:
 
 
 def sweep(
-    config: Path,
-    output: Path,
-    analyse: Sequence[str] = (),
-    engine: str = "local",
-    device: str = "auto",
+    plan: Annotated[Path, option(FILES, "What to compare, in TOML.")],
+    *,
+    output: Annotated[Path, Out, option(FILES, "Folder of the results.", "DIR")],
+    analyse: Annotated[Sequence[str], option(OUTPUT, "Product to write.", "NAME")] = (),
+    engine: Engine = "local",
+    device: Annotated[
+        Literal["auto", "host", "accelerator"], option(ADVANCED, "Where to fit.", "DEVICE")
+    ] = "auto",
 ) -> Result:
     """Compare calibrators on the same subsets of the labels, task by task.
 
@@ -40,7 +44,7 @@ def sweep(
     with doing("loading"), leaving_at_once():
         from cordial_ppl.evaluation.sweep import read_config, run_sweep
 
-        results = run_sweep(read_config(config), output, ray=engine == "ray", device=device)
+        results = run_sweep(read_config(plan), output, ray=engine == "ray", device=device)
     written, left_out = [], {}
     for name in PRODUCTS if "all" in asked else asked:
         try:
@@ -72,8 +76,9 @@ def sweep(
     done.append(f"wrote {output}: {count(len(results.cells), 'cell')}{files}")
     # What was asked for by name and cannot be made is an error.
     failures = [InputError(f"--analyse {n}: {left_out[n]}") for n in asked if n in left_out]
-    failure = failures[0] if failures else None
-    return Result(content, text=_list_means(results, means, failed), done=done, failure=failure)
+    if failures:
+        raise failures[0]
+    return Result(content, text=_list_means(results, means, failed), done=done)
 
 
 def _list_means(results: Any, means: "pl.DataFrame", failed: Mapping[tuple, int]) -> str:

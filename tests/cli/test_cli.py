@@ -8,12 +8,12 @@ import warnings
 
 import pytest
 import typer
+from cordial_ppl.cli.declaring import split_names
 from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from cordial_ppl.cli.app import COMMANDS, app
-from cordial_ppl.cli.declaring import split_names
 from cordial_ppl.cli.messages import as_option, reporting
 from cordial_ppl.cli.options import GROUPS
 from cordial_ppl.errors import CordialError, CordialWarning, InputError, SettingNeeded
