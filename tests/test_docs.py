@@ -4,12 +4,11 @@ import ast
 import re
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pages
 import pytest
-import typer
 from notebooks import as_markdown
-from typer.core import TyperGroup
 
 import cordial_ppl as cp
 
@@ -47,25 +46,18 @@ def test_a_page_does_as_it_says(name, tmp_path, monkeypatch):
     pages.run(PAGES[name], tmp_path, shell=name.startswith("docs/tutorials"))
 
 
-def program():
-    """The commands of `cordial` by name."""
-    from cordial_ppl.cli.app import app
-
-    group = typer.main.get_command(app)
-    assert isinstance(group, TyperGroup)
-    return group.commands
-
-
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_names_and_commands_are_there(name):
-    known = program()
+    from cordial_ppl.cli.app import app
+
+    settings: Any = {"print_error": False, "exit_on_error": False}
     for fence in pages.fences(DOCUMENTS[name]):
         if fence.language == "python":
             compile(fence.code, name, "exec")
         if fence.language in ("sh", "bash"):
-            for command, *arguments in pages.commands(fence):
-                found = known[command]
-                found.make_parser(found.context_class(found)).parse_args(arguments)
+            for tokens in pages.commands(fence):
+                _, bound, _ = app.meta.parse_args(tokens, **settings)
+                app.parse_args(bound.args, **settings)
     for attribute in set(re.findall(r"\bcp\.(\w+)", DOCUMENTS[name])):
         assert hasattr(cp, attribute), f"{name} names cp.{attribute}"
 
@@ -83,22 +75,10 @@ def test_every_public_name_is_in_the_reference():
     assert all(getattr(cp, name) is not None for name in named)
 
 
-def test_every_command_and_option_is_on_its_page():
-    _, *parts = re.split(r"^## ", PAGES["docs/cli.md"], flags=re.MULTILINE)
-    sections = dict(part.split("\n", 1) for part in parts)
-    common = options_of(sections["Options of several commands"])
-    commands = program()
-    assert [f"cordial {name}" for name in commands] == list(sections)[2:]
-    for name, command in commands.items():
-        own = options_of(sections[f"cordial {name}"])
-        known = {option for parameter in command.params for option in parameter.opts}
-        known = {option for option in known if option.startswith("--")}
-        assert own <= known and known <= own | common, f"cordial {name}"
-    assert common <= {o for c in commands.values() for p in c.params for o in p.opts}
+def test_the_page_of_commands_is_made_of_them():
+    import commands
 
-
-def options_of(section):
-    return set(re.findall(r"`(--[\w-]+)", section))
+    assert commands.page() == PAGES["docs/cli.md"], "python docs/commands.py writes it anew"
 
 
 def test_figures_are_those_of_the_pages_that_measured_them():
