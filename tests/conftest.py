@@ -109,6 +109,19 @@ def pytest_runtest_setup(item):
 # The package may only be imported once it is hooked, hence inside the fixtures.
 
 
+class Stream(io.TextIOWrapper):
+    """What is printed, text and bytes."""
+
+    def __init__(self):
+        self.bytes = io.BytesIO()
+        super().__init__(self.bytes, "utf-8", newline="\n", write_through=True)
+
+    @property
+    def text(self) -> str:
+        """All of it."""
+        return self.bytes.getvalue().decode()
+
+
 class Ran(NamedTuple):
     """What a command printed."""
 
@@ -124,14 +137,14 @@ def cordial(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
     def run(*arguments, status=0):
-        streams = [io.TextIOWrapper(io.BytesIO(), "utf-8", newline="\n") for _ in range(2)]
+        streams = [Stream() for _ in range(2)]
         code = 0
         with redirect_stdout(streams[0]), redirect_stderr(streams[1]):
             try:
                 run_program([str(argument) for argument in arguments])
             except SystemExit as left:
                 code = left.code
-        stdout, stderr = (stream.seek(0) or stream.read() for stream in streams)
+        stdout, stderr = (stream.text for stream in streams)
         assert code == status, stdout + stderr
         return Ran(stdout, stderr)
 
