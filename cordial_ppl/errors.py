@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from traceback import extract_tb
-from typing import Any
+from typing import Any, SupportsInt
 
 LONGEST = 60
 """Characters of a value that a message quotes."""
@@ -179,7 +179,7 @@ def name_row(position: int) -> str:
     return f"row {position}"
 
 
-def name_rows(positions: Iterable[int], where: Where | None = None, shown: int = 3) -> str:
+def name_rows(positions: Iterable[SupportsInt], where: Where | None = None, shown: int = 3) -> str:
     """Name rows for a message: "row 3", "rows 3 and 17", "rows 3, 17, 20 and 12 more".
 
     Args:
