@@ -31,7 +31,7 @@ from cordial_ppl.stack.calibrators import CALIBRATORS
 from cordial_ppl.stack.members import CalibratorMember, ChannelMember, Member
 from cordial_ppl.stack.weighing import stated
 
-FOLDERS = Path(__file__).parent.parent / "models", Path(__file__).parent / "ideas"
+FOLDERS = Path(__file__).parent.parent / "models", Path(__file__).parent / "bad"
 RULES = {"learned": "cautious", "untilted": "cautious", "literal": "paper"}
 LABEL_FREE = ("raw", "histogram")
 
@@ -62,7 +62,7 @@ def fit_members(
             prior, "learned:mixture" with the prior that comes with the package without the fits of
             the pair's set, "untilted:mixture" the same with no tilt of the bridge,
             "literal:mixture" with what these fits say by the paper's rule; a channel may be a file
-            of the gallery or of the folder of ideas.
+            of the gallery or of the folder of bad channels.
         folder: where fits are kept.
     """
     path = folder / f"{pair.name.replace(' ', '_')}_{n}_{draws}_{_version()}.npz"
