@@ -14,7 +14,7 @@ from sklearn import metrics
 
 from cordial_ppl import scores
 from cordial_ppl.errors import InputError
-from cordial_ppl.evaluation.sweep.scoring import saturated_readings
+from cordial_ppl.evaluation.scoring import saturated_readings
 from cordial_ppl.stack.calibrators.vector import fit_vector, vector_log_probs
 
 FOLDER = Path(__file__).parent / "reference"

@@ -209,11 +209,13 @@ Model
 """,
     "sweep": """
 Files
-  CONFIG             What to compare, in TOML: tasks, methods, budgets, draws, seed. Channel files
-                     that it names are run, so trust them.
-  -o, --output DIR   Folder of the results; an interrupted run resumes.
-Output
-  --analyse NAME     Write a product of the results: table, curves or all; may be repeated.
+  -o, --output OUT   Table of scores to write (.csv, .parquet, .jsonl); OUT.parts keeps each part.
+Model
+  --methods A,B,...  What to compare: raw, histogram, temperature, dirichlet, logit-stack, paper,
+                     cordial and others, or a channel file, whose code is run.
+  --budgets N,...    Numbers of labels, as 10,20,50; by default 5 to 100.
+  --draws N          Random subsets of each number of labels.
+  --report N         Labelled texts to score on; labels are drawn from the others.
 Advanced
   --device auto|host|accelerator
                      Where to fit channels: by default on an accelerator if JAX finds one.
