@@ -37,7 +37,7 @@ from real import (
 from cordial_ppl.channels import PAPER_CHANNELS
 from cordial_ppl.estimators.named import Cordial
 from cordial_ppl.estimators.single import VectorScaling
-from cordial_ppl.evaluation.sweep.tasks import draw_subsets
+from cordial_ppl.evaluation.tasks import draw_subsets
 from cordial_ppl.runtime.arrays import FLOOR
 from cordial_ppl.scores import paired_bootstrap
 from cordial_ppl.stack.fit import FOLDS
@@ -127,7 +127,7 @@ def main() -> None:
     if not (embedded or os.environ.get(FOLDER)):
         parser.error(NEEDED)
     everything = load_embedded() if embedded else load_pairs(args.sources)
-    everything = [p for p in everything if p.reading.task in (args.tasks or [p.reading.task])]
+    everything = [p for p in everything if p.reading.name in (args.tasks or [p.reading.name])]
     chosen = dict.fromkeys((args.reference, *args.stacks))
     cells, start = [], time.perf_counter()
     for n in args.budgets:
@@ -197,7 +197,7 @@ def optimism(
         return np.zeros(0)
     held_out = np.stack([members[name].held_out for name in counts], axis=-1)
     prior, luck, excess = weight_prior("default", counts, n), reference(pair), []
-    subsets = draw_subsets(pair.reading, n, len(held_out), 0)
+    subsets = draw_subsets(pair.reading, n, len(held_out))
     for seed, (each, rows) in enumerate(zip(held_out.astype(float), subsets, strict=True)):
         folds = assign_folds(n, FOLDS, np.random.default_rng(seed))
         logs, expected = np.log(np.maximum(each, FLOOR)), np.empty(n)
@@ -285,7 +285,7 @@ def gains(cells: list[Cell], name: str, reference: str) -> tuple[float, float, l
     tasks: dict[str, list[np.ndarray]] = {}
     for cell in cells:
         gain = cell.losses[reference] - cell.losses[name]
-        tasks.setdefault(f"{cell.pair.source} {cell.pair.reading.task}", []).append(gain)
+        tasks.setdefault(f"{cell.pair.source} {cell.pair.reading.name}", []).append(gain)
     means, widths = [], []
     for values in tasks.values():
         least = min(gain.shape[1] for gain in values)

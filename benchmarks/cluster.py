@@ -1,6 +1,6 @@
 """What a sweep takes on Ray workers of this machine, against one process on one core.
 
-A sweep of 200 cells (two tasks of the built-in benchmark, four readers, 25 numbers of labels) runs
+A sweep of 200 cells (two tasks of `embedded.py`, four readers, 25 numbers of labels) runs
 in one process on one core and on workers with a core each, and once more with a worker that is
 killed halfway.  Prints the times, as multiples of what that many cores would ideally take, and
 whether the tables of results are equal; writes JSON.  Exit status 1 if they are not.
@@ -13,7 +13,6 @@ whether the tables of results are equal; writes JSON.  Exit status 1 if they are
 import argparse
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -24,9 +23,9 @@ from importlib import import_module
 from pathlib import Path
 
 import polars as pl
+from embedded import load_tasks
 
-from cordial_ppl.evaluation.sweep import SweepConfig, parse_config, run_sweep
-from cordial_ppl.evaluation.sweep.results import TABLE
+from cordial_ppl.evaluation.sweeps import run_sweep
 from cordial_ppl.runtime.progress import watching
 
 TASKS = ("music", "beauty")
@@ -43,21 +42,24 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("cluster.json"))
     parser.add_argument("--alone", type=Path, help=argparse.SUPPRESS)
     args = parser.parse_args()
-    config = make_config(args.draws, args.quick)
+    budgets = range(5, LARGEST + 1, 60 if args.quick else 5)
+
+    def sweep(engine: str) -> pl.DataFrame:
+        return run_sweep(load_tasks(TASKS), METHODS, budgets, args.draws, engine=engine)
+
     if args.alone:
         start = time.perf_counter()
-        run_sweep(config, args.alone)
+        sweep("local").write_parquet(args.alone)
         print(time.perf_counter() - start)
         return
     ray = import_module("ray")
-    figures = {"cells": 2 * 4 * len(config.budgets), "workers": args.workers}
+    figures = {"cells": 2 * 4 * len(budgets), "workers": args.workers}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        command = [sys.executable, __file__, "--alone", str(folder / "one"), *sys.argv[1:]]
+        command = [sys.executable, __file__, "--alone", str(folder / "one.parquet"), *sys.argv[1:]]
         one_core = os.environ | {"OMP_NUM_THREADS": "1"}
         # The first run compiles what the others find on disk.
         for _ in range(2):
-            shutil.rmtree(folder / "one", ignore_errors=True)
             done = subprocess.run(command, env=one_core, check=True, capture_output=True, text=True)
         figures["one process"] = float(done.stdout)
         ideal = figures["one process"] / args.workers
@@ -68,10 +70,10 @@ def main() -> None:
             ray.init(num_cpus=args.workers, **quiet)
             begun = time.perf_counter()
             with watching(_Killer(kill)):
-                run_sweep(config, folder / label, ray=True)
+                table = sweep("ray")
             seconds = time.perf_counter() - begun
             ray.shutdown()
-            same = _table(folder / label).equals(_table(folder / "one"))
+            same = table.equals(pl.read_parquet(folder / "one.parquet"))
             figures[label] = {"seconds": seconds, "start": begun - start, "same": same}
             print(
                 f"{args.workers} {label}: {seconds:.0f} s, {seconds / ideal:.2f} times the ideal, "
@@ -79,14 +81,6 @@ def main() -> None:
             )
     args.out.write_text(json.dumps(figures, indent=1), "utf-8")
     sys.exit(not all(each["same"] for each in figures.values() if isinstance(each, dict)))
-
-
-def make_config(draws: int, quick: bool) -> SweepConfig:
-    """The sweep."""
-    budgets = list(range(5, LARGEST + 1, 60 if quick else 5))
-    tasks = {name: {"benchmark": name} for name in TASKS}
-    content = {"budgets": budgets, "draws": draws, "methods": METHODS, "task": tasks}
-    return parse_config(content, Path())
 
 
 class _Killer:
@@ -103,10 +97,6 @@ class _Killer:
                     if (path / "cmdline").read_bytes().startswith(b"ray::_run"):
                         os.kill(int(path.name), signal.SIGKILL)
                         return
-
-
-def _table(folder: Path) -> pl.DataFrame:
-    return pl.read_parquet(folder / TABLE)
 
 
 if __name__ == "__main__":

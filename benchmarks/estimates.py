@@ -34,6 +34,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
+from embedded import benchmark
 from peers import PEERS, Task, installed, measure_peer
 from real import FOLDER, NEEDED, SOURCES
 
@@ -41,7 +42,6 @@ import cordial_ppl as cp
 from cordial_ppl.decisions.estimates.estimate import Estimate
 from cordial_ppl.decisions.estimates.quantities import TARGETS
 from cordial_ppl.decisions.reader import state
-from cordial_ppl.evaluation.synthetic import benchmark
 from cordial_ppl.tables import match_labels, read_labels, read_readings
 
 OURS, LEVEL, SYSTEMS = "cordial_ppl", 0.9, 8

@@ -7,7 +7,7 @@ labels reach: bias, error, and how often 80 % ranges hold it, with standard erro
 Verdicts are right if the calibrator's loss on held-out texts is below the label histogram's ("use
 it"), or no more than .02 nats below it ("do not use it").  Readings that say nothing, or little,
 are made by shuffling those of all texts, of 70 % or of half of them.  ``--embedded`` takes the
-tasks of `cordial_ppl.evaluation.synthetic` instead.  What forecasts and verdicts are computed from
+tasks of `embedded.py` instead.  What forecasts and verdicts are computed from
 is kept in a file, a line a draw, and not fitted again: other constants cost nothing.
 
     CORDIAL_DATA=path python benchmarks/forecasts.py --draws 0 6 --rows forecasts.jsonl

@@ -27,13 +27,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from embedded import benchmark
 from members import without
 from real import NEEDED
 from rivals import LogitFusion, average_reading, predict_concatenated
 
 import cordial_ppl as cp
 from cordial_ppl.estimators.fusion.readings import read_by
-from cordial_ppl.evaluation.synthetic import benchmark
 from cordial_ppl.scores import paired_bootstrap
 from cordial_ppl.stack.entering import enter, predict
 from cordial_ppl.tables import match_labels, read_labels, read_several

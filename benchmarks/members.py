@@ -23,7 +23,7 @@ from cordial_ppl.channels import AFFINE_CHANNELS
 from cordial_ppl.channels.loading import load_channel
 from cordial_ppl.data.readings import label_histogram
 from cordial_ppl.estimators.subsets import make_cases
-from cordial_ppl.evaluation.sweep.tasks import draw_subsets
+from cordial_ppl.evaluation.tasks import draw_subsets
 from cordial_ppl.inference.priors.learned import FILE
 from cordial_ppl.inference.priors.sources import NamedPrior
 from cordial_ppl.inference.sampler import DEFAULT_EFFORT
@@ -93,7 +93,7 @@ def _version() -> str:
 
 def _fit(pair: Pair, n: int, draws: int, names: Sequence[str], folder: Path) -> dict[str, Said]:
     reading = pair.reading
-    subsets = draw_subsets(reading, n, draws, 0)
+    subsets = draw_subsets(reading, n, draws)
     labels, seeds = reading.pool_labels[subsets], range(draws)
     cases = make_cases(reading.pool, reading.pool_labels, subsets, seeds)
     results = {}

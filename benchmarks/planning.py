@@ -40,7 +40,7 @@ CHOICES = ("random", "plan")
 
 def choose(how: str, logits: np.ndarray, pair: Pair, n: int, draw: int) -> np.ndarray:
     """Positions of n texts to label: draws of different tasks have nothing in common."""
-    seed = zlib.crc32(f"{pair.source} {pair.reading.task} {draw}".encode())
+    seed = zlib.crc32(f"{pair.source} {pair.reading.name} {draw}".encode())
     if how == "random":
         return np.random.default_rng([seed, n]).permutation(len(logits))[:n]
     return plan(logits, n, options=pair.reading.scale, seed=seed).rows
@@ -117,7 +117,7 @@ def report_differences(n: int, cells: Sequence[tuple[Pair, np.ndarray]]) -> None
         tasks = defaultdict(list)
         for pair, cell in cells:
             if name in ("all", pair.source):
-                tasks[pair.source, pair.reading.task].append(cell)
+                tasks[pair.source, pair.reading.name].append(cell)
         mean, low, high = bootstrap([np.array(readers) for readers in tasks.values()])
         print(f"{n:4} {name:20} log loss {mean:+.4f} [{low:+.4f}, {high:+.4f}]", flush=True)
 

@@ -22,13 +22,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from embedded import benchmark
 from real import NEEDED, SOURCES, load
 
 import cordial_ppl as cp
 from cordial_ppl.data.readings import as_logits
 from cordial_ppl.errors import CordialWarning
 from cordial_ppl.estimators.subsets import BatchFit, Texts, fit_subsets
-from cordial_ppl.evaluation.synthetic import benchmark
 from cordial_ppl.scores import Interval, paired_bootstrap
 
 SUMMEVAL = SOURCES["summeval_logits"]

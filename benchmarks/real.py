@@ -10,7 +10,7 @@ CORDIAL_DATA names a folder with one folder a set, each with a table of readings
 * ``wmt23_esa_users``: translations, seven options, one hard rating.
 
 What is developed on one half of the tasks is confirmed on the other, once.  `load_embedded` gives
-the tasks of `cordial_ppl.evaluation.synthetic` in the same form.
+the tasks of `embedded.py` in the same form.
 """
 
 import os
@@ -19,11 +19,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from embedded import load_tasks
 
 from cordial_ppl.estimators.subsets import Texts
-from cordial_ppl.evaluation.sweep.config import SweepConfig, TaskSource
-from cordial_ppl.evaluation.sweep.tasks import Reading, load_tasks
-from cordial_ppl.evaluation.synthetic import TASKS
+from cordial_ppl.evaluation.tasks import Task
 from cordial_ppl.tables import match_labels, read_labels, read_readings
 
 FOLDER = "CORDIAL_DATA"
@@ -116,12 +115,12 @@ class Pair(NamedTuple):
 
     source: str
     half: str
-    reading: Reading
+    reading: Task
 
     @property
     def name(self) -> str:
         """What results call it."""
-        return f"{self.source} {self.reading.task} {self.reading.reader}"
+        return f"{self.source} {self.reading.name} {self.reading.reader}"
 
 
 def load(source: str, task: str, reader: str) -> tuple[np.ndarray, np.ndarray]:
@@ -146,12 +145,10 @@ def load_pairs(sources: Collection[str] = tuple(SOURCES)) -> list[Pair]:
 
 def load_embedded() -> list[Pair]:
     """Every task of the built-in benchmark and its readers, which belong to no half."""
-    tasks = {name: TaskSource(benchmark=name) for name in TASKS}
-    readings = load_tasks(SweepConfig(tasks=tasks, methods=(), budgets=(1,), draws=1, seed=0))
-    return [Pair(EMBEDDED, EMBEDDED, reading) for reading in readings]
+    return [Pair(EMBEDDED, EMBEDDED, task) for task in load_tasks()]
 
 
-def load_task(source: str, task: str) -> Iterator[Reading]:
+def load_task(source: str, task: str) -> Iterator[Task]:
     """A task as each reader reads it: of the texts that all have read, the same are held out."""
     folder, (readers, *_, held_out) = (
         Path(os.environ[FOLDER]) / source,
@@ -173,7 +170,7 @@ def load_task(source: str, task: str) -> Iterator[Reading]:
         row_of = {item: row for row, item in enumerate(table.item_ids)}
         logits = table.logits[[row_of[item] for item in names]]
         first, rest = slice(held_out), slice(held_out, None)
-        yield Reading(
+        yield Task(
             task,
             reader,
             table.scale,
@@ -181,6 +178,4 @@ def load_task(source: str, task: str) -> Iterator[Reading]:
             truth[rest],
             Texts(logits[first]),
             truth[first],
-            tuple(names[first]),
-            tuple(names[rest]),
         )

@@ -45,7 +45,7 @@ def main() -> None:
 
     pairs = load_pairs([*SOURCES, *FURTHER])
     pools = [
-        (f"{pair.source} {pair.reading.task}", pair.reading.pool.logits, pair.reading.pool_labels)
+        (f"{pair.source} {pair.reading.name}", pair.reading.pool.logits, pair.reading.pool_labels)
         for pair in pairs
     ]
     readers = [pair.reading.reader for pair in pairs]

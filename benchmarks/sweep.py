@@ -11,15 +11,14 @@ can run too: its CPU seconds are then compared with the host's.  Warm times are 
 after a first batch that compiled; "first" is that one.
 Rivals do the same job one fit at a time: our own estimators in a loop, scikit-learn's logistic
 regression with 18 penalties and four folds for Dirichlet calibration, statsmodels' ordinal model
-for proportional odds, and netcal, where it is installed, for temperature scaling.  A grid is run in
-an empty folder, without kept compilations, so that its time is that of a first run.
+for proportional odds, and netcal, where it is installed, for temperature scaling.  A grid keeps
+nothing and is run without kept compilations, so that its time is that of a first run.
 
 Prints a table and writes everything as JSON.
 """
 
 import argparse
 import json
-import tempfile
 import time
 import warnings
 from collections.abc import Callable
@@ -29,12 +28,14 @@ from typing import Any
 
 import jax
 import numpy as np
+from embedded import load_tasks
 
 import cordial_ppl as cp
 from cordial_ppl.data.readings import as_logits
 from cordial_ppl.estimators.estimator import Estimator
 from cordial_ppl.estimators.subsets import Texts, fit_subsets
-from cordial_ppl.evaluation.sweep import parse_config, read_config, run_sweep
+from cordial_ppl.evaluation.methods import NINE
+from cordial_ppl.evaluation.sweeps import BUDGETS, run_sweep
 from cordial_ppl.evaluation.synthetic import reviews
 from cordial_ppl.runtime.progress import watching
 
@@ -50,7 +51,7 @@ DEVICES = ("auto", "host", "accelerator")
 LARGEST_LOOP = 10
 """Fits that a loop is timed over."""
 TEXTS = 2000
-GRIDS = Path(__file__).parent / "paper"
+DRAWS = 20
 
 
 def draw(n: int, count: int, seed: int) -> np.ndarray:
@@ -150,9 +151,8 @@ def rival(method: str, n: int) -> tuple[str, float] | None:
 
 def run_grid(which: str) -> dict[str, Any]:
     """Wall time of a grid, as `cordial sweep` runs it for the first time."""
-    config = read_config(GRIDS / "grid.toml")
-    if which == "one":
-        config = parse_config({"task": {"music": {"benchmark": "music", "readers": ["main"]}}})
+    tasks = load_tasks(["music"], ["main"]) if which == "one" else load_tasks()
+    budgets = (*BUDGETS, 200, 500, 1000, 2000) if which == "one" else BUDGETS
     labels: list[str] = []
 
     def show(done: float, label: str) -> None:
@@ -161,12 +161,11 @@ def run_grid(which: str) -> dict[str, Any]:
             elapsed = time.perf_counter() - start
             print(f"{elapsed:7.0f} s  {done:4.0%}  {label}", flush=True)
 
-    with tempfile.TemporaryDirectory() as folder:
-        start = time.perf_counter()
-        with watching(show):
-            results = run_sweep(config, folder)
-        seconds = time.perf_counter() - start
-    fits = len(results.cells) * config.draws * len(config.methods)
+    start = time.perf_counter()
+    with watching(show):
+        run_sweep(tasks, NINE, budgets, DRAWS)
+    seconds = time.perf_counter() - start
+    fits = len(tasks) * len(budgets) * DRAWS * len(NINE)
     print(f"{which}: {fits} fits in {seconds:.0f} s, {fits / seconds:.1f} a second")
     return {"grid": which, "fits": fits, "seconds": seconds}
 

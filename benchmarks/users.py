@@ -28,13 +28,13 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+from embedded import TASKS as EMBEDDED
+from embedded import SyntheticTask, benchmark
 from members import without
 from rivals import CrossValidated, UserIntercept, UserReliability, UserTemperature
 
 from cordial_ppl import Cordial, ProportionalOdds, UserShift, scores
 from cordial_ppl.errors import CordialWarning
-from cordial_ppl.evaluation.synthetic import TASKS as EMBEDDED
-from cordial_ppl.evaluation.synthetic import SyntheticTask, benchmark
 from cordial_ppl.stack.stacking import assign_folds
 from cordial_ppl.tables import match_labels, read_labels, read_readings
 

@@ -1,9 +1,11 @@
 """Sweeps whose outcome was planted: differences, wins and curves known beforehand."""
 
 import numpy as np
+from comparison import Outcome, Results
 
-from cordial_ppl.evaluation.sweep import Results
-from cordial_ppl.evaluation.sweep.results import Outcome
+from cordial_ppl.data.scale import Scale
+from cordial_ppl.estimators.subsets import Texts
+from cordial_ppl.evaluation.tasks import Task
 
 DRAWS, TEXTS, SIZE = 4, 12, 3
 SCORES = ("log_loss", "rps", "accuracy", "qwk", "mae", "class_weighted_kl", "reversed")
@@ -28,27 +30,23 @@ def outcome(method, loss, noise, failed, planted):
     lost = [draw for name, draw in failed if name == method]
     for values in (losses, given, *scores.values()):
         values[lost] = np.nan
-    return Outcome(
-        losses=losses,
-        scores=scores,
-        given_stated=given,
-        empirical=np.array([[0.5, 0.5, 0.0], [np.nan] * 3, [0.0, 0.25, 0.75]]),
-        stated=np.array([4, 0, TEXTS - 4]),
-        reasons=tuple("no fit" if draw in lost else "" for draw in range(DRAWS)),
-    )
+    return Outcome(losses, scores, given)
 
 
-def sweep(cells, bases=()):
+def sweep(cells):
     """Results of cells given by (task, reader, n) as losses, or as keywords of `cell`."""
     made = {
         key: cell(**(plan if "losses" in plan else {"losses": plan})) for key, plan in cells.items()
     }
-    bases = {m: m for m in next(iter(made.values()))} | dict(bases)
-    config = {
-        "methods": [{"name": name, "base": base} for name, base in bases.items()],
-        "cells": [{"task": t, "reader": r, "n": n, "options": list("abc")} for t, r, n in made],
-    }
-    return Results(config, made)
+    return Results(made, {(name, reader): read(name, reader) for name, reader, _ in made})
+
+
+def read(name, reader):
+    """A reader who states the first class of four texts, and the last of eight."""
+    stated = np.repeat([0, 2], [4, 8])
+    report = Texts(np.eye(SIZE)[stated]), np.array([0, 0, 1, 1, 1, 1, *[2] * 6])
+    pool = Texts(np.zeros((30, SIZE))), np.full(30, 2)
+    return Task(name, reader, Scale(tuple("abc")), *pool, *report)
 
 
 def two_tasks():
@@ -60,7 +58,7 @@ def two_tasks():
                 "raw": 2.0,
                 "logit-stack": 0.5 + stack,
                 "dirichlet": 0.5 + other,
-                "cordial": 0.5,
+                "paper": 0.5,
             }
             for task in ("music", "film")
             for n, (stack, other) in plan.items()

@@ -13,7 +13,7 @@ from scipy.special import softmax
 from sklearn import metrics
 
 import cordial_ppl as cp
-from cordial_ppl.evaluation.sweep.scoring import saturated_readings
+from cordial_ppl.evaluation.scoring import saturated_readings
 from cordial_ppl.stack.calibrators.vector import fit_vector, vector_log_probs
 
 FOLDER = Path(__file__).parent / "reference"

@@ -1,27 +1,26 @@
 """From how many labels an unrestricted calibrator leads: as predicted, and as observed."""
 
 import numpy as np
-from equivalents import label_equivalents
-
-from cordial_ppl import scores
-from cordial_ppl.evaluation.products.product import Product, Record, number, tabulate
-from cordial_ppl.evaluation.products.table import (
+from comparison import (
+    Results,
     count_failures,
     enough_draws,
     need_methods,
     note_few_draws,
-    our_method,
     paired_intervals,
 )
-from cordial_ppl.evaluation.sweep import Results
-from cordial_ppl.evaluation.sweep.methods import label
+from equivalents import label_equivalents
+from product import Product, Record, number, tabulate
+from styles import OURS, label
+
+from cordial_ppl import scores
 
 OTHER = "dirichlet"
 STRUCTURED = 5
 """Parameters of the affine channel."""
 
 
-def crossover_table(results: Results, *, ours: str | None = None) -> Product:
+def crossover_table(results: Results, *, ours: str = OURS) -> Product:
     """Return from how many labels Dirichlet calibration leads, as predicted and as observed.
 
     The prediction is `n* = (K (K + 1) - 5) / (2 delta)` with our log loss minus Dirichlet
@@ -38,8 +37,7 @@ def crossover_table(results: Results, *, ours: str | None = None) -> Product:
     Raises:
         InputError: the sweep lacks ours or Dirichlet calibration.
     """
-    ours = our_method(results, ours)
-    need_methods(results, OTHER)
+    need_methods(results, ours, OTHER)
     table = tabulate(_row(results, task, reader, ours) for task, reader in results.pairs)
     return Product(
         name="crossover",
@@ -63,7 +61,7 @@ def _row(results: Results, task: str, reader: str, ours: str) -> Record:
     intervals = {n: paired_intervals(results, (task, reader, n), ours).get(OTHER) for n in budgets}
     finite = {n: interval for n, interval in intervals.items() if interval is not None}
     most = max(finite, default=max(budgets))
-    size = len(results.cells[task, reader, most][ours].stated)
+    size = results.tasks[task, reader].scale.size
     delta = -finite[most].mean if finite else np.nan
     predicted = scores.crossover(size * (size + 1), STRUCTURED, delta) if finite else np.nan
     sure = {

@@ -5,20 +5,20 @@ from collections.abc import Sequence
 
 import numpy as np
 import polars as pl
-from ranking import rivals
-
-from cordial_ppl.evaluation.products.curves import Panel, draw_panels, split_panels
-from cordial_ppl.evaluation.products.figure import Figure
-from cordial_ppl.evaluation.products.product import Product, Record, number, spread, tabulate
-from cordial_ppl.evaluation.products.table import (
+from comparison import (
+    Results,
     count_failures,
     difference_record,
+    need_methods,
     note_few_draws,
-    our_method,
     paired_intervals,
 )
-from cordial_ppl.evaluation.sweep import Results
-from cordial_ppl.evaluation.sweep.methods import label
+from panels import Panel, draw_panels, split_panels
+from product import Product, Record, number, spread, tabulate
+from ranking import rivals
+from styles import OURS, label
+
+from cordial_ppl.plots.figure import Figure
 
 BANDS = 3
 """Rivals whose intervals are drawn."""
@@ -30,7 +30,7 @@ WIDEST, NARROWEST = 6.0, 0.2
 """A panel's range ends at so many times the median difference, but at no fewer nats than these."""
 
 
-def loss_differences(results: Results, *, ours: str | None = None) -> Product:
+def loss_differences(results: Results, *, ours: str = OURS) -> Product:
     """Return each method's log loss minus ours by number of labels, with paired 95 % intervals.
 
     Args:
@@ -43,7 +43,7 @@ def loss_differences(results: Results, *, ours: str | None = None) -> Product:
     Raises:
         InputError: the sweep lacks ours or other methods.
     """
-    ours = our_method(results, ours)
+    need_methods(results, ours)
     others, strongest = rivals(results, ours), strongest_rivals(results, ours)
     table = tabulate(
         difference_record(results, key, method, ours)

@@ -1,24 +1,16 @@
 """Label equivalents: the numbers of labels with which other methods match ours."""
 
 import numpy as np
+from comparison import Results, count_failures, need_methods
 from numpy.typing import ArrayLike
+from product import NOTHING, Product, Record, number, spread, tabulate
 from ranking import mean_pair, need_budgets
+from styles import OURS, label
 
 from cordial_ppl.errors import InputError
-from cordial_ppl.evaluation.products.product import (
-    NOTHING,
-    Product,
-    Record,
-    number,
-    spread,
-    tabulate,
-)
-from cordial_ppl.evaluation.products.table import count_failures, our_method
-from cordial_ppl.evaluation.sweep import Results
-from cordial_ppl.evaluation.sweep.methods import label
 
 
-def equivalent_labels(results: Results, *, ours: str | None = None, n: int = 20) -> Product:
+def equivalent_labels(results: Results, *, ours: str = OURS, n: int = 20) -> Product:
     """Return with how many labels each other method reaches the log loss of ours with n labels.
 
     Its learning curve is its mean log loss by number of labels, straight in between on a log axis;
@@ -35,7 +27,7 @@ def equivalent_labels(results: Results, *, ours: str | None = None, n: int = 20)
     Raises:
         InputError: the sweep lacks ours, other methods, or the budget.
     """
-    ours = our_method(results, ours)
+    need_methods(results, ours)
     others = [method for method in results.methods if method != ours]
     if not others:
         raise InputError(f"this compares {ours!r} with other methods, and the sweep has none.")

@@ -1,20 +1,18 @@
 """The other scores: ranked probability score, accuracy, agreement and absolute error."""
 
 import numpy as np
-
-from cordial_ppl.evaluation.products.product import Product, Record, number, spread, tabulate
-from cordial_ppl.evaluation.products.table import (
+from comparison import (
+    Cell,
     Mean,
+    Results,
     count_failures,
     mean_of,
     mean_scores,
     need_methods,
-    our_method,
     succeeded,
 )
-from cordial_ppl.evaluation.sweep import Results
-from cordial_ppl.evaluation.sweep.methods import label
-from cordial_ppl.evaluation.sweep.results import Cell
+from product import Product, Record, number, spread, tabulate
+from styles import OURS, label
 
 METRICS = ("rps", "accuracy", "qwk", "mae")
 
@@ -23,7 +21,7 @@ MINUS = " - "
 """Between the two methods of a difference, in the table of numbers."""
 
 
-def further_scores(results: Results, *, ours: str | None = None) -> Product:
+def further_scores(results: Results, *, ours: str = OURS) -> Product:
     """Return four further scores of each method, and ours minus the logit stack's.
 
     Args:
@@ -36,8 +34,7 @@ def further_scores(results: Results, *, ours: str | None = None) -> Product:
     Raises:
         InputError: the sweep lacks ours or the logit stack.
     """
-    ours = our_method(results, ours)
-    need_methods(results, REFERENCE)
+    need_methods(results, ours, REFERENCE)
     both = (ours, REFERENCE)
     difference, named = MINUS.join(both), f"{label(ours)} minus {label(REFERENCE)}"
     table = tabulate(

@@ -5,8 +5,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from fusion import EMBEDDED, compare, count_wins, load, measure_gains
-
-from cordial_ppl.evaluation.products.product import Product, Record, number, spread, tabulate
+from product import Product, Record, number, spread, tabulate
 
 BUDGETS = (5, 10, 20, 50, 100, 200, 500)
 CONCATENATED = (20,)

@@ -1,60 +1,44 @@
 """The labels as demonstrations in the prompt, against the same labels as calibration labels.
 
 Embedded readings have no model that could be shown examples.  A stand-in takes its place that
-learns from the demonstrations which options are usual and not how sure to be; real demonstrations
-come as a table `[external.NAME]` of the sweep, and are then compared instead.
+learns from the demonstrations which options are usual and not how sure to be.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
+from comparison import Key, Results, need_methods, succeeded
 from jaxtyping import Float, Int
+from product import Product, Record, number, spread, tabulate
 from scipy.special import softmax
+from styles import OURS, label
 
 from cordial_ppl import scores
 from cordial_ppl.errors import InputError
-from cordial_ppl.evaluation.products.product import Product, Record, number, spread, tabulate
-from cordial_ppl.evaluation.products.table import our_method, succeeded
-from cordial_ppl.evaluation.sweep import External, Results, SweepConfig
-from cordial_ppl.evaluation.sweep.methods import label
-from cordial_ppl.evaluation.sweep.tasks import Reading, draw_subsets, load_tasks
+from cordial_ppl.evaluation.tasks import draw_subsets
 
 BUDGETS = (20, 50, 100)
 STAND_IN = "stand-in for demonstrations"
 
 
-def in_context(
-    results: Results,
-    config: SweepConfig,
-    *,
-    ours: str | None = None,
-    budgets: Sequence[int] = BUDGETS,
-) -> Product:
+def in_context(results: Results, *, ours: str = OURS) -> Product:
     """Return the accuracy and the log loss of demonstrations against those of ours.
 
     Args:
         results: the sweep.
-        config: what made it.
         ours: our method.
-        budgets: numbers of labels; those that the sweep lacks are left out.
 
     Returns:
         The product `in-context`.
 
     Raises:
-        InputError: the sweep has none of the budgets.
+        InputError: the sweep lacks ours, or has none of `BUDGETS`.
     """
-    ours = our_method(results, ours)
-    external = [method.name for method in config.methods if isinstance(method, External)]
-    table = tabulate(
-        row
-        for reading in load_tasks(config)
-        for n in budgets
-        if (reading.task, reading.reader, n) in results.cells
-        for row in _rows(results, config, reading, n, ours, external)
-    )
-    if table.is_empty():
-        raise InputError(f"this needs fits to {', '.join(map(str, budgets))} labels.")
+    need_methods(results, ours)
+    keys = [key for key in results.cells if key[2] in BUDGETS]
+    if not keys:
+        raise InputError(f"this needs fits to {', '.join(map(str, BUDGETS))} labels.")
+    table = tabulate(row for key in keys for row in _rows(results, key, ours))
     return Product(
         name="in-context",
         title="Labels as demonstrations",
@@ -62,9 +46,7 @@ def in_context(
         "same labels, and its log loss as a multiple of that of ours, over the draws of labels.",
         table=table,
         shown=spread(table, ("task", "reader", "method"), ("n",), _shown),
-        notes=()
-        if external
-        else (
+        notes=(
             "No language model is shown anything here. The stand-in is softmax(l + b), with the b "
             "by which the mean reading of the demonstrations becomes their label histogram: it is "
             "told which options are usual and stays as sure as it was. It shows how the comparison "
@@ -85,42 +67,27 @@ def show_labels(
     return softmax(logits + np.log(usual / stated), axis=1)
 
 
-def _rows(
-    results: Results,
-    config: SweepConfig,
-    reading: Reading,
-    n: int,
-    ours: str,
-    external: Sequence[str],
-) -> Iterator[Record]:
-    cell = results.cells[reading.task, reading.reader, n]
-    fine = succeeded(cell, ours)
-    for method in external or [STAND_IN]:
-        if external:
-            fine = succeeded(cell, ours, method)
-            shots = [cell[method].scores[name][fine] for name in ("accuracy", "log_loss")]
-        else:
-            subsets = draw_subsets(reading, n, config.draws, config.seed)[fine]
-            probs = [
-                show_labels(
-                    reading.report.logits, reading.pool.logits[rows], reading.pool_labels[rows]
-                )
-                for rows in subsets
-            ]
-            shots = [
-                np.array([score(own, reading.report_labels) for own in probs])
-                for score in (scores.accuracy, scores.log_loss)
-            ]
-        own = [cell[ours].scores[name][fine] for name in ("accuracy", "log_loss")]
-        yield {
-            "task": reading.task,
-            "reader": reading.reader,
-            "n": n,
-            "method": method,
-            "accuracy_difference": float(np.mean(shots[0] - own[0])) if fine.any() else np.nan,
-            "loss_ratio": float(shots[1].mean() / own[1].mean()) if fine.any() else np.nan,
-            "draws": int(fine.sum()),
-        }
+def _rows(results: Results, key: Key, ours: str) -> Iterator[Record]:
+    (name, reader, n), cell = key, results.cells[key]
+    task, fine = results.tasks[name, reader], succeeded(cell, ours)
+    probs = [
+        show_labels(task.report.logits, task.pool.logits[rows], task.pool_labels[rows])
+        for rows in draw_subsets(task, n, len(fine))[fine]
+    ]
+    accuracy, loss = (
+        np.array([score(own, task.report_labels) for own in probs])
+        for score in (scores.accuracy, scores.log_loss)
+    )
+    own = [cell[ours].scores[name][fine] for name in ("accuracy", "log_loss")]
+    yield {
+        "task": name,
+        "reader": reader,
+        "n": n,
+        "method": STAND_IN,
+        "accuracy_difference": float(np.mean(accuracy - own[0])) if fine.any() else np.nan,
+        "loss_ratio": float(loss.mean() / own[1].mean()) if fine.any() else np.nan,
+        "draws": int(fine.sum()),
+    }
 
 
 def _shown(row: Record) -> str:

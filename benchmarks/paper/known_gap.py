@@ -5,17 +5,18 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from excess import PARAMETERS, ExcessLosses, around_crossover
 from jaxtyping import Float
+from product import Product, Record, number, tabulate
+from styles import Style
 
-from cordial_ppl.evaluation.products.figure import INK, PAGE, Figure, Style, looking, new_figure
-from cordial_ppl.evaluation.products.product import Product, Record, number, tabulate
+from cordial_ppl.plots.figure import INK, PAGE, Figure, looking, new_figure
 
 SIZES = (3, 5, 7)
 DELTAS = (0.001, 0.01, 0.09)
 DRAWS = 30
 FITS = {
-    "affine": ("affine", Style("#000000", "-", "o")),
-    "full": ("full", Style("#D55E00", "-", "v")),
-    "shrunk": ("full, shrunk", Style("#56B4E9", "--", "s")),
+    "affine": Style("affine", "#000000", "-", "o"),
+    "full": Style("full", "#D55E00", "-", "v"),
+    "shrunk": Style("full, shrunk", "#56B4E9", "--", "s"),
 }
 """What the three channels are called, and how they are drawn."""
 
@@ -97,11 +98,11 @@ def _summary(losses: ExcessLosses) -> Record:
         "n*": number(losses.crossover, ".0f"),
     }
     row |= {
-        f"d, {name}": number(losses.dimensions(k)[near], ".1f") for k, (name, _) in FITS.items()
+        f"d, {look.label}": number(losses.dimensions(k)[near], ".1f") for k, look in FITS.items()
     }
     for fit in ("full", "shrunk"):
         ratio = losses.overtaking(fit) / losses.crossover
-        row[f"{FITS[fit][0]} overtakes, / n*"] = number(ratio, ".2f")
+        row[f"{FITS[fit].label} overtakes, / n*"] = number(ratio, ".2f")
     return row
 
 
@@ -124,9 +125,10 @@ def _draw(gaps: Sequence[ExcessLosses], sizes: Sequence[int]) -> Figure:
 def _draw_gap(axis, losses: ExcessLosses) -> None:
     axis.set_title(f"K = {losses.options}, delta = {losses.delta:.3g}")
     n = losses.budgets
-    for fit, (name, look) in FITS.items():
+    for fit, look in FITS.items():
         over = _over_truth(losses, fit)
-        axis.plot(n, over, color=look.color, ls=look.dash, marker=look.mark, mfc="none", label=name)
+        lines = {"color": look.color, "ls": look.dash, "marker": look.mark, "mfc": "none"}
+        axis.plot(n, over, label=look.label, **lines)
     full = losses.options * (losses.options - 1)
     axis.plot(
         n, losses.delta + PARAMETERS / (2 * n), color=INK, lw=0.6, ls=":", label="gap + d / (2 n)"

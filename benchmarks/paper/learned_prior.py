@@ -3,45 +3,43 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-import msgspec
 import numpy as np
 import polars as pl
+from comparison import ENOUGH, Results, count_failures, difference_record, read_results
+from embedded import load_tasks
 from priors import embedded
+from product import Product, Record, number, tabulate
 
 import cordial_ppl as cp
 from cordial_ppl.channels import PAPER_CHANNELS
-from cordial_ppl.evaluation.products.product import Product, Record, number, tabulate
-from cordial_ppl.evaluation.products.table import ENOUGH, count_failures, difference_record
-from cordial_ppl.evaluation.sweep import Results, SweepConfig, run_sweep
-from cordial_ppl.evaluation.sweep.methods import Method
+from cordial_ppl.evaluation.sweeps import make_parts
 
 OWN, LEARNED = "paper", "learned"
 
 
-def prior_gains(config: SweepConfig, folder: Path) -> Product:
+def prior_gains(names: Sequence[str], budgets: Sequence[int], draws: int, parts: Path) -> Product:
     """Return what the learned prior gains over the paper's own, by number of labels.
 
     Args:
-        config: a sweep of tasks of the embedded benchmark; its methods are not used.
-        folder: where its results are kept, and the priors.
+        names: tasks of the embedded benchmark.
+        budgets: numbers of labels.
+        draws: draws of labels.
+        parts: folder that keeps finished scores.
 
     Returns:
         The product `learned-prior`.
-
-    Raises:
-        FileError: a prior cannot be written.
     """
     pairs = {(p.task, p.reader): (p.pool, p.pool_labels) for p in embedded()}
     prior = cp.learn_prior(pairs, channels=PAPER_CHANNELS, rule="paper", vector=False)
-    cells = {}
-    for task in config.tasks:
-        path = folder / f"without-{task}.cordial"
-        prior.leave_out([task]).save(path)
-        methods = Method(OWN, OWN), Method(LEARNED, OWN, {"prior": str(path)})
-        own = {task: config.tasks[task]}
-        run = msgspec.structs.replace(config, tasks=own, methods=methods)
-        cells |= run_sweep(run, folder).cells
-    results = Results({}, cells)
+    tasks, paths = load_tasks(names), []
+    for name in names:
+        methods = {
+            OWN: cp.Cordial.paper(),
+            LEARNED: cp.Cordial.paper(prior=prior.leave_out([name])),
+        }
+        own = [task for task in tasks if task.name == name]
+        paths += make_parts(own, methods, budgets, draws, folder=parts)
+    results = read_results(tasks, paths)
     table = tabulate(
         difference_record(results, key, OWN, LEARNED) | {"scale": _scale(results, key)}
         for key in results.cells
@@ -60,7 +58,7 @@ def prior_gains(config: SweepConfig, folder: Path) -> Product:
         ).pivot("n", index="tasks", values="gain"),
         notes=(
             f"With fewer than {ENOUGH} draws nothing is called a gain or a loss.",
-            count_failures(cells.values(), (OWN, LEARNED)),
+            count_failures(results.cells.values(), (OWN, LEARNED)),
         ),
     )
 

@@ -1,15 +1,12 @@
 """Table 1: mean log loss of every method."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
+from comparison import Key, Results, count_failures, mean_scores, need_methods
+from product import Product, Record, number, spread, tabulate
 from ranking import calibrators, forms, leads, mean_pair, name_unknown, need_budgets
-
-from cordial_ppl.evaluation.products.product import Product, Record, number, spread, tabulate
-from cordial_ppl.evaluation.products.table import count_failures, loss_records, our_method
-from cordial_ppl.evaluation.sweep import Results
-from cordial_ppl.evaluation.sweep.methods import label
-from cordial_ppl.evaluation.sweep.results import Key
+from styles import OURS, label
 
 BUDGETS = (20, 200)
 """What the paper's table shows."""
@@ -18,31 +15,30 @@ FEW = 100
 """Most labels for which wins are counted."""
 
 
-def loss_table(
-    results: Results, *, ours: str | None = None, budgets: Sequence[int] | None = None
-) -> Product:
+def loss_table(results: Results, *, ours: str = OURS) -> Product:
     """Return the mean log loss of each method, for each task, reader and number of labels.
 
     Args:
         results: the sweep.
         ours: the method whose wins are counted.
-        budgets: numbers of labels; None for those of 20 and 200 that the sweep has, and for all
-            where it has neither.
 
     Returns:
-        The product `table`.
+        The product `table`, for 20 and 200 labels where the sweep has them, else for all.
 
     Raises:
-        InputError: the sweep lacks ours, a budget that was asked for, or other methods.
+        InputError: the sweep lacks ours or other methods.
     """
-    ours = our_method(results, ours)
+    need_methods(results, ours)
     tried = {n for _, _, n in results.cells}
-    chosen = budgets or [n for n in BUDGETS if n in tried] or sorted(tried)
+    chosen = [n for n in BUDGETS if n in tried] or sorted(tried)
     need_budgets(results, *chosen)
     table = tabulate(
-        record for key in results.cells if key[2] in chosen for record in loss_records(results, key)
+        record
+        for key in results.cells
+        if key[2] in chosen
+        for record in _loss_records(results, key)
     )
-    numbers = " and ".join(map(str, chosen)) if len(chosen) < 3 else ", ".join(map(str, chosen))
+    numbers = " and ".join(map(str, chosen))
     others = [form for form in forms(results, ours) if form != ours]
     counted = [_count_wins(results, form) for form in (ours, *others)]
     counted += [_compare_forms(results, ours, other) for other in others]
@@ -55,6 +51,18 @@ def loss_table(
         shown=spread(table, ("reader", "method"), ("task", "n"), _shown),
         notes=(*counted, count_failures(results.cells.values(), results.methods)),
     )
+
+
+def _loss_records(results: Results, key: Key) -> list[Record]:
+    """Return each method's mean log loss in a cell, its error, and whether it is the lowest."""
+    (task, reader, n), means = key, mean_scores(results.cells[key], results.methods)
+    best = min((score.mean for score in means.values() if score.draws), default=None)
+    return [
+        {"task": task, "reader": reader, "n": n, "method": method}
+        | {"log_loss": score.mean, "standard_error": score.error, "best": score.mean == best}
+        | {"draws": score.draws}
+        for method, score in means.items()
+    ]
 
 
 def _count_wins(results: Results, ours: str) -> str:

@@ -3,11 +3,10 @@
 from collections.abc import Mapping
 
 import numpy as np
+from comparison import Cell, Key, Mean, Results, mean_of, mean_scores, succeeded
+from styles import FORMS
 
 from cordial_ppl.errors import InputError
-from cordial_ppl.evaluation.products.table import OURS, Mean, mean_of, mean_scores, succeeded
-from cordial_ppl.evaluation.sweep import Results
-from cordial_ppl.evaluation.sweep.results import Cell, Key
 
 UNFITTED = ("raw", "histogram", "batch")
 
@@ -35,15 +34,9 @@ def calibrators(results: Results, ours: str) -> tuple[str, ...]:
 
 
 def forms(results: Results, ours: str) -> tuple[str, ...]:
-    """Return ours and every other form of it that the sweep has."""
-    bases = {m: "ours" if base_of(results, m) in OURS else m for m in results.methods}
-    return tuple(method for method in results.methods if bases[method] == bases[ours])
-
-
-def base_of(results: Results, method: str) -> str:
-    """Return what a method is a variant of; itself where it is none."""
-    bases = {each["name"]: each.get("base") for each in results.config.get("methods", ())}
-    return bases.get(method) or method
+    """Return ours and, where it is one of `FORMS`, its other forms that the sweep has."""
+    alike = FORMS if ours in FORMS else (ours,)
+    return tuple(method for method in results.methods if method in alike)
 
 
 def leads(results: Results, ours: str, least: int, most: int) -> dict[Key, float]:
@@ -80,9 +73,8 @@ def need_budgets(results: Results, *budgets: int) -> None:
         for n in budgets:
             if n not in tried:
                 raise InputError(
-                    f"this needs fits to {n} labels, which {task!r} read by {reader!r} lacks: add "
-                    f"{n} to budgets in the sweep's file and run it; it has "
-                    f"{', '.join(map(str, tried))}."
+                    f"this needs fits to {n} labels, which {task!r} read by {reader!r} lacks; it "
+                    f"has {', '.join(map(str, tried))}."
                 )
 
 

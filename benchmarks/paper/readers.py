@@ -3,18 +3,10 @@
 from collections.abc import Iterable, Iterator
 
 import numpy as np
+from comparison import Results, count_failures, difference_record, need_methods, note_few_draws
+from product import NOTHING, Product, Record, number, tabulate
 from ranking import calibrators, leads, mean_pair, name_unknown, need_budgets
-
-from cordial_ppl.evaluation.products.product import NOTHING, Product, Record, number, tabulate
-from cordial_ppl.evaluation.products.table import (
-    count_failures,
-    difference_record,
-    need_methods,
-    note_few_draws,
-    our_method,
-)
-from cordial_ppl.evaluation.sweep import Results
-from cordial_ppl.evaluation.sweep.methods import label
+from styles import OURS, label
 
 REFERENCE = "logit-stack"
 LEAST, MOST = 5, 100
@@ -24,7 +16,7 @@ ALL = "all"
 """What stands for all tasks of a reader."""
 
 
-def reader_table(results: Results, *, ours: str | None = None, n: int = 20) -> Product:
+def reader_table(results: Results, *, ours: str = OURS, n: int = 20) -> Product:
     """Return, for each reader, our log loss, its gain over the logit stack, and where it is best.
 
     Args:
@@ -38,8 +30,7 @@ def reader_table(results: Results, *, ours: str | None = None, n: int = 20) -> P
     Raises:
         InputError: the sweep lacks ours, the logit stack, or the budget.
     """
-    ours = our_method(results, ours)
-    need_methods(results, REFERENCE)
+    need_methods(results, ours, REFERENCE)
     need_budgets(results, n)
     won = leads(results, ours, LEAST, MOST)
     readers = dict.fromkeys(reader for _, reader in results.pairs)

@@ -1,19 +1,18 @@
 """How often calibration turns the order of sure readings around."""
 
 import polars as pl
+from comparison import Results, count_failures, mean_scores, need_methods
+from panels import draw_panels, split_panels
+from product import NOTHING, Product, Record, spread, tabulate
+from styles import OURS, label
 
-from cordial_ppl.evaluation.products.curves import draw_panels, split_panels
-from cordial_ppl.evaluation.products.figure import Figure
-from cordial_ppl.evaluation.products.product import NOTHING, Product, Record, spread, tabulate
-from cordial_ppl.evaluation.products.table import count_failures, mean_scores, our_method
-from cordial_ppl.evaluation.sweep import Results
-from cordial_ppl.evaluation.sweep.methods import label
+from cordial_ppl.plots.figure import Figure
 
 LIMITS = (-0.04, 1.04)
 """Range of the figure: shares, with room for marks."""
 
 
-def reversal_shares(results: Results, *, ours: str | None = None) -> Product:
+def reversal_shares(results: Results, *, ours: str = OURS) -> Product:
     """Return the share of fits that reverse saturated readings of adjacent classes.
 
     A pair is reversed when its cumulative probabilities are out of order by more than 0.05.
@@ -28,7 +27,7 @@ def reversal_shares(results: Results, *, ours: str | None = None) -> Product:
     Raises:
         InputError: the sweep lacks ours.
     """
-    ours = our_method(results, ours)
+    need_methods(results, ours)
     table = tabulate(
         {"task": task, "reader": reader, "n": n, "method": method}
         | {"reversed": score.mean, "standard_error": score.error, "draws": score.draws}

@@ -3,9 +3,12 @@
 from collections.abc import Sequence
 
 import numpy as np
-from ranking import forms, need_budgets
+from comparison import Results, count_failures, mean_scores, need_methods, shared_draws
+from product import Product, number, tabulate
+from ranking import need_budgets
+from styles import OURS, label
 
-from cordial_ppl.evaluation.products.figure import (
+from cordial_ppl.plots.figure import (
     Figure,
     draw_heatmap,
     literal,
@@ -13,18 +16,10 @@ from cordial_ppl.evaluation.products.figure import (
     new_figure,
     wrap,
 )
-from cordial_ppl.evaluation.products.product import Product, number, tabulate
-from cordial_ppl.evaluation.products.table import (
-    count_failures,
-    mean_scores,
-    our_method,
-    shared_draws,
-)
-from cordial_ppl.evaluation.sweep import Results
-from cordial_ppl.evaluation.sweep.methods import METHODS, label
+from cordial_ppl.scores import means_given_stated
 
 SHOWN = ("raw", "logit-stack", "dirichlet")
-"""Methods that are shown beside ours, before those that the sweep's file describes."""
+"""Methods that are shown beside ours."""
 
 SIDE, LETTERS, TICKS = 1.0, 14, 6
 """Inches for each heatmap, letters in a line above it, and options that an axis names."""
@@ -33,13 +28,12 @@ Heatmaps = dict[str, tuple[np.ndarray, str]]
 """Probabilities and the line above them, by title."""
 
 
-def stated_classes(results: Results, *, ours: str | None = None, n: int = 20) -> Product:
+def stated_classes(results: Results, *, ours: str = OURS, n: int = 20) -> Product:
     """Return the labels' distribution given the stated class, and each method's mean prediction.
 
     Args:
         results: the sweep.
-        ours: our method, shown beside those of `SHOWN` that the sweep has and those that its file
-            describes, other forms of ours apart.
+        ours: our method, shown beside those of `SHOWN` that the sweep has.
         n: number of labels.
 
     Returns:
@@ -48,22 +42,22 @@ def stated_classes(results: Results, *, ours: str | None = None, n: int = 20) ->
     Raises:
         InputError: the sweep lacks ours or the budget.
     """
-    ours = our_method(results, ours)
-    known = (*METHODS, *forms(results, ours))
-    described = [method for method in results.methods if method not in known]
-    order = dict.fromkeys((SHOWN[0], ours, *SHOWN[1:], *described))
+    need_methods(results, ours)
+    order = (SHOWN[0], ours, *SHOWN[1:])
     methods = tuple(method for method in order if method in results.methods)
     need_budgets(results, n)
     records, shown, maps = [], [], {}
     for task, reader in results.pairs:
-        cell, options = results.cells[task, reader, n], results.options[task, reader]
-        first, pair = cell[ours], {"task": task, "reader": reader}
-        tables = {"empirical": (first.empirical, 0.0)}
-        row: Heatmaps = {"Empirical": (first.empirical, "")}
+        cell, own = results.cells[task, reader, n], results.tasks[task, reader]
+        stated, options = own.report.logits.argmax(axis=1), own.scale.options
+        pair = {"task": task, "reader": reader}
+        empirical = means_given_stated(np.eye(len(options))[own.report_labels], stated)
+        tables = {"empirical": (empirical, 0.0)}
+        row: Heatmaps = {"Empirical": (empirical, "")}
         shared = shared_draws(cell, methods)
         for method, kl in mean_scores(cell, methods, "class_weighted_kl").items():
             probs = cell[method].given_stated[shared[method]]
-            mean = probs.mean(axis=0) if len(probs) else np.full_like(first.empirical, np.nan)
+            mean = probs.mean(axis=0) if len(probs) else np.full_like(empirical, np.nan)
             tables[method] = mean, kl.mean
             figures = {"KL": number(kl.mean), "draws": kl.draws}
             shown.append(pair | {"method": label(method)} | figures)
@@ -71,7 +65,7 @@ def stated_classes(results: Results, *, ours: str | None = None, n: int = 20) ->
         records += [
             pair
             | {"method": method, "class_weighted_kl": kl, "stated": options[y]}
-            | {"texts": int(first.stated[y]), "label": options[z], "probability": float(share)}
+            | {"texts": int((stated == y).sum()), "label": options[z], "probability": float(share)}
             for method, (table, kl) in tables.items()
             for (y, z), share in np.ndenumerate(table)
         ]

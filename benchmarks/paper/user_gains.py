@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
+from product import Product, tabulate
 from users import EMBEDDED, LABELS, LATE, measure_gains
 
 from cordial_ppl import Cordial
-from cordial_ppl.evaluation.products.product import Product, tabulate
 
 SHIFT = "shift, the paper's"
 EFFECTS = (

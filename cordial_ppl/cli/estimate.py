@@ -101,7 +101,7 @@ def _estimate(
         problem = "a mode says nothing of how uncertain a mean is."
         raise SettingNeeded(problem, "Take draws of the posterior", "inference", "default")
     if wanted.figure is not None:
-        from cordial_ppl.evaluation.products.figure import require_drawing
+        from cordial_ppl.plots.figure import require_drawing
 
         if by is None:
             raise InputError("--figure draws groups: name a column with --by.")

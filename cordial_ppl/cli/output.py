@@ -97,7 +97,7 @@ def check_outputs(
 
 def draw(path: Path, drawing: Callable[[], Any]) -> str:
     """Save the picture of an axis that a function draws; return what was done."""
-    from cordial_ppl.evaluation.products.figure import looking
+    from cordial_ppl.plots.figure import looking
     from cordial_ppl.tables import replacing
 
     with looking(), replacing(path) as temporary:

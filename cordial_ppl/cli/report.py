@@ -24,7 +24,7 @@ def report(
     page is a single file that loads nothing from elsewhere.
     """
     from cordial_ppl.cli.predict import load_calibrator
-    from cordial_ppl.evaluation.products.figure import can_draw
+    from cordial_ppl.plots.figure import can_draw
 
     if not can_draw() or find_spec("jinja2") is None:
         raise InputError('a report needs matplotlib and jinja2: pip install -e ".[plots]".')

@@ -1,13 +1,22 @@
-"""`cordial sweep`: calibrators compared on many subsets of the labels, and what that shows."""
+"""`cordial sweep`: calibrators compared on many subsets of the labels."""
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cordial_ppl.cli.messages import leaving_at_once
-from cordial_ppl.cli.options import ADVANCED, FILES, OUTPUT, Engine, Out, option
+from cordial_ppl.cli.options import (
+    ADVANCED,
+    MODEL,
+    POSITIVE,
+    Engine,
+    Names,
+    Seed,
+    TableOut,
+    names,
+    option,
+)
 from cordial_ppl.cli.output import Result, as_table
-from cordial_ppl.errors import FileError, InputError, count
+from cordial_ppl.cli.records import Tables
+from cordial_ppl.errors import InputError, count
 from cordial_ppl.runtime.progress import doing
 
 if TYPE_CHECKING:
@@ -15,84 +24,82 @@ if TYPE_CHECKING:
 
 
 def sweep(
-    plan: Annotated[Path, option(FILES, "What to compare, in TOML.")],
+    tables: Tables,
     *,
-    output: Annotated[Path, Out, option(FILES, "Folder of the results.", "DIR")],
-    analyse: Annotated[Sequence[str], option(OUTPUT, "Product to write.", "NAME")] = (),
+    output: TableOut,
+    methods: Annotated[
+        Names,
+        names(MODEL, "Names, as raw, histogram, paper, cordial; or channel files, which are run."),
+    ] = (),
+    budgets: Annotated[
+        Names, names(MODEL, "Numbers of labels, as 10,20,50; by default 5 to 100.", "N,...")
+    ] = (),
+    draws: Annotated[
+        int, option(MODEL, "Random subsets of each number of labels.", "N", validator=POSITIVE)
+    ] = 20,
+    report: Annotated[
+        int, option(MODEL, "Labelled texts to score on; others are drawn.", "N", validator=POSITIVE)
+    ] = 1000,
+    seed: Seed = 0,
     engine: Engine = "local",
     device: Annotated[
-        Literal["auto", "host", "accelerator"], option(ADVANCED, "Where to fit.", "DEVICE")
+        Literal["auto", "host", "accelerator"],
+        option(ADVANCED, "Where to fit; auto: on an accelerator if there is one.", "DEVICE"),
     ] = "auto",
 ) -> Result:
-    """Compare calibrators on the same subsets of the labels, task by task.
+    """Compare calibrators on the same random subsets of the labels, for each judge.
 
-    DIR gets results.parquet, one row a score of a fit, subsets.parquet, which texts are labelled
-    and scored, sweep.json with the configuration, and a file for each task, reader, number of
-    labels and method.
+    OUT has a row for each score of each fit. A folder beside it, named OUT.parts, keeps what is
+    done: an interrupted sweep resumes, and methods, numbers of labels and judges can be added.
     """
-    from cordial_ppl.evaluation.products import PRODUCTS, write_product
-    from cordial_ppl.evaluation.products.product import tabulate
-    from cordial_ppl.evaluation.products.table import loss_records
-
-    asked = tuple(dict.fromkeys(analyse))
-    for name in asked:
-        if name not in (*PRODUCTS, "all"):
-            raise InputError(
-                f"--analyse may be all, {', '.join(PRODUCTS)}; got {name!r}. The paper's others "
-                "are made by benchmarks/paper/make.py of the repository."
-            )
     with doing("loading"), leaving_at_once():
-        from cordial_ppl.evaluation.sweep import read_config, run_sweep
+        from cordial_ppl.evaluation.methods import NINE, make_methods
+        from cordial_ppl.evaluation.sweeps import BUDGETS, run_sweep
+        from cordial_ppl.evaluation.tasks import read_tasks
+        from cordial_ppl.tables import write_table
 
-        results = run_sweep(read_config(plan), output, ray=engine == "ray", device=device)
-    written, left_out = [], {}
-    for name in PRODUCTS if "all" in asked else asked:
-        try:
-            with doing(f"analysing: {name}"):
-                written += write_product(PRODUCTS[name](results), output)
-        except FileError:
-            raise
-        except InputError as error:
-            left_out[name] = str(error)
-    means = tabulate(row for key in results.cells for row in loss_records(results, key))
-    means = means.select("task", "reader", "n", "method", "log_loss")
-    failed = {
-        (*key, method): sum(map(bool, outcome.reasons))
-        for key, cell in results.cells.items()
-        for method, outcome in cell.items()
-    }
-    done = [f"left out {name}: {why}" for name, why in left_out.items()]
-    if lost := sum(failed.values()):
-        done.append(f"{count(lost, 'fit')} failed: see the column reason of results.parquet")
-    content = {
-        "output": str(output),
-        "cells": len(results.cells),
-        "failed_fits": sum(failed.values()),
-        "mean_log_loss": means.to_dicts(),
-        "written": list(map(str, written)),
-        "left_out": left_out,
-    }
-    files = "".join(f", {path.name}" for path in written)
-    done.append(f"wrote {output}: {count(len(results.cells), 'cell')}{files}")
-    # What was asked for by name and cannot be made is an error.
-    failures = [InputError(f"--analyse {n}: {left_out[n]}") for n in asked if n in left_out]
-    if failures:
-        raise failures[0]
-    return Result(content, text=_list_means(results, means, failed), done=done)
+        numbers = [_whole(text) for text in budgets or ()] or BUDGETS
+        made = make_methods(methods or NINE)
+        channels = [c for estimator in made.values() for c in estimator.settings.channels]
+        texts = {"report": report, "channels": channels, "seed": seed}
+        tasks = read_tasks(**vars(tables), **texts)
+        parts = output.with_name(f"{output.name}.parts")
+        where = {"parts": parts, "engine": engine, "device": device}
+        scores = run_sweep(tasks, made, numbers, draws, **where)
+        write_table(output, scores.lazy())
+    failed = scores.filter(metric="failed")
+    means = _mean_losses(scores)
+    done = [f"wrote {output}: {count(len(scores), 'score')}"]
+    if len(failed):
+        done.append(f"{count(len(failed), 'fit')} failed: see the column reason of {output}")
+    content = {"output": str(output), "failed_fits": len(failed), "mean_log_loss": means.to_dicts()}
+    return Result(content, text=_show(means), done=done)
 
 
-def _list_means(results: Any, means: "pl.DataFrame", failed: Mapping[tuple, int]) -> str:
-    """Set out the mean log losses, a table for each task and reader."""
-    from cordial_ppl.evaluation.products.product import number, spread
+def _whole(text: str) -> int:
+    if not text.isdecimal():
+        raise InputError(f"--budgets takes whole numbers, such as 10,20,50; got {text!r}.")
+    return int(text)
 
-    def cell(row: dict[str, Any]) -> str:
-        """Write a mean; without one, how many of the fits failed."""
-        lost = failed[row["task"], row["reader"], row["n"], row["method"]]
-        return f"{lost} failed" if row["log_loss"] is None and lost else number(row["log_loss"])
 
-    names, tables = {method: method for method in results.methods}, []
-    for task, reader in results.pairs:
-        table = spread(means.filter(task=task, reader=reader), ("method",), ("n",), cell, names)
+def _mean_losses(scores: "pl.DataFrame") -> "pl.DataFrame":
+    """Return the mean log loss of each method over the draws; null where all of its fits failed."""
+    import polars as pl
+
+    fits = scores.filter(pl.col("metric").is_in(["log_loss", "failed"]))
+    by = "task", "reader", "n", "method"
+    return fits.group_by(by, maintain_order=True).agg(log_loss=pl.col("value").mean())
+
+
+def _show(means: "pl.DataFrame") -> str:
+    """Set out the mean log losses, a table for each task and judge."""
+    shown = []
+    for (task, reader), part in means.group_by("task", "reader", maintain_order=True):
+        table = part.pivot("n", index="method", values="log_loss")
         title = f"\n{task}, {reader}: mean log loss by number of labels"
-        tables.append(as_table(title, ("", *table.columns[1:]), table.rows()))
-    return "\n".join(tables)
+        rows = [
+            (method, *("failed" if loss is None else f"{loss:.3f}" for loss in losses))
+            for method, *losses in table.rows()
+        ]
+        shown.append(as_table(title, ("", *table.columns[1:]), rows))
+    return "\n".join(shown)

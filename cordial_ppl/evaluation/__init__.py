@@ -1,1 +1,1 @@
-"""Evaluation: sweeps and their products, checks of channels, synthetic tasks."""
+"""Evaluation: sweeps of calibrators, checks of channels, made-up reviews."""

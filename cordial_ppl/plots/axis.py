@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError
 from cordial_ppl.estimators.estimator import Estimator
-from cordial_ppl.evaluation.products.figure import COLUMN, literal, looking
+from cordial_ppl.plots.figure import COLUMN, literal, looking
 from cordial_ppl.stack.fit import Fit
 
 Axes = Any

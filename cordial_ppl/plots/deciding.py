@@ -2,8 +2,8 @@
 
 from cordial_ppl.decisions.deciding import Decisions
 from cordial_ppl.errors import InputError
-from cordial_ppl.evaluation.products.figure import INK
 from cordial_ppl.plots.axis import OURS, RAW, Axes, drawing
+from cordial_ppl.plots.figure import INK
 
 
 def decisions(made: Decisions, *, ax: Axes | None = None) -> Axes:

@@ -1,34 +1,41 @@
 """The log loss against the number of labels: of a sweep's methods, and as a fit expects it."""
 
 from collections.abc import Sequence
+from itertools import cycle
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cordial_ppl.decisions.forecasting import FEWEST, Forecast
 from cordial_ppl.errors import InputError
-from cordial_ppl.evaluation.products.curves import curve_table, draw_lines
-from cordial_ppl.evaluation.products.figure import literal, styles
-from cordial_ppl.evaluation.products.table import need_methods
-from cordial_ppl.evaluation.sweep import Results
-from cordial_ppl.plots.axis import OURS, RAW, Axes, drawing
+from cordial_ppl.plots.axis import CHANNEL, OURS, RAW, Axes, drawing
+from cordial_ppl.plots.figure import INK, literal
+
+if TYPE_CHECKING:
+    import polars as pl
+
+COLORS = OURS, RAW, CHANNEL, INK, "#CC79A7", "#56B4E9", "#E69F00"
+"""Colours of methods, one after the other (Okabe and Ito, 2008)."""
+
+DASHES = "-", "--", ":", "-."
 
 
 def learning_curve(
-    results: Results,
+    scores: "pl.DataFrame",
     task: str | None = None,
     reader: str | None = None,
     *,
     methods: Sequence[str] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the mean log loss of methods on one task and reader, a line each.
+    """Draw the mean log loss of methods on one task and judge, a line each.
 
     Bands are plus and minus one standard error over the draws of labels.
 
     Args:
-        results: a sweep, ``Results.load(folder)``.
+        scores: a sweep, from ``run_sweep`` or the table of ``cordial sweep``.
         task: the task; may be left out where there is one.
-        reader: the reader; may be left out where the task has one.
+        reader: the judge; may be left out where the task has one.
         methods: the methods to draw; by default all.
         ax: where to draw.
 
@@ -36,23 +43,41 @@ def learning_curve(
         The axis.
 
     Raises:
-        InputError: the sweep has no such task, reader or method, several of what was left out, or
+        InputError: the sweep has no such task, judge or method, several of what was left out, or
             matplotlib is not installed.
     """
-    pairs = [(t, r) for t, r in results.pairs if task in (None, t) and reader in (None, r)]
-    if len(pairs) != 1:
-        available = "; ".join(f"{t}, {r}" for t, r in results.pairs)
+    import polars as pl
+
+    pairs = scores.select("task", "reader").unique(maintain_order=True).rows()
+    chosen = [(t, r) for t, r in pairs if task in (None, t) and reader in (None, r)]
+    if len(chosen) != 1:
+        available = "; ".join(f"{t}, {r}" for t, r in pairs)
         raise InputError(
-            f"name one task and one judge (reader) of the sweep; {len(pairs)} match. "
+            f"name one task and one judge (reader) of the sweep; {len(chosen)} match. "
             f"It has: {available}."
         )
-    chosen = tuple(methods or results.methods)
-    need_methods(results, *chosen)
-    table = curve_table(results, pairs, chosen)
+    losses = scores.filter(metric="log_loss", task=chosen[0][0], reader=chosen[0][1])
+    names = losses["method"].unique(maintain_order=True).to_list()
+    if unknown := set(methods or ()) - set(names):
+        raise InputError(f"there is no method {min(unknown)!r}; there are {', '.join(names)}.")
+    error = (pl.col("value").std() / pl.len().sqrt()).fill_null(0.0)
+    table = losses.group_by("method", "n").agg(pl.col("value").mean(), error=error).sort("n")
+    looks = zip(names, cycle(COLORS), (d for d in cycle(DASHES) for _ in COLORS), strict=False)
     with drawing(ax, height=3.2) as axis:
-        draw_lines(axis, table, styles(results.methods))
+        for method, color, dash in looks:
+            if method in (methods or names):
+                rows = table.filter(method=method)
+                n, mean, error = (rows[name].to_numpy() for name in ("n", "value", "error"))
+                # Methods that coincide stay in sight.
+                look = {"color": color, "ls": dash, "marker": "o", "mfc": "none"}
+                axis.plot(n, mean, label=literal(method), **look)
+                axis.fill_between(n, mean - error, mean + error, color=color, alpha=0.2, lw=0)
+        axis.set_xscale("log")
+        budgets = table["n"].unique().sort().to_list()
+        axis.set_xticks(budgets, [f"{n}" for n in budgets])
+        axis.minorticks_off()
         axis.set(xlabel="number of labels", ylabel="log loss (nats)")
-        axis.set_title(literal(", ".join(pairs[0])))
+        axis.set_title(literal(", ".join(chosen[0])))
         axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=2)
     return axis
 

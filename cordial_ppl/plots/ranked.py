@@ -9,8 +9,8 @@ from cordial_ppl.decisions.estimates.estimate import Estimate
 from cordial_ppl.decisions.estimates.quantities import TARGETS
 from cordial_ppl.errors import InputError
 from cordial_ppl.estimators.users import UserShift
-from cordial_ppl.evaluation.products.figure import INK, literal
 from cordial_ppl.plots.axis import OURS, PEOPLE, Axes, drawing
+from cordial_ppl.plots.figure import INK, literal
 
 GROUPS, USERS = 60, 40
 """Groups and users that are drawn; of more, those at both ends."""

@@ -10,8 +10,8 @@ from cordial_ppl.data.readings import as_logits
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions.reader import LEVEL
 from cordial_ppl.errors import InputError
-from cordial_ppl.evaluation.products.figure import INK, draw_heatmap, wrap
 from cordial_ppl.plots.axis import Axes, drawing, group, name_options, short
+from cordial_ppl.plots.figure import INK, draw_heatmap, wrap
 from cordial_ppl.scores import as_probabilities, means_given_stated
 
 TEXTS, MOST, DECIMALS = 20, 8, 3

@@ -2,8 +2,8 @@
 
 from cordial_ppl.estimators.fusion import Fusion
 from cordial_ppl.estimators.stack import Stack
-from cordial_ppl.evaluation.products.figure import literal
 from cordial_ppl.plots.axis import CHANNEL, OURS, Axes, drawing, fit_of
+from cordial_ppl.plots.figure import literal
 
 
 def weights(calibrator: Stack | Fusion, *, ax: Axes | None = None) -> Axes:

@@ -15,7 +15,7 @@ from plain_models import WIDTH, dist, plain, sample
 
 import cordial_ppl as cp
 from cordial_ppl.evaluation.checks import check_channel
-from cordial_ppl.evaluation.checks.run import PROMISES
+from cordial_ppl.evaluation.checks.checking import PROMISES
 
 draw_key: Any = numpyro.prng_key
 RNG = np.random.default_rng(0)

@@ -1,6 +1,7 @@
 """A researcher's way: a channel copied from the template goes everywhere with no other change."""
 
 import json
+from functools import partial
 from pathlib import Path
 
 import arviz as az
@@ -13,8 +14,8 @@ import cordial_ppl as cp
 from cordial_ppl.decisions import answers
 from cordial_ppl.estimators.bulk.predictor import BatchPredictor
 from cordial_ppl.evaluation.checks import check_channel
-from cordial_ppl.evaluation.sweep import read_config, run_sweep
-from cordial_ppl.tables import write_table
+from cordial_ppl.evaluation.sweeps import run_sweep
+from cordial_ppl.evaluation.tasks import read_tasks
 
 TEMPLATE = Path(__file__).parents[2] / "models" / "template.py"
 
@@ -110,30 +111,12 @@ def test_a_value_beyond_the_levels_is_refused_before_and_after_the_fit(cordial, 
 
 def test_it_goes_through_a_sweep(mine, tmp_path):
     readings, labels = write_tables(tmp_path, doubt=[1.0] * TEXTS)
-    write_table(tmp_path / "known.csv", {**read(labels)})
-    config = f"""
-        budgets = [10]
-        draws = 1
-        methods = ["histogram"]
-        [task.mine]
-        readings = "{readings.name}"
-        labels = "known.csv"
-        report = 5
-        covariates = ["doubt"]
-        [method.mine]
-        channel = "mine.py"
-        inference = "mode"
-        [method.tight]
-        channel = "mine.py"
-        inference = "mode"
-        prior = {{offset = [0, 0.001]}}
-    """
-    (tmp_path / "sweep.toml").write_text(config)
-    results = run_sweep(read_config(tmp_path / "sweep.toml"), tmp_path / "out")
-    assert results.methods == ("histogram", "mine", "tight")
-    ((_, cell),) = results.cells.items()
-    assert not any(any(outcome.reasons) for outcome in cell.values())
-    assert abs(cell["mine"].losses - cell["tight"].losses).max() > 1e-3
+    tasks = read_tasks(readings, labels, LABELLED // 4, channels=[mine])
+    single = partial(cp.ChannelCalibrator, mine, inference="mode")
+    methods = {"mine": single(), "tight": single(prior={"offset": (0, 0.001)})}
+    losses = run_sweep(tasks, methods, [10], 1).filter(metric="log_loss")
+    assert losses["method"].to_list() == ["mine", "tight"]
+    assert abs(losses["value"][0] - losses["value"][1]) > 1e-3
 
 
 @pytest.mark.nightly

@@ -15,9 +15,9 @@ import cordial_ppl as cp
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.channels.readers import location_readers, reader_weights
 from cordial_ppl.evaluation.checks import check_channel
-from cordial_ppl.evaluation.checks.posterior import check_diagnostics
+from cordial_ppl.evaluation.checks.checking import PROMISES
+from cordial_ppl.evaluation.checks.exactness import check_diagnostics
 from cordial_ppl.evaluation.checks.prior import check_conflict
-from cordial_ppl.evaluation.checks.run import PROMISES
 from cordial_ppl.inference import fit
 from cordial_ppl.inference.nuts import sample_nuts
 from cordial_ppl.inference.target import build_target

@@ -8,11 +8,11 @@ import jax
 import numpy as np
 import pytest
 from review_tables import fast, write_tables
+from sweep_files import tasks_of, write_sweep
 
 import cordial_ppl as cp
 from cordial_ppl.channels import CHANNELS
-from cordial_ppl.evaluation.sweep import parse_config
-from cordial_ppl.evaluation.sweep.plan import digest_method
+from cordial_ppl.evaluation.sweeps import make_parts
 from cordial_ppl.inference.priors.fits import LearnedChannel, TaskFit, reading_spread
 from cordial_ppl.inference.target import build_target
 from cordial_ppl.tables import read_labels, read_readings, write_table
@@ -144,19 +144,20 @@ def test_few_labels_are_warned_of_once(cordial, tables):
 
 
 def test_a_sweep_knows_a_prior_by_its_contents(tmp_path):
-    fits = tuple(TaskFit(name, "", [1] * 5, {"mixture": {"temperature": [0.0]}}) for name in "ab")
+    names = "temperature", "offset", "gain", "concentration", "strength_log_odds"
+    values = {"mixture": {name: [0.0] for name in names}}
+    fits = tuple(TaskFit(name, "", [1] * 5, values) for name in "ab")
     prior = cp.LearnedPrior(fits, {"mixture": LearnedChannel()})
-    content = {"task": {"music": {"benchmark": "music"}}}
-    content["method"] = {"learned": {"prior": "p.cordial"}}
-    digests = []
-    for folder, rule in (("one", "paper"), ("two", "paper"), ("two", "cautious")):
-        (tmp_path / folder).mkdir(exist_ok=True)
-        prior.with_rule(name=rule).save(tmp_path / folder / "p.cordial")
-        (method,) = parse_config(content, tmp_path / folder).methods
-        digests.append(digest_method(method))
-    assert digests[0] == digests[1] != digests[2]
-    with pytest.raises(cp.InputError, match=r"method\.learned: cannot read"):
-        parse_config(content, tmp_path / "three")
+    write_sweep(tmp_path)
+    tasks, made = tasks_of(tmp_path, reader="a"), []
+    for folder, rule in (("one", "paper"), ("two", "paper"), ("three", "cautious")):
+        (tmp_path / folder).mkdir()
+        path = tmp_path / folder / "p.cordial"
+        prior.with_rule(name=rule).save(path)
+        method = cp.ChannelCalibrator("mixture", inference="mode", prior=path)
+        (part,) = make_parts(tasks, {"learned": method}, [4], 1, folder=tmp_path / "parts")
+        made.append(part.name)
+    assert made[0] == made[1] != made[2]
 
 
 def test_a_column_that_is_named_is_no_task(cordial, tmp_path):

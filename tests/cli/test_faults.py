@@ -14,13 +14,12 @@ import numpy as np
 import pytest
 from few_labels import LABELS, LOGITS, STARS
 from review_tables import write_tables
-from sweep_files import plan, write_sweep
+from sweep_files import tasks_of, write_sweep
 
 import cordial_ppl as cp
 from cordial_ppl.cli.output import draw
 from cordial_ppl.errors import FileError
-from cordial_ppl.evaluation.sweep import run_sweep
-from cordial_ppl.evaluation.sweep.results import CELLS
+from cordial_ppl.evaluation.sweeps import run_sweep
 from cordial_ppl.logs.ask.cache import Response, open_cache
 from cordial_ppl.tables import check_writable, replacing, write_table
 
@@ -122,11 +121,11 @@ def test_a_file_system_that_is_full(cordial, tmp_path, disk, saved, name, old):
 
 def test_a_sweep_on_a_full_disk_goes_on_when_there_is_room(tmp_path):
     write_sweep(tmp_path)
-    config = plan(tmp_path, methods=["raw", "histogram"], external=None)
-    whole = run_sweep(config, tmp_path / "whole")
+    sweep, parts = (tasks_of(tmp_path), ["raw", "histogram"], [4, 9], 3), tmp_path / "parts"
+    whole = run_sweep(*sweep)
     with full_disk(3000), pytest.raises(FileError, match="cannot write"):
-        run_sweep(config, tmp_path / "out")
-    assert run_sweep(config, tmp_path / "out").columns() == whole.columns()
+        run_sweep(*sweep, parts=parts)
+    assert run_sweep(*sweep, parts=parts).equals(whole)
 
 
 def test_answers_on_a_full_disk(tmp_path):
@@ -223,45 +222,33 @@ def _value(path):
     return meta["value"]
 
 
-TOML = """
-draws = 3
-budgets = [{budgets}]
-methods = ["raw", "histogram"]
-[task.stars]
-readings = "readings.parquet"
-labels = "labels.csv"
-report = 30
-"""
-
-
 @pytest.mark.nightly
 def test_ctrl_c_in_a_sweep_loses_nothing_that_was_done(tmp_path):
     write_sweep(tmp_path)
-    budgets = list(range(4, 14))
-    toml = TOML.format(budgets=", ".join(map(str, budgets)))
-    (tmp_path / "sweep.toml").write_text(toml)
-    command = [sys.executable, "-c", PROGRAM, "sweep", "sweep.toml", "-o", "out", "--quiet"]
+    budgets = range(4, 14)
+    tables = "sweep", "stars.parquet", "labels.csv", "-o", "o.csv", "--report", "30", "--quiet"
+    what = "--methods", "raw,histogram", "--budgets", ",".join(map(str, budgets)), "--draws", "3"
+    command = [sys.executable, "-c", PROGRAM, *tables, *what]
     running = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE)
-    cells = tmp_path / "out" / CELLS
+    parts = tmp_path / "o.csv.parts"
     try:
         deadline = time.monotonic() + 120
-        while not sum(1 for _ in cells.rglob("[!.]*.cell")) and time.monotonic() < deadline:
+        while not sum(1 for _ in parts.rglob("[!.]*.parquet")) and time.monotonic() < deadline:
             time.sleep(0.02)
         running.send_signal(signal.SIGINT)
         _, said = running.communicate(timeout=60)
     finally:
         running.kill()
     assert (running.returncode, said) == (130, b"")
-    done = {path: path.read_bytes() for path in cells.rglob("*.cell")}
+    done = {path: path.read_bytes() for path in parts.rglob("*.parquet")}
     assert 0 < len(done) < 2 * 2 * len(budgets)
-    # As a kill would leave it: half of a cell, under a name that nobody looks for.
-    half = next(iter(done)).with_name(f".{'0' * 32}.cell")
+    # As a kill would leave it: half of a part, under a name that nobody looks for.
+    half = next(iter(done)).with_name(f".{'0' * 32}.parquet")
     half.write_bytes(next(iter(done.values()))[:100])
-    config = plan(tmp_path, methods=["raw", "histogram"], budgets=budgets, external=None)
-    resumed = run_sweep(config, tmp_path / "out")
+    sweep = tasks_of(tmp_path), ["raw", "histogram"], budgets, 3
+    resumed = run_sweep(*sweep, parts=parts)
     assert {path: path.read_bytes() for path in done} == done
-    whole = run_sweep(config, tmp_path / "whole")
-    assert resumed.columns() == whole.columns()
+    assert resumed.equals(run_sweep(*sweep))
 
 
 @pytest.mark.nightly

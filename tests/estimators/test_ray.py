@@ -13,13 +13,13 @@ import numpy as np
 import polars as pl
 import pytest
 from few_labels import LABELS, LOGITS, STARS, TEXTS
-from sweep_files import plan, write_sweep
+from sweep_files import tasks_of, write_sweep
 
 from cordial_ppl import LogitStack, load
 from cordial_ppl.errors import CordialError
 from cordial_ppl.estimators.bulk.cluster import predict_on_ray
 from cordial_ppl.estimators.bulk.predictor import predict_table
-from cordial_ppl.evaluation.sweep import run_sweep
+from cordial_ppl.evaluation.sweeps import run_sweep
 from cordial_ppl.runtime.progress import watching
 from cordial_ppl.tables import open_readings
 
@@ -112,14 +112,13 @@ def test_nothing_is_left_of_work_that_fails(folder):
 def sweep(tmp_path):
     """A sweep of eight cells of two readers, and the table that one process makes of it."""
     write_sweep(tmp_path)
-    config = plan(tmp_path, budgets=[4, 9, 20, 40], methods=["temperature"], external=None)
-    run_sweep(config, tmp_path / "here")
-    return config, pl.read_parquet(tmp_path / "here" / "results.parquet")
+    settings = tasks_of(tmp_path), ["temperature"], [4, 9, 20, 40], 3
+    return settings, run_sweep(*settings)
 
 
 def test_a_sweep_is_the_same_and_goes_on(sweep, tmp_path):
-    config, expected = sweep
-    shares = []
+    settings, expected = sweep
+    shares, parts = [], tmp_path / "parts"
 
     def stop(share, label):
         shares.append(share)
@@ -127,19 +126,19 @@ def test_a_sweep_is_the_same_and_goes_on(sweep, tmp_path):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt), watching(stop):
-        run_sweep(config, tmp_path / "out", ray=True)
-    done = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*.cell")}
+        run_sweep(*settings, parts=parts, engine="ray")
+    done = {path: path.stat().st_mtime_ns for path in parts.rglob("*.parquet")}
     assert 2 <= len(done) < 8
     with watching(lambda share, label: shares.append(share)):
-        run_sweep(config, tmp_path / "out", ray=True)
+        scores = run_sweep(*settings, parts=parts, engine="ray")
     assert shares[-1] == 1 and sorted(shares[3:]) == shares[3:]
     assert all(path.stat().st_mtime_ns == made for path, made in done.items())
-    assert pl.read_parquet(tmp_path / "out" / "results.parquet").equals(expected)
+    assert scores.equals(expected)
 
 
 @pytest.mark.skipif(not Path("/proc").exists(), reason="finds processes as Linux lists them")
-def test_a_sweep_whose_worker_dies(sweep, tmp_path):
-    config, expected = sweep
+def test_a_sweep_whose_worker_dies(sweep):
+    settings, expected = sweep
     killed = []
 
     def show(share, label):
@@ -149,6 +148,5 @@ def test_a_sweep_whose_worker_dies(sweep, tmp_path):
                 os.kill(process, signal.SIGKILL)
 
     with watching(show):
-        run_sweep(config, tmp_path / "out", ray=True)
-    assert killed
-    assert pl.read_parquet(tmp_path / "out" / "results.parquet").equals(expected)
+        scores = run_sweep(*settings, engine="ray")
+    assert killed and scores.equals(expected)

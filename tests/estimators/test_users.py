@@ -24,9 +24,9 @@ from cordial_ppl.channels.users import SHIFT, shift_matrices
 from cordial_ppl.estimators.users.spreads import SPREAD_PROBS, SPREADS, log_normals
 from cordial_ppl.estimators.users.validation import as_order
 from cordial_ppl.evaluation.checks import check_channel
-from cordial_ppl.evaluation.checks.posterior import check_diagnostics
+from cordial_ppl.evaluation.checks.checking import PROMISES
+from cordial_ppl.evaluation.checks.exactness import check_diagnostics
 from cordial_ppl.evaluation.checks.prior import check_conflict
-from cordial_ppl.evaluation.checks.run import PROMISES
 from cordial_ppl.inference import fit
 from cordial_ppl.inference.nuts import sample_nuts
 from cordial_ppl.runtime.arrays import FLOOR

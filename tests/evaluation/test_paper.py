@@ -1,14 +1,15 @@
 """The paper's own tables and figures: what was planted is found, and one program makes them all."""
 
 from dataclasses import replace
-from types import SimpleNamespace
-from typing import Any
 
 import known_gap
 import make
+import matplotlib
 import numpy as np
+import polars as pl
 import pytest
 from averaging import averaging_gain
+from comparison import Results, paired_intervals, read_results
 from crossover_table import crossover_table
 from differences_table import loss_differences
 from equivalents import equivalent_labels
@@ -16,17 +17,20 @@ from excess import ExcessLosses
 from further_scores import further_scores
 from in_context import in_context
 from loss_table import loss_table
-from planted import DRAWS, SIZE, drawn, row, rows, sweep, two_tasks
+from planted import DRAWS, SIZE, cell, drawn, row, rows, sweep, two_tasks
+from product import Product
 from readers import reader_table
 from reversals import reversal_shares
+from scipy.special import softmax
 from stated_classes import stated_classes
+from sweep_files import tasks_of, write_sweep
 
 from cordial_ppl import scores
-from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError
-from cordial_ppl.estimators.subsets import Texts
-from cordial_ppl.evaluation.sweep import read_config
-from cordial_ppl.evaluation.sweep.tasks import Reading
+from cordial_ppl.evaluation.sweeps import make_parts
+
+matplotlib.use("Agg")
+KEY = "music", "main", 20
 
 
 @pytest.fixture(scope="module")
@@ -43,18 +47,18 @@ def test_differences_are_in_table_and_figure(results):
     lines = {line.get_label(): line for line in figure.axes[1].get_lines()}
     np.testing.assert_allclose(lines["Dirichlet"].get_ydata(), [0.8, 0.4, 0.1, -0.05])
     np.testing.assert_array_equal(lines["Dirichlet"].get_xdata(), [5, 20, 100, 200])
-    np.testing.assert_allclose(lines["CORDIAL, default (ours)"].get_ydata(), 0)
+    np.testing.assert_allclose(lines["CORDIAL, literal (ours)"].get_ydata(), 0)
     low, high = figure.axes[1].get_ylim()
     assert low < -0.05 and high > 1.5
 
 
 def test_differences_leave_other_forms_of_ours_out_of_the_figure_and_cut_what_is_far():
-    losses = {"cordial": 0.5, "paper": 0.4, "raw": 9.0, "odds": 0.7, "vector": 0.8, "batch": 0.9}
+    losses = {"paper": 0.5, "cordial": 0.4, "raw": 9.0, "odds": 0.7, "vector": 0.8, "batch": 0.9}
     product = loss_differences(sweep({("music", "main", n): losses for n in (5, 20)}))
-    assert row(product, n=5, method="paper")["difference"] == pytest.approx(-0.1)
+    assert row(product, n=5, method="cordial")["difference"] == pytest.approx(-0.1)
     figure = drawn(product)
     (axis,) = figure.axes
-    assert "CORDIAL, literal" not in [line.get_label() for line in axis.get_lines()]
+    assert "CORDIAL, default" not in [line.get_label() for line in axis.get_lines()]
     assert 0.4 < axis.get_ylim()[1] < 1
     assert len(axis.collections) == 3
     named = [text.get_text() for text in figure.legends[0].get_texts()]
@@ -63,35 +67,82 @@ def test_differences_leave_other_forms_of_ours_out_of_the_figure_and_cut_what_is
 
 
 def test_the_first_table_counts_wins_up_to_100_labels_and_not_against_other_forms_of_ours():
-    losses = {"cordial": 0.5, "paper": 0.1, "fast": 0.1, "raw": 0.6}
+    losses = {"paper": 0.5, "cordial": 0.1, "mode": 0.1, "raw": 0.6}
     cells = {("music", "main", n): dict(losses) for n in (2, 100, 200)}
     cells["music", "main", 50] = losses | {"raw": 0.4}
-    results = sweep(cells, {"fast": "cordial"})
+    results = sweep(cells)
     product = loss_table(results)
     assert product.shown.columns == ["reader", "method", "music, 200"]
-    assert product.shown.rows()[1] == ("main", "CORDIAL, literal", "**0.100**")
-    notes = product.notes
-    assert "has the lowest log loss of 2 calibrators in 2 of 3 settings" in notes[0]
-    assert notes[0].endswith("Not lowest, by nats behind: music, main, 50 (0.100).")
-    assert notes[1].startswith("CORDIAL, literal has the lowest log loss of 2 calibrators in 3")
-    assert notes[3].startswith("CORDIAL, default is at most as high as CORDIAL, literal in 0")
-    assert "Higher, by nats: music, main, 2 (0.400); music, main, 100 (0.400); " in notes[3]
+    assert product.shown.rows()[1] == ("main", "CORDIAL, default", "**0.100**")
+    ours, default, _, against, _, failures = product.notes
+    assert "of 2 calibrators in 2 of 3 settings" in ours and "music, main, 50 (0.100)" in ours
+    assert default.startswith("CORDIAL, default") and "of 2 calibrators in 3 of 3" in default
+    assert "literal" in against and "default in 0 of 3" in against
+    assert "music, main, 2 (0.400); music, main, 100 (0.400); " in against
+    assert "64 fits" in failures
     assert "of 4 calibrators in 0 of 3" in loss_table(results, ours="raw").notes[0]
-    chosen = loss_table(results, budgets=[2, 50])
-    assert set(chosen.table["n"]) == {2, 50}
+
+
+def test_means_are_over_the_draws_that_all_share():
+    losses = {"raw": [9.0, 1.0, 1.0, 5.0], "odds": 1.0, "paper": [7.0, 2.0, 4.0, 9.0]}
+    failed = [("paper", 0), ("raw", 3), *(("odds", draw) for draw in range(DRAWS))]
+    results = sweep({KEY: {"losses": losses, "failed": failed}})
+    product = loss_table(results)
+    assert product.table["log_loss"].to_list() == [1.0, None, 3.0]
+    assert product.table["standard_error"].to_list() == [0.0, None, 1.0]
+    assert ("main", "Ordinal regression", "–") in product.shown.rows()
+    note = product.notes[-1]
+    assert "6 of the 12 fits" in note and "Raw reading 1, Ordinal regression 4" in note
+    differences = loss_differences(results)
+    assert row(differences, method="raw")["difference"] == pytest.approx(-2.0)
+    odds = row(differences, method="odds")
+    assert odds["difference"] is odds["lower"] is odds["resolved"] is None and odds["draws"] == 0
+
+
+def test_a_method_that_lacks_many_draws_takes_them_from_nobody():
+    losses = {"raw": [1, 2, 3, 4], "zero": 5.0, "one": 5.0, "most": 5.0, "paper": 0.5}
+    losses["half"] = 5.0  # Two of the four draws that there are, though two of three with "most".
+    only = {"zero": [0, 3], "one": [1], "most": [0, 1, 2], "half": [0, 1]}
+    failed = [(m, draw) for m, kept in only.items() for draw in range(DRAWS) if draw not in kept]
+    product = loss_table(sweep({KEY: {"losses": losses, "failed": failed}}))
+    assert product.table["log_loss"].to_list() == [2.0, None, None, 5.0, 0.5, None]
+
+
+def test_intervals_are_those_of_one_method_at_a_time():
+    rng, plan = np.random.default_rng(0), cell(dict.fromkeys(("paper", "raw", "odds"), 0.0))
+    for outcome in plan.values():
+        outcome.losses[:] = rng.normal(0, 1, outcome.losses.shape)
+    plan["odds"].scores["log_loss"][1] = np.nan
+    found = paired_intervals(Results({KEY: plan}, {}), KEY, "paper")
+    for method, draws in {"raw": [0, 1, 2, 3], "odds": [0, 2, 3]}.items():
+        expected = scores.paired_bootstrap((plan[method].losses - plan["paper"].losses)[draws])
+        np.testing.assert_allclose(found[method], expected, rtol=1e-9)
+
+
+def test_noise_and_few_draws_resolve_nothing():
+    losses = {"paper": 0.5, "raw": 0.51, "odds": 0.51, "vector": 0.6}
+    failed = [("vector", draw) for draw in (1, 3)]
+    product = loss_differences(
+        sweep({KEY: {"losses": losses, "noise": ["odds"], "failed": failed}})
+    )
+    resolved = {r["method"]: r["resolved"] for r in rows(product)}
+    assert resolved == {"raw": True, "odds": False, "vector": False}
+    odds = row(product, method="odds")
+    assert odds["lower"] < 0 < odds["upper"]
+    assert "fewer than 3 shared draws (Vector scaling)" in product.notes[0]
 
 
 def test_further_scores_are_by_method_and_ours_minus_the_stacks_is_paired():
-    losses = {"logit-stack": 0.5, "cordial": 0.4, "raw": 1.0}
-    rps = {"logit-stack": [0.1, 0.2, 0.3, 0.4], "cordial": [0.05, 0.15, 0.25, 9.0]}
+    losses = {"logit-stack": 0.5, "paper": 0.4, "raw": 1.0}
+    rps = {"logit-stack": [0.1, 0.2, 0.3, 0.4], "paper": [0.05, 0.15, 0.25, 9.0]}
     plan = {"losses": losses, "rps": rps, "failed": [("logit-stack", 3)]}
     product = further_scores(sweep({("music", "main", 20): plan}))
-    assert row(product, metric="rps", method="cordial")["value"] == pytest.approx(0.15)
-    difference = row(product, metric="rps", method="cordial - logit-stack")
+    assert row(product, metric="rps", method="paper")["value"] == pytest.approx(0.15)
+    difference = row(product, metric="rps", method="paper - logit-stack")
     assert difference["value"] == pytest.approx(-0.05) and difference["draws"] == 3
     assert difference["standard_error"] == pytest.approx(0, abs=1e-12)
     assert set(product.table["metric"]) == {"rps", "accuracy", "qwk", "mae"}
-    named = "CORDIAL, default minus Logit stack (LS)"
+    named = "CORDIAL, literal minus Logit stack (LS)"
     assert ("music", "main", "rps", named, "-0.050") in product.shown.rows()
 
 
@@ -131,16 +182,16 @@ def test_the_crossover_is_predicted_from_the_gap_and_observed_when_resolved():
 @pytest.mark.parametrize(
     ("make", "losses", "settings", "message"),
     [
-        (further_scores, {"cordial": 1.0}, {}, "needs the method 'logit-stack': add it to methods"),
-        (crossover_table, {"cordial": 1.0}, {}, "needs the method 'dirichlet': add it to methods"),
+        (further_scores, {"paper": 1.0}, {}, "'logit-stack'"),
+        (crossover_table, {"paper": 1.0}, {}, "'dirichlet'"),
+        (averaging_gain, {"paper": 0.5}, {}, "'mode'"),
+        (reversal_shares, {"raw": 0.5}, {}, "'paper'"),
         (loss_table, {"cordial": 0.5, "paper": 0.5}, {}, "the sweep has none"),
         (loss_differences, {"cordial": 0.5, "paper": 0.5}, {}, "the sweep has none"),
         *(
-            (make, {"cordial": 0.5, "logit-stack": 0.5}, {"n": 50}, "needs fits to 50 labels, whi")
+            (make, {"paper": 0.5, "logit-stack": 0.5}, {"n": 50}, "50 labels")
             for make in (stated_classes, equivalent_labels, reader_table)
         ),
-        (averaging_gain, {"cordial": 0.5}, {}, r'\[method.mode\] with base = "paper" and inf'),
-        (averaging_gain, {"raw": 0.5}, {"ours": "raw", "other": "raw"}, "got 'raw' for both"),
     ],
 )
 def test_what_is_missing_is_named(make, losses, settings, message):
@@ -166,7 +217,7 @@ def test_a_curve_is_read_where_a_method_has_one():
         failed = [(failing, draw) for draw in range(DRAWS)]
         return sweep(
             {
-                ("music", "main", n): {"losses": {"cordial": 0.5, "odds": loss}}
+                ("music", "main", n): {"losses": {"paper": 0.5, "odds": loss}}
                 | {"failed": failed if n == 20 else []}
                 for n, loss in {5: 0.9, 20: 0.8, 50: 0.4}.items()
             }
@@ -175,7 +226,7 @@ def test_a_curve_is_read_where_a_method_has_one():
     for n in (5, 20):
         found = row(equivalent_labels(results("odds"), n=n), method="odds")
         assert found["labels"] == pytest.approx(5 * 10**0.8)
-    without = equivalent_labels(results("cordial"), n=20)
+    without = equivalent_labels(results("paper"), n=20)
     assert row(without, method="odds")["labels"] is None
     assert without.shown.rows() == [("Ordinal regression", "–")]
 
@@ -203,8 +254,8 @@ def test_reliability_shows_the_mean_tables_and_their_divergence():
 
 
 def test_reversals_are_shares_of_fits():
-    losses = {"raw": 2.0, "vector": 0.9, "shots": 0.9, "cordial": 0.5}
-    reversed_ = {"vector": [1, 1, 0, 1], "shots": np.nan}
+    losses = {"raw": 2.0, "vector": 0.9, "odds": 0.9, "paper": 0.5}
+    reversed_ = {"vector": [1, 1, 0, 1], "odds": np.nan}
     results = sweep(
         {("music", "main", n): {"losses": losses, "reversed": reversed_} for n in (5, 20)}
     )
@@ -212,31 +263,27 @@ def test_reversals_are_shares_of_fits():
     assert row(product, n=5, method="vector")["reversed"] == 0.75
     shown = {line[2]: line[3:] for line in product.shown.rows()}
     assert shown["Vector scaling"] == ("75 %", "75 %")
-    assert shown["CORDIAL, default"] == ("0 %", "0 %") and shown["shots"] == ("–", "–")
+    assert shown["CORDIAL, literal"] == ("0 %", "0 %") and shown["Ordinal regression"] == ("–", "–")
     (axis,) = drawn(product).axes
     lines = {line.get_label(): line.get_ydata() for line in axis.get_lines()}
-    assert lines.keys() == {"Vector scaling", "CORDIAL, default"}
+    assert lines.keys() == {"Vector scaling", "CORDIAL, literal"}
     np.testing.assert_array_equal(lines["Vector scaling"], 0.75)
-    np.testing.assert_array_equal(lines["CORDIAL, default"], 0)
+    np.testing.assert_array_equal(lines["CORDIAL, literal"], 0)
 
 
-def test_averaging_compares_a_variant_with_its_base():
-    losses = {"cordial": 0.4, "paper": 0.3, "mode": 0.5, "plain": 0.6}
-    bases = {"mode": "cordial", "plain": "paper"}
-    results = sweep({("music", "main", n): losses for n in (5, 20)}, bases)
-    product = averaging_gain(results)
+def test_averaging_compares_ours_with_its_mode():
+    losses = {"cordial": 0.3, "paper": 0.4, "mode": 0.5}
+    product = averaging_gain(sweep({("music", "main", n): losses for n in (5, 20)}))
     assert [r["difference"] for r in product.table.to_dicts()] == pytest.approx([0.1, 0.1])
     (axis,) = drawn(product).axes
     lines = {line.get_label(): line.get_ydata() for line in axis.get_lines()}
     np.testing.assert_allclose(lines["mode"], 0.1)
     assert len(axis.collections) == 1
-    other = averaging_gain(results, other="plain")
-    assert row(other, n=5)["difference"] == pytest.approx(0.3)
 
 
 def test_readers_have_gains_wins_and_the_most_that_ours_trails():
     def losses(best):
-        return {"raw": 2.0, "logit-stack": 0.6, "odds": best, "cordial": 0.5}
+        return {"raw": 2.0, "logit-stack": 0.6, "odds": best, "paper": 0.5}
 
     plan = {4: 0.1, 5: 0.47, 20: 0.49, 100: 0.5, 200: 0.1}
     cells = {("music", "small", n): losses(best) for n, best in plan.items()}
@@ -284,20 +331,54 @@ def test_the_known_gap_shows_the_parameters_and_the_crossover(monkeypatch):
     np.testing.assert_allclose(lines["affine"].get_ydata(), lines["gap + d / (2 n)"].get_ydata())
 
 
-def test_demonstrations_are_compared_on_the_same_labels(monkeypatch):
-    """Readings that say nothing, and demonstrations of one option: the stand-in is their shares."""
-    pool, report = Texts(np.zeros((30, SIZE))), Texts(np.zeros((4, SIZE)))
-    labels, truth = np.full(30, 2), np.array([2, 2, 2, 0])
-    scale, ids = Scale.default(SIZE), ("a", "b")
-    reading = Reading("music", "main", scale, pool, labels, report, truth, ids, ids)
-    monkeypatch.setattr("in_context.load_tasks", lambda config: [reading])
-    config: Any = SimpleNamespace(methods=(), draws=DRAWS, seed=0)
-    product = in_context(sweep({("music", "main", 20): {"cordial": 0.5}}), config)
-    found = row(product, n=20)
-    assert found["accuracy_difference"] == pytest.approx(0.75 - 0.5)
-    loss = -np.mean(np.log(np.array([21, 21, 21, 1]) / 23))
+def test_demonstrations_are_compared_on_the_same_labels():
+    """Demonstrations of one option, by readings that say nothing: the stand-in moves to it."""
+    results = sweep({KEY: {"paper": 0.5}})
+    found = row(in_context(results), n=20)
+    task = results.tasks["music", "main"]
+    factor = (np.array([1, 1, 21]) / 23) / ((20 / 3 + 1) / 23)
+    shares = softmax(task.report.logits, axis=1) * factor
+    shares /= shares.sum(axis=1, keepdims=True)
+    accuracy, loss = (f(shares, task.report_labels) for f in (scores.accuracy, scores.log_loss))
+    assert found["accuracy_difference"] == pytest.approx(accuracy - 0.5)
     assert found["loss_ratio"] == pytest.approx(loss / 0.5) and found["draws"] == DRAWS
-    assert "No language model" in product.notes[0]
+
+
+def test_files_hold_the_table_the_page_and_the_figure(results, tmp_path):
+    product = reversal_shares(results)
+    written = product.write(tmp_path)
+    assert sorted(path.suffix for path in tmp_path.iterdir()) == [".csv", ".md", ".pdf", ".png"]
+    assert pl.read_csv(written[0]).rows() == product.table.rows()
+    page = written[1].read_text("utf-8")
+    assert page.startswith(f"# {product.title}\n\n{product.caption}\n\n![")
+    assert "| music | main | Raw reading | 0 % | 0 % | 0 % | 0 % |" in page
+    assert written[2].read_bytes().startswith(b"\x89PNG")
+    before = written[3].read_bytes()
+    product.write(tmp_path)
+    assert before.startswith(b"%PDF") and written[3].read_bytes() == before
+
+
+def test_results_are_those_of_the_parts(tmp_path):
+    write_sweep(tmp_path)
+    tasks, methods = tasks_of(tmp_path), ["raw", "histogram"]
+    parts = make_parts(tasks, methods, [4, 9], 3, folder=tmp_path / "parts")
+    pl.read_parquet(parts[0]).with_columns(
+        pl.when(pl.col("draw") != 1).then(pl.exclude("task", "reader", "method", "n", "draw"))
+    ).write_parquet(parts[0])
+    results = read_results(tasks, parts)
+    assert results.pairs == (("stars", "a"), ("stars", "b")) and results.methods == (
+        "raw",
+        "histogram",
+    )
+    assert results.budgets("stars", "a") == (4, 9)
+    for (_, reader, n), outcomes in results.cells.items():
+        for method, outcome in outcomes.items():
+            lost = (reader, n, method) == ("a", 4, "raw")
+            fine = np.array([True, not lost, True])
+            assert outcome.given_stated.shape == (3, 5, 5) and outcome.losses.shape == (3, 30)
+            np.testing.assert_array_equal(np.isfinite(outcome.losses).all(axis=1), fine)
+            mean, loss = outcome.losses[fine].mean(axis=1), outcome.scores["log_loss"][fine]
+            np.testing.assert_allclose(mean, loss, rtol=1e-6)
 
 
 def test_one_program_makes_every_product(tmp_path, monkeypatch, capsys):
@@ -305,37 +386,33 @@ def test_one_program_makes_every_product(tmp_path, monkeypatch, capsys):
         key: {m: outcome.losses.mean() for m, outcome in plan.items()} | {"mode": 0.6}
         for key, plan in two_tasks().cells.items()
     }
-    full, asked = sweep(cells, {"mode": "cordial"}), []
-
-    def run(config, folder):
-        asked.append(config)
-        return full
-
-    monkeypatch.setattr(make, "run_sweep", run)
-    monkeypatch.setattr(make, "write_product", lambda product, folder: [product.name])
-    for name in ("gap_table", "fusion_gains", "user_gains", "prior_gains", "in_context"):
+    full, asked = sweep(cells), []
+    monkeypatch.setattr(make, "make_parts", lambda *sweep, folder: asked.append(sweep))
+    monkeypatch.setattr(make, "read_results", lambda tasks, parts: full)
+    for name in ("gap_table", "fusion_gains", "user_gains", "prior_gains"):
         monkeypatch.setattr(make, name, lambda *args, **settings: reversal_shares(full))
-    names = [*make.list_makers(tmp_path, None, False)]
+    monkeypatch.setattr(Product, "write", lambda product, folder: [folder / product.name])
+    names = [*make.list_makers(tmp_path, make.QUICK)]
     for more in ([], ["--quick"]):
         assert make.main(["-o", str(tmp_path), *more]) == 0
         assert [line.partition(":")[0] for line in capsys.readouterr().out.splitlines()] == names
     table, grid, fast, _ = asked
-    assert (table.draws, table.budgets[-1], grid.budgets[-1]) == (20, 2000, 100)
-    assert "mode" in [m.name for m in table.methods] and grid.tasks["music"].readers is None
-    assert fast.draws == 3 and fast.budgets == (5, 20, 100, 200, 500, 2000) and len(fast.tasks) == 2
+    assert (table[3], table[2][-1], grid[2][-1]) == (20, 2000, 100)
+    assert len(table[0]) == 4 and len(grid[0]) == 16 and len(grid[1]) == 9
+    assert "mode" in table[1] and fast[2:] == ((5, 20, 100, 200, 500, 2000), 3)
+    assert {task.name for task in fast[0]} == {"music", "mosei"}
 
 
 def test_a_product_that_cannot_be_made_is_said_and_the_others_are_made(
     tmp_path, monkeypatch, capsys
 ):
-    monkeypatch.setattr(make, "run_sweep", lambda *_: two_tasks())
-    assert make.main(["--only", "averaging", "reversals", "-o", str(tmp_path)]) == 1
-    assert "averaging: this needs a variant" in capsys.readouterr().err
+    monkeypatch.setattr(make, "make_parts", lambda *_, **__: [])
+    monkeypatch.setattr(make, "read_results", lambda *_: two_tasks())
+    assert make.main(["--quick", "--only", "averaging", "reversals", "-o", str(tmp_path)]) == 1
+    assert "averaging: " in capsys.readouterr().err
     assert (tmp_path / "reversals.md").exists()
     # The known gap needs no sweep.
-    monkeypatch.delattr(make, "run_sweep")
+    monkeypatch.delattr(make, "make_parts")
     monkeypatch.setattr(make, "gap_table", lambda: replace(crossover_table(two_tasks()), name="k"))
     assert make.main(["--only", "known-gap", "-o", str(tmp_path)]) == 0
     assert (tmp_path / "k.md").exists()
-    config = read_config(make.HERE / "grid.toml")
-    assert len(config.tasks) == 4 and len(config.methods) == 9 and config.draws == 20

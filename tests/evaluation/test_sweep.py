@@ -1,19 +1,18 @@
-"""A sweep runs to its table, goes on where it stopped, and keeps what failed."""
+"""A sweep gives one table, goes on where it stopped, keeps what failed, and refuses beforehand."""
 
 import json
-import shutil
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
-from sweep_files import IDS, TEXTS, plan, write_sweep
+from sweep_files import IDS, LOGITS, TEXTS, tasks_of, write_sweep
 
-from cordial_ppl.errors import CordialWarning
-from cordial_ppl.evaluation.sweep import Results, run_sweep
-from cordial_ppl.evaluation.sweep import plan as planning
-from cordial_ppl.evaluation.sweep import run as running
-from cordial_ppl.evaluation.sweep.tasks import draw_subsets, load_tasks
+import cordial_ppl as cp
+from cordial_ppl.errors import FileError, InputError
+from cordial_ppl.evaluation.methods import METHODS, NINE
+from cordial_ppl.evaluation.sweeps import make_parts, run_sweep
+from cordial_ppl.evaluation.tasks import draw_subsets, split_task
 from cordial_ppl.runtime.progress import watching
 from cordial_ppl.stack.calibrators import CALIBRATORS
 from cordial_ppl.tables import write_table
@@ -28,118 +27,146 @@ def model(readings, labels=None):
     slope = numpyro.sample("slope", dist.LogNormal(0.0, 1.0))
     observe(jax.nn.log_softmax(slope * readings.logits), labels)
 """
-UNIFORM = {"item_id": IDS} | {f"p_{k}": [0.2] * 90 for k in range(1, 6)}
-# The written table lacks a draw, which a run says.
-pytestmark = pytest.mark.filterwarnings("ignore:external.shots has no probabilities")
+QUICK = ["raw", "histogram", "temperature"]
+FIT = ["task", "reader", "method", "n", "draw"]
 
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
-    """The folder of a sweep that ran, its results, and the progress that it told."""
+    """The folder of a sweep that ran, its scores, and the progress that it told."""
     folder, steps = tmp_path_factory.mktemp("sweep"), []
     write_sweep(folder)
     with watching(lambda *step: steps.append(step)):
-        results = run_sweep(plan(folder), folder / "out")
-    return folder, results, steps
+        scores = run_sweep(tasks_of(folder), QUICK, [4, 9], 3, parts=folder / "parts")
+    return folder, scores, steps
 
 
 @pytest.fixture
-def folder(finished, tmp_path):
-    """A copy of it."""
-    return shutil.copytree(finished[0], tmp_path / "copy")
+def folder(tmp_path):
+    write_sweep(tmp_path)
+    return tmp_path
 
 
-@pytest.fixture
-def unfitted(monkeypatch):
-    """Nothing may be fitted."""
-    monkeypatch.setattr(running, "make_cell", lambda *_: pytest.fail("something was fitted"))
-
-
-def test_a_sweep_from_tables(finished):
-    folder, results, steps = finished
-    assert results.pairs == (("stars", "a"), ("stars", "b"))
-    assert results.methods == ("raw", "histogram", "temperature", "shots")
-    assert results.budgets("stars", "a") == (4, 9)
+def test_a_sweep_of_tables_is_a_row_a_score(finished):
+    folder, scores, steps = finished
+    assert scores.columns == [*FIT, "metric", "value", "reason"]
+    assert scores["reason"].is_null().all() and scores["value"].is_finite().all()
+    losses = scores.filter(metric="log_loss")
+    fits = [("stars", r, m, n, d) for r in "ab" for n in (4, 9) for m in QUICK for d in range(3)]
+    assert losses.select(FIT).rows() == fits
     shares = [share for share, _ in steps]
     assert shares == sorted(shares) and shares[0] == 0 and shares[-1] == 1
-    uniform = results.cells["stars", "b", 4]["shots"].scores["log_loss"]
-    np.testing.assert_allclose(uniform, np.log(5), rtol=1e-6)
-    cell = results.cells["stars", "a", 9]
-    failed = {(m, draw): why for m, own in cell.items() for draw, why in enumerate(own.reasons)}
-    ((fit, reason),) = ((fit, why) for fit, why in failed.items() if why)
-    assert fit == ("shots", 1) and "no row for 30 of 30 texts of n 9, draw 1" in reason
-    for outcome in cell.values():
-        mean = outcome.losses.mean(axis=1)
-        np.testing.assert_allclose(mean, outcome.scores["log_loss"], rtol=1e-6)
-    (reading, _) = load_tasks(plan(folder))
-    for draw, rows in enumerate(draw_subsets(reading, 9, 3, 0)):
-        counts = np.bincount(reading.pool_labels[rows], minlength=5) + 1
-        expected = -np.log(counts / counts.sum())[reading.report_labels].mean()
-        found = cell["histogram"].scores["log_loss"][draw]
-        assert found == pytest.approx(expected, rel=1e-9)
+    task, _ = tasks_of(folder)
+    for draw, rows in enumerate(draw_subsets(task, 9, 3)):
+        counts = np.bincount(task.pool_labels[rows], minlength=5) + 1
+        expected = -np.log(counts / counts.sum())[task.report_labels].mean()
+        (value,) = losses.filter(reader="a", method="histogram", n=9, draw=draw)["value"]
+        assert value == pytest.approx(expected, rel=1e-9)
+    parts = pl.read_parquet(folder / "parts" / "*.parquet")
+    assert len(parts) == len(losses)
+    mean = parts["losses"].list.mean().to_numpy()
+    np.testing.assert_allclose(mean, parts["log_loss"], rtol=1e-6)
 
 
-def test_subsets_are_nested_the_same_for_every_reader_and_written_down(finished):
-    config = plan(finished[0])
-    first, second = load_tasks(config)
-    small, large = draw_subsets(first, 4, 3, 0), draw_subsets(first, 9, 3, 0)
+def test_subsets_are_nested_and_the_same_for_every_reader(folder):
+    first, second = tasks_of(folder)
+    small, large = draw_subsets(first, 4, 3), draw_subsets(first, 9, 3)
     np.testing.assert_array_equal(large[:, :4], small)
-    np.testing.assert_array_equal(draw_subsets(second, 9, 3, 0), large)
+    np.testing.assert_array_equal(draw_subsets(second, 9, 3), large)
     np.testing.assert_array_equal(first.pool_labels, second.pool_labels)
     assert all(len(set(rows)) == 9 for rows in large.tolist())
-    assert (draw_subsets(first, 9, 3, 1) != large).any()
-    assert len(set(first.report_ids)) == 30 and set(first.report_ids).isdisjoint(first.pool_ids)
-    assert {*first.report_ids, *first.pool_ids} == set(IDS)
-    table = pl.read_parquet(finished[0] / "out" / "subsets.parquet")
-    known = dict(zip(IDS, TEXTS.labels, strict=True))
-    assert all(label == str(known[item] + 1) for item, label in table[["item_id", "label"]].rows())
-    for reading in (first, second):
-        rows = table.filter(reader=reading.reader)
-        scored = rows.filter(pl.col("draw").is_null())["item_id"]
-        assert tuple(scored) == reading.report_ids
-        for draw, picked in enumerate(small):
-            found = rows.filter(pl.col("draw") == draw, pl.col("place") <= 4)["item_id"]
-            assert found.to_list() == [reading.pool_ids[row] for row in picked]
+    assert (draw_subsets(tasks_of(folder, seed=1)[0], 9, 3) != large).any()
+    texts = np.vstack([first.pool.logits, first.report.logits])
+    whole = TEXTS.logits - TEXTS.logits.mean(axis=1, keepdims=True)
+    np.testing.assert_allclose(np.sort(texts, axis=0), np.sort(whole, axis=0), atol=1e-9)
+    # Arrays are divided alike.
+    same = split_task("stars", TEXTS.logits, TEXTS.labels, 30)
+    np.testing.assert_array_equal(same.report_labels, first.report_labels)
 
 
-def test_the_table_and_what_made_it(finished):
-    table = pl.read_parquet(finished[0] / "out" / "results.parquet")
-    assert table.columns == [
-        "task", "reader", "method", "n", "draw", "metric", "value", "reason"
-    ]  # fmt: skip
-    failed = table.filter(metric="failed")
-    assert len(failed) == 2 and failed["value"].is_null().all()
-    assert set(failed["reader"]) == {"a", "b"} and "draw 1" in failed["reason"][0]
-    assert len(table.filter(metric="log_loss")) == 2 * 2 * 4 * 3 - 2
-    config = json.loads((finished[0] / "out" / "sweep.json").read_text())
-    assert config["budgets"] == [4, 9] and config["draws"] == 3
-    assert config["cells"][0]["options"] == ["1", "2", "3", "4", "5"]
-    assert config["cells"][0]["report"] == 30 and config["cells"][0]["pool"] == 60
+def test_readers_are_those_of_the_task(folder):
+    table = {"item_id": IDS * 2, "task": ["one"] * 90 + ["two"] * 90}
+    write_table(folder / "two.csv", table | LOGITS | {"reader": ["a"] * 90 + ["b"] * 90})
+    labels = {"item_id": IDS, "task": ["two"] * 90, "label": ["3"] * 90}
+    write_table(folder / "labels.csv", labels)
+    (task,) = tasks_of(folder, "two.csv", task="two")
+    assert (task.name, task.reader) == ("two", "b")
 
 
-def test_a_sweep_goes_on_where_it_stopped_and_takes_in_more(finished, folder, monkeypatch):
-    _, whole, _ = finished
-    config = plan(folder)
-    for job in planning.plan(config, load_tasks(config), folder / "out"):
-        fit = job.n, job.method.name
-        if job.reading.reader == "b" or fit == (9, "temperature"):
-            job.path.unlink()
-    assert [*Results.load(folder / "out").cells] == [("stars", "a", 4)]
-    make, made = running.make_cell, []
+def test_a_sweep_goes_on_where_it_stopped_and_takes_in_more(finished, tmp_path):
+    folder, whole, _ = finished
+    (tmp_path / "parts").mkdir()
+    for path in (folder / "parts").iterdir():
+        (tmp_path / "parts" / path.name).write_bytes(path.read_bytes())
 
-    def keep(config, jobs, *rest):
-        made.append((jobs[0].reading.reader, jobs[0].n, [job.method.name for job in jobs]))
-        return make(config, jobs, *rest)
+    def run(methods=QUICK, budgets=(4, 9), tasks=None):
+        """What is made, and the scores."""
+        before = {path: path.stat().st_mtime_ns for path in (tmp_path / "parts").iterdir()}
+        scores = run_sweep(tasks or tasks_of(folder), methods, budgets, 3, parts=tmp_path / "parts")
+        assert all(path.stat().st_mtime_ns == made for path, made in before.items())
+        new = [path for path in (tmp_path / "parts").iterdir() if path not in before]
+        return sorted(
+            pl.read_parquet(path).select("reader", "n", "method").row(0) for path in new
+        ), scores
 
-    monkeypatch.setattr(running, "make_cell", keep)
-    resumed = run_sweep(plan(folder), folder / "out")
-    three = ["raw", "histogram", "temperature"]
-    assert made == [("a", 9, ["temperature"]), ("b", 4, three), ("b", 9, three)]
-    assert resumed.columns() | {"reason": []} == whole.columns() | {"reason": []}
-    made.clear()
-    more = plan(folder, budgets=[4, 12], methods=["raw", "vector"], task={"readers": ["a"]})
-    run_sweep(more, folder / "out")
-    assert made == [("a", 4, ["vector"]), ("a", 12, ["raw", "vector"])]
+    assert run()[0] == []
+    for path in (tmp_path / "parts").iterdir():
+        reader, n, method = pl.read_parquet(path).select("reader", "n", "method").row(0)
+        if reader == "b" or (n, method) == (9, "temperature"):
+            path.unlink()
+    made, resumed = run()
+    lost = [("b", n, method) for n in (4, 9) for method in sorted(QUICK)]
+    assert made == [("a", 9, "temperature"), *lost] and resumed.equals(whole)
+    more, _ = run(["raw", "vector"], [4, 12], tasks_of(folder, reader="a"))
+    assert more == [("a", 4, "vector"), ("a", 12, "raw"), ("a", 12, "vector")]
+    # Another seed, division or number of draws is another sweep.
+    for changes in ({"seed": 1}, {"report": 31}):
+        assert len(run(["raw"], [4], tasks_of(folder, **changes))[0]) == 2
+
+
+@pytest.mark.parametrize("name", ["one.csv", "labels.csv"])
+def test_any_change_of_the_data_is_noticed(folder, name):
+    for size in (1, 1, 2):
+        tasks = tasks_of(
+            folder, "one.csv", channels=[Path(__file__).parents[2] / "models/verbosity.py"]
+        )
+        if size == 2:
+            text = (folder / name).read_text()
+            line = next(row for row in text.splitlines() if row.startswith("t7,"))
+            new = f"{line}9" if name == "one.csv" else f"t7,{1 + int(line[-1]) % 5}"
+            (folder / name).write_text(text.replace(line, new))
+            tasks = tasks_of(
+                folder, "one.csv", channels=[Path(__file__).parents[2] / "models/verbosity.py"]
+            )
+        run_sweep(tasks, ["raw"], [4], 2, parts=folder / "parts")
+        assert len(list((folder / "parts").iterdir())) == size
+
+
+def test_methods_count_by_what_they_are_made_from(folder):
+    """Contents of channel files and priors, and settings; not places, seeds or identities."""
+    tasks, (path, moved) = (
+        tasks_of(folder, reader="a"),
+        (folder / "mine.py", folder / "x" / "mine.py"),
+    )
+    path.write_text(MINE)
+    moved.parent.mkdir()
+    moved.write_text(MINE)
+
+    def part(estimator):
+        (made,) = make_parts(tasks, {"m": estimator}, [4], 1, folder=folder / "parts")
+        return made.name
+
+    def mine(path, **settings):
+        return cp.ChannelCalibrator(path, inference="mode", **settings)
+
+    first = part(mine(path))
+    assert first == part(mine(moved)) == part(mine(path, seed=3))
+    tight = {"slope": (0.0, 0.1)}
+    names = {first, part(mine(path, prior=tight)), part(cp.LogitStack())}
+    assert part(mine(path, prior=dict(tight))) in names
+    names |= {part(cp.LogitStack(weight_counts={"odds": 2.0}))}
+    path.write_text(MINE + "# changed\n")
+    assert len(names | {part(mine(path))}) == 5
 
 
 def test_a_method_that_fails_stands_in_the_table(folder, monkeypatch):
@@ -149,84 +176,114 @@ def test_a_method_that_fails_stands_in_the_table(folder, monkeypatch):
     failing = CALIBRATORS["temperature"]._replace(fit=fail)
     monkeypatch.setitem(CALIBRATORS, "temperature", failing)
     monkeypatch.setattr("cordial_ppl.estimators.subsets._without_labels", fail)
-    config = plan(folder, task={"readers": ["a"]}, budgets=[4], external={})
-    cell = run_sweep(config, folder / "other").cells["stars", "a", 4]
-    assert cell["temperature"].reasons == cell["raw"].reasons == ("out of memory",) * 3
-    assert np.isfinite(cell["histogram"].scores["log_loss"]).all()
+    scores = run_sweep(tasks_of(folder, reader="a"), QUICK, [4], 3)
+    failed = scores.filter(pl.col("reason").is_not_null())
+    assert set(failed["reason"]) == {"out of memory"} and failed["value"].is_null().all()
+    fits = [(method, draw) for method in ("raw", "temperature") for draw in range(3)]
+    assert failed.select("method", "draw", "metric").rows() == [(*fit, "failed") for fit in fits]
+    assert set(scores.filter(pl.col("value").is_finite())["method"]) == {"histogram"}
 
 
-def test_a_table_made_elsewhere_may_come_later_and_be_mended(folder, unfitted):
-    """It is scored whenever it has changed; nothing is fitted again."""
-    shots = folder / "shots.parquet"
-    before = shots.read_bytes()
-    gaps = "shots has no probabilities for 2 of 12 fits; the first: stars, a, 9 labels, draw 1: "
-    for _ in range(2):
-        with pytest.warns(CordialWarning, match=gaps):
-            run_sweep(plan(folder), folder / "out")
-    write_table(shots, UNIFORM)
-    mended = run_sweep(plan(folder), folder / "out")
-    assert not any(any(cell["shots"].reasons) for cell in mended.cells.values())
-    alone = run_sweep(plan(folder, methods=None), folder / "alone").cells["stars", "a", 4]
-    assert alone["shots"].scores["log_loss"] == pytest.approx(np.log(5)) and len(alone) == 1
-    without = run_sweep(plan(folder, external={}), folder / "out")
-    assert "shots" not in without.methods and "shots" not in Results.load(folder / "out").methods
-    shots.write_bytes(before)
-    assert run_sweep(plan(folder), folder / "out").methods[-1] == "shots"
-    write_table(shots, UNIFORM | {"p_1": [0.25] * 90})
-    cell = run_sweep(plan(folder), folder / "out").cells["stars", "b", 9]
-    assert all("sum to one" in reason for reason in cell["shots"].reasons)
+def test_a_damaged_part_is_found(folder):
+    settings = tasks_of(folder), ["raw"], [4], 2
+    whole = run_sweep(*settings, parts=folder / "parts")
+    path = next((folder / "parts").iterdir())
+    path.write_bytes(path.read_bytes()[:-50])
+    with pytest.raises(FileError, match=path.name):
+        run_sweep(*settings, parts=folder / "parts")
+    path.unlink()
+    assert run_sweep(*settings, parts=folder / "parts").equals(whole)
 
 
-def test_files_count_by_their_contents(folder, monkeypatch):
-    (folder / "mine.py").write_text(MINE)
-    mine: dict = {"method": {"mine": {"base": "channel", "channel": "mine.py"}}, "methods": None}
-    mine["method"]["mine"]["inference"] = "mode"
-    mine |= {"budgets": [4], "task": {"readers": ["a"]}}
-    monkeypatch.chdir(folder)
-    run_sweep(plan(Path(), **mine), "mine")
-    monkeypatch.setattr(running, "make_cell", lambda *_: pytest.fail("all is fitted"))
-    run_sweep(plan(folder, **mine), folder / "mine")
-    (folder / "mine.py").write_text(MINE + "# changed\n")
-    with pytest.raises(pytest.fail.Exception, match="all is fitted"):
-        run_sweep(plan(folder, **mine), folder / "mine")
+@pytest.mark.parametrize(
+    ("settings", "facts"),
+    [
+        ({"budgets": [4, 61]}, ("61", "'stars'", "60")),
+        ({"budgets": [0]}, ("budgets", "0")),
+        ({"draws": 0}, ("draws", "0")),
+        ({"methods": ["raw", "platt"]}, ("'platt'", "histogram", "mixture")),
+        ({"methods": ["raw", "raw"]}, ("'raw'",)),
+        ({"methods": "raw"}, ("methods", "'raw'")),
+        ({"methods": []}, ("method",)),
+        ({"methods": {"x": cp.Cordial(inference="vb")}}, ("'x'", "inference", "'vb'")),
+        ({"methods": ["nowhere.py"]}, ("nowhere.py",)),
+        ({"methods": ["models/verbosity.py"]}, ("'verbosity'", "'stars'", "length")),
+        ({"engine": "dask"}, ("engine", "'dask'", "ray")),
+        ({"device": "tpu"}, ("device", "'tpu'", "accelerator")),
+        ({"tasks": 2}, ("'stars'", "twice")),
+    ],
+)
+def test_what_cannot_be_swept_is_refused_before_the_work(folder, monkeypatch, settings, facts):
+    monkeypatch.chdir(Path(__file__).parents[2])
+    sweep = {"methods": ["raw"], "budgets": [4], "draws": 2} | settings
+    tasks = tasks_of(folder, reader="a") * sweep.pop("tasks", 1)
+    with pytest.raises((InputError, cp.ChannelError)) as caught:
+        run_sweep(tasks, parts=folder / "parts", **sweep)
+    assert all(fact in str(caught.value) for fact in facts) and not (folder / "parts").exists()
+
+
+@pytest.mark.parametrize(
+    ("readings", "settings", "facts"),
+    [
+        ("stars.parquet", {"report": 90}, ("'stars'", "90")),
+        ("stars.parquet", {"reader": "c"}, ("'c'", "a")),
+        ("stars.parquet", {"task": "other"}, ("other",)),
+        ("stars.parquet", {"channels": ["models/verbosity.py"]}, ("'verbosity'", "'length'")),
+        ("fewer.csv", {}, ("fewer.csv", "'t0'")),
+    ],
+)
+def test_tables_that_do_not_fit_are_refused(folder, monkeypatch, readings, settings, facts):
+    fewer = {"item_id": IDS + IDS[1:], "reader": ["a"] * 90 + ["b"] * 89}
+    write_table(folder / "fewer.csv", fewer | {name: own[1:] for name, own in LOGITS.items()})
+    monkeypatch.chdir(Path(__file__).parents[2])
+    with (
+        pytest.raises(InputError) as caught,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setattr("cordial_ppl.tables.matching.warn", lambda *_: None)
+        tasks_of(folder, readings, **settings)
+    assert all(fact in str(caught.value) for fact in facts)
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_the_work(folder, monkeypatch):
+    monkeypatch.setattr("cordial_ppl.evaluation.sweeps.fit_subsets", lambda *_: pytest.fail("fit"))
+    (folder / "file").write_text("")
+    for parts in ("file", "file/parts"):
+        with pytest.raises(FileError):
+            run_sweep(tasks_of(folder), ["raw"], [4], 2, parts=folder / parts)
 
 
 def test_the_command(folder, cordial):
-    toml = """
-        draws = 2
-        budgets = [4]
-        methods = ["raw", "temperature"]
-        [task.stars]
-        readings = "readings.parquet"
-        labels = "labels.csv"
-        report = 30
-        readers = ["a"]
-        [external.none]
-        probabilities = "none.csv"
-        """
-    path = folder / "sweep.toml"
-    path.write_text(toml)
-    (folder / "none.csv").write_text("item_id,p_1,p_2,p_3,p_4,p_5\nnone,1,0,0,0,0\n")
-    shown = cordial("sweep", path, "-o", "out").stdout
-    assert "stars, a: mean log loss by number of labels" in shown and "temperature" in shown
-    assert "2 failed" in shown
-    found = json.loads(cordial("sweep", path, "-o", "out", "--json").stdout)
-    assert found["cells"] == 1 and found["failed_fits"] == 2
-    losses = {row["method"]: row["log_loss"] for row in found["mean_log_loss"]}
-    assert losses.keys() == {"raw", "temperature", "none"} and losses["none"] is None
-    assert cordial("sweep", path, "-o", "out", "--quiet").stdout == ""
-    with_all = cordial("sweep", path, "-o", "out", "--analyse", "all")
-    assert "left out table: the sweep has none of the methods cordial" in with_all.stderr
-    both = ("--analyse", "table", "--analyse", "curves")
-    named = cordial("sweep", path, "-o", "out", *both, status=2)
-    assert "--analyse table: the sweep has none" in named.stderr
-    assert Path("out/curves.md").exists()
-    assert "stars, a: mean log loss" in named.stdout
-    moved = cordial("sweep", path, "-o", "out", "--analyse", "equivalents", status=2)
-    assert "benchmarks/paper/make.py" in moved.stderr
-    path.write_text(toml.replace("temperature", "platt"))
-    result = cordial("sweep", path, "-o", "other", status=2)
-    assert "methods[1] must be one of" in result.stderr and not Path("other").exists()
+    tables = "sweep", folder / "stars.parquet", folder / "labels.csv"
+    what = "--methods", "raw,temperature", "--budgets", "9,4", "--draws", 2, "--report", 30
+    shown = cordial(*tables, *what, "-o", "o.parquet").stdout
+    scores = pl.read_parquet("o.parquet")
+    expected = run_sweep(tasks_of(folder), ["raw", "temperature"], [4, 9], 2)
+    assert scores.equals(expected)
+    losses = (
+        expected.filter(metric="log_loss").group_by("reader", "n", "method").agg(pl.mean("value"))
+    )
+    for reader in "ab":
+        assert f"stars, {reader}" in shown
+    assert all(f"{value:.3f}" in shown for value in losses["value"])
+    said = json.loads(cordial(*tables, *what, "-o", "o.csv", "--json").stdout)
+    assert said["failed_fits"] == 0 and len(said["mean_log_loss"]) == 8
+    assert len(pl.read_csv("o.csv")) == len(expected)
+    assert len(list(Path("o.parquet.parts").iterdir())) == 8
+    assert cordial(*tables, *what, "-o", "o.parquet", "--reader", "a", "--quiet").stdout == ""
+    assert set(pl.read_parquet("o.parquet")["reader"]) == {"a"}
+    for wrong, fact in (("raw,platt", "platt"), ("raw,raw", "raw")):
+        refused = cordial(*tables, "--methods", wrong, *what[2:], "-o", "x.csv", status=2)
+        assert fact in refused.stderr and not Path("x.csv").exists()
+    refused = cordial(*tables, *what[:2], "--budgets", "4,x", "-o", "x.csv", status=2)
+    assert "--budgets" in refused.stderr and "'x'" in refused.stderr
+
+
+@pytest.mark.nightly
+def test_every_method_can_be_swept_and_nine_are_the_papers(folder):
+    assert len(NINE) == 9 and set(NINE) < set(METHODS)
+    scores = run_sweep(tasks_of(folder, reader="a"), [*METHODS, "scalar"], [9], 1)
+    assert scores.filter(metric="log_loss")["method"].to_list() == [*METHODS, "scalar"]
 
 
 @pytest.mark.x64
@@ -238,21 +295,19 @@ def test_the_command(folder, cordial):
         pytest.param("default", 0.1, marks=pytest.mark.nightly),
     ],
 )
-def test_a_sweep_on_an_accelerator_is_that_of_the_host(tmp_path, inference, apart):
-    write_sweep(tmp_path)
-    method = {"channel": "scalar", "inference": inference}
-    settings = {
-        "methods": ["temperature"],
-        "method": {"one": method},
-        "budgets": [9],
-        "external": None,
-    }
-    config = plan(tmp_path, **settings, task={"readings": "one.csv"})
-    host, batch = (
-        run_sweep(config, tmp_path / device, device=device) for device in ("host", "accelerator")
+def test_a_sweep_on_an_accelerator_is_that_of_the_host(folder, inference, apart):
+    one = cp.ChannelCalibrator("scalar", inference=inference)
+    methods, tasks = (
+        {"temperature": cp.TemperatureScaling(), "one": one},
+        tasks_of(folder, "one.csv"),
     )
-    (cell,), (other,) = host.cells.values(), batch.cells.values()
-    for name in ("temperature", "one"):
-        expected, losses = cell[name].losses, other[name].losses
-        np.testing.assert_allclose(losses, expected, atol=apart if name == "one" else 0)
-        assert other[name].reasons == cell[name].reasons
+    host, batch = (
+        pl.read_parquet(make_parts(tasks, methods, [9], 3, folder=folder / device, device=device))
+        for device in ("host", "accelerator")
+    )
+    assert host["reason"].null_count() == batch["reason"].null_count() == 6
+    for method in methods:
+        expected, losses = (
+            np.array(each.filter(method=method)["losses"].to_list()) for each in (host, batch)
+        )
+        np.testing.assert_allclose(losses, expected, atol=apart if method == "one" else 0)

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
+from embedded import SPLITS, benchmark
 from scipy.special import softmax
 
 from cordial_ppl import scores
 from cordial_ppl.errors import InputError
-from cordial_ppl.evaluation.synthetic import SPLITS, Raters, Reader, benchmark, reviews
+from cordial_ppl.evaluation.synthetic import Raters, Reader, reviews
 
 # The paper's main reader: accuracy and raw log loss (nats).
 PAPER = {

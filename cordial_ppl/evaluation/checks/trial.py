@@ -36,14 +36,12 @@ class Trial:
         labelled: labelled texts.
         unseen: readings to predict.
         seed: seed of everything random.
-        synthetic: whether readings and labels were simulated.
     """
 
     target: Target
     labelled: Labelled
     unseen: Readings
     seed: int = 0
-    synthetic: bool = False
 
     @property
     def readings(self) -> Readings:
@@ -121,7 +119,7 @@ def make_trial(channel: Channel, seed: int, size: int = 5, labels: int = LABELS)
         logits = logits[:, None] + errors
         logits -= logits.mean(axis=2, keepdims=True)
         logits[::5, -1] = np.nan
-    return _divide(channel, logits, simulated.labels[:labels], extra, seed, synthetic=True)
+    return _divide(channel, logits, simulated.labels[:labels], extra, seed)
 
 
 def take_trial(
@@ -157,8 +155,6 @@ def _divide(
     labels: Int[np.ndarray, " m"],
     covariates: Mapping[str, Float[np.ndarray, " n"]],
     seed: int,
-    *,
-    synthetic: bool = False,
 ) -> Trial:
     """Divide validated texts into the labelled and 200 to predict; all, if all are labelled."""
     *readers, size = logits.shape[1:]
@@ -168,7 +164,7 @@ def _divide(
     rest = slice(count, count + UNSEEN) if count < len(logits) else slice(UNSEEN)
     first, unseen = ({k: v[rows] for k, v in covariates.items()} for rows in (slice(count), rest))
     readings = Readings(logits[rest], label_histogram(labels, size), unseen)
-    return Trial(target, Labelled(logits[:count], labels, first), readings, seed, synthetic)
+    return Trial(target, Labelled(logits[:count], labels, first), readings, seed)
 
 
 def over_draws(function: Callable[..., Any], *, gradient: bool = False) -> Callable[..., Any]:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cordial_ppl import plots
-from cordial_ppl.evaluation.products.figure import COLUMN, INK, looking, new_figure
+from cordial_ppl.plots.figure import COLUMN, INK, looking, new_figure
 from cordial_ppl.plots.report.facts import Facts
 from cordial_ppl.scores import means_given_stated
 

@@ -1,17 +1,14 @@
-"""Product of an analysis: a table, a caption, perhaps a figure; and their files."""
+"""A table of the paper with its caption, perhaps a figure, and their files."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import polars as pl
+from styles import label
 
-from cordial_ppl.errors import as_path, warn
-from cordial_ppl.evaluation.products.figure import NEEDED, Figure, can_draw, looking
-from cordial_ppl.evaluation.sweep.methods import label
-from cordial_ppl.tables import replacing, write_table
+from cordial_ppl.plots.figure import Figure, looking
 
 Record = dict[str, Any]
 """A row by the names of its columns."""
@@ -42,11 +39,25 @@ class Product:
     notes: tuple[str, ...] = ()
     draw: Callable[[], Figure] | None = None
 
-    def markdown(self, pictured: bool = True) -> str:
-        """Return the page: heading, caption, figure where it is pictured, table and notes."""
-        figure = (f"![{self.title}]({self.name}.png)",) if self.draw and pictured else ()
+    def write(self, folder: Path) -> list[Path]:
+        """Write `NAME.csv` and `NAME.md`, and the figure as `NAME.png` and `NAME.pdf`."""
+        paths = [folder / f"{self.name}{ending}" for ending in (".csv", ".md", ".png", ".pdf")]
+        self.table.write_csv(paths[0])
+        paths[1].write_text(self._page(), "utf-8")
+        if self.draw is None:
+            return paths[:2]
+        figure: Any = self.draw()
+        with looking():
+            figure.savefig(paths[2])
+            # The same figure gives the same file.
+            figure.savefig(paths[3], metadata={"CreationDate": None})
+        return paths
+
+    def _page(self) -> str:
+        """Return the page: heading, caption, figure, table and notes."""
+        figure = (f"![{self.title}]({self.name}.png)",) if self.draw else ()
         lines = [self.shown.columns, ["---"] * self.shown.width, *self.shown.rows()]
-        table = "\n".join(f"| {' | '.join(map(_escaped, line))} |" for line in lines)
+        table = "\n".join(f"| {' | '.join(map(_cell, line))} |" for line in lines)
         return "\n\n".join((f"# {self.title}", self.caption, *figure, table, *self.notes)) + "\n"
 
 
@@ -88,39 +99,5 @@ def number(value: float | None, form: str = ".3f") -> str:
     return NOTHING if value is None or value != value else f"{value:{form}}"
 
 
-def write_product(product: Product, folder: str | Path) -> list[Path]:
-    """Write `NAME.csv` and `NAME.md`, and the figure as `NAME.png` and `NAME.pdf`.
-
-    Args:
-        product: what an analysis gave.
-        folder: a folder that is there; files of these names in it are replaced.
-
-    Returns:
-        The files; without matplotlib no figure, and a `CordialWarning` says so.
-
-    Raises:
-        FileError: a file cannot be written; nothing is left behind.
-    """
-    draw = product.draw
-    if draw and not can_draw():
-        # The same words each time: a program shows them once.
-        warn(f"figures are left out; they need {NEEDED}")
-        draw = None
-    figure: Any = draw() if draw else None
-    endings = (".csv", ".md", *((".png", ".pdf") if figure else ()))
-    paths = [as_path(folder, "write") / f"{product.name}{ending}" for ending in endings]
-    with ExitStack() as stack:
-        page, *pictures = [stack.enter_context(replacing(path)) for path in paths[1:]]
-        page.write_text(product.markdown(figure is not None), "utf-8")
-        for picture, path in zip(pictures, paths[2:], strict=True):
-            with looking():
-                # The same figure gives the same file.
-                dated = {"CreationDate": None} if path.suffix == ".pdf" else None
-                figure.savefig(picture, format=path.suffix.removeprefix("."), metadata=dated)
-        write_table(paths[0], product.table.lazy())
-    return paths
-
-
-def _escaped(cell: Any) -> str:
-    text = number(cell) if cell is None or isinstance(cell, float) else str(cell)
-    return " ".join(text.replace("|", "\\|").split())
+def _cell(cell: Any) -> str:
+    return number(cell) if cell is None or isinstance(cell, float) else str(cell)

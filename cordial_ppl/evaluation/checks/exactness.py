@@ -1,7 +1,8 @@
-"""Simulation-based calibration: parameters from the prior, labels from them, and back again.
+"""Checks that posteriors are right: beside NUTS on the same density, and by simulation.
 
-If the posterior is right, the rank of the true parameter among the posterior's draws is uniform
-(Talts, Betancourt, Simpson, Vehtari and Gelman 2018, arXiv 1804.06788).
+Simulation-based calibration draws parameters from the prior and labels from them: if the posterior
+of these labels is right, the rank of the true parameter among its draws is uniform (Talts,
+Betancourt, Simpson, Vehtari and Gelman 2018, arXiv 1804.06788).
 """
 
 from typing import Any, NamedTuple
@@ -11,17 +12,75 @@ from jaxtyping import Float
 from scipy.stats import chi2, kstest, norm
 
 from cordial_ppl.data.labelled import Labelled
-from cordial_ppl.evaluation.checks.finding import Finding, verdict
+from cordial_ppl.evaluation.checks.finding import FAIL, PASS, WARN, Finding, verdict
 from cordial_ppl.evaluation.checks.trial import Trial, over_draws
 from cordial_ppl.inference.fit import Case, fit_cases
 from cordial_ppl.inference.importance import resample
 from cordial_ppl.runtime.progress import doing
+
+RMS_LIMIT, LITERAL_RMS = 0.02, 0.05
+"""Root mean square error of predicted probabilities, of the default and of the literal method."""
+
+MEAN_LIMIT = 0.3
+"""Distance of posterior means in posterior standard deviations, besides NUTS' error."""
 
 RANKS = 100
 """Draws among which a true value is ranked."""
 
 BLOCK = 20
 """Data sets that are fitted between two reports of progress."""
+
+
+def check_diagnostics(trial: Trial) -> Finding:
+    """Look at the default posterior's own diagnostics."""
+    figures = {name: getattr(trial.posterior.diagnostics, name) for name in ("khat", "ess")}
+    trusted = trial.posterior.diagnostics.trusted
+    words = f"k-hat {figures['khat']:.2f}, effective sample size {figures['ess']:.0f}"
+    return Finding("diagnostics", PASS if trusted else WARN, words, {**figures, "trusted": trusted})
+
+
+def check_nuts(trial: Trial) -> Finding:
+    """Look at the chains of NUTS, which the other posteriors are compared with."""
+    nuts, draws = trial.reference.diagnostics, len(trial.reference.draws)
+    status = PASS if nuts.trusted else WARN
+    words = f"effective sample size {nuts.ess:.0f}, {nuts.divergences} divergences"
+    if nuts.divergences > draws / 2:
+        status, words = FAIL, f"{nuts.divergences} of {draws} transitions diverge"
+    elif not nuts.ess > 0:
+        words = "the chains of NUTS disagree, so there is nothing to compare with"
+    return Finding("NUTS", status, words, {"ess": nuts.ess, "divergences": nuts.divergences})
+
+
+def check_against_nuts(trial: Trial, method: str) -> Finding | None:
+    """Compare the posterior of a method with NUTS, unless its chains failed."""
+    nuts, reference, unseen = trial.reference.diagnostics, trial.reference.draws, trial.unseen
+    if nuts.divergences > len(reference) / 2 or not nuts.ess > 0:
+        return None
+    posterior = trial.posterior if method == "default" else trial.fit(method)
+    distances = posterior.weights @ posterior.draws - reference.mean(axis=0)
+    distances = np.abs(distances) / reference.std(axis=0)
+    means, coordinate = distances.max(), trial.target.coordinates[int(distances.argmax())]
+    both = posterior, trial.reference
+    one, other = (p.predict(unseen.logits, unseen.covariates)[0] for p in both)
+    rms, worst = np.sqrt(((one - other) ** 2).mean()), np.abs(one - other).max()
+    trusted = posterior.diagnostics.trusted
+    words = (
+        f"predictions differ by {rms:.4f} (root mean square; at worst {worst:.3f}), means by "
+        f"{means:.2f} standard deviations ({coordinate})"
+    )
+    figures = {"means": float(means), "rms": float(rms), "worst": float(worst), "trusted": trusted}
+    status = judge(method, rms, means - 2.0 / np.sqrt(nuts.ess), trusted)
+    return Finding(f"{method} against NUTS", status, words, figures)
+
+
+def judge(method: str, rms: float, means: float, trusted: bool) -> str:
+    """Judge a method by its errors, of probabilities and of means, and whether it trusts itself."""
+    if method == "laplace":
+        return PASS if rms <= LITERAL_RMS else WARN
+    if rms <= RMS_LIMIT and means <= MEAN_LIMIT:
+        return PASS
+    # The posterior's diagnostics have warned the user already.
+    return FAIL if trusted and rms > RMS_LIMIT else WARN
 
 
 class Ranks(NamedTuple):

@@ -1,4 +1,4 @@
-"""Mean log loss of every method over the draws that they share, and its difference from ours.
+"""Results of a sweep, and means and differences of methods over the draws that they share.
 
 A fit that failed is in no mean: means are over the draws in which all compared methods succeeded.
 A method that lacks so many draws that half of them or fewer would be left is not compared; in a
@@ -6,24 +6,91 @@ pair two methods are compared over whatever draws they share.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import polars as pl
 from jaxtyping import Bool, Float
+from product import Record
+from styles import label
 
 from cordial_ppl.errors import InputError
-from cordial_ppl.evaluation.products.product import Product, Record, number, spread, tabulate
-from cordial_ppl.evaluation.sweep import Results
-from cordial_ppl.evaluation.sweep.methods import label
-from cordial_ppl.evaluation.sweep.results import Cell, Key
+from cordial_ppl.evaluation.tasks import Task
 from cordial_ppl.scores import Interval, paired_bootstrap
-
-OURS = ("cordial", "paper", "paper-one-count")
-"""Ours unless the caller names another method: the first of them that the sweep has."""
 
 ENOUGH = 3
 """Draws that two methods must share for a difference to be called resolved."""
+
+Key = tuple[str, str, int]
+"""Task, reader and number of labels."""
+
+
+class Outcome(NamedTuple):
+    """A method's fits to S subsets of n labels; NaN where a fit failed.
+
+    Attributes:
+        losses: log loss of each report text, nats, shape ``[S, m]``.
+        scores: one value a fit by name, shape ``[S]``.
+        given_stated: mean prediction for each class that the reader states, ``[S, K, K]``.
+    """
+
+    losses: Float[np.ndarray, "S m"]
+    scores: Mapping[str, Float[np.ndarray, " S"]]
+    given_stated: Float[np.ndarray, "S K K"]
+
+
+Cell = Mapping[str, Outcome]
+"""What a task, reader and number of labels gave, by method."""
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    """Results of a sweep.
+
+    Attributes:
+        cells: outcomes by task, reader and number of labels, and by method.
+        tasks: the tasks by name and reader.
+    """
+
+    cells: Mapping[Key, Cell]
+    tasks: Mapping[tuple[str, str], Task]
+
+    @cached_property
+    def methods(self) -> tuple[str, ...]:
+        """Return the names of the methods, in the order of tables."""
+        return tuple(next(iter(self.cells.values())))
+
+    @cached_property
+    def pairs(self) -> tuple[tuple[str, str], ...]:
+        """Return tasks with their readers, in the order of the sweep."""
+        return tuple(dict.fromkeys((task, reader) for task, reader, _ in self.cells))
+
+    def budgets(self, task: str, reader: str) -> tuple[int, ...]:
+        """Return the numbers of labels that a task and reader have results for, ascending."""
+        return tuple(sorted(n for t, r, n in self.cells if (t, r) == (task, reader)))
+
+
+def read_results(tasks: Iterable[Task], parts: Sequence[Path]) -> Results:
+    """Read the parts that a sweep of these tasks has made."""
+    known = {(task.name, task.reader): task for task in tasks}
+    cells: dict[Key, dict[str, Outcome]] = {}
+    fits = pl.read_parquet([*parts])
+    groups = fits.group_by("task", "reader", "n", "method", maintain_order=True)
+    for (name, reader, n, method), rows in groups:
+        task = known[str(name), str(reader)]
+        m, size = len(task.report_labels), task.scale.size
+        losses, given = (
+            np.array([np.full(width, np.nan) if row is None else row for row in rows[column]])
+            for column, width in (("losses", m), ("given_stated", size**2))
+        )
+        numbers = rows.select(pl.selectors.float()).fill_null(np.nan).to_dict()
+        scores = {name: values.to_numpy() for name, values in numbers.items()}
+        cell = cells.setdefault((task.name, task.reader, int(str(n))), {})
+        cell[str(method)] = Outcome(losses, scores, given.reshape(-1, size, size))
+    return Results(cells, known)
 
 
 class Mean(NamedTuple):
@@ -40,31 +107,12 @@ class Mean(NamedTuple):
     draws: int
 
 
-def our_method(results: Results, ours: str | None = None) -> str:
-    """Return the method that the others are compared with.
-
-    Raises:
-        InputError: the sweep does not have it, or none of `OURS`.
-    """
-    if ours is not None:
-        need_methods(results, ours)
-        return ours
-    candidates = [name for name in OURS if name in results.methods]
-    if not candidates:
-        raise InputError(
-            f"the sweep has none of the methods {', '.join(OURS)}: add one to methods in its file, "
-            f"or name another as ours; it has {', '.join(results.methods)}."
-        )
-    return candidates[0]
-
-
 def need_methods(results: Results, *methods: str) -> None:
     """Raise an `InputError` that names the first method that the sweep does not have."""
     for method in methods:
         if method not in results.methods:
             raise InputError(
-                f"this needs the method {method!r}: add it to methods in the sweep's file; it has "
-                f"{', '.join(results.methods)}."
+                f"this needs the method {method!r}; the sweep has {', '.join(results.methods)}."
             )
 
 
@@ -121,54 +169,6 @@ def count_failures(cells: Iterable[Cell], methods: Sequence[str]) -> str:
         "that the compared methods share; a method that would leave half of them or fewer is not "
         "compared (–). Differences of two methods are over the draws that both have."
     )
-
-
-def loss_table(results: Results, *, ours: str | None = None) -> Product:
-    """Return each method's mean log loss, and its difference from ours with a paired interval.
-
-    Args:
-        results: the sweep.
-        ours: the method that the others are compared with.
-
-    Returns:
-        The product `table`: for each task, reader, number of labels and method the mean log loss
-        and its standard error over the draws, and the difference from ours with the ends of its
-        95 % interval, all in nats.
-
-    Raises:
-        InputError: the sweep lacks ours.
-    """
-    ours = our_method(results, ours)
-    table = tabulate(
-        losses | difference_record(results, key, losses["method"], ours)
-        for key in results.cells
-        for losses in loss_records(results, key)
-    )
-    return Product(
-        name="table",
-        title="Log loss",
-        caption="Mean log loss (nats) on the report texts over the draws of labels, by number of "
-        f"labels; bold: the lowest; ▲ or ▼: higher or lower than {label(ours)} by a paired 95 % "
-        "bootstrap interval over report texts and label subsets that excludes zero.",
-        table=table,
-        shown=spread(table, ("task", "reader", "method"), ("n",), _shown),
-        notes=(
-            *note_few_draws(results, results.cells, results.methods, ours),
-            count_failures(results.cells.values(), results.methods),
-        ),
-    )
-
-
-def loss_records(results: Results, key: Key) -> list[Record]:
-    """Return each method's mean log loss in a cell, its error, and whether it is the lowest."""
-    (task, reader, n), means = key, mean_scores(results.cells[key], results.methods)
-    best = min((score.mean for score in means.values() if score.draws), default=None)
-    return [
-        {"task": task, "reader": reader, "n": n, "method": method}
-        | {"log_loss": score.mean, "standard_error": score.error, "best": score.mean == best}
-        | {"draws": score.draws}
-        for method, score in means.items()
-    ]
 
 
 @cache
@@ -235,12 +235,3 @@ def note_few_draws(
         "other label subsets, and those from one draw nothing: they cover report texts only. "
         "None of them is called resolved.",
     )
-
-
-def _shown(record: Record) -> str:
-    text = number(record["log_loss"])
-    if record["best"]:
-        text = f"**{text}**"
-    if not record["resolved"]:
-        return text
-    return f"{text} {'▲' if record['difference'] > 0 else '▼'}"

@@ -8,9 +8,8 @@ from typing import Any
 from cordial_ppl.channels.channel import Channel
 from cordial_ppl.channels.loading import load_channel
 from cordial_ppl.errors import InputError, say_error
-from cordial_ppl.evaluation.checks import density, order, posterior, prior
+from cordial_ppl.evaluation.checks import density, exactness, prior
 from cordial_ppl.evaluation.checks.finding import FAIL, Finding, Report
-from cordial_ppl.evaluation.checks.simulation import check_simulation, simulate
 from cordial_ppl.evaluation.checks.trial import Trial, make_trial, take_trial
 from cordial_ppl.runtime.progress import doing
 
@@ -24,21 +23,17 @@ PROMISES: tuple[Check, ...] = (
     density.check_gradients,
     density.check_single_texts,
     prior.check_prior_predictive,
-    order.check_saturated_order,
-    order.check_unsaturated_order,
+    prior.check_saturated_order,
+    prior.check_unsaturated_order,
 )
 """What needs no posterior."""
 
 POSTERIORS: tuple[Check, ...] = (
-    posterior.check_time,
-    posterior.check_diagnostics,
-    posterior.check_nuts,
-    partial(posterior.check_against_nuts, method="default"),
-    partial(posterior.check_against_nuts, method="laplace"),
-    prior.check_sensitivity,
+    exactness.check_diagnostics,
+    exactness.check_nuts,
+    partial(exactness.check_against_nuts, method="default"),
+    partial(exactness.check_against_nuts, method="laplace"),
     prior.check_conflict,
-    posterior.check_labels_left_out,
-    posterior.check_other_channels,
 )
 
 LEAST_SETS = 20
@@ -96,8 +91,8 @@ def check_channel(
             if check in NEEDED and findings[-1].status == FAIL:
                 return Report(chosen.name, tuple(findings))
     if simulations:
-        ranks = simulate(trial, simulations)
-        findings.append(check_simulation(ranks))
+        ranks = exactness.simulate(trial, simulations)
+        findings.append(exactness.check_simulation(ranks))
     return Report(chosen.name, tuple(findings), ranks)
 
 

@@ -1,19 +1,22 @@
-"""Made-up tasks: reviews for the demonstration, and a benchmark of four tasks and four readers.
+"""The embedded benchmark: four made-up tasks and four readers.
 
-The benchmark's shape, the share of texts that the readers get right and what calibration reaches
-from few labels follow the experiments of the CORDIAL paper (reviews of music, beauty and software
-with five stars, spoken sentences with seven levels of sentiment); texts, people and readers are
-made up.
+Its shape, the share of texts that the readers get right and what calibration reaches from few
+labels follow the experiments of the CORDIAL paper (reviews of music, beauty and software with five
+stars, spoken sentences with seven levels of sentiment); texts, people and readers are made up.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
 
+from cordial_ppl.data.readings import as_logits
+from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError
-from cordial_ppl.evaluation.synthetic.people import Raters, Reader
+from cordial_ppl.estimators.subsets import Texts
+from cordial_ppl.evaluation.synthetic import Raters, Reader
+from cordial_ppl.evaluation.tasks import Task
 
 SPLITS = ("calibration", "report", "users")
 """Texts to learn from, texts to be scored on, and texts of people who wrote several."""
@@ -21,20 +24,6 @@ SPLITS = ("calibration", "report", "users")
 CALIBRATION, REPORT, USERS = 2000, 4000, 400
 FEWEST, MOST = 8, 16
 """Number of texts of a person who comes back."""
-
-
-class SyntheticReadings(NamedTuple):
-    """A reader's logits, and the labels to learn from or to be scored on.
-
-    Attributes:
-        logits: the reader's unnormalised log-probabilities (nats), one row per text.
-        labels: the option that a person chose for each text, 0..K-1.
-        options: the names of the K options, lowest first.
-    """
-
-    logits: Float[np.ndarray, "n K"]
-    labels: Int[np.ndarray, " n"]
-    options: tuple[str, ...]
 
 
 class SyntheticTask(NamedTuple):
@@ -61,36 +50,6 @@ class SyntheticTask(NamedTuple):
     def rows(self, split: str) -> Int[np.ndarray, " m"]:
         """Return the rows of one of `SPLITS`, in order."""
         return np.flatnonzero(self.split == SPLITS.index(split))
-
-
-def reviews(n: int = 2020, seed: int = 0, *, options: int = 5) -> SyntheticReadings:
-    """Make reviews with a star rating, and the readings of a severe and over-confident reader.
-
-    Quality is standard normal; `Raters` label it and a `Reader` reads it. With five stars, three
-    in five reviews get all five; the reader is right about seven in ten, gives its choice 0.93
-    on average, and is too low: where it says less than five, people give 0.6 to 0.7 more. Its log
-    loss is about 1.5 nats, that of the label histogram about 1.1.
-
-    Args:
-        n: number of texts, at least 1.
-        seed: seed of NumPy's generator; the same arguments give the same readings.
-        options: number of options K, at least 2, named '1'..'K'.
-
-    Returns:
-        The logits [n, K] in nats, the labels [n] as 0..K-1, and the names of the options.
-
-    Raises:
-        InputError: `n` or `options` is too small.
-    """
-    if n < 1 or options < 2:
-        raise InputError(
-            f"reviews need at least 1 text and 2 options; got n={n} and options={options}."
-        )
-    rng, raters = np.random.default_rng(seed), Raters(options)
-    quality = rng.standard_normal(n)
-    labels = raters.label(rng, quality)
-    logits = Reader().read(rng, quality, raters.cuts())
-    return SyntheticReadings(logits, labels, tuple(str(k + 1) for k in range(options)))
 
 
 class Recipe(NamedTuple):
@@ -208,3 +167,24 @@ def benchmark(name: str, seed: int = 0) -> SyntheticTask:
     split = np.repeat(np.arange(len(SPLITS)), [CALIBRATION, REPORT, n - single])
     time = np.arange(n) - np.searchsorted(users, users)
     return SyntheticTask(name, logits, labels, split, users, time, recipe.options)
+
+
+def load_tasks(
+    names: Collection[str] = tuple(TASKS), readers: Collection[str] = (), seed: int = 0
+) -> list[Task]:
+    """Load tasks of the benchmark as sweeps take them: pools of 2,000 texts, and 4,000 to score.
+
+    Args:
+        names: some of `TASKS`.
+        readers: the readers; by default all four.
+        seed: seed of the labelled subsets and of the fits.
+    """
+    loaded = []
+    for name in names:
+        task = benchmark(name)
+        pool, report = task.rows("calibration"), task.rows("report")
+        for reader in readers or task.logits:
+            texts = Texts(as_logits(task.logits[reader]))
+            parts = texts.take(pool), task.labels[pool], texts.take(report), task.labels[report]
+            loaded.append(Task(name, reader, Scale(task.options), *parts, seed))
+    return loaded

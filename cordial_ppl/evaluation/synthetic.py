@@ -1,4 +1,4 @@
-"""Raters who label texts, and readers who read them, each with thresholds on a text's quality.
+"""Made-up reviews: people who label texts, and a reader with thresholds on a text's quality.
 
 A label and a reading are two noisy views of a text's quality, cut into options at different places.
 Neither the cuts nor the saturated logits belong to the channels that the package fits: what works
@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
+
+from cordial_ppl.errors import InputError
 
 Numbers = Float[np.ndarray, " n"]
 Cuts = Float[np.ndarray, " cuts"]
@@ -99,3 +101,47 @@ class Reader(NamedTuple):
         if np.isfinite(self.ceiling):
             fall = self.ceiling * np.tanh(fall / self.ceiling)
         return -fall + self.jitter * rng.standard_normal((n, size))
+
+
+class SyntheticReadings(NamedTuple):
+    """A reader's logits, and the labels to learn from or to be scored on.
+
+    Attributes:
+        logits: the reader's unnormalised log-probabilities (nats), one row per text.
+        labels: the option that a person chose for each text, 0..K-1.
+        options: the names of the K options, lowest first.
+    """
+
+    logits: Float[np.ndarray, "n K"]
+    labels: Int[np.ndarray, " n"]
+    options: tuple[str, ...]
+
+
+def reviews(n: int = 2020, seed: int = 0, *, options: int = 5) -> SyntheticReadings:
+    """Make reviews with a star rating, and the readings of a severe and over-confident reader.
+
+    Quality is standard normal; `Raters` label it and a `Reader` reads it. With five stars, three
+    in five reviews get all five; the reader is right about seven in ten, gives its choice 0.93
+    on average, and is too low: where it says less than five, people give 0.6 to 0.7 more. Its log
+    loss is about 1.5 nats, that of the label histogram about 1.1.
+
+    Args:
+        n: number of texts, at least 1.
+        seed: seed of NumPy's generator; the same arguments give the same readings.
+        options: number of options K, at least 2, named '1'..'K'.
+
+    Returns:
+        The logits [n, K] in nats, the labels [n] as 0..K-1, and the names of the options.
+
+    Raises:
+        InputError: `n` or `options` is too small.
+    """
+    if n < 1 or options < 2:
+        raise InputError(
+            f"reviews need at least 1 text and 2 options; got n={n} and options={options}."
+        )
+    rng, raters = np.random.default_rng(seed), Raters(options)
+    quality = rng.standard_normal(n)
+    labels = raters.label(rng, quality)
+    logits = Reader().read(rng, quality, raters.cuts())
+    return SyntheticReadings(logits, labels, tuple(str(k + 1) for k in range(options)))

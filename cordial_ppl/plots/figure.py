@@ -1,4 +1,4 @@
-"""Look of figures: sizes, and a colour, dash and mark for each method; the rest: `look.mplstyle`.
+"""Look of figures: sizes, names and heatmaps; the rest: `look.mplstyle`.
 
 Matplotlib is imported where something is drawn: tables need none.
 """
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -22,53 +22,6 @@ COLUMN, PAGE = 3.4, 7.0
 """Widths of a column and of a page, inches."""
 
 INK, PALE = "#333333", "#b8b8b8"
-
-
-class Style(NamedTuple):
-    """Style of a method in figures.
-
-    Attributes:
-        color: a colour that colour-blind readers can tell from the others (Okabe and Ito, 2008).
-        dash: the line.
-        mark: the marks on it.
-    """
-
-    color: str
-    dash: str = "-"
-    mark: str = "o"
-
-
-STYLES = {
-    "raw": Style("#8c8c8c", ":", "x"),
-    "histogram": Style("#8c8c8c", "--", "+"),
-    "batch": Style("#8c8c8c", "-.", "1"),
-    "temperature": Style("#CC79A7", "-", "s"),
-    "vector": Style("#E69F00", "-", "^"),
-    "odds": Style("#009E73", "-", "D"),
-    "odds-fixed": Style("#009E73", "--", "D"),
-    "dirichlet": Style("#D55E00", "-", "v"),
-    "logit-stack": Style("#0072B2", "-", "o"),
-    "scalar-stack": Style("#56B4E9", "--", "s"),
-    "full-stack": Style("#56B4E9", "-.", "^"),
-    "paper": Style("#000000", "-", "o"),
-    "paper-one-count": Style("#000000", "--", "o"),
-    "cordial": Style("#000000", "-.", "o"),
-}
-OTHERS = [
-    Style(color, dash, mark)
-    for dash in ("--", ":", "-.")
-    for color, mark in zip(
-        ("#882255", "#332288", "#8B4513", "#DDCC77", "#661100"), "P*Xph", strict=True
-    )
-]
-"""For methods that a file describes, one after the other: colours that no other method has."""
-
-
-def styles(methods: tuple[str, ...]) -> dict[str, Style]:
-    """Give each method of a sweep its style, the same in every figure of it."""
-    others = [method for method in methods if method not in STYLES]
-    return {m: STYLES.get(m) or OTHERS[others.index(m) % len(OTHERS)] for m in methods}
-
 
 NEEDED = 'matplotlib: pip install -e ".[plots]".'
 """What a figure needs, and how one gets it."""

@@ -1,0 +1,81 @@
+"""The methods that a sweep compares: calibrators by name, channels, and estimators."""
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from cordial_ppl.channels import CHANNELS
+from cordial_ppl.data.checks import check_list
+from cordial_ppl.errors import InputError, naming
+from cordial_ppl.estimators.estimator import Estimator
+from cordial_ppl.estimators.named import Cordial, FullChannelStack, LogitStack, ScalarStack
+from cordial_ppl.estimators.single import (
+    BatchCalibration,
+    ChannelCalibrator,
+    DirichletCalibration,
+    LabelHistogram,
+    ProportionalOdds,
+    RawReading,
+    TemperatureScaling,
+    VectorScaling,
+)
+
+METHODS: Mapping[str, Callable[[], Estimator[Any]]] = {
+    "raw": RawReading,
+    "histogram": LabelHistogram,
+    "batch": BatchCalibration,
+    "temperature": TemperatureScaling,
+    "vector": VectorScaling,
+    "odds": partial(ProportionalOdds, penalty="cv"),
+    "odds-fixed": ProportionalOdds,
+    "dirichlet": DirichletCalibration,
+    "logit-stack": LogitStack,
+    "scalar-stack": partial(ScalarStack, inference="laplace"),
+    "full-stack": FullChannelStack,
+    "paper": Cordial.paper,
+    "paper-one-count": partial(Cordial.paper, weights="one-count"),
+    "cordial": Cordial,
+}
+"""What each name stands for."""
+
+NINE = (
+    *("temperature", "vector", "odds", "odds-fixed", "dirichlet"),
+    *("logit-stack", "scalar-stack", "full-stack", "paper"),
+)
+"""The paper's nine calibrators: those of its Table 1, and the regression within its stack."""
+
+
+def make_methods(
+    methods: Iterable[str] | Mapping[str, Estimator[Any]],
+) -> dict[str, Estimator[Any]]:
+    """Make unfitted estimators by name.
+
+    Args:
+        methods: names of ``METHODS``, of channels, which are fitted by themselves, and paths of
+            channel files, which go by the name of the file without ``.py``; or estimators by name.
+
+    Raises:
+        InputError: there is no such method, two have one name, or a setting cannot be used.
+        ChannelError: a file does not hold a channel.
+    """
+    made: dict[str, Estimator[Any]] = {}
+    if isinstance(methods, Mapping):
+        made.update(methods)
+    else:
+        for name in check_list("methods", methods):
+            title = Path(name).stem if name.endswith(".py") else name
+            if title in made:
+                raise InputError(f"two methods are called {title!r}: name each once.")
+            if not (name in METHODS or name in CHANNELS or name.endswith(".py")):
+                raise InputError(
+                    f"there is no method {name!r}: take one of {', '.join(METHODS)}, a channel "
+                    f"({', '.join(CHANNELS)}) or the path of a channel file."
+                )
+            made[title] = METHODS[name]() if name in METHODS else ChannelCalibrator(name)
+    if not made:
+        raise InputError("a sweep needs a method: name one.")
+    for name, estimator in made.items():
+        with naming(f"method {name!r}"):
+            _ = estimator.settings  # Validates them, and reads channel files.
+    return made

@@ -1,0 +1,116 @@
+"""Scores of a method's predictions of the report texts: a table with a row for each fit."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+from jaxtyping import Float, Int
+
+from cordial_ppl import scores
+from cordial_ppl.errors import InputError
+from cordial_ppl.estimators.subsets import BatchFit, Texts
+from cordial_ppl.evaluation.tasks import Task
+from cordial_ppl.inference.posterior import Diagnostics
+
+METRICS: Mapping[str, Callable[[np.ndarray, np.ndarray], float]] = {
+    "log_loss": scores.log_loss,
+    "rps": scores.rps,
+    "accuracy": scores.accuracy,
+    "qwk": scores.quadratic_weighted_kappa,
+    "mae": scores.mean_absolute_error,
+}
+FURTHER = ("class_weighted_kl", "reversed", "khat", "ess", "trusted")
+"""Also scored: nats, 0 or 1, and the worst k-hat, the least ESS and the trust of channels."""
+
+FIT = {"task": pl.String, "reader": pl.String, "method": pl.String, "n": pl.Int64, "draw": pl.Int64}
+"""Columns that name a fit."""
+
+SCHEMA = FIT | {
+    **dict.fromkeys((*METRICS, *FURTHER), pl.Float64),
+    "losses": pl.List(pl.Float32),
+    "given_stated": pl.List(pl.Float64),
+    "reason": pl.String,
+}
+"""Columns of `score`: each text's log loss (nats), the mean prediction for each class that the
+judge states, row by row, and why a fit failed."""
+
+
+def with_saturated(task: Task) -> Texts:
+    """Return the report texts, and after them one saturated reading for each class."""
+    size = task.scale.size
+    covariates = {
+        name: np.append(values, np.full(size, task.pool.covariates[name].mean()))
+        for name, values in task.report.covariates.items()
+    }
+    extremes = saturated_readings(task.pool.logits)
+    return Texts(np.vstack([task.report.logits, extremes]), covariates)
+
+
+def saturated_readings(logits: Float[np.ndarray, "n K"]) -> Float[np.ndarray, "K K"]:
+    """Return a centred reading for each class that is as sure as the judge usually is.
+
+    Reading y has `m` at y and `-m / (K - 1)` elsewhere, with m the median over texts of the
+    largest centred logit.
+
+    Args:
+        logits: readings [n, K] (nats), centred or not.
+
+    Returns:
+        Logits [K, K], lowest class first.
+    """
+    size = logits.shape[1]
+    height = np.median(logits.max(axis=1) - logits.mean(axis=1))
+    return height * (size * np.eye(size) - 1) / (size - 1)
+
+
+def score(task: Task, method: str, n: int, draws: int, fits: BatchFit | Exception) -> pl.DataFrame:
+    """Score a method's fits, one a row; one that failed, or is not finite, says why.
+
+    Args:
+        task: the task.
+        method: name of the method.
+        n: number of labels.
+        draws: number of labelled subsets.
+        fits: the fits to them, whose last K predictions are of saturated readings, or what went
+            wrong.
+
+    Returns:
+        A table with the columns of `SCHEMA`; null where there is no number.
+    """
+    stated, rows = task.report.logits.argmax(axis=1), []
+    for draw in range(draws):
+        row: dict[str, Any] = {"task": task.name, "reader": task.reader, "method": method}
+        row |= {"n": n, "draw": draw}
+        try:
+            if isinstance(fits, Exception):
+                raise fits
+            channels = [each[draw] for each in fits.diagnostics]
+            row |= _score(fits.probs[draw], channels, task.report_labels, stated)
+        except Exception as error:  # A fit that failed is a result: it stands in the table.
+            row["reason"] = " ".join(str(error).split()) or type(error).__name__
+        rows.append(row)
+    numbers = pl.col(*METRICS, *FURTHER)
+    return pl.DataFrame(rows, SCHEMA).with_columns(pl.when(numbers.is_finite()).then(numbers))
+
+
+def _score(
+    probs: Float[np.ndarray, "r K"],
+    channels: Sequence[Diagnostics],
+    labels: Int[np.ndarray, " m"],
+    stated: Int[np.ndarray, " m"],
+) -> dict[str, Any]:
+    if not np.isfinite(probs).all():
+        raise InputError("the predictions are not finite")
+    probs, saturated = np.split(probs, [len(labels)])
+    values: dict[str, Any] = {name: metric(probs, labels) for name, metric in METRICS.items()}
+    values["class_weighted_kl"] = scores.class_weighted_kl(probs, labels, stated)
+    values["reversed"] = float(scores.reversals(saturated, 0.05).any())
+    if channels:
+        values["khat"] = max(channel.khat for channel in channels)
+        values["ess"] = min(channel.ess for channel in channels)
+        values["trusted"] = float(all(channel.trusted for channel in channels))
+    # The largest column by far, and no figure needs more digits.
+    values["losses"] = scores.log_loss(probs, labels, per_text=True).astype(np.float32)
+    values["given_stated"] = scores.means_given_stated(probs, stated).ravel()
+    return values

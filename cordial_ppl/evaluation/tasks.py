@@ -1,0 +1,171 @@
+"""Tasks of a sweep: texts to draw labels from, and others to score methods on."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Int
+
+from cordial_ppl.channels.channel import Channel, count_levels
+from cordial_ppl.channels.loading import load_channel
+from cordial_ppl.data.checks import check_seed
+from cordial_ppl.data.covariates import as_covariates
+from cordial_ppl.data.readings import as_logits
+from cordial_ppl.data.scale import Scale
+from cordial_ppl.errors import InputError, naming
+from cordial_ppl.estimators.subsets import Texts
+from cordial_ppl.inference.tracing import find_covariates
+from cordial_ppl.tables import list_values, read_labelled
+
+SPLIT, DRAW = 0, 1
+"""Streams of random numbers: which texts are scored, and which are labelled."""
+
+REPORT = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """One judge's readings of the labelled texts of a task.
+
+    Attributes:
+        name: name of the task; tasks of one name and seed have the same texts labelled.
+        reader: name of the judge.
+        scale: the options.
+        pool: texts that labels are drawn from.
+        pool_labels: their labels, 0..K-1.
+        report: texts that methods are scored on.
+        report_labels: their labels, 0..K-1.
+        seed: seed of the labelled subsets and of the fits.
+    """
+
+    name: str
+    reader: str
+    scale: Scale
+    pool: Texts
+    pool_labels: Int[np.ndarray, " N"]
+    report: Texts
+    report_labels: Int[np.ndarray, " m"]
+    seed: int = 0
+
+
+def split_task(
+    name: str,
+    logits: Any,
+    labels: Any,
+    report: int = REPORT,
+    *,
+    reader: str = "reader",
+    covariates: Mapping[str, Any] | None = None,
+    options: Sequence[str] | Scale | None = None,
+    seed: int = 0,
+) -> Task:
+    """Divide labelled texts at random into those to score methods on and a pool to label from.
+
+    Args:
+        name: name of the task.
+        logits: option logits of the texts, shape ``[n, K]``.
+        labels: their options, as names or 0..K-1, shape ``[n]``.
+        report: number of texts to score methods on.
+        reader: name of the judge.
+        covariates: per-text covariates of the channels that use them, each of shape ``[n]``.
+        options: names of the K options; by default 0..K-1.
+        seed: seed of the division, of the labelled subsets and of the fits.
+
+    Raises:
+        InputError: readings, labels or covariates are not as a fit takes them, or ``report``
+            leaves no text to label.
+    """
+    readings = as_logits(logits)
+    scale = Scale.of(options, readings.shape[1])
+    codes, count = scale.encode(labels), len(readings)
+    if len(codes) != count:
+        raise InputError(f"{count} rows of logits came with {len(codes)} labels.")
+    texts = Texts(readings, as_covariates(covariates, count))
+    return _divide(name, reader, scale, texts, codes, report, check_seed(seed))
+
+
+def read_tasks(
+    readings: Path,
+    labels: Path,
+    report: int = REPORT,
+    *,
+    reader: str | None = None,
+    task: str | None = None,
+    channels: Sequence[str | Path | Channel] = (),
+    seed: int = 0,
+    **columns: Any,
+) -> list[Task]:
+    """Read a task of two tables, as each judge reads it.
+
+    Args:
+        readings: table of readings.
+        labels: table of labels.
+        report: number of labelled texts to score methods on.
+        reader: the judge; by default every judge of the table.
+        task: the task, which names the result; by default the only one, named after the file.
+        channels: channels whose covariates are read too.
+        seed: as of ``split_task``.
+        columns: further arguments of ``read_labelled``.
+
+    Raises:
+        FileError: a table cannot be read.
+        InputError: a table is not as it must be, judges have read different labelled texts, or
+            ``report`` leaves no text to label.
+    """
+    tasks, first = [], ()
+    for name in [reader] if reader else [*list_values(readings, "reader", task)] or [None]:
+        chosen = {"reader": name, "task": task}
+        table, labelled, rows = read_labelled(readings, labels, **chosen, **columns)
+        labelled.check_single("a sweep")
+        first = first or labelled.item_ids
+        if odd := set(first) ^ set(labelled.item_ids):
+            raise InputError(
+                f"{readings}: judges must have read the same labelled texts, but only some have "
+                f"read {min(odd)!r}. Name one judge, or remove what not all have read."
+            )
+        extra = {}
+        for channel in dict.fromkeys(map(load_channel, channels)):
+            with naming(f"channel {channel.name!r}"):
+                names = find_covariates(channel, table.scale.size)
+                extra |= table.covariates(names, count_levels(channel))
+        texts = Texts(table.logits, extra).take(rows)
+        title = task or Path(readings).stem, name or "reader"
+        tasks.append(_divide(*title, table.scale, texts, labelled.labels, report, seed))
+    return tasks
+
+
+def _divide(
+    name: str,
+    reader: str,
+    scale: Scale,
+    texts: Texts,
+    labels: Int[np.ndarray, " n"],
+    report: int,
+    seed: int,
+) -> Task:
+    """Divide checked texts, all labelled."""
+    if not 0 < report < len(labels):
+        raise InputError(
+            f"task {name!r} has {len(labels)} labelled texts, and {report} of them are to be "
+            f"scored: score 1 to {len(labels) - 1}, so that some are left to draw labels from."
+        )
+    order = np.random.default_rng([seed, SPLIT]).permutation(len(labels))
+    scored, rest = np.split(order, [report])
+    parts = texts.take(rest), labels[rest], texts.take(scored), labels[scored]
+    return Task(name, reader, scale, *parts, seed)
+
+
+def draw_subsets(task: Task, n: int, draws: int) -> Int[np.ndarray, "S n"]:
+    """Draw the rows of the pool that are labelled: the first n of a random order for each draw.
+
+    They are the same for every method and for every judge of a task, and smaller subsets are
+    parts of larger ones.
+    """
+    size, name = len(task.pool_labels), int.from_bytes(task.name.encode(), "little")
+    orders = [
+        np.random.default_rng([task.seed, DRAW, draw, name]).permutation(size)
+        for draw in range(draws)
+    ]
+    return np.stack(orders)[:, :n]
