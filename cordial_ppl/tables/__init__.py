@@ -1,9 +1,9 @@
 """Tables of readings and labels in text, Excel, Parquet and JSON Lines, by the file's ending.
 
 `files` reads the formats, `writing` writes them, `columns` reads cells, `layout` finds the readings
-among the columns. `readings`, `labels` (`annotators`: several of a text), `several` (readers side
-by side) and `predictions` (made elsewhere) build on these; `groups` reads what names groups of
-texts, and the models and prompts of readings.
+among the columns. `readings`, `labels` (`annotators`: several of a text) and `several` (readers
+side by side) build on these; `groups` reads what names groups of texts, and the models and prompts
+of readings.
 """
 
 from cordial_ppl.runtime.outputs import check_writable, discard_unfinished, replacing
@@ -17,7 +17,6 @@ from cordial_ppl.tables.groups import (
 )
 from cordial_ppl.tables.labels import LabelTable, read_labels
 from cordial_ppl.tables.matching import match_labels, read_labelled
-from cordial_ppl.tables.predictions import Predictions
 from cordial_ppl.tables.readings import ReadingTable, list_values, open_readings, read_readings
 from cordial_ppl.tables.several import read_several
 from cordial_ppl.tables.writing import write_table
@@ -25,7 +24,6 @@ from cordial_ppl.tables.writing import write_table
 __all__ = [
     "MADE",
     "LabelTable",
-    "Predictions",
     "ReadingTable",
     "check_writable",
     "differences",

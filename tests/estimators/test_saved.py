@@ -238,12 +238,12 @@ NO_PATHS = """
 import cordial_ppl as cp
 from cordial_ppl.logs.ask.cache import open_cache
 from cordial_ppl.logs.ask.prompt import read_template
-from cordial_ppl.tables import Predictions, read_labels, read_readings, write_table
+from cordial_ppl.tables import read_labels, read_readings, write_table
 judge = cp.LogitStack().fit([[1.0, 0.0], [0.0, 1.0]] * 5, [0, 1] * 5)
 save, label = lambda path: write_table(path, {"a": [1]}), lambda path: read_labels(path, None)
 reading = cp.load, cp.LearnedPrior.load, cp.read, read_readings, label
 keep = lambda path: open_cache(path).__enter__()
-for use in (*reading, Predictions, read_template, judge.save, save, keep):
+for use in (*reading, read_template, judge.save, save, keep):
     for path in (3, b"saved.cordial", [], 2.5, "a\\0b.csv"):
         try:
             use(path)
@@ -257,4 +257,4 @@ for use in (*reading, Predictions, read_template, judge.save, save, keep):
 def test_what_is_no_path_is_refused():
     """In a process of its own, whose types nobody checks."""
     done = subprocess.run([sys.executable, "-c", NO_PATHS], capture_output=True, text=True)
-    assert done.returncode == 0 and len(done.stdout.splitlines()) == 50, done.stderr
+    assert done.returncode == 0 and len(done.stdout.splitlines()) == 45, done.stderr
