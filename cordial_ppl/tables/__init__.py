@@ -2,7 +2,7 @@
 
 `formats` reads the files, `writing` writes them, `columns` reads cells, `option_columns` finds the
 readings among the columns. `reading_table`, `label_table` (`annotators`: several of a text),
-`panel` (readers side by side) and `predictions` (made elsewhere) build on these; `matches` joins
+and `panel` (readers side by side) build on these; `matches` joins
 readings and labels; `groups` reads what names groups of texts, and the models and prompts of
 readings.
 """
@@ -21,7 +21,6 @@ from cordial_ppl.tables.groups import (
 from cordial_ppl.tables.label_table import LabelTable, read_labels
 from cordial_ppl.tables.matches import match_labels, read_labelled
 from cordial_ppl.tables.panel import read_several
-from cordial_ppl.tables.predictions import Predictions
 from cordial_ppl.tables.reading_table import ReadingTable, list_values, open_readings, read_readings
 from cordial_ppl.tables.writing import write_table
 
@@ -30,7 +29,6 @@ __all__ = [
     "MADE",
     "Columns",
     "LabelTable",
-    "Predictions",
     "ReadingTable",
     "check_writable",
     "differences",

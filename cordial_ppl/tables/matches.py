@@ -78,21 +78,19 @@ def read_labelled(
 
 
 def match_labels(
-    readings: ReadingTable, labels: LabelTable, *, strict: bool = False
+    readings: ReadingTable, labels: LabelTable
 ) -> tuple[LabelTable, Int64[np.ndarray, " n"]]:
     """Find the reading of each labelled text; those without one are left out with a warning.
 
     Args:
         readings: The readings.
         labels: The labels.
-        strict: Whether every labelled text must have a reading.
 
     Returns:
         The labels of texts with a reading, and the positions of these in `readings`.
 
     Raises:
-        InputError: More than half of the labels belong to no text of the readings, or with
-            `strict` one.
+        InputError: More than half of the labels belong to no text of the readings.
     """
     if not labels.item_ids:
         raise InputError(f"{labels.columns.path}: none of the labelled texts has a reading.")
@@ -113,7 +111,7 @@ def match_labels(
             f" ({quote(alike)} is in both files, with accents in one character here and in two "
             "there: normalise the ids to NFC)"
         )
-    if strict or 2 * len(unknown) > len(rows):
+    if 2 * len(unknown) > len(rows):
         raise InputError(
             f"{problem}: {shown}{more}. The readings have items such as "
             f"{list_names(readings.item_ids, 2)}: use the same ids in both files, or remove "
