@@ -161,8 +161,9 @@ INDEX = [f"text {row}" for row in range(40)]
 def test_data_frames_give_data_frames(judge):
     judge.fit(X, Y if judge.options is None else Y + 1)
     probs, columns = judge.predict_proba(TEST), judge.classes_.tolist()
-    for frame in (pandas.DataFrame(TEST, INDEX), polars.DataFrame(TEST)):
-        found: Any = judge.predict_proba(frame)
+    given: Any = pandas.DataFrame(TEST, INDEX), polars.DataFrame(TEST)
+    for frame in given:
+        found = judge.predict_proba(frame)
         assert type(found) is type(frame)
         np.testing.assert_array_equal(found.to_numpy(), probs)
         assert [*map(str, found.columns)] == [*map(str, columns)]
