@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.logs.answers import Finder
+from cordial_ppl.logs.finder import Finder
 from cordial_ppl.logs.spellings import Spellings
 
 FILE = Path(__file__).parent / "judgments.toml"

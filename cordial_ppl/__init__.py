@@ -71,7 +71,7 @@ if TYPE_CHECKING:
     from cordial_ppl.inference.sampler import Effort as Effort
     from cordial_ppl.inference.target import Prior as Prior
     from cordial_ppl.logs.collected import Collected as Collected
-    from cordial_ppl.logs.read import read as read
+    from cordial_ppl.logs.harvest import read as read
 
 _ROOMS = {
     "cordial_ppl.channels.channel": ("Channel", "observe", "sample_log_odds"),
@@ -107,7 +107,7 @@ _ROOMS = {
     "cordial_ppl.decisions.estimates.estimate": ("Estimate",),
     "cordial_ppl.decisions.forecasting": ("Forecast",),
     "cordial_ppl.logs.collected": ("Collected",),
-    "cordial_ppl.logs.read": ("read",),
+    "cordial_ppl.logs.harvest": ("read",),
     "cordial_ppl.estimators.fusion": ("Fusion",),
     "cordial_ppl.inference.fit": ("fit_channel", "fit_laplace", "fit_nuts"),
     "cordial_ppl.inference.posterior": ("Diagnostics", "Posterior"),

@@ -173,12 +173,12 @@ def ask(cordial, server, monkeypatch, tmp_path):
     from loopback import KEY
 
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     write_texts(tmp_path / "texts.csv")
 
     def run(*arguments, status=0):
-        return cordial("ask", "texts.csv", "-o", "out.csv", *OPTIONS, *arguments, status=status)
+        where = ("--server", server.url, "--key-variable", "OPENAI_API_KEY")
+        given = ("ask", "texts.csv", "-o", "out.csv", *OPTIONS, *where)
+        return cordial(*given, *arguments, status=status)
 
     return run
 

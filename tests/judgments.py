@@ -9,9 +9,6 @@ from typing import Any
 RATINGS = (3, 1, 5, 4, 2, 5, 3, 4, 1, 2, 4, 3)
 STARS = "1,2,3,4,5"
 HALVES = "0,0.25,0.5,0.75,1"
-PAIRS = "A>>B,A>B,A=B,B>A,B>>A"
-
-TURNED = {"A>>B": "B>>A", "A>B": "B>A", "A=B": "A=B", "B>A": "A>B", "B>>A": "A>>B"}
 
 
 @dataclass
@@ -22,20 +19,20 @@ class File:
         name: Its name.
         content: What it holds: rows, or one object.
         items: The texts' names, as they are read.
-        naming: The options that read the same without the preset.
+        naming: The fields that read the same without the preset.
         options: The scale.
         kind: What the readings are.
-        choice: Options that choose a reader or a task.
+        choice: What chooses a reader or a task.
         labels: Whether it holds labels, of the first texts.
     """
 
     name: str
     content: Any
     items: list[str]
-    naming: list[str]
+    naming: dict[str, Any]
     options: str = STARS
     kind: str = "n"
-    choice: list[str] = field(default_factory=list)
+    choice: dict[str, str] = field(default_factory=dict)
     labels: bool = False
 
     @property
@@ -72,25 +69,8 @@ def mt_bench() -> File:
         for i, rating in enumerate(RATINGS)
     ]  # fmt: skip
     items = [f"{r['question_id']}|{r['model']}|{r['turn']}" for r in rows]
-    naming = ["--item", "question_id,model,turn", "--answer", "judgment", "--reader", "judge.0"]
+    naming = {"item": "question_id,model,turn", "answer": "judgment", "reader": "judge[0]"}
     return File("gpt-4_single.jsonl", rows, items, naming)
-
-
-def arena_hard() -> File:
-    order = PAIRS.split(",")
-    rows = [
-        {
-            "question_id": f"q{i}", "model": "ours-1", "judge": "gpt-4-1106-preview",
-            "games": [
-                {"user_prompt": "...", "judgment": f"... [[{said}]]", "score": said}
-                for said in (order[rating - 1], TURNED[order[rating - 1]])
-            ],
-        }
-        for i, rating in enumerate(RATINGS)
-    ]  # fmt: skip
-    naming = ["--item", "question_id,model", "--answer", "games.*.score", "--reader", "judge"]
-    items = [f"q{i}|ours-1" for i in range(len(rows))]
-    return File("ours-1.jsonl", rows, items, [*naming, "--swapped", "games.1.score"], PAIRS)
 
 
 def alpaca_eval() -> File:
@@ -115,12 +95,12 @@ def alpaca_eval() -> File:
             }
         )  # fmt: skip
     items = [f"{r['instruction']}|{r['generator_1']}|ours" for r in rows]
-    naming = ["--item", "instruction,generator_1,generator_2", "--answer", "preference"]
+    naming = {"item": "instruction,generator_1,generator_2", "answer": "preference"}
     return File(
         "annotations.json",
         rows,
         items,
-        [*naming, "--reader", "annotator", "--round", "split"],
+        {**naming, "reader": "annotator", "round": "split"},
         "1,2",
         "p",
     )
@@ -147,16 +127,15 @@ def promptfoo() -> File:
         for i, rating in enumerate(RATINGS)
     ]  # fmt: skip
     content = {"evalId": "eval-1", "results": {"version": 3, "results": results, "stats": {}}}
-    rows = "results.results.*"
-    part = f"{rows}.gradingResult.componentResults.*"
-    naming = [
-        *("--item", f"{rows}.testIdx,{rows}.provider.id,{rows}.promptIdx"),
-        *("--answer", f"{part}.score", "--round", "split"),
-    ]
+    naming = {
+        "rows": "results.results,gradingResult.componentResults[?assertion.type=='llm-rubric']",
+        "item": "outer.testIdx,outer.provider.id,outer.promptIdx",
+        "answer": "score",
+        "round": "split",
+    }
     items = [f"{i}|openai:gpt-4o|0" for i in range(len(RATINGS))]
     return File(
-        "output.json", content, items, [*naming, "--task", f"{part}.assertion.type=llm-rubric"],
-        HALVES, choice=["--task", "llm-rubric"],
+        "output.json", content, items, naming, HALVES, choice={"task": "llm-rubric"},
     )  # fmt: skip
 
 
@@ -171,7 +150,7 @@ def g_eval() -> File:
         for i, rating in enumerate(RATINGS)
     ]  # fmt: skip
     items = [f"{row['doc_id']}|{row['system_id']}" for row in rows]
-    naming = ["--item", "doc_id,system_id", "--answer", "all_responses"]
+    naming = {"item": "doc_id,system_id", "answer": "all_responses"}
     return File("gpt4_con_detailed.json", rows, items, naming)
 
 
@@ -185,7 +164,7 @@ def prometheus() -> File:
         }
         for i, rating in enumerate(RATINGS)
     ]  # fmt: skip
-    naming = ["--item", "orig_instruction", "--answer", "prometheus_output"]
+    naming = {"item": "orig_instruction", "answer": "prometheus_output"}
     return File("feedback.jsonl", rows, [r["orig_instruction"] for r in rows], naming)
 
 
@@ -200,9 +179,9 @@ def biggen() -> File:
         }
         for i, rating in enumerate(RATINGS)
     }  # fmt: skip
-    naming = ["--item", "id,response_model_name", "--answer", "score", "--reader"]
+    naming = {"item": "id,response_model_name", "answer": "score", "reader": "eval_model_name"}
     items = [f"{name}|ours" for name in content]
-    return File("evals.json", content, items, [*naming, "eval_model_name"])
+    return File("evals.json", content, items, naming)
 
 
 def biggen_results() -> File:
@@ -215,11 +194,10 @@ def biggen_results() -> File:
         }
         for i, rating in enumerate(RATINGS)
     ]  # fmt: skip
-    naming = ["--item", "id,model_name", "--answer", "*_score"]
+    naming = {"item": "id,model_name", "answer": "gpt4_score"}
     return File(
         "biggen.jsonl", rows, [f"{row['id']}|ours" for row in rows],
-        [*naming, "--reader", "*_score=gpt4", "--where", "*_score!=human"],
-        choice=["--reader", "gpt4"], labels=True,
+        naming, choice={"reader": "gpt4_score"}, labels=True,
     )  # fmt: skip
 
 
@@ -236,11 +214,13 @@ def helm() -> File:
         for i, rating in enumerate(RATINGS)
     ]  # fmt: skip
     content = {"adapter_spec": {"method": "chat", "model": "ours/1"}, "request_states": states}
-    naming = ["--item", "adapter_spec.model,request_states.*.instance.id"]
-    answer = ["--answer", "request_states.*.annotations.*.score"]
+    naming = {
+        "rows": "request_states",
+        "item": "outer.adapter_spec.model,instance.id",
+        "answer": "annotations.wildbench.score",
+    }
     items = [f"ours/1|id{i}" for i in range(len(states))]
-    task = ["--task", "request_states.*.annotations.*"]
-    return File("scenario_state.json", content, items, [*naming, *answer, *task])
+    return File("scenario_state.json", content, items, naming)
 
 
 def helm_safety() -> File:
@@ -248,10 +228,8 @@ def helm_safety() -> File:
     for state, rating in zip(file.content["request_states"], RATINGS, strict=True):
         scores = {"gpt_score": _share(rating), "gpt_reasoning": "...", "llama_score": 0.5}
         state["annotations"] = {"harm_bench": {"prompt_text": "...", **scores}}
-    part = "request_states.*.annotations.*.*_score"
-    file.naming[3] = part
-    file.naming += ["--reader", f"{part}=gpt"]
-    file.options, file.choice = HALVES, ["--reader", "gpt"]
+    file.naming["answer"] = "annotations.harm_bench.gpt_score"
+    file.options, file.choice = HALVES, {"reader": "gpt_score"}
     return file
 
 
@@ -267,9 +245,10 @@ def deepeval() -> File:
         }
         for i, rating in enumerate(RATINGS)
     ]  # fmt: skip
-    part = "testCases.*.metricsData.*"
-    naming = ["--item", "testCases.*.name", "--answer", f"{part}.score", "--round", "split"]
-    naming += ["--task", f"{part}.name", "--reader", f"{part}.evaluationModel"]
+    naming = {
+        "rows": "testCases,metricsData[?score]", "item": "outer.name", "answer": "score",
+        "task": "name", "reader": "evaluationModel", "round": "split",
+    }  # fmt: skip
     items = [f"test_case_{i}" for i in range(len(cases))]
     return File("test_run.json", {"testCases": cases, "hyperparameters": {}}, items, naming, HALVES)
 
@@ -282,17 +261,10 @@ def ragas() -> File:
         }
         for i, rating in enumerate(RATINGS)
     ]  # fmt: skip
-    naming = [
-        "--item",
-        "user_input",
-        "--answer",
-        "faithfulness,answer_relevancy",
-        "--round",
-        "split",
-    ]
+    naming = {"item": "user_input", "answer": "faithfulness", "round": "split"}
     return File(
         "ragas.csv", rows, [row["user_input"] for row in rows],
-        [*naming, "--task", "faithfulness"], HALVES, choice=["--task", "faithfulness"],
+        naming, HALVES, choice={"task": "faithfulness"},
     )  # fmt: skip
 
 
@@ -304,10 +276,10 @@ def langfuse() -> File:
         for i, rating in enumerate(RATINGS)
         for source in ("EVAL", "ANNOTATION")
     ]  # fmt: skip
-    naming = ["--item", "data.*.traceId", "--answer", "data.*.value", "--task", "data.*.name"]
+    naming = {"rows": "data", "item": "traceId", "answer": "value", "task": "name"}
     return File(
         "scores.json", {"data": scores, "meta": {"page": 1}}, [f"trace-{i}" for i in range(12)],
-        [*naming, "--where", "data.*.source=EVAL"], labels=True,
+        {**naming, "where": "source=EVAL"}, labels=True,
     )  # fmt: skip
 
 
@@ -318,10 +290,10 @@ def langsmith() -> File:
         for i, rating in enumerate(RATINGS)
         for kind, user in (("model", None), ("app", "ad52b092"))
     ]  # fmt: skip
-    naming = ["--item", "run_id", "--answer", "score", "--task", "key"]
+    naming = {"item": "run_id", "answer": "score", "task": "key"}
     return File(
         "feedback.jsonl", rows, [f"run-{i}" for i in range(12)],
-        [*naming, "--where", "feedback_source.type=model"], labels=True,
+        {**naming, "where": "feedback_source.type=model"}, labels=True,
     )  # fmt: skip
 
 
@@ -331,21 +303,23 @@ def langsmith_table() -> File:
          "reference.answer": "1", "feedback.clarity": str(rating), "execution_time": "1.5"}
         for i, rating in enumerate(RATINGS)
     ]  # fmt: skip
-    naming = ["--item", "example_id", "--answer", "feedback.*"]
+    naming = {"item": "example_id", "answer": "feedback.clarity"}
     return File("experiment.csv", rows, [f"e{i}" for i in range(12)], naming)
 
 
 FILES = {
     "mt-bench": (mt_bench,),
-    "arena-hard": (arena_hard,),
     "alpaca-eval": (alpaca_eval,),
     "promptfoo": (promptfoo,),
     "g-eval": (g_eval,),
     "prometheus": (prometheus,),
-    "biggen-bench": (biggen, biggen_results),
-    "helm": (helm, helm_safety),
+    "biggen-bench": (biggen,),
+    "biggen-results": (biggen_results,),
+    "helm": (helm,),
+    "helm-judges": (helm_safety,),
     "deepeval": (deepeval,),
     "ragas": (ragas,),
     "langfuse": (langfuse,),
-    "langsmith": (langsmith, langsmith_table),
+    "langsmith": (langsmith,),
+    "langsmith-table": (langsmith_table,),
 }

@@ -1,47 +1,23 @@
 """The logs in tests/recorded, what they hold, and logs that tests write."""
 
 import json
-from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.logs import collect, find_format
-from cordial_ppl.logs.answers import Finder
-from cordial_ppl.logs.evidence import Answer, Position
+from cordial_ppl.errors import InputError
+from cordial_ppl.logs import collect
+from cordial_ppl.logs.evidence import Answer, Position, Record
+from cordial_ppl.logs.finder import Finder
 from cordial_ppl.logs.spellings import Spellings
 
 LOGS = Path(__file__).parent / "recorded"
-STARS = Scale(("1", "2", "3", "4", "5"))
 REVIEWS = [json.loads(line) for line in (LOGS / "reviews.jsonl").read_text().splitlines()]
 LABELS = {review["id"]: str(review["stars"]) for review in REVIEWS}
 DUMMY = next((LOGS / "lm_eval" / "ours__dummy").glob("samples_*"))
 REVIEWER = next((LOGS / "lm_eval" / "ours__reviewer").glob("samples_*"))
-
-FILES = {
-    "openai_chat.jsonl": ("openai", "logprob", 20),
-    "openai_batch.jsonl": ("openai", "logprob", 8),
-    "openai_responses.jsonl": ("openai", "logprob", 8),
-    "openai_completions.jsonl": ("openai", "logprob", 8),
-    "vllm.jsonl": ("vllm", "logprob", 8),
-    "llama_cpp.jsonl": ("llama-cpp", "logprob", 8),
-    "llama_cpp_2024.jsonl": ("llama-cpp", "logprob", 8),
-    "inspect.eval": ("inspect", "logprob", 20),
-    "inspect.json": ("inspect", "n", 5),
-    "samples.jsonl": ("samples", "n", 20),
-    "ratings.csv": ("samples", "n", 8),
-    "arrays.npz": ("npz", "logit", 20),
-    str(DUMMY.relative_to(LOGS)): ("lm-eval", "logprob", 20),
-    str(REVIEWER.relative_to(LOGS)): ("lm-eval", "n", 20),
-}
-if find_spec("inspect_ai") is None:
-    FILES = {name: form for name, form in FILES.items() if form[0] != "inspect"}
-LABELS_ALONE = ["argilla.json", "argilla_flat.json", "label_studio.json"]
-ONE_READER = [
-    "openai_batch.jsonl", "openai_responses.jsonl", "openai_completions.jsonl", "vllm.jsonl",
-    "llama_cpp.jsonl", "llama_cpp_2024.jsonl",
-]  # fmt: skip
 
 
 def finder(options, **settings):
@@ -53,16 +29,20 @@ def tokens(*tops, ended=False):
     return [Answer("", [Position(next(iter(top)), top) for top in tops], ended)]
 
 
-def gather(name, **settings):
-    return read(LOGS / name, **settings)
+def reading(options, evidence, **settings) -> Any:
+    """The reading of one text; None if it names no option."""
+    try:
+        record = Record("here", "a", evidence)
+        return collect([record], Scale(tuple(options.split(","))), **settings).values[0]
+    except InputError as error:
+        if "names an option" not in str(error):
+            raise
+        return None
 
 
-def table(found, kind):
-    return np.stack([found.readings[f"{kind}_{option}"] for option in found.options], axis=1)
-
-
-def read(path, form="auto", **settings):
-    return collect(find_format(path, form).read(path), **{"scale": STARS, **settings})
+def table(collected):
+    """The numbers of readings, [n, K]."""
+    return np.asarray(collected.table[1])
 
 
 def chat(*tops, choices=1, **wrapping):

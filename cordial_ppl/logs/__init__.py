@@ -1,25 +1,13 @@
-"""Readings out of the files that other tools write.
+"""Readings out of the files that other tools write, and of models that are asked.
 
-A `Format` knows its files and yields a `Record` of each text, whose evidence knows no options yet.
-Most are `presets`: names of fields. `spellings` knows how options are written, `answers` where in a
-text the answer stands, `matching` makes numbers of evidence, and `collect` makes tables; `read`
-does all of it.
+`rows` are the objects of a file; `fields` finds what they hold, by keys or JMESPath expressions,
+and `presets` are such fields with a name. `protocols` reads responses of servers, `spellings` knows
+how options are written, `finder` where in a text the answer stands, and `masses` makes numbers of
+tokens. `harvest` does all of it, and `collected` holds what came of it.
 """
 
-from cordial_ppl.logs.collect import collect
-from cordial_ppl.logs.collected import Collected, Explained
-from cordial_ppl.logs.format import Format
-from cordial_ppl.logs.inspect_logs import of_scorer
-from cordial_ppl.logs.read import read
-from cordial_ppl.logs.registry import FORMATS, find_format
+from cordial_ppl.logs.collected import Collected
+from cordial_ppl.logs.harvest import collect, read
+from cordial_ppl.logs.presets import PRESETS
 
-__all__ = [
-    "FORMATS",
-    "Collected",
-    "Explained",
-    "Format",
-    "collect",
-    "find_format",
-    "of_scorer",
-    "read",
-]
+__all__ = ["PRESETS", "Collected", "collect", "read"]

@@ -1,100 +1,90 @@
-"""What a log gave: tables, and what is to be said of them."""
+"""What a file gave: tables, and what is to be said of them."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float64
 
-from cordial_ppl.data.readings import (
-    as_logits,
-    readings_from_counts,
-    readings_from_probabilities,
-)
-from cordial_ppl.errors import InputError, SettingNeeded, list_names
-from cordial_ppl.logs.evidence import GRADER, as_text
-from cordial_ppl.logs.reading import Reading
+from cordial_ppl.data.ratings import PSEUDO_COUNT
+from cordial_ppl.data.readings import as_logits, readings_from_counts, readings_from_probabilities
+from cordial_ppl.errors import InputError, SettingNeeded, count, list_names, naming, quote
+from cordial_ppl.logs.evidence import CUT, FAILED, FILTERED, REFUSED, Evidence, Record, Scores
+from cordial_ppl.logs.finder import LOST
+from cordial_ppl.logs.masses import Reading
+from cordial_ppl.logs.spellings import Spellings
 from cordial_ppl.tables import MADE
 from cordial_ppl.tables.columns import is_reading
-
-if TYPE_CHECKING:
-    from cordial_ppl.logs.format import Format
 
 NAMES = ("item_id", "reader", "task", *(f"reader_{name}" for name in MADE))
 """Columns beside the readings."""
 
-PLURAL = {"reader": "judges", "task": "tasks"}
-"""What messages call the values of a column."""
+WHY = {
+    CUT: "cut off at the token limit: let the model write more tokens",
+    REFUSED: "refused by the model",
+    FILTERED: "blocked by the server's filter",
+    FAILED: "without an answer, or of a grader that failed",
+}
+"""What becomes of texts without an answer, in words."""
+
+DOUBTS = {
+    "unread": "in which sampled answers without an option are not counted",
+    "dropped": "without an option in some order of the options: position effects do not cancel",
+    "guessed": "in which a token stands for a part of an option, or may begin several",
+    "lone": "with a single option returned: ask for more alternatives (top_logprobs)",
+    "several": "announcing several options, of which the last one counts: see --after",
+}
+"""Attributes of readings that deserve a look, and how they are told."""
+
+LEAST_SHARE = 0.5
+"""Probability of the options below which the judge mostly says something else."""
 
 LONGEST, MOST = 200, 40
 """Characters of a cell, and number of columns, that are passed on at most."""
 
 
-class Explained(NamedTuple):
-    """A text whose reading is explained.
-
-    Attributes:
-        item_id: The text.
-        location: Where the log has it.
-        reading: Its reading; None if its answer names no option.
-        reader: Who read it.
-        task: What was asked.
-        beginning: The beginning of the answer.
-    """
-
-    item_id: str
-    location: str
-    reading: Reading | None
-    reader: str | None = None
-    task: str | None = None
-    beginning: str = ""
-
-
 @dataclass(repr=False)
 class Collected:
-    """What a log gave.
+    """What a file gave.
 
     Attributes:
-        options: The options in order; none if the log holds labels alone and nobody named them.
-        rows: What each reading is of and who made it (`NAMES`), in the order of the log.
+        spellings: How the options are written; None if the file holds labels alone.
+        rows: What each reading is of and who made it (`NAMES`), in the order of the file.
         values: The readings.
         cells: The other fields of their rows, by name.
-        labels: The columns of a table of labels; no rows if the log has none.
-        explained: The first texts.
-        unread: Places of the answers that name no option.
-        failed: Requests without an answer: their places, and what the log says of them.
-        answers: Number of answers by where they stand in a text (`answers.SOURCES`), or by why
-            they name no option (`answers.LOST`).
-        beginning: The first answer that names no option.
+        beginnings: The beginnings of their answers.
+        labelings: The records that hold labels.
+        unread: Texts whose answers name no option.
+        beginning: The first of these answers.
+        lost: Places of rows without an answer by the reason: "cut", "refused", "filtered",
+            "failed".
+        otherwise: Number of texts by the question, for questions of other options.
+        answers: Number of answers by where they stand in a text (`finder.SOURCES`), or by why they
+            name no option (`finder.LOST`).
         pooled: Number of texts whose answers stand in several rows.
-        between: Number of labels between two options.
-        scored: Scores that the log has beside the answers, each with whether a model gave it.
-        people: Number of texts by what says that a person gave an answer.
+        repeats: Whether that is how such files are.
         unnamed: Whether texts are named by their order.
-        hard: Whether every reading is one answer without log-probabilities.
-        form: The format of the file, if it is one.
+        form: The preset.
     """
 
-    options: tuple[str, ...] = ()
+    spellings: Spellings | None = None
     rows: list[tuple[str | None, ...]] = field(default_factory=list)
     values: list[Reading] = field(default_factory=list)
     cells: list[Mapping[str, Any]] = field(default_factory=list)
-    labels: dict[str, Any] = field(default_factory=dict)
-    explained: list[Explained] = field(default_factory=list)
+    beginnings: list[str] = field(default_factory=list)
+    labelings: list[Record] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
-    failed: list[str] = field(default_factory=list)
-    answers: Counter[str] = field(default_factory=Counter)
     beginning: str = ""
+    lost: dict[str, list[str]] = field(default_factory=dict)
+    otherwise: Counter[str] = field(default_factory=Counter)
+    answers: Counter[str] = field(default_factory=Counter)
     pooled: int = 0
-    between: int = 0
-    scored: dict[str, bool] = field(default_factory=dict)
-    people: Counter[str | None] = field(default_factory=Counter)
+    repeats: bool = True
     unnamed: bool = False
-    hard: bool = True
-    form: "Format | None" = None
+    form: str = ""
 
     def __len__(self) -> int:
         """Count the readings."""
@@ -102,76 +92,150 @@ class Collected:
 
     def __repr__(self) -> str:
         """Say in a line what was read."""
-        labels = len(self.labels.get("item_id", ()))
-        left = len(self.unread) + len(self.failed)
-        options = ", ".join(self.options)
+        left = len(self.unread) + sum(map(len, self.lost.values()))
+        options, labels = ", ".join(self.options), len(self.labelings)
         return f"<{len(self)} readings of {options}; {labels} labels; {left} rows left out>"
 
     @property
-    def doubts(self) -> list[str]:
+    def options(self) -> tuple[str, ...]:
+        """Return the options in order; none if the file holds labels alone."""
+        return self.spellings.scale.options if self.spellings else ()
+
+    def keep(self, key: tuple[str | None, ...], record: Record, reading: Reading | None) -> None:
+        """Add a reading of a record, or that its answer names no option."""
+        if reading is None:
+            self.beginning = self.beginning or _say(record.evidence)
+            self.unread.append(str(key[0]))
+            return
+        if self.values and reading.kind != self.values[0].kind:
+            raise InputError(
+                f"readings must all be of one kind, {self.values[0].kind}_ or {reading.kind}_: log "
+                "log-probabilities of all answers or of none."
+            )
+        self.values.append(reading)
+        self.rows.append((*key, *map(record.made.get, MADE)))
+        self.cells.append(record.extras)
+        self.beginnings.append(_say(record.evidence))
+
+    @property
+    def doubts(self) -> Iterator[str]:
         """List what was left out, with the first places, and what could be wrong, in words."""
-        doubts = []
-        first = f"; the first says {self.beginning}" if self.beginning else ""
-        graders = [row for row in self.failed if GRADER in row]
-        others = [row for row in self.failed if GRADER not in row]
-        for noun, words, places, end in (
-            ("score", "of a grader that failed", graders, ""),
-            ("row", "without an answer", others, ""),
-            ("answer", "without an option", self.unread, first),
-        ):
-            if places:
-                rest = f" and {len(places) - 3} more" if len(places) > 3 else ""
-                shown = f"{', '.join(places[:3])}{rest}{end}"
-                doubts.append(f"{_count(len(places), noun)} {words} left out: {shown}")
-        if several := self.count("several"):
-            doubts.append(
-                f"{_count(several, 'answer')} announcing several options, as after a change of "
-                "mind: the last one counts. For another, give the pattern before it (after)"
+        for reason, places in self.lost.items():
+            rest = f" and {len(places) - 3} more" if len(places) > 3 else ""
+            shown = f"{', '.join(places[:3])}{rest}"
+            yield f"{count(len(places), 'row')} {WHY[reason]}; left out: {shown}"
+        for task, number in self.otherwise.items():
+            yield f"{count(number, 'text')} of the question {task!r}, of other options, left out"
+        if self.unread:
+            why = [f"{self.answers[k]} {words}" for k, words in LOST.items() if self.answers[k]]
+            yield (
+                f"{count(len(self.unread), 'answer')} without an option left out "
+                f"({'; '.join(why)}); the first says {self.beginning}. --after says what answers "
+                "follow, --spell how options are written"
             )
-        for person, number in (+self.people).items():
-            leave = str(person).replace("=", "!=", 1)
-            doubts.append(
-                f"{_count(number, 'text')} with answers by people ({person}) read as the judge's. "
-                f"Leave them out with where '{leave}', or read them as labels with where '{person}'"
+        if self.pooled and not self.repeats:
+            yield (
+                f"{count(self.pooled, 'text')} with several rows, which count as answers to one "
+                "question. If they are of different texts, name what tells these apart: --item"
             )
-        return doubts
+        for name, words in DOUBTS.items():
+            if number := sum(bool(getattr(reading, name)) for reading in self.values):
+                yield f"{count(number, 'text')} {words}"
+        share = np.mean([reading.share for reading in self.values] or [np.nan])
+        if share < LEAST_SHARE:
+            yield (
+                f"the options have {share:.2f} of the probability on average; the rest goes to "
+                "other tokens. Does the model spell the options another way (--spell)?"
+            )
+
+    @property
+    def floored(self) -> Counter[str]:
+        """Count the texts by the option that had to be filled."""
+        return Counter(self.options[k] for reading in self.values for k in reading.floored)
 
     @cached_property
-    def extras(self) -> dict[str, list[Any]]:
-        """Return the other columns of the log that are passed on, with None for a missing cell.
+    def table(self) -> tuple[str, Float64[np.ndarray, "n K"]]:
+        """Return the kind of the readings and their numbers, [n, K].
 
-        They are those without a long text, `LONGEST`, that do not repeat the labels, and at most
-        the first `MOST`. A name that has a meaning in the table of readings gets `input_` before
-        it.
+        Raises:
+            InputError: There are no readings.
         """
-        fields = dict.fromkeys(name for row in self.cells for name in row)
-        columns = {name: [row.get(name) for row in self.cells] for name in fields}
-        short = [n for n, cells in columns.items() if all(len(str(c)) <= LONGEST for c in cells)]
-        labels = dict(
-            zip(*(self.labels.get(name, ()) for name in ("item_id", "label")), strict=True)
-        )
-        rows = [(row, labels[key[0]]) for row, key in enumerate(self.rows) if key[0] in labels]
-        if rows:
-            short = [n for n in short if any(as_text(columns[n][row]) != x for row, x in rows)]
-        return {
-            f"input_{name}" if name in NAMES or is_reading(name) else name: columns[name]
-            for name in short[:MOST]
-        }
+        if not self.values:
+            raise InputError("the log holds labels but no readings.")
+        kind, values = self.values[0].kind, np.stack([reading.values for reading in self.values])
+        if kind == "n" and (values % 1).any():
+            # Parts of a count are no counts: shares, with half a count for each option.
+            kind, values = "p", values + PSEUDO_COUNT
+            values = values / values.sum(axis=1, keepdims=True)
+        return kind, values
 
     @cached_property
     def readings(self) -> dict[str, Any]:
-        """Return the columns of a table of readings; none if the log holds labels alone."""
+        """Return the columns of a table of readings; none if the file holds labels alone.
+
+        Other fields of the rows are passed on: those without a long text, `LONGEST`, and at most
+        the first `MOST`. A name that has a meaning in the table gets `input_` before it.
+        """
         if not self.values:
             return {}
-        columns = dict(zip(NAMES, map(list, zip(*self.rows, strict=True)), strict=True))
-        table = np.stack([reading.values for reading in self.values], axis=1)
-        kind = self.values[0].kind
-        columns = {name: cells for name, cells in columns.items() if set(cells) != {None}}
-        return (
-            columns
-            | self.extras
-            | {f"{kind}_{option}": row for option, row in zip(self.options, table, strict=True)}
-        )
+        columns: dict[str, Any] = dict(zip(NAMES, zip(*self.rows, strict=True), strict=True))
+        columns = {name: [*cells] for name, cells in columns.items() if {*cells} != {None}}
+        extras = {n: [row.get(n) for row in self.cells] for row in self.cells for n in row}
+        short = [n for n, cells in extras.items() if all(len(str(c)) <= LONGEST for c in cells)]
+        for name in short[:MOST]:
+            taken = name in NAMES or is_reading(name)
+            columns[f"input_{name}" if taken else name] = extras[name]
+        kind, values = self.table
+        return columns | {f"{kind}_{o}": row for o, row in zip(self.options, values.T, strict=True)}
+
+    @cached_property
+    def labels(self) -> dict[str, list[Any]]:
+        """Return the columns of a table of labels; no rows if the file has none.
+
+        From a file with readings, those of texts with a reading. Who said it is the column
+        `annotator` if several people labelled a text, else `user`.
+
+        Raises:
+            InputError: A label is no option, or the same person said otherwise before.
+            SettingNeeded: Nobody is named, and another label was said before.
+        """
+        items = {row[0] for row in self.rows}
+        labels: dict[tuple[str | None, ...], str] = {}
+        for record in self.labelings:
+            with naming(record.location):
+                label = self._name(record.label)
+                key = record.item_id, record.task, record.user
+                if labels.setdefault(key, label) != label:
+                    item = quote(record.item_id)
+                    problem = f"{item} has two labels, {quote(labels[key])} and {quote(label)}."
+                    if record.user is not None:
+                        raise InputError(problem)
+                    advice = "Name the field of the annotator"
+                    raise SettingNeeded(problem, advice, "annotator", "FIELD")
+        rows = [(*key, label) for key, label in labels.items() if not items or key[0] in items]
+        names, tasks, people, texts = map(list, zip(*rows, strict=True)) if rows else ([],) * 4
+        columns: dict[str, list[Any]] = {"item_id": names}
+        if any(task is not None for task in tasks):
+            columns["task"] = tasks
+        if people and None not in people:
+            alone = len(set(zip(names, tasks, strict=True))) == len(rows)
+            columns["user" if alone else "annotator"] = people
+        return columns | {"label": texts}
+
+    def _name(self, label: str | InputError | None) -> str:
+        """Name the option that a label is; a number between two options stays as it is."""
+        if isinstance(label, InputError):
+            raise label
+        text = str(label).strip()
+        option = self.spellings and self.spellings.match(text)
+        if self.spellings is None or option is not None:
+            return text if option is None else self.options[option]
+        try:
+            _ = self.spellings.scale.locate([text])
+        except InputError:
+            names = ", ".join(self.options)
+            raise InputError(f"a label must be one of {names}; found {text!r}.") from None
+        return text
 
     @cached_property
     def logits(self) -> Float64[np.ndarray, "n K"]:
@@ -180,55 +244,34 @@ class Collected:
         Raises:
             InputError: There are no readings, or one is not what its kind says.
         """
-        if not self.values:
-            raise InputError("the log holds labels but no readings.")
-        table = np.stack([reading.values for reading in self.values])
-        kind = self.values[0].kind
         made = {"p": readings_from_probabilities, "n": readings_from_counts}
-        return as_logits(made[kind](table) if kind in made else table)
+        kind, values = self.table
+        return as_logits(made[kind](values) if kind in made else values)
 
     @property
     def labelled(self) -> tuple[Float64[np.ndarray, "n K"], list[str]]:
         """Return the logits of the labelled texts and their labels, in the order of the readings.
 
         Raises:
-            InputError: There are no labels, several readers or several tasks.
+            InputError: There are no labels.
+            SettingNeeded: There are several readers or several tasks.
         """
-        for name in PLURAL:
+        for name in ("reader", "task"):
             names = sorted(set(map(str, self.readings.get(name, ()))))
             if len(names) > 1:
-                raise SettingNeeded(
-                    f"the log holds {len(names)} {PLURAL[name]}: {list_names(names)}.",
-                    "Choose one, for example",
-                    name,
-                    names[0],
-                )
+                problem = f"the log holds several {name}s: {list_names(names)}."
+                raise SettingNeeded(problem, "Choose one, for example", name, names[0])
         labels = dict(zip(self.labels["item_id"], self.labels["label"], strict=True))
         rows = [i for i, item in enumerate(self.readings.get("item_id", ())) if item in labels]
         if not rows:
             raise InputError("the log holds no labels; name their field: label=FIELD.")
         return self.logits[rows], [labels[self.readings["item_id"][i]] for i in rows]
 
-    @property
-    def name(self) -> str:
-        """Return the name of the format."""
-        return self.form.name if self.form else ""
 
-    @property
-    def share(self) -> float:
-        """Average the probability of all options together; NaN if unknown."""
-        return float(np.mean([reading.share for reading in self.values] or [np.nan]))
-
-    @property
-    def floored(self) -> Counter[str]:
-        """Count the texts by the option that had to be filled."""
-        return Counter(self.options[k] for reading in self.values for k in reading.floored)
-
-    def count(self, name: str) -> int:
-        """Add up an attribute of the readings: "unread"; what is a list counts once a text."""
-        values = (getattr(reading, name) for reading in self.values)
-        return sum(number if isinstance(number, int) else bool(number) for number in values)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+def _say(evidence: Evidence | None) -> str:
+    """Quote the beginning of an answer, for a message."""
+    if isinstance(evidence, Scores):
+        pairs = zip(evidence.options, evidence.values, strict=True)
+        return quote(", ".join(f"{name}: {value:g}" for name, value in pairs))
+    texts = [one.text or "".join(p.token for p in one.positions) for one in evidence or ()]
+    return list_names(texts, 3)

@@ -1,4 +1,4 @@
-"""What a log holds of one text: answers, or scores of options, and who gave them."""
+"""What a file holds of one text: answers with or without their tokens, or a number an option."""
 
 import datetime
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,16 +10,13 @@ import numpy as np
 from cordial_ppl.errors import InputError
 
 ABSENT = -9000.0
-"""A log-probability or logit from here down says that there is none (OpenAI and others: -9999)."""
+"""A log-probability from here down says that there is none (OpenAI and others: -9999)."""
 
 ROUNDING = 1e-3
 """How far above 0 rounding may put a log-probability."""
 
-NAMELESS = "token_id:"
-"""How vLLM writes tokens by number (--return-tokens-as-token-ids)."""
-
-MILLISECONDS = 1e11
-"""Time stamps above it are not in seconds, which would be the year 5138."""
+CUT, REFUSED, FILTERED, FAILED = "cut", "refused", "filtered", "failed"
+"""Why a text has no answer: the token limit, the model, a filter of the server, or an error."""
 
 
 class Position(NamedTuple):
@@ -27,7 +24,7 @@ class Position(NamedTuple):
 
     Attributes:
         token: The chosen token, as text.
-        top: Log-probability (nats) of each token that the log lists, the chosen one included.
+        top: Log-probability (nats) of each token that is listed, the chosen one included.
     """
 
     token: str
@@ -59,7 +56,7 @@ def make_position(
             top[text] = float(logprob)
     if score is not None and _is_there(token, score):
         top.setdefault(token, float(score))
-    if {type(token), *map(type, top)} != {str} or token.startswith(NAMELESS):
+    if {type(token), *map(type, top)} != {str} or token.startswith("token_id:"):
         raise InputError(
             f"tokens must be text; found {token!r}. Generate with detokenize=True, and run the "
             "server without --return-tokens-as-token-ids."
@@ -78,16 +75,16 @@ class Answer(NamedTuple):
     """A generated answer.
 
     Attributes:
-        text: What it says.
+        text: What it says, without the thoughts that the log marks.
         positions: Its tokens in order; none if the log has no log-probabilities.
-        ended: Whether the log says that the model ended the answer; otherwise it may be cut off.
-        value: What the log says that it means; None if it does not say.
+        ended: Whether the model ended the answer, which else may go on in another token.
+        lost: Why it is no answer: `CUT` at the token limit, `REFUSED`, `FILTERED`; None if it is.
     """
 
     text: str
     positions: Sequence[Position] = ()
-    ended: bool = False
-    value: str | None = None
+    ended: bool = True
+    lost: str | None = None
 
 
 class Scores(NamedTuple):
@@ -95,87 +92,74 @@ class Scores(NamedTuple):
 
     Attributes:
         kind: "logit", "logprob", "p" or "n".
-        values: The numbers.
-        options: The text that each number is of; None if they are in the order of the scale. The
-            log-probabilities of several texts that mean the same option add up.
+        values: The numbers; those of several texts that mean the same option add up.
+        options: The text that each number is of.
+        others: Other names of the same options, such as the numbers of named levels.
+        lost: Why there are no numbers, as in `Answer`.
     """
 
     kind: str
     values: Sequence[float]
-    options: Sequence[str] | None = None
+    options: Sequence[str] = ()
+    others: Sequence[str] = ()
+    lost: str | None = None
 
 
-class Orders(NamedTuple):
-    """What the same text gave with the options in several orders.
-
-    Attributes:
-        parts: What it gave in each.
-        swapped: Whether the options of each part run the other way; none do if empty.
-    """
-
-    parts: Sequence[list[Answer] | Scores]
-    swapped: Sequence[bool] = ()
+Evidence = list[Answer] | Scores
+"""Answers to one prompt, or numbers of options."""
 
 
-GRADER = "the grader failed"
-"""Why a row has no answer though a tool wrote a number."""
-
-Evidence = list[Answer] | Scores | Orders
-"""Answers to one prompt, scores of options, or several of either."""
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Record:
-    """What a log says of one text.
+    """What a file says of one text.
 
     Attributes:
         location: Where it stands, for messages: "line 7".
-        item_id: The text; None if the log does not name it, and then its number is its name.
-        evidence: What the reading is made from; None if there is only a label.
+        item_id: The text; None if the file does not name it, and then its number is its name.
+        evidence: What the reading is made from; None if there is none.
+        lost: Why not: a text with `CUT` and so on before a colon; None if there is only a label.
         reader: Who read it, usually the model's name.
         task: What was asked.
         label: A person's label, or the error to raise if somebody wants it.
         user: That person.
         made: How the reading was made: "model", "prompt", "decoding", "date".
-        failed: Why the request got no answer; None if it did.
-        numbered: Whether the text has its number as its name, because the log does not name it.
-        rows: The number of rows that hold its answers.
-        scored: Scores of it that the log has too, each with whether a model gave it.
-        swapped: Whether its options run the other way.
-        person: What says that a person gave the answer, "source=HUMAN"; None if nothing does.
-        extras: The other fields of its row that hold a text or a number, by their paths.
+        extras: Other fields that hold a short text or a number.
+        fixed: Whether the file asks several questions, each with options of its own.
+        order: The order in which the options were listed, if there are several.
+        numbered: Whether the text has its row's number as its name.
     """
 
     location: str
     item_id: str | None = None
     evidence: Evidence | None = None
+    lost: str | None = None
     reader: str | None = None
     task: str | None = None
     label: str | InputError | None = None
     user: str | None = None
     made: Mapping[str, str] = field(default_factory=dict)
-    failed: str | None = None
-    numbered: bool = False
-    rows: int = 1
-    scored: Mapping[str, bool] = field(default_factory=dict)
-    swapped: bool = False
-    person: str | None = None
     extras: Mapping[str, Any] = field(default_factory=dict)
+    fixed: bool = False
+    order: int | None = None
+    numbered: bool = False
 
 
 def as_text(value: Any) -> str | None:
     """Take a name or a number as text, 4.0 as "4"; None for null and for nothing."""
+    if isinstance(value, bool):
+        return str(value).lower()
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
-    return None if value is None or value == "" else str(value)
+    return None if value is None or value == "" or value != value else str(value)
 
 
-def as_day(seconds: Any) -> str | None:
-    """Take a time stamp, in seconds or milliseconds since 1970, as a date; None if it is none."""
-    if type(seconds) not in (int, float):
-        return None
-    seconds = seconds / 1000 if seconds > MILLISECONDS else seconds
+def as_day(stamp: Any) -> str | None:
+    """Take a time stamp (ISO 8601, or seconds or milliseconds since 1970) as a date, or None."""
+    if isinstance(stamp, str):
+        return stamp[:10] if stamp[4:5] == "-" == stamp[7:8] else None
     try:
+        # Above 1e11 they are no seconds, which would be the year 5138.
+        seconds = stamp / 1000 if stamp > 1e11 else stamp
         return datetime.datetime.fromtimestamp(seconds, datetime.UTC).date().isoformat()
-    except (ValueError, OverflowError, OSError):
+    except (TypeError, ValueError, OverflowError, OSError):
         return None

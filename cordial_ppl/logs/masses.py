@@ -1,23 +1,59 @@
-r"""The probability of each option, collected along the chosen tokens.
+r"""The probability of each option, collected from the tokens and their alternatives.
 
-Tokens that mean the same option add up, :math:`\ell_k = \log \sum_{t \mapsto k} e^{\ell_t}`.  An
-option of several tokens is followed along the chosen tokens,
+Tokens that mean the same option add up, :math:`\ell_k = \log \sum_{t \mapsto k} e^{\ell_t}`.  A
+number of several tokens ("1", "0") is followed along the chosen ones,
 :math:`\ell_k = \sum_i \ell(t_i \mid t_{<i})`; how another token would have gone on is unknown, and
-the options that it is or begins share it equally.
+the numbers that it is or begins share it equally.
 """
 
-import math
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
+from jaxtyping import Float64
 
+from cordial_ppl.errors import InputError
 from cordial_ppl.logs.evidence import Position
-from cordial_ppl.logs.reading import Reading
 from cordial_ppl.logs.spellings import Spellings, fold
+
+DIGITS = ".0123456789"
+
+GOES_ON = re.compile(r"\w|[.,]\d|\.\Z")
+"""What continues a number: the "5" of "1.5", a "." at the end of a token."""
 
 LEAST = 1e-4
 """Least probability that is left to the options that were not returned, together."""
+
+
+@dataclass(slots=True)
+class Reading:
+    """The reading of one text.
+
+    Attributes:
+        kind: "logprob", "n", "logit" or "p".
+        values: One number per option, [K].
+        floored: Options without evidence, which got the smallest log-probability returned.
+        guessed: Options that share the probability of a token that may begin several.
+        share: Probability of all options together, as far as it was returned; NaN if unknown.
+        unread: Answers that name no option.
+        several: Answers that announce different options, of which the last was taken.
+        dropped: Orders of the options in which the answer names none.
+    """
+
+    kind: str
+    values: Float64[np.ndarray, " K"]
+    floored: list[int] = field(default_factory=list)
+    guessed: list[int] = field(default_factory=list)
+    share: float = np.nan
+    unread: int = 0
+    several: int = 0
+    dropped: int = 0
+
+    @property
+    def lone(self) -> bool:
+        """Return whether a single option was returned, so that the others share what it leaves."""
+        return len(self.floored) == len(self.values) - 1
 
 
 def read_masses(
@@ -28,98 +64,144 @@ def read_masses(
     *,
     ended: bool = False,
 ) -> Reading | None:
-    """Follow the chosen tokens for as long as an option may go on.
-
-    The mass of a text is shared equally among the options that it means and may become.
+    """Collect the options' probabilities where an answer starts.
 
     Args:
         spellings: How options are written.
         positions: The tokens, from that in which the answer starts.
         prefix: What stands before the answer in the first.
-        answer: The option as it was written, if it was found; by default the first token is the
-            answer.
+        answer: The option as it was written, if it was found in the text.
         ended: Whether the model ended the answer after the last of them.
 
     Returns:
-        The reading; None if there is evidence for no option.
+        The reading; None if there is evidence for no option, or the answer may have gone on to be
+        another.
     """
-    meaning, match = spellings.meaning, spellings.match
     # A model that writes "b" for B does not mean the article with "a".
-    cased = answer is None or meaning(answer).whole is not None
-    size = spellings.scale.size
-    parts: list[list[tuple[str, float]]] = [[] for _ in range(size)]
+    cased = answer is None or spellings.match(answer, cased=True) is not None
+    size, match = spellings.scale.size, spellings.match
+    values, floors = np.full(size, -np.inf), np.full(size, np.inf)
     guessed: set[int] = set()
-    # An option that was not returned is no more likely than the least that was.
-    floors = np.full(size, np.inf)
-    written, path, going = "", 0.0, frozenset(range(size))
+    written, path, possible = "", 0.0, frozenset(range(size))
     for number, position in enumerate(positions):
-        last, top = number + 1 == len(positions), position.top
-        for option in going if top else ():
-            floors[option] = min(floors[option], path + min(top.values()))
-        texts = {
-            token: written + fold(token).removeprefix("" if written else prefix) for token in top
-        }
-        means = {token: meaning(text, cased) for token, text in texts.items()}
-        seen = {one.whole for one in means.values()}
-        stopped, rest, chosen = (match(written) if written else None), 1.0, None
-        # "1" is no beginning of "10" if the answer ends there.
-        chosen_meaning = means.get(position.token)
-        final = chosen_meaning.whole if chosen_meaning and last and ended else None
-        for token, score in top.items():
-            text, (whole, begun, mute) = texts[token], means[token]
-            if token == position.token:
-                if not (last or text.strip()):
-                    chosen = text, path + score, going
-                    continue
-                if (begun or mute) and not last:
-                    chosen = text, path + score, begun | mute | {whole}
-                    rest -= math.exp(score)
-                    continue
-                if whole is None and not begun and answer and len(text) >= len(answer):
-                    # The option and more in one token.
-                    whole = match(answer)
-            if whole is not None and whole == final:
+        pieces = {token: fold(token) for token in position.top}
+        if not number:
+            pieces = {token: piece.removeprefix(prefix) for token, piece in pieces.items()}
+        first, stopped, rest, going = not written.strip(), match(written, cased), 1.0, None
+        # A vocabulary with a token for "10" does not write it as "1" and "0".
+        single = {match(piece, cased) for piece in pieces.values()} if first else set()
+        for option in possible if pieces else ():
+            floors[option] = min(floors[option], path + min(position.top.values()))
+        for token, score in position.top.items():
+            text, chosen = written + pieces[token], token == position.token
+            goes_on = chosen and number + 1 < len(positions)
+            whole = match(text, cased)
+            if not text.strip():
+                going = (text, path + score, possible) if goes_on else going
+                continue
+            if not first and not GOES_ON.match(pieces[token]):
+                continue
+            begun = spellings.begun(text) - {whole, *single}
+            is_number = text[-1] in DIGITS
+            if not is_number and len(begun) > 1 or chosen and begun and not goes_on and not ended:
+                # Its end is unknown: "very" of two options, or "1" that may have become "10".
+                if chosen and (is_number or whole is None):
+                    return None
                 begun = frozenset()
-            if text[-1:].isdigit():
-                # A vocabulary with a token for "10" does not write it as "1" and "0".
-                begun -= seen
-            if begun or whole not in (None, stopped):
-                rest -= math.exp(score)
-                options = begun if whole is None else begun | {whole}
-                guessed |= options if begun else frozenset()
+            if chosen and whole is None and not begun and answer and answer in text:
+                whole = match(answer)
+            if chosen and begun and is_number and goes_on:
+                going = text, path + score, begun | ({whole} - {None})
+                rest -= np.exp(score)
+                continue
+            begun = begun if not chosen or whole is None else frozenset()
+            options = begun if whole is None else begun | {whole}
+            if begun or whole != stopped or stopped is None:
+                rest -= np.exp(score)
+                part = path + score - np.log(max(len(options), 1))
                 for option in options:
-                    name = text if option == whole else f"{text}..."
-                    parts[option].append((name, path + score - math.log(len(options))))
-            elif whole is None and _goes_on(written, text[len(written) :]):
-                rest -= math.exp(score)
+                    values[option] = np.logaddexp(values[option], part)
+                guessed |= options if begun else frozenset()
         if stopped is not None and rest > 0.0:
-            parts[stopped].append((written, path + math.log(rest)))
-        if chosen is None:
+            values[stopped] = np.logaddexp(values[stopped], path + np.log(rest))
+        if going is None:
             break
-        written, path, going = chosen
-        going -= {None}
-    return _close(parts, floors, sorted(guessed))
+        written, path, possible = going
+    return _close(values, floors, sorted(guessed))
 
 
-def _close(parts: list, floors: np.ndarray, guessed: list[int]) -> Reading | None:
-    """Add up each option's masses, and fill in the options that have none."""
-    floored = [option for option, masses in enumerate(parts) if not masses]
-    if len(floored) == len(parts):
+def _close(values: np.ndarray, floors: np.ndarray, guessed: list[int]) -> Reading | None:
+    """Fill in the options that have no evidence."""
+    there = np.isfinite(values)
+    if not there.any():
         return None
-    values = floors.copy()
-    for option, masses in enumerate(parts):
-        if masses:
-            values[option] = np.logaddexp.reduce([score for _, score in masses])
-    share = float(sum(np.exp(value) for k, value in enumerate(values) if k not in floored))
-    if floored:
+    share = float(np.exp(values[there]).sum())
+    if not there.all():
         # They have no more than what is left, which may be less than the least returned.
-        left = np.log(max(1.0 - share, LEAST) / len(floored))
-        values[floored] = np.minimum(values[floored], left)
-    return Reading("logprob", values, parts, floored, guessed, share)
+        left = np.log(max(1.0 - share, LEAST) / (~there).sum())
+        values = np.where(there, values, np.minimum(floors, left))
+    return Reading("logprob", values, np.flatnonzero(~there).tolist(), guessed, share)
 
 
-def _goes_on(written: str, rest: str) -> bool:
-    """Return whether a word goes on: "1" with "5", "4." with "7"."""
-    if re.search(r"[^\W_]\Z", written):
-        return bool(re.match(r"[^\W_]|[.,]\d", rest))
-    return bool(re.search(r"\d[.,]\Z", written)) and rest[:1].isdigit()
+def mix(readings: Sequence[Reading | None]) -> Reading | None:
+    r"""Average the options' probabilities over answers to one prompt.
+
+    :math:`\ell_k = \log \frac{1}{S} \sum_s e^{\ell_k^{(s)}}`, which is less noisy than counting.
+
+    Args:
+        readings: The readings in log-probabilities; None for an answer that names no option.
+
+    Returns:
+        Their mixture; None if no answer names an option.
+    """
+    valid = [reading for reading in readings if reading is not None]
+    if not valid:
+        return None
+    values = np.logaddexp.reduce([one.values for one in valid]) - np.log(len(valid))
+    floored = set.intersection(*(set(one.floored) for one in valid))
+    mixed = _merge(valid, values, floored)
+    mixed.unread = len(readings) - len(valid)
+    return mixed
+
+
+def average(readings: Sequence[Reading | None]) -> Reading | None:
+    r"""Average readings of one text with the options in several orders.
+
+    Log-probabilities are averaged as they are, :math:`\ell_k = \frac{1}{P} \sum_p \ell_{pk}`: what
+    a reader adds to an option's logit for its place cancels if every option stands in every place
+    equally often; a mean of probabilities would keep it. Counts of sampled answers add up.
+
+    Args:
+        readings: The readings, of one kind; None where an answer names no option.
+
+    Returns:
+        The mean of those that name one; an option is floored if any of them floored it. None if
+        there is none.
+
+    Raises:
+        InputError: They are of different kinds.
+    """
+    valid = [reading for reading in readings if reading is not None]
+    if not valid:
+        return None
+    kinds = sorted({reading.kind for reading in valid})
+    if len(kinds) > 1:
+        raise InputError(f"readings of one text must be of one kind; found {', '.join(kinds)}.")
+    values = np.stack([reading.values for reading in valid])
+    values = values.sum(axis=0) if kinds == ["n"] else values.mean(axis=0)
+    merged = _merge(valid, values, {k for reading in valid for k in reading.floored})
+    merged.dropped = len(readings) - len(valid)
+    return merged
+
+
+def _merge(valid: Sequence[Reading], values: np.ndarray, floored: set[int]) -> Reading:
+    """Make a reading of several, with what is to be said of each."""
+    return Reading(
+        valid[0].kind,
+        values,
+        sorted(floored),
+        sorted({k for reading in valid for k in reading.guessed}),
+        float(np.mean([reading.share for reading in valid])),
+        unread=sum(reading.unread for reading in valid),
+        several=sum(reading.several for reading in valid),
+    )

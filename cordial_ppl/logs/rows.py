@@ -1,12 +1,11 @@
-"""The rows of a log, JSON objects or those of a table, each with the place where it stands."""
+"""The rows of a file, JSON objects or those of a table, each with the place where it stands."""
 
-import codecs
+import importlib
 import json
-import mmap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 from cordial_ppl.errors import CordialError, FileError, InputError, naming, quote
 from cordial_ppl.tables.formats import ENDINGS, read_columns
@@ -14,9 +13,6 @@ from cordial_ppl.tables.frame import ROW
 
 JSON = (".jsonl", ".ndjson")
 """Endings of tables that are read as JSON."""
-
-LONGEST, SHOWN = 40, 16
-"""Characters of a field's name, and number of fields, that a message shows."""
 
 STUMBLES = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """What reading an object of another form raises."""
@@ -28,29 +24,18 @@ class Row(NamedTuple):
     Attributes:
         location: Where it stands: "line 7", "element 3".
         value: Its fields.
-        key: Its name, if it is an element of an object by name.
     """
 
     location: str
     value: Mapping[str, Any]
-    key: str | None = None
-
-
-def say_fields(fields: Mapping[str, Sequence[Any]]) -> str:
-    """List fields with some of their values for a message: "judge ('gpt-4'), score (4, 5)"."""
-    named = []
-    for name, cells in list(fields.items())[:SHOWN]:
-        values = f" ({', '.join(map(quote, cells))})" if cells else ""
-        named.append((f"{name[:LONGEST]}..." if len(name) > LONGEST else name) + values)
-    rest = len(fields) - len(named)
-    return (", ".join(named) or "nothing") + (f" and {rest} more" if rest else "")
 
 
 def read_rows(path: Path) -> Iterator[Row]:
     """Read the rows of a table, of a JSON Lines file, or of a JSON file: a list, or one object.
 
     Args:
-        path: The file; a list may be larger than memory.
+        path: The file. An object of objects by name has a row for each, with its name as `key`;
+            a log of Inspect is read by its own package.
 
     Yields:
         Its rows.
@@ -59,46 +44,24 @@ def read_rows(path: Path) -> Iterator[Row]:
         FileError: The file cannot be read, is not JSON, ends in the middle of an object, or holds
             something that is no object.
     """
-    with _opened(path) as file:
-        first = _first_character(path, file)
-        ending = path.suffix.lower()
-        if ending in ENDINGS and ending not in JSON and first not in (b"[", b"{"):
+    ending = path.suffix.lower()
+    try:
+        with path.open("rb") as file:
+            start = file.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
+        if ending == ".eval":
+            yield Row("the log", _read_inspect(path))
+        elif ending in ENDINGS and ending not in JSON and start not in (b"[", b"{"):
             columns = read_columns(path)
             numbers = columns.collect(ROW).to_series()
             for number, *cells in zip(numbers, *columns.cells.values(), strict=True):
                 yield Row(columns.name_row(number), dict(zip(columns.cells, cells, strict=True)))
-            return
-        for location, value in (_elements if first == b"[" else _lines)(path, file):
-            if not isinstance(value, dict):
-                raise FileError(f"{path}: {location} must be a JSON object; found {quote(value)}.")
-            yield Row(location, value)
-
-
-@contextmanager
-def at(location: str, words: str) -> Iterator[None]:
-    """Name the place of an error, and turn what an object of another form raises into one."""
-    try:
-        with naming(location):
-            yield
-    except CordialError:
-        raise
-    except STUMBLES as error:
-        lacking = f": {error} is missing" if isinstance(error, KeyError) else ""
-        raise InputError(f"{location} does not have the form of {words}{lacking}.") from error
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[BinaryIO]:
-    """Open a file after its byte order mark, and say what is wrong with it."""
-    try:
-        with path.open("rb") as file:
-            file.seek(3 if file.read(3) == codecs.BOM_UTF8 else 0)
-            yield file
+        else:
+            yield from _check(path, _read_json(path, is_list=start == b"["))
     except CordialError:
         raise
     except OSError as error:
         raise FileError(f"cannot read {path}: {error.strerror or error}.") from error
-    except RecursionError as error:
+    except (MemoryError, RecursionError) as error:
         raise FileError(f"{path} is nested too deeply.") from error
     except json.JSONDecodeError as error:
         raise FileError(
@@ -112,45 +75,68 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
         raise FileError(f"{path}: {error}.") from error
 
 
-def _first_character(path: Path, file: BinaryIO) -> bytes:
-    """Return the first character that is no space; the file is where it was."""
-    start = file.tell()
-    text = file.read(4096).lstrip()
-    file.seek(start)
-    if not text:
-        raise FileError(f"{path} is empty.")
-    return text[:1]
-
-
-def _lines(path: Path, file: BinaryIO) -> Iterator[tuple[str, Any]]:
-    """Read the values of a file that has one on each line, or one in all."""
-    started = False
-    for number, line in enumerate(file, start=1):
-        if not line.strip():
-            continue
-        try:
-            value = json.loads(line)
-        except json.JSONDecodeError:
-            # An object over several lines; or the error is raised again, with the lines above.
-            text = line if started else line + file.read()
-            yield "the file", json.loads("\n" * (number - 1) + text.decode())
-            return
-        started = True
-        yield f"line {number}", value
-
-
-def _elements(path: Path, file: BinaryIO) -> Iterator[tuple[str, Any]]:
-    """Read the elements of a list: the file is mapped, and one at a time becomes objects."""
-    import msgspec
-
-    view = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+@contextmanager
+def at(location: str) -> Iterator[None]:
+    """Name the place of an error, and turn what an object of another form raises into one."""
     try:
-        values = msgspec.json.decode(view[file.tell() :], type=list[msgspec.Raw])
-    except msgspec.DecodeError:
-        # Python's parser takes NaN, and says where the file breaks.
-        values = json.loads(file.read())
-    if not values:
-        raise FileError(f"{path} is an empty list.")
-    for number, value in enumerate(values):
-        raw = isinstance(value, msgspec.Raw)
-        yield f"element {number}", json.loads(bytes(value)) if raw else value
+        with naming(location):
+            yield
+    except CordialError:
+        raise
+    except STUMBLES as error:
+        lacking = f": {error} is missing" if isinstance(error, KeyError) else f" ({error})"
+        raise InputError(f"{location} has a form that is not known{lacking}.") from error
+
+
+def _check(path: Path, rows: Iterator[tuple[str, Any]]) -> Iterator[Row]:
+    """Yield rows that are objects; a `FileError` for others, or if there are none."""
+    location = None
+    for location, value in rows:
+        if not isinstance(value, dict):
+            raise FileError(f"{path}: {location} must be a JSON object; found {quote(value)}.")
+        cells = list(value.values())
+        by_name = len(cells) > 1 and all(isinstance(one, dict) for one in cells)
+        if "eval" in value and "plan" in value:
+            yield Row("the log", _read_inspect(path))
+        elif by_name and set.intersection(*map(set, cells)):
+            yield from (Row(key, {"key": key, **one}) for key, one in value.items())
+        else:
+            yield Row(location, value)
+    if location is None:
+        raise FileError(f"{path} is empty.")
+
+
+def _read_json(path: Path, *, is_list: bool) -> Iterator[tuple[str, Any]]:
+    """Read the elements of a list, the values of a file with one on each line, or one in all."""
+    with path.open(encoding="utf-8-sig") as file:
+        if is_list:
+            yield from ((f"element {n}", value) for n, value in enumerate(json.load(file)))
+            return
+        started = False
+        for number, line in enumerate(file, start=1):
+            if not line.strip():
+                continue
+            try:
+                value = json.loads(line)
+            except json.JSONDecodeError:
+                # An object over several lines; or the error is raised again, with the lines above.
+                text = line if started else line + file.read()
+                yield "the file", json.loads("\n" * (number - 1) + text)
+                return
+            started = True
+            yield f"line {number}", value
+
+
+def _read_inspect(path: Path) -> dict[str, Any]:
+    """Read a log with Inspect's package, as one object."""
+    try:
+        read_eval_log = importlib.import_module("inspect_ai.log").read_eval_log
+    except ImportError as error:
+        raise FileError(
+            f"{path} is a log of Inspect; to read it, install Inspect's package: "
+            'pip install "cordial-ppl[inspect]".'
+        ) from error
+    try:
+        return read_eval_log(str(path), resolve_attachments=True).model_dump(mode="json")
+    except Exception as error:  # Whatever a damaged archive makes the package raise.
+        raise FileError(f"Inspect cannot read {path}: {error!r:.200}") from error

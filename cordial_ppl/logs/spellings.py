@@ -4,42 +4,30 @@ import re
 import unicodedata
 from collections.abc import Mapping
 from functools import cached_property, lru_cache
-from typing import NamedTuple
+from math import isclose
 
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError
 
 WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
-NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?")
+NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?(?:e-?\d+)?")
 
 MARKS = str.maketrans("Ġ▁Ċ‐‑−‘’“”", "  \n---''\"\"")
 """Spaces and line ends as the vocabularies of tokenizers write them; typographic signs."""
 
 BEFORE = r"(?<![^\W_])(?<![^\W_]_)(?<![./#%+\\-])(?<!\d,)"
-AFTER = r"(?!(?![分点點星점])\w*[^\W_]|[.,:]\d|\+|-(?!\s|(?i:stars?)\b))"
+AFTER = r"(?!(?![分点星])\w*[^\W_]|[.,:]\d|\+|-(?!\s|(?i:stars?)\b))"
 """Edges of a spelling in a text: 4 is not in "4.5", "-4", "4+" or "GPT-4"."""
 
 COUNTED = re.compile(r"#\s?\d|\d\s?[%+]")
 """Numbers of something else: "#4", "4 %", "4+"."""
 
+NOISE = 1e-6
+"""Difference, as a share, of numbers that are the same in single or double precision."""
+
 REMEMBERED = 2**16
 """Texts whose meaning is cached: logs repeat the same few thousand tokens."""
-
-
-class Meaning(NamedTuple):
-    """What a text says of the options.
-
-    Attributes:
-        whole: The option that it means, by its place on the scale.
-        begun: Other options that it may become.
-        mute: Options that it may become but is no evidence for: "F" may begin "Four", and "B",
-            which is an option, "Best".
-    """
-
-    whole: int | None
-    begun: frozenset[int]
-    mute: frozenset[int]
 
 
 class Spellings:
@@ -79,20 +67,20 @@ class Spellings:
                 )
         letters = [fold(text).strip() for text, _ in spelled]
         self._letters = {self.plain(one): one for one in letters if len(one) == 1 and one.isalpha()}
+        self._names = dict(self._texts)
         self._numbers: dict[float, int] = {}
-        for text, option in spelled:
-            if NUMBER.fullmatch(plain := self.plain(text)):
-                self._numbers.setdefault(float(plain), option)
-        self._worded: dict[str, int] = {}
+        for text, option in self._names.items():
+            if NUMBER.fullmatch(text):
+                self._numbers.setdefault(float(text), option)
         for number, option in self._numbers.items():
             if number.is_integer():
                 self._texts.setdefault(f"{number:.0f}", option)
             if number > 0.0 > min(self._numbers):
                 self._texts.setdefault(f"+{number:g}", option)
-            if number in range(len(WORDS)) and WORDS[int(number)] not in self._texts:
-                self._worded[WORDS[int(number)]] = option
-        self._texts |= self._worded
-        self.meaning = lru_cache(REMEMBERED)(self._meaning)
+            if number in range(len(WORDS)):
+                self._texts.setdefault(WORDS[int(number)], option)
+        self.match = lru_cache(REMEMBERED)(self._match)
+        self.begun = lru_cache(REMEMBERED)(self._begun)
 
     @cached_property
     def top(self) -> int | None:
@@ -104,20 +92,42 @@ class Spellings:
         """Drop what does not count: spaces, case and punctuation around the words."""
         return fold(text).strip() if self._exact else loose(text)
 
-    def match(self, text: str) -> int | None:
-        """Find the option that a text means, by its place on the scale; None if it means none."""
+    def _match(self, text: str, cased: bool = False) -> int | None:
+        """Find the option that a text means, by its place on the scale; None if it means none.
+
+        Args:
+            text: The text.
+            cased: Whether single letters keep their case: "a" is also a word of English.
+        """
         plain = self.plain(text)
+        if cased and self._letters.get(plain, "") not in text:
+            return None
         option = self._texts.get(plain)
-        if option is None and NUMBER.fullmatch(plain):
-            # "4.0" is 4, as "1.50" is 1.5; but "+4" belongs to scales with signs.
-            return None if plain[0] == "+" else self._numbers.get(float(plain))
+        # "4.0" is 4, and 0.6000000000000001 is 0.6; but "+4" belongs to scales with signs.
+        if option is None and NUMBER.fullmatch(plain) and plain[0] != "+":
+            number = float(plain)
+            near = (value for value in self._numbers if isclose(value, number, rel_tol=NOISE))
+            option = self._numbers.get(next(near, number))
         return option
+
+    def _begun(self, text: str) -> frozenset[int]:
+        """List the options of which a text is a part, from the beginning: "1" of 10, "un"."""
+        plain = fold(text).lstrip() if self._exact else _begin(text)
+        # A whole word is no part of a longer one: "B" of "Best".
+        if not plain or plain in self._texts and not plain[-1].isdigit():
+            return frozenset()
+        return frozenset(
+            option
+            for name, option in self._names.items()
+            if name.startswith(plain) and name != plain
+            if not plain[-1].isdigit() or name[len(plain)] in ".0123456789"
+        )
 
     def pattern(self, cased: bool = True) -> re.Pattern[str]:
         """Make the expression that finds a spelling as a whole word.
 
         Args:
-            cased: Whether single letters keep their case: "a" is also a word of English.
+            cased: Whether single letters keep their case.
 
         Returns:
             The expression.
@@ -132,28 +142,6 @@ class Spellings:
         return re.compile(
             rf"{BEFORE}(?:(?{flag}:{either}){letter})(?:(?<=\d)\.0+|(?<=\.\d)0+)?{AFTER}{counted}"
         )
-
-    def _meaning(self, text: str, cased: bool = True) -> Meaning:
-        """Find what a token says, after those before it; for single letters the case may matter."""
-        whole = self.match(text)
-        start = fold(text).lstrip() if self._exact else _begin(text)
-        begun = self._beginnings.get(start, (frozenset(), frozenset()))
-        letter = self._letters.get(self.plain(text)) if cased else None
-        if letter is not None and letter not in text:
-            whole = None
-        return Meaning(whole, *(options - {whole} for options in begun))
-
-    @cached_property
-    def _beginnings(self) -> dict[str, tuple[frozenset[int], frozenset[int]]]:
-        beginnings: dict[str, tuple[set[int], set[int]]] = {}
-        for text, option in self._texts.items():
-            for end in range(1, len(text)):
-                inside = text[:end] in self._texts and text[end - 1 : end + 1].isalpha()
-                mute = inside or text in self._worded
-                beginnings.setdefault(text[:end], (set(), set()))[mute].add(option)
-        return {
-            text: (frozenset(begun), frozenset(mute)) for text, (begun, mute) in beginnings.items()
-        }
 
 
 def fold(text: str) -> str:

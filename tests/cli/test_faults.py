@@ -20,7 +20,6 @@ import cordial_ppl as cp
 from cordial_ppl.cli.output import draw
 from cordial_ppl.errors import FileError
 from cordial_ppl.evaluation.sweeps import run_sweep
-from cordial_ppl.logs.ask.cache import Response, open_cache
 from cordial_ppl.tables import check_writable, replacing, write_table
 
 resource = pytest.importorskip("resource")
@@ -126,18 +125,6 @@ def test_a_sweep_on_a_full_disk_goes_on_when_there_is_room(tmp_path):
     with full_disk(3000), pytest.raises(FileError, match="cannot write"):
         run_sweep(*sweep, parts=parts)
     assert run_sweep(*sweep, parts=parts).equals(whole)
-
-
-def test_answers_on_a_full_disk(tmp_path):
-    answer = Response({}, {"choices": ["x" * 5000]}, "2025-12-31")
-    with open_cache(tmp_path / "cache") as cache:
-        cache.put("a", answer)
-    with pytest.raises(FileError, match="cache"), open_cache(tmp_path / "cache") as cache:
-        with full_disk(20_000):
-            for number in range(100):
-                cache.put(str(number), answer)
-    with open_cache(tmp_path / "cache") as cache:
-        assert cache.get("a") == [answer]
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])

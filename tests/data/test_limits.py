@@ -45,13 +45,6 @@ def test_a_hard_answer_is_not_one_unread(recwarn: pytest.WarningsRecorder) -> No
         cp.RawReading().fit([[-1e30, -2e30], [0.0, 1.0]], [0, 1])
 
 
-def test_texts_of_what_is_no_character_are_refused(tmp_path: Path) -> None:
-    items = np.frombuffer(b"\xff\xff\xff\x7f" * 3, "<U1")
-    np.savez(path := tmp_path / "x.npz", logits=np.eye(3), item_id=items)
-    with pytest.raises(cp.FileError, match="must be an .npz file"):
-        cp.read(path)
-
-
 @pytest.mark.nightly
 def test_a_long_scale_is_warned_of() -> None:
     settings = cp.Cordial().settings

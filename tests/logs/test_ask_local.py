@@ -7,9 +7,9 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 tokenizers = pytest.importorskip("tokenizers")
 
+
 from cordial_ppl.errors import InputError  # noqa: E402
-from cordial_ppl.logs.ask.local import LocalModel  # noqa: E402
-from cordial_ppl.logs.ask.tokens import tokenise  # noqa: E402
+from cordial_ppl.logs.ask.local import LocalModel, tokenise  # noqa: E402
 from cordial_ppl.tables.formats import read_columns  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -73,49 +73,39 @@ def local(request):
     return LocalModel("tiny", make(len(words)), words, OPTIONS)
 
 
-def messages(text):
-    return [{"role": "user", "content": f"Rate the text. {text}"}]
+def question(text):
+    return f"Rate the text. {text}"
 
 
 def plain_loop(local, tokens):
     """One prompt and option at a time, through the whole model, without a cache."""
-    found = []
+    scores = []
     for option in tokens.options:
         ids = torch.tensor([[*tokens.prompt, *option]])
         with torch.no_grad():
             logits = local.model(input_ids=ids, use_cache=False).logits[0].float()
         logs = torch.log_softmax(logits, dim=-1)
         start = len(tokens.prompt)
-        found.append(sum(float(logs[start + i - 1, own]) for i, own in enumerate(option)))
-    return found
+        scores.append(sum(float(logs[start + i - 1, own]) for i, own in enumerate(option)))
+    return scores
 
 
 @pytest.mark.parametrize("options", [OPTIONS, tuple(map(str, range(1, 11))), ("film", "book")])
 def test_log_likelihoods_are_those_of_a_plain_loop(local, options):
-    asked = [tokenise(local.tokenizer, messages(text), options) for text in TEXTS]
-    assert len({len(own.prompt) for own in asked}) == len(TEXTS)
-    scores = local.score(asked)
+    asked = [tokenise(local.tokenizer, question(text), options) for text in TEXTS]
+    scores = [local.score(own) for own in asked]
     loop = np.array([plain_loop(local, own) for own in asked])
     np.testing.assert_allclose(scores, loop, rtol=0, atol=1e-5)
     assert np.ptp(loop, axis=1).min() > 0.1
-    for own, score in zip(asked, scores, strict=True):
-        np.testing.assert_allclose(local.score([own])[0], score, rtol=0, atol=1e-5)
 
 
-def test_a_batch_is_halved_where_memory_is_short(local, monkeypatch):
-    asked = [tokenise(local.tokenizer, messages(text), OPTIONS) for text in TEXTS]
-    usual, forward, most = local.score(asked), local.model.forward, 2
-
-    def limited(input_ids, **others):
-        if len(input_ids) > most * (len(OPTIONS) if "logits_to_keep" not in others else 1):
-            raise torch.cuda.OutOfMemoryError
-        return forward(input_ids=input_ids, **others)
+def test_memory_that_is_short_is_told(local, monkeypatch):
+    def limited(**_):
+        raise torch.cuda.OutOfMemoryError
 
     monkeypatch.setattr(local.model, "forward", limited)
-    np.testing.assert_allclose(local.score(asked), usual, rtol=0, atol=1e-5)
-    most = 0
-    with pytest.raises(InputError, match="tokens does not fit into the device's memory"):
-        local.score(asked)
+    with pytest.raises(InputError, match="memory"):
+        local.ask(question(TEXTS[0]))
 
 
 def test_from_texts_to_readings(cordial, tmp_path):
@@ -129,9 +119,9 @@ def test_from_texts_to_readings(cordial, tmp_path):
     assert "1 text without an answer" in shown and "'tiny' reads at most 256" in shown
     columns = read_columns("out.csv")
     assert list(columns.cells["item_id"]) == [f"t{i}" for i in range(12)]
-    found = np.array([[float(c) for c in columns.cells[f"logprob_{o}"]] for o in OPTIONS]).T
+    scores = np.array([[float(c) for c in columns.cells[f"logprob_{o}"]] for o in OPTIONS]).T
     # The same texts again are the same readings.
-    assert np.isfinite(found).all()
-    np.testing.assert_array_equal(found[:4], found[4:8])
+    assert np.isfinite(scores).all()
+    np.testing.assert_array_equal(scores[:4], scores[4:8])
     with pytest.raises(InputError, match="cannot load the model"):
         LocalModel.load(str(tmp_path), OPTIONS)

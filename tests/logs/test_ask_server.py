@@ -1,15 +1,24 @@
-"""Readings asked of a server on this machine."""
+"""Readings asked of a server on this machine, which may misbehave; and where keys go."""
 
-import threading
+import json
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from asked_texts import WORDS, expected, logprobs, write_texts
+from asked_texts import OPTIONS, WORDS, expected, logprobs, write_texts
 from loopback import KEY, STARS, completion, stars_of
 
+from cordial_ppl.errors import InputError
+from cordial_ppl.logs.ask.chat import Chat
 from cordial_ppl.tables import read_readings
 from cordial_ppl.tables.formats import read_columns
+
+TOO_LONG = 400, {"error": {"message": "the context is too long"}}
+ANSWERS = Path("out.csv.answers.jsonl")
 
 
 def column(name):
@@ -20,8 +29,20 @@ def counts():
     return np.array([[int(float(n)) for n in column(f"n_{k}")] for k in range(1, 6)]).T
 
 
+def of_message(message):
+    return 200, {"choices": [{"message": message, "finish_reason": "stop"}]}
+
+
+def refusing(server, numbers, refusal=TOO_LONG):
+    def respond(request):
+        content = request["messages"][-1]["content"]
+        return refusal if any(f"number {k} " in content for k in numbers) else server.usual(request)
+
+    return respond
+
+
 def test_readings_are_what_the_model_says_and_in_the_texts_order(ask, server):
-    shown = ask().output
+    ask()
     assert column("item_id") == [f"t{i}" for i in range(12)]
     np.testing.assert_allclose(logprobs(), expected(), atol=1e-12)
     assert set(column("reader")) == {"tiny"} and set(column("reader_model")) == {"tiny-2025"}
@@ -29,17 +50,21 @@ def test_readings_are_what_the_model_says_and_in_the_texts_order(ask, server):
     assert len(set(column("reader_prompt"))) == 1
     assert read_readings("out.csv").scale.options == ("1", "2", "3", "4", "5")
     assert len(server.asked) == 12 and set(server.keys) == {f"Bearer {KEY}"}
-    assert "12 of 12 answers, 12 requests, 480 + 12 tokens" in shown
 
 
 def test_what_was_answered_is_not_asked_again(ask, server):
     ask()
     first = Path("out.csv").read_text()
     Path("out.csv").unlink()
+    # A run that was killed may leave half a line.
+    with ANSWERS.open("a") as file:
+        file.write('{"key": "ab')
     ask()
     assert len(server.asked) == 12 and Path("out.csv").read_text() == first
     ask("--question", "How good is it?")
     assert len(server.asked) == 24
+    ANSWERS.write_text("item_id,text\n")
+    assert "another file" in ask(status=2).output
 
 
 FEWER = {"top_logprobs must be at most 5": lambda asked: asked["top_logprobs"] > 5}
@@ -64,8 +89,6 @@ def test_less_is_asked_of_a_server_that_understands_less(ask, server, refused, a
     server.respond = respond
     ask(*arguments)
     assert len(server.asked) == 12 + len(refused) and set(column("reader_decoding")) == {decoding}
-    ask(*arguments)
-    assert len(server.asked) == 12 + len(refused)
 
 
 @pytest.mark.parametrize("kind", ["several", "ignored", "refused"])
@@ -76,8 +99,7 @@ def test_samples_are_counted(ask, server, kind):
         if kind == "refused" and request.get("n", 1) > 1:
             return 400, {"error": {"message": "n must be 1"}}
         content = request["messages"][-1]["content"]
-        stars = stars_of(content)
-        choices = []
+        stars, choices = stars_of(content), []
         for _ in range(request.get("n", 1) if kind == "several" else 1):
             turn = turns[content] = turns.get(content, -1) + 1
             # Every third answer is a star away.
@@ -91,13 +113,11 @@ def test_samples_are_counted(ask, server, kind):
         stars = STARS[word]
         assert row[stars - 1] == 4 and row[stars if stars < 5 else 3] == 2
     assert len(server.asked) == {"several": 12, "ignored": 72, "refused": 73}[kind]
-    # More samples of the same are added to those.
-    ask("--samples", "8")
-    assert len(server.asked) == {"several": 24, "ignored": 96, "refused": 98}[kind]
-    assert counts().sum(axis=1).tolist() == [8] * 12
 
 
 def test_requests_at_once_are_bounded(ask, server):
+    import threading
+
     # No request is answered before there are three; there are never four.
     together = threading.Barrier(3, timeout=60)
 
@@ -122,7 +142,7 @@ def test_orders_of_options_cancel_what_places_add(ask, server):
         logits = {name: bias[i] - 0.7 * abs(int(name) - stars) for i, name in enumerate(listed)}
         total = np.logaddexp.reduce(list(logits.values()))
         top = [{"token": t, "logprob": float(v - total)} for t, v in logits.items()]
-        body: dict = completion(stars) | {"model": f"tiny-{len(server.asked) % 2}"}
+        body: dict = completion(stars)
         entry = {"logprob": top[0]["logprob"], "top_logprobs": top}
         body["choices"][0]["logprobs"]["content"][0] |= entry
         return 200, body
@@ -140,17 +160,237 @@ def test_orders_of_options_cancel_what_places_add(ask, server):
     # Nothing is asked twice, even if the order of before is one of the five.
     asked = [request["messages"][-1]["content"] for request in server.asked]
     assert len(asked) == len(set(asked)) and len(asked) in (60, 72)
-    assert set(column("reader_model")) <= {"tiny-1; tiny-0", "tiny-0; tiny-1"}
+    # A text that is refused in one order of the options is left out.
+    server.script = {len(asked) + 1: TOO_LONG}
+    ask("--permutations", "5", "--concurrency", "1", "--question", "How?")
+    assert len(logprobs()) == 11
 
 
 def test_other_columns_go_along(ask):
     rows = ["item_id,text,user,length,p_1,label,rating"]
     rows += [f"t{i},so {word},u{i % 2},{i}.5,0.5,3,4" for i, word in enumerate(WORDS)]
     Path("texts.csv").write_text("\n".join(rows))
-    shown = ask().output
-    table = read_readings("out.csv")
-    assert table.extras["user"][:3] == ["u0", "u1", "u0"]
-    np.testing.assert_allclose(table.covariates(["length"])["length"], np.arange(12) + 0.5)
-    written = set(read_columns("out.csv").cells)
-    assert {"label", "user"} < written and not {"p_1", "rating", "text"} & written
-    assert "taken for readings are not passed on: p_1, rating" in shown
+    ask()
+    cells = read_columns("out.csv").cells
+    assert list(cells["user"][:3]) == ["u0", "u1", "u0"] and cells["length"][11] == "11.5"
+    assert "label" in cells and not {"p_1", "rating", "text"} & set(cells)
+
+
+def test_trouble_passes(ask, server):
+    server.script = {1: (429, {"error": {"message": "slow down"}}), 2: (500, "oops"), 3: (408, "")}
+    ask("--concurrency", "3")
+    np.testing.assert_allclose(logprobs(), expected(), atol=1e-12)
+    assert len(server.asked) == 12 + 3
+
+
+@pytest.mark.parametrize(
+    ("told", "words"),
+    [
+        ((401, {"error": {"message": f"bad key {KEY}"}}), "status 401"),
+        ((403, {"error": "go away"}), "status 403"),
+        ((404, {"error": {"message": "no such model"}}), "status 404"),
+        ((307, "", {"location": "http://127.0.0.1:1/"}), "status 307"),
+        ((429, {"error": {"message": "", "code": "insufficient_quota"}}), "status 429"),
+        ((400, {"error": {"message": "no logprobs here"}}), "--samples 20"),
+        ((200, completion(3, logprobs=False)), "--samples 20"),
+        ((200, completion(3, alone=True)), "--samples 20"),
+    ],
+)
+def test_what_no_retry_helps_ends_the_run(ask, server, monkeypatch, told, words):
+    monkeypatch.setattr("cordial_ppl.logs.ask.chat.RETRIES", 0)
+    server.script = {number: told for number in range(99)}
+    result = ask("--concurrency", "1", status=2)
+    assert words in result.output and KEY not in result.output
+    assert result.stderr.count("\n") == 1 and not Path("out.csv").exists()
+    assert len(server.asked) <= 2
+
+
+@pytest.mark.parametrize(
+    ("told", "words"),
+    [
+        ((500, {"error": {"message": f"no {KEY} no"}}), "status 500: no [the key] no"),
+        ("hang", "no answer"), ((200, "{no json"), "not a chat completion"),
+        ((200, {"choices": ["?"]}), "not a chat completion"),
+        (of_message({"content": [4]}), "not a chat completion"),
+    ],
+    ids=lambda told: str(told)[:20],
+)  # fmt: skip
+def test_failures_are_named_and_the_rest_is_kept(ask, server, monkeypatch, told, words):
+    monkeypatch.setattr("cordial_ppl.logs.ask.chat.RETRIES", 1)
+    monkeypatch.setattr("cordial_ppl.logs.ask.chat.TIMEOUT", 1.0 if told == "hang" else 300.0)
+    server.respond = refusing(server, (7,), told)
+    shown = ask(status=1).output
+    assert "11 of 12" in shown and "'t7'" in shown and words in shown
+    assert sorted(path.name for path in Path().iterdir()) == [ANSWERS.name, "texts.csv"]
+    monkeypatch.setattr("cordial_ppl.logs.ask.chat.TIMEOUT", 300.0)
+    asked, server.respond = len(server.asked), server.usual
+    ask()
+    assert len(server.asked) == asked + 1
+    np.testing.assert_allclose(logprobs(), expected(), atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("refusal", "numbers"),
+    [
+        (TOO_LONG, (0, 1, 2, 7)),
+        ((403, {"error": "flagged"}), (5,)),
+        ((200, completion(3, logprobs=False)), (5,)),
+    ],
+)
+def test_a_text_that_is_refused_is_left_out(ask, server, refusal, numbers):
+    """Before the first answer, a status of 403 would be about the key."""
+    server.respond = refusing(server, numbers, refusal)
+    assert f"'t{numbers[0]}'" in ask().stderr and len(server.asked) == 12
+    rest = [word for k, word in enumerate(WORDS) if k not in numbers]
+    np.testing.assert_allclose(logprobs(), expected(rest), atol=1e-12)
+    # What was refused is asked again; the others are not.
+    server.respond = lambda _: TOO_LONG
+    assert list(json.loads(ask("--json").stdout)["missing"]) == [f"t{k}" for k in numbers]
+
+
+def test_a_server_that_answers_nothing_is_not_asked_for_ever(ask, server, monkeypatch):
+    monkeypatch.setattr("cordial_ppl.logs.ask.chat.RETRIES", 0)
+    server.respond = lambda _: TOO_LONG
+    assert "'t0' (status 400" in ask(status=1).output and len(server.asked) == 10
+    write_texts(Path("texts.csv"), WORDS * 5)
+    server.respond = lambda _: (502, "")
+    ask("--concurrency", "2", status=1)
+    assert 10 <= len(server.asked) - 10 <= 12
+    shown = ask("--server", "http://127.0.0.1:9/v1", "--question", "How?", status=1).output
+    assert "no answer from http://127.0.0.1:9/v1: " in shown
+
+
+def test_an_answer_without_an_option_is_left_out(ask, server):
+    mute = of_message({"role": "assistant", "content": None, "refusal": "I will not."})
+    server.script = {0: mute, 5: mute}
+    ask("--concurrency", "1")
+    assert len(logprobs()) == 10
+    server.script = {12: of_message({"content": "Let us think of"})}
+    ask("--samples", "1", "--concurrency", "1")
+    assert counts().shape == (11, 5)
+
+
+@pytest.mark.parametrize("written", [KEY, KEY.replace("-", "\\u002d")])
+def test_a_key_is_written_nowhere(ask, server, written):
+    def respond(request):
+        body = server.usual(request)[1] | {"system_fingerprint": "KEY", "model": "tiny KEY"}
+        return 200, json.dumps(body).replace("KEY", written)
+
+    server.respond = respond
+    assert KEY not in ask().output
+    for path in Path().iterdir():
+        assert KEY.encode() not in path.read_bytes(), path
+    assert "tiny [the key]" in Path("out.csv").read_text()
+    rows = [json.loads(line) for line in ANSWERS.read_text().splitlines()]
+    names = {"choices", "model", "created", "usage", "decoding"}
+    assert len(rows) == 12 and all(set(row["body"]) == names for row in rows)
+    # Prompts are not kept either.
+    assert "number 3" not in ANSWERS.read_text()
+
+
+OPENAI, OTHER = "https://api.openai.com/v1", "https://llm.example.org/v1"
+KEYS = {
+    OPENAI: True, OTHER: False, f"{OTHER} OPENAI_API_KEY": True,
+    "https://openai.com.example.org/v1": False, "https://api.openai.com@example.org/v1": None,
+    "http://llm.example.org/v1 OPENAI_API_KEY": None, "http://api.openai.com/v1": None,
+    "http://localhost:8000/v1": False, "http://localhost:8000/v1 OPENAI_API_KEY": True,
+    "http://127.0.0.1.example.org/v1 OPENAI_API_KEY": None, "http://[::1]:8000/v1": False,
+    f"{OTHER}?key=secret": None, "ftp://llm.example.org": None,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("address", "sent"), KEYS.items())
+def test_a_key_goes_where_it_is_meant_to_go_and_nothing_else_goes(monkeypatch, address, sent):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("OPENAI_ORG_ID", "secret-org")
+    monkeypatch.setenv("OPENAI_PROJECT_ID", "secret-project")
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "X-Key: secret-header")
+    if sent is None:
+        with pytest.raises(InputError) as refused:
+            Chat("tiny", *address.split())
+        assert "secret" not in str(refused.value)
+    else:
+        client = Chat("tiny", *address.split())._client
+        headers = str(client.default_headers | client.auth_headers)
+        assert (KEY in headers) == sent and "secret" not in headers
+        assert str(client.base_url).rstrip("/") == address.split()[0]
+
+
+def test_no_proxy_hears_what_is_meant_for_this_machine(ask, server, monkeypatch):
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    monkeypatch.setenv("NO_PROXY", "")
+    ask()
+    assert len(server.asked) == 12
+
+
+def test_a_server_that_wants_no_key_gets_none(ask, server, cordial, monkeypatch):
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", f"Authorization: Bearer {KEY}")
+    cordial("ask", "texts.csv", "-o", "out.csv", *OPTIONS, "--server", server.url)
+    assert set(server.keys) == {None}
+
+
+TABLES = {
+    "item_id,text\na,x good\nb,y good\na,z good\n": "'a' is in lines 2 and 4",
+    "item_id,review\na,x good\n": "no column 'text'",
+    "item_id,text\na,x good\nb,\n": "'text' is empty in line 3",
+}
+USAGE = {
+    "--server localhost:8000": "http://localhost:8000/v1",
+    "--server http://me:secret@localhost/v1": "keys come from the environment",
+    "--key-variable NO_SUCH": "NO_SUCH", "--key-variable WORDS": "WORDS",
+    "--permutations 121": "120 orders", "--local": "--local", "--prompt nowhere.txt": "nowhere.txt",
+    "--spell 9=nine": "'9'", "--after (": "regular expression",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("table", "arguments", "words"),
+    [
+        *((table, "", words) for table, words in TABLES.items()),
+        *((None, arguments, words) for arguments, words in USAGE.items()),
+    ],
+)
+def test_wrong_usage(ask, server, monkeypatch, table, arguments, words):
+    monkeypatch.setenv("WORDS", "two words")
+    if table:
+        Path("texts.csv").write_text(table)
+    shown = ask(*arguments.split(), status=2).output
+    assert words in shown and "secret" not in shown and not server.asked
+    assert not ANSWERS.exists()
+
+
+def test_what_is_missing_on_this_machine(cordial, monkeypatch, tmp_path):
+    write_texts(tmp_path / "texts.csv")
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    command = ("ask", "texts.csv", "-o", "out.csv", *OPTIONS)
+    assert "OPENAI_API_KEY" in cordial(*command, status=2).output
+    for package, extra, *words in (("openai", "server"), ("torch", "local", "--local")):
+        monkeypatch.setitem(sys.modules, package, None)
+        assert f"cordial-ppl[{extra}]" in cordial(*command, *words, status=2).output
+
+
+@pytest.mark.nightly
+def test_after_ctrl_c_no_request_is_repeated(server, tmp_path):
+    write_texts(tmp_path / "texts.csv")
+    program = "from cordial_ppl.cli import main; main()"
+    command = [sys.executable, "-c", program, "ask", "texts.csv", "-o", "out.csv", *OPTIONS]
+    command += ["--server", server.url, "--concurrency", "2"]
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+
+    def start():
+        pipe = subprocess.PIPE
+        return subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=pipe, text=True)
+
+    server.hold_from = 6
+    running = start()
+    assert all(server.held.acquire(timeout=120) for _ in range(2))
+    running.send_signal(signal.SIGINT)
+    server.hold_from = float("inf")
+    server.release.set()
+    _, shown = running.communicate(timeout=120)
+    assert running.returncode == 130 and "Traceback" not in shown and "resumes" in shown
+    done = start()
+    _, shown = done.communicate(timeout=120)
+    assert done.returncode == 0, shown
+    np.testing.assert_allclose(logprobs(tmp_path / "out.csv"), expected(), atol=1e-12)

@@ -1,374 +1,311 @@
-"""Fields by name: paths, what a field may hold, and rows read by them."""
+"""Fields by name: keys, JMESPath, what a field may hold, and rows read by them."""
 
 import json
 import math
 from typing import Any
 
 import numpy as np
-import polars
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from logs_of_reviews import chat
+from logs_of_reviews import chat, reading, table
 
 import cordial_ppl as cp
-from cordial_ppl.errors import CordialWarning, FileError, InputError
+from cordial_ppl.errors import CordialWarning, FileError, InputError, SettingNeeded
 from cordial_ppl.logs.evidence import Scores
-from cordial_ppl.logs.paths import follow, list_fields, look
-from cordial_ppl.logs.values import read_value
+from cordial_ppl.logs.fields import Field, fields_of, read_value
 
-STARS = ("1", "2", "3", "4", "5")
-# A machine may be slow.
-CHECKS = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
-FREE = settings(max_examples=25, suppress_health_check=CHECKS)
-
+STARS = "1,2,3,4,5"
 ROW = {
-    "id": 7,
+    "id": 7, "user-id": "u", "my score": 4, "a.b": 1, "a": {"b": 2}, "none": None,
     "scores": [{"value": 4, "by": "x"}, {"value": 2, "by": "y"}],
-    "aspects": {"clarity": 4, "tone": None},
-    "a.b": {"c": 1},
-    "flat.x": 5,
-    "flat.y.z": 6,
-    "text": '{"score": 3, "why": [1, 2]}',
-    "gpt_score": 1,
-    "llama_score": 2,
-    "q*": 9,
-}
+    "text": '{"score": 3, "why": [1, 2]}', "aspects": {"clarity": 4, "tone": 5},
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("path", "value"),
+    ("text", "value"),
     [
-        ("id", 7), ("scores.0.value", 4), ("scores.2.by", None),
-        ("aspects.clarity", 4), ("aspects.tone", None), ("a.b.c", 1), ("flat.y.z", 6),
-        ("flat", {"x": 5, "y.z": 6}), ("text.score", 3), ("text.why.1", 2), ("id.x", None),
-        ("scores.x", None), ("nothing.at.all", None), ("", ROW),
+        ("id", 7), ("user-id", "u"), ("my score", 4), ("a.b", 1), ("scores[0].value", 4),
+        ("scores[?by=='y'].value | [0]", 2), ("parse_json(text).score", 3), ("none || id", 7),
+        ("parse_json(none)", None), ("items(aspects)[].key", ["clarity", "tone"]),
+        ("'gpt-4'", "gpt-4"), ("nothing.at.all", None), ("no such-name", None), ("@", ROW),
     ],
 )  # fmt: skip
-def test_what_stands_at_a_path(path, value):
-    assert look(ROW, path) == value
+def test_a_field_is_a_key_or_an_expression(text, value):
+    assert Field(text).find(ROW) == value
+
+
+def test_names_of_fields_have_commas_between():
+    def names(text):
+        return [field.text for field in fields_of(text)]
+
+    assert names("question_id,model, turn") == ["question_id", "model", "turn"]
+    assert names("join(',', [a, b])") == ["join(',', [a, b])"]
+    assert names('"my, score",b') == ["my, score", "b"] and names("user-id,x") == ["user-id", "x"]
+    assert names(["a,b"]) == ["a,b"]
+    for wrong in ("parse_json(id)[", 'a,"b'):
+        assert Field(wrong).find(ROW) is None
+    with pytest.raises(InputError):
+        Field("length(id)").find(ROW)
 
 
 @pytest.mark.parametrize(
-    ("paths", "expected"),
+    ("condition", "holds"),
     [
-        (["scores.*.value", "scores.*.by", "id"], [(4, "x", 7), (2, "y", 7)]),
-        (["aspects.*"], [(4,), (None,)]),
-        (["*_score"], [(1,), (2,)]),
-        (["flat.*"], [(5,), (6,)]),
-        (["missing.*.x", "id"], [(None, 7)]),
-        (["q*"], [(9,)]),
+        ("id=7", True), ("id=8", False), ("user-id=U", True), ("id!=8", True), ("nothing!=x", True),
+        ("nothing=x", False), ("id == `7`", True), ("aspects.tone > `4`", True), ("none", False),
+        ("a.b=1", True), ("my score!=4", False),
     ],
-)
-def test_stars_stand_for_each_and_paths_go_together(paths, expected):
-    assert [tuple(one.value for one in found) for found in follow(ROW, paths)] == expected
-
-
-def test_stars_that_belong_together_stand_for_the_same():
-    columns = {"id": [1, 2], "score": {"0": 4, "1": 5}, "label": [3, 4, 5]}
-    for paths in (["id.*", "score.*"], ["id.*", "label.*"]):
-        with pytest.raises(InputError, match="have 2 and . elements, but their stars must match"):
-            list(follow(columns, paths))
-    scores, labels = {"a": 1, "b": 2}, {"b": 3, "c": 4}
-    found = list(follow({"s": scores, "l": labels}, ["s.*", "l.*"]))
-    assert [(one.value, other.value, one.keys) for one, other in found] == [
-        (1, None, ("a",)), (2, 3, ("b",)), (None, 4, ("c",)),
-    ]  # fmt: skip
+)  # fmt: skip
+def test_conditions(condition, holds):
+    assert Field(condition).holds(ROW) is holds
 
 
 LOGS = {"4": -0.1, "5": -3.0}
 TOPS = [{"token": token, "logprob": score} for token, score in LOGS.items()]
-SURE = chat(LOGS)["choices"][0]
 
 
 @pytest.mark.parametrize(
     "value",
     [
-        LOGS, {token: math.exp(score) for token, score in LOGS.items()},
-        TOPS, [{**TOPS[0], "top_logprobs": TOPS}], {**TOPS[0], "top_logprobs": TOPS},
-        {"content": [{**TOPS[0], "top_logprobs": TOPS}]}, SURE, chat(LOGS),
-        {"tokens": ["4"], "token_logprobs": [-0.1], "top_logprobs": [LOGS]},
-        {str(n): {"logprob": s, "decoded_token": t} for n, (t, s) in enumerate(LOGS.items())},
-        json.dumps(TOPS),
+        LOGS, TOPS, [{**TOPS[0], "top_logprobs": TOPS}], {**TOPS[0], "top_logprobs": TOPS},
+        {"content": [{**TOPS[0], "top_logprobs": TOPS}]}, chat(LOGS)["choices"][0], chat(LOGS),
     ],
 )  # fmt: skip
 def test_log_probabilities_in_any_form_are_the_same(value):
-    found = read_value(value, "x")
-    assert isinstance(found, list) and [answer.text for answer in found] == ["4"]
-    (answer,) = found
-    (position,) = answer.positions
-    assert position.token == "4"
-    assert {t: round(s, 9) for t, s in position.top.items()} == LOGS
+    one = reading(STARS, read_value(value, "x"))
+    assert one.kind == "logprob"
+    np.testing.assert_allclose(one.values[3:], [-0.1, -3.0])
 
 
 @pytest.mark.parametrize(
     ("value", "texts"),
     [
-        ("Score: 4", ["Score: 4"]), (4, ["4"]), (4.0, ["4"]), (3.5, ["3.5"]), (True, ["True"]),
-        (["4", 5, None, "Score: 3"], ["4", "5", "", "Score: 3"]), ("[4, 5]", ["4", "5"]),
-        ("[[4]]", ["[[4]]"]), ({"4": 2, "5": 1}, ["4", "4", "5"]), ("[4, 5", ["[4, 5"]),
-        ({"content": "4"}, ["4"]), (10**30, ["1" + "0" * 30]), ("4" * 10**6, ["4" * 10**6]),
+        ("Score: 4", ["Score: 4"]), (4, ["4"]), (4.0, ["4"]), (3.5, ["3.5"]), (True, ["true"]),
+        (["4", 5, None, "Score: 3"], ["4", "5", "", "Score: 3"]), ("[[4]]", ["[[4]]"]),
     ],
 )  # fmt: skip
 def test_texts_and_numbers_are_answers(value, texts):
-    found = read_value(value, "x")
-    assert isinstance(found, list) and [answer.text for answer in found] == texts
+    answers = read_value(value, "x")
+    assert isinstance(answers, list) and [answer.text for answer in answers] == texts
 
 
-def test_what_is_no_answer():
-    for value in (None, "", "  ", math.nan, [], "[]"):
-        assert read_value(value, "x") is None
-    assert read_value({"4": 2.5, "5": -1}, "x") == Scores("logit", [2.5, -1], ["4", "5"])
+def test_objects_of_numbers_and_what_is_no_answer():
+    for value in (None, "", "  ", math.nan, []):
+        assert not read_value(value, "x")
+    for kind, values in (
+        ("logit", [2.5, -1]), ("p", [0.75, 0.25]), ("p", [1.0, 0.0]), ("n", [3, 1]),
+        ("logit", [0.5, 4.5]),
+    ):  # fmt: skip
+        assert read_value(dict(zip("45", values, strict=True)), "x") == Scores(
+            kind, values, ["4", "5"]
+        )
     for value in ({"score": 4, "why": "x"}, [[4]], [{"score": "x"}]):
         with pytest.raises(InputError, match="`x"):
             read_value(value, "x")
 
 
-def kept(found):
-    """Readings and labels by text, reader and task, in whatever order."""
-    rows = zip(found.rows, found.values, strict=True)
-    readings = {row[:3]: tuple(np.round(reading.values, 9)) for row, reading in rows}
-    return readings, sorted(zip(*found.labels.values(), strict=True))
+ROWS = [
+    {"doc": i, "system": "A", "judge": "gpt-4o", "scores": {"clarity": 1 + i % 5, "tone": 5},
+     "human": {"clarity": 2} if i % 2 else None, "note": "n" * 201, "n_tokens": 3, "lang": "de"}
+    for i in range(6)
+]  # fmt: skip
 
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(min_size=1), inner),
-    max_leaves=6,
-)
-RATED = st.lists(
-    st.tuples(
-        st.integers(0, 5), st.sampled_from("xy"), st.integers(1, 5), st.none() | st.integers(1, 5)
-    ),
-    min_size=1, max_size=12, unique_by=lambda row: row[:2],
-)  # fmt: skip
+def test_rows_by_their_fields(log):
+    one = cp.read(
+        log(*ROWS), item=["doc", "system"], answer="scores.clarity,scores.tone", reader="judge",
+        label="human.clarity", options=STARS, model="judge", prompt="lang",
+    )  # fmt: skip
+    columns = one.readings
+    assert columns["item_id"][:3] == ["0|A", "0|A", "1|A"] and len(one) == 12
+    assert columns["task"][:2] == ["clarity", "tone"] and set(columns["reader"]) == {"gpt-4o"}
+    assert set(columns["reader_model"]) == {"gpt-4o"} and set(columns["reader_prompt"]) == {"de"}
+    assert set(columns["input_n_tokens"]) == {3} and "note" not in columns
+    assert table(one)[::2].argmax(axis=1).tolist() == [0, 1, 2, 3, 4, 0]
+    assert one.labels == {"item_id": ["1|A", "3|A", "5|A"], "label": ["2"] * 3}
+    alone = cp.read(log(*ROWS), answer="scores.clarity,scores.tone", options=STARS, task="tone")
+    assert len(alone) == 6 and alone.readings["item_id"] == [str(i) for i in range(6)]
+    assert alone.unnamed
+    logits, labels = cp.read(
+        log(*ROWS), item="doc", answer="scores.clarity", label="human.clarity", options=STARS
+    ).labelled
+    assert logits.shape == (3, 5) and labels == ["2"] * 3
 
 
-def rows_of(rated, others):
-    known: dict = {}
-    rows = []
-    for (item, judge, score, label), other in zip(rated, others, strict=True):
-        label = known.setdefault(item, label)
-        scores = {"a": score, "b": 6 - score}
-        rows.append({"id": item, "judge": judge, "scores": scores, "gold": {"a": label}} | other)
-    return rows
+def test_rows_inside_rows_and_people_among_judges(log):
+    path = log({"run": 9, "results": [
+        {"id": f"t{i}", "ratings": [{"by": "gpt", "is": 4}, {"by": "ann", "is": 1 + i}]}
+        for i in range(4)
+    ]})  # fmt: skip
+    one = cp.read(
+        path, rows="results,ratings", item="outer.id", answer="is", people="by=ann",
+        annotator="by", options=STARS, where="outer.outer.run=9",
+    )  # fmt: skip
+    assert one.readings["item_id"] == one.labels["item_id"] == ["t0", "t1", "t2", "t3"]
+    assert one.labels["label"] == ["1", "2", "3", "4"] and set(one.labels["user"]) == {"ann"}
+    by_name = log({"a": {"score": 4}, "b": {"score": 2}})
+    assert cp.read(by_name, answer="score", options=STARS).readings["item_id"] == ["a", "b"]
+    texts: dict[str, Any] = {
+        "item": "outer.id",
+        "rows": "@,items(scores)",
+        "answer": "value",
+        "task": "key",
+    }
+    one = cp.read(log({"id": 1, "scores": {"tone": 4, "style": 5}}), options=STARS, **texts)
+    assert one.readings["task"] == ["tone", "style"]
 
 
-def read_rows(path, rows):
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    given: dict[str, Any] = {"item": "id", "answer": "scores.*", "reader": "judge"}
-    labels: dict[str, Any] = {"label": "gold.*"} if any(row["gold"]["a"] for row in rows) else {}
-    return kept(cp.read(path, options=STARS, **given, **labels))
+@pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl", "json"])
+def test_files_of_every_kind_are_read_alike(tmp_path, ending):
+    import polars
+
+    frame = polars.DataFrame({"id": ["a", "b"], "score": [4, 2], "raw": ['{"x": 5}', '{"x": 3}']})
+    path = tmp_path / f"rows.{ending}"
+    if ending == "json":
+        path.write_text("\ufeff" + json.dumps(frame.to_dicts(), indent=1))
+    else:
+        write = {"csv": "write_csv", "parquet": "write_parquet", "jsonl": "write_ndjson"}[ending]
+        getattr(frame, write)(path)
+    assert table(cp.read(path, item="id", answer="score", options=STARS)).argmax(
+        axis=1
+    ).tolist() == [3, 1]
+    one = cp.read(path, item="id", answer="parse_json(raw).x", options=STARS)
+    assert table(one).argmax(axis=1).tolist() == [4, 2]
 
 
-@FREE
-@given(st.data(), RATED)
-def test_order_and_unknown_fields_change_nothing(tmp_path, data, rated):
-    path = tmp_path / "rows.jsonl"
-    plain = read_rows(path, rows_of(rated, [{}] * len(rated)))
-    names = st.text(max_size=4).map(lambda name: f"other {name}")
-    others = data.draw(
-        st.lists(st.dictionaries(names, JSON), min_size=len(rated), max_size=len(rated))
-    )
-    rows = rows_of(rated, others)
-    shuffled = [
-        dict(data.draw(st.permutations(list(row.items())))) | {
-            "scores": dict(data.draw(st.permutations(list(row["scores"].items()))))
-        }
-        for row in data.draw(st.permutations(rows))
-    ]  # fmt: skip
-    assert read_rows(path, rows) == plain == read_rows(path, shuffled)
-    assert len(plain[0]) == 2 * len(rated)
-
-
-@FREE
-@given(RATED)
-def test_a_container_changes_nothing(tmp_path, rated):
-    """Rows, a list in an object, an object by id and columns say the same."""
-    rows = [row for row in rows_of(rated, [{}] * len(rated)) if row["judge"] == "x"]
-    expected = {(str(row["id"]), None, None): row["scores"]["a"] for row in rows}
-    if not rows:
-        return
-    path = tmp_path / "one.json"
-    forms = (
-        (rows, "id", "scores.a"),
-        ({"run": 1, "all": {"rows": rows}}, "all.rows.*.id", "all.rows.*.scores.a"),
-        ({str(row["id"]): row for row in rows}, None, "scores.a"),
-        ({"r": {str(row["id"]): row for row in rows}}, "r.*", "r.*.scores.a"),
-        ({"i": [r["id"] for r in rows], "s": [r["scores"] for r in rows]}, "i.*", "s.*.a"),
-    )
-    for content, item, answer in forms:
-        path.write_text(json.dumps(content))
-        readings, _ = kept(cp.read(path, item=item, answer=answer, options=STARS))
-        assert {key: int(np.argmax(row)) + 1 for key, row in readings.items()} == expected
-
-
-# What is left out is warned of.
-@pytest.mark.filterwarnings("ignore::cordial_ppl.errors.CordialWarning")
-@FREE
-@given(JSON, st.sampled_from(["id", "a.b", "*", "a.*.b", "0", "*.*"]))
-def test_whatever_rows_hold_there_is_no_traceback(tmp_path, value, field):
-    path = tmp_path / "rows.json"
-    path.write_text(json.dumps([{"id": 1, "a": value}, {"id": 2, "a": 4, "b": value}]))
-    try:
-        cp.read(path, item="id", answer=field, label="b", options=STARS)
-    except InputError as error:
-        assert str(path) in str(error)
-
-
-@FREE
-@given(st.lists(st.dictionaries(st.text("ab_ 1", min_size=1), JSON), min_size=1, max_size=3))
-def test_fields_that_are_listed_can_be_named(rows):
-    for path, values in list_fields(rows).items():
-        cells = [match.value for row in rows for (match,) in follow(row, [path])]
-        assert not path or "." in path or "*" in path or all(value in cells for value in values)
-        assert 1 <= len(values) <= 3
-
-
-def test_what_a_file_lacks_is_said_with_what_it_has(log):
-    rows = [{"question_id": 1, "judgment": "[[4]]", "meta": {"by": "a"}, "score": 4}]
-    path = log(*rows)
-    refused: list[tuple[dict[str, Any], str]] = [
-        ({"answer": "judgement"}, "no `judgement`; they have question_id \\(1\\), judgment "
-         r"\('\[\[4\]\]'\), meta.by \('a'\), score \(4\). Did you mean `judgment`\?"),
-        ({"answer": "judgment", "item": "qid,turn"}, "its rows have no `qid`"),
-        ({"answer": "judgment", "label": "by"}, "no `by`; .*Did you mean `meta.by`\\?"),
-        ({"answer": "judgment", "item": "meta"}, "line 1: `meta` is an object with 'by': name one"),
-        ({"answer": "judgment", "where": "score=5"}, "no row meets the condition score=5"),
-        ({"answer": "judgment", "where": "score"}, "must be FIELD=VALUE or FIELD!=VALUE"),
-        ({"answer": "judgment", "reader": "meta.by=b"}, "no readings of 'b'. Its judges are 'a'"),
-        ({"form": "mt_bench"}, "found 'mt_bench'. Did you mean mt-bench\\?"),
-    ]  # fmt: skip
-    for fields, message in refused:
-        with pytest.raises(InputError, match=message):
-            cp.read(path, options=STARS, **fields)
-
-
-def test_a_refusal_lists_fields_with_three_values_of_each(log):
-    rows = [{"doc": {"uid": i}, "by": "gpt", "grades": {"tone": 3 + i % 3}} for i in range(9)]
-    with pytest.raises(FileError, match="not a log of a known format; its rows have .*") as error:
-        cp.read(log(*rows), options=STARS)
-    fields = "doc.uid (0, 1, 2), by ('gpt'), grades.tone (3, 4, 5). Name the field"
-    assert fields in str(error.value) and "--item FIELD,FIELD --answer FIELD -o" in str(error.value)
-
-
-def test_rows_that_one_name_has_in_common_are_told(cordial, log):
-    rows = [{"q": q, "model": m, "score": 4} for q in "ab" for m in "xy"]
-    given = ("read", log(*rows), "--answer", "score", "--options", "1,2,3,4,5", "-o", "r.csv")
-    told = cordial(*given, "--item", "q").stderr
-    assert "warning: 2 texts have several rows" in told and "--item FIELD,FIELD" in told
-    told = cordial(*given, "--item", "q,model").stderr
-    assert "several rows" not in told and "4 readings" in told
-
-
-def test_a_table_with_a_row_for_each_label_counts_a_judgment_once(cordial, tmp_path):
-    path = tmp_path / "long.csv"
+def test_readers_and_tasks_are_fields_or_chosen(log):
     rows = [
-        f"t{i},{1 + i % 5},{who},{1 + (i + k) % 5}" for i in range(8) for k, who in enumerate("ab")
+        {"item_id": i, "judge": judge, "score": 1 + i} for i in range(3) for judge in ("x", "y")
     ]
-    path.write_text("\n".join(["text_id,judge_score,rater,human_score", *rows]))
-    fields = ["--item", "text_id", "--answer", "judge_score", "--options", "1,2,3,4,5"]
-    told = cordial("read", path, *fields, "-o", "r.csv").stderr
-    assert "8 texts have several rows" in told and told.endswith("--annotator FIELD\n")
-    fields += ["--label", "human_score", "-o", "r.csv", "--labels", "l.csv"]
-    told = cordial("read", path, *fields, status=2).stderr
-    assert "Name the field of the annotator: --annotator FIELD" in told
-    told = cordial("read", path, *fields, "--annotator", "rater").stderr
-    assert "warning" not in told
-    assert len(polars.read_csv("r.csv")) == 8 and len(polars.read_csv("l.csv")) == 16
-    # One that differs shows that each row was judged by itself.
-    path.write_text(path.read_text().replace("t0,1,b", "t0,2,b"))
-    table = cp.read(path, item="text_id", answer="judge_score", annotator="rater", options=STARS)
-    assert {reading.values.sum() for reading in table.values} == {2}
+    for reader, number in (("judge", 6), ("judge=x", 3)):
+        assert len(cp.read(log(*rows), answer="score", reader=reader, options=STARS)) == number
+    assert len(cp.read(log(*rows), form="samples", reader="y", options=STARS)) == 3
+    with pytest.raises(InputError, match="'x', 'y'"):
+        cp.read(log(*rows), answer="score", reader="judge=z", options=STARS)
+    # Rows that nothing tells apart are answers to one question, which is told.
+    with pytest.warns(CordialWarning, match="3 texts with several rows"):
+        one = cp.read(log(*rows), answer="score", options=STARS)
+    assert table(one).sum(axis=1).tolist() == [2] * 3
 
 
-def test_a_field_names_and_another_name_chooses(log):
-    rows = [{"id": i, "judge": j, "score": 3} for i in (1, 2) for j in ("g", "h=1")]
-    path = log(*rows)
-    given = {"item": "id", "answer": "score", "options": STARS}
-    assert cp.read(path, **given, reader="judge").readings["reader"] == ["g", "h=1", "g", "h=1"]
-    assert cp.read(path, **given, reader="judge=h=1").readings["reader"] == ["h=1"] * 2
-    with pytest.raises(InputError, match="it holds no readings of 'g'"):
-        cp.read(path, **given, reader="g")
-    known = {**given, "answer": None}
-    rows = [{"item_id": row["id"], **row} for row in rows]
-    assert cp.read(log(*rows), **known, reader="g").readings["reader"] == ["g"] * 2
+def test_tenths_and_numbers_between_options(log):
+    tenths = [f"{k / 10:g}" for k in range(11)]
+    rows = [{"id": i, "rel": 0.1 * (i % 11), "avg": 2.25} for i in range(22)]
+    one = cp.read(log(*rows), item="id", answer="rel", options=tenths)
+    assert table(one).argmax(axis=1).tolist() == [i % 11 for i in range(22)]
+    split = cp.read(log(*rows), item="id", answer="avg", options=STARS, round="split")
+    assert split.table[0] == "p" and len(split) == 22
+    assert table(split)[0] @ np.arange(1, 6) == pytest.approx((2.25 + 0.5 * 15) / 3.5)
+    half = cp.read(log(*rows), item="id", answer="avg", options=STARS, round="half-up")
+    assert table(half).argmax(axis=1).tolist() == [1] * 22
+    with pytest.raises(InputError, match="names an option"):
+        cp.read(log(*rows), item="id", answer="avg", options=STARS)
 
 
-def test_readings_and_labels_go_to_fit(log):
-    rows = [{"id": i, "score": 1 + i % 5, "gold": 1 + i % 5 if i < 10 else None} for i in range(12)]
-    found = cp.read(log(*rows), item="id", answer="score", label="gold", options=range(1, 6))
-    logits, labels = found.labelled
-    assert labels == [str(1 + i % 5) for i in range(10)]
-    np.testing.assert_array_equal(logits, found.logits[:10])
-    fitted = cp.LabelHistogram(options=found.options).fit(logits, labels)
-    assert fitted.predict_proba(found.logits).shape == (12, 5)
-    with pytest.raises(InputError, match="the log holds no labels; name their field"):
-        _ = cp.read(log(*rows), item="id", answer="score", options=STARS).labelled
-
-
-def test_averages_count_for_the_options_on_both_sides(log):
-    path = log(
-        {"id": 1, "s": 3.75}, {"id": 2, "s": 5}, {"id": 3, "s": 5.5}, {"id": 4, "s": [1, 1.5]}
+def test_labels_are_options_or_between_two_and_of_whom(log):
+    rows = [
+        {"item_id": "a", "score": 4, "label": "3.5"},
+        {"item_id": "b", "score": 4, "label": 4.0},
+    ]
+    one = cp.read(log(*rows), options=STARS)
+    assert one.labels == {"item_id": ["a", "b"], "label": ["3.5", "4"]}
+    several = [{"id": 1, "score": 4, "labels": [4, 5], "by": ["x", "y"]}]
+    one = cp.read(
+        log(*several), item="id", answer="score", label="labels", annotator="by", options=STARS
     )
-    with pytest.warns(CordialWarning, match="^1 answer without an option left out: line 3; .*5.5"):
-        found = cp.read(path, item="id", answer="s", options=STARS, round="split")
-    assert repr(found) == "<3 readings of 1, 2, 3, 4, 5; 0 labels; 1 rows left out>"
-    shares = np.array([[0, 0, 0.25, 0.75, 0], [0, 0, 0, 0, 1], [1.5, 0.5, 0, 0, 0]]) + 0.5
-    shares /= shares.sum(axis=1, keepdims=True)
-    np.testing.assert_allclose([reading.values for reading in found.values], shares)
-    # Whole ratings read as they do without rounding.
-    (whole,) = cp.readings_from_ratings([5], options=range(1, 6))
-    np.testing.assert_allclose(np.diff(found.logits[1]), np.diff(whole), atol=1e-12)
-    assert found.unread == ["line 3"]
-    with pytest.warns(CordialWarning, match="^2 answers without"):
-        assert cp.read(path, item="id", answer="s", options=STARS).unread == ["line 1", "line 3"]
-    two = cp.read(log({"id": 1, "s": 1.25}), item="id", answer="s", options="1,2", round="split")
-    assert two.values[0].kind == "p"
-    np.testing.assert_allclose(two.values[0].values, [0.75, 0.25])
+    assert one.labels == {"item_id": ["1"] * 2, "annotator": ["x", "y"], "label": ["4", "5"]}
+    one = cp.read(log(*several), item="id", answer="score", label="labels", options=STARS)
+    assert one.labels["annotator"] == ["person 1", "person 2"]
+    with pytest.raises(InputError, match=r"line 1.*found '9'"):
+        _ = cp.read(log({"item_id": "a", "score": 4, "label": 9}), options=STARS).labels
+    twice = [{"item_id": "a", "score": 4, "label": 4}, {"item_id": "a", "score": 4, "label": 5}]
+    with pytest.raises(SettingNeeded) as needed:
+        _ = cp.read(log(*twice), options=STARS).labels
+    assert needed.value.setting == "annotator"
+    down = cp.read(
+        log({"item_id": "a", "score": "good", "label": "poor"}),
+        options="good,fair,poor",
+        reverse=True,
+    )
+    assert down.options == ("poor", "fair", "good") and down.labels["label"] == ["poor"]
 
 
-def test_labels_of_several_people_in_columns_lists_and_objects(log):
-    base = {"item": "id", "options": STARS, "answer": "s"}
-    row = {"id": 1, "s": 3, "by": {"ann": 4, "bob": 3.5}, "all": [4, 3.5], "h1": 4}
-    given: list[tuple[dict[str, Any], list[str]]] = [
-        ({"label": "by.*", "annotator": "by.*"}, ["ann", "bob"]),
-        ({"label": "all"}, ["person 1", "person 2"]),
-        ({"label": "all.*"}, ["person 1", "person 2"]),
-    ]
-    for fields, people in given:
-        found = cp.read(log(row), **base, **fields)
-        assert found.labels["annotator"] == people and found.labels["label"] == ["4", "3.5"]
-        assert found.between == 1 and len(found) == 1
-    assert cp.read(log(row), **base, label="h1").labels == {"item_id": ["1"], "label": ["4"]}
-    found = cp.read(log({**row, "h2": 2}), **base, label="h1,h2")
-    assert found.labels == {"item_id": ["1"] * 2, "annotator": ["h1", "h2"], "label": ["4", "2"]}
-    aspects = {"answer": "a,b", "label": "ha,hb", "item": "id", "options": STARS}
-    found = cp.read(log({"id": 1, "a": 3, "b": 4, "ha": 5, "hb": 2}), **aspects)
-    assert found.readings["task"] == found.labels["task"] == ["a", "b"]
-    assert found.labels["label"] == ["5", "2"]
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"error": "timed out"}, {"graderError": {"message": "late"}}, {"status": "error"},
+        {"label": "NOT_PARSABLE"}, {"scoring_failed": True}, {"score": None},
+    ],
+)  # fmt: skip
+@pytest.mark.filterwarnings("ignore::cordial_ppl.errors.CordialWarning")
+def test_scores_of_graders_that_failed_are_left_out(log, row):
+    good = {"item_id": "b", "score": 2, "error": None, "status": "ok", "scoring_failed": False}
+    one = cp.read(log({"item_id": "a", "score": 1} | row, good), answer="score", options=STARS)
+    assert one.readings["item_id"] == ["b"] and len(one.lost["failed"]) == 1
 
 
-def test_tables_with_lists_and_objects_in_their_cells(tmp_path):
-    rows = {"id": [1, 2], "judge": ["a", "b"], "out": [{"score": 4}, {"score": 2}]}
-    nested, flat = tmp_path / "rows.parquet", tmp_path / "rows.csv"
-    polars.DataFrame({**rows, "all": [[4, 5], [2]]}).write_parquet(nested)
-    flat.write_text('id,judge,out,all\n1,a,"{""score"": 4}","[4, 5]"\n2,b,"{""score"": 2}",[2]\n')
-    for path in (nested, flat):
-        base = {"item": "id", "reader": "judge", "options": STARS}
-        assert kept(cp.read(path, answer="out.score", **base))[0] == {
-            ("1", "a", None): (0, 0, 0, 1, 0), ("2", "b", None): (0, 1, 0, 0, 0),
-        }  # fmt: skip
-        assert cp.read(path, answer="all", **base).values[0].values.tolist() == [0, 0, 0, 1, 1]
+def test_options_that_are_not_known_are_proposed(log):
+    with pytest.raises(SettingNeeded) as needed:
+        cp.read(log(*({"item_id": i, "score": 1 + i} for i in range(5))))
+    assert needed.value.setting == "options" and needed.value.value == tuple("12345")
 
 
-def test_a_dry_run_shows_rows_and_writes_nothing(cordial, log, tmp_path):
-    rows = [{"id": i, "text": f"Score: {1 + i % 5}", "gold": 3} for i in range(8)]
-    path = log(*rows)
-    given = ("--item", "id", "--answer", "text", "--label", "gold", "--options", "1,2,3,4,5")
-    result = cordial("read", path, *given, "--dry-run")
-    lines = result.stdout.splitlines()
-    assert lines[1].split() == ["item_id", "answer", "1", "2", "3", "4", "5", "label"]
-    assert len(lines) == 7 and lines[2].split() == "0 'Score: 1' 1 0 0 0 0 3".split()
-    assert "8 readings of 1, 2, 3, 4, 5 (fields) would be written" in result.stderr
-    assert [one.name for one in tmp_path.iterdir()] == [path.name]
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"answer": "scor"}, "`scor`.*score.*Did you mean `score`"),
+        ({"answer": "score", "item": "x"}, "`x`"),
+        ({"answer": "score", "where": "kind!=x"}, "kind"),
+        ({"answer": "score", "rows": "x"}, "`x`"),
+        ({"answer": "length(score)"}, "line 1.*length"), ({"answer": "meta"}, "meta.lang"),
+        ({"answer": "score", "item": "meta"}, "line 1.*item"),
+        ({"answer": "score", "after": "("}, "regular"),
+        ({"answer": "score", "points": "x"}, "no such field"),
+        ({"answer": "score", "where": "score=9"}, "no"),
+    ],
+)  # fmt: skip
+def test_fields_that_are_wrong_are_named(log, fields, words):
+    with pytest.raises(InputError, match=words):
+        cp.read(log({"id": 1, "score": 4, "meta": {"lang": "de"}}), options=STARS, **fields)
+
+
+BAD = {
+    "text": ("good\nbad\n", "line 1"), "cut": ('{"a": 1}\n{"a": ', "line 2"),
+    "empty": ("", "empty"),
+    "no object": ("[1, 2]", "element 0"), "blank": (" \n", "empty"),
+    "bytes": (b"\xff\xfe\xfa", "UTF-8"),
+    "deep": ("[" * 200_000, "deep|JSON"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_files_that_cannot_be_read(tmp_path, name):
+    content, words = BAD[name]
+    path = tmp_path / "log.jsonl"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(FileError, match=words):
+        cp.read(path, answer="a", options=STARS)
+    with pytest.raises(FileError, match="No such file"):
+        cp.read(tmp_path / "gone.jsonl")
+
+
+RATED = st.lists(
+    st.tuples(st.integers(1, 5), st.booleans(), st.text("ab ", max_size=4)), min_size=1
+)
+
+
+@given(RATED, st.integers(0, 2**16))
+def test_the_order_of_rows_and_keys_changes_nothing(tmp_path_factory, rated, seed):
+    rng = np.random.default_rng(seed)
+    rows = [{"id": i, "score": s, "label": 3 if known else None, "note": note}
+            for i, (s, known, note) in enumerate(rated)]  # fmt: skip
+    path, found = tmp_path_factory.mktemp("rows") / "rows.json", []
+    for some in (rows, [dict(reversed(rows[i].items())) for i in rng.permutation(len(rows))]):
+        path.write_text(json.dumps(some))
+        fields: dict[str, Any] = {"label": "label"} if any(row["label"] for row in rows) else {}
+        one = cp.read(path, item="id", answer="score", options=STARS, **fields)
+        pairs = sorted(zip(one.readings["item_id"], table(one).argmax(axis=1), strict=True))
+        found.append((pairs, sorted(zip(*one.labels.values(), strict=True))))
+    assert found[0] == found[1]

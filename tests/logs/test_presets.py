@@ -2,91 +2,202 @@
 
 import csv
 import json
+from typing import Any
 
 import judgments
 import numpy as np
 import pytest
-from few_labels import assert_probabilities
 from judgments import RATINGS
+from logs_of_reviews import DUMMY, LABELS, LOGS, REVIEWER, table
 
-from cordial_ppl.logs import find_format
-from cordial_ppl.logs.presets import PRESETS
-from cordial_ppl.logs.registry import list_filled
-from cordial_ppl.tables.formats import read_columns
+import cordial_ppl as cp
+from cordial_ppl.errors import FileError, InputError
+from cordial_ppl.logs.fields import Field
+from cordial_ppl.logs.presets import PRESETS, first_cells
+
+pytestmark = pytest.mark.filterwarnings("ignore::cordial_ppl.errors.CordialWarning")
 
 CASES = [(name, make) for name, makers in judgments.FILES.items() for make in makers]
 CALLED = [make.__name__ for _, make in CASES]
 
 
-def table(path, kind):
-    cells = read_columns(path).cells
-    names = [name for name in cells if name.startswith(f"{kind}_")]
-    return cells["item_id"], np.array([cells[name] for name in names], float).T
-
-
 @pytest.mark.parametrize(("name", "make"), CASES, ids=CALLED)
-def test_from_a_tools_rows_to_calibrated_probabilities_in_two_commands(
-    cordial, tmp_path, name, make
-):
+def test_a_tools_rows_are_read_as_their_fields_are(tmp_path, name, make):
     file = make()
     path = file.write(tmp_path)
-    assert find_format(path).name == name
-    written = ["-o", "r.csv", "--options", file.options]
-    labels = ["--labels", "l.csv"] if file.labels else []
-    told = cordial("read", path, *written, *labels, *file.choice).stderr
-    assert f"12 readings of {file.options.replace(',', ', ')} ({name}) in r.csv" in told
-    assert "several rows" not in told
-    items, values = table("r.csv", file.kind)
-    assert items == file.items
+    read = cp.read(path, options=file.options, **file.choice)
+    assert (read.form, len(read), read.table[0]) == (name, 12, file.kind)
+    assert read.readings["item_id"] == file.items and not read.pooled
+    values = table(read)
     options = np.arange(1, 6) if file.kind == "n" else np.array([1, 5])
     if file.kind == "n" and name != "g-eval":
         np.testing.assert_array_equal(values.argmax(axis=1), np.array(RATINGS) - 1)
         assert ((values > 0).sum(axis=1) == 1).all()
-    means = values @ options / values.sum(axis=1)
-    assert np.corrcoef(means, RATINGS)[0, 1] > 0.95
-    cordial("read", path, "-o", "f.csv", "--options", file.options, *file.naming)
-    named, others = table("f.csv", file.kind)
-    assert named == items
-    np.testing.assert_array_equal(others, values)
-    if not file.labels:
-        names = file.options.split(",")
-        wanted = [names[min(rating, len(names)) - 1] for rating in RATINGS]
-        with open("l.csv", "w", newline="") as out:
-            csv.writer(out).writerows([("item_id", "label"), *zip(items, wanted, strict=True)])
-    else:
-        assert read_columns("l.csv").cells["label"] == [str(rating) for rating in RATINGS]
-    cordial("calibrate", "r.csv", "l.csv", "-o", "o.csv", "--inference", "mode", "-q")
-    probs = table("o.csv", "p")[1]
-    assert_probabilities(probs, 12, len(file.options.split(",")))
-
-
-def test_every_preset_has_a_file_of_its_tool():
-    others = {"argilla", "label-studio", "label-studio-min", "mlflow", "mturk", "samples"}
-    others |= {"people", "prodigy", "toloka"}
-    assert set(PRESETS) == set(judgments.FILES) | others
-
-
-def test_log_probabilities_of_alpaca_eval_are_what_its_preference_says(cordial, tmp_path):
-    path = judgments.alpaca_eval().write(tmp_path)
-    naming = ("--item", "instruction", "--answer", "raw_completion")
-    swapped = ("--swapped", "is_switched_outputs")
-    cordial("read", path, *naming, *swapped, "--options", "m,M", "-o", "tokens.csv")
-    cordial("read", path, "--options", "1,2", "-o", "preference.csv")
-    tokens, shares = table("tokens.csv", "logprob")[1], table("preference.csv", "p")[1]
-    np.testing.assert_allclose(np.exp(tokens), shares, rtol=1e-9)
-
-
-def test_alpaca_eval_is_known_by_an_annotation_that_failed(cordial, tmp_path):
-    path = judgments.alpaca_eval().write(tmp_path)
-    rows = json.loads(path.read_text())
-    rows[0]["preference"] = None
-    path.write_text(json.dumps(rows))
-    told = cordial("read", path, "--options", "1,2", "-o", "r.csv").stderr
-    assert f"{len(rows) - 1} readings of 1, 2 (alpaca-eval) in r.csv" in told
+    assert np.corrcoef(values @ options / values.sum(axis=1), RATINGS)[0, 1] > 0.95
+    named = cp.read(path, options=file.options, **file.naming)
+    assert named.form == "fields" and named.readings["item_id"] == file.items
+    np.testing.assert_array_equal(table(named), values)
+    assert (read.labels["label"] == [str(rating) for rating in RATINGS]) == file.labels
 
 
 def test_marks_are_of_one_tool_alone(tmp_path):
     for name, makers in judgments.FILES.items():
         for make in makers:
-            cells = list_filled(make().write(tmp_path))
-            assert [form for form, preset in PRESETS.items() if preset.knows(cells)] == [name]
+            cells = first_cells(make().write(tmp_path))
+            known = [form for form, one in PRESETS.items() if Field(one["when"]).find(cells)]
+            assert known[0] == name
+
+
+def test_from_a_tools_rows_to_calibrated_probabilities_in_two_commands(cordial, tmp_path):
+    path = judgments.promptfoo().write(tmp_path)
+    given = ("--options", judgments.HALVES, "--task", "llm-rubric")
+    cordial("read", path, "-o", "r.csv", *given)
+    names = judgments.HALVES.split(",")
+    with open("l.csv", "w", newline="") as out:
+        rows = [(f"{i}|openai:gpt-4o|0", names[rating - 1]) for i, rating in enumerate(RATINGS)]
+        csv.writer(out).writerows([("item_id", "label"), *rows])
+    cordial("calibrate", "r.csv", "l.csv", "-o", "o.csv", "--inference", "mode", "-q")
+
+
+def test_log_probabilities_of_alpaca_eval_go_by_the_order_that_was_shown(tmp_path):
+    path = judgments.alpaca_eval().write(tmp_path)
+    rows = json.loads(path.read_text())
+    shown: dict[str, Any] = {"item": "instruction", "answer": "raw_completion", "options": "m,M"}
+    straight = cp.read(path, where="is_switched_outputs=false", **shown)
+    turned = cp.read(path, where="is_switched_outputs=true", **shown)
+    assert len(straight) + len(turned) == len(rows) and len(turned) == 4
+    shares = dict(
+        zip([r["instruction"] for r in rows], [r["preference"] for r in rows], strict=True)
+    )
+    for read, column in ((straight, 1), (turned, 0)):
+        for item, row in zip(read.readings["item_id"], table(read), strict=True):
+            assert np.exp(row[column]) == pytest.approx(shares[item] - 1)
+
+
+def test_lm_eval_scores_every_choice_and_generates():
+    read = cp.read(DUMMY, label="doc.stars", item="doc.id")
+    assert read.options == ("1", "2", "3", "4", "5") and read.table[0] == "logprob"
+    assert dict(zip(read.labels["item_id"], read.labels["label"], strict=True)) == LABELS
+    assert len(read) == 20 and read.readings["doc.product"][0] == "kettle"
+    # "3" may be the choice called 3 or the fourth one.
+    with pytest.raises(InputError, match="--label doc"):
+        _ = cp.read(DUMMY).labels
+    read = cp.read(REVIEWER, task="strict", options=read.options)
+    assert len(read) == 20 and table(read).sum(axis=1).tolist() == [3] * 20
+    assert read.labels["label"] == list(LABELS.values())
+
+
+def test_targets_that_count_choices(log):
+    asked = [["Q", f" {choice}"] for choice in ("bad", "fair", "good")]
+    scores = [[-2.0, False], [-0.3, True], [-3.0, False]]
+    rows = [
+        {"doc": {"q": i}, "doc_id": i, "arguments": asked, "resps": [[-2.0]],
+         "filtered_resps": scores, "target": i}
+        for i in range(3)
+    ]  # fmt: skip
+    read = cp.read(log(*rows))
+    assert read.options == ("bad", "fair", "good") and read.labels["label"] == [*read.options]
+    np.testing.assert_allclose(table(read)[0], [-2, -0.3, -3])
+
+
+def test_labels_of_annotation_tools():
+    read = cp.read(LOGS / "argilla.json")
+    assert len(read.labels["label"]) == 15 and len(set(read.labels["annotator"])) == 3
+    read = cp.read(LOGS / "label_studio.json", options="1,2,3,4,5")
+    assert len(read.labels["label"]) == 19 and not read.readings
+    flat = cp.read(
+        LOGS / "argilla_flat.json",
+        item="id", label="stars.responses", annotator="stars.responses.users",
+    )  # fmt: skip
+    assert (
+        flat.labels["label"][:4] == ["5", "5", "4", "1"] and len(set(flat.labels["annotator"])) == 3
+    )
+
+
+def test_people_of_judges_traces_give_labels(log):
+    def score(value, source, **more):
+        return {"name": "tone", "value": value, "source": source, **more}
+
+    rows = [
+        {"id": f"a{i}", "feedback_scores": [
+            score(1 + i % 5, "online_scoring"), score(5 - i % 5, "ui", created_by="ann")]}
+        for i in range(10)
+    ]  # fmt: skip
+    read = cp.read(log(*rows), options="1,2,3,4,5")
+    assert read.form == "opik" and table(read).argmax(axis=1).tolist() == [i % 5 for i in range(10)]
+    assert read.labels["label"] == [str(5 - i % 5) for i in range(10)]
+    assert set(read.labels["user"]) == {"ann"} and set(read.readings["task"]) == {"tone"}
+    traces = [
+        {"trace_id": f"t{i}", "assessments": [
+            {"assessment_name": "tone", "feedback": {"value": 4},
+             "source": {"source_type": "LLM_JUDGE", "source_id": "m"}},
+            {"assessment_name": "tone", "feedback": {"value": 2},
+             "source": {"source_type": "HUMAN", "source_id": "bo"}}]}
+        for i in range(3)
+    ]  # fmt: skip
+    read = cp.read(log(*traces), options="1,2,3,4,5")
+    assert read.form == "mlflow" and table(read).argmax(axis=1).tolist() == [3] * 3
+    assert read.labels["label"] == ["2"] * 3 and set(read.labels["user"]) == {"bo"}
+
+
+def test_logs_of_inspect(tmp_path, monkeypatch):
+    """Without its package what to install is said; with it the samples are rows."""
+    import sys
+    import types
+
+    def sample(i, epoch):
+        message = {"role": "assistant", "content": f"Score: {1 + i % 5}"}
+        return {"id": f"s{i}", "epoch": epoch, "target": str(1 + i % 5),
+                "scores": {"grader": {"value": 4}},
+                "output": {"choices": [{"message": message, "stop_reason": "stop"}]}}  # fmt: skip
+
+    content = {"eval": {"task": "stars", "model": "mock/m"}, "plan": {},
+               "samples": [sample(i, e) for i in range(5) for e in (1, 2)]}  # fmt: skip
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps(content))
+    monkeypatch.setitem(sys.modules, "inspect_ai", None)
+    monkeypatch.setitem(sys.modules, "inspect_ai.log", None)
+    with pytest.raises(FileError, match=r"cordial-ppl\[inspect\]"):
+        cp.read(path, options="1,2,3,4,5")
+    dumped = types.SimpleNamespace(model_dump=lambda mode: content)
+    module = types.SimpleNamespace(read_eval_log=lambda path, resolve_attachments: dumped)
+    monkeypatch.setitem(sys.modules, "inspect_ai.log", module)
+    for name in ("log.json", "log.eval"):
+        (tmp_path / name).write_text(path.read_text())
+        read = cp.read(tmp_path / name, options="1,2,3,4,5")
+        np.testing.assert_array_equal(table(read), 2 * np.eye(5))
+        assert set(read.readings["reader"]) == {"mock/m"} and read.labels["label"] == list("12345")
+    graded = cp.read(path, form="inspect", answer="scores.grader.value", options="1,2,3,4,5")
+    assert table(graded)[:, 3].tolist() == [2] * 5
+
+
+def test_a_log_that_inspect_wrote():
+    pytest.importorskip("inspect_ai")
+    read = cp.read(LOGS / "inspect.eval", options="1,2,3,4,5")
+    assert len(read) == 20 and read.table[0] == "logprob"
+
+
+@pytest.mark.parametrize("empty", ["", None])
+def test_sampled_and_hard_ratings(log, tmp_path, empty):
+    rows = [{"item_id": 1, "scores": [4, 5.0, "Score: 4", None, 4.5]}]
+    rows += [{"item_id": 2, "scores": [1]}]
+    read = cp.read(log(*rows), options="1,2,3,4,5")
+    assert read.form == "samples" and table(read).tolist() == [[0, 0, 0, 2, 1], [1, 0, 0, 0, 0]]
+    assert [one.unread for one in read.values] == [2, 0]
+    rows = [{"item_id": "a", "rating": rating, "text": "2 cats"} for rating in (4, 5, empty)]
+    read = cp.read(log(*rows), options="1,2,3,4,5")
+    # Digits of a text never stand in for an empty rating.
+    assert table(read).tolist() == [[0, 0, 0, 1, 1]] and len(read.lost["failed"]) == 1
+    people = [{"item_id": "a", "annotator": who, "rating": r} for who, r in (("x", 4), ("y", 5))]
+    read = cp.read(log(*people), options="1,2,3,4,5")
+    assert not read.readings and read.labels["annotator"] == ["x", "y"]
+
+
+def test_a_table_of_texts_is_no_log(log):
+    for row in ({"item_id": 1, "text": "I have 3 cats"}, {"a": 1, "b": 2}):
+        with pytest.raises(FileError, match="cordial ask"):
+            cp.read(log(row))
+    with pytest.raises(FileError, match="calibrate"):
+        cp.read(log({"item_id": "a", "p_1": 0.4, "p_2": 0.6}))
+    with pytest.raises(InputError, match="prometheus"):
+        cp.read(log({"item_id": 1}), form="promtheus")

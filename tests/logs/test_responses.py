@@ -1,114 +1,258 @@
-"""Logs of servers: OpenAI's protocols, vLLM and llama.cpp."""
+"""Responses of servers in the shapes of their public schemas: read, or left out by the reason."""
+
+import json
+import math
+from typing import Any
 
 import numpy as np
 import pytest
-from logs_of_reviews import chat, read, table
+from logs_of_reviews import LABELS, LOGS, chat, table
 
-from cordial_ppl.errors import InputError
+import cordial_ppl as cp
+from cordial_ppl.errors import CordialWarning, InputError, SettingNeeded
 
-
-def test_several_choices_are_several_answers(log):
-    found = read(log(*(chat({"4": -0.1, "5": -2.4}, choices=n) for n in (1, 2))))
-    np.testing.assert_allclose(*table(found, "logprob"))
-    assert found.unnamed and found.readings["item_id"] == ["0", "1"]
-    texts = [{"message": {"content": text}, "logprobs": None} for text in ("4", "Score: 5", "?")]
-    found = read(log({"item_id": 7, "choices": texts}))
-    assert table(found, "n").tolist() == [[0, 0, 0, 1, 1]]
-    assert found.count("unread") == 1 and found.readings["item_id"] == ["7"]
+STARS = "1,2,3,4,5"
+TEN = ",".join(map(str, range(11)))
+HALVES = "1,1.5,2,2.5,3,3.5,4,4.5,5"
+TOPS = {"4": -0.3, "5": -1.6, "3": -3.0}
 
 
-def test_fields_beside_a_response_are_passed_on(log):
-    body = {**chat({"4": -0.1}), "metadata": {"system": "pine"}}
-    beside = {"item_id": "a", "prompt_id": 3, "meta": {"lang": "de"}, "note": "long " * 50}
-    expected = {"metadata.system": ["pine"]}
-    assert read(log(body)).extras == expected
-    found = read(log({**beside, "request": {"model": "m"}, "response": {"body": body}}))
-    assert found.extras == {**expected, "prompt_id": [3], "meta.lang": ["de"]}
+def openai(text, reason="stop", **more):
+    return {"choices": [{"message": {"role": "assistant", "content": text},
+                         "finish_reason": reason}], **more}  # fmt: skip
 
 
-def test_a_prompt_that_was_echoed_is_no_answer(log):
-    logprobs = {
-        "tokens": ["Rate", " 3", " 4"],
-        "token_logprobs": [None, -5.0, -0.1],
-        "top_logprobs": [None, {" 3": -5.0}, {" 4": -0.1, " 5": -2.5}],
-    }
-    body = {"choices": [{"text": "Rate 3 4", "logprobs": logprobs}]}
-    found = read(log({**body, "usage": {"completion_tokens": 1}}), explain=1)
-    assert [text for text, _ in found.explained[0].reading.parts[3]] == [" 4"]  # pyright: ignore
+def gemini(*parts, reason="STOP"):
+    """generateContent: candidates[].content.parts[], whose thoughts have a flag."""
+    return {"candidates": [{"content": {"parts": list(parts), "role": "model"},
+                            "finishReason": reason}], "modelVersion": "g-2"}  # fmt: skip
 
 
-def legacy(tokens, scores):
-    return {"choices": [{"logprobs": {"tokens": tokens, "token_logprobs": scores}}]}
+def read(log, *responses, options: str | None = STARS, **settings):
+    rows = [{"item_id": f"t{i}", "response": one} for i, one in enumerate(responses)]
+    return cp.read(log(*rows), options=options, **settings)
 
 
-@pytest.mark.parametrize(
-    ("row", "message"),
-    [
-        ({"custom_id": "a", "response": {"text": "4"}}, "line 1: expected a response with `choi"),
-        (chat({"token_id:19": -0.1}), "run the server without --return-tokens-as-token-ids"),
-        (legacy(["token_id:19"], [-0.5]), "line 1: tokens must be text; found 'token_id:19'"),
-        (legacy(["4"], []), "none of its 1 answers names an option"),
-        ({"choices": [{"logprobs": [1]}]}, "line 1 does not have the form of responses in Open"),
-        (chat({"4": 0.5}), "line 1: log-probabilities must be 0 or below; found 0.5 of '4'"),
-        (
-            {"content": "4", "completion_probabilities": [{"token": "4"}]},
-            "line 1 does not have the form of llama.cpp's native completions: 'logprob' is missing",
-        ),
-    ],
-)
-def test_responses_that_are_none(log, row, message):
-    with pytest.raises(InputError, match=message):
-        read(log(row))
+def entries(tops=TOPS, token="token", logprob="logprob"):
+    return [{token: name, logprob: score} for name, score in tops.items()]
 
 
-FAILURES = {
-    "It expired": {"response": {"status_code": 200}, "error": {"message": "It expired."}},
-    "too long": {"response": None, "error": {"message": "too long"}},
-    "status 500": {"response": {"status_code": 500, "body": None}},
-    "no answer: max_output_tokens": {
-        "response": {"object": "response", "output": [], "status": "incomplete",
-        "incomplete_details": {"reason": "max_output_tokens"}},
+def token():
+    return {**entries()[0], "top_logprobs": entries()}
+
+
+WITH_TOKENS = {
+    "chat": chat(TOPS),
+    "responses": {
+        "object": "response", "status": "completed", "output": [
+            {"type": "reasoning", "summary": []},
+            {"type": "message", "content": [
+                {"type": "output_text", "text": "4", "logprobs": [token()]}]}],
     },
-    "no answer": {"response": {"body": {"choices": []}}},
+    "completions": {"choices": [{"text": "4", "finish_reason": "length", "logprobs": {
+        "tokens": ["4"], "token_logprobs": [-0.3], "top_logprobs": [TOPS]}}]},
+    "ollama": {"message": {"role": "assistant", "content": "4"}, "done": True,
+               "done_reason": "stop", "logprobs": [token()]},
+    "gemini": {"candidates": [{
+        "content": {"parts": [{"text": "4"}]}, "finishReason": "STOP", "logprobsResult": {
+            "topCandidates": [{"candidates": entries(logprob="logProbability")}],
+            "chosenCandidates": entries(logprob="logProbability")[:1]}}]},
+    "vllm": {"outputs": [{"text": "4", "token_ids": [19], "finish_reason": "stop", "logprobs": [
+        {str(15 + int(t)): {"logprob": s, "decoded_token": t} for t, s in TOPS.items()}]}]},
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("why", FAILURES)
-@pytest.mark.parametrize("first", [True, False])
-def test_a_request_that_failed_costs_its_own_answer_alone(log, why, first):
-    failed = {"custom_id": "b", **FAILURES[why]}
-    good = {"custom_id": "a", "response": {"body": chat({"4": -0.1, "5": -3.0})}}
-    found = read(log(*([failed, good] if first else [good, failed])))
-    assert found.readings["item_id"] == ["a"] and not found.unread
-    assert found.failed == [f"line {1 if first else 2} ({why})"]
-    with pytest.raises(InputError, match=f"all 2 requests failed. The first: line 1 .{why[:10]}"):
-        read(log(failed, failed))
+@pytest.mark.parametrize("name", WITH_TOKENS)
+def test_log_probabilities_are_found_in_every_protocol(log, name):
+    one = read(log, WITH_TOKENS[name])
+    assert one.table[0] == "logprob" and not list(one.doubts)
+    np.testing.assert_allclose(table(one)[0, 2:], [-3.0, -0.3, -1.6])
 
 
 @pytest.mark.parametrize(
-    ("created", "day"),
-    [
-        (1_767_225_600, "2026-01-01"), (1_767_225_600_000, "2026-01-01"),
-        (1e18, None), (float("inf"), None), (float("nan"), None), (True, None), ("now", None),
+    "name", ["openai_chat", "openai_batch", "openai_completions", "openai_responses", "vllm"]
+)
+def test_recorded_logs_say_what_was_said(name):
+    one = cp.read(LOGS / f"{name}.jsonl", options=STARS)
+    assert one.form == "responses" and one.table[0] == "logprob"
+    stars = [int(LABELS[item]) for item in one.readings["item_id"]]
+    assert np.corrcoef(table(one).argmax(axis=1), stars)[0, 1] > 0.8
+    native: dict[str, Any] = {
+        "item": "item_id",
+        "answer": "response.completion_probabilities",
+        "label": "label",
+    }
+    one = cp.read(LOGS / "llama_cpp.jsonl", options=STARS, **native)
+    assert one.table[0] == "logprob" and len(one.labels["label"]) == len(one) == 8
+
+
+ANSWERS = {
+    "anthropic": {"type": "message", "role": "assistant", "stop_reason": "end_turn", "content": [
+        {"type": "thinking", "thinking": "Score: 2"}, {"type": "text", "text": "Score: 4"}]},
+    "bedrock": {"output": {"message": {"role": "assistant", "content": [
+        {"reasoningContent": {"reasoningText": {"text": "Score: 2"}}}, {"text": "4"}]}},
+        "stopReason": "end_turn"},
+    "tool": {"choices": [{"finish_reason": "tool_calls", "message": {
+        "content": None, "role": "assistant",
+        "tool_calls": [{"function": {"arguments": '{"why": "2 flaws", "score": 4}'}}],
+    }}]},
+    "gemini tool": gemini({"functionCall": {"name": "rate", "args": {"score": 4}}}),
+    "gemini thought": gemini({"text": "Score: 2", "thought": True}, {"text": "4"}),
+    "wrapped": {"status_code": 200, "body": openai("Rating: [[4]]")},
+    "parts": openai([{"type": "thinking", "text": "Score: 2"}, {"type": "text", "text": "4"}]),
+    "tag": openai("<seed:think>Score: 2</seed:think>Score: 4"),
+    "one token": openai("4", "length", usage={"completion_tokens": 1}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_answers_are_found_and_thoughts_are_none(log, name):
+    one = read(log, ANSWERS[name])
+    assert one.options[int(table(one)[0].argmax())] == "4" and one.table[0] == "n"
+
+
+LEFT_OUT = {
+    "cut": [
+        (STARS, openai("<seed:think>First pass.\nScore: 1\nBut", "length")),
+        (TEN, openai("Score: 1", "length")), (HALVES, openai("Rating: 1.", "length")),
+        (STARS, openai("Score: 2. On the other hand", "max_tokens")),
+        (STARS, gemini({"text": "Score: 1"}, reason="MAX_TOKENS")),
+        (STARS, {"type": "message", "role": "assistant", "stop_reason": "max_tokens",
+                 "content": [{"type": "text", "text": "Score: 1"}]}),
+        (STARS, {"object": "response", "status": "incomplete", "output": [
+            {"type": "message", "content": [{"type": "output_text", "text": "Score: 1"}]}]}),
+        (STARS, {"message": {"role": "assistant", "content": "Score: 1"}, "done": True,
+                 "done_reason": "length"}),
+        (TEN, {"choices": [chat({"Score": 0.0}, {":": 0.0}, {" 1": -0.1})["choices"][0]
+                           | {"finish_reason": "length"}]}),
     ],
-)  # fmt: skip
-def test_a_time_that_is_none_is_no_date(log, created, day):
-    found = read(log(chat({"4": -0.1, "5": -3.0}, created=created)))
-    assert found.readings.get("reader_date", [None]) == [day]
+    "filtered": [
+        (STARS, {"candidates": [{"finishReason": "SAFETY", "index": 0}]}),
+        (STARS, {"promptFeedback": {"blockReason": "OTHER"}}),
+        (STARS, openai("Score: 1", "content_filter")),
+    ],
+    "refused": [
+        (STARS, {"choices": [{"message": {"content": None, "refusal": "I will not give a 1."},
+                              "finish_reason": "stop"}]}),
+        (STARS, {"type": "message", "role": "assistant", "stop_reason": "refusal",
+                 "content": [{"type": "text", "text": "1"}]}),
+        (STARS, {"object": "response", "status": "completed", "output": [
+            {"type": "message", "content": [{"type": "refusal", "refusal": "No 1."}]}]}),
+    ],
+    "failed": [
+        (STARS, {"status_code": 500, "body": None}), (STARS, {"error": {"message": "expired"}}),
+    ],
+}  # fmt: skip
 
 
-def test_outputs_without_log_probabilities(log):
-    outputs = [{"token_ids": [1], "text": text, "logprobs": None} for text in "445"]
-    found = read(log({"request_id": "0", "outputs": outputs}))
-    assert table(found, "n").tolist() == [[0, 0, 0, 2, 1]]
+@pytest.mark.filterwarnings("ignore::cordial_ppl.errors.CordialWarning")
+@pytest.mark.parametrize(
+    ("reason", "options", "response"),
+    [(reason, *case) for reason, cases in LEFT_OUT.items() for case in cases],
+)
+def test_what_is_no_answer_is_left_out_by_its_reason(log, reason, options, response):
+    whole = openai("2") if "logprobs" not in json.dumps(response) else chat({"2": -0.1, "1": -3.0})
+    one = read(log, response, whole, options=options)
+    assert any("left out: line 1" in words for words in one.doubts)
+    assert one.readings["item_id"] == ["t1"] and {k: len(v) for k, v in one.lost.items()} == {
+        reason: 1
+    }
 
 
-def test_probabilities_after_sampling(log):
-    top = [{"token": "4", "prob": 0.75}, {"token": "5", "prob": 0.25}, {"token": "1", "prob": 0.0}]
-    entry = {"token": "4", "prob": 0.75, "top_probs": top}
-    found = read(log({"content": "4", "completion_probabilities": [entry]}))
-    probs = np.exp(table(found, "logprob")[0])
-    np.testing.assert_allclose(probs, [1e-4 / 3] * 3 + [0.75, 0.25])
-    assert found.floored == {"1": 1, "2": 1, "3": 1}
-    found = read(log({"content": "4", "tokens_predicted": 1}))
-    assert table(found, "n").tolist() == [[0, 0, 0, 1, 0]]
+@pytest.mark.filterwarnings("ignore::cordial_ppl.errors.CordialWarning")
+def test_texts_that_name_no_option_are_left_out(log):
+    thought = gemini({"text": "Score: 4", "thought": True}, {"text": "A poor text."})
+    one = read(log, thought, openai("<think>Score: 3"), openai("2"))
+    assert one.unread == ["t0", "t1"] and one.answers == {"prose": 1, "thought": 1, "alone": 1}
+    with pytest.raises(InputError, match="names an option"):
+        read(log, thought, thought)
+    # "1" of one token may have become "10".
+    cut = openai("1", "length", usage={"completion_tokens": 1})
+    assert read(log, cut, openai("2"), options=TEN).unread == ["t0"]
+    assert not read(log, cut, openai("2")).unread
+
+
+def test_tokens_of_thoughts_are_no_answer(log):
+    answer = chat({"Score: ": 0.0}, {"2": -0.1}, {"\n": 0.0}, {"4": -0.2, "5": -2.0})
+    answer["choices"][0]["message"]["content"] = "4"
+    one = read(log, answer)
+    np.testing.assert_allclose(table(one)[0, 3:], [-0.2, -2.0])
+
+
+def score(name, *probabilities, as_map=False, labels=("calm", "soon", "today", "now")):
+    """An answer of a decision model: a probability for each ordered level."""
+    if as_map:
+        levels = {str(k): p for k, p in enumerate(probabilities)}
+        legend = {str(k): label for k, label in enumerate(labels)}
+        return {"type": "score", "score": 1.0, "legend": legend, "probabilities": levels}
+    return {"type": "score", "name": name, "score": 1.0, "probabilities": [
+        {"value": k, "label": label, "probability": p}
+        for k, (label, p) in enumerate(zip(labels, probabilities, strict=True))]}  # fmt: skip
+
+
+@pytest.mark.parametrize("as_map", [False, True])
+@pytest.mark.parametrize("options", [None, "0,1,2,3", "calm,soon,today,now"])
+def test_decision_models_give_probabilities(log, as_map, options):
+    one, other = (
+        score("urgency", *p, as_map=as_map) for p in ((0.8, 0.2, 0, 0), (0, 0.01, 0.3, 0.69))
+    )
+    answers = [{"urgency": one}, {"urgency": other}] if as_map else [[one], [other]]
+    found = read(log, *({"model": "d-1", "answers": each} for each in answers), options=options)
+    assert found.table[0] == "p" and set(found.readings["task"]) == {"urgency"}
+    assert set(found.readings["reader_model"]) == {"d-1"}
+    assert found.options == tuple((options or "calm,soon,today,now").split(","))
+    # Zeros are what rounding to two digits made of small numbers.
+    np.testing.assert_allclose(table(found)[0], np.array([0.8, 0.2, 0.005, 0.005]) / 1.01)
+
+
+def test_several_questions_are_several_tasks_and_refusals_are_counted(log):
+    angry = {"type": "predicate", "name": "angry", "probability": 0.3}
+    refusal = {"type": "refusal", "name": "urgency", "refusal": "cannot be assessed"}
+    bodies = [
+        {"answers": [score("urgency", 0.7, 0.1, 0.1, 0.1), angry]},
+        {"answers": [refusal, angry]},
+    ]
+    with pytest.raises(SettingNeeded) as needed:
+        read(log, *bodies, options=None)
+    assert needed.value.setting == "task"
+    with pytest.warns(CordialWarning) as told:
+        found = read(log, *bodies, options="0,1,2,3")
+    assert len(found) == 1 and {k: len(v) for k, v in found.lost.items()} == {"refused": 1}
+    assert found.otherwise == {"angry": 2} and any("'angry'" in str(one.message) for one in told)
+    found = read(log, *bodies, options=None, task="angry")
+    assert found.options == ("no", "yes")
+    np.testing.assert_allclose(table(found), [[0.7, 0.3]] * 2)
+    with pytest.raises(InputError):
+        read(log, {"answers": [{"type": "score", "name": "x", "probabilities": [0.2]}]})
+
+
+def test_who_answered_and_when_goes_along(log):
+    row = {"custom_id": "a", "task": "tone", "label": 5, "metadata": {"system": "s1"},
+           "response": chat(TOPS) | {"model": "m-1", "created": 1767225600}}  # fmt: skip
+    named: dict[str, Any] = {"item": "custom_id", "answer": "response", "task": "task"}
+    for naming in ({}, named | {"label": "label"}):
+        one = cp.read(log(row), options=STARS, **naming)
+        assert {n: c for n, (c,) in one.readings.items() if not n.startswith("logprob")} == {
+            "item_id": "a", "reader": "m-1", "task": "tone", "reader_model": "m-1",
+            "reader_date": "2026-01-01", "metadata.system": "s1",
+        }  # fmt: skip
+        assert one.labels == {"item_id": ["a"], "task": ["tone"], "label": ["5"]}
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        chat({"4": 0.5}),
+        chat({"4": math.nan}),
+        chat({"token_id:19": -0.1}),
+        {"choices": [{"message": 4}]},
+    ],
+)
+def test_what_is_no_response_names_its_row(log, response):
+    with pytest.raises(InputError, match="line 2"):
+        read(log, chat(TOPS), response)
+
+
+def test_readings_are_of_one_kind(log):
+    with pytest.raises(InputError, match="one kind"):
+        read(log, chat(TOPS), openai("4"))

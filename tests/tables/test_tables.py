@@ -9,7 +9,6 @@ from scipy.special import softmax
 from cordial_ppl.data.readings import as_logits, readings_from_counts
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import CordialWarning, InputError
-from cordial_ppl.logs.naming import as_name
 from cordial_ppl.tables import (
     match_labels,
     read_labels,
@@ -341,12 +340,6 @@ PARTS = st.text("a|\\", max_size=4)
 @given(st.lists(st.tuples(PARTS, PARTS), min_size=2, max_size=2, unique=True))
 def test_different_texts_have_different_joined_names(pairs):
     assert len(set(map(join_parts, pairs))) == 2
-
-
-@given(st.lists(st.lists(PARTS.map(lambda part: part or None), min_size=1, max_size=3), max_size=4))
-def test_different_lists_have_different_names(lists):
-    known = {tuple(part or "" for part in parts) for parts in lists if any(parts)}
-    assert len({as_name(parts, "ids") for parts in lists} - {None}) == len(known)
 
 
 def test_a_part_of_an_id_may_be_missing_in_one_place(text):

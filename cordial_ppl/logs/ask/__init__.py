@@ -1,6 +1,5 @@
 """Readings asked of a model: over a server that speaks OpenAI's protocol, or on this machine.
 
-`questions` are what is asked: a `prompt` for every text, with the options in every order. `asking`
-puts them to a `model`, keeps every answer in a `cache`, and makes records of them, which are read
-as those of a log are.
+`prompt` writes a question about a text, with the options in several orders. `asking` puts the
+questions to a model, `chat` or `local`, keeps every answer in a file, and makes records of them.
 """

@@ -1,34 +1,35 @@
 r"""A causal language model on this machine: the log-likelihood of every option after a prompt.
 
 :math:`\ell_k = \sum_i \log p(t_{ki} \mid \text{prompt}, t_{k,<i})` over the tokens :math:`t_k` of
-option k. A prompt goes through the model once, several prompts at a time; the options share its
-cache of keys and values.
+option k.
 """
 
-import hashlib
-import inspect
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import batched
-from pathlib import Path
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float64
 
 from cordial_ppl.errors import InputError
-from cordial_ppl.logs.ask.asking import Asking, Model, Refused, load
-from cordial_ppl.logs.ask.cache import Body
-from cordial_ppl.logs.ask.questions import Question
-from cordial_ppl.logs.ask.tokens import Tokenised, Tokens, tokenise
-from cordial_ppl.logs.evidence import Scores
+from cordial_ppl.logs.ask.asking import Refused, load
 
-BATCH, WINDOW = 16, 512
-"""Prompts that go through the model together, and prompts that are sorted by length, so that there
-is little padding."""
+Tokens = list[int]
 
 
-class LocalModel(Model):
+class Tokenised(NamedTuple):
+    """A prompt and its options, as tokens.
+
+    Attributes:
+        prompt: The tokens before every option.
+        options: The tokens of each option.
+    """
+
+    prompt: Tokens
+    options: list[Tokens]
+
+
+class LocalModel:
     """A causal language model with its tokenizer, which scores options.
 
     Args:
@@ -36,28 +37,17 @@ class LocalModel(Model):
         model: The model (`transformers.AutoModelForCausalLM`), on its device.
         tokenizer: Its tokenizer.
         options: The options.
-        version: Distinguishes it from other models of the same name.
-
-    Raises:
-        InputError: The model has no cache of keys and values, as Mamba.
     """
 
-    def __init__(
-        self, name: str, model: Any, tokenizer: Any, options: Sequence[str], version: str = ""
-    ):
-        names = inspect.signature(model.forward).parameters
-        if "past_key_values" not in names:
-            raise InputError(
-                f"{type(model).__name__} has no key-value cache, which the options would share. "
-                "Serve the model, and name its address: --server URL."
-            )
+    concurrency = 1
+
+    def __init__(self, name: str, model: Any, tokenizer: Any, options: Sequence[str]):
         self._torch = load("torch", "local")
         self.name, self.model, self.tokenizer, self.options = name, model.eval(), tokenizer, options
-        # The logits of every token of long prompts would not fit into memory.
-        self._last = {"logits_to_keep": 1} if "logits_to_keep" in names else {}
         self.longest = getattr(model.config, "max_position_embeddings", None) or sys.maxsize
-        # Scores do not depend on the order of the options, except through the prompt.
         precision = str(model.dtype).removeprefix("torch.")
+        self.decoding = f"log-likelihood of options, {precision}"
+        version = getattr(model.config, "_commit_hash", None)
         self.settings = {"scored": list(options), "precision": precision, "version": version}
 
     @classmethod
@@ -79,7 +69,6 @@ class LocalModel(Model):
         """
         torch, transformers = load("torch", "local"), load("transformers", "local")
         transformers.utils.logging.set_verbosity_error()
-        transformers.utils.logging.disable_progress_bar()
         mps = torch.backends.mps.is_available()
         device = "cuda" if torch.cuda.is_available() else "mps" if mps else "cpu"
         try:
@@ -89,117 +78,99 @@ class LocalModel(Model):
         except (OSError, ValueError, RuntimeError, ImportError) as error:
             reason = " ".join(str(error).split())
             raise InputError(f"cannot load the model {name!r} on {device!r}: {reason}") from error
-        version, model = _version(name, model), model.float() if device == "cpu" else model
-        return cls(name, model, tokenizer, options, version)
+        return cls(name, model.float() if device == "cpu" else model, tokenizer, options)
 
-    def ask(self, questions: Iterator[tuple[Question, int]], asking: Asking) -> None:
-        """Score the options after each prompt; one that is too long is refused."""
-        for window in batched(questions, WINDOW):
-            waiting = []
-            for question, _ in window:
-                tokens = tokenise(self.tokenizer, question.messages, self.options)
-                if tokens.length <= self.longest:
-                    waiting.append((tokens, question))
-                else:
-                    number = f"{tokens.length} tokens"
-                    words = f"{number}, but {self.name!r} reads at most {self.longest}"
-                    asking.fail(question, Refused(words))
-            for batch in batched(sorted(waiting, key=lambda pair: pair[0].length), BATCH):
-                rows = self.score([tokens for tokens, _ in batch])
-                for (tokens, question), row in zip(batch, rows, strict=True):
-                    read = len(tokens.prompt) + sum(map(len, tokens.options))
-                    body = {
-                        "scores": dict(zip(self.options, row.tolist(), strict=True)),
-                        "usage": {"prompt_tokens": read, "completion_tokens": 0},
-                    }
-                    asking.keep(question, 1, self.settings, body)
+    def ask(self, question: str) -> dict[str, Any]:
+        """Score the options after a prompt; one that is too long is refused."""
+        tokens = tokenise(self.tokenizer, question, self.options)
+        length = len(tokens.prompt) + max(map(len, tokens.options))
+        if length > self.longest:
+            raise Refused(f"{length} tokens, but {self.name!r} reads at most {self.longest}")
+        scores = self.score(tokens).tolist()
+        return {
+            "scores": dict(zip(self.options, scores, strict=True)),
+            "decoding": self.decoding,
+        }
 
-    def score(self, questions: Sequence[Tokenised]) -> list[Float64[np.ndarray, " K"]]:
-        """Compute the log-likelihoods of all options after each of several prompts.
+    def close(self) -> None:
+        """Do nothing: the model has no connections."""
+
+    def score(self, tokens: Tokenised) -> Float64[np.ndarray, " K"]:
+        """Compute the log-likelihoods of all options after a prompt.
 
         Args:
-            questions: Prompts with their options, one batch; halved where memory is short.
+            tokens: The prompt with its options.
 
         Returns:
-            Log-likelihoods (nats), in the options' order, an array a prompt.
+            Log-likelihoods (nats), in the options' order.
 
         Raises:
-            InputError: The device has not enough memory for one prompt.
+            InputError: The device has not enough memory for the prompt.
         """
-        try:
-            with self._torch.inference_mode():
-                return self._score(questions)
-        except self._torch.cuda.OutOfMemoryError as error:
-            half = len(questions) // 2
-            if half == 0:
-                raise InputError(
-                    f"a prompt of {questions[0].length} tokens does not fit into the device's "
-                    "memory: shorten the texts, or use a smaller model."
-                ) from error
-        return self.score(questions[:half]) + self.score(questions[half:])
-
-    def _score(self, questions: Sequence[Tokenised]) -> list[Float64[np.ndarray, " K"]]:
-        torch, size = self._torch, len(questions[0].options)
-        width = max(len(question.prompt) for question in questions)
-        # Padding goes before the prompts, so that all of them end together.
-        prompts = [[0] * (width - len(one.prompt)) + one.prompt for one in questions]
-        masks = [[0] * (width - len(one.prompt)) + [1] * len(one.prompt) for one in questions]
-        mask = self._tensor(masks)
-        positions = (mask.cumsum(1) - 1).clamp(min=0)
-        out = self.model(
-            input_ids=self._tensor(prompts),
-            attention_mask=mask,
-            position_ids=positions,
-            use_cache=True,
-            **self._last,
-        )
-        options = [option for question in questions for option in question.options]
-        first = self._tensor([option[:1] for option in options]).reshape(-1, size)
-        scores = self._log_softmax(out.logits[:, -1]).gather(1, first)
+        torch, (prompt, options) = self._torch, tokens
         width = max(map(len, options)) - 1
-        if width > 0:
-            # The further tokens of each option, given those before them.
-            before = [(option + [0] * width)[:width] for option in options]
-            after = [(option + [0] * width)[1 : width + 1] for option in options]
-            real = self._tensor([[i + 1 < len(option) for i in range(width)] for option in options])
-            out.past_key_values.batch_repeat_interleave(size)
-            last = positions[:, -1:].repeat_interleave(size, 0)
-            further = self.model(
-                input_ids=self._tensor(before),
-                attention_mask=torch.cat([mask.repeat_interleave(size, 0), real], dim=1),
-                position_ids=last + 1 + torch.arange(width, device=mask.device),
-                past_key_values=out.past_key_values,
-                use_cache=True,
-            )
-            log_probs = self._log_softmax(further.logits).gather(2, self._tensor(after)[:, :, None])
-            scores = scores + (log_probs[:, :, 0] * real).sum(dim=1).reshape(-1, size)
-        return list(scores.double().cpu().numpy())
-
-    def _tensor(self, rows: list[Tokens]) -> Any:
-        return self._torch.tensor(rows, device=self.model.device, dtype=self._torch.long)
-
-    def _log_softmax(self, logits: Any) -> Any:
-        return self._torch.log_softmax(logits.float(), dim=-1)
-
-    def size(self, body: Body) -> int:
-        """Return 1: a response has a score of every option."""
-        return 1
-
-    def evidence(self, bodies: Sequence[Body]) -> Scores:
-        """Read the scores of the options."""
-        scores = bodies[0]["scores"]
-        return Scores("logprob", list(scores.values()), list(scores))
-
-    def describe(self, settings: Mapping[str, Any]) -> str:
-        """Describe the scores and their precision."""
-        return f"log-likelihood of options, {settings.get('precision')}"
+        # All options of one token follow the same prompt; padding comes after what counts.
+        rows = [
+            prompt + (one[:-1] + [0] * width)[:width] for one in options[: None if width else 1]
+        ]
+        try:
+            with torch.inference_mode():
+                inputs = torch.tensor(rows, device=self.model.device)
+                logits = self.model(input_ids=inputs).logits[:, len(prompt) - 1 :].float()
+                every = torch.log_softmax(logits, dim=-1).double().cpu().numpy()
+        except torch.cuda.OutOfMemoryError as error:
+            raise InputError(
+                f"a prompt of {len(prompt)} tokens does not fit into the device's memory: shorten "
+                "the texts, or use a smaller model."
+            ) from error
+        pairs = zip(options, every if width else [every[0]] * len(options), strict=True)
+        return np.array([sum(row[i, token] for i, token in enumerate(one)) for one, row in pairs])
 
 
-def _version(name: str, model: Any) -> str:
-    """Return the commit on the Hub, or a digest of the folder's files by size and time."""
-    commit = getattr(model.config, "_commit_hash", None)
-    if commit:
-        return str(commit)
-    files = sorted(path for path in Path(name).glob("*") if path.is_file())
-    stats = [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in files]
-    return hashlib.sha256(repr(stats).encode()).hexdigest()[:12]
+def tokenise(tokenizer: Any, question: str, options: Sequence[str]) -> Tokenised:
+    """Turn a question and its options into tokens.
+
+    The prompt is tokenised with each option behind it, as the model would read them; the tokens
+    that all have in common are the prompt. If one option's tokens begin another's ("1" and "10"),
+    the end of the answer counts as a token of every option.
+
+    Args:
+        tokenizer: A tokenizer of `transformers`.
+        question: The question.
+        options: The options.
+
+    Returns:
+        The tokens.
+
+    Raises:
+        InputError: Two options have the same tokens, or the tokenizer has no first token.
+    """
+    chat = bool(getattr(tokenizer, "chat_template", None))
+    prompt, before, end = question if question.endswith(":") else f"{question}\nAnswer:", " ", "\n"
+    if chat:
+        messages = [{"role": "user", "content": question}]
+        prompt = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+        before, end = "", tokenizer.eos_token or "\n"
+
+    def encode(text: str) -> Tokens:
+        # A chat template writes the special tokens itself.
+        return tokenizer(text, add_special_tokens=not chat)["input_ids"]
+
+    sequences = [encode(f"{prompt}{before}{option}") for option in options]
+    if len(set(map(tuple, sequences))) < len(sequences):
+        raise InputError(
+            f"the model's tokenizer gives some of the options {', '.join(options)} the same tokens."
+        )
+    if any(a == b[: len(a)] for a in sequences for b in sequences if a is not b):
+        sequences = [encode(f"{prompt}{before}{option}{end}") for option in options]
+    shared, alone = 0, encode(prompt)
+    # At least one token is left for each option.
+    longest = min(len(alone), *(len(tokens) - 1 for tokens in sequences))
+    while shared < longest and all(tokens[shared] == alone[shared] for tokens in sequences):
+        shared += 1
+    if shared > 0:
+        return Tokenised(alone[:shared], [tokens[shared:] for tokens in sequences])
+    start = tokenizer.eos_token_id if tokenizer.bos_token_id is None else tokenizer.bos_token_id
+    if start is None:
+        raise InputError("the model's tokenizer has no beginning-of-text token.")
+    return Tokenised([start], sequences)

@@ -1,19 +1,20 @@
-"""Prompts: a template with the options, a text, and examples before it."""
+"""Prompts: a template with the options and a text."""
 
 import hashlib
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+
+import numpy as np
 
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.errors import FileError, InputError, as_path
-
-Messages = list[dict[str, str]]
-"""A conversation, each message with its role and content."""
+from cordial_ppl.errors import FileError, InputError, as_path, name_rows
+from cordial_ppl.tables.choices import read_items
+from cordial_ppl.tables.columns import is_reading, passed_through
+from cordial_ppl.tables.formats import is_filled, read_columns
 
 Order = tuple[int, ...]
 """Positions on the scale, in the order in which the prompt lists them."""
@@ -36,87 +37,41 @@ RESERVED = frozenset(("options", "lowest", "highest"))
 """Fields that come from the scale, even if the table has such columns."""
 
 
-class Example(NamedTuple):
-    """A labelled text, shown as an example: its name, if any, its columns, and its option."""
-
-    item_id: str
-    fields: Mapping[str, str]
-    answer: str
-
-
 @dataclass(frozen=True)
 class Prompt:
     """A prompt for texts.
 
-    Examples are earlier turns of the conversation: the same prompt with another text, and its
-    answer. A text is never an example for itself; texts are compared by name and by content.
-
-    Args:
+    Attributes:
         scale: The options.
-        template: A text with the fields `{options}`, `{lowest}`, `{highest}`, `{question}` and
-            columns of the table of texts.
-        question: The value of `{question}`; it may have fields too.
-        examples: The examples.
-
-    Raises:
-        InputError: The template names no column, or has no place for the question.
+        text: A text with the fields `{options}`, `{lowest}`, `{highest}`, and columns of texts.
+        orders: Orders in which the options are listed.
     """
 
     scale: Scale
-    template: str = TEMPLATE
-    question: str | None = None
-    examples: Sequence[Example] = ()
+    text: str
+    orders: Sequence[Order]
 
-    def __post_init__(self) -> None:
-        """Check the fields."""
-        fields = find_fields(self.template)
-        if not self.columns:
-            names = ", ".join(f"{{{name}}}" for name in sorted(fields)) or "no field"
-            raise InputError(f"a prompt must contain {{text}}, or another column; found {names}.")
-        if self.question is not None and "question" not in fields:
-            raise InputError("a question is given (--question), but the prompt has no {question}.")
-
-    @cached_property
-    def text(self) -> str:
-        """Return the template with the question in it; without one `{question}` is a column."""
-        if self.question is None and self.template != TEMPLATE:
-            return self.template
-        question = self.question or QUESTION
-        return FIELD.sub(lambda it: question if it[2] == "question" else it[0], self.template)
-
-    @cached_property
+    @property
     def columns(self) -> frozenset[str]:
-        """Return the columns of the table that the prompt uses."""
-        return find_fields(self.text) - RESERVED
+        """Return the columns that the prompt uses."""
+        return _fields_of(self.text) - RESERVED
 
-    def messages(self, fields: Mapping[str, str], order: Order, item_id: str = "") -> Messages:
+    @property
+    def digest(self) -> str:
+        """Identify the prompt, its options and orders by 12 digits of their SHA-256."""
+        content = json.dumps([self.text, self.scale.options, self.orders], ensure_ascii=False)
+        return hashlib.sha256(content.encode()).hexdigest()[:12]
+
+    def fill(self, fields: Mapping[str, str], order: Order) -> str:
         """Ask about a text.
 
         Args:
             fields: The text's columns.
             order: The order in which the options are listed.
-            item_id: The text's name.
 
         Returns:
-            The conversation, to be answered with an option.
+            The question, to be answered with an option.
         """
-        turns: Messages = []
-        for example in self.examples:
-            pairs = ((example.fields[name], fields[name]) for name in self.columns)
-            same = all(one.split() == other.split() for one, other in pairs)
-            if not same and not (item_id and example.item_id == item_id):
-                turns.append({"role": "user", "content": self._fill(example.fields, order)})
-                turns.append({"role": "assistant", "content": example.answer})
-        return [*turns, {"role": "user", "content": self._fill(fields, order)}]
-
-    def digest(self, orders: Sequence[Order]) -> str:
-        """Identify the prompt, its examples and orders by 12 digits of their SHA-256."""
-        shown = [[dict(example.fields), example.answer] for example in self.examples]
-        content = [self.template, self.question or QUESTION, self.scale.options, shown, orders]
-        text = json.dumps(content, ensure_ascii=False, sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()[:12]
-
-    def _fill(self, fields: Mapping[str, str], order: Order) -> str:
         options = self.scale.options
         listed = [options[k] for k in order]
         values = dict(fields) | {
@@ -128,22 +83,116 @@ class Prompt:
         return FIELD.sub(lambda it: values[it[2]] if it[2] else f"{{{it[1]}}}", self.text).strip()
 
 
-def find_fields(template: str) -> frozenset[str]:
-    """Find the names of the fields of a template."""
-    return frozenset(match[2] for match in FIELD.finditer(template) if match[2])
+def make_prompt(
+    scale: Scale,
+    path: str | Path | None = None,
+    question: str | None = None,
+    permutations: int = 1,
+    seed: int = 0,
+) -> Prompt:
+    """Make a prompt.
 
+    Args:
+        scale: The options.
+        path: A file with the template; None for the default one.
+        question: The value of `{question}`, which may have fields too.
+        permutations: Number of orders of the options.
+        seed: Seed of the orders.
 
-def read_template(path: str | Path | None) -> str:
-    """Read a template from a file in UTF-8; None gives the default template.
+    Returns:
+        The prompt.
 
     Raises:
         FileError: The file cannot be read, or is not UTF-8.
+        InputError: The template names no column, or has no place for the question or the options.
     """
-    if path is None:
-        return TEMPLATE
     try:
-        return as_path(path).read_text(encoding="utf-8-sig")
+        template = TEMPLATE if path is None else as_path(path).read_text(encoding="utf-8-sig")
     except OSError as error:
         raise FileError(f"cannot read {path}: {error.strerror or error}.") from error
     except UnicodeDecodeError as error:
         raise FileError(f"{path} is not text in UTF-8: {error}. Save it as UTF-8.") from error
+    if question is not None and "question" not in _fields_of(template):
+        raise InputError("a question is given (--question), but the prompt has no {question}.")
+    if question is not None or path is None:
+        words = question or QUESTION
+        template = FIELD.sub(lambda it: words if it[2] == "question" else it[0], template)
+    prompt = Prompt(scale, template, option_orders(scale.size, permutations, seed))
+    if not prompt.columns:
+        names = ", ".join(f"{{{name}}}" for name in sorted(_fields_of(template))) or "no field"
+        raise InputError(f"a prompt must contain {{text}}, or another column; found {names}.")
+    if permutations > 1 and "options" not in _fields_of(template):
+        raise InputError(
+            "--permutations lists the options in several orders, but the prompt has no {options}."
+        )
+    return prompt
+
+
+def _fields_of(template: str) -> frozenset[str]:
+    return frozenset(match[2] for match in FIELD.finditer(template) if match[2])
+
+
+def option_orders(size: int, number: int, seed: int = 0) -> list[Order]:
+    """Choose orders in which options are listed.
+
+    Readers prefer options by their place in the list. If a place adds a constant to an option's
+    logit, the constants cancel in the mean of logits over orders in which every option takes every
+    place equally often. One order is the scale's; several are rotations of random orders, so that
+    in every K of them each option takes each place once.
+
+    Args:
+        size: Number of options K.
+        number: The number of orders, at most K!.
+        seed: Seed of the random orders.
+
+    Returns:
+        Different orders.
+
+    Raises:
+        InputError: There are fewer orders.
+    """
+    if number > math.factorial(size):
+        raise InputError(
+            f"{size} options have {math.factorial(size)} orders; --permutations asks for {number}."
+        )
+    if number == 1:
+        return [tuple(range(size))]
+    rng = np.random.default_rng(seed)
+    orders: dict[Order, None] = {}
+    while len(orders) < number:
+        order = rng.permutation(size)
+        orders |= {tuple(np.roll(order, -turn).tolist()): None for turn in range(size)}
+    return list(orders)[:number]
+
+
+def read_texts(
+    path: str | Path, prompt: Prompt
+) -> tuple[dict[str, dict[str, str]], dict[str, list]]:
+    """Read a table of texts.
+
+    Args:
+        path: A table with `item_id` and the prompt's columns.
+        prompt: The prompt.
+
+    Returns:
+        The columns that the prompt uses by the text's name, and the other columns, but for those
+        that would be taken for readings.
+
+    Raises:
+        FileError: The file cannot be read or is not what its ending says.
+        InputError: A column is missing, a text has no name or occurs twice, or a cell that the
+            prompt uses is empty.
+    """
+    columns, used = read_columns(path), sorted(prompt.columns)
+    items = read_items(columns)
+    for name in used:
+        columns.require(name)
+        empty = [i for i, cell in enumerate(columns.cells[name]) if not is_filled(cell)]
+        if empty:
+            rows = name_rows(empty, columns.where)
+            raise InputError(f"{path}: the column {name!r} is empty in {rows}.")
+    rows = zip(*(map(str, columns.cells[name]) for name in used), strict=True)
+    fields = [dict(zip(used, row, strict=True)) for row in rows]
+    extras = passed_through(columns, ["item_id", *used])
+    kept = {name: cells for name, cells in extras.items() if not is_reading(name)}
+    return dict(zip(items, fields, strict=True)), kept

@@ -1,6 +1,6 @@
 r"""Answers of generated texts: the last that is announced, never a number in passing.
 
-An answer is explicit if it
+Thoughts hold no answer, closed or not. An answer is explicit if it
 
 1. follows a pattern that the user gives, and then nothing else is looked at;
 2. stands in brackets or under a key: `[[4]]`, `\\boxed{4}`, `[RESULT] 4`, `"score": 4`;
@@ -29,6 +29,7 @@ SOURCES = {
 LOST = {
     "off": "announce something that is not an option, or are followed by an option or a refusal",
     "prose": "announce no option",
+    "thought": "end within a thought",
 }
 """Why a text has no answer."""
 
@@ -36,11 +37,10 @@ SPACE = r"[^\S\n]*"
 FINAL = r"(?:final|overall|total)"
 NOUN = (
     r"(?:score|rating|grade|answer|verdict|judge?ment|label|choice|decision|stars|winner"
-    r"|preference|答案|打分|(?:综合|总体|總體|最终|最終|総合|종합|최종)?"
-    r"(?:评分|評分|得分|分数|评级|評価|評点|점수|평점|평가)"
-    r"|note(?=[ ]:)|bewertung|punktzahl|puntuación|calificación|pontuação|nota|punteggio"
-    r"|valutazione|оценка)"
+    r"|preference|答案|打分|(?:综合|总体|總體|最终|最終)?(?:评分|評分|得分|分数|评级))"
 )
+"""What ratings are called, in English and Chinese; `--after` takes words of other languages."""
+
 _EMOJI = "\u200d\ufe0f\u2600-\u27bf\u2b50\U0001f000-\U0001faff"
 _SHUT = r"(?:[^\S\n]|[*_`\"')\]}$\\])*+"
 _N = rf"(?:\d+(?:\.\d+)?|{'|'.join(WORDS)})(?![^\W_]|%|\.\d)"
@@ -66,10 +66,8 @@ NAMED = re.compile(
 """Words before an answer, but for parts of a rating: "Clarity score:", "Score (style):"."""
 
 OPENED = re.compile(rf"(?:\s|[\"'*_`(\[{{$|\\:={_EMOJI}])*")
-_UNIT = r"(?:-?stars?\b|p(?:oi|o|u)n[tk]\w*|[分点點星점])?"
-_OF = (
-    r"(?:/|(?:on\s+a\s+)?scale(?:\s+of|\s+from)?|(?:out\s+)?of\b|max\b|von\b|sur\b|de\b|su\b|из\b)"
-)
+_UNIT = r"(?:-?stars?\b|points?\b|[分点星])?"
+_OF = r"(?:/|(?:on\s+a\s+)?scale(?:\s+of|\s+from)?|(?:out\s+)?of\b|max\b)"
 UNIT = re.compile(
     rf"{_SHUT}{_UNIT}{_SHUT}(?:[,(\[]?{_OF}{SPACE}(?:(?:an?|the|possible)\s+){{0,2}}"
     rf"(?:{_N}\s?(?:-|–|to){SPACE})?(?P<top>{_N}))?{_SHUT}{_UNIT}{_SHUT}",
@@ -98,13 +96,18 @@ REFUSED = re.compile(
 SPECIAL = re.compile(r"<\|[^|<>]*\|>|</?s>|<(?:eos|end_of_turn)>|\[END\]", re.IGNORECASE)
 """Tokens that a tokenizer adds around an answer."""
 
-THOUGHT = re.compile(
-    # Some prompts open the reasoning themselves: then only its end is in the text.
-    r".*(?:</think(?:ing)?>|</thought>|\[/THINK\]|<\|channel\|>final<\|message\|>)",
-    re.DOTALL,
+_THINK = (
+    r"(?:think(?:ing)?|thoughts?|reason(?:ing)?|analysis|scratch_?pad|reflection|deliberation"
+    r"|monologue)"
 )
-UNENDED = re.compile(r"<think(?:ing)?>|<thought>|\[THINK\]|<\|channel\|>analysis<\|message\|>")
-"""Reasoning, which holds no answer; a text that was cut off in the middle of it has none."""
+THOUGHT = re.compile(
+    # "[Analysis]: ..." is a heading.
+    rf"(?P<final><\|channel\|>final(?:<\|message\|>|\b))|<\|channel\|>(?:{_THINK}|commentary)\b"
+    rf"|(?:<\|?|\[|\{{|[◁【〈«])(?P<shut>/|end(?:_of)?_)?(?:begin(?:_of)?_|start(?:_of)?_)?"
+    rf"(?:\w+[:_-])?{_THINK}(?:\s\w+=[^<>\n]{{0,60}})?(?:\|?>|\](?!:)|\}}|[▷】〉»])",
+    re.IGNORECASE,
+)
+"""Marks of thoughts: `<think>`, `</seed:think>`, `[THINK]`, `<|end_of_thought|>`, channels."""
 
 
 class Span(NamedTuple):
@@ -126,23 +129,11 @@ class Span(NamedTuple):
 
 
 def as_pattern(text: str | None) -> re.Pattern[str] | None:
-    """Compile the pattern that answers follow.
-
-    Args:
-        text: The pattern, or None.
-
-    Returns:
-        The pattern, or None.
-
-    Raises:
-        InputError: It is no regular expression.
-    """
+    """Compile the pattern that answers follow; raise an `InputError` if it is none."""
     try:
-        return None if text is None else re.compile(text)
+        return re.compile(text) if text else None
     except re.error as error:
-        raise InputError(
-            f"the pattern before answers must be a regular expression; {text!r} is none: {error}."
-        ) from error
+        raise InputError(f"{text!r} is no regular expression: {error}.") from error
 
 
 class Finder:
@@ -161,22 +152,23 @@ class Finder:
         self.counts: Counter[str] = Counter()
         self._any, self._cased = spellings.pattern(cased=False), spellings.pattern()
 
-    def find(self, text: str, logged: int | None = None) -> Span | None:
+    def find(self, text: str) -> Span | None:
         """Find the option that a text answers with.
 
         Args:
             text: The generated text.
-            logged: The option that the log names, if it does; then no other is an answer.
 
         Returns:
             The option and where it is; None if there is none.
         """
         text = fold(text)
-        start = match.end() if (match := THOUGHT.match(text)) else 0
-        end = match.start() if (match := UNENDED.search(text, start)) else len(text)
-        text = SPECIAL.sub(lambda match: " " * len(match[0]), text[start:end])
-        span = self._last(text)
-        if span is None or span.option is None or logged not in (None, span.option):
+        start = _after_thoughts(text)
+        if start is None:
+            self.counts["thought"] += 1
+            return None
+        rest = SPECIAL.sub(lambda match: " " * len(match[0]), text[start:])
+        span = self._last(rest)
+        if span is None or span.option is None:
             self.counts["prose" if span is None else "off"] += 1
             return None
         self.counts[span.source] += 1
@@ -233,3 +225,15 @@ def _match(pattern: re.Pattern[str], text: str, start: int) -> re.Match[str]:
     match = pattern.match(text, start)
     assert match is not None
     return match
+
+
+def _after_thoughts(text: str) -> int | None:
+    """Return where the answer may begin, after all thoughts; None if one is never closed."""
+    start = depth = 0
+    for tag in THOUGHT.finditer(text):
+        if tag["final"] or tag["shut"]:
+            # Some prompts open the thought themselves: then only its end is in the text.
+            start, depth = tag.end(), 0 if tag["final"] else max(depth - 1, 0)
+        else:
+            depth += 1
+    return None if depth else start
