@@ -26,4 +26,5 @@ def write_sweep(folder):
 
 
 def tasks_of(folder, readings="stars.parquet", **settings: Any):
-    return read_tasks(folder / readings, folder / "labels.csv", **({"report": 30} | settings))
+    chosen: Any = {"report": 30} | settings
+    return read_tasks(folder / readings, folder / "labels.csv", **chosen)

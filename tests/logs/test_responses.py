@@ -231,7 +231,8 @@ def test_who_answered_and_when_goes_along(log):
            "response": chat(TOPS) | {"model": "m-1", "created": 1767225600}}  # fmt: skip
     named: dict[str, Any] = {"item": "custom_id", "answer": "response", "task": "task"}
     for naming in ({}, named | {"label": "label"}):
-        one = cp.read(log(row), options=STARS, **naming)
+        settings: Any = naming
+        one = cp.read(log(row), options=STARS, **settings)
         assert {n: c for n, (c,) in one.readings.items() if not n.startswith("logprob")} == {
             "item_id": "a", "reader": "m-1", "task": "tone", "reader_model": "m-1",
             "reader_date": "2026-01-01", "metadata.system": "s1",
