@@ -1,8 +1,7 @@
 """Tables of reviews for the program to calibrate."""
 
 from cordial_ppl.evaluation import synthetic
-from cordial_ppl.tables import write_table
-from cordial_ppl.tables.formats import read_columns
+from cordial_ppl.tables import read_columns, write_table
 
 LABELLED = 20
 TEXTS = 60

@@ -81,7 +81,7 @@ def check_outputs(
     """
     for path, endings in outputs:
         if not endings:
-            from cordial_ppl.tables.writing import SINKS
+            from cordial_ppl.tables import SINKS
 
             endings = SINKS
         check_writable(path, endings=endings)

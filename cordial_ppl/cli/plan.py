@@ -163,7 +163,7 @@ def check_unfilled(output: Path, advice: str, read: "Read | None" = None) -> Non
         InputError: There is such a table.
     """
     from cordial_ppl.data.numerals import is_missing
-    from cordial_ppl.tables.formats import read_columns
+    from cordial_ppl.tables import read_columns
     from cordial_ppl.tables.frame import as_list
 
     try:

@@ -115,8 +115,7 @@ def load_calibrator(
 
 def _read_several(fitted: "Fusion", paths: list[Path], settings: dict[str, Any]) -> "ReadingTable":
     """Read the tables of a calibrator of several judges, some of whom may be missing."""
-    from cordial_ppl.tables import read_several
-    from cordial_ppl.tables.formats import read_columns
+    from cordial_ppl.tables import read_columns, read_several
 
     column = settings.pop("reader")
     if column and not any(column in read_columns(path).schema for path in paths):

@@ -47,7 +47,7 @@ def shift(
         if settings["prior"] is not None:
             raise InputError("--calibrator is fitted already: leave out --prior and --prior-of.")
         fitted, options = load_calibrator(calibrator, options, fitting.channel)
-    from cordial_ppl.tables.formats import read_columns
+    from cordial_ppl.tables import read_columns
     from cordial_ppl.tables.proposals import spell
 
     annotator = tables.annotator

@@ -1,5 +1,9 @@
-"""Labels between options, such as half points and averages: which options they count for."""
+"""Labels between options, such as half points and averages: which options they count for.
 
+An average may be of the labels that several people gave a text.
+"""
+
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +15,9 @@ from cordial_ppl.errors import InputError
 
 ROUNDINGS = ("half-up", "nearest-even", "split")
 """How labels between options are rounded."""
+
+COMBINATIONS = ("each", "mean", "median")
+"""Treatments of several labels of a text."""
 
 
 class Rounded(NamedTuple):
@@ -74,3 +81,48 @@ def _is_odd(positions: Int64[np.ndarray, " n"], numbers: Float64[np.ndarray, " K
     """Return whether options have odd numbers if they count by one, or odd positions."""
     counting = is_counting(numbers.tolist()) or is_counting(numbers[::-1].tolist())
     return (numbers[positions] if counting else positions) % 2 == 1
+
+
+def combine(
+    items: Sequence[str],
+    positions: Float64[np.ndarray, " n"],
+    weights: Float64[np.ndarray, " n"],
+    scale: Scale,
+    how: str,
+) -> tuple[Int64[np.ndarray, " m"], Float64[np.ndarray, " m"], Float64[np.ndarray, " m"]]:
+    """Make one label of those that a text has.
+
+    Args:
+        items: The text of each label.
+        positions: The labels, positions 0..K-1 on the scale.
+        weights: How much each counts among those of its text.
+        scale: The options, whose numbers are averaged.
+        how: "mean" or "median".
+
+    Returns:
+        The first row of each text, its label as a position that may lie between options, and the
+        mean weight of its labels.
+
+    Raises:
+        InputError: There is no such way.
+    """
+    if how not in COMBINATIONS[1:]:
+        raise InputError(f"annotators must be one of {', '.join(COMBINATIONS)}; got {how!r}.")
+    rows: dict[str, list[int]] = {}
+    for row, item in enumerate(items):
+        rows.setdefault(item, []).append(row)
+    numbers, values = scale.at(positions), []
+    for index in rows.values():
+        labels, counts = numbers[index], weights[index]
+        # A median lies in the middle between two values with half of the weight each.
+        middle = 0.5 + np.array([-1e-12, 1e-12])
+        label = (
+            np.average(labels, weights=counts)
+            if how == "mean"
+            else np.quantile(labels, middle, weights=counts, method="inverted_cdf").mean()
+        )
+        # A mean of equal numbers may differ from them by rounding.
+        values.append(float(np.clip(label, labels.min(), labels.max())))
+    first = np.array([index[0] for index in rows.values()], np.int64)
+    means = np.array([weights[index].mean() for index in rows.values()])
+    return first, scale.locate(values), means

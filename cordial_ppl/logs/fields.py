@@ -17,7 +17,7 @@ from cordial_ppl.errors import InputError, list_names, quote
 from cordial_ppl.logs.evidence import ROUNDING, Answer, Evidence, Scores, as_text, make_position
 from cordial_ppl.logs.protocols import read_choice, read_response
 from cordial_ppl.logs.rows import Row
-from cordial_ppl.tables.formats import is_filled
+from cordial_ppl.tables import is_filled
 
 SIMPLE = re.compile(r"""(?P<field>[^=<>'"`]*?)\s*(?P<equals>!?=)\s*(?P<value>[^='"`]*)""")
 """A condition that a shell does not get in the way of: FIELD=VALUE or FIELD!=VALUE."""

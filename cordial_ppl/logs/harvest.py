@@ -26,7 +26,7 @@ from cordial_ppl.logs.finder import Finder, as_pattern
 from cordial_ppl.logs.masses import Reading, average, mix, read_masses
 from cordial_ppl.logs.presets import PRESETS, ROLES, find_preset, first_cells, read_records
 from cordial_ppl.logs.spellings import Spellings, fold
-from cordial_ppl.tables.formats import is_filled
+from cordial_ppl.tables import is_filled
 
 BOUNDS = {
     "logit": (-np.inf, np.finfo(float).max, "a number"),

@@ -12,9 +12,9 @@ from cordial_ppl.logs.evidence import FAILED, Evidence, Record, Scores, as_day, 
 from cordial_ppl.logs.fields import Field, expand, fields_of, list_cells, read_value
 from cordial_ppl.logs.protocols import WRAPPED, read_response, unwrap
 from cordial_ppl.logs.rows import Row, at, read_rows
+from cordial_ppl.tables import is_filled
 from cordial_ppl.tables.choices import join_parts
 from cordial_ppl.tables.columns import PREFIXES
-from cordial_ppl.tables.formats import is_filled
 from cordial_ppl.tables.proposals import nearest
 
 ROLES = (

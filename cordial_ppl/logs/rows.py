@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from cordial_ppl.errors import CordialError, FileError, InputError, naming, quote
-from cordial_ppl.tables.formats import ENDINGS, read_columns
+from cordial_ppl.tables import ENDINGS, read_columns
 from cordial_ppl.tables.frame import ROW
 
 JSON = (".jsonl", ".ndjson")

@@ -8,7 +8,7 @@ readings.
 """
 
 from cordial_ppl.runtime.outputs import check_writable, discard_unfinished, replacing
-from cordial_ppl.tables.formats import ENDINGS, read_columns
+from cordial_ppl.tables.formats import ENDINGS, SINKS, read_columns, write_table
 from cordial_ppl.tables.frame import Columns, is_filled
 from cordial_ppl.tables.groups import (
     MADE,
@@ -22,10 +22,10 @@ from cordial_ppl.tables.label_table import LabelTable, read_labels
 from cordial_ppl.tables.matches import match_labels, read_labelled
 from cordial_ppl.tables.panel import read_several
 from cordial_ppl.tables.reading_table import ReadingTable, list_values, open_readings, read_readings
-from cordial_ppl.tables.writing import write_table
 
 __all__ = [
     "ENDINGS",
+    "SINKS",
     "MADE",
     "Columns",
     "LabelTable",

@@ -7,16 +7,14 @@ from pathlib import Path
 import polars as pl
 
 from cordial_ppl.errors import InputError, SettingNeeded, list_names, name_rows, quote
-from cordial_ppl.tables.columns import list_distinct, name_items, named
+from cordial_ppl.tables.columns import is_reading, list_distinct, name_items, named
 from cordial_ppl.tables.formats import read_columns
 from cordial_ppl.tables.frame import Columns
 from cordial_ppl.tables.proposals import (
     RATINGS,
     find_columns,
     find_id,
-    find_reader,
     holds_ratings,
-    propose_ratings,
     spell,
 )
 
@@ -39,7 +37,7 @@ def open_columns(
         path: As `read_columns` reads it.
         task: The task to take; none is asked for where each text is of one task.
         id: Other names of the column `item_id`.
-        rating: Another name of the column `rating`.
+        rating: The column of hard ratings; others are then no readings.
         apart: Columns that are named for something else, and are nothing else.
         needed: Whether the columns of the task and of the rating must be there.
 
@@ -54,6 +52,9 @@ def open_columns(
     if rating is not None and (needed or spell(columns, rating)):
         (column,) = find_columns(columns, [rating], "rating", RATINGS)
         columns = columns.rename(column, "rating")
+        others = filter(is_reading, columns.schema.keys() - {"rating"})
+        apart = tuple(name for name in columns.apart if name != "rating")
+        columns = replace(columns, apart=(*apart, *others))
     if task is not None:
         there = split_choice(columns, "task", task)[0] in columns.schema
         return select(columns, "task", task) if needed or there else columns
@@ -87,10 +88,7 @@ def select(columns: Columns, field: str, chosen: str | None) -> Columns:
     if column not in columns.schema:
         if name is None:
             return columns
-        raise InputError(
-            f"{columns.path} has no column {field!r}; found {columns.listed}. "
-            f"Choose no {field} if it is of one alone, or name another column, COLUMN=NAME."
-        )
+        columns.require(field)
     names = list_distinct(columns, column)
     prefix = "" if column == field else f"{column}="
     if name is None and len(names) > 1:
@@ -128,7 +126,7 @@ def split_choice(columns: Columns, field: str, chosen: str | None) -> tuple[str,
     if field == "reader" and not rest and holds_ratings(columns, column):
         listed = list_names(list_distinct(columns, column))
         problem = f"{columns.path}: column {column!r} holds {listed}, which name no readers."
-        raise propose_ratings(problem, [column])
+        raise SettingNeeded(problem, "If these are a judge's ratings, name it", "rating", column)
     return column, rest or None
 
 
@@ -182,7 +180,7 @@ def read_items(columns: Columns, *, of_readers: bool = False) -> list[str]:
 
     Raises:
         InputError: An id is missing, or occurs twice.
-        SettingNeeded: An id occurs twice, and a column seems to tell these rows apart by reader.
+        SettingNeeded: An id occurs twice, perhaps with readings by several readers.
     """
     items = name_items(columns)
     repeated = items.filter(items.is_duplicated()).unique(maintain_order=True)
@@ -194,8 +192,7 @@ def read_items(columns: Columns, *, of_readers: bool = False) -> list[str]:
         f"{columns.path}: each item_id must be unique; {quote(repeated[0])} is in "
         f"{name_rows(rows, columns.where)}{more}"
     )
-    reader = find_reader(columns) if of_readers and "reader" not in columns.schema else None
-    if reader is None:
-        raise InputError(problem)
-    advice = f"If {reader!r} says which reader a row is of, name it"
-    raise SettingNeeded(problem, advice, "reader", reader)
+    if of_readers and "reader" not in columns.schema:
+        advice = "If a column says which reader a row is of, choose one"
+        raise SettingNeeded(problem, advice, "reader", "COLUMN=NAME")
+    raise InputError(problem)

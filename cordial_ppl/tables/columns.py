@@ -5,7 +5,7 @@ single column `rating` holds one hard rating per text.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -67,9 +67,9 @@ def filled(columns: Columns, name: str, remedy: str) -> list:
     return cells
 
 
-def skip_blank(columns: Columns, name: str, scale: Scale) -> Columns:
+def skip_blank(columns: Columns, name: str, scale: Scale | None = None) -> Columns:
     """Select the rows with a label, or a rating, and warn of the others; refuse a blank column."""
-    blank = [word for word in BLANK if scale.named(word) is None]
+    blank = [word for word in BLANK if scale is None or scale.named(word) is None]
     mask = ~named(name).str.to_lowercase().is_in(blank)
     part = replace(columns, masks=(*columns.masks, mask))
     # A row of the file may have a label by some annotators alone.
@@ -170,6 +170,22 @@ def as_names(cells: pl.Series) -> pl.Series:
 def named(field: str) -> pl.Expr:
     """Make an expression of polars: the cells of a column as names."""
     return pl.col(field).map_batches(as_names, pl.String, is_elementwise=True)
+
+
+def unpivot(columns: Columns, names: Mapping[str, str], who: str, value: str) -> Columns:
+    """Lay columns out one below the other, in the order of the rows.
+
+    Args:
+        columns: The table, before rows are selected.
+        names: What each of the columns stands for, such as an annotator.
+        who: The new column of what a row stands for.
+        value: The new column of the cells.
+    """
+    rest = [name for name in (*columns.schema, ROW) if name not in names]
+    cells = columns.frame.select(*rest, *map(named, names))
+    frame = cells.unpivot([*names], index=rest, variable_name=who, value_name=value)
+    frame = frame.with_columns(pl.col(who).replace([*names], [*names.values()]))
+    return replace(columns, frame=frame.sort(ROW, maintain_order=True))
 
 
 def list_distinct(columns: Columns, field: str) -> list[str]:

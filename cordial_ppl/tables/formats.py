@@ -1,4 +1,4 @@
-"""The file formats: a file as named columns, whatever they mean.
+"""The file formats: a file as named columns, whatever they mean, and columns as a file.
 
 polars reads Parquet when it is needed, and it need not fit in memory; sheets of Excel it reads at
 once, with fastexcel. The standard library reads text with separators, and JSON Lines: polars pads
@@ -10,30 +10,39 @@ a Parquet file, where the first is 0.
 
 import csv
 import json
+import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from itertools import batched
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from cordial_ppl.errors import FileError, as_path, list_names, quote, warn
-from cordial_ppl.runtime.outputs import name_endings
+from cordial_ppl.runtime.outputs import name_endings, replacing
 from cordial_ppl.tables.frame import (
     ROW,
     Columns,
     as_series,
+    as_text,
     first_line,
-    is_filled,
     list_files,
     reading,
 )
 
-__all__ = ["ENDINGS", "Columns", "is_filled", "read_columns"]
+SINKS = {
+    ".csv": pl.LazyFrame.sink_csv,
+    ".parquet": pl.LazyFrame.sink_parquet,
+    ".jsonl": pl.LazyFrame.sink_ndjson,
+    ".ndjson": pl.LazyFrame.sink_ndjson,
+}
+"""Functions that write a table, by the ending of its name."""
 
 CHUNK = 1 << 16
 """Rows of a CSV file that are Python objects at a time."""
@@ -43,9 +52,6 @@ LONGEST = 2**31 - 1
 
 SEPARATORS = ",;\t"
 """Characters that separate cells; the one that occurs most in the header does."""
-
-NEEDED = 'fastexcel: pip install -e ".[excel]".'
-"""Package that reads a workbook, and how to get it."""
 
 
 def read_columns(path: str | Path) -> Columns:
@@ -152,7 +158,8 @@ def _read_sheet(path: Path) -> Columns:
     try:
         import fastexcel
     except ModuleNotFoundError as error:
-        raise FileError(f"reading {path} needs {NEEDED}") from error
+        needed = 'fastexcel: pip install -e ".[excel]".'
+        raise FileError(f"reading {path} needs {needed}") from error
     try:
         book = fastexcel.read_excel(path)
         first, *others = book.sheet_names
@@ -230,3 +237,52 @@ _READERS: dict[str, Callable[[Path], Columns]] = {
 }
 ENDINGS = tuple(_READERS)
 """The endings of the name of a table that is read."""
+
+
+def write_table(
+    path: str | Path, columns: Mapping[str, Sequence | np.ndarray] | pl.LazyFrame
+) -> None:
+    """Write a table by the ending of its name: .csv, .parquet, .jsonl or .ndjson.
+
+    Numbers keep their full precision; None becomes an empty cell or a null. A column whose cells
+    are of several types, or integers from 2**63 up, becomes text. JSON has no NaN and no infinity,
+    which become nulls.
+
+    Args:
+        path: The file; one that is there already is replaced.
+        columns: The cells of each column, by name, all of one length; or a frame of polars, which
+            is written as it is computed and need not fit in memory.
+
+    Raises:
+        FileError: The ending is unknown or the file cannot be written; nothing is left behind.
+    """
+    ending = as_path(path, "write").suffix.lower()
+    if ending not in SINKS:
+        raise FileError(f"{path}: a table that is written must end in {name_endings(SINKS)}.")
+    with replacing(path) as temporary:
+        if isinstance(columns, pl.LazyFrame):
+            frame = columns
+        else:
+            frame = pl.DataFrame([as_series(*column) for column in columns.items()]).lazy()
+        frame = frame.with_columns(
+            # An element of an array reaches Python as an internal object of polars.
+            (
+                pl.col(name).arr.to_list() if isinstance(kind, pl.Array) else pl.col(name)
+            ).map_elements(as_text, pl.String)
+            for name, kind in frame.collect_schema().items()
+            if not _fits(kind, ending)
+        )
+        try:
+            # polars would hold back Ctrl-C in the thread that calls it.
+            with ThreadPoolExecutor(1) as pool:
+                pool.submit(SINKS[ending], frame, temporary).result()
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+            raise FileError(f"cannot write {path}: {first_line(error)}.") from error
+
+
+def _fits(kind: Any, ending: str) -> bool:
+    """Tell a type that a format can hold."""
+    if ending == ".parquet":
+        return kind != pl.Struct([])
+    inside = re.search("Binary|Duration|Object", str(kind))
+    return inside is None and not (ending == ".csv" and kind.is_nested())

@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -128,22 +128,16 @@ def as_series(name: str, cells: Sequence | np.ndarray) -> pl.Series:
         except ValueError:  # Times in seconds, or in units of years.
             return pl.Series(name, cells.astype(str).tolist())
     plain = [cell.item() if isinstance(cell, np.generic) else cell for cell in cells]
-    filled = [cell for cell in plain if cell is not None]
-    kinds = set(map(type, filled))
+    kinds = {type(cell) for cell in plain if cell is not None}
     # Whole numbers beside others become floats, which hold them up to 2**53.
     largest = 2**53 if float in kinds else 2**63 - 1
-    same = len(kinds) < 2 or kinds == {int, float}
-    if same and not any(isinstance(cell, int) and abs(cell) > largest for cell in filled):
-        try:
-            column = pl.Series(name, plain, strict=False)
-        except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError):
-            column = None
-        # polars replaces what does not fit by null, also inside lists and objects.
-        nested = bool(kinds & {list, tuple, dict})
-        if column is not None and (
-            not nested or _drop_nulls(column.to_list()) == _drop_nulls(plain)
-        ):
-            return column
+    small = all(abs(cell) <= largest for cell in plain if isinstance(cell, int))
+    if small and (len(kinds) < 2 or kinds == {int, float}):
+        with suppress(TypeError, ValueError, OverflowError, pl.exceptions.PolarsError):
+            column, nested = pl.Series(name, plain, strict=False), kinds & {list, tuple, dict}
+            # polars replaces what does not fit by null, also inside lists and objects.
+            if not nested or _drop_nulls(column.to_list()) == _drop_nulls(plain):
+                return column
     texts = [cell if cell is None or isinstance(cell, str) else as_text(cell) for cell in plain]
     return pl.Series(name, texts, pl.String)
 

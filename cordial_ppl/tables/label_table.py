@@ -9,14 +9,13 @@ from jaxtyping import Float64, Int64
 
 from cordial_ppl.data.labelling import LARGEST
 from cordial_ppl.data.numerals import is_missing
-from cordial_ppl.data.rounding import round_positions
+from cordial_ppl.data.rounding import combine, round_positions
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.errors import InputError, SettingNeeded, list_names, name_rows, naming, quote, warn
-from cordial_ppl.tables.annotators import combine, lay_out, read_annotators
+from cordial_ppl.errors import InputError, SettingNeeded, list_names, name_rows, naming
+from cordial_ppl.tables.annotators import lay_out, read_annotators
 from cordial_ppl.tables.choices import open_columns
 from cordial_ppl.tables.columns import finite, list_distinct, name_items, passed_through, skip_blank
 from cordial_ppl.tables.frame import ROW, Columns
-from cordial_ppl.tables.proposals import proposing_all
 
 
 @dataclass(frozen=True)
@@ -104,7 +103,6 @@ class LabelTable:
         return self.take([i for i, item in enumerate(self.item_ids) if item in items])
 
 
-@proposing_all
 def read_labels(
     path: str | Path,
     scale: Scale,
@@ -192,14 +190,8 @@ def _list_chosen(columns: Columns) -> set[int]:
 
 
 def _weigh(columns: Columns) -> tuple[Columns, Float64[np.ndarray, " n"]]:
-    """Select the labels that count, and warn of those of weight 0; with the weights."""
+    """Select the labels that count, which have a weight above 0; with the weights."""
     if "weight" not in columns.schema or "weight" in columns.apart:
-        for name in columns.schema:
-            if name not in columns.apart and name.strip().casefold() in ("weight", "weights"):
-                warn(
-                    f"{columns.path}: column {quote(name)} is not used; rename it to 'weight' if "
-                    "it says how many labels one counts as."
-                )
         return columns, np.ones(len(columns))
     with naming(columns.path):
         weights = finite(columns, "weight")
@@ -214,10 +206,4 @@ def _weigh(columns: Columns) -> tuple[Columns, Float64[np.ndarray, " n"]]:
     rows = np.flatnonzero(weights)
     if not rows.size:
         raise InputError(f"{columns.path}: column 'weight' is 0 in all rows: no label counts.")
-    if rows.size == weights.size:
-        return columns, weights
-    warn(
-        f"{columns.path}: {weights.size - rows.size} of {weights.size} labels have weight 0 and "
-        "are left out."
-    )
-    return columns.take(rows), weights[rows]
+    return (columns, weights) if rows.size == weights.size else (columns.take(rows), weights[rows])

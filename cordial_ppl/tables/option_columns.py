@@ -10,16 +10,12 @@ from cordial_ppl.data.numerals import in_order, is_counting, parse_number
 from cordial_ppl.data.ratings import scale_of_ratings
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError, SettingNeeded, list_names, naming, warn
-from cordial_ppl.tables.columns import BLANK, KINDS, as_names, is_reading, list_distinct
+from cordial_ppl.tables.columns import BLANK, as_names, is_reading, list_distinct
 from cordial_ppl.tables.frame import Columns
-from cordial_ppl.tables.proposals import PERSONAL, list_ratings, propose_ratings
-
-EXAMPLE = "Name the options in order, for example"
+from cordial_ppl.tables.proposals import propose_ratings
 
 
-def find_layout(
-    columns: Columns, options: Any = None, *, rated: bool = False
-) -> tuple[Scale, str, tuple[str, ...]]:
+def find_layout(columns: Columns, options: Any = None) -> tuple[Scale, str, tuple[str, ...]]:
     """Find the one group of readings that a table holds, and the scale.
 
     Where rows were selected, columns without a value in any of them do not count: they hold the
@@ -31,7 +27,6 @@ def find_layout(
             column `rating` needs them. Columns that are numbered in order may get other names, and
             an option without a column, which no text has a reading of, one warning; a `Scale` may
             only give words for numbers.
-        rated: Whether the column `rating` is the readings, whatever else there is.
 
     Returns:
         The scale, the kind of the readings ("logit", "logprob", "p", "n" or "rating") and their
@@ -42,68 +37,58 @@ def find_layout(
             options, or `options` does not name the columns.
         SettingNeeded: `options` is needed and not given, or a column of ratings has another name.
     """
-    if rated:
-        return _scale_of_ratings(columns, options), "rating", ("rating",)
-    empty = _find_empty(columns)
-    groups: dict[str, dict[str, str]] = {kind: {} for kind in KINDS}
-    free = [name for name in columns.schema if name not in columns.apart]
-    for name in free:
-        kind, _, option = name.partition("_")
-        if kind in groups and _:
-            groups[kind][option.strip()] = name
-    if "rating" in free:
-        groups["rating"] = {"": "rating"}
-    filled = {kind: group for kind, group in groups.items() if set(group.values()) - empty}
-    if len(filled) != 1:
-        several = " and ".join(list_names(group.values(), shown=3) for group in filled.values())
-        problem = (
-            f"{columns.path} must have one group of columns logit_, logprob_, p_ or n_, or "
-            f"`rating`; found {several or columns.listed}."
-        )
-        if filled:
-            raise InputError(f"{problem} Remove or rename all but one group.")
-        likely = list_ratings(columns)
-        if not likely and any(name.startswith(PERSONAL) for name in columns.schema):
-            raise InputError(f"{problem} It holds labels: readings come first, then labels.")
-        raise propose_ratings(problem, likely)
-    ((kind, group),) = filled.items()
+    kind, group = _find_group(columns)
     if kind == "rating":
         return _scale_of_ratings(columns, options), kind, ("rating",)
-    changing = not isinstance(options, Scale)
-    scale = None if options is None else Scale.of(options)
-    names = {option: name for option, name in group.items() if name not in empty}
-    if scale is None:
-        return _scale_of(columns, names), kind, tuple(names.values())
+    empty, changing = _find_empty(columns), not isinstance(options, Scale)
+    filled = {option: name for option, name in group.items() if name not in empty}
+    names = tuple(filled)
+    if options is None:
+        return _scale_of(columns, filled), kind, tuple(filled.values())
+    scale = Scale.of(options)
     if {*names} <= {*scale.aliases} <= {*group}:
         return scale, kind, tuple(group[alias] for alias in scale.aliases)
-    matches = _match(group, scale)
-    if matches is not None and set(names.values()) <= set(matches.values()):
-        absent = [option for i, option in enumerate(scale.options) if i not in matches]
-        if not absent or (changing and len(names) > 1):
-            if absent:
-                warn(
-                    f"{columns.path} has no column for {list_names(absent)}: no text has such a "
-                    "reading."
-                )
-            matches = {i: f"{kind}_{option}" for i, option in enumerate(scale.options)} | matches
-            return scale, kind, tuple(matches[i] for i in range(scale.size))
-    if _can_rename(tuple(names), scale, changing):
-        return replace(scale, aliases=tuple(names)), kind, tuple(names.values())
+    matches = {k: name for option, name in group.items() if (k := scale.named(option)) is not None}
+    absent = [option for k, option in enumerate(scale.options) if k not in matches]
+    if {*filled.values()} <= {*matches.values()} and (not absent or changing and len(names) > 1):
+        if absent:
+            warn(
+                f"{columns.path} has no column for {list_names(absent)}: no text has such a "
+                "reading."
+            )
+        missing = {k: f"{kind}_{option}" for k, option in enumerate(scale.options)}
+        return scale, kind, tuple((missing | matches)[k] for k in range(scale.size))
+    if _can_rename(names, scale, changing):
+        return replace(scale, aliases=names), kind, tuple(filled.values())
     problem = (
         f"{columns.path} has columns of other options: the options are "
         f"{list_names(scale.options)}, the columns {list_names(group.values())}."
     )
-    if changing and len(names) > 1:
-        raise SettingNeeded(problem, EXAMPLE, "options", in_order(tuple(names)))
-    raise InputError(f"{problem} Take a table of the former, or fit a calibrator to this one.")
+    advice = "Name those of the columns, in order" if changing else "Fit a calibrator to this table"
+    raise InputError(f"{problem} {advice}, or take another table.")
 
 
-def _match(group: dict[str, str], scale: Scale) -> dict[int, str] | None:
-    """Find the columns by the position of the option; None if two name the same."""
-    positions = {option: scale.named(option) for option in group}
-    columns = {k: group[option] for option, k in positions.items() if k is not None}
-    named = [k for k in positions.values() if k is not None]
-    return columns if len(columns) == len(named) else None
+def _find_group(columns: Columns) -> tuple[str, dict[str, str]]:
+    """Find the kind of the readings, and their columns by option; "" is that of `rating`."""
+    empty = _find_empty(columns)
+    groups: dict[str, dict[str, str]] = {}
+    for name in columns.schema:
+        kind, _, option = name.partition("_")
+        if name not in columns.apart and is_reading(name):
+            groups.setdefault(kind, {})[option.strip()] = name
+    filled = {kind: group for kind, group in groups.items() if {*group.values()} - empty}
+    if len(filled) == 1:
+        return filled.popitem()
+    several = " and ".join(list_names(group.values(), shown=3) for group in filled.values())
+    problem = (
+        f"{columns.path} must have one group of columns logit_, logprob_, p_ or n_, or "
+        f"`rating`; found {several or columns.listed}."
+    )
+    if filled:
+        raise InputError(f"{problem} Remove or rename all but one group.")
+    if "label" in columns.schema:
+        problem += " It has labels: the table of readings comes first, then that of labels."
+    raise propose_ratings(problem, columns)
 
 
 def _can_rename(names: tuple[str, ...], scale: Scale, free: bool) -> bool:
@@ -144,17 +129,11 @@ def _scale_of(columns: Columns, group: dict[str, str]) -> Scale:
             f"{columns.path} must have the columns of at least two options, with values in the "
             f"rows chosen; found {names}."
         )
-    ordered = in_order(tuple(group))
-    if ordered != tuple(group):
-        problem = f"{columns.path}: the columns {names} are of numbers that neither rise nor fall."
-        raise SettingNeeded(problem, EXAMPLE, "options", ordered)
-    whole = [int(n) for n in map(parse_number, group) if n is not None and n.is_integer()]
+    whole = [n for n in map(parse_number, group) if n is not None and n.is_integer()]
     steps = np.abs(np.diff(whole))
-    if len(whole) == len(group) and steps.min() == 1 < steps.max() <= len(group):
-        step = 1 if whole[-1] > whole[0] else -1
-        options = tuple(map(str, range(whole[0], whole[-1] + step, step)))
-        absent = list_names(option for option in options if int(option) not in whole)
-        problem = f"{columns.path}: the columns {names} leave out {absent}. Name the options"
-        advice = "without what is none of them. If it is one that was never read, name all"
-        raise SettingNeeded(problem, advice, "options", options)
+    gap = len(whole) == len(group) and steps.min() == 1 < steps.max() <= len(group)
+    if gap or in_order(tuple(group)) != tuple(group):
+        problem = f"{columns.path}: the columns {names} are not in order, or leave out an option."
+        advice = "Name all options in order, also one that was never read"
+        raise SettingNeeded(problem, advice, "options", ("WORST", "...", "BEST"))
     return Scale(tuple(group))

@@ -1,6 +1,6 @@
 """Readings by several readers, from one table or from a table each, joined by `item_id`."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -8,15 +8,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from cordial_ppl.errors import InputError, SettingNeeded, list_names, warn
+from cordial_ppl.errors import InputError, SettingNeeded, list_names
 from cordial_ppl.tables.choices import open_columns, select, split_choice
-from cordial_ppl.tables.columns import BLANK, is_reading, list_distinct, named
+from cordial_ppl.tables.columns import is_reading, list_distinct, named, skip_blank, unpivot
 from cordial_ppl.tables.frame import ROW, Columns, reading
-from cordial_ppl.tables.proposals import find_columns, list_ratings, proposing_all, spell
+from cordial_ppl.tables.proposals import UNKNOWN, find_columns, spell
 from cordial_ppl.tables.reading_table import ReadingTable, as_table
 
 
-@proposing_all
 def read_several(
     paths: Sequence[str | Path],
     *,
@@ -36,8 +35,8 @@ def read_several(
         options: The K options in the scale's order; by default the columns' order in the file of
             the first reader that has columns. A file of hard ratings alone needs them.
         readers: The readers to take, in order; by default all. Another column that names them
-            comes before, "judge=gpt", or stands alone, "judge". Several that are all columns of a
-            table hold the hard ratings of a reader each.
+            comes before, "judge=gpt", or stands alone, "judge". Several that are columns of a table
+            without such a column hold the hard ratings of a reader each.
         task: The task to take, where a file holds several.
         id: Other names of the column `item_id`.
         rating: The column of hard ratings, in tables that have it.
@@ -80,16 +79,14 @@ def read_several(
     tables: dict[str, ReadingTable] = {}
     # Ratings do not say what could have been rated: readers with columns of options come first.
     for last in (False, True):
-        for name in names:
-            if name in sources and name not in tables:
-                try:
-                    rated = rating is not None and "rating" in sources[name].schema
-                    tables[name] = as_table(sources[name], options, rated=rated, round=round)
-                except SettingNeeded as error:
-                    if last or error.setting != "options":
-                        raise
-                else:
-                    options = tables[name].scale
+        for name in [name for name in names if name in sources and name not in tables]:
+            try:
+                tables[name] = as_table(sources[name], options, round)
+            except SettingNeeded as error:
+                if last or error.setting != "options":
+                    raise
+            else:
+                options = tables[name].scale
     return _join({name: tables[name] for name in names if name in tables}, names)
 
 
@@ -98,29 +95,25 @@ def _split_readers(
 ) -> Mapping[str, Columns]:
     """Split a table into those of its readers, and note which readers a choice names.
 
-    Where it has no column `reader`, several readers that are named are columns of it; `alone`, all.
+    Without a column that names readers, several are columns of it; `alone`, all of them.
     """
     wide = {name: column for name in readers if (column := spell(columns, name))}
     long = "reader" in columns.schema or any("=" in name for name in readers)
-    if len(readers) > 1 and (len(wide) == len(readers) or not long and (wide or alone)):
+    if len(readers) > 1 and not long and (wide or alone):
         if alone:
             find_columns(columns, readers, "readers")
-        parts = {name: _of_column(columns, wide[name], wide.values()) for name in wide}
-        rows = pl.concat(part.collect(ROW) for part in parts.values()).n_unique()
-        if rows < len(columns):
-            warn(
-                f"{columns.path}: {len(columns) - rows} of {len(columns)} rows have no rating and "
-                "are skipped."
-            )
-        return parts
+        others = [name for name in columns.schema if name in wide.values() or not is_reading(name)]
+        table = replace(columns, frame=columns.frame.select(ROW, *others))
+        by_column = {column: name for name, column in wide.items()}
+        columns = skip_blank(unpivot(table, by_column, "reader", "rating"), "rating")
+        return {name: select(columns, "reader", name) for name in wide}
     picks = {reader: split_choice(columns, "reader", reader) for reader in readers}
     column = next((other for other, _ in picks.values() if other != "reader"), "reader")
     if column not in columns.schema:
-        rated = list_ratings(columns)
-        if len(rated) > 1 and not any(map(is_reading, columns.schema)):
+        if alone and not any(map(is_reading, columns.schema)):
             problem = f"{columns.path} has no readings; found {columns.listed}."
-            advice = "If these are columns of ratings, one per reader, name them"
-            raise SettingNeeded(problem, advice, "readers", tuple(rated))
+            advice = "If each judge has a column of ratings, name these"
+            raise SettingNeeded(problem, advice, "readers", (UNKNOWN, "..."))
         return {columns.path.stem: columns}
     names = list_distinct(columns, column)
     if len(names) > 1 and "" in names:
@@ -132,14 +125,6 @@ def _split_readers(
     return {name: select(columns, "reader", name) for name in names}
 
 
-def _of_column(columns: Columns, name: str, rated: Collection[str]) -> Columns:
-    """Take the ratings of one reader out of a table with a column for each."""
-    rest = [cell for cell in columns.schema if cell not in rated and not is_reading(cell)]
-    filled = ~named(name).str.to_lowercase().is_in(list(BLANK))
-    frame = columns.frame.filter(filled).select(ROW, *rest, pl.col(name).alias("rating"))
-    return replace(columns, frame=frame)
-
-
 def _join(tables: dict[str, ReadingTable], names: tuple[str, ...]) -> ReadingTable:
     """Join the tables of readers by `item_id`."""
     parts: dict[str, pl.DataFrame] = {}
@@ -149,7 +134,8 @@ def _join(tables: dict[str, ReadingTable], names: tuple[str, ...]) -> ReadingTab
         cells = [pl.col(name) for name in extras if not is_reading(name)]
         cells = [pl.when(cell.cast(pl.String, strict=False) != "").then(cell) for cell in cells]
         parts[reader] = table.columns.collect(named("item_id"), *cells)
-    with reading(Path("the readings")):
+    source = Path("the readings")
+    with reading(source):
         rows = pl.concat(_tell_apart(parts), how="diagonal_relaxed")
         rows = rows.group_by("item_id", maintain_order=True)
         frame = rows.agg(pl.all().drop_nulls().first()).with_row_index(ROW)
@@ -160,25 +146,26 @@ def _join(tables: dict[str, ReadingTable], names: tuple[str, ...]) -> ReadingTab
     for name, table in tables.items():
         logits[[index[item] for item in table.item_ids], names.index(name)] = table.logits
     kind = next((table.kind for table in tables.values() if table.kind != "rating"), "rating")
-    columns = Columns(Path("the readings"), frame.lazy(), lambda row: f"item_id {items[row]!r}")
+    columns = Columns(source, frame.lazy(), lambda row: f"item_id {items[row]!r}")
     return ReadingTable(columns, first.scale, kind, checked=logits, readers=names)
 
 
 def _tell_apart(parts: dict[str, pl.DataFrame]) -> list[pl.DataFrame]:
     """Name columns after their readers where these differ in the value of a text."""
-    taken = {name for part in parts.values() for name in part.columns}
-    new: dict[str, dict[str, str]] = {reader: {} for reader in parts}
-    told = (part.select("item_id", *map(named, part.columns[1:])) for part in parts.values())
-    values = pl.concat(told, how="diagonal").group_by("item_id")
-    values = values.agg(pl.all().replace("", None).drop_nulls().n_unique()).max()
-    for name in values.columns[1:]:
-        if values[name].item() > 1:
-            owners = [reader for reader, part in parts.items() if name in part.columns]
-            for reader in owners:
-                column = f"{name}_{reader}"
-                # "n_gpt" would be taken for readings.
-                while column in taken or is_reading(column):
-                    column = f"input_{column}"
-                new[reader][name] = column
-                taken.add(column)
-    return [part.rename(new[reader]) for reader, part in parts.items()]
+    told = pl.concat(
+        (part.select(map(named, part.columns)) for part in parts.values()), how="diagonal"
+    )
+    counts = told.group_by("item_id").agg(pl.all().replace("", None).drop_nulls().n_unique()).max()
+    differing = [name for name in told.columns[1:] if counts[name].item() > 1]
+    taken, renamed = {*told.columns}, list[pl.DataFrame]()
+    for reader, part in parts.items():
+        new: dict[str, str] = {}
+        for name in filter(part.columns.__contains__, differing):
+            column = f"{name}_{reader}"
+            # "n_gpt" would be taken for readings.
+            while column in taken or is_reading(column):
+                column = f"input_{column}"
+            new[name] = column
+            taken.add(column)
+        renamed.append(part.rename(new))
+    return renamed

@@ -38,7 +38,7 @@ from cordial_ppl.tables.columns import (
 from cordial_ppl.tables.formats import read_columns
 from cordial_ppl.tables.frame import Columns
 from cordial_ppl.tables.option_columns import find_layout
-from cordial_ppl.tables.proposals import proposing_all, spell
+from cordial_ppl.tables.proposals import spell
 
 CONVERSIONS = {
     "logit": (-np.inf, None),
@@ -192,17 +192,14 @@ class ReadingTable:
             return as_logits(values, source=source)
 
 
-def as_table(
-    columns: Columns, options: Any = None, *, rated: bool = False, round: str | None = None
-) -> ReadingTable:
+def as_table(columns: Columns, options: Any = None, round: str | None = None) -> ReadingTable:
     """Find the readings of columns, as `find_layout` does; rows without a rating are skipped."""
-    scale, kind, names = find_layout(columns, options, rated=rated)
+    scale, kind, names = find_layout(columns, options)
     if kind == "rating":
         columns = skip_blank(columns, "rating", scale)
     return ReadingTable(columns, scale, kind, names, round=round)
 
 
-@proposing_all
 def open_readings(
     path: str | Path,
     *,
@@ -239,10 +236,9 @@ def open_readings(
     """
     columns = open_columns(path, task=task, id=id, rating=rating, apart=apart)
     columns = select(columns, "reader", reader)
-    return as_table(columns, options, rated=rating is not None, round=round)
+    return as_table(columns, options, round)
 
 
-@proposing_all
 def read_readings(path: str | Path, **chosen: Any) -> ReadingTable:
     """Read and check the readings of all texts, as `open_readings` finds them.
 

@@ -10,8 +10,7 @@ from logs_of_reviews import LABELS, LOGS, chat
 
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.logs.presets import PRESETS
-from cordial_ppl.tables import match_labels, read_labels, read_readings
-from cordial_ppl.tables.formats import read_columns
+from cordial_ppl.tables import match_labels, read_columns, read_labels, read_readings
 
 OPTIONS = "1,2,3,4,5"
 PAGE = Path(__file__).parents[2] / "docs" / "reading.md"

@@ -14,8 +14,7 @@ from loopback import KEY, STARS, completion, stars_of
 
 from cordial_ppl.errors import InputError
 from cordial_ppl.logs.ask.chat import Chat
-from cordial_ppl.tables import read_readings
-from cordial_ppl.tables.formats import read_columns
+from cordial_ppl.tables import read_columns, read_readings
 
 TOO_LONG = 400, {"error": {"message": "the context is too long"}}
 ANSWERS = Path("out.csv.answers.jsonl")

@@ -1,39 +1,35 @@
-"""Tables as people have them: each is calibrated as it is, or with the one option that is named."""
+"""Tables as people have them: each is read as it is, or with the one setting that is named."""
 
 import json
 import re
 import shlex
+import warnings
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 from review_tables import LABELLED, TEXTS, fast, read, write_tables
 
-from cordial_ppl.errors import CordialWarning, InputError
-from cordial_ppl.tables import read_labels, read_readings
+from cordial_ppl.errors import CordialWarning, InputError, SettingNeeded
+from cordial_ppl.tables import (
+    match_labels,
+    open_readings,
+    read_labels,
+    read_readings,
+    read_several,
+)
 
 WORDS = ("poor", "fair", "good", "very good", "excellent")
+WHO = "--annotator", "who"
 
 
 @pytest.fixture
-def desk(cordial, tmp_path):
-    """Calibrate a table of labels; a refusal names one option, which is then given."""
+def desk(tmp_path, monkeypatch):
+    """The readings, and the cells of the labels."""
     readings, labels = write_tables(tmp_path)
-    columns = read(labels)
-
-    def calibrate(name, needed, *more, readings=readings):
-        """What was said, after the option that the message named and that is expected."""
-        arguments = "calibrate", readings, name, "-o", "o.csv", *more
-        if needed:
-            said = cordial(*fast(*arguments), status=2).stderr
-            (named,) = re.findall(r": (--.*)\.$", said)
-            assert re.fullmatch(needed, named)
-            arguments = *arguments, *shlex.split(named)
-        result = cordial(*fast(*arguments))
-        assert len(read("o.csv")["item_id"]) == TEXTS
-        return result.stderr
-
-    return calibrate, columns, readings
+    monkeypatch.chdir(tmp_path)
+    return read_readings(readings), read(labels)
 
 
 def lines(columns, separator=";"):
@@ -41,288 +37,257 @@ def lines(columns, separator=";"):
     return "\r\n".join(separator.join(map(str, row)) for row in [tuple(columns), *rows]) + "\r\n"
 
 
+def write(name, columns, separator=";", encoding="utf-8"):
+    with open(name, "w", newline="", encoding=encoding) as file:
+        file.write(lines(columns, separator))
+
+
 def half(columns):
     return columns | {"label": ["2.5", *columns["label"][1:]]}
 
 
+def others(columns):
+    return ["4" if k == "5" else k for k in columns["label"]]
+
+
 def long(columns):
     """Two people's labels of each text, which differ in some."""
-    items = [item for item in columns["item_id"] for _ in "ab"]
-    other = ["4" if k == "5" else k for k in columns["label"]]
-    labels = [k for both in zip(columns["label"], other, strict=True) for k in both]
-    return {"item_id": items, "who": ["ann", "bob"] * LABELLED, "label": labels}
-
-
-def wide(columns):
-    other = ["4" if k == "5" else k for k in columns["label"]]
+    pairs = zip(columns["label"], others(columns), strict=True)
     return {
-        "item_id": columns["item_id"],
-        "label_ann": columns["label"],
-        "label_bob": ["", *other[1:]],
+        "item_id": [item for item in columns["item_id"] for _ in "ab"],
+        "who": ["ann", "bob"] * LABELLED,
+        "label": [label for pair in pairs for label in pair],
     }
 
 
+def wide(columns, ann="label_ann", bob="label_bob"):
+    return {"item_id": columns["item_id"], ann: columns["label"], bob: ["", *others(columns)[1:]]}
+
+
 def some_blank(columns):
-    marks = ["", " ", "NA", "n/a", "NaN"]
-    return columns | {"label": [*marks, *columns["label"][5:]]}
+    return columns | {"label": ["", " ", "NA", "n/a", "NaN", *columns["label"][5:]]}
 
 
-FILES = {
-    "a byte order mark": (lambda c: lines(c), "utf-8-sig", ""),
-    "blank labels": (lambda c: lines(some_blank(c)), "", ""),
-    "blank rows": (lambda c: lines({**c, "": [""] * LABELLED}) + ";;\r\n;;\r\n", "", ""),
-    "another id": (
-        lambda c: lines({"ItemID": c["item_id"], "label": c["label"]}, ","),
-        "",
-        "--id ItemID",
-    ),
+def renamed(columns, item="item_id", label="label"):
+    return {item: columns["item_id"], label: columns["label"]}
+
+
+FILES: dict[str, tuple[Any, dict[str, Any], int]] = {
+    "a byte order mark": (lambda c: ("\ufeff", lines(c)), {}, 20),
+    "blank labels": (lambda c: lines(some_blank(c)), {}, 15),
+    "blank rows": (lambda c: (lines({**c, "": [""] * LABELLED}), ";;\r\n;;\r\n"), {}, 20),
+    "another id": (lambda c: lines(renamed(c, "ItemID"), ","), {"id": "ItemID"}, 20),
+    "words of an id": (lambda c: lines(renamed(c, "text id")), {"id": "text id"}, 20),
     "another name": (
-        lambda c: lines({"item_id": c["item_id"], "Human Label": c["label"]}, ","),
-        "",
-        "--label 'Human Label'",
+        lambda c: lines(renamed(c, label="Human Label"), ","),
+        {"label": "Human Label"},
+        20,
     ),
-    "half points": (lambda c: lines(half(c), ","), "", "--round split"),
-    "half points with commas": (
-        lambda c: lines(half(c)).replace(".", ","),
-        "",
-        "--round split",
-    ),
-    "annotators long": (lambda c: lines(long(c)), "", "--annotator who"),
-    "annotators wide": (lambda c: lines(wide(c)), "", ""),
-    "one without a reading": (
-        lambda c: lines({n: [*v, "refused" if n == "item_id" else "3"] for n, v in c.items()}),
-        "",
-        "",
-    ),
-    "a weight": (lambda c: lines({**c, "weight": ["0,5"] * LABELLED}), "", ""),
+    "half points": (lambda c: lines(half(c), ","), {"round": "split"}, 21),
+    "decimal commas": (lambda c: lines(half(c)).replace(".", ","), {"round": "split"}, 21),
+    "annotators long": (lambda c: lines(long(c)), {"annotator": "who"}, 40),
+    "annotators wide": (lambda c: lines(wide(c)), {}, 39),
+    "one mistaken": (lambda c: lines(wide(c, "Ann", "Bob")), {"label": ("Ann", "Bob")}, 39),
+    "a weight": (lambda c: lines({**c, "weight": ["0,5"] * LABELLED}), {}, 20),
 }
 
 
-@pytest.mark.parametrize(("write", "encoding", "needed"), FILES.values(), ids=FILES)
-def test_files_of_a_desk(desk, tmp_path, write, encoding, needed):
-    calibrate, columns, _ = desk
-    (tmp_path / "desk.csv").write_bytes(write(columns).encode(encoding or "utf-8"))
-    said = calibrate("desk.csv", needed)
-    if write is FILES["blank labels"][0]:
-        assert "5 of 20 rows have no label" in said
-    elif write is FILES["one without a reading"][0]:
-        assert "1 of 21 labels are for items without a reading and are left out: 'refused'" in said
-    else:
-        assert said == ""
+@pytest.mark.parametrize(("content", "needed", "count"), FILES.values(), ids=FILES)
+def test_files_of_a_desk(desk, content, needed, count):
+    """The one setting that a refusal names is right."""
+    readings, columns = desk
+    text = content(columns)
+    with open("desk.csv", "w", newline="", encoding="utf-8") as file:
+        file.write(text if isinstance(text, str) else "".join(text))
+    chosen: dict[str, Any] = {"label": ["Ann", "Bobb"]} if "Bob" in str(needed) else {}
+    for setting, value in needed.items():
+        with pytest.raises(SettingNeeded) as raised:
+            read_labels("desk.csv", readings.scale, **chosen)
+        assert (raised.value.setting, raised.value.value) == (setting, value)
+        several = setting in ("id", "label") and isinstance(value, str)
+        chosen[setting] = [value] if several else value
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = read_labels("desk.csv", readings.scale, **chosen)
+    assert len(found.labels) == count and len(caught) == (count == 15)
+    plain = dict(zip(columns["item_id"][5:], columns["label"][5:], strict=True))
+    first = dict(zip(reversed(found.item_ids), reversed(found.labels + 1), strict=True))
+    assert {item: str(first[item]) for item in plain} == plain
+    np.testing.assert_array_equal(match_labels(readings, found)[1][-1:], [LABELLED - 1])
 
 
-def test_a_workbook(desk, tmp_path):
+def test_the_command_names_an_option_that_works(desk, cordial):
+    """The program, with what it proposes; a table of labels without readings is no reason to."""
+    _, columns = desk
+    write("desk.csv", renamed(half(columns), label="Human Label") | {"note": ["x"] * LABELLED})
+    arguments = list(fast("calibrate", "r.csv", "desk.csv", "-o", "o.csv"))
+    for option in ("--label", "--round"):
+        said = cordial(*arguments, status=2).stderr
+        (named,) = re.findall(rf": ({option} .*)\.$", said)
+        arguments += shlex.split(named)
+    cordial(*arguments)
+    assert len(read("o.csv")["item_id"]) == TEXTS
+    more = {name: [*cells, "refused" if name == "item_id" else "3"] for name, cells in
+            columns.items()}  # fmt: skip
+    write("desk.csv", more)
+    said = cordial("calibrate", "r.csv", "desk.csv", "-o", "o.csv", "--inference", "mode").stderr
+    assert "1 of 21" in said and "'refused'" in said and "20 labels" in said
+
+
+def test_a_workbook(desk):
     pytest.importorskip("fastexcel")
     pytest.importorskip("xlsxwriter")
-    calibrate, columns, _ = desk
+    readings, columns = desk
     cells = {"item_id": columns["item_id"], "label": [float(k) for k in columns["label"]]}
-    pl.DataFrame(cells).write_excel(tmp_path / "desk.xlsx")
-    calibrate("desk.xlsx", "")
-    plain = read("o.csv")
-    calibrate("l.csv", "")
-    assert read("o.csv") == plain
-    # Sheets are counted, and the row of a cell is that of Excel.
+    pl.DataFrame(cells).write_excel("desk.xlsx")
+    found = read_labels("desk.xlsx", readings.scale)
+    assert (found.labels + 1).tolist() == cells["label"] and found.item_ids == cells["item_id"]
+    # The row of a cell is that of Excel.
     cells["label"][3] = 7.0
-    pl.DataFrame(cells).write_excel(tmp_path / "desk.xlsx")
-    table = read_readings("r.csv")
-    with pytest.raises(ValueError, match="found '7' in row 5"):
-        read_labels("desk.xlsx", table.scale)
+    pl.DataFrame(cells).write_excel("desk.xlsx")
+    with pytest.raises(InputError, match="'7' in row 5"):
+        read_labels("desk.xlsx", readings.scale)
 
 
-def test_words_in_other_capitals(desk, tmp_path):
-    calibrate, columns, readings = desk
-    named = read(readings)
+def test_words_and_numbers_for_options(desk):
+    readings, columns = desk
+    named = read("r.csv")
     for k, word in enumerate(WORDS, 1):
         named[f"logit_{word}"] = named.pop(f"logit_{k}")
-    (tmp_path / "words.csv").write_text(lines(named, ","))
-    spelt = [f" {WORDS[int(k) - 1].upper().replace(' ', '  ')} " for k in columns["label"]]
-    (tmp_path / "desk.csv").write_text(lines(columns | {"label": spelt}, ","))
-    assert calibrate("desk.csv", "", readings="words.csv") == ""
+    write("words.csv", named, ",")
+    scale = read_readings("words.csv").scale
+    expected = [int(k) - 1 for k in columns["label"]]
+    spelt = [f" {WORDS[k].upper().replace(' ', '  ')} " for k in expected]
+    write("desk.csv", columns | {"label": spelt}, ",")
+    assert read_labels("desk.csv", scale).labels.tolist() == expected
+    # Options that are numbered in both files get names, in labels too.
+    numbered = read_readings("r.csv", options=WORDS).scale
+    assert read_labels("desk.csv", numbered).labels.tolist() == expected
+    with pytest.raises(SettingNeeded, match="WORST"):
+        read_labels("desk.csv", readings.scale)
     # Numbers for words may count from 0 or from 1.
-    few = {name: [c for c, k in zip(cells, columns["label"], strict=True) if k != "5"]
-           for name, cells in columns.items()}  # fmt: skip
-    (tmp_path / "desk.csv").write_text(lines(few, ","))
-    calibrate("desk.csv", "--options 1,2,3,4,5", readings="words.csv")
-    (tmp_path / "desk.csv").write_text(lines(columns, ","))
-    said = calibrate("desk.csv", "", readings="words.csv")
-    assert "labels are taken to count the options from 1, 'poor', to 5, 'excellent'" in said
-    # Options that are numbered in both files get names.
-    words = ",".join(WORDS)
-    assert calibrate("desk.csv", "", "--options", words) == ""
-    assert set(read("o.csv")["label"]) <= {*WORDS}
+    write("desk.csv", columns, ",")
+    with pytest.warns(CordialWarning, match=r"from 1, 'poor', to 5, 'excellent'"):
+        assert read_labels("desk.csv", scale).labels.tolist() == expected
+    few = [row for row, k in enumerate(expected) if k < 4]
+    write("desk.csv", {name: [cells[row] for row in few] for name, cells in columns.items()}, ",")
+    with pytest.raises(SettingNeeded) as raised:
+        read_labels("desk.csv", scale)
+    assert (raised.value.setting, raised.value.value) == ("options", tuple("12345"))
+    # A single word among numbers is a mistake, and so are more words than options.
+    for labels in (["good", *columns["label"][1:]], [f"word {k}" for k in range(LABELLED)]):
+        write("desk.csv", columns | {"label": labels}, ",")
+        with pytest.raises(InputError, match=r"whole numbers 1\.\.5") as refused:
+            read_labels("desk.csv", readings.scale)
+        assert not isinstance(refused.value, SettingNeeded)
 
 
-def test_readers_in_another_column(desk, tmp_path, cordial):
-    calibrate, _, readings = desk
-    cells = read(readings)
+def test_readers_in_another_column(desk, cordial):
+    cells = read("r.csv")
     both = {name: column * 2 for name, column in cells.items()}
-    both["judge"] = ["a"] * TEXTS + ["b"] * TEXTS
-    (tmp_path / "both.csv").write_text(lines(both, ","))
-    calibrate("l.csv", "", "--reader", "judge=a", readings="both.csv")
-    said = cordial("calibrate", "both.csv", "l.csv", "-o", "o.csv", "--reader", "judge", status=2)
-    assert "both.csv holds 2 readers: 'a', 'b'. Choose one" in said.stderr
-    assert said.stderr.endswith("--reader judge=a.\n")
-    fuse = "fuse", "both.csv", "l.csv", "-o", "o.csv", "--reader"
-    found = cordial(*fast(*fuse, "judge"), "--json").stdout
-    assert '"a"' in found and '"b"' in found
-    assert cordial(*fast(*fuse, "judge=a", "--reader", "judge=b"), "--json").stdout == found
-    cordial(*fast(*fuse, "judge", "--save", "j.cordial"))
-    before = (tmp_path / "o.csv").read_text()
+    write("both.csv", both | {"judge": ["a"] * TEXTS + ["b"] * TEXTS}, ",")
+    assert len(read_readings("both.csv", reader="judge=a")) == TEXTS
+    with pytest.raises(SettingNeeded, match="2 readers: 'a', 'b'") as raised:
+        read_readings("both.csv", reader="judge")
+    assert (raised.value.setting, raised.value.value) == ("reader", "judge=a")
+    with pytest.raises(SettingNeeded, match="unique") as raised:
+        read_readings("both.csv")
+    assert (raised.value.setting, raised.value.value) == ("reader", "COLUMN=NAME")
+    for readers in (["judge"], ["judge=a", "judge=b"]):
+        assert read_several(["both.csv"], readers=readers).readers == ("a", "b")
+    cordial(*fast("fuse", "both.csv", "l.csv", "-o", "o.csv", "--reader", "judge"), "--save",
+            "j.cordial")  # fmt: skip
     cordial("predict", "j.cordial", "both.csv", "--reader", "judge", "-o", "again.csv")
-    assert (tmp_path / "again.csv").read_text() == before
+    assert read("again.csv") == read("o.csv")
 
 
-def test_a_column_that_is_missing_among_numbers(desk, tmp_path):
-    calibrate, _, readings = desk
-    cells = read(readings)
+def test_a_column_that_is_missing_among_numbers(desk):
+    cells = read("r.csv")
     del cells["logit_3"]
-    (tmp_path / "gap.csv").write_text(lines(cells, ","))
-    said = calibrate("l.csv", "--options 1,2,3,4,5", readings="gap.csv")
-    assert "gap.csv has no column for '3': no text has such a reading" in said
+    write("gap.csv", cells, ",")
+    with pytest.raises(SettingNeeded, match="leave out an option") as raised:
+        read_readings("gap.csv")
+    assert raised.value.setting == "options"
+    with pytest.warns(CordialWarning, match="'3'"):
+        assert open_readings("gap.csv", options=tuple("12345")).scale.size == 5
+    assert read_readings("gap.csv", options=tuple("1245")).scale.size == 4
 
 
-def test_one_label_a_text_where_several_are_of_no_use(desk, tmp_path, cordial):
-    _, columns, _ = desk
-    (tmp_path / "desk.csv").write_text(lines(long(columns)))
+def test_one_label_a_text_where_several_are_of_no_use(desk, cordial):
+    _, columns = desk
     learn = "learn-prior", "r.csv", "desk.csv", "-o", "p.cordial"
-    said = cordial(*learn, "--annotator", "who", status=2).stderr
-    assert said.endswith("Take the mean of each text's labels: --annotators mean.\n")
-    (tmp_path / "desk.csv").write_text(lines(half(columns), ","))
-    said = cordial(*learn, "--round", "split", status=2).stderr
-    assert said.endswith("Round it: --round nearest-even.\n")
-    (tmp_path / "desk.csv").write_text(lines({**columns, "weight": ["2"] * LABELLED}, ","))
-    assert cordial(*learn, status=2).stderr.endswith("remove the column 'weight'.\n")
+    check = "check", "mixture", "--readings", "r.csv", "--labels", "desk.csv"
+    write("desk.csv", long(columns))
+    for command in (learn, check):
+        assert "--annotators mean" in cordial(*command, *WHO, status=2).stderr
+    write("desk.csv", half(columns), ",")
+    assert "--round nearest-even" in cordial(*learn, "--round", "split", status=2).stderr
+    write("desk.csv", {**columns, "weight": ["2"] * LABELLED}, ",")
+    assert "'weight'" in cordial(*learn, status=2).stderr
 
 
-def test_an_estimate_takes_the_mean_of_a_texts_labels(desk, tmp_path, cordial):
+def test_an_estimate_takes_the_mean_of_a_texts_labels(desk, cordial):
     """Alike, each twice: what is estimated is the same, also from a design."""
-    _, columns, readings = desk
+    _, columns = desk
     design = {"stratum": ["0"] * LABELLED, "probability": ["0.25"] * LABELLED}
-    (tmp_path / "once.csv").write_text(lines(columns | design))
+    write("once.csv", columns | design)
     cells = {name: [cell for cell in own for _ in "ab"] for name, own in (columns | design).items()}
-    (tmp_path / "twice.csv").write_text(lines(cells | {"annotator": ["a", "b"] * LABELLED}))
+    write("twice.csv", cells | {"annotator": ["a", "b"] * LABELLED})
     once, twice = (
-        json.loads(cordial("estimate", readings, name, "--json").stdout)
+        json.loads(cordial("estimate", "r.csv", name, "--json").stdout)
         for name in ("once.csv", "twice.csv")
     )
     assert once["populations"][0]["labels"] == twice["populations"][0]["labels"] == LABELLED
     assert once["rectified"] == twice["rectified"]
 
 
-def test_what_is_predicted_is_said(desk, tmp_path, cordial):
-    _, columns, _ = desk
-    (tmp_path / "desk.csv").write_text(lines(wide(columns)))
-    arguments = "calibrate", "r.csv", "desk.csv", "-o", "o.csv", "--inference", "mode"
-    said = cordial(*arguments).stderr
-    assert "39 labels of 20 texts by 2 annotators; a probability is of a single annotator's" in said
-    more = "--annotators", "median", "--round", "half-up"
-    assert cordial(*arguments, *more).stderr.endswith("calibrated on 20 labels\n")
-
-
-def test_commands_that_take_several_labels_of_a_text(desk, tmp_path, cordial):
-    _, columns, readings = desk
-    (tmp_path / "desk.csv").write_text(lines(long(columns)))
-    who = "--annotator", "who"
-    cells = read(readings)
+def test_commands_that_take_several_labels_of_a_text(desk, cordial):
+    _, columns = desk
+    write("desk.csv", long(columns))
+    cells = read("r.csv")
     both = {name: column * 2 for name, column in cells.items()}
-    (tmp_path / "both.csv").write_text(lines(both | {"reader": ["a"] * TEXTS + ["b"] * TEXTS}))
-    said = cordial("fuse", "both.csv", "desk.csv", "-o", "o.csv", *who, "--inference", "mode")
-    assert "calibrated on 40 labels of 20 texts" in said.stderr
+    write("both.csv", both | {"reader": ["a"] * TEXTS + ["b"] * TEXTS})
+    said = cordial("fuse", "both.csv", "desk.csv", "-o", "o.csv", *WHO, "--inference", "mode")
+    assert "40 labels of 20 texts" in said.stderr
+    median = *WHO, "--annotators", "median", "--round", "half-up", "--inference", "mode"
+    said = cordial("calibrate", "r.csv", "desk.csv", "-o", "o.csv", *median).stderr
+    assert "calibrated on 20 labels" in said
     # Users are the annotators of their labels.
-    (tmp_path / "users.csv").write_text(lines(cells | {"user": ["ann", "bob"] * (TEXTS // 2)}))
+    write("users.csv", cells | {"user": ["ann", "bob"] * (TEXTS // 2)})
     named = {"user" if name == "who" else name: column for name, column in long(columns).items()}
-    (tmp_path / "named.csv").write_text(lines(named))
+    write("named.csv", named)
     cordial(*fast("shift", "users.csv", "named.csv", "-o", "o.csv"))
-    plan = cordial("plan", readings, "--labelled", "desk.csv", *who, "-o", "p.csv", "--json").stdout
-    assert '"labelled": 20' in plan
-    learn = "learn-prior", readings, "desk.csv", "-o", "p.cordial"
-    check = "check", "mixture", "--readings", readings, "--labels", "desk.csv"
-    for command in (learn, check):
-        assert "--annotators mean" in cordial(*command, *who, status=2).stderr
-    cordial(*fast("fit", readings, "desk.csv", "-o", "f.cordial", *who))
-    page = cordial("report", "f.cordial", readings, "desk.csv", *who, "-o", "page.html", "--json")
-    assert json.loads(page.stdout)["labelled"] == 20 and (tmp_path / "page.html").exists()
+    plan = cordial("plan", "r.csv", "--labelled", "desk.csv", *WHO, "-o", "p.csv", "--json").stdout
+    assert json.loads(plan)["labelled"] == 20
+    cordial(*fast("fit", "r.csv", "desk.csv", "-o", "f.cordial", *WHO))
+    page = cordial("report", "f.cordial", "r.csv", "desk.csv", *WHO, "-o", "page.html", "--json")
+    assert json.loads(page.stdout)["labelled"] == 20
 
 
-def refusal(cordial, path, content, *more):
-    """What is said of a table of labels that cannot be used."""
-    path.write_text(content)
-    said = cordial(*fast("calibrate", "r.csv", path, "-o", "none.csv", *more), status=2).stderr
-    assert not (path.parent / "none.csv").exists()
-    return said
-
-
-def test_two_columns_of_labels_by_any_name(desk, tmp_path):
-    calibrate, columns, _ = desk
-    both = dict(zip(("item_id", "Ann", "Bob"), wide(columns).values(), strict=True))
-    both |= {"order": ["1"] * LABELLED, "length": ["301"] * LABELLED}
-    (tmp_path / "desk.csv").write_text(lines(both, ","))
-    # One name is mistaken, the other stays.
-    calibrate("desk.csv", "--label Ann,Bob", "--label", "Ann,Bobb")
-    named = {name.replace("Ann", "label ann").replace("Bob", "NA"): c for name, c in both.items()}
-    (tmp_path / "desk.csv").write_text(lines(named, ","))
-    assert calibrate("desk.csv", "", "--label", "label ann,NA") == ""
-
-
-def test_both_columns_by_other_names(desk, tmp_path, cordial):
-    calibrate, columns, readings = desk
-    named = {"Text ID": columns["item_id"], "Rating": columns["label"]}
-    (tmp_path / "desk.csv").write_text(lines(named, ","))
-    calibrate("desk.csv", "--label Rating", "--id", "Text ID")
-    calibrate("desk.csv", "", "--id", "text  id", "--label", "Rating")
-    said = refusal(cordial, tmp_path / "desk.csv", lines(named, ","))
-    assert "no column 'item_id'; found 'Text ID', 'Rating'. If these are the columns" in said
-    assert "name them: --id 'Text ID' --label Rating. Or keep them in" in said
-    scale = read_readings(readings).scale
+def test_both_columns_by_other_names(desk):
+    readings, columns = desk
+    named = renamed(columns, "Text ID", "Rating")
+    write("desk.csv", named, ",")
+    other: dict[str, Any] = {"id": ["text  id"], "label": ["Rating"]}
+    assert len(read_labels("desk.csv", readings.scale, **other).labels) == LABELLED
     # Two that differ in capitals alone are told apart by these.
-    (tmp_path / "desk.csv").write_text(lines(named | {"text id": ["x"] * LABELLED}, ","))
-    assert len(read_labels("desk.csv", scale, id=["Text ID"], label=["Rating"]).labels) == LABELLED
-    with pytest.raises(ValueError, match="no column 'item_id'"):
-        read_labels("desk.csv", scale, id=["TEXT ID"], label=["Rating"])
+    write("desk.csv", named | {"text id": ["x"] * LABELLED}, ",")
+    other["id"] = ["Text ID"]
+    assert len(read_labels("desk.csv", readings.scale, **other).labels) == LABELLED
+    other["id"] = ["TEXT ID"]
+    with pytest.raises(SettingNeeded, match="'item_id'"):
+        read_labels("desk.csv", readings.scale, **other)
 
 
-def test_words_for_columns_that_are_numbered(desk, tmp_path, cordial):
-    calibrate, columns, _ = desk
-    spelt = [WORDS[int(k) - 1] for k in columns["label"]]
-    words = lines(columns | {"label": spelt}, ",")
-    said = refusal(cordial, tmp_path / "desk.csv", words)
-    found = ", ".join(map(repr, dict.fromkeys(spelt)))
-    assert f"If the options are words, {found} here, name all 5 worst first:" in said
-    assert said.endswith("--options WORST,...,BEST.\n")
-    calibrate("desk.csv", "", "--options", ",".join(WORDS))
-    # A single word among numbers is a mistake, and so are more words than options.
-    mixed = columns | {"label": ["good", *columns["label"][1:]]}
-    many = columns | {"label": [f"word {k}" for k in range(LABELLED)]}
-    for wrong in (mixed, many):
-        said = refusal(cordial, tmp_path / "desk.csv", lines(wrong, ","))
-        assert "whole numbers 1..5" in said and "--options" not in said
-
-
-@pytest.mark.parametrize("name", ["weights", "Weight"])
-def test_a_column_that_is_nearly_a_weight(desk, tmp_path, name):
-    calibrate, columns, _ = desk
-    (tmp_path / "desk.csv").write_text(lines(columns | {name: ["2"] * LABELLED}, ","))
-    said = calibrate("desk.csv", "")
-    assert f"column '{name}' is not used; rename it to 'weight' if it says how many" in said
-    both = columns | {name: ["2"] * LABELLED, "weight": ["1"] * LABELLED}
-    (tmp_path / "desk.csv").write_text(lines(both, ","))
-    assert calibrate("desk.csv", "") == ""
-
-
-def test_labels_of_weight_zero_are_left_out(desk, tmp_path):
-    _, columns, _ = desk
-    weights = ["0", "2", *["1"] * (LABELLED - 2)]
-    (tmp_path / "desk.csv").write_text(lines(columns | {"weight": weights}, ","))
-    (tmp_path / "less.csv").write_text(
-        lines({name: cells[1:] for name, cells in (columns | {"weight": weights}).items()}, ",")
-    )
-    scale = read_readings(tmp_path / "r.csv").scale
-    with pytest.warns(CordialWarning, match="1 of 20 labels have weight 0 and are left out"):
-        found = read_labels(tmp_path / "desk.csv", scale)
-    expected = read_labels(tmp_path / "less.csv", scale)
+def test_labels_of_weight_zero_are_left_out(desk):
+    readings, columns = desk
+    columns |= {"weight": ["0", "2", *["1"] * (LABELLED - 2)]}
+    write("desk.csv", columns, ",")
+    write("less.csv", {name: cells[1:] for name, cells in columns.items()}, ",")
+    found, expected = (read_labels(name, readings.scale) for name in ("desk.csv", "less.csv"))
     assert found.item_ids == expected.item_ids and len(found.item_ids) == LABELLED - 1
     np.testing.assert_array_equal(found.labels, expected.labels)
     np.testing.assert_array_equal(found.weights, expected.weights)
-    (tmp_path / "desk.csv").write_text(lines(columns | {"weight": ["0"] * LABELLED}, ","))
-    with pytest.raises(InputError, match="column 'weight' is 0 in all rows: no label counts"):
-        read_labels(tmp_path / "desk.csv", scale)
+    write("desk.csv", columns | {"weight": ["0"] * LABELLED}, ",")
+    with pytest.raises(InputError, match="'weight' is 0 in all rows"):
+        read_labels("desk.csv", readings.scale)

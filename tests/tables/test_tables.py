@@ -11,13 +11,13 @@ from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import CordialWarning, InputError
 from cordial_ppl.tables import (
     match_labels,
+    read_columns,
     read_labels,
     read_readings,
     read_several,
     write_table,
 )
 from cordial_ppl.tables.choices import join_parts
-from cordial_ppl.tables.formats import read_columns
 
 ENDINGS = ["csv", "parquet", "jsonl", "ndjson"]
 SCALE = Scale(("1", "2", "3"))

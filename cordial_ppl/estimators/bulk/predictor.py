@@ -14,11 +14,11 @@ from polars.io.plugins import register_io_source
 
 from cordial_ppl.errors import InputError
 from cordial_ppl.runtime.progress import doing
+from cordial_ppl.tables import write_table
 from cordial_ppl.tables.columns import is_reading, name_items
 from cordial_ppl.tables.frame import ROW, Columns
 from cordial_ppl.tables.option_columns import find_layout
 from cordial_ppl.tables.reading_table import ReadingTable
-from cordial_ppl.tables.writing import write_table
 
 if TYPE_CHECKING:
     from cordial_ppl.channels.channel import Channel

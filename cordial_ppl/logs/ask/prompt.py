@@ -12,9 +12,9 @@ import numpy as np
 
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import FileError, InputError, as_path, name_rows
+from cordial_ppl.tables import is_filled, read_columns
 from cordial_ppl.tables.choices import read_items
 from cordial_ppl.tables.columns import is_reading, passed_through
-from cordial_ppl.tables.formats import is_filled, read_columns
 
 Order = tuple[int, ...]
 """Positions on the scale, in the order in which the prompt lists them."""
