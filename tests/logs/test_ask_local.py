@@ -80,12 +80,12 @@ def question(text):
 def plain_loop(local, tokens):
     """One prompt and option at a time, through the whole model, without a cache."""
     scores = []
-    for option in tokens.options:
-        ids = torch.tensor([[*tokens.prompt, *option]])
+    for option in tokens[1]:
+        ids = torch.tensor([[*tokens[0], *option]])
         with torch.no_grad():
             logits = local.model(input_ids=ids, use_cache=False).logits[0].float()
         logs = torch.log_softmax(logits, dim=-1)
-        start = len(tokens.prompt)
+        start = len(tokens[0])
         scores.append(sum(float(logs[start + i - 1, own]) for i, own in enumerate(option)))
     return scores
 
@@ -115,7 +115,7 @@ def test_from_texts_to_readings(cordial, tmp_path):
     rows = [f"t{i},{text}\n" for i, text in enumerate((*TEXTS * 3, "good " * 300))]
     (tmp_path / "texts.csv").write_text("item_id,text\n" + "".join(rows))
     command = ("ask", "texts.csv", "-o", "out.csv", "--model", "tiny", "--local")
-    shown = cordial(*command, "--options", ",".join(OPTIONS)).output
+    shown = cordial(*command, "--options", ",".join(OPTIONS)).stderr
     assert "1 text without an answer" in shown and "'tiny' reads at most 256" in shown
     columns = read_columns("out.csv")
     assert list(columns.cells["item_id"]) == [f"t{i}" for i in range(12)]

@@ -172,6 +172,20 @@ def test_texts_that_name_no_option_are_left_out(log):
     assert not read(log, cut, openai("2")).unread
 
 
+def test_cut_samples_and_choices_of_questions_are_no_answers(log):
+    choices = [openai("4")["choices"][0], openai("Score: 2", "length")["choices"][0]]
+    with pytest.warns(CordialWarning, match="1 text in which sampled"):
+        one = read(log, {"choices": choices})
+    assert table(one).tolist() == [[0, 0, 0, 1, 0]] and one.values[0].unread == 1
+    tops = [chat(TOPS)["choices"][0], chat({"Score": 0.0}, {": 2": 0.0})["choices"][0]]
+    tops[1]["finish_reason"] = "length"
+    with pytest.warns(CordialWarning, match="1 text in which sampled"):
+        np.testing.assert_allclose(table(read(log, {"choices": tops}))[0, 3], -0.3)
+    row = {"item_id": 1, "choices": [{"label": "A", "text": "4"}], "output": [], "score": 2}
+    one = cp.read(log(row), options=STARS)
+    assert one.form == "samples" and table(one).tolist() == [[0, 1, 0, 0, 0]]
+
+
 def test_tokens_of_thoughts_are_no_answer(log):
     answer = chat({"Score: ": 0.0}, {"2": -0.1}, {"\n": 0.0}, {"4": -0.2, "5": -2.0})
     answer["choices"][0]["message"]["content"] = "4"
@@ -230,6 +244,7 @@ def test_who_answered_and_when_goes_along(log):
     row = {"custom_id": "a", "task": "tone", "label": 5, "metadata": {"system": "s1"},
            "response": chat(TOPS) | {"model": "m-1", "created": 1767225600}}  # fmt: skip
     named: dict[str, Any] = {"item": "custom_id", "answer": "response", "task": "task"}
+    naming: dict[str, Any]
     for naming in ({}, named | {"label": "label"}):
         settings: Any = naming
         one = cp.read(log(row), options=STARS, **settings)
