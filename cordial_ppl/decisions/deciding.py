@@ -86,6 +86,12 @@ class Decisions:
         """Which texts people are to label."""
         return ~(np.isnan(self.probability) | self.labelled)
 
+    @property
+    def counts(self) -> dict[str, int]:
+        """Number of the texts without a label, by decision."""
+        names, numbers = np.unique(self.decision[~self.labelled], return_counts=True)
+        return dict(zip(names.tolist(), numbers.tolist(), strict=True))
+
 
 class Losses(NamedTuple):
     """What A decisions cost: their names, of which labels they are wrong, and what that costs.

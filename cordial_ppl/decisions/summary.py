@@ -6,12 +6,12 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.decisions.estimates.layout import align
 from cordial_ppl.decisions.forecasting import Forecast
 from cordial_ppl.decisions.reader import Fault, Reader
 from cordial_ppl.decisions.reported import list_parameters
 from cordial_ppl.decisions.verdict import Verdict, tabulate
 from cordial_ppl.inference.posterior import Posterior
+from cordial_ppl.runtime.text_table import align
 from cordial_ppl.stack.weighing import ExpectedLoss
 
 

@@ -85,7 +85,7 @@ def test_a_prior_is_learned_and_used(cordial, tables, tmp_path):
     [
         ("many.csv", "tables come in pairs, READINGS LABELS; got 1"),
         (f"{PAIR} {PAIR}", "many.csv: wit by a was in an earlier"),
-        (f"{PAIR} --task odd", "--task odd: no table holds labelled texts"),
+        (f"{PAIR} --task odd", "task odd: no table holds labelled texts"),
         (
             f"{PAIR} --leave-out odd",
             "no task 'odd' to leave out; found 'wit', 'tone'. Choose among these, for example: "

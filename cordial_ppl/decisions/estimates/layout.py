@@ -1,6 +1,6 @@
 """An estimate as text, as rows of a table, and as JSON can express it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from cordial_ppl.decisions.estimates.quantities import (
@@ -12,6 +12,7 @@ from cordial_ppl.decisions.estimates.quantities import (
     name_ends,
     round_ends,
 )
+from cordial_ppl.runtime.text_table import align
 from cordial_ppl.scores import Interval
 
 if TYPE_CHECKING:
@@ -81,18 +82,6 @@ def _cells(result: Interval, sign: str = "") -> tuple[str, str]:
     """Return a mean, and its interval, for a column each."""
     mean, lower, upper = round_ends(result)
     return f"{mean:{sign}.2f}", f"({lower:{sign}.2f} to {upper:{sign}.2f})"
-
-
-def align(*rows: Sequence[str]) -> list[str]:
-    """Return lines of a table, the first column to the left and the others to the right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            cell.rjust(width) if position else cell.ljust(width)
-            for position, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
 
 
 def list_rows(made: "Estimate") -> list[dict[str, Any]]:

@@ -1,55 +1,33 @@
-"""How texts are grouped, and how the labelled ones were drawn, as the tables say it."""
+"""How the labelled texts were drawn, as the table of labels says it."""
 
-from collections.abc import Mapping, Sequence
-from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from jaxtyping import Int64
 
-from cordial_ppl.cli.records import Read
+from cordial_ppl.decisions.estimates.clusters import GROUPS
+from cordial_ppl.decisions.estimates.rectified import is_even
+from cordial_ppl.decisions.planning import expected_scores, score_strata, share_drawn
 from cordial_ppl.errors import InputError, count, name_rows, naming, warn
-
-if TYPE_CHECKING:
-    from cordial_ppl.tables.frame import Columns
-
-MANY = 10
-"""Values of a column from which on they may name clusters of texts."""
+from cordial_ppl.tables import LabelTable, ReadingTable, read_groups
+from cordial_ppl.tables.columns import finite
 
 
-def read_grouping(columns: "Columns", **names: str | None) -> dict[str, list[str]]:
-    """Read the group of each text, by each option that names a column.
-
-    Raises:
-        InputError: Two options name one column, or a row has no group.
-        SettingNeeded: There is no such column.
-    """
-    from cordial_ppl.tables import read_groups
-
-    cells = {option: read_groups(columns, name, option) for option, name in names.items() if name}
-    for one, other in combinations(cells, 2):
-        if cells[one] == cells[other]:
-            raise InputError(
-                f"--{one} and --{other} must name different columns; both name {names[other]!r}. "
-                f"Leave out --{other}, or name the column that it is meant for."
-            )
-    return cells
-
-
-def read_design(read: Read) -> tuple[dict[str, Any], str]:
+def read_design(
+    table: ReadingTable, labels: LabelTable, rows: Int64[np.ndarray, " n"]
+) -> tuple[dict[str, Any], str]:
     """Read how texts were drawn from the labels' table, with a line of what weighs them if any.
 
     After a plan by groups that is how much of each is labelled, for people may stop early.
 
+    Args:
+        table: The readings of all texts.
+        labels: The labels, each of a text that has a reading.
+        rows: The rows of the labelled texts, one per label.
+
     Raises:
         InputError: A probability is not above 0 and at most 1; the readings lack the plan's groups.
     """
-    from cordial_ppl.decisions.estimates.clusters import GROUPS
-    from cordial_ppl.decisions.estimates.rectified import is_even
-    from cordial_ppl.decisions.planning import expected_scores, score_strata, share_drawn
-    from cordial_ppl.tables import read_groups
-    from cordial_ppl.tables.columns import finite
-
-    table, labels, rows = read
     design, weighed = dict[str, Any](), ""
     columns, by = labels.columns, labels.planned_by
     names = columns.schema.keys() - columns.apart
@@ -89,7 +67,7 @@ def read_design(read: Read) -> tuple[dict[str, Any], str]:
             warn(
                 f"{columns.path}: all labels have probability 1, so that the other "
                 f"{count(others, 'text')} had no chance of one, and may be unlike. Let people see "
-                "a random part of them, too: `cordial decide --audit`."
+                "a random part of them, too, as an audit."
             )
         if "strata" not in design:
             # Texts that were sure to be labelled stand for themselves alone.
@@ -98,26 +76,3 @@ def read_design(read: Read) -> tuple[dict[str, Any], str]:
         weighed = f"1 / column 'probability' of {columns.path}, {meaning}."
     varies = np.ptp(design.get("probabilities", 1.0)) > 0
     return design, f"Labels are weighed by {weighed}" if varies else ""
-
-
-def find_clusters(read: Read, grouping: Mapping[str, Sequence[str]], cluster: str | None) -> list:
-    """Warn of columns few of whose values have all labels, as if whole clusters were labelled."""
-    from cordial_ppl.tables import list_cells
-
-    table, _, rows = read
-    texts, result = np.unique(rows), []
-    instead = "" if cluster is None else f" in place of --cluster {cluster}"
-    clusters = [cells for option, cells in grouping.items() if option != "by"]
-    number = len({cells[row] for cells in clusters for row in texts}) or len(texts)
-    for name, cells in list_cells(table.columns, range(len(table))).items():
-        _, codes, sizes = np.unique(cells, return_inverse=True, return_counts=True)
-        labelled = len(np.unique(codes[texts]))
-        # So many values a random choice of as many texts, or named clusters, has on average.
-        likely = np.sum(1 - (1 - sizes / len(table)) ** number)
-        if MANY <= len(sizes) < len(table) and labelled < likely / 2:
-            result.append(
-                f"the labelled texts are of {labelled} of {len(sizes)} values of {name!r}: if "
-                "texts of one value are alike, intervals are too narrow without --cluster "
-                f"{name}{instead}."
-            )
-    return result

@@ -1,68 +1,72 @@
 """`cordial estimate` and `cordial compare`: how good the texts are, all of them and by group."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import TYPE_CHECKING, Annotated, Literal
 
+import numpy as np
 from cyclopts import Parameter
 
-from cordial_ppl.cli.design import find_clusters, read_design, read_grouping
+from cordial_ppl.cli.command import command
 from cordial_ppl.cli.options import (
     COLUMNS,
+    FILES,
     MODEL,
-    By,
-    FigureOrNot,
+    Column,
+    FigureWritten,
     Level,
-    Passing,
-    TableOrNot,
+    Names,
+    Out,
+    Written,
     option,
 )
 from cordial_ppl.cli.output import Result, draw
-from cordial_ppl.cli.records import DEFAULTS, Fitting, Read, Tables
+from cordial_ppl.cli.records import FITTING, Fitting, Read, Tables
 from cordial_ppl.errors import InputError, SettingNeeded
 
 if TYPE_CHECKING:
     from cordial_ppl.decisions.estimates.estimate import Estimate
+    from cordial_ppl.tables import Columns
 
 
-@Parameter(name="*")
+Group = option("Column of READINGS that names groups, such as `system`.", "COLUMN", COLUMNS)
+
+
+@Parameter(name="*", group=MODEL)
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
     """What is estimated, and where it goes."""
 
-    output: TableOrNot = None
-    figure: FigureOrNot = None
+    output: Annotated[Written | None, Out] = None
+    "Table to write (.csv, .parquet, .jsonl): a row for all texts and each group."
+    figure: Annotated[FigureWritten | None, Parameter(metavar="FILE", group=FILES)] = None
+    "Picture of the groups to write (.svg, .png, .pdf)."
+    cluster: Column = None
+    "Column of READINGS that names texts that are alike, such as `conversation`."
+    pair: Column = None
+    "Column that names what each text answers, such as a prompt, with --by."
     level: Level = 0.9
-    of: Annotated[
-        Literal["like-these", "these"],
-        option(MODEL, "What intervals are for: texts like-these, or these alone.", "TARGET"),
-    ] = "like-these"
-    passing: Passing = None
-    require: Annotated[
-        Sequence[str],
-        option(
-            MODEL, 'Such as "mean >= 4", "A - B > 0": status 0 yes, 3 no, 4 cannot say.', "TEXT"
-        ),
-    ] = ()
-    cluster: Annotated[
-        str | None,
-        option(COLUMNS, "Column that names texts that are alike, as `conversation`.", "COLUMN"),
-    ] = None
-    pair: Annotated[
-        str | None,
-        option(COLUMNS, "Column that names what each text answers, with --by.", "COLUMN"),
-    ] = None
+    of: Annotated[Literal["like-these", "these"], Parameter(metavar="TARGET")] = "like-these"
+    "What intervals are for: texts like-these (the default), or these alone."
+    passing: Annotated[Names, Parameter(name="--pass")] = None
+    "Options that pass, as 4,5: rate, and the judge's TPR and TNR."
+    require: Annotated[Sequence[str], Parameter(metavar="TEXT")] = ()
+    'Such as "mean >= 4", "A - B > 0": exit status 0 yes, 3 no, 4 cannot say.'
 
 
-USUAL = Wanted()
+WANTED = Wanted()
+MANY = 10
+"""Values of a column from which on they may name clusters of texts."""
 
 
+@command
 def estimate(
     tables: Tables,
     *,
-    fitting: Fitting = DEFAULTS,
-    wanted: Wanted = USUAL,
-    by: Annotated[str | None, By] = None,
+    fitting: Fitting = FITTING,
+    wanted: Wanted = WANTED,
+    by: Annotated[str | None, Group] = None,
 ) -> Result:
     """How good are the texts? Estimate their mean label and the share of each option.
 
@@ -71,12 +75,13 @@ def estimate(
     return _estimate(tables, fitting, wanted, by)
 
 
+@command
 def compare(
     tables: Tables,
     *,
-    by: Annotated[str, By],
-    fitting: Fitting = DEFAULTS,
-    wanted: Wanted = USUAL,
+    fitting: Fitting = FITTING,
+    wanted: Wanted = WANTED,
+    by: Annotated[str, Group],
 ) -> Result:
     """Which system is better? Rank groups of texts by their mean label.
 
@@ -89,11 +94,12 @@ def _estimate(
     tables: Tables, fitting: Fitting, wanted: Wanted, by: str | None, ranked: bool = False
 ) -> Result:
     """Fit, estimate, and write what came out."""
-    from cordial_ppl.cli.calibrate import fit_tables
+    from cordial_ppl.cli.fit_commands import fit_tables
     from cordial_ppl.data.checks import check_level
     from cordial_ppl.decisions import answers
     from cordial_ppl.decisions.estimates.bias import drop_copies
     from cordial_ppl.decisions.estimates.requirement import STATUS, parse
+    from cordial_ppl.decisions.sampling_design import read_design
 
     check_level(wanted.level)
     requirements = [parse(text) for text in wanted.require]
@@ -113,7 +119,7 @@ def _estimate(
     groups = grouping.get("by")
     if ranked and by and groups:
         _check_ranked(tables, read, by, groups)
-    design, weighed = read_design(read)
+    design, weighed = read_design(*read)
     design |= {"clusters": grouping.get("cluster"), "pairs": grouping.get("pair")}
     planned = design.get("groups")
     design |= {"groups": groups} if groups or wanted.pair else {}
@@ -152,8 +158,50 @@ def _estimate(
         ("" if wanted.output is None else text) + (f"\n{verdict.text}" if verdict else ""),
         (*made.warnings, *map(str, biases), *alike),
         done,
-        min(status - {0}, default=0),
+        max(status - {0}, default=0) if 3 not in status else 3,
     )
+
+
+def read_grouping(columns: "Columns", **names: str | None) -> dict[str, list[str]]:
+    """Read the group of each text, by each option that names a column.
+
+    Raises:
+        InputError: Two options name one column, or a row has no group.
+        SettingNeeded: There is no such column.
+    """
+    from cordial_ppl.tables import read_groups
+
+    cells = {option: read_groups(columns, name, option) for option, name in names.items() if name}
+    for one, other in combinations(cells, 2):
+        if cells[one] == cells[other]:
+            raise InputError(
+                f"--{one} and --{other} must name different columns; both name {names[other]!r}. "
+                f"Leave out --{other}, or name the column that it is meant for."
+            )
+    return cells
+
+
+def find_clusters(read: Read, grouping: Mapping[str, Sequence[str]], cluster: str | None) -> list:
+    """Warn of columns few of whose values have all labels, as if whole clusters were labelled."""
+    from cordial_ppl.tables import list_cells
+
+    table, _, rows = read
+    texts, result = np.unique(rows), []
+    instead = "" if cluster is None else f" in place of --cluster {cluster}"
+    clusters = [cells for option, cells in grouping.items() if option != "by"]
+    number = len({cells[row] for cells in clusters for row in texts}) or len(texts)
+    for name, cells in list_cells(table.columns, range(len(table))).items():
+        _, codes, sizes = np.unique(cells, return_inverse=True, return_counts=True)
+        labelled = len(np.unique(codes[texts]))
+        # So many values a random choice of as many texts, or named clusters, has on average.
+        likely = np.sum(1 - (1 - sizes / len(table)) ** number)
+        if MANY <= len(sizes) < len(table) and labelled < likely / 2:
+            result.append(
+                f"the labelled texts are of {labelled} of {len(sizes)} values of {name!r}: if "
+                "texts of one value are alike, intervals are too narrow without --cluster "
+                f"{name}{instead}."
+            )
+    return result
 
 
 def _check_ranked(tables: Tables, read: Read, by: str, groups: Sequence[str]) -> None:

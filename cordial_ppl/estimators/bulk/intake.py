@@ -1,0 +1,95 @@
+"""Intake: tables of new readings for a saved calibrator, compared with those of its fit."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cordial_ppl.decisions.drift import Drift, compare
+from cordial_ppl.errors import InputError, warn
+from cordial_ppl.estimators.fusion import Fusion
+from cordial_ppl.runtime.progress import doing
+from cordial_ppl.stack.fit import Fit
+from cordial_ppl.stack.sketch import merge, sketch
+from cordial_ppl.tables import (
+    ReadingTable,
+    differences,
+    open_readings,
+    read_columns,
+    read_provenance,
+    read_several,
+)
+
+
+def read_for_fusion(
+    fitted: Fusion, paths: Sequence[Path], reader: str | None, **settings: Any
+) -> ReadingTable:
+    """Read the tables of a calibrator of several judges, some of whom may be missing.
+
+    Args:
+        fitted: The calibrator.
+        paths: The tables.
+        reader: The column of judges, if it is not `reader`.
+        settings: Further arguments of ``read_several``.
+
+    Raises:
+        InputError: A table is not as it must be.
+    """
+    if reader and not any(reader in read_columns(path).schema for path in paths):
+        raise InputError("leave out the reader, or name the column of judges: all are taken.")
+    readers = [name if reader is None else f"{reader}={name}" for name in fitted.readers_]
+    with doing("reading"):
+        table = read_several(paths, **settings, readers=readers, gaps=True)
+    silent = np.isnan(table.logits).all(axis=(0, 2))
+    if silent.any():
+        absent = [name for name, gone in zip(table.readers, silent, strict=True) if gone]
+        warn(
+            f"no table has readings by {', '.join(absent)}: the other judges are used in "
+            "proportion to their weights."
+        )
+    return table
+
+
+def open_for_fit(
+    path: Path, fit: Fit, readings: Path, **settings: Any
+) -> tuple[ReadingTable, Drift | None]:
+    """Check a table, which need not fit in memory, and compare it with that of the fit.
+
+    Args:
+        path: The file of the calibrator, for warnings.
+        fit: The fit.
+        readings: The table.
+        settings: Further arguments of ``open_readings``.
+
+    Raises:
+        InputError: The table is not as it must be.
+    """
+    counted: list[np.ndarray] = []
+    with doing("reading"):
+        table = open_readings(readings, **settings)
+        table.check(fit.covariates, fit.levels, lambda logits: counted.append(sketch(logits)))
+        drift = compare(fit.sketch, merge(counted), fit.scale)
+    warn_of_kind(path, fit, readings, table)
+    warn_of_drift(path, fit, readings, drift)
+    return table, drift
+
+
+def warn_of_kind(path: Path, fit: Fit, readings: Path, table: ReadingTable) -> None:
+    """Warn of readings of another model or prompt than those of the fit, where tables say so."""
+    if others := differences(fit.provenance, read_provenance(table.columns)):
+        warn(
+            f"{readings} has readings of another kind than {path} was fitted on: "
+            f"{'; '.join(others)}. A calibrator corrects the faults of one model under one "
+            "prompt: fit another on labels of these."
+        )
+
+
+def warn_of_drift(path: Path, fit: Fit, readings: Path, drift: Drift | None) -> None:
+    """Warn of readings that are not distributed like those of the fit, if they are not."""
+    if drift is not None and drift.alarm:
+        warn(
+            f"{readings}, {path}: {drift.describe(fit.scale)}. The texts or the "
+            "judge have changed, or these are only some of the texts, such as one system's. Label "
+            "a few of these: `cordial report` says whether the calibration still holds for them."
+        )

@@ -1,0 +1,77 @@
+"""Tables with users: whose labels there are, and what users would say."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from jaxtyping import Float, Int64
+
+from cordial_ppl.errors import count, naming
+from cordial_ppl.estimators.bulk.predictor import LEVEL, add_extras
+from cordial_ppl.estimators.users.users import UserShift
+from cordial_ppl.estimators.users.validation import as_order, as_users
+from cordial_ppl.runtime.text_table import align
+from cordial_ppl.stack.interval import label_range
+from cordial_ppl.tables import LabelTable, ReadingTable, write_table
+from cordial_ppl.tables.annotators import PEOPLE
+from cordial_ppl.tables.proposals import find_columns
+
+SHOWN = 10
+"""Users in the summary: those who differ most from the population."""
+
+
+def read_users(
+    table: ReadingTable, labels: LabelTable, rows: Int64[np.ndarray, " n"], user: str
+) -> tuple[Any, Any, Any]:
+    """Read whose label is predicted, and whose labels there are, with their order if it is known.
+
+    Args:
+        table: The readings of all texts.
+        labels: The labels, each of a text that has a reading.
+        rows: The rows of the labelled texts, one per label.
+        user: The column of the readings that names users.
+
+    Raises:
+        InputError: A user is not named, or the order is no order.
+        SettingNeeded: A column is missing.
+    """
+    (user,) = find_columns(table.columns, [user], "user", PEOPLE)
+    with naming(table.columns.path):
+        users = as_users(table.extras[user], len(table), table.columns.where)
+    with naming(labels.columns.path):
+        order = None if "order" in labels.columns.apart else labels.extras.get("order")
+        as_order(order, len(rows), labels.columns.where)
+        raters = labels.annotators or [users[row] for row in rows]
+        return users, as_users(raters, len(rows), labels.columns.where), order
+
+
+def write_users(
+    output: Path, table: ReadingTable, users: Sequence[str], probs: Float[np.ndarray, "m K"]
+) -> None:
+    """Write what each text's user would say of it.
+
+    Args:
+        output: The table to write.
+        table: The readings of the texts.
+        users: The user of each.
+        probs: Probabilities of that user's label.
+    """
+    scale = table.scale
+    first, last = map(scale.decode, label_range(probs, LEVEL))
+    columns = {"item_id": table.item_ids, "user": users}
+    columns |= {f"p_{option}": probs[:, k] for k, option in enumerate(scale.options)}
+    columns |= {"mean": probs @ scale.values, "label": scale.decode(probs.argmax(axis=1))}
+    columns |= {"label_low": first, "label_high": last}
+    write_table(output, add_extras(pl.DataFrame(columns), table, ["user"]).lazy())
+
+
+def list_users(shifts: UserShift) -> str:
+    """Set out the users that differ most from the population."""
+    values, counts = shifts.values_, shifts.counts_
+    furthest = sorted(values, key=lambda user: -abs(values[user]))[:SHOWN]
+    lines = [(user, str(counts[user]), f"{values[user]:+.2f}") for user in furthest]
+    title = f"{count(len(values), 'user')}: shifts with standard deviation {shifts.sigma_:.2f}"
+    title += f", the {SHOWN} largest" if len(values) > SHOWN else ""
+    return "\n".join([title, *align(("", "labels", "shift"), *lines)])
