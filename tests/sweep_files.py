@@ -23,5 +23,5 @@ def write_sweep(folder):
     write_table(folder / "one.csv", one | {"length": [float(i) for i in range(90)]})
 
 
-def tasks_of(folder, readings="stars.parquet", **settings):
-    return read_tasks(folder / readings, folder / "labels.csv", **{"report": 30} | settings)
+def tasks_of(folder, readings="stars.parquet", *, report=30, **settings):
+    return read_tasks(folder / readings, folder / "labels.csv", report, **settings)
