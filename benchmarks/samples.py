@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 
 import cordial_ppl as cp
-from cordial_ppl.tables.files import read_columns
+from cordial_ppl.tables.formats import read_columns
 
 NEEDED = "set CORDIAL_DATA to a folder that holds topical_chat_gpt35"
 PROGRAM = "from cordial_ppl.cli import main; main()"

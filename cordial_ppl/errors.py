@@ -6,13 +6,11 @@ message says what was expected, what came (with its row and column), and what to
 
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from traceback import extract_tb
-from typing import Any
-
-import numpy as np
+from typing import Any, SupportsInt
 
 LONGEST = 60
 """Characters of a value that a message quotes."""
@@ -181,9 +179,7 @@ def name_row(position: int) -> str:
     return f"row {position}"
 
 
-def name_rows(
-    positions: Sequence[int] | np.ndarray, where: Where | None = None, shown: int = 3
-) -> str:
+def name_rows(positions: Iterable[SupportsInt], where: Where | None = None, shown: int = 3) -> str:
     """Name rows for a message: "row 3", "rows 3 and 17", "rows 3, 17, 20 and 12 more".
 
     Args:
@@ -191,11 +187,12 @@ def name_rows(
         where: names a position, a noun before a number; by default "row 7".
         shown: how many are named before the rest are counted.
     """
-    names = [(where or name_row)(int(i)) for i in positions[:shown]]
-    if len(positions) == 1:
+    rows = list(map(int, positions))
+    names = list(map(where or name_row, rows[:shown]))
+    if len(rows) == 1:
         return names[0]
     noun = names[0].partition(" ")[0]
     numbers = [name.partition(" ")[2] for name in names]
-    hidden = len(positions) - len(names)
+    hidden = len(rows) - len(names)
     last = f"{hidden} more" if hidden else numbers.pop()
     return f"{noun}s {', '.join(numbers)} and {last}"

@@ -18,7 +18,7 @@ def expected(words=WORDS):
 
 
 def logprobs(path="out.csv"):
-    from cordial_ppl.tables.files import read_columns
+    from cordial_ppl.tables.formats import read_columns
 
     columns = read_columns(path)
     return np.array([[float(c) for c in columns.cells[f"logprob_{k}"]] for k in range(1, 6)]).T

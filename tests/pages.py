@@ -14,8 +14,6 @@ import shlex
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from typer.testing import CliRunner
-
 FENCE = re.compile(r'^```(\w*)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 SHOWN = re.compile(r"^\s*print\(.*\)  # (.+)$", re.MULTILINE)
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
@@ -47,7 +45,8 @@ def fences(text: str) -> list[Fence]:
 def commands(fence: Fence) -> list[list[str]]:
     """The arguments of each line of a shell block that runs the program."""
     joined = fence.code.replace("\\\n", " ")
-    words = [shlex.split(line, comments=True) for line in joined.splitlines()]
+    first = (line.partition("||")[0] for line in joined.splitlines())
+    words = [shlex.split(line, comments=True) for line in first]
     return [line[1:] for line in words if line and line[0] == "cordial"]
 
 
@@ -92,11 +91,17 @@ def _execute(code: str, names: dict[str, Any]) -> str:
 
 def invoke(arguments: list[str]) -> str:
     """Run the program; return what it prints."""
-    from cordial_ppl.cli.app import app
+    from cordial_ppl.cli.app import run
 
-    result = CliRunner().invoke(app, arguments)
-    assert result.exit_code == 0, result.output
-    return result.output
+    printed = io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True)
+    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+        try:
+            run(arguments)
+        except SystemExit as left:
+            printed.seek(0)
+            raise AssertionError(printed.read()) from left
+    printed.seek(0)
+    return printed.read()
 
 
 def _agree(expected: list[str], found: list[str], exact: bool = False) -> None:

@@ -5,7 +5,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpyro
-from jax.scipy.stats import norm
 
 dist: Any = numpyro.distributions
 WIDTH = 16
@@ -38,13 +37,6 @@ def biased(prior):
     return lambda r, k: by_logits(sample("t", half) * r.logits + sample("bias", prior(k))[None])
 
 
-def probit(r, k):
-    cuts = norm.ppf(jnp.cumsum(sample("steps", dist.Dirichlet(jnp.ones(k))))[:-1])
-    centre = sample("slope", dist.Normal(0.0, 3.0)) * (mean(r) - 0.5)
-    below = jnp.pad(norm.cdf(cuts[None] - centre[:, None]), ((0, 0), (1, 0)))
-    return by_probs(jnp.diff(jnp.pad(below, ((0, 0), (0, 1)), constant_values=1.0)) + 1e-6)
-
-
 def beta_binomial(r, k):
     count, tilt = sample("count", dist.Gamma(2.0, 0.2)), sample("tilt", many(dist.Normal(), 2))
     share = jax.nn.sigmoid(tilt[0] + 4.0 * jnp.exp(tilt[1]) * (mean(r) - 0.5))
@@ -64,13 +56,6 @@ def bell(r, k):
     return by_logits(-4.0 * (away / sample("width", dist.InverseGamma(3.0, 2.0))) ** 2)
 
 
-def guessing(r, k):
-    share = sample("share", dist.Beta(1.0, 4.0))
-    stated = jax.nn.softmax(r.logits / sample("t", dist.LogNormal(0.0, 1.0)))
-    guess = sample("guess", dist.Dirichlet(jnp.ones(k)))[None]
-    return by_probs((1.0 - share) * stated + share * guess)
-
-
 def hierarchical(r, k):
     spread = sample("spread", dist.HalfNormal(1.0))
     with numpyro.plate("steps", k):
@@ -80,12 +65,6 @@ def hierarchical(r, k):
 def correlated(r, k):
     noise = sample("factor", dist.LKJCholesky(k, 2.0)) @ sample("noise", many(dist.Normal(), k))
     return by_logits(0.3 * r.logits + noise[None])
-
-
-def stereotype(r, k):
-    score = jnp.cumsum(sample("steps", dist.Dirichlet(jnp.ones(k))))[None]
-    centre = sample("slope", dist.Normal(0.0, 5.0)) * mean(r)
-    return by_logits(centre[:, None] * score + sample("bias", many(dist.Normal(), k))[None])
 
 
 def cut_logistic(r, k):
@@ -117,8 +96,7 @@ LABELS = {
 } | {
     function.__name__: function
     for function in (
-        *(probit, beta_binomial, two_slopes, bell, guessing, hierarchical, correlated),
-        *(stereotype, cut_logistic, embedded),
+        *(beta_binomial, two_slopes, bell, hierarchical, correlated, cut_logistic, embedded),
     )
 }
 

@@ -2,7 +2,7 @@
 
 from cordial_ppl.evaluation import synthetic
 from cordial_ppl.tables import write_table
-from cordial_ppl.tables.files import read_columns
+from cordial_ppl.tables.formats import read_columns
 
 LABELLED = 20
 TEXTS = 60

@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from importlib.metadata import metadata
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +23,14 @@ def code_of(document, language):
 
 
 @pytest.mark.pinned
-def test_the_example_gives_the_answer_in_its_comment(capsys):
+def test_the_example_gives_the_answer_and_the_losses_beside_it(capsys):
+    texts = reviews()
+    unseen, truth = texts.logits[20:], texts.labels[20:]
+    raw = np.exp(unseen) / np.exp(unseen).sum(axis=1, keepdims=True)
+    histogram = np.tile(label_histogram(texts.labels[:20], 5), (len(truth), 1))
+    found = [cp.scores.log_loss(probs, truth) for probs in (raw, histogram)]
+    (sentence,) = re.findall(r"raw reading loses ([\d.]+) nats .* histogram ([\d.]+)\.\n", README)
+    assert [f"{loss:.2f}" for loss in found] == list(sentence)
     (code,) = code_of(README, "python")
     assert len(code.splitlines()) <= 15
     (promised,) = re.findall(r"# (\d\.\d+)\n", code)
@@ -32,17 +40,6 @@ def test_the_example_gives_the_answer_in_its_comment(capsys):
     # Two decimals, and the noise of the draws.
     assert float(printed[0]) == pytest.approx(float(promised), abs=0.015)
     assert any(line.strip().startswith("temperature") for line in printed[1:])
-
-
-@pytest.mark.pinned
-def test_the_losses_beside_it():
-    texts = reviews()
-    unseen, truth = texts.logits[20:], texts.labels[20:]
-    raw = np.exp(unseen) / np.exp(unseen).sum(axis=1, keepdims=True)
-    histogram = np.tile(label_histogram(texts.labels[:20], 5), (len(truth), 1))
-    found = [cp.scores.log_loss(probs, truth) for probs in (raw, histogram)]
-    (sentence,) = re.findall(r"raw reading loses ([\d.]+) nats .* histogram ([\d.]+)\.\n", README)
-    assert [f"{loss:.2f}" for loss in found] == list(sentence)
 
 
 def test_the_two_commands():
@@ -104,3 +101,15 @@ def test_the_methods_of_a_sweep_are_on_its_page():
     (table,) = re.findall(r"^\| method \|.*?\n\n", page, flags=re.DOTALL | re.MULTILINE)
     names = re.findall(r"^(\|[^|]+)\|", table, flags=re.MULTILINE)
     assert re.findall(r"`([\w-]+)`", "".join(names)) == list(METHODS)
+
+
+ABOUT = metadata("cordial-ppl")
+
+
+def test_links_of_the_readme_lead_somewhere_without_the_repository():
+    urls = dict(url.split(", ") for url in ABOUT.get_all("Project-URL", []))
+    base = urls["Repository"]
+    assert all(url.startswith(base) for url in urls.values()) and len(urls) == 4
+    links = re.findall(r"\]\(([^)]+)\)", ABOUT["Description"])
+    picture = f"{base}/raw/v{ABOUT['Version']}/docs/picture.svg"
+    assert picture in links and all(link.startswith(("https://", "#")) for link in links)

@@ -12,8 +12,7 @@ from scipy import stats
 from scipy.special import softmax
 from sklearn import metrics
 
-from cordial_ppl import scores
-from cordial_ppl.errors import InputError
+import cordial_ppl as cp
 from cordial_ppl.evaluation.scoring import saturated_readings
 from cordial_ppl.stack.calibrators.vector import fit_vector, vector_log_probs
 
@@ -40,14 +39,14 @@ def test_log_loss_and_rps_are_their_plain_loops(drawn):
         ranked.append(
             sum((sum(p[: t + 1]) - (1.0 if z <= t else 0.0)) ** 2 for t in range(len(p) - 1))
         )
-    np.testing.assert_allclose(scores.log_loss(probs, labels, per_text=True), losses)
-    np.testing.assert_allclose(scores.rps(probs, labels, per_text=True), ranked, atol=1e-12)
-    assert scores.log_loss(probs, labels) == pytest.approx(np.mean(losses))
-    assert scores.rps(probs, labels) == pytest.approx(np.mean(ranked), abs=1e-12)
+    np.testing.assert_allclose(cp.scores.log_loss(probs, labels, per_text=True), losses)
+    np.testing.assert_allclose(cp.scores.rps(probs, labels, per_text=True), ranked, atol=1e-12)
+    assert cp.scores.log_loss(probs, labels) == pytest.approx(np.mean(losses))
+    assert cp.scores.rps(probs, labels) == pytest.approx(np.mean(ranked), abs=1e-12)
     certain = np.eye(probs.shape[1])[labels]
-    assert scores.log_loss(certain, labels) == scores.rps(certain, labels) == 0
-    assert scores.accuracy(certain, labels) == 1
-    assert scores.mean_absolute_error(certain, labels) == 0
+    assert cp.scores.log_loss(certain, labels) == cp.scores.rps(certain, labels) == 0
+    assert cp.scores.accuracy(certain, labels) == 1
+    assert cp.scores.mean_absolute_error(certain, labels) == 0
 
 
 @given(predictions())
@@ -57,9 +56,9 @@ def test_kappa_and_mean_error_are_those_of_scikit_learn(drawn):
     constant = np.ptp(best) == 0 or np.ptp(labels) == 0
     settings = {"labels": options, "weights": "quadratic"}
     kappa = 0.0 if constant else metrics.cohen_kappa_score(labels, best, **settings)
-    assert scores.quadratic_weighted_kappa(probs, labels) == pytest.approx(kappa, abs=1e-12)
+    assert cp.scores.quadratic_weighted_kappa(probs, labels) == pytest.approx(kappa, abs=1e-12)
     error = metrics.mean_absolute_error(labels, probs @ options)
-    assert scores.mean_absolute_error(probs, labels) == pytest.approx(error)
+    assert cp.scores.mean_absolute_error(probs, labels) == pytest.approx(error)
 
 
 @given(predictions(), st.integers(0, 2**32 - 1))
@@ -74,25 +73,28 @@ def test_class_weighted_kl_is_its_plain_loop_and_vanishes_on_the_histograms(draw
         exact[rows] = observed
         for h, p in zip(observed, probs[rows].mean(axis=0), strict=True):
             total += rows.mean() * h * math.log(h / max(p, 1e-4)) if h > 0 else 0.0
-    assert scores.class_weighted_kl(probs, labels, stated) == pytest.approx(total, abs=1e-12)
-    assert scores.class_weighted_kl(exact, labels, stated) == pytest.approx(0, abs=1e-12)
+    assert cp.scores.class_weighted_kl(probs, labels, stated) == pytest.approx(total, abs=1e-12)
+    assert cp.scores.class_weighted_kl(exact, labels, stated) == pytest.approx(0, abs=1e-12)
 
 
-def test_reversals_name_the_pair_and_respect_the_tolerance():
+def test_reversals_crossover_and_differences_by_hand():
     rows = np.array([[0.8, 0.1, 0.1], [0.1, 0.6, 0.3], [0.14, 0.1, 0.76], [0.0, 0.2, 0.8]])
-    assert scores.reversals(rows).tolist() == [False, False, False]
-    assert scores.reversals(rows, tolerance=0.03).tolist() == [False, True, False]
-    assert scores.reversals(rows[::-1]).tolist() == [True, True, True]
-
-
-def test_crossover_comes_later_for_a_smaller_gap_and_never_without_one():
-    assert scores.crossover(30, 5, 0.018) == pytest.approx(694.444444444)
-    assert scores.crossover(30, 5, 0.009) == 2 * scores.crossover(30, 5, 0.018)
-    assert scores.crossover(30, 5, 0.0) == math.inf
-    with pytest.raises(InputError, match="d_u=5, d_s=30"):
-        scores.crossover(5, 30, 0.01)
-    with pytest.raises(InputError, match="delta=nan"):
-        scores.crossover(30, 5, math.nan)
+    assert cp.scores.reversals(rows).tolist() == [False, False, False]
+    assert cp.scores.reversals(rows, tolerance=0.03).tolist() == [False, True, False]
+    assert cp.scores.reversals(rows[::-1]).tolist() == [True, True, True]
+    assert cp.scores.crossover(30, 5, 0.018) == pytest.approx(694.444444444)
+    assert cp.scores.crossover(30, 5, 0.009) == 2 * cp.scores.crossover(30, 5, 0.018)
+    assert cp.scores.crossover(30, 5, 0.0) == math.inf
+    with pytest.raises(cp.InputError, match="d_u=5, d_s=30"):
+        cp.scores.crossover(5, 30, 0.01)
+    with pytest.raises(cp.InputError, match="delta=nan"):
+        cp.scores.crossover(30, 5, math.nan)
+    found = cp.scores.paired_bootstrap(np.full((3, 7), -1.5), draws=50)
+    np.testing.assert_allclose(found, -1.5, atol=1e-12)
+    ends = np.array([(0.1, 0.2), (-0.2, -0.1), (-0.1, 0.1)]).T
+    assert cp.scores.Interval(0, *ends).resolved.tolist() == [True, True, False]
+    table = cp.scores.means_given_stated(np.eye(3)[[0, 2, 2]], np.array([0, 2, 2]))
+    np.testing.assert_array_equal(table, [[1, 0, 0], [np.nan] * 3, [0, 0, 1]])
 
 
 @pytest.mark.parametrize(
@@ -113,39 +115,39 @@ def test_crossover_comes_later_for_a_smaller_gap_and_never_without_one():
 @pytest.mark.parametrize(
     "score",
     [
-        scores.log_loss,
-        scores.rps,
-        scores.accuracy,
-        scores.quadratic_weighted_kappa,
-        scores.mean_absolute_error,
-        lambda probs, labels: scores.class_weighted_kl(probs, labels, labels),
+        cp.scores.log_loss,
+        cp.scores.rps,
+        cp.scores.accuracy,
+        cp.scores.quadratic_weighted_kappa,
+        cp.scores.mean_absolute_error,
+        lambda probs, labels: cp.scores.class_weighted_kl(probs, labels, labels),
     ],
 )
 def test_bad_input_is_refused_by_every_score(score, probs, labels, message):
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(cp.InputError, match=message):
         score(probs, labels)
 
 
 def test_reference_values():
     probs, labels = REFERENCE["probs"], REFERENCE["labels"]
     found = {
-        "log_loss": scores.log_loss(probs, labels, per_text=True),
-        "rps": scores.rps(probs, labels, per_text=True),
-        "accuracy": scores.accuracy(probs, labels),
-        "class_weighted_kl": scores.class_weighted_kl(probs, labels, REFERENCE["stated"]),
-        "reversals": scores.reversals(REFERENCE["adjacent_probs"]),
+        "log_loss": cp.scores.log_loss(probs, labels, per_text=True),
+        "rps": cp.scores.rps(probs, labels, per_text=True),
+        "accuracy": cp.scores.accuracy(probs, labels),
+        "class_weighted_kl": cp.scores.class_weighted_kl(probs, labels, REFERENCE["stated"]),
+        "reversals": cp.scores.reversals(REFERENCE["adjacent_probs"]),
     }
     for name, values in found.items():
         np.testing.assert_allclose(values, REFERENCE[name], rtol=0, atol=1e-12)
     for case in REFERENCE["crossover"]:
-        n_star = scores.crossover(case["d_u"], case["d_s"], case["delta"])
+        n_star = cp.scores.crossover(case["d_u"], case["d_s"], case["delta"])
         assert n_star == pytest.approx(case["labels"], abs=1e-9)
 
 
 @pytest.mark.parametrize("axis", [0, 1])
 def test_the_interval_of_one_subset_or_one_text_is_scipys(axis):
     values = np.random.default_rng(0).gamma(2.0, 0.1, 60) - 0.15
-    ours = scores.paired_bootstrap(np.expand_dims(values, axis), draws=20_000)
+    ours = cp.scores.paired_bootstrap(np.expand_dims(values, axis), draws=20_000)
     theirs = stats.bootstrap(
         (values,), np.mean, n_resamples=20_000, method="percentile", rng=np.random.default_rng(1)
     )
@@ -161,10 +163,10 @@ def test_the_interval_of_texts_and_subsets_is_that_of_resampling_one_by_one(monk
         differences[np.ix_(rng.integers(0, 5, 5), rng.integers(0, 40, 40))].mean()
         for _ in range(10_000)
     ]
-    ours = scores.paired_bootstrap(differences, level=0.8)
+    ours = cp.scores.paired_bootstrap(differences, level=0.8)
     np.testing.assert_allclose(ours[1:], np.quantile(plain, [0.1, 0.9]), atol=0.05)
-    monkeypatch.setattr(scores, "CHUNK", 40 * 999)
-    pieces = scores.paired_bootstrap(differences, level=0.8)
+    monkeypatch.setattr(cp.scores, "CHUNK", 40 * 999)
+    pieces = cp.scores.paired_bootstrap(differences, level=0.8)
     np.testing.assert_allclose(ours, pieces, atol=0.05)
 
 
@@ -175,37 +177,28 @@ def test_saturated_readings_and_their_reversals_match_the_reference():
     vector = fit_vector(np.array(ANALYSES["logits"]), labels)
     predictions = np.exp(vector_log_probs(vector, readings))
     np.testing.assert_allclose(predictions, ANALYSES["predictions"], atol=1e-5)
-    assert scores.reversals(predictions).tolist() == ANALYSES["reversed"]
+    assert cp.scores.reversals(predictions).tolist() == ANALYSES["reversed"]
     ordered = softmax(readings, axis=1)
-    assert not scores.reversals(ordered).any() and scores.reversals(ordered[::-1]).all()
+    assert not cp.scores.reversals(ordered).any() and cp.scores.reversals(ordered[::-1]).all()
 
 
 @pytest.mark.parametrize(
     ("score", "message"),
     [
         *(
-            (lambda floor=floor: scores.log_loss([[0.5, 0.5]], [0], floor=floor), "floor must")
+            (lambda floor=floor: cp.scores.log_loss([[0.5, 0.5]], [0], floor=floor), "floor must")
             for floor in (0.0, 1.0, -1e-4, math.nan)
         ),
         *(
-            (lambda c=stated: scores.class_weighted_kl([[0.5, 0.5]], [0], c), "stated must")
+            (lambda c=stated: cp.scores.class_weighted_kl([[0.5, 0.5]], [0], c), "stated must")
             for stated in ([0, 1], [2], ["high"])
         ),
-        (lambda: scores.paired_bootstrap(np.array([[0.0, np.nan]])), "with 1 not finite"),
-        (lambda: scores.paired_bootstrap(np.zeros((0, 3))), r"got shape \(0, 3\)"),
-        (lambda: scores.paired_bootstrap(np.zeros((1, 3)), level=1.0), "level must"),
-        (lambda: scores.paired_bootstrap(np.zeros((1, 3)), draws=0), "draws be positive"),
+        (lambda: cp.scores.paired_bootstrap(np.array([[0.0, np.nan]])), "with 1 not finite"),
+        (lambda: cp.scores.paired_bootstrap(np.zeros((0, 3))), r"got shape \(0, 3\)"),
+        (lambda: cp.scores.paired_bootstrap(np.zeros((1, 3)), level=1.0), "level must"),
+        (lambda: cp.scores.paired_bootstrap(np.zeros((1, 3)), draws=0), "draws be positive"),
     ],
 )
 def test_an_argument_that_cannot_be_used_is_named(score, message):
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(cp.InputError, match=message):
         score()
-
-
-def test_constant_differences_and_classes_that_are_never_stated():
-    found = scores.paired_bootstrap(np.full((3, 7), -1.5), draws=50)
-    np.testing.assert_allclose(found, -1.5, atol=1e-12)
-    ends = np.array([(0.1, 0.2), (-0.2, -0.1), (-0.1, 0.1)]).T
-    assert scores.Interval(0, *ends).resolved.tolist() == [True, True, False]
-    table = scores.means_given_stated(np.eye(3)[[0, 2, 2]], np.array([0, 2, 2]))
-    np.testing.assert_array_equal(table, [[1, 0, 0], [np.nan] * 3, [0, 0, 1]])

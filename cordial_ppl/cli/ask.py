@@ -1,36 +1,65 @@
 """`cordial ask`: readings from a model that is asked, over a server or on this machine."""
 
-from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
 
 from cordial_ppl.cli.messages import interrupting
-from cordial_ppl.cli.options import TableOut
+from cordial_ppl.cli.options import (
+    ADVANCED,
+    COLUMNS,
+    FILES,
+    MODEL,
+    POSITIVE,
+    After,
+    Seed,
+    Spell,
+    TableOut,
+    names,
+    option,
+)
 from cordial_ppl.cli.output import Result, say
 from cordial_ppl.errors import InputError, ServerError, count
 from cordial_ppl.runtime.progress import doing
 
 
 def ask(
-    texts: Path,
+    texts: Annotated[Path, option(FILES, "Table: item_id, text, other columns of the prompt.")],
+    *,
     output: TableOut,
-    model: str,
-    options: tuple[str, ...],
-    prompt: Path | None = None,
-    question: str | None = None,
-    demonstrations: Path | None = None,
-    shots: int = 10,
-    permutations: int = 1,
-    server: str | None = None,
-    key_variable: str | None = None,
-    samples: int = 0,
-    max_tokens: int | None = None,
-    concurrency: int | None = None,
-    local: bool = False,
-    spell: Sequence[str] = (),
-    after: str | None = None,
-    reader: str | None = None,
-    task: str | None = None,
-    seed: int = 0,
+    model: Annotated[str, option(MODEL, "Model to ask.", "NAME")],
+    options: Annotated[tuple[str, ...], names(COLUMNS, "Options of the scale, as 1,2,3,4,5.")],
+    prompt: Annotated[
+        Path | None, option(FILES, "The whole prompt: {text}, {options}, columns of TEXTS.", "FILE")
+    ] = None,
+    question: Annotated[str | None, option(MODEL, "What to ask.", "TEXT")] = None,
+    demonstrations: Annotated[
+        Path | None, option(FILES, "Labelled texts to show as examples.", "FILE")
+    ] = None,
+    shots: Annotated[int, option(MODEL, "Examples to show.", "N")] = 10,
+    permutations: Annotated[
+        int, option(MODEL, "Orders of the options to average over.", "N", validator=POSITIVE)
+    ] = 1,
+    server: Annotated[
+        str | None, option(MODEL, "By default OPENAI_BASE_URL, or OpenAI.", "URL")
+    ] = None,
+    key_variable: Annotated[
+        str | None, option(ADVANCED, "Environment variable that holds the key.", "NAME")
+    ] = None,
+    samples: Annotated[
+        int, option(MODEL, "Answers a text, for models without log-probabilities.", "N")
+    ] = 0,
+    max_tokens: Annotated[
+        int | None, option(ADVANCED, "Longest answer, in tokens; by default 16.", "N")
+    ] = None,
+    concurrency: Annotated[
+        int | None, option(ADVANCED, "Questions asked at a time; by default 8.", "N")
+    ] = None,
+    local: Annotated[bool, option(MODEL, "Run a Hugging Face model on this machine.")] = False,
+    spell: Spell = (),
+    after: After = None,
+    reader: Annotated[str | None, option(COLUMNS, "Name of the judge.", "NAME")] = None,
+    task: Annotated[str | None, option(COLUMNS, "Name of the task.", "NAME")] = None,
+    seed: Seed = 0,
 ) -> Result:
     """Ask a model to rate texts, and make a table of readings of its answers.
 

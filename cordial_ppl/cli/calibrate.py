@@ -3,14 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
 from cordial_ppl.cli.messages import leaving_at_once
-from cordial_ppl.cli.options import CalibratorOut, TableOut
+from cordial_ppl.cli.options import OUTPUT, CalibratorOut, TableOut, option
 from cordial_ppl.cli.output import Result
-from cordial_ppl.cli.records import Fitting, Read, Tables
+from cordial_ppl.cli.records import DEFAULTS, Fitting, Read, Tables
 from cordial_ppl.errors import count, naming
 from cordial_ppl.runtime.progress import doing
 
@@ -24,7 +24,12 @@ if TYPE_CHECKING:
     from cordial_ppl.tables import LabelTable, ReadingTable
 
 
-def calibrate(tables: Tables, output: TableOut, fitting: Fitting, verbose: bool = False) -> Result:
+Verbose = Annotated[bool, option(OUTPUT, "Print how well each posterior is known, too.")]
+
+
+def calibrate(
+    tables: Tables, *, output: TableOut, fitting: Fitting = DEFAULTS, verbose: Verbose = False
+) -> Result:
     """Fit on the labelled texts; write calibrated probabilities for all texts."""
     read = tables.read()
     calibrator = fit_tables(read, fitting)
@@ -36,7 +41,9 @@ def calibrate(tables: Tables, output: TableOut, fitting: Fitting, verbose: bool 
     return _describe(calibrator, read, counts, done, verbose)
 
 
-def fit(tables: Tables, output: CalibratorOut, fitting: Fitting, verbose: bool = False) -> Result:
+def fit(
+    tables: Tables, *, output: CalibratorOut, fitting: Fitting = DEFAULTS, verbose: Verbose = False
+) -> Result:
     """Fit on the labelled texts; save the calibrator for `cordial predict`."""
     read = tables.read()
     calibrator = fit_tables(read, fitting)

@@ -1,26 +1,30 @@
 """`cordial check`: tests of a channel."""
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
-import typer
 
 from cordial_ppl.cli.messages import leaving_at_once
+from cordial_ppl.cli.options import FILES, MODEL, WHOLE, LabelsOrNot, Seed, option
 from cordial_ppl.cli.output import Result
-from cordial_ppl.cli.records import Columns, Labelling
+from cordial_ppl.cli.records import EVERY, PLAIN, Columns, Labelling
 from cordial_ppl.errors import InputError
 from cordial_ppl.runtime.progress import doing
 
 
 def check(
-    channel: str,
-    columns: Columns,
-    labelling: Labelling,
-    readings: Path | None = None,
-    labels: Path | None = None,
-    simulations: int = 0,
-    seed: int = 0,
+    channel: Annotated[str, option(FILES, "Channel file, whose code is run, or a channel's name.")],
+    *,
+    columns: Columns = EVERY,
+    labelling: Labelling = PLAIN,
+    readings: Annotated[Path | None, option(FILES, "Readings to check it on.", "READINGS")] = None,
+    labels: LabelsOrNot = None,
+    simulations: Annotated[
+        int,
+        option(MODEL, "Data sets for simulation-based calibration, as 200.", "N", validator=WHOLE),
+    ] = 0,
+    seed: Seed = 0,
 ) -> Result:
     """Check a channel: contract, gradients, order, posteriors against NUTS, prior, predictions.
 
@@ -35,8 +39,7 @@ def check(
         settings = vars(columns) | vars(labelling)
         texts = _read(channel, readings, labels, settings) if readings and labels else ()
         report = check_channel(channel, *texts, simulations=simulations, seed=seed)
-    failure = typer.Exit(1) if report.status == "fail" else None
-    return Result(report.to_dict(), report.text, failure=failure)
+    return Result(report.to_dict(), report.text, status=report.status == "fail")
 
 
 def _read(channel: str, readings: Path, labels: Path, settings: dict[str, Any]) -> tuple[Any, ...]:

@@ -1,14 +1,16 @@
 """`cordial decide`: which texts pass, which fail, and which a person has to see."""
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
+from cyclopts import Parameter
 
-from cordial_ppl.cli.options import FigureOrNot, TableOrNot
+from cordial_ppl.cli.options import MODEL, FigureOrNot, Passing, TableOrNot, option
 from cordial_ppl.cli.output import Result, as_table, draw
 from cordial_ppl.cli.plan import check_unfilled, list_texts
-from cordial_ppl.cli.records import Fitting, Read, Tables
+from cordial_ppl.cli.records import DEFAULTS, Fitting, Read, Tables
 from cordial_ppl.decisions.rule import Rule
 from cordial_ppl.errors import InputError, count
 
@@ -19,10 +21,36 @@ ADDED = ("decision", "cost", "p_wrong")
 """What the table has beside what a plan has."""
 
 
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Deciding:
+    """What is decided, and what errors and people cost: settings of a `Rule`."""
+
+    passing: Passing = None
+    within: Annotated[
+        int | None,
+        option(MODEL, "Instead, decide on options, off by so many classes: 0, 1 ...", "CLASSES"),
+    ] = None
+    false_pass: Annotated[float, option(MODEL, "Cost of passing what people fail.", "COST")] = 1.0
+    false_fail: Annotated[float, option(MODEL, "Cost of failing what people pass.", "COST")] = 1.0
+    person: Annotated[
+        float | None, option(MODEL, "Cost of asking a person, in the same unit.", "COST")
+    ] = None
+    agree: Annotated[
+        float | None,
+        option(MODEL, "Instead, ask as few as keep this agreement of the rest, as .9.", "SHARE"),
+    ] = None
+    level: Annotated[float, option(MODEL, "How probable that has to be.", "P")] = 0.9
+    audit: Annotated[
+        float, option(MODEL, "Share of the rest that people see, too, drawn at random.", "SHARE")
+    ] = 0.05
+
+
 def decide(
     tables: Tables,
-    fitting: Fitting,
-    rule: Rule,
+    *,
+    fitting: Fitting = DEFAULTS,
+    deciding: Deciding = Deciding(),  # noqa: B008
     output: TableOrNot = None,
     figure: FigureOrNot = None,
 ) -> Result:
@@ -30,6 +58,7 @@ def decide(
     from cordial_ppl.cli.calibrate import fit_tables
     from cordial_ppl.cli.design import read_design
 
+    rule = Rule(**vars(deciding))
     read, done, warnings = tables.read(), list[str](), list[str]()
     if output is not None:
         check_unfilled(output, f"or give {output} as LABELS", read)

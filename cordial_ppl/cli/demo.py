@@ -2,8 +2,9 @@
 
 import numpy as np
 
+from cordial_ppl.cli.options import Seed
 from cordial_ppl.cli.output import Result, as_table
-from cordial_ppl.cli.records import Fitting
+from cordial_ppl.cli.records import Fitting, Inference
 
 LABELS = 20
 """Reviews whose labels are used."""
@@ -13,7 +14,7 @@ Now with your own readings and labels (one row per text; item_id, logit_1 ... an
   cordial calibrate readings.csv labels.csv -o calibrated.csv"""
 
 
-def demo(inference: str = "default", seed: int = 0) -> Result:
+def demo(*, inference: Inference = "default", seed: Seed = 0) -> Result:
     """Show what calibration does: fit on 20 labels of made-up reviews, score the others."""
     from cordial_ppl import scores
     from cordial_ppl.cli.calibrate import fit_calibrator

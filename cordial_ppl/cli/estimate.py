@@ -2,35 +2,68 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
+from cyclopts import Parameter
 
 from cordial_ppl.cli.design import find_clusters, read_design, read_grouping
-from cordial_ppl.cli.options import FigureOrNot, TableOrNot
+from cordial_ppl.cli.options import (
+    COLUMNS,
+    MODEL,
+    By,
+    FigureOrNot,
+    Level,
+    Passing,
+    TableOrNot,
+    option,
+)
 from cordial_ppl.cli.output import Result, draw
-from cordial_ppl.cli.records import Fitting, Names, Read, Tables
+from cordial_ppl.cli.records import DEFAULTS, Fitting, Read, Tables
 from cordial_ppl.errors import InputError, SettingNeeded
 
 if TYPE_CHECKING:
     from cordial_ppl.decisions.estimates.estimate import Estimate
 
 
-@dataclass(frozen=True)
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
 class Wanted:
     """What is estimated, and where it goes."""
 
     output: TableOrNot = None
     figure: FigureOrNot = None
-    level: float = 0.9
-    of: str = "like-these"
-    passing: Names = None
-    require: Sequence[str] = ()
-    cluster: str | None = None
-    pair: str | None = None
+    level: Level = 0.9
+    of: Annotated[
+        Literal["like-these", "these"],
+        option(MODEL, "What intervals are for: texts like-these, or these alone.", "TARGET"),
+    ] = "like-these"
+    passing: Passing = None
+    require: Annotated[
+        Sequence[str],
+        option(
+            MODEL, 'Such as "mean >= 4", "A - B > 0": status 0 yes, 3 no, 4 cannot say.', "TEXT"
+        ),
+    ] = ()
+    cluster: Annotated[
+        str | None,
+        option(COLUMNS, "Column that names texts that are alike, as `conversation`.", "COLUMN"),
+    ] = None
+    pair: Annotated[
+        str | None,
+        option(COLUMNS, "Column that names what each text answers, with --by.", "COLUMN"),
+    ] = None
 
 
-def estimate(tables: Tables, fitting: Fitting, wanted: Wanted, by: str | None = None) -> Result:
+USUAL = Wanted()
+
+
+def estimate(
+    tables: Tables,
+    *,
+    fitting: Fitting = DEFAULTS,
+    wanted: Wanted = USUAL,
+    by: Annotated[str | None, By] = None,
+) -> Result:
     """How good are the texts? Estimate their mean label and the share of each option.
 
     LABELS must be of texts that were drawn at random or by `cordial plan`, with its columns.
@@ -38,7 +71,13 @@ def estimate(tables: Tables, fitting: Fitting, wanted: Wanted, by: str | None = 
     return _estimate(tables, fitting, wanted, by)
 
 
-def compare(tables: Tables, fitting: Fitting, wanted: Wanted, by: str) -> Result:
+def compare(
+    tables: Tables,
+    *,
+    by: Annotated[str, By],
+    fitting: Fitting = DEFAULTS,
+    wanted: Wanted = USUAL,
+) -> Result:
     """Which system is better? Rank groups of texts by their mean label.
 
     LABELS must be of texts that were drawn at random or by `cordial plan --by COLUMN`.
@@ -113,7 +152,7 @@ def _estimate(
         ("" if wanted.output is None else text) + (f"\n{verdict.text}" if verdict else ""),
         (*made.warnings, *map(str, biases), *alike),
         done,
-        typer.Exit(3 if 3 in status else 4) if status - {0} else None,
+        min(status - {0}, default=0),
     )
 
 

@@ -1,31 +1,49 @@
 """`cordial fuse`: several judges of the same texts, calibrated together."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
 
 from cordial_ppl.cli.messages import leaving_at_once
-from cordial_ppl.cli.options import CalibratorOrNot, TableOut
+from cordial_ppl.cli.options import (
+    COLUMNS,
+    ENDING,
+    FILES,
+    Also,
+    Names,
+    TableOut,
+    Written,
+    names,
+    option,
+)
 from cordial_ppl.cli.output import Result
-from cordial_ppl.cli.records import Fitting, Names, Read, Tables
+from cordial_ppl.cli.records import DEFAULTS, Fitting, Judges, Read, Tables
 from cordial_ppl.errors import count
 from cordial_ppl.runtime.progress import doing
 
 
+@Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class SeveralTables(Tables):
     """Tables with readings by several judges."""
 
-    also: Sequence[Path] = ()
-    readers: Names = None
-    reader: Sequence[str] = ()  # pyright: ignore[reportIncompatibleVariableOverride]
+    also: Also = ()
+    readers: Annotated[
+        Names, names(COLUMNS, "Columns of ratings, one per judge; needs --options.")
+    ] = None
+    reader: Judges = ()  # pyright: ignore[reportIncompatibleVariableOverride]
 
 
 def fuse(
     tables: SeveralTables,
+    *,
     output: TableOut,
-    fitting: Fitting,
-    save: CalibratorOrNot = None,
+    fitting: Fitting = DEFAULTS,
+    save: Annotated[
+        Path | None, Written((ENDING,)), option(FILES, "Calibrator to write, too.", "FILE")
+    ] = None,
 ) -> Result:
     """Combine several judges of the same texts; calibrate all texts that one of them has read.
 
@@ -37,12 +55,11 @@ def fuse(
 
     settings = fitting.settings
     with doing("reading"):
-        chosen = {"task": tables.task, "id": tables.id, "round": tables.round}
         paths = [tables.readings, *tables.also]
         readers = (*tables.reader, *(tables.readers or ())) or None
         readings = {"options": tables.options, "readers": readers, "rating": tables.rating}
-        table = read_several(paths, **readings, **chosen)
-        labels = read_labels(tables.labels, table.scale, **chosen, **tables.labelling)
+        table = read_several(paths, **readings, **tables.choice)
+        labels = read_labels(tables.labels, table.scale, **tables.choice, **tables.labelling)
         labels, rows = match_labels(table, labels)
     texts = take_labelled(Read(table, labels, rows), fitting.channel)
     with doing("loading"), leaving_at_once():

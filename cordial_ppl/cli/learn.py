@@ -4,14 +4,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
+from cyclopts import Parameter
 
 from cordial_ppl.cli.messages import leaving_at_once
-from cordial_ppl.cli.options import CalibratorOut
+from cordial_ppl.cli.options import (
+    ADVANCED,
+    COLUMNS,
+    FILES,
+    MODEL,
+    CalibratorOut,
+    Channels,
+    Seed,
+    option,
+)
 from cordial_ppl.cli.output import Result, as_table
-from cordial_ppl.cli.records import Columns, Labelling, Read, split_pairs
+from cordial_ppl.cli.records import Columns, Judges, Labelling, Read, split_pairs
 from cordial_ppl.errors import InputError, count, list_names, naming
 from cordial_ppl.runtime.progress import doing
 
@@ -24,23 +34,45 @@ MOST = 5
 """Parameters in the summary: those whose prior moves most."""
 
 
-@dataclass(frozen=True)
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
 class Tasks(Labelling, Columns):
     """Choice of tasks and judges, and what is read of them."""
 
-    reader: Sequence[str] = ()  # pyright: ignore[reportIncompatibleVariableOverride]
-    task: Sequence[str] = ()  # pyright: ignore[reportIncompatibleVariableOverride]
+    reader: Judges = ()  # pyright: ignore[reportIncompatibleVariableOverride]
+    task: Annotated[  # pyright: ignore[reportIncompatibleVariableOverride]
+        Sequence[str], option(COLUMNS, "Task to take; may be repeated.", "NAME")
+    ] = ()
+
+
+EVERY_TASK = Tasks()
 
 
 def learn_prior(
-    tables: Sequence[Path],
+    tables: Annotated[
+        Sequence[Path],
+        option(FILES, "Tables of readings and of labels in turn: READINGS LABELS READINGS LABELS."),
+    ],
+    *,
     output: CalibratorOut,
-    tasks: Tasks,
-    leave_out: Sequence[str] = (),
-    channel: Sequence[Path] = (),
-    unit: Sequence[str] = (),
-    rule: str = "cautious",
-    seed: int = 0,
+    tasks: Tasks = EVERY_TASK,
+    leave_out: Annotated[
+        Sequence[str], option(COLUMNS, "Task to leave out; may be repeated.", "TASK")
+    ] = (),
+    channel: Channels = (),
+    unit: Annotated[
+        Sequence[str],
+        option(
+            ADVANCED,
+            "Power of K in the unit of a channel's parameter, as drift=1; may be repeated.",
+            "NAME=POWER",
+        ),
+    ] = (),
+    rule: Annotated[
+        Literal["cautious", "trained", "paper"],
+        option(MODEL, "How far to trust the tasks: as far as they agree, or as the paper.", "RULE"),
+    ] = "cautious",
+    seed: Seed = 0,
 ) -> Result:
     """Learn a prior from tasks with many labels, for `--prior` of the other commands.
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
-import typer
+from cyclopts import CycloptsError
 
 from cordial_ppl.cli import leave
 from cordial_ppl.cli.output import say
@@ -25,15 +25,6 @@ from cordial_ppl.errors import (
     shorten,
 )
 from cordial_ppl.runtime.platform import counting_memory
-
-USAGE: Any = typer.BadParameter.__base__
-"""The error of a command that is not typed as it must be."""
-
-REMOVED = {
-    "--update": "Fit again with all labels.",
-    "--guess": "Say what the answer follows: --after REGEX.",
-}
-"""Options that there were, with what to do instead."""
 
 REPEATED = {"channels": "channel", "leave_out": "leave-out", "units": "unit"}
 """Settings of several values whose option is given for each."""
@@ -69,7 +60,7 @@ def reporting() -> Iterator[None]:
     """Turn errors and warnings of the package into lines on stderr, and errors into a status.
 
     Raises:
-        typer.Exit: 2 where the input or the command is at fault, 130 after Ctrl-C, 1 for another
+        SystemExit: 2 where the input or the command is at fault, 130 after Ctrl-C, 1 for another
             error of the package; any other exception passes through.
     """
     shown: set[str] = set()
@@ -90,18 +81,23 @@ def reporting() -> Iterator[None]:
         except CordialError as error:
             say(f"error: {_in_options(error)}")
             at_fault = isinstance(error, InputError | ChannelError)
-            raise typer.Exit(2 if at_fault else 1) from error
-        except USAGE as error:
-            words = error.format_message().replace(": Value error, ", ": ")
-            # The name of the program is that of its first context.
-            names = error.ctx.command_path.split()[1:] if error.ctx else []
-            command = " ".join(["cordial", *names])
-            stop = "" if words.endswith((".", "?")) else "."
-            advice = REMOVED.get(getattr(error, "option_name", ""), f"Try '{command} -h' for help.")
-            say(f"error: {words[:1].lower()}{words[1:]}{stop} {advice}")
-            raise typer.Exit(2) from error
+            raise SystemExit(2 if at_fault else 1) from error
+        except CycloptsError as error:
+            say(f"error: {_on_one_line(error)}")
+            raise SystemExit(2) from error
         except KeyboardInterrupt as error:
-            raise typer.Exit(130) from error
+            raise SystemExit(130) from error
+
+
+def _on_one_line(error: CycloptsError) -> str:
+    """Say what is wrong with what was typed, and where to look."""
+    # A converter's own error is behind the one that is raised.
+    if isinstance(error.__cause__, CordialError):
+        return _in_options(error.__cause__)
+    words = " ".join(str(error).split())
+    words = words if words.endswith((".", "?")) else f"{words}."
+    command = " ".join(["cordial", *(error.command_chain or ())])
+    return f"{words[:1].lower()}{words[1:]} Try '{command} -h' for help."
 
 
 def _in_options(error: CordialError) -> str:

@@ -2,25 +2,29 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
-import typer
 
+from cordial_ppl.cli.options import FILES, MODEL, Calibrator, Channels, LabelsOrNot, option
 from cordial_ppl.cli.output import Result
-from cordial_ppl.cli.records import Columns, Labelling
+from cordial_ppl.cli.records import EVERY, PLAIN, Columns, Labelling
 from cordial_ppl.errors import InputError
 from cordial_ppl.runtime.progress import doing
 
 
 def monitor(
-    calibrator: Path,
-    old: Path,
-    new: Sequence[Path],
-    columns: Columns,
-    labelling: Labelling,
-    labels: Path | None = None,
-    channel: Sequence[Path] = (),
-    level: float = 0.95,
+    calibrator: Calibrator,
+    old: Annotated[Path, option(FILES, "Readings at first.")],
+    new: Annotated[Sequence[Path], option(FILES, "Readings since then, in order of time.", "NEW")],
+    *,
+    columns: Columns = EVERY,
+    labelling: Labelling = PLAIN,
+    labels: LabelsOrNot = None,
+    channel: Channels = (),
+    level: Annotated[
+        float, option(MODEL, "Probability that the same judge raises no alarm at any look.", "P")
+    ] = 0.95,
 ) -> Result:
     """Is it still the same judge? Compare its readings of the same texts, then and now.
 
@@ -46,8 +50,7 @@ def monitor(
     answer, check = made.answer, None
     lines, content = [made.describe(fit.scale)], {**made.to_dict(), "labels": None}
     if labels is not None:
-        chosen = {"task": columns.task, "id": columns.id, "round": columns.round}
-        read = read_labels(labels, tables[-1].scale, **chosen, **vars(labelling))
+        read = read_labels(labels, tables[-1].scale, **columns.choice, **vars(labelling))
         fresh = np.flatnonzero(~of_fit(as_texts(read.item_ids, len(read.labels)), fit.texts))
         if not fresh.size:
             raise InputError(f"{labels}: all labelled texts are of the fit: label others.")
@@ -63,5 +66,4 @@ def monitor(
             f"the calibration {'does not hold' if broken else 'is not refuted'}: evidence "
             f"{check.evidence:.3g} to 1. {check.text}"
         )
-    failure = typer.Exit(STATUS[answer]) if STATUS[answer] else None
-    return Result(content, "\n".join(lines), failure=failure)
+    return Result(content, "\n".join(lines), status=STATUS[answer])

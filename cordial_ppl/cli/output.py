@@ -1,13 +1,11 @@
 """Output of the commands: lines on stderr, results on stdout, and checks of files to write."""
 
 import os
+import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import msgspec
-import numpy as np
-import typer
 from rich.console import Console
 from rich.table import Table
 
@@ -37,7 +35,7 @@ class Result(NamedTuple):
         text: What people get, on stdout.
         warnings: What deserves a look, which is printed even if the user wants quiet.
         done: Lines on stderr, such as "wrote out.csv: 60 texts".
-        failure: What is raised once all of this is printed.
+        status: The exit status.
     """
 
     content: Mapping[str, Any]
@@ -45,14 +43,17 @@ class Result(NamedTuple):
     text: str = ""
     warnings: Iterable[str] = ()
     done: Iterable[str] = ()
-    failure: Exception | None = None
+    status: int = 0
 
 
 def show(result: Result, *, json: bool, quiet: bool) -> None:
     """Print what a command has to say; of numbers in JSON, NaN and infinity become null."""
     if json:
-        encoded = msgspec.json.encode(result.content, enc_hook=np.generic.item)
-        typer.echo(msgspec.json.format(encoded, indent=2))  # Bytes: JSON is UTF-8 everywhere.
+        import msgspec
+
+        encoded = msgspec.json.encode(result.content, enc_hook=lambda number: number.item())
+        sys.stdout.flush()  # Bytes: JSON is UTF-8 everywhere.
+        sys.stdout.buffer.write(msgspec.json.format(encoded, indent=2) + b"\n")
     else:
         for text in (result.result, "" if quiet else result.text):
             if text:
@@ -61,8 +62,8 @@ def show(result: Result, *, json: bool, quiet: bool) -> None:
             say(line)
         for warning in result.warnings:
             say(f"warning: {warning}")
-    if result.failure is not None:
-        raise result.failure
+    if result.status:
+        raise SystemExit(result.status)
 
 
 def check_outputs(

@@ -3,11 +3,21 @@
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from cordial_ppl.cli.options import TableOrNot
+from cordial_ppl.cli.options import (
+    COLUMNS,
+    FILES,
+    MODEL,
+    POSITIVE,
+    Channels,
+    ReadingsFile,
+    Seed,
+    TableOrNot,
+    option,
+)
 from cordial_ppl.cli.output import Result, as_table
-from cordial_ppl.cli.records import Columns, Labelling
+from cordial_ppl.cli.records import EVERY, PLAIN, Columns, Labelling
 from cordial_ppl.errors import InputError, SettingNeeded, count, list_names
 from cordial_ppl.runtime.progress import doing
 
@@ -26,18 +36,36 @@ ADDED = ("stratum", "probability", "probability_by", "label")
 
 
 def plan(
-    readings: Path,
-    columns: Columns,
-    labelling: Labelling,
+    readings: ReadingsFile,
+    *,
+    columns: Columns = EVERY,
+    labelling: Labelling = PLAIN,
     output: TableOrNot = None,
-    labelled: Path | None = None,
-    more: Path | None = None,
-    number: int = LABELS,
-    by: str | None = None,
-    cluster: str | None = None,
-    width: float | None = None,
-    seed: int = 0,
-    channel: Sequence[Path] = (),
+    labelled: Annotated[
+        Path | None, option(FILES, "Labels that there are, which OUT begins with.", "LABELS")
+    ] = None,
+    more: Annotated[
+        Path | None, option(FILES, "Calibrator: what would more labels give it?", "CALIBRATOR")
+    ] = None,
+    number: Annotated[
+        int, option(MODEL, "How many texts to label.", "N", alias="-n", validator=POSITIVE)
+    ] = LABELS,
+    by: Annotated[
+        str | None,
+        option(
+            COLUMNS, "Column, as `system`, over whose values labels are spread evenly.", "COLUMN"
+        ),
+    ] = None,
+    cluster: Annotated[
+        str | None,
+        option(COLUMNS, "Column of texts to label together, such as `conversation`.", "COLUMN"),
+    ] = None,
+    width: Annotated[
+        float | None,
+        option(MODEL, "With --more: labels for which the mean of all texts is within ±W?", "W"),
+    ] = None,
+    seed: Seed = 0,
+    channel: Channels = (),
 ) -> Result:
     """Which texts should I label? A sample spread evenly over low and high readings.
 
@@ -68,8 +96,7 @@ def plan(
     groups, column = grouping.get("by"), by and spell(table.columns, by)
     rows, labels = [], None
     if labelled is not None:
-        settings = {"task": columns.task, "id": columns.id, "round": columns.round, "apart": apart}
-        settings |= vars(labelling)
+        settings: dict[str, Any] = columns.choice | vars(labelling) | {"apart": apart}
         labels, matched = match_labels(table, read_labels(labelled, table.scale, **settings))
         rows = matched.tolist()
         if labels.planned_by not in (None, column):
@@ -136,7 +163,7 @@ def check_unfilled(output: Path, advice: str, read: "Read | None" = None) -> Non
         InputError: There is such a table.
     """
     from cordial_ppl.data.numerals import is_missing
-    from cordial_ppl.tables.files import read_columns
+    from cordial_ppl.tables.formats import read_columns
     from cordial_ppl.tables.frame import as_list
 
     try:

@@ -2,13 +2,15 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
+from cyclopts import Parameter
 
 from cordial_ppl.cli.messages import leaving_at_once
+from cordial_ppl.cli.options import Also, Calibrator, Channels, Engine, Out, ReadingsFile
 from cordial_ppl.cli.output import Result, check_outputs, say
-from cordial_ppl.cli.records import Columns
+from cordial_ppl.cli.records import EVERY, Columns
 from cordial_ppl.errors import InputError, count
 from cordial_ppl.runtime.progress import doing
 
@@ -21,13 +23,14 @@ if TYPE_CHECKING:
 
 
 def predict(
-    calibrator: Path,
-    readings: Path,
-    output: Path,
-    columns: Columns,
-    also: Sequence[Path] = (),
-    channel: Sequence[Path] = (),
-    engine: str = "local",
+    calibrator: Calibrator,
+    readings: ReadingsFile,
+    *,
+    output: Annotated[Path, Out, Parameter(help="Table to write, or a folder with --engine ray.")],
+    columns: Columns = EVERY,
+    also: Also = (),
+    channel: Channels = (),
+    engine: Engine = "local",
 ) -> Result:
     """Calibrate all texts of READINGS with a saved calibrator.
 
@@ -113,7 +116,7 @@ def load_calibrator(
 def _read_several(fitted: "Fusion", paths: list[Path], settings: dict[str, Any]) -> "ReadingTable":
     """Read the tables of a calibrator of several judges, some of whom may be missing."""
     from cordial_ppl.tables import read_several
-    from cordial_ppl.tables.files import read_columns
+    from cordial_ppl.tables.formats import read_columns
 
     column = settings.pop("reader")
     if column and not any(column in read_columns(path).schema for path in paths):

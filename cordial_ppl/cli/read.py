@@ -3,10 +3,24 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
-from cordial_ppl.cli.options import TableOrNot
+from cyclopts import Parameter
+
+from cordial_ppl.cli.options import (
+    ADVANCED,
+    COLUMNS,
+    FILES,
+    After,
+    Names,
+    Spell,
+    TableOrNot,
+    Written,
+    names,
+    option,
+)
 from cordial_ppl.cli.output import Result
-from cordial_ppl.cli.records import Names
+from cordial_ppl.cli.records import Rounding
 from cordial_ppl.errors import InputError, naming
 from cordial_ppl.runtime.progress import doing
 
@@ -14,34 +28,78 @@ ROWS = 5
 """Rows that --dry-run shows."""
 
 
-@dataclass(frozen=True)
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
 class Fields:
     """Which fields of the rows hold what, and how answers are read: arguments of `logs.read`."""
 
-    item: Names = None
-    answer: Names = None
-    reader: str | None = None
-    task: str | None = None
-    label: Names = None
-    annotator: str | None = None
-    where: Sequence[str] = ()
-    swapped: Names = None
-    reverse: bool = False
-    after: str | None = None
-    round: str | None = None
-    score: str | None = None
+    item: Annotated[
+        Names,
+        names(COLUMNS, "Field that names the text; several fields make one name.", "FIELD,..."),
+    ] = None
+    answer: Annotated[
+        Names,
+        names(
+            COLUMNS,
+            "Field of the judge's answer; several fields are tasks of their own.",
+            "FIELD,...",
+        ),
+    ] = None
+    reader: Annotated[
+        str | None,
+        option(COLUMNS, "Field that names the judge; or the NAME to take; or FIELD=NAME.", "FIELD"),
+    ] = None
+    task: Annotated[
+        str | None,
+        option(COLUMNS, "Field that names the task; or the NAME to take; or FIELD=NAME.", "FIELD"),
+    ] = None
+    label: Annotated[Names, names(COLUMNS, "Field of a person's label.", "FIELD,...")] = None
+    annotator: Annotated[str | None, option(COLUMNS, "Field that names that person.", "FIELD")] = (
+        None
+    )
+    where: Annotated[
+        Sequence[str],
+        option(COLUMNS, "Rows to take, FIELD=VALUE or FIELD!=VALUE; may be repeated.", "CONDITION"),
+    ] = ()
+    swapped: Annotated[
+        Names,
+        names(
+            COLUMNS,
+            "Fields whose answers are on the reversed scale, or a flag for it.",
+            "FIELD,...",
+        ),
+    ] = None
+    reverse: Annotated[
+        bool, option(COLUMNS, "The options are named from the best to the worst.")
+    ] = False
+    after: After = None
+    round: Rounding = None
+    score: Annotated[
+        str | None, option(ADVANCED, "Scorer of Inspect; of several values, NAME.KEY.", "NAME")
+    ] = None
 
 
 def read(
-    file: Path,
-    fields: Fields,
+    file: Annotated[Path, option(FILES, "Judgments or a log: JSON, JSON Lines, CSV, Parquet ...")],
+    *,
+    fields: Fields = Fields(),  # noqa: B008
     output: TableOrNot = None,
-    labels: TableOrNot = None,
-    dry_run: bool = False,
-    from_: str = "auto",
-    options: Names = None,
-    spell: Sequence[str] = (),
-    explain: int = 0,
+    labels: Annotated[
+        Path | None, Written(), option(FILES, "Table to write of the labels in FILE.", "LABELS")
+    ] = None,
+    dry_run: Annotated[
+        bool, option(FILES, "Show five rows as they would be read; write nothing.")
+    ] = False,
+    from_: Annotated[
+        str, option(ADVANCED, "Format of FILE, if it is not recognised.", "FORMAT", name="--from")
+    ] = "auto",
+    options: Annotated[
+        Names, names(COLUMNS, "Options of the scale in order, if FILE does not name them.")
+    ] = None,
+    spell: Spell = (),
+    explain: Annotated[
+        int, option(ADVANCED, "Show for N texts which tokens fed which option.", "N")
+    ] = 0,
 ) -> Result:
     """Make tables of readings and of labels from a file of judgments or a log."""
     from cordial_ppl.cli import reading

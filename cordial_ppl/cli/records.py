@@ -3,11 +3,24 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import numpy as np
+from cyclopts import Parameter
 from jaxtyping import Int64
 
+from cordial_ppl.cli.options import (
+    ADVANCED,
+    COLUMNS,
+    FILES,
+    MODEL,
+    Channels,
+    Names,
+    ReadingsFile,
+    Seed,
+    names,
+    option,
+)
 from cordial_ppl.errors import InputError
 from cordial_ppl.runtime.progress import doing
 
@@ -17,7 +30,22 @@ if TYPE_CHECKING:
 OWN_PRIOR = "own"
 """The value of --prior that chooses the prior in each channel's file."""
 
-Names = tuple[str, ...] | None
+Rounding = Annotated[
+    Literal["half-up", "nearest-even", "split"] | None,
+    option(ADVANCED, "What a label between two options counts for.", "RULE"),
+]
+Inference = Annotated[
+    Literal["default", "laplace", "mode", "nuts"],
+    option(ADVANCED, "How to find posteriors: laplace (the paper's), mode, or nuts.", "METHOD"),
+]
+Task = option(COLUMNS, "Task to take of several, from column `task` (or COLUMN=NAME).", "NAME")
+Judges = Annotated[
+    Sequence[str],
+    option(
+        COLUMNS, "Judge to take, from column `reader` (or COLUMN=NAME); may be repeated.", "NAME"
+    ),
+]
+Judge = option(COLUMNS, "Judge to take of several, from column `reader` (or COLUMN=NAME).", "NAME")
 
 
 class Read(NamedTuple):
@@ -41,33 +69,77 @@ class Read(NamedTuple):
         return list_groups(self.table, self.rows, self.labels)
 
 
-@dataclass(frozen=True)
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
 class Columns:
     """Choice of what is read from the tables: arguments of functions that read readings."""
 
-    options: Names = None
-    reader: str | None = None
-    task: str | None = None
-    id: Sequence[str] = ()
-    rating: str | None = None
-    round: str | None = None
+    options: Annotated[
+        Names, names(COLUMNS, "Options of the scale in order, as 1,2,3,4,5, if not in READINGS.")
+    ] = None
+    reader: Annotated[str | None, Judge] = None
+    task: Annotated[str | None, Task] = None
+    id: Annotated[
+        Sequence[str],
+        option(COLUMNS, "Column of the texts' ids, if not `item_id`; may be repeated.", "COLUMN"),
+    ] = ()
+    rating: Annotated[
+        str | None, option(COLUMNS, "Column of ratings, one per text; needs --options.", "COLUMN")
+    ] = None
+    round: Rounding = None
+
+    @property
+    def choice(self) -> dict[str, Any]:
+        """Return arguments that readings and labels have in common."""
+        return {"task": self.task, "id": self.id, "round": self.round}
 
 
-@dataclass(frozen=True)
+EVERY = Columns()
+"""The choice where nothing is typed."""
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
 class Labelling:
     """Columns of labels, and rules by which they are taken: arguments of `read_labels`."""
 
-    label: Names = ()
-    annotator: str | None = None
-    annotators: str = "each"
+    label: Annotated[
+        Names,
+        names(
+            COLUMNS,
+            "Column of labels, if not `label`; or a column for each annotator.",
+            "COLUMN,...",
+        ),
+    ] = ()
+    annotator: Annotated[
+        str | None,
+        option(COLUMNS, "Column that names who gave a label, if not `annotator`.", "COLUMN"),
+    ] = None
+    annotators: Annotated[
+        Literal["each", "mean", "median"],
+        option(ADVANCED, "Several labels of one text: keep each, or use mean or median.", "RULE"),
+    ] = "each"
 
 
+PLAIN = Labelling()
+"""The labels where nothing is typed."""
+
+
+@dataclass(frozen=True)
+class Files:
+    """A table of readings of all texts, and one of labels of some."""
+
+    readings: ReadingsFile
+    labels: Annotated[
+        Path,
+        Parameter(group=FILES, help="Table of labels: item_id and label, a row for each label."),
+    ]
+
+
+@Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class Tables(Labelling, Columns):
-    """Two tables, readings of all texts and labels of some: arguments of `read_labelled`."""
-
-    readings: Path
-    labels: Path
+class Tables(Labelling, Columns, Files):
+    """Two tables, and what is read of them: arguments of `read_labelled`."""
 
     @property
     def labelling(self) -> dict[str, Any]:
@@ -89,15 +161,26 @@ class Tables(Labelling, Columns):
             return Read(*read_labelled(**(vars(self) | settings)))
 
 
-@dataclass(frozen=True)
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
 class Fitting:
     """Settings of a fit."""
 
-    channel: Sequence[Path] = ()
-    prior: Path | None = None
-    inference: str = "default"
-    seed: int = 0
-    prior_of: Sequence[str] = ()
+    channel: Channels = ()
+    prior: Annotated[
+        Path | None,
+        option(MODEL, "Prior, from `cordial learn-prior`; or `own`, each channel's own.", "FILE"),
+    ] = None
+    seed: Seed = 0
+    inference: Inference = "default"
+    prior_of: Annotated[
+        Sequence[str],
+        option(
+            ADVANCED,
+            "Prior of one parameter, in logs if positive, in log odds if a strength.",
+            "NAME=LOC,SCALE",
+        ),
+    ] = ()
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -119,6 +202,10 @@ class Fitting:
             prior = OWN_PRIOR
         settings = {"inference": self.inference, "seed": self.seed, "prior": prior}
         return settings | {"channels": tuple(map(str, self.channel))}
+
+
+DEFAULTS = Fitting()
+"""The settings of a fit where nothing is typed."""
 
 
 def _as_normal(text: str) -> tuple[float, float]:

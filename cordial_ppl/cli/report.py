@@ -1,11 +1,10 @@
 """`cordial report`: one page on a judge and what calibration changes."""
 
-from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
-from cordial_ppl.cli.options import Written
+from cordial_ppl.cli.options import FILES, Calibrator, Channels, Out, Written, option
 from cordial_ppl.cli.output import Result
 from cordial_ppl.cli.records import Tables
 from cordial_ppl.errors import InputError, count
@@ -13,10 +12,11 @@ from cordial_ppl.runtime.progress import doing
 
 
 def report(
-    calibrator: Path,
+    calibrator: Calibrator,
     tables: Tables,
-    output: Annotated[Path, Written((".html",))],
-    channel: Sequence[Path] = (),
+    *,
+    output: Annotated[Path, Written((".html",)), Out, option(FILES, "Page to write.", "PAGE")],
+    channel: Channels = (),
 ) -> Result:
     """Write one page that shows what is wrong with the judge and what calibration changes.
 

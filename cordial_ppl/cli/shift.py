@@ -1,13 +1,13 @@
 """`cordial shift`: calibrated probabilities of what each user would say."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
-from cordial_ppl.cli.options import TableOut
+from cordial_ppl.cli.options import COLUMNS, FILES, TableOut, option
 from cordial_ppl.cli.output import Result, as_table
-from cordial_ppl.cli.records import Fitting, Read, Tables
+from cordial_ppl.cli.records import DEFAULTS, Fitting, Read, Tables
 from cordial_ppl.errors import InputError, count, naming
 from cordial_ppl.runtime.progress import doing
 
@@ -21,10 +21,15 @@ SHOWN = 10
 
 def shift(
     tables: Tables,
+    *,
     output: TableOut,
-    fitting: Fitting,
-    user: str | None = None,
-    calibrator: Path | None = None,
+    fitting: Fitting = DEFAULTS,
+    user: Annotated[
+        str | None, option(COLUMNS, "Column that names users, if not `user`.", "COLUMN")
+    ] = None,
+    calibrator: Annotated[
+        Path | None, option(FILES, "Calibrator of the population, if not fitted to LABELS.", "FILE")
+    ] = None,
 ) -> Result:
     """Calibrate all texts for their users: some rate higher than others, some lower.
 
@@ -42,7 +47,7 @@ def shift(
         if settings["prior"] is not None:
             raise InputError("--calibrator is fitted already: leave out --prior and --prior-of.")
         fitted, options = load_calibrator(calibrator, options, fitting.channel)
-    from cordial_ppl.tables.files import read_columns
+    from cordial_ppl.tables.formats import read_columns
     from cordial_ppl.tables.proposals import spell
 
     annotator = tables.annotator

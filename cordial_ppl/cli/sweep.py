@@ -1,11 +1,21 @@
 """`cordial sweep`: calibrators compared on many subsets of the labels."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cordial_ppl.cli.messages import leaving_at_once
-from cordial_ppl.cli.options import TableOut
+from cordial_ppl.cli.options import (
+    ADVANCED,
+    MODEL,
+    POSITIVE,
+    Engine,
+    Names,
+    Seed,
+    TableOut,
+    names,
+    option,
+)
 from cordial_ppl.cli.output import Result, as_table
-from cordial_ppl.cli.records import Names, Tables
+from cordial_ppl.cli.records import Tables
 from cordial_ppl.errors import InputError, count
 from cordial_ppl.runtime.progress import doing
 
@@ -15,14 +25,27 @@ if TYPE_CHECKING:
 
 def sweep(
     tables: Tables,
+    *,
     output: TableOut,
-    methods: Names = (),
-    budgets: Names = (),
-    draws: int = 20,
-    report: int = 1000,
-    seed: int = 0,
-    engine: str = "local",
-    device: str = "auto",
+    methods: Annotated[
+        Names,
+        names(MODEL, "Names, as raw, histogram, paper, cordial; or channel files, which are run."),
+    ] = (),
+    budgets: Annotated[
+        Names, names(MODEL, "Numbers of labels, as 10,20,50; by default 5 to 100.", "N,...")
+    ] = (),
+    draws: Annotated[
+        int, option(MODEL, "Random subsets of each number of labels.", "N", validator=POSITIVE)
+    ] = 20,
+    report: Annotated[
+        int, option(MODEL, "Labelled texts to score on; others are drawn.", "N", validator=POSITIVE)
+    ] = 1000,
+    seed: Seed = 0,
+    engine: Engine = "local",
+    device: Annotated[
+        Literal["auto", "host", "accelerator"],
+        option(ADVANCED, "Where to fit; auto: on an accelerator if there is one.", "DEVICE"),
+    ] = "auto",
 ) -> Result:
     """Compare calibrators on the same random subsets of the labels, for each judge.
 

@@ -14,7 +14,7 @@ from cordial_ppl.logs.resolving import rows_of
 from cordial_ppl.logs.rows import Row, at
 from cordial_ppl.logs.values import read_value
 from cordial_ppl.tables.choices import join_parts
-from cordial_ppl.tables.files import is_filled
+from cordial_ppl.tables.formats import is_filled
 
 FALSE = ("false", "0", "0.0", "no", "none", "null")
 """What a flag says that is not set."""

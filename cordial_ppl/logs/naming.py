@@ -8,7 +8,7 @@ from cordial_ppl.errors import InputError, list_names
 from cordial_ppl.logs.evidence import as_text
 from cordial_ppl.logs.paths import EACH, Found
 from cordial_ppl.tables.choices import join_parts
-from cordial_ppl.tables.files import is_filled
+from cordial_ppl.tables.formats import is_filled
 
 OTHERWISE, MAYBE = " | ", " ?"
 """Between fields of which the first that the file has is taken; after one that may be missing."""

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from cordial_ppl.errors import InputError
-from cordial_ppl.tables.files import is_filled
+from cordial_ppl.tables.formats import is_filled
 
 EACH = "*"
 

@@ -13,7 +13,7 @@ from cordial_ppl.logs.presets import NAMED, PRESETS, by_hand, change
 from cordial_ppl.logs.resolving import LOOKED, list_named
 from cordial_ppl.logs.rows import read_rows, say_fields
 from cordial_ppl.tables.columns import PREFIXES
-from cordial_ppl.tables.files import is_filled
+from cordial_ppl.tables.formats import is_filled
 from cordial_ppl.tables.proposals import nearest
 
 _LOGS = (*responses.FORMATS, lm_eval.FORMAT, inspect_logs.FORMAT, arrays.FORMAT)

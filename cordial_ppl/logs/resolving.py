@@ -9,7 +9,7 @@ from cordial_ppl.errors import InputError
 from cordial_ppl.logs.naming import MAYBE, OTHERWISE, WORDS, Naming
 from cordial_ppl.logs.paths import EACH, follow, list_fields
 from cordial_ppl.logs.rows import Row, at, read_rows, say_fields
-from cordial_ppl.tables.files import is_filled
+from cordial_ppl.tables.formats import is_filled
 from cordial_ppl.tables.proposals import nearest
 
 LOOKED = 1000

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from cordial_ppl.errors import CordialError, FileError, InputError, naming, quote
-from cordial_ppl.tables.files import ENDINGS, read_columns
+from cordial_ppl.tables.formats import ENDINGS, read_columns
 from cordial_ppl.tables.frame import ROW
 
 JSON = (".jsonl", ".ndjson")

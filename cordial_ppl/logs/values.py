@@ -8,7 +8,7 @@ from cordial_ppl.errors import InputError, list_names, quote
 from cordial_ppl.logs.evidence import ROUNDING, Answer, Scores, as_text, make_position
 from cordial_ppl.logs.paths import opened
 from cordial_ppl.logs.protocols import protocol_of, read_answers, read_choice
-from cordial_ppl.tables.files import is_filled
+from cordial_ppl.tables.formats import is_filled
 
 COUNTED = 10_000
 """Answers that counts may stand for; more are taken as scores, which must name every option."""

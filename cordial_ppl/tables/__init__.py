@@ -1,12 +1,14 @@
 """Tables of readings and labels in text, Excel, Parquet and JSON Lines, by the file's ending.
 
-`files` reads the formats, `writing` writes them, `columns` reads cells, `layout` finds the readings
-among the columns. `readings`, `labels` (`annotators`: several of a text) and `several` (readers
-side by side) build on these; `groups` reads what names groups of texts, and the models and prompts
-of readings.
+`formats` reads the files, `writing` writes them, `columns` reads cells, `option_columns` finds the
+readings among the columns. `reading_table`, `label_table` (`annotators`: several of a text) and
+`panel` (readers side by side) build on these; `matches` joins readings and labels; `groups` reads
+what names groups of texts, and the models and prompts of readings.
 """
 
 from cordial_ppl.runtime.outputs import check_writable, discard_unfinished, replacing
+from cordial_ppl.tables.formats import ENDINGS, read_columns
+from cordial_ppl.tables.frame import Columns, is_filled
 from cordial_ppl.tables.groups import (
     MADE,
     differences,
@@ -15,24 +17,28 @@ from cordial_ppl.tables.groups import (
     read_groups,
     read_provenance,
 )
-from cordial_ppl.tables.labels import LabelTable, read_labels
-from cordial_ppl.tables.matching import match_labels, read_labelled
-from cordial_ppl.tables.readings import ReadingTable, list_values, open_readings, read_readings
-from cordial_ppl.tables.several import read_several
+from cordial_ppl.tables.label_table import LabelTable, read_labels
+from cordial_ppl.tables.matches import match_labels, read_labelled
+from cordial_ppl.tables.panel import read_several
+from cordial_ppl.tables.reading_table import ReadingTable, list_values, open_readings, read_readings
 from cordial_ppl.tables.writing import write_table
 
 __all__ = [
+    "ENDINGS",
     "MADE",
+    "Columns",
     "LabelTable",
     "ReadingTable",
     "check_writable",
     "differences",
     "discard_unfinished",
+    "is_filled",
     "list_cells",
     "list_groups",
     "list_values",
     "match_labels",
     "open_readings",
+    "read_columns",
     "read_groups",
     "read_labelled",
     "read_labels",

@@ -8,7 +8,7 @@ import polars as pl
 
 from cordial_ppl.errors import InputError, SettingNeeded, list_names, name_rows, quote
 from cordial_ppl.tables.columns import list_distinct, name_items, named
-from cordial_ppl.tables.files import read_columns
+from cordial_ppl.tables.formats import read_columns
 from cordial_ppl.tables.frame import Columns
 from cordial_ppl.tables.proposals import (
     RATINGS,

@@ -12,9 +12,9 @@ from jaxtyping import Int64
 from cordial_ppl.errors import list_names
 from cordial_ppl.tables.columns import FIXED, as_names, filled, is_reading, named
 from cordial_ppl.tables.frame import ROW, Columns
-from cordial_ppl.tables.labels import LabelTable
+from cordial_ppl.tables.label_table import LabelTable
 from cordial_ppl.tables.proposals import find_columns
-from cordial_ppl.tables.readings import ReadingTable
+from cordial_ppl.tables.reading_table import ReadingTable
 
 MADE = ("model", "prompt", "decoding", "date")
 """Columns of a reading's provenance, `reader_model`, ..."""

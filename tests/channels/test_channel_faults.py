@@ -1,4 +1,4 @@
-"""What is no channel is refused where it is loaded; twenty plain models are channels."""
+"""What is no channel is refused where it is loaded; plain models are channels."""
 
 from typing import Any
 
@@ -14,7 +14,6 @@ from plain_models import LABELS as PLAIN
 from plain_models import WIDTH, dist, plain, sample
 
 import cordial_ppl as cp
-from cordial_ppl.channels.channel import Channel
 from cordial_ppl.evaluation.checks import check_channel
 from cordial_ppl.evaluation.checks.checking import PROMISES
 
@@ -93,10 +92,7 @@ CHANGES = {
     "count": (lambda x, z: x * (1.0 + 1.0 / len(x)), BESIDE),
     "labels": (lambda x, z: x if z is None else x * (z[:, None] + 2.0), BESIDE),
     "numpy": (lambda x, z: x + np.random.default_rng().normal(size=x.shape), BESIDE),
-    "noise": (
-        lambda x, z: x * jax.random.uniform(draw_key(), x.shape),
-        "draws what is no para",
-    ),
+    "noise": (lambda x, z: x * jax.random.uniform(draw_key(), x.shape), "draws what is no para"),
     "param": (lambda x, z: x * numpyro.param("s", 1.0), r"numpyro.param\('s', ...\)"),
 }
 PRIORS = {
@@ -134,7 +130,7 @@ FAULTS |= {words: (tempered(prior=prior_of(words)), PRIORS[words]) for words in 
 def test_what_is_no_channel_says_so(name):
     model, message = FAULTS[name]
     with pytest.raises(cp.ChannelError, match=message):
-        cp.ChannelCalibrator(Channel("tried", model)).fit(LOGITS, LABELS)
+        cp.ChannelCalibrator(cp.Channel("tried", model)).fit(LOGITS, LABELS)
 
 
 BASES = (
@@ -158,7 +154,7 @@ TURNS = (
 @settings(max_examples=40)
 @given(st.sampled_from(BASES.split("; ")), st.sampled_from(TURNS.split("; ")))
 def test_a_check_never_ends_in_a_traceback(base, turn):
-    channel = Channel("tried", tempered(prior=prior_of(turn.format(base.strip()))))
+    channel = cp.Channel("tried", tempered(prior=prior_of(turn.format(base.strip()))))
     assert check_channel(channel, checks=PROMISES)["contract"].words
 
 
@@ -168,7 +164,7 @@ def test_a_check_never_ends_in_a_traceback(base, turn):
 def test_a_plain_model_agrees_with_nuts(name, scale):
     if (name, scale) == ("hierarchical", 0.5):
         pytest.skip("NUTS, the reference, does not mix in this funnel")
-    channel = Channel(name, plain(name, scale))
+    channel = cp.Channel(name, plain(name, scale))
     seen, unseen = ({"embedding": RNG.normal(size=(rows, WIDTH))} for rows in (20, 40))
     if name != "embedded":
         seen = unseen = {}

@@ -55,11 +55,8 @@ def test_a_new_channel_goes_everywhere(cordial, mine, tmp_path):
     cordial("predict", "j.cordial", readings, "-o", "p.csv", *options)
     assert (tmp_path / "p.csv").read_bytes() == (tmp_path / "o.csv").read_bytes()
     # The file that is named again has the words.
-    again = cp.load("j.cordial", channels=[mine])
-    assert "  gain " in again.summary() and "classes a stated class" in again.summary()
-    assert (
-        answers.describe(again.fit_).channel_faults == answers.describe(stack.fit_).channel_faults
-    )
+    again = answers.describe(cp.load("j.cordial", channels=[mine]).fit_)
+    assert again.channel_faults == answers.describe(stack.fit_).channel_faults
     cordial("report", "j.cordial", readings, labels, "-o", "page.html", "--channel", mine)
     assert "classes a stated class" in (tmp_path / "page.html").read_text()
 
@@ -83,39 +80,32 @@ def test_a_value_beyond_the_levels_is_refused_before_and_after_the_fit(cordial, 
     cordial("fit", table, labels, "-o", "j.cordial", *options)
     doubt[[41, 50]] = 7, -1
     table, labels = write_tables(tmp_path, doubt=doubt)
-    message = "'doubt' must be whole numbers 0..2, as its channel has 3 levels; it is 7 in lines 43"
     for arguments in (
         ("calibrate", table, labels, "-o", "o.csv", *options),
         ("predict", "j.cordial", table, "-o", "o.csv", *options[:2]),
         ("report", "j.cordial", table, labels, "-o", "o.html", *options[:2]),
     ):
-        assert message in cordial(*arguments, status=2).stderr
+        assert "0..2" in (told := cordial(*arguments, status=2).stderr) and "7 in lines 43" in told
     assert not {*tmp_path.glob("o.*")}
     logits, rated = np.eye(5)[[0, 1, 2, 3, 4, 0]], [0, 1, 2, 3, 4, 1]
     stack, beyond = cp.load("j.cordial", channels=[mine]), {"doubt": [0, 1, 2, 1, 3, 0]}
-    both = np.stack([logits] * 2, 1)
     fusion = cp.Fusion(average=False, channels=[mine], inference="mode")
-    fusion.fit(both, rated, {"doubt": [0, 1, 2, 1, 0, 0]})
-    row = "'doubt' must be whole numbers 0..2, .*; it is 3 in row 4"
+    gaps = np.stack([np.where(np.eye(6)[:, [0]] == 1, np.nan, logits), logits], 1)
+    fusion.fit(gaps, rated, {"doubt": [0, 1, 2, 1, 0, 0]})
+    silent = {"sample_weight": [0, 1, 1, 1, 1, 1]}
     for call in (
         lambda: cp.ChannelCalibrator(mine).fit(logits, rated, beyond),
-        lambda: cp.Cordial(channels=[mine]).fit(logits, rated, beyond),
-        lambda: stack.predict_proba(logits, beyond),
-        lambda: fusion.predict_proba(both, beyond),
-        lambda: cp.Fusion(channels=[mine]).fit(both, rated, beyond),
         # Rows are those given: what counts nothing, and texts that a reader lacks, are rows too.
-        lambda: cp.Cordial(channels=[mine]).fit(
-            logits, rated, beyond, sample_weight=[0, 1, 1, 1, 1, 1]
-        ),
-        lambda: cp.Fusion(channels=[mine]).fit(
-            np.stack([np.where(np.eye(6)[:, [0]] == 1, np.nan, logits), logits], 1), rated, beyond
-        ),
+        lambda: cp.Cordial(channels=[mine]).fit(logits, rated, beyond, **silent),
+        lambda: stack.predict_proba(logits, beyond),
+        lambda: fusion.predict_proba(gaps, beyond),
+        lambda: cp.Fusion(channels=[mine]).fit(gaps, rated, beyond),
         lambda: cp.learn_prior({"task": (logits, rated, beyond)}, channels=[mine]),
     ):
-        with pytest.raises(cp.InputError, match=row):
+        with pytest.raises(cp.InputError, match="'doubt' .* 0..2, .* 3 in row 4"):
             call()
     batch = pl.DataFrame({name: cells[39:] for name, cells in read(table).items()})
-    with pytest.raises(cp.InputError, match="column 'doubt' must be .* 7 in rows 2 and 11"):
+    with pytest.raises(cp.InputError, match="'doubt' .* 7 in rows 2 and 11"):
         BatchPredictor(stack)(batch)
 
 

@@ -12,7 +12,6 @@ from hypothesis.extra.numpy import arrays
 
 import cordial_ppl as cp
 from cordial_ppl.channels import AFFINE_CHANNELS, CHANNELS
-from cordial_ppl.data.readings import Readings
 from cordial_ppl.evaluation.checks import violation
 from cordial_ppl.inference.target import build_target
 
@@ -52,7 +51,7 @@ def test_every_form_keeps_first_order_stochastic_order(name, shares, moved, hist
     # The readings are ordered at the temperature that the channel has.
     logits = temperature * np.log(np.stack([lower, higher]))
     logits -= logits.mean(axis=1, keepdims=True)
-    probs = np.asarray(probs_of(flat, Readings(logits, normalised(histogram))))
+    probs = np.asarray(probs_of(flat, cp.Readings(logits, normalised(histogram))))
     assert violation(*probs) <= 1e-9
 
 

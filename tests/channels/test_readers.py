@@ -13,9 +13,7 @@ from three_readers import LABELS, THREE, THREE_TEST
 
 import cordial_ppl as cp
 from cordial_ppl.channels import CHANNELS
-from cordial_ppl.channels.channel import Channel
 from cordial_ppl.channels.readers import location_readers, reader_weights
-from cordial_ppl.data.readings import Readings
 from cordial_ppl.evaluation.checks import check_channel
 from cordial_ppl.evaluation.checks.checking import PROMISES
 from cordial_ppl.evaluation.checks.exactness import check_diagnostics
@@ -29,10 +27,10 @@ LOGITS = np.array(REFERENCE["logits"]).swapaxes(0, 1)
 
 
 def readings_of_four():
-    return Readings(jnp.asarray(LOGITS), jnp.asarray(REFERENCE["histogram"]))
+    return cp.Readings(jnp.asarray(LOGITS), jnp.asarray(REFERENCE["histogram"]))
 
 
-JOINT = Channel("all readers", location_readers)
+JOINT = cp.Channel("all readers", location_readers)
 
 
 def target_of(readers):
@@ -67,12 +65,9 @@ def probs_of(theta, logits, readers):
 def test_one_reader_is_the_location_channel():
     own, flat = build_target(CHANNELS["location"], 5), np.array([0.3, -0.4, 0.2, 0.9, 1.5])
     assert target_of(1).size == own.size == 5
-    alone = Readings(readings_of_four().logits[:, 0], readings_of_four().histogram)
+    alone = cp.Readings(readings_of_four().logits[:, 0], readings_of_four().histogram)
     expected = own.probs(jnp.asarray(flat), alone)
     np.testing.assert_allclose(probs_of(flat, LOGITS[:, :1], 1), expected, rtol=0, atol=1e-12)
-
-
-def test_a_missing_reading_is_left_out():
     logits, theta = LOGITS.copy(), np.array(REFERENCE["theta"])
     logits[:, 2:] = np.nan
     weights = np.asarray(reader_weights(theta[4:7]))[:2]

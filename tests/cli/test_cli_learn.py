@@ -16,7 +16,7 @@ from cordial_ppl.evaluation.sweeps import make_parts
 from cordial_ppl.inference.priors.fits import LearnedChannel, TaskFit, reading_spread
 from cordial_ppl.inference.target import build_target
 from cordial_ppl.tables import read_labels, read_readings, write_table
-from cordial_ppl.tables.files import read_columns
+from cordial_ppl.tables.formats import read_columns
 
 PAIR = "many.csv known.csv"
 

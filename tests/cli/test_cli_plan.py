@@ -140,7 +140,7 @@ def test_groups_without_their_share_are_named(cordial, tmp_path):
             ("-n", 61),
             "n, the texts to label, must be a whole number from 1 to the 60 texts; found 61.",
         ),
-        (("-n", 0), "'-n' / '--number'"),
+        (("-n", 0), "-n"),
         (("--labelled", "l.csv", "-n", 41), "1 to the 40 texts without a label; found 41."),
         (("--by", "topic"), "has no column 'topic'; found 'item_id'"),
         (("--cluster", "talk"), "Name the column: --cluster COLUMN."),

@@ -5,9 +5,7 @@ import pytest
 from scipy.stats import norm
 
 import cordial_ppl as cp
-from cordial_ppl.data.checks import check_number
 from cordial_ppl.decisions.deciding import _follow
-from cordial_ppl.errors import InputError
 from cordial_ppl.evaluation.synthetic import reviews
 
 TEXTS, LABELLED = 200, 40
@@ -54,16 +52,13 @@ def test_the_cheapest_decision_is_made(fitted):
     assert made.checked.tolist() == [sure.sum(), np.sum(right & sure)] and 0 < sure.sum() < LABELLED
 
 
-def test_more_labels_are_worth_part_of_what_the_parameters_hide(fitted):
+def test_gain_and_band_are_those_of_the_mixture(fitted):
     probs, weights = cp.predict_draws(fitted.fit_, MADE.logits, 128)
     made = fitted.decide(MADE.logits, passing=["4", "5"], person=10)
     passed = probs @ PASSING
     least = weights @ np.minimum(passed, 1 - passed).mean(axis=1)
     gap = made.ways["as decided"][1] - least
     assert made.gain == pytest.approx(0.6 * gap * 20 / (LABELLED + 20), rel=1e-4) and gap > 0
-
-
-def test_the_band_is_the_interval_of_the_mixture(fitted):
     made = fitted.decide(MADE.logits, within=0, agree=0.9)
     probs, weights = cp.predict_draws(fitted.fit_, MADE.logits, 128)
     rng = np.random.default_rng(0)
@@ -135,9 +130,6 @@ def test_an_agreement_that_cannot_be_kept_leaves_all_to_people(fitted):
     # Of such flat readings no label is sure: the likeliest has .60, sd .08 over 20 seeds.
     made = fitted.decide(0.1 * MADE.logits, within=0, agree=1.0, level=0.99)
     assert np.isnan(made.kept) and (made.decision[~made.labelled] == "person").all()
-
-
-def test_labels_of_all_texts_are_the_decisions(fitted):
     made = fitted.decide(MADE.logits[ROWS], range(LABELLED), within=0, person=0.1)
     assert made.decision.tolist() == LABELS[ROWS].tolist() and not made.asked.any()
 
@@ -151,40 +143,32 @@ def test_readings_that_are_alike_are_decided_alike_out_of_fold():
 
 
 @pytest.mark.parametrize(
-    ("settings", "message"),
+    ("settings", "named"),
     [
-        ({"person": -1}, "person must be a number 0..1000000000; got -1"),
-        ({"person": 1, "false_pass": -2}, "false_pass must be a number 0..1000000000; got -2"),
-        ({"person": 1e308}, "person must be a number 0..1000000000; got 1e.308"),
-        ({"person": 1, "passing": ["9"]}, r"found '9'\. Name them, such as: passing=\('4','5'\)"),
-        ({"person": 1, "passing": STARS}, "options that pass must be some of .*, not all"),
-        ({"person": 1, "within": 1}, "passing and within exclude each other: leave out one"),
-        ({"person": 1, "passing": None}, "how many classes an option may be off: within=1"),
-        ({"passing": None, "within": 4, "person": 1}, "within must be a whole number 0..3; got 4"),
-        (
-            {"passing": None, "within": 1, "false_pass": 2, "person": 1},
-            "false_pass and within exclude each other",
-        ),
-        ({}, "nothing says when to ask a person. .*: agree=0.9"),
-        ({"agree": 0.9, "person": 1}, "agree and person exclude each other"),
-        ({"agree": 90}, "agree must be a number 0..1; got 90"),
-        ({"agree": 0.9, "audit": 2}, "audit must be a number 0..1; got 2"),
-        ({"agree": 0.9, "level": 1}, "level must lie between 0 and 1"),
+        ({"person": -1}, "person .* -1"),
+        ({"person": 1, "false_pass": -2}, "false_pass .* -2"),
+        ({"person": 1e308}, "person"),
+        ({"person": 1, "passing": ["9"]}, "'9'"),
+        ({"person": 1, "passing": STARS}, "not all"),
+        ({"person": 1, "within": 1}, "passing and within"),
+        ({"person": 1, "passing": None}, "within=1"),
+        ({"passing": None, "within": 4, "person": 1}, "within .* 4"),
+        ({"passing": None, "within": 1, "false_pass": 2, "person": 1}, "false_pass and within"),
+        ({}, "agree=0.9"),
+        ({"agree": 0.9, "person": 1}, "agree and person"),
+        ({"agree": 90}, "agree .* 90"),
+        ({"agree": 0.9, "audit": 2}, "audit .* 2"),
+        ({"agree": 0.9, "level": 1}, "level"),
     ],
 )
-def test_bad_settings(fitted, settings, message):
-    with pytest.raises(InputError, match=message):
+def test_bad_settings(fitted, settings, named):
+    with pytest.raises(cp.InputError, match=named):
         fitted.decide(MADE.logits, ROWS, **{"passing": ["4", "5"]} | settings)
-
-
-def test_a_float_is_no_whole_number():
-    with pytest.raises(InputError, match="within must be a whole number 0..3; got 1.0"):
-        check_number("within", 1.0, 0, 3, whole=True)
 
 
 def test_labels_of_one_option_and_fits_without_draws_decide_nothing():
     alike = cp.LogitStack(STARS).fit(MADE.logits[:9], ["3"] * 9)
     drawless = cp.LogitStack(STARS).fit(MADE.logits[ROWS], LABELS[ROWS])
     for calibrator, message in ((alike, "every label is '3'"), (drawless, "need draws")):
-        with pytest.raises(InputError, match=message):
+        with pytest.raises(cp.InputError, match=message):
             calibrator.decide(MADE.logits, passing=["4", "5"], person=1)

@@ -10,11 +10,9 @@ from hypothesis import strategies as st
 from review_tables import LABELLED, fast, read, write_tables
 
 import cordial_ppl as cp
-from cordial_ppl.data.readings import readings_from_counts
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions import answers, drift
 from cordial_ppl.decisions.drift import RATE, Drift, compare
-from cordial_ppl.errors import InputError
 from cordial_ppl.stack.sketch import check_sketch, merge, sketch
 from cordial_ppl.tables import write_table
 
@@ -35,7 +33,7 @@ def soft(texts, shift=0.0, seed=0):
 
 def hard(texts, probs=(0.1, 0.1, 0.2, 0.4, 0.2), seed=0):
     rated = np.random.default_rng(seed).choice(5, texts, p=probs)
-    return readings_from_counts(np.eye(5)[rated])
+    return cp.readings_from_counts(np.eye(5)[rated])
 
 
 @settings(max_examples=50)
@@ -74,16 +72,10 @@ def test_figures_are_what_they_are_called():
     assert found.share == pytest.approx(0.55) and found.texts == (4, 5)
     assert found.means == pytest.approx((1.75, 2.6)) and found.scores == pytest.approx((1.75, 2.6))
     assert found.distance == pytest.approx(0.85)
-    words, seen = "the readings differ from those of the fit", "5 texts against 4"
-    chance = f"{words} no more than by chance (p = {found.p:.2g}, {seen})"
-    assert found.describe(scale) == chance
     few = found._replace(p=0.001, share=0.01, distance=0.05, scores=(1.234, 2.0))
-    assert few.describe(scale) == f"{words} by too little to matter (p = 0.001, {seen})"
-    mean = few._replace(distance=0.5).describe(scale)
-    assert mean == f"{words} (p = 0.001, {seen}): the mean expected score is 2.00, was 1.23"
-    options = few._replace(share=0.55).describe(scale)
-    assert options.startswith(f"{words} (p = 0.001, {seen}): the mean stated option is 2.60, was")
-    assert options.endswith(" 1.75; '3' is stated for 80% of the texts, was for 25%")
+    assert not few.alarm and few._replace(distance=0.5).alarm
+    said = few._replace(share=0.55).describe(scale)
+    assert "p = 0.001" in said and "'3' is stated for 80% of the texts" in said
     assert json.loads(json.dumps(found.to_dict()))["alarm"] is False
 
 
@@ -103,7 +95,7 @@ def test_p_values_keep_their_error_rate(make, few, many, monkeypatch):
     assert (np.abs(shares - rates) <= 4 * np.sqrt(rates * (1 - rates) / times)).all()
 
 
-def test_another_reader_raises_the_alarm():
+def test_another_reader_raises_the_alarm_and_a_trivial_difference_does_not():
     for few in (20, 300):
         found = differ(sketch(soft(few)), sketch(soft(10_000, shift=1.5, seed=1)))
         assert found.alarm and found.p <= RATE and found.scores[1] > found.scores[0]
@@ -112,9 +104,6 @@ def test_another_reader_raises_the_alarm():
     flat = sketch(np.where(np.arange(5) == 2, 1.0, 0.9 * (np.arange(5) > 2)) + np.zeros((200, 1)))
     found = differ(sharp, flat)
     assert found.share == 0 and found.distance > 0.4 and found.alarm
-
-
-def test_a_trivial_difference_is_none_in_a_large_table():
     probs = np.array([0.1, 0.1, 0.2, 0.4, 0.2])
     first, second = hard(200_000, probs), hard(300_000, probs + [0.01, 0, 0, -0.01, 0], seed=1)
     found = differ(sketch(first), sketch(second))
@@ -131,7 +120,10 @@ def test_the_same_texts_are_no_strangers():
     assert np.mean(alarms) <= RATE + 3 * (RATE / 300) ** 0.5
 
 
-def test_tables_of_billions_are_compared(monkeypatch):
+def test_tables_of_no_text_and_of_billions(monkeypatch):
+    nothing = sketch(np.empty((0, 5)))
+    assert compare(sketch(TEST), nothing, FIVE) is None
+    assert compare(nothing, sketch(TEST), FIVE) is None
     found = sketch(soft(2000))
     huge = np.stack([found[0], found[1] * 10**7])
     for pair in ((found, huge), (huge, found), (huge, huge)):
@@ -143,12 +135,6 @@ def test_tables_of_billions_are_compared(monkeypatch):
     assert (found[1] * 200 / 2000 < 0.5).any() and differ(huge, huge).p == 1
     monkeypatch.setattr(drift, "LARGEST", 1000)
     assert differ(other, huge).alarm
-
-
-def test_without_texts_there_is_nothing_to_compare():
-    nothing = sketch(np.empty((0, 5)))
-    assert compare(sketch(TEST), nothing, FIVE) is None
-    assert compare(nothing, sketch(TEST), FIVE) is None
 
 
 def test_a_calibrator_knows_the_readings_of_its_fit():
@@ -170,15 +156,8 @@ def test_a_calibrator_knows_the_readings_of_its_fit():
     found = answers.check_readings(cp.RawReading().fit(LOGITS).fit_, TEXTS.logits)
     assert found and found.texts == (20, 300)
     for corpus in (TEXTS.logits[:, :4], [[np.nan] * 5]):
-        with pytest.raises(InputError):
+        with pytest.raises(cp.InputError):
             cp.LogitStack().fit(LOGITS, LABELS, corpus=corpus)
-
-
-def test_a_saved_calibrator_knows_them_too(tmp_path):
-    fitted = cp.LogitStack().fit(LOGITS, LABELS, corpus=TEXTS.logits)
-    fitted.save(tmp_path / "s.cordial")
-    found = cp.load(tmp_path / "s.cordial")
-    np.testing.assert_array_equal(found.fit_.sketch, fitted.fit_.sketch)
 
 
 @pytest.mark.parametrize(
@@ -203,6 +182,4 @@ def test_the_commands_warn(cordial, tmp_path):
     result = cordial("predict", "j.cordial", "other.csv", "-o", "o.csv", "--json")
     found = json.loads(result.stdout)["drift"]
     assert found["alarm"] and found["p"] <= RATE and found["share"] > drift.LEAST
-    said = " ".join(result.stderr.split())
-    assert "other.csv, j.cordial: the readings differ from those of the fit (p = 0.001, 60" in said
-    assert "the mean stated option is " in said
+    assert "other.csv" in result.stderr and "j.cordial" in result.stderr

@@ -8,13 +8,10 @@ import pytest
 import cordial_ppl as cp
 from cordial_ppl.decisions import answers
 from cordial_ppl.decisions.estimates.bias import find_bias
-from cordial_ppl.decisions.estimates.effects import (
-    draw_spreads,
-)
-from cordial_ppl.decisions.estimates.estimate import Estimate, Population
+from cordial_ppl.decisions.estimates.effects import draw_spreads
+from cordial_ppl.decisions.estimates.estimate import Estimate, PassRate, Population
 from cordial_ppl.decisions.estimates.rectified import RectifiedMean
 from cordial_ppl.decisions.estimates.requirement import parse
-from cordial_ppl.errors import InputError
 from cordial_ppl.estimators.stack import Stack
 from cordial_ppl.evaluation.synthetic import reviews
 from cordial_ppl.scores import Interval
@@ -41,15 +38,6 @@ def estimate(fitted):
     return fitted.estimate(MADE.logits, ROWS, NAMES)
 
 
-def test_a_corpus_without_groups_has_no_best_one(fitted, estimate):
-    alone = fitted.estimate(MADE.logits, ROWS)
-    found = alone.to_dict()
-    assert found["best"] == found["effects"] == {} and found["differences"]["pairs"] == 0
-    assert [row["group"] for row in found["populations"]] == ["all"]
-    # Differs by sd .015 over 20 seeds.
-    assert alone.overall.mean.mean == pytest.approx(estimate.overall.mean.mean, abs=0.05)
-
-
 def test_draws_average_to_the_prediction(fitted):
     # Off by .0078, sd .0024, and .012, sd .0053, over 20 seeds.
     for histogram, limit in (("fixed", 0.018), ("redrawn", 0.03)):
@@ -74,7 +62,7 @@ def test_a_redrawn_histogram_makes_a_corpus_less_certain():
     assert spread["redrawn"] > 4 * spread["fixed"]
 
 
-def test_an_estimate_is_of_the_corpus(estimate):
+def test_an_estimate_is_of_the_corpus(estimate, fitted):
     for found in (estimate.overall, *estimate.groups.values()):
         assert found.mean.lower < found.mean.mean < found.mean.upper
         assert sum(found.shares.values()) == pytest.approx(1)
@@ -88,9 +76,6 @@ def test_an_estimate_is_of_the_corpus(estimate):
     }
     # .077, sd .045 over 20 seeds.
     assert abs(estimate.overall.mean.mean - MADE.labels.mean()) < 0.3
-
-
-def test_order_changes_nothing(fitted, estimate):
     order = np.random.default_rng(1).permutation(TEXTS)
     rows = np.argsort(order)[ROWS]
     found = fitted.estimate(MADE.logits[order], rows, NAMES[order])
@@ -98,6 +83,17 @@ def test_order_changes_nothing(fitted, estimate):
     for name, group in estimate.groups.items():
         # The worst is off by .01, sd .005 over 20 seeds.
         np.testing.assert_allclose(found.groups[name].mean, group.mean, atol=0.03)
+    found = fitted.estimate(MADE.logits, ROWS, NAMES, of="these")
+    sizes = np.array([group.texts for group in found.groups.values()])
+    means = [group.mean.mean for group in found.groups.values()]
+    # But for draws that end at the scale's: .0004, sd .0007 over 20 seeds.
+    assert found.overall.mean.mean == pytest.approx(sizes @ means / TEXTS, abs=0.006)
+    alone = fitted.estimate(MADE.logits, ROWS)
+    found = alone.to_dict()
+    assert found["best"] == found["effects"] == {} and found["differences"]["pairs"] == 0
+    assert [row["group"] for row in found["populations"]] == ["all"]
+    # Differs by sd .015 over 20 seeds.
+    assert alone.overall.mean.mean == pytest.approx(estimate.overall.mean.mean, abs=0.05)
 
 
 def test_where_all_texts_are_labelled_nothing_is_left_to_estimate():
@@ -132,7 +128,7 @@ def test_a_difference_is_known_better_than_its_parts_alone_say(estimate):
         assert each["difference_low"] > 0
         found = wide.difference(each["higher"], each["lower"])
         assert found.lower == each["difference_low"]
-    with pytest.raises(InputError, match="there is no group 'z'; the groups are"):
+    with pytest.raises(cp.InputError, match="there is no group 'z'; the groups are"):
         estimate.difference(a, "z")
 
 
@@ -151,7 +147,6 @@ def test_pairs_count_the_signs_of_draws():
     groups["b"] = whole._replace(labels=2)  # one or two that are far off would decide alone
     few = Estimate(0.9, whole, groups, RECTIFIED, found.draws)
     assert ["".join(pair[:2]) for pair in few.resolved] == ["ac", "cd"] and few.pairs[0] == 6
-    assert "(each system needs 3 labels)" in few.ranked_text("system")
 
 
 def test_the_two_targets_stand_beside_each_other(fitted, estimate):
@@ -166,17 +161,7 @@ def test_the_two_targets_stand_beside_each_other(fitted, estimate):
         )
         # The largest ratio is .81, sd .045 over 20 seeds.
         assert one.mean.upper - one.mean.lower < other.mean.upper - other.mean.lower
-    assert "for texts like these" in estimate.text() and "of just these texts" in estimate.text()
-    assert "for these texts" in these.text() and "of texts like these" in these.text()
     assert these.to_dict()["of"] == "these" == estimate.to_dict()["other"]["of"]
-
-
-def test_the_whole_is_the_sum_of_its_groups(fitted):
-    found = fitted.estimate(MADE.logits, ROWS, NAMES, of="these")
-    sizes = np.array([group.texts for group in found.groups.values()])
-    means = [group.mean.mean for group in found.groups.values()]
-    # But for draws that end at the scale's: .0004, sd .0007 over 20 seeds.
-    assert found.overall.mean.mean == pytest.approx(sizes @ means / TEXTS, abs=0.006)
 
 
 def test_groups_that_sizes_and_labels_disagree_on_are_warned_of():
@@ -186,11 +171,6 @@ def test_groups_that_sizes_and_labels_disagree_on_are_warned_of():
     assert any("'a' has" in text and "give its probabilities" in text for text in found.warnings)
     designed = fitted.estimate(MADE.logits, rows, NAMES, probabilities=np.full(44, 0.1))
     assert designed.uneven is None
-
-
-def test_clusters_of_one_text_are_none(fitted, estimate):
-    found = fitted.estimate(MADE.logits, ROWS, NAMES, clusters=np.arange(TEXTS))
-    assert found.overall.mean.mean == pytest.approx(estimate.overall.mean.mean, abs=0.05)
 
 
 def test_pass_rates_are_the_judge_against_people(fitted):
@@ -209,37 +189,23 @@ def test_pass_rates_are_the_judge_against_people(fitted):
     wider = fitted.estimate(MADE.logits, ROWS, passing=["3", "4"]).passing
     assert wider and wider.tpr.upper - wider.tpr.lower > rates.tpr.upper - rates.tpr.lower
     assert all(group.passing for group in found.groups.values())
-    assert "TPR" in found.text() and "TPR" in found.ranked_text() and "pass_low" in found.rows[0]
+    assert "TPR" in found.text() and "pass_low" in found.rows[0]
 
 
-@pytest.mark.parametrize(
-    ("text", "answer"),
-    [
-        ("mean >= 1", "yes"),
-        ("mean > 3.9", "no"),
-        ("mean <= 1", "no"),
-        ("pass >= .01", "yes"),
-        ("a - b > -4", "yes"),
-        ("a-b - c > 0", None),
-        ("c < 4", "yes"),
-    ],
-)
-def test_requirements_are_answered_by_intervals(fitted, text, answer):
+def test_requirements_are_answered_by_intervals(fitted):
     found = fitted.estimate(MADE.logits, ROWS, NAMES, passing=["4"])
-    if answer is None:
-        with pytest.raises(InputError, match="nothing that is called 'a-b - c'"):
-            parse(text).answer(found)
-        return
-    result = parse(text).answer(found)
-    assert result.answer == answer and str(result).startswith(f"{text}: {answer} (")
-    mean = found.overall.mean
-    assert parse(f"mean >= {mean.mean}").answer(found).answer == "cannot say"
-
-
-@pytest.mark.parametrize("text", ["mean", "mean >= x", ">= 4", "mean == 4", ""])
-def test_a_requirement_of_another_form_is_refused(text):
-    with pytest.raises(InputError, match="a requirement must be a quantity, a sign and a number"):
-        parse(text)
+    answered = {
+        "yes": ("mean >= 1", "pass >= .01", "a - b > -4", "c < 4"),
+        "no": ("mean > 3.9", "mean <= 1"),
+        "cannot say": (f"mean >= {found.overall.mean.mean}",),
+    }
+    for answer, texts in answered.items():
+        assert {parse(text).answer(found).answer for text in texts} == {answer}
+    with pytest.raises(cp.InputError, match="'a-b - c'"):
+        parse("a-b - c > 0").answer(found)
+    for text in ("mean", "mean >= x", ">= 4", "mean == 4", ""):
+        with pytest.raises(cp.InputError, match="a requirement must be"):
+            parse(text)
 
 
 def test_the_unit_of_the_scale_changes_nothing(fitted, estimate):
@@ -249,19 +215,6 @@ def test_the_unit_of_the_scale_changes_nothing(fitted, estimate):
     for name, group in estimate.groups.items():
         ends = 2 * (np.array(group.mean) - fitted.fit_.scale.values[0])
         np.testing.assert_allclose(found.groups[name].mean, ends, atol=1e-6)
-
-
-def test_eight_annotators_say_more_than_one():
-    rng = np.random.default_rng(0)
-    rows = rng.permutation(TEXTS)[:60]
-    several = (MADE.labels[rows, None] + rng.choice([-2, -1, 0, 1, 2], (60, 8))).clip(0, 4)
-    widths = []
-    for labels in (several[:, 0], several):
-        fitted = cp.Cordial(seed=0).fit(MADE.logits[rows], labels)
-        mean = fitted.estimate(MADE.logits, rows, of="these").overall.mean
-        widths.append(mean.upper - mean.lower)
-    # A ratio of .74, sd .063 over 20 seeds.
-    assert widths[1] < 0.95 * widths[0]
 
 
 def test_labels_of_the_highest_readings_are_no_random_sample():
@@ -283,24 +236,6 @@ def test_with_every_text_labelled_nothing_disagrees():
     assert "disagree" in shifted.warnings[0]
 
 
-def test_equal_labels_of_any_weight_are_alike():
-    rows = np.flatnonzero(MADE.labels == 4)[:60]
-    weights = np.random.default_rng(0).uniform(0.1, 1, 60)
-    fitted = cp.Cordial(seed=0).fit(MADE.logits[rows], MADE.labels[rows], sample_weight=weights)
-    verdict = answers.verdict(fitted.fit_)
-    assert verdict and verdict.alike
-    assert fitted.estimate(MADE.logits, rows, np.arange(TEXTS) % 2).alike
-    alone = cp.Cordial(seed=0).fit(MADE.logits[:1], MADE.labels[:1])
-    assert answers.verdict(alone.fit_) and "1 label is too few" in str(answers.verdict(alone.fit_))
-    assert "temperature" not in alone.summary()
-
-
-def test_a_saved_calibrator_estimates_alike(fitted, estimate, tmp_path):
-    fitted.save(tmp_path / "x.cordial")
-    found = cp.load(tmp_path / "x.cordial").estimate(MADE.logits, ROWS, NAMES)
-    assert found.to_dict() == estimate.to_dict()
-
-
 def test_a_group_that_the_reader_wrongs_is_found_and_mended():
     made, groups = reviews(1600, seed=4), np.arange(1600) % 8
     wronged = groups == 2
@@ -316,16 +251,23 @@ def test_a_group_that_the_reader_wrongs_is_found_and_mended():
     assert found.ranking[-1] == "2"
     (bias,) = answers.find_bias(fitted.fit_, {"system": groups[rows], "row": rows})
     assert (bias.column, bias.group) == ("system", "2") and bias.residual < -0.5
-    assert "system '2' is rated" in str(bias) and "too high" in str(bias)
 
 
-def test_groups_that_do_not_matter_are_seldom_reported():
+def test_groups_that_do_not_matter_are_seldom_reported_and_measurements_never():
     rng, reported = np.random.default_rng(0), 0
     for seed in range(200):
         residuals = np.round(rng.standard_t(4, 40), 1)
         columns = {"a": rng.integers(0, 5, 40), "b": rng.integers(0, 2, 40), "c": np.arange(40)}
         reported += bool(find_bias(residuals, columns, seed))
     assert 1 <= reported <= 19  # 9.4, sd 2.9 over 20 seeds; 5 % of 200 are 10, sd 3.1
+    residuals = np.repeat([-1.0, 1.0], 15)
+    halves = np.repeat(["1.5", "2"], 15)
+    assert find_bias(residuals, {"mean": halves}) == []
+    told = find_bias(
+        residuals, {"system": np.repeat(["b", "a"], 15), "number": np.repeat([1, 2], 15)}
+    )
+    assert [bias.column for bias in told] == ["system"]
+    assert find_bias(residuals, {"price": halves, "system": np.repeat(["1", "2"], 15)})
 
 
 @pytest.mark.parametrize("labels", [1, 5])
@@ -353,45 +295,51 @@ def test_a_group_without_labels_is_said_to_be_extrapolated():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"rows": ROWS[:-1]}, "rows must be the positions, 0..299, of the 40 labelled texts"),
-        ({"rows": ROWS + 0.5}, "rows must be the positions"),
-        ({"rows": np.zeros(40, int)}, "where two texts have one position"),
-        ({"rows": ROWS + TEXTS}, "rows must be the positions, 0..299"),
-        ({"rows": np.arange(40)}, r"logits\[0\] is not the reading of label 0"),
-        ({"groups": NAMES[:-1]}, "groups must have one name for each of 300 texts; got 299"),
-        ({"groups": [None, *NAMES[1:]]}, "groups must not be missing; there is none in row 0"),
-        ({"groups": [*NAMES[:-1], " "]}, "there is none in row 299"),
-        ({"groups": np.arange(TEXTS)}, "there are 300 groups, more than the 200 that can"),
-        ({"level": 1.0}, "level must lie between 0 and 1"),
-        ({"draws": 1}, "draws must be a whole number of 2 or more"),
-        ({"probabilities": np.zeros(40)}, "probabilities must be one for each of 40 labels"),
-        ({"strata": [0, 1]}, "strata must be given for each of 300 texts"),
-        ({"of": "all"}, "of may name one of like-these, these"),
-        ({"clusters": NAMES[:-1]}, "clusters must have one name for each of 300 texts; got 299"),
-        ({"clusters": ["x"] * TEXTS}, "clusters must differ; all texts are of 'x'"),
-        ({"clusters": NAMES, "pairs": NAMES}, "clusters and pairs cannot be given together"),
-        ({"pairs": NAMES}, r"pairs must name one text of each group at most; '[abcd]' names \d\d"),
-        ({"pairs": np.arange(TEXTS)}, "no two groups share one of the pairs"),
+        ({"rows": ROWS[:-1]}, "rows .* 0..299, of the 40 labelled texts"),
+        ({"rows": ROWS + 0.5}, "rows"),
+        ({"rows": np.zeros(40, int)}, "two texts have one position"),
+        ({"rows": ROWS + TEXTS}, "rows .* 0..299"),
+        ({"rows": np.arange(40)}, r"logits\[0\] .* label 0"),
+        ({"groups": NAMES[:-1]}, "groups .* 300 texts; got 299"),
+        ({"groups": [*NAMES[:-1], " "]}, "none in row 299"),
+        ({"groups": np.arange(TEXTS)}, "300 groups, more than the 200"),
+        ({"level": 1.0}, "level"),
+        ({"draws": 1}, "draws"),
+        ({"probabilities": np.zeros(40)}, "probabilities"),
+        ({"strata": [0, 1]}, "strata"),
+        ({"of": "all"}, "like-these, these"),
+        ({"clusters": NAMES[:-1]}, "clusters .* got 299"),
+        ({"clusters": ["x"] * TEXTS}, "clusters .* 'x'"),
+        ({"clusters": NAMES, "pairs": NAMES}, "clusters and pairs"),
+        ({"pairs": NAMES}, r"pairs .* '[abcd]' names \d\d"),
+        ({"pairs": np.arange(TEXTS)}, "no two groups share"),
         ({"groups": None, "pairs": NAMES}, "pairs need groups"),
-        ({"passing": ["9"]}, "the options that pass must be some of .* found '9'"),
+        ({"passing": ["9"]}, "'9'"),
         ({"passing": list("01234")}, "not all"),
     ],
 )
 def test_bad_input_is_refused(fitted, changes, message, monkeypatch):
     monkeypatch.setattr("cordial_ppl.decisions.estimates.estimate.MOST", 200)
     given = {"rows": ROWS, "groups": NAMES} | changes
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(cp.InputError, match=message):
         fitted.estimate(MADE.logits, given.pop("rows"), given.pop("groups"), **given)
 
 
 @pytest.mark.parametrize("kind", [cp.LogitStack(), cp.Cordial(inference="mode")])
 def test_without_draws_there_is_no_estimate(kind):
     fitted = kind.fit(MADE.logits[ROWS], MADE.labels[ROWS])
-    with pytest.raises(InputError, match="an estimate needs draws from a posterior"):
+    with pytest.raises(cp.InputError, match="an estimate needs draws from a posterior"):
         fitted.estimate(MADE.logits, ROWS)
 
 
-def test_rows_may_be_a_mask(fitted):
+def test_rows_may_be_a_mask_and_groups_have_an_index(fitted):
+    pandas = pytest.importorskip("pandas")
+    logits = pandas.DataFrame(MADE.logits)
+    groups = pandas.Series(NAMES)
+    expected = fitted.estimate(logits, ROWS, NAMES).to_dict()
+    assert expected == fitted.estimate(logits, ROWS, groups.sort_values()).to_dict()
+    with pytest.raises(cp.InputError, match="groups and readings have different indexes"):
+        fitted.estimate(logits, ROWS, groups[:-1])
     mask = np.zeros(TEXTS, bool)
     mask[ROWS] = True
     ordered = cp.Cordial(seed=0).fit(MADE.logits[mask], MADE.labels[mask])
@@ -399,34 +347,23 @@ def test_rows_may_be_a_mask(fitted):
     assert one.to_dict() == other.to_dict()
 
 
-def test_groups_are_found_by_the_index_of_the_readings(fitted):
-    pandas = pytest.importorskip("pandas")
-    logits = pandas.DataFrame(MADE.logits)
-    groups = pandas.Series(NAMES)
-    expected = fitted.estimate(logits, ROWS, NAMES).to_dict()
-    assert expected == fitted.estimate(logits, ROWS, groups.sort_values()).to_dict()
-    with pytest.raises(InputError, match="groups and readings have different indexes"):
-        fitted.estimate(logits, ROWS, groups[:-1])
-
-
 def test_labels_that_are_all_alike_teach_nothing():
     rows = np.flatnonzero(MADE.labels == 4)[:60]
-    fitted = cp.Cordial(seed=0).fit(MADE.logits[rows], MADE.labels[rows])
-    verdict = answers.verdict(fitted.fit_)
-    assert verdict and "all 60 labels are alike, from which nothing can be learned" in verdict.text
+    for weights in (np.random.default_rng(0).uniform(0.1, 1, 60), None):
+        given = MADE.logits[rows], MADE.labels[rows]
+        fitted = cp.Cordial(seed=0).fit(*given, sample_weight=weights)
+        verdict = answers.verdict(fitted.fit_)
+        assert verdict and verdict.alike
+        found = fitted.estimate(MADE.logits[rows], np.arange(60), np.arange(60) % 2)
+        assert found.alike and (found.best, found.resolved) == ({}, [])
     assert answers.find_bias(fitted.fit_, {"system": np.arange(60) % 3}) == []
     told = answers.describe(fitted.fit_)
-    assert told.text == verdict.text == "\n".join(told.sentences)
+    assert told.text == verdict.text and "all 60 labels are alike" in verdict.text
     assert (told.faults, told.expected["cordial"], told.losses) == ((), None, {})
-    assert told.brief == "unknown, for all labels are alike"
-    groups = [f"system {text % 2}" for text in range(60)]
-    found = fitted.estimate(MADE.logits[rows], np.arange(60), groups)
-    assert found.ranked_text("system").startswith("No system is ranked: all labels are alike")
-    assert (found.best, found.resolved) == ({}, [])
     assert {row["p_best"] for row in found.rows} == {None}
     assert "all labels are alike" in found.warnings[0]
+    assert "all labels are alike" in found.ranked_text("system")
     few = cp.Cordial(inference="mode").fit(MADE.logits[rows[:5]], MADE.labels[rows[:5]])
-    assert few.summary().endswith("all 5 labels are alike, from which nothing can be learned.")
     assert "log loss" not in few.summary() and "temperature" not in few.summary()
 
 
@@ -441,12 +378,58 @@ def test_an_option_that_no_label_reaches_is_not_known_to_be_rare():
     assert np.median(spreads.sigma) == pytest.approx(0.2 / np.sqrt(2), rel=0.05)
 
 
-def test_measurements_are_no_groups():
-    residuals = np.repeat([-1.0, 1.0], 15)
-    halves = np.repeat(["1.5", "2"], 15)
-    assert find_bias(residuals, {"mean": halves}) == []
-    told = find_bias(
-        residuals, {"system": np.repeat(["b", "a"], 15), "number": np.repeat([1, 2], 15)}
-    )
-    assert [bias.column for bias in told] == ["system"]
-    assert find_bias(residuals, {"price": halves, "system": np.repeat(["1", "2"], 15)})
+OVERALL, RATE = Interval(2.0, 1.9, 2.1), Interval(0.85, 0.81, 0.9)
+
+
+@pytest.fixture
+def make():
+    def make(**means):
+        whole = Population(9, 9, ("0", "1"), OVERALL, {"1": RATE}, passing=RATE)
+        ends = {name: Interval(mean, mean - 0.1, mean + 0.1) for name, mean in means.items()}
+        groups = {name: whole._replace(mean=mean) for name, mean in ends.items()}
+        draws = np.tile([*means.values()], (9, 1))
+        rates, rectified = PassRate(("1",), RATE, 0.5, RATE, RATE), RectifiedMean(*OVERALL, 0.0)
+        return Estimate(0.9, whole, groups, rectified, draws, passing=rates)
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("quantity", "meanings"),
+    [
+        ("mean", "the mean of all texts or the group 'mean'"),
+        ("pass", "the share that passes or the group 'pass'"),
+        ("A - B", "the group 'A - B' or 'A' less 'B'"),
+        ("A - B - C", "'A' less 'B - C' or 'A - B' less 'C'"),
+    ],
+)
+def test_what_may_mean_two_things_is_refused(make, quantity, meanings):
+    names = ("mean", "pass", "A", "B", "C", "A - B", "B - C")
+    made = make(**{name: float(k) for k, name in enumerate(names)})
+    with pytest.raises(cp.InputError, match=f"'{quantity}' may be {meanings}"):
+        parse(f"{quantity} > 0").answer(made)
+
+
+def test_names_in_quotes_and_shares_in_percent(make):
+    made = make(**{"mean": 4.0, "pass": 5.0, "A": 1.0, "B": 3.0, "A - B": 6.0})
+    for text in ('"mean" >= 3', '"pass" >= 3', '"A - B" >= 5', '"A" - "B" < 0', '"A" - B < 0'):
+        assert parse(text).answer(made).answer == "yes"
+    made = make()
+    assert [parse(f"pass >= {b}").answer(made).answer for b in ("80%", "80 %", ".8")] == ["yes"] * 3
+    assert parse("pass > 90%").answer(made).answer == "no" and parse("pass <= 1").bound == 1
+
+
+@pytest.mark.parametrize("text", ["pass >= 30", "pass >= 120%", "pass > -1", "mean >= 80%"])
+def test_a_bound_of_another_unit_is_refused(text):
+    with pytest.raises(cp.InputError, match=f"pass.*found '{text}'"):
+        parse(text)
+
+
+def test_labels_that_are_all_alike_do_not_answer(make):
+    """Thirty texts that pass do not show that .8 of all do, whatever a model's interval says."""
+    assert parse("pass >= .8").answer(make()).answer == "yes"
+    alike = replace(make(), alike=True)
+    assert parse("pass >= .8").answer(alike).answer == "cannot say"
+    assert any("all labels are alike" in text for text in alike.warnings)
+    # Of just these texts, with every one labelled, nothing is open.
+    assert parse("pass >= .8").answer(replace(make(A=1.0), alike=True, of="these")).answer == "yes"

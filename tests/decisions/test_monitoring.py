@@ -1,6 +1,5 @@
 """The same judge raises few alarms however often one looks; another one is noticed, and how."""
 
-import inspect
 import json
 from itertools import product
 
@@ -11,7 +10,6 @@ from few_labels import LABELS, LOGITS, TEST
 import cordial_ppl as cp
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions.monitoring import log_evidence, monitor
-from cordial_ppl.errors import InputError
 
 FIVE = Scale.default(5)
 
@@ -59,12 +57,6 @@ def test_noise_raises_no_alarm_in_a_hundred_looks():
     assert alarms <= 2  # .05, sd .21 over 20 seeds
 
 
-def test_readings_that_are_the_same_are_of_the_same_judge():
-    same = watch(np.repeat(texts(20)[:, None], 3, axis=1))
-    assert same.answer == "yes" and same.shift == (0, 0, 0) and same.moved == 0
-    assert same.order == pytest.approx(1)
-
-
 def test_a_shift_is_noticed_with_its_size():
     probs = texts(50)
     lower = np.roll(probs, -1, axis=1)
@@ -74,8 +66,7 @@ def test_a_shift_is_noticed_with_its_size():
     made = watch(np.stack([probs, lower], axis=1))
     assert made.answer == "no" and made.shift.mean == pytest.approx(shift)
     assert made.shift.lower < shift < made.shift.upper < 0
-    told = made.describe(FIVE)
-    assert told.startswith(f"the judge has changed: the mean score shifted by {shift:+.2f}, other ")
+    assert f"shifted by {shift:+.2f}" in made.describe(FIVE)
     assert not made.noise and made.moved > abs(shift) and json.dumps(made.to_dict())
 
 
@@ -88,26 +79,24 @@ def test_single_texts_that_move_are_noticed_from_the_third_reading_on():
     assert not watch(stated[:, 1:]).alarm
     made = watch(stated)
     assert made.answer == "no" and abs(made.shift.mean) < 1e-2 and made.moved > 0.5
-    told = made.describe(FIVE)
-    assert told.startswith("the judge has changed: ") and made.noise
-    assert f"single texts moved by {made.moved:.2f}" in told
+    assert made.noise and f"moved by {made.moved:.2f}" in made.describe(FIVE)
     # And so is the first reading, from which all later ones differ alike.
     assert watch(stated[:, [2, 0, 1]]).answer == "no"
 
 
-def test_readings_without_any_relation_are_not_of_the_same_judge():
+def test_the_same_readings_those_that_are_back_and_those_without_relation():
     probs = texts(300)
     made = watch(np.stack([probs, np.random.default_rng(1).permutation(probs)], axis=1))
     assert made.answer == "cannot say" and made.more is None and abs(made.order) < 0.2
-    assert "by noise or not: read all again" in made.describe(FIVE)
-
-
-def test_a_judge_that_is_back_is_the_same_as_it_reads_now():
+    assert "read all again" in made.describe(FIVE)
     first = texts(50)
     lower, again = 0.5 * first + 0.5 * np.eye(5)[0], 0.999 * first + 0.0002
     made = watch(np.stack([first, lower, again], axis=1))
     assert made.answer == "yes" and made.first == 1 and not made.alarm
-    assert "same judge, as it reads now; at look 1 there was evidence" in made.describe(FIVE)
+    assert "at look 1" in made.describe(FIVE)
+    same = watch(np.repeat(texts(20)[:, None], 3, axis=1))
+    assert same.answer == "yes" and same.shift == (0, 0, 0) and same.moved == 0
+    assert same.order == pytest.approx(1)
 
 
 def test_copies_of_a_reading_are_no_readings_of_their_own():
@@ -130,15 +119,14 @@ def test_copies_of_a_reading_are_no_readings_of_their_own():
 def test_few_texts_cannot_tell_and_trifles_do_not_matter():
     made = watch(sampled(texts(12), 3, 20))
     assert made.answer == "cannot say" and made.more and made.more > 12
-    assert f"cannot tell yet: about {made.more} more texts would tell" in made.describe(FIVE)
-    made = watch(sampled(texts(3), 2, 20))
-    assert made.more is None and "cannot tell yet: read 20 texts or more" in made.describe(FIVE)
-    assert "1 text is" in watch(sampled(texts(1), 2, 20)).describe(FIVE)
+    assert f"about {made.more} more texts" in made.describe(FIVE)
+    for few in (1, 3):
+        made = watch(sampled(texts(few), 2, 20))
+        assert made.more is None and "20 texts or more" in made.describe(FIVE)
     probs = texts(200)
     slightly = 0.99 * probs + 0.01 * np.eye(5)[0]
     made = watch(np.stack([probs, slightly], axis=1))
     assert made.alarm and made.answer == "yes" and made.shift.upper < 0
-    assert made.describe(FIVE).startswith("the same judge, but for a shift too small to matter\n")
 
 
 @pytest.fixture(scope="module")
@@ -157,30 +145,26 @@ def test_texts_are_found_by_name_and_new_ones_told_apart(fit):
     made = cp.monitor(fit, TEST, np.concatenate([TEST, low]), texts=[names, others])
     assert made.answer == "yes" and made.texts == 40
     assert made.others is not None and made.others.alarm and made.others.texts == (40, 30)
-    assert "new texts (30) differ from these" in made.describe(fit.scale)
-    assert json.dumps(made.to_dict())
+    assert "new texts (30)" in made.describe(fit.scale) and json.dumps(made.to_dict())
 
 
 @pytest.mark.parametrize(
     "readings, settings, message",
     [
         ([TEST], {}, "two or more times; got 1"),
-        ([TEST, TEST], {"level": 2}, "level must lie between 0 and 1"),
-        ([TEST[:1], TEST[:1]], {"texts": [["a"], ["b"]]}, "look 1 is at none of the first texts"),
+        ([TEST, TEST], {"level": 2}, "level"),
+        ([TEST[:1], TEST[:1]], {"texts": [["a"], ["b"]]}, "look 1 is at none"),
         ([TEST[:2], TEST[:2]], {"texts": [["a", "b"], ["a", "a"]]}, "look 1 has a text twice"),
-        (
-            [TEST[:2], TEST[:2]],
-            {"texts": [["a", "b"], ["a"]]},
-            "one name for each of 2 texts; got 1",
-        ),
-        ([TEST, TEST], {"texts": ["ab"]}, "texts must be of each of the 2 readings; got 1"),
-        ([TEST, TEST[:, :3]], {}, "logits must have 5 columns; found 3"),
-        ([TEST, TEST[:9]], {}, "in one order; got 40 and 9 rows. Name the texts"),
-        ([TEST, TEST], {"texts": 3}, "texts must be a list; got 3"),
+        ([TEST[:2], TEST[:2]], {"texts": [["a", "b"], ["a"]]}, "2 texts; got 1"),
+        ([TEST, TEST], {"texts": ["ab"]}, "2 readings; got 1"),
+        ([TEST, TEST[:, :3]], {}, "5 columns; found 3"),
+        ([TEST, TEST[:9]], {}, "40 and 9 rows"),
+        ([TEST, TEST], {"texts": 3}, "texts must be a list"),
+        ([TEST, None], {}, "logits"),
     ],
 )
 def test_bad_input_has_one_message(fit, readings, settings, message):
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(cp.InputError, match=message):
         cp.monitor(fit, *readings, **settings)
 
 
@@ -204,14 +188,5 @@ def test_an_estimator_stands_for_its_fit_and_anything_else_is_refused(ask):
     with pytest.raises(cp.NotFittedError, match="call fit"):
         ask(cp.TemperatureScaling())
     for wrong in (3, None, {}):
-        with pytest.raises(InputError, match="calibrator.fit_; got a"):
+        with pytest.raises(cp.InputError, match="calibrator.fit_; got a"):
             ask(wrong)
-
-
-def test_what_is_no_forecast_or_no_readings_is_refused():
-    for call in (
-        lambda: inspect.unwrap(cp.describe)(JUDGE, 3),
-        lambda: cp.monitor(JUDGE, TEST, None),
-    ):
-        with pytest.raises(InputError):
-            call()

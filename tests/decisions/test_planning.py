@@ -131,22 +131,23 @@ def test_numbers_of_the_options_are_the_scale():
     assert not np.array_equal(one, other)
 
 
-def test_readings_that_are_all_alike_are_warned_of():
+def test_what_is_warned_of():
     same = np.tile([0.0, 0.0, 3.0], (40, 1))
     with pytest.warns(cp.CordialWarning, match="states '2' for 100% of the texts"):
         cp.plan(same, 5)
     same[:, 0] = np.linspace(-6, 2.9, 40)
     assert len(cp.plan(same, 5).rows) == 5
+    with pytest.warns(cp.CordialWarning) as caught:
+        chosen = cp.plan(LOGITS, 5, clusters=np.arange(60) // 10)
+    assert len(chosen.rows) == 10
+    assert "10 texts" in str(caught[0].message) and "1 cluster" in str(caught[1].message)
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        (
-            {"n": 61},
-            "n, the texts to label, must be a whole number from 1 to the 60 texts; found 61",
-        ),
-        ({"n": 58, "labelled": [1, 2, 3]}, "1 to the 57 texts without a label; found 58"),
+        ({"n": 61}, "from 1 to the 60 texts; found 61"),
+        ({"n": 58, "labelled": [1, 2, 3]}, "1 to the 57 texts .* found 58"),
         ({"n": 0}, "found 0"),
         ({"groups": ["a"] * 59}, "one name for each of 60 texts; got 59"),
         ({"groups": ["a"] * 59 + [None]}, "there is none in row 59"),
@@ -160,11 +161,3 @@ def test_readings_that_are_all_alike_are_warned_of():
 def test_bad_input(settings, message):
     with pytest.raises(cp.InputError, match=message):
         cp.plan(LOGITS, **{"n": 5} | settings)
-
-
-def test_few_clusters_and_far_more_texts_than_were_asked_for_are_warned_of():
-    with pytest.warns(cp.CordialWarning) as caught:
-        chosen = cp.plan(LOGITS, 5, clusters=np.arange(60) // 10)
-    assert len(chosen.rows) == 10
-    assert "10 texts are to be labelled where 5 were asked for" in str(caught[0].message)
-    assert "1 cluster will have labels" in str(caught[1].message)

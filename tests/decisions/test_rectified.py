@@ -71,19 +71,13 @@ def test_a_stratum_with_one_label_is_joined_with_the_next():
     assert rectified_mean(F, lone, Y[lone], strata=strata) == alone
 
 
-def test_labels_that_are_all_there_leave_no_doubt():
+def test_all_labels_one_and_equal_ones():
     found = rectified_mean(F, np.arange(200), Y, strata=score_strata(F, 20))
     np.testing.assert_allclose(found[:3], Y.mean())
-
-
-def test_one_label_has_no_interval():
     found = rectified_mean(F, [3], [4.0])
     assert found == (4.0, -np.inf, np.inf, 0.0)
     assert rectified_mean([2.0], [0], [4.0])[:3] == (4.0, 4.0, 4.0)
-
-
-def test_labels_all_equal_are_no_certainty():
-    """The predictions' spread stands in for that of the labels, which is unknown."""
+    # The predictions' spread stands in for that of the labels, which is unknown.
     found = rectified_mean(F, ROWS, np.full(30, 4.0))
     half = t.ppf(0.95, 29) * np.sqrt((1 - 30 / 200) / 30) * F[ROWS].std(ddof=1)
     np.testing.assert_allclose(found[:3], [4, 4 - half, 4 + half])

@@ -31,10 +31,6 @@ LOGITS, TRUTH = TEXTS[:20], CLASSES[:20]
 STATED = softmax(READ / REFERENCE["temperature"], axis=1)
 
 
-def fitter(name):
-    return CALIBRATORS[name].fit
-
-
 def one_hot(labels):
     return (labels[:, None] == np.arange(5)).astype(float)
 
@@ -73,13 +69,13 @@ def test_full_channels_at_their_ends(name):
     saturated = 60.0 * np.sign(READ)
     cases = [(READ, one), (READ, 0 * one - 1), (READ, 0 * one), (READ, missing)]
     for logits, labels in [*cases, (saturated, LABELS), (saturated, one)]:
-        params = fitter(name)(logits, labels)
+        params = CALIBRATORS[name].fit(logits, labels)
         logs = np.asarray(full_log_probs(params, logits))
         assert np.isfinite(logs).all()
         np.testing.assert_allclose(np.exp(logs).sum(axis=1), 1.0, rtol=1e-9)
     # A single label leaves nothing to choose a strength by: the strongest is taken.
     scalar = fit_scalar("scalar" if name == "full" else "scalar-vector", READ, one)
-    params = fitter(name)(READ, one)
+    params = CALIBRATORS[name].fit(READ, one)
     np.testing.assert_allclose(params.channel, scalar.channel, atol=1 / 300)
 
 

@@ -1,6 +1,5 @@
 """Fusion of several readers: what it predicts, what may be missing, and what it refuses."""
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -59,9 +58,7 @@ def test_probabilities_weights_and_losses(fusion, gappy):
     low, high = fusion.predict_interval(gappy)
     mean = fusion.predict_mean(gappy)
     assert (0 <= low).all() and (low <= mean).all() and (mean <= high).all() and (high <= 4).all()
-    text = fusion.summary()
-    for words in (*(f"  {name} (" for name in NAMES), "Expected log loss", "average reading"):
-        assert words in text
+    assert all(name in fusion.summary() for name in fusion.weights_)
 
 
 def test_the_average_trusts_what_agrees_or_predicts_as_well():
@@ -93,22 +90,20 @@ def test_it_is_the_mixture_of_its_members(fusion):
     logits[3, 0] = np.nan
     read = np.nan_to_num(logits)
     parts = [mix(fusion.fit_.fits[name], read[:, r]) for r, name in enumerate(NAMES)]
-    parts.append(
-        mix(
-            fusion.fit_.members["average reading"],
-            pool(logits, fusion.fit_.spreads, fusion.fit_.trust),
-        )
-    )
+    pooled = pool(logits, fusion.fit_.spreads, fusion.fit_.trust)
+    parts.append(mix(fusion.fit_.members["average reading"], pooled))
     parts.append(fusion.fit_.members["joint channel"].predict(logits, {})[0])
     weights = np.tile(list(fusion.weights_.values()), (40, 1))
     weights[3, 0] = 0
     expected = np.einsum("nm,mnk->nk", weights / weights.sum(axis=1, keepdims=True), parts)
     np.testing.assert_allclose(fusion.predict_proba(logits), expected, rtol=0, atol=1e-6)
-    two = LogitFusion(average=False).fit(THREE[:, [0, 2]], LABELS)
-    two.fit_ = replace(two.fit_, weights={"reader 0": 1.0, "reader 1": 0.0})
-    alone = np.stack([np.full((40, 5), np.nan), THREE_TEST[:, 2]], axis=1)
-    expected = mix(two.fit_.fits["reader 1"], THREE_TEST[:, 2])
-    np.testing.assert_allclose(two.predict_proba(alone), expected, rtol=0, atol=1e-6)
+    found = cp.Fusion(inference="mode").fit(THREE[:, :1], LABELS)
+    assert found.weights_ == found.shares_ == {"reader 0": 1.0}
+    alone = found.fit_.fits[found.best_reader_]
+    np.testing.assert_allclose(
+        found.predict_proba(THREE_TEST[:, :1]), mix(alone, THREE_TEST[:, 0]), atol=1e-12
+    )
+    assert found.fit_.expected[::2] == pytest.approx(alone.expected[::2])
 
 
 def test_the_order_of_readers_changes_only_random_numbers(monkeypatch):
@@ -197,36 +192,20 @@ def test_data_frames_clones_and_folds():
 
 
 @pytest.mark.parametrize(
-    ("options", "columns", "reader"),
-    [
-        (STARS, {"noise": [f"logit_{k}" for k in "21345"]}, "noise"),
-        (None, {"lower": [f"logit_{k}" for k in "54321"]}, "lower"),
-        (None, {name: [*("acbde" if name == "lower" else "abcde")] for name in NAMES}, "lower"),
-    ],
+    ("options", "reader", "order"), [(STARS, "noise", "21345"), (None, "lower", "54321")]
 )
-def test_columns_of_readers_have_one_order(options, columns, reader):
-    usual = columns["plain"] if len(columns) == 3 else [f"logit_{k}" for k in range(1, 6)]
-    message = f"reader '{reader}': columns must be, in this order: {', '.join(usual)}"
+def test_columns_of_readers_have_one_order(options, reader, order):
+    wrong = {reader: [f"logit_{k}" for k in order]}
+    message = f"reader '{reader}'.* logit_1, logit_2, logit_3, logit_4, logit_5"
     labels = LABELS if options is None else [options[z] for z in LABELS]
     with pytest.raises(cp.InputError, match=message):
-        LogitFusion(options).fit(frames(THREE, **columns), labels)
-    right = dict.fromkeys(columns, usual) if len(columns) == 3 else {}
-    fusion = LogitFusion(options).fit(frames(THREE, **right), labels)
+        LogitFusion(options).fit(frames(THREE, **wrong), labels)
+    fusion = LogitFusion(options).fit(frames(THREE), labels)
     with pytest.raises(cp.InputError, match=message):
-        fusion.predict({reader: frames(THREE_TEST, **columns)[reader]})
+        fusion.predict({reader: frames(THREE_TEST, **wrong)[reader]})
 
 
-def test_one_reader():
-    found = cp.Fusion(inference="mode").fit(THREE[:, :1], LABELS)
-    assert found.weights_ == found.shares_ == {"reader 0": 1.0}
-    alone = found.fit_.fits[found.best_reader_]
-    np.testing.assert_allclose(
-        found.predict_proba(THREE_TEST[:, :1]), mix(alone, THREE_TEST[:, 0]), atol=1e-12
-    )
-    assert found.fit_.expected[::2] == pytest.approx(alone.expected[::2])
-
-
-def test_few_labels_leave_the_weights_of_the_prior():
+def test_few_labels_and_none_in_common_leave_the_weights_of_the_prior():
     found = LogitFusion().fit(THREE[:5], range(5))
     expected = {"reader 0": 1, "reader 1": 1, "reader 2": 1, "average reading": 12}
     assert found.weights_ == pytest.approx({name: n / 15 for name, n in expected.items()})
@@ -234,15 +213,9 @@ def test_few_labels_leave_the_weights_of_the_prior():
     alike = LogitFusion(weight_counts=flat).fit(THREE[:5], range(5))
     assert set(alike.weights_.values()) == {0.25}
     assert found.fit_.out_of_fold is None and np.isnan(found.fit_.expected.cordial)
-    text = found.summary()
-    assert "too few labels for folds (5)" in text and "by itself" not in text
     some = THREE.copy()
     some[5:, 0] = np.nan
-    text = LogitFusion().fit(some, LABELS).summary()
-    assert "(without reader 0: fewer than eight labels)" in text
-
-
-def test_readers_whose_texts_do_not_overlap():
+    assert "without reader 0" in LogitFusion().fit(some, LABELS).summary()
     apart = THREE[:, :2].copy()
     apart[:10, 0] = np.nan
     apart[10:, 1] = np.nan
@@ -346,19 +319,19 @@ def test_arviz_sees_every_member(fusion):
 @pytest.mark.parametrize(
     ("settings", "logits", "message"),
     [
-        ({}, THREE[:, 0], r"shape \[n, R, K\]; found \[20, 5\]"),
+        ({}, THREE[:, 0], r"\[n, R, K\]; found \[20, 5\]"),
         ({}, [["a"]], "must be numbers"),
         ({}, np.full((20, 3, 5), np.nan), "no judge has read rows 0, 1, 2"),
-        ({}, np.where(np.arange(5) == 2, np.nan, THREE), "found nan in row 0 of 'plain', column 2"),
-        ({}, THREE[:, :2], "each of 3 judges, plain, lower, noise; found 2"),
+        ({}, np.where(np.arange(5) == 2, np.nan, THREE), "nan in row 0 of 'plain', column 2"),
+        ({}, THREE[:, :2], "3 judges, plain, lower, noise; found 2"),
         ({}, {"plain": THREE[:, 0], "other": THREE[:, 1]}, "found plain, other"),
-        ({}, {"plain": THREE[:, 0], "lower": THREE[1:, 1]}, "one shape .* 'plain', .* of 'lower'"),
-        ({}, {"plain": 1, "lower": 2, "noise": 3}, r"one shape \[n, K\]; found \[\] of 'plain'"),
-        ({}, {}, "must be those of the readers plain, lower, noise; found none"),
+        ({}, {"plain": THREE[:, 0], "lower": THREE[1:, 1]}, "one shape .* 'plain', .* 'lower'"),
+        ({}, {"plain": 1, "lower": 2, "noise": 3}, r"\[n, K\]; found \[\] of 'plain'"),
+        ({}, {}, "plain, lower, noise; found none"),
         ({"readers": ("a", "a", "b")}, THREE, "rename 'a'"),
         ({"readers": ("a", "b", "joint channel")}, THREE, "rename 'joint channel'"),
         ({"readers": "abc"}, THREE, "readers must be a list"),
-        ({"weight_counts": {"c": 1.0}}, THREE, "got 'c'"),
+        ({"weight_counts": {"c": 1.0}}, THREE, "'c'"),
         ({"prior": {"magic": (0.0, 1.0)}}, THREE, "magic"),
     ],
 )
@@ -368,14 +341,11 @@ def test_what_is_refused(settings, logits, message):
 
 
 def test_nothing_before_the_fit_and_nothing_of_another_shape(fusion, tmp_path):
-    for ask in (
-        lambda: cp.Fusion().predict_proba(THREE),
-        lambda: cp.Fusion().summary(),
-        lambda: cp.Fusion().save(tmp_path / "h.cordial"),
-    ):
-        with pytest.raises(cp.NotFittedError, match="Fusion is not fitted"):
+    new = cp.Fusion()
+    for ask in (new.summary, lambda: new.predict_proba(THREE), lambda: new.save(tmp_path / "h")):
+        with pytest.raises(cp.NotFittedError, match="Fusion"):
             ask()
-    with pytest.raises(cp.InputError, match="must have 5 columns; found 4"):
+    with pytest.raises(cp.InputError, match="5 columns; found 4"):
         fusion.predict_proba(THREE_TEST[:, :, :4])
 
 

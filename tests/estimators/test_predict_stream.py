@@ -14,16 +14,14 @@ import pytest
 from few_labels import LABELS, LOGITS, STARS, TEXTS, lengthy, small
 from polars.testing import assert_frame_equal
 
-from cordial_ppl import LogitStack
-from cordial_ppl.channels.channel import Channel
+import cordial_ppl as cp
 from cordial_ppl.decisions import answers
-from cordial_ppl.errors import CordialWarning, FileError, InputError
 from cordial_ppl.estimators.bulk import predictor
 from cordial_ppl.estimators.bulk.predictor import BatchPredictor, predict_batch, predict_table
 from cordial_ppl.estimators.stack import Stack
 from cordial_ppl.runtime.progress import watching
 from cordial_ppl.tables import open_readings, read_readings, write_table
-from cordial_ppl.tables import readings as tables
+from cordial_ppl.tables import reading_table as tables
 
 MANY = TEXTS.logits[20:120]
 LABELLED = LOGITS, [STARS[k] for k in LABELS]
@@ -46,7 +44,7 @@ def stack():
 @pytest.fixture(scope="module")
 def light():
     """A calibrator that is fitted and compiled quickly, and can be saved."""
-    return LogitStack(STARS).fit(*LABELLED)
+    return cp.LogitStack(STARS).fit(*LABELLED)
 
 
 def readings(logits=MANY, **extras: Any):
@@ -138,12 +136,14 @@ def test_other_columns_keep_their_types(light, tmp_path):
 def test_covariates_and_options_without_a_reading(tmp_path):
     lengths, logits = np.linspace(-1.0, 1.0, 100), MANY.copy()
     logits[[3, 50, 99], [0, 1, 2]] = -np.inf
-    fitted = Stack(STARS, channels=(Channel("lengthy", lengthy),), calibrators=(), inference="mode")
+    fitted = Stack(
+        STARS, channels=(cp.Channel("lengthy", lengthy),), calibrators=(), inference="mode"
+    )
     fitted.fit(*LABELLED, covariates={"length": lengths[:20]})
     path = write(tmp_path / "r.parquet", readings(logits, length=lengths))
-    with pytest.warns(CordialWarning) as expected:
+    with pytest.warns(cp.CordialWarning) as expected:
         table = read_readings(path)
-    with pytest.warns(CordialWarning) as told:
+    with pytest.warns(cp.CordialWarning) as told:
         found = stream(fitted, path, tmp_path / "o.parquet")
     assert [str(each.message) for each in told] == [str(each.message) for each in expected]
     assert_same(found, predict_batch(fitted, table))
@@ -163,24 +163,23 @@ def test_a_fault_is_told_with_its_file(tmp_path):
 
     def refuse(message, table, **chosen):
         write(folder / "b.parquet", table, 40)
-        with pytest.raises(InputError, match=message):
+        with pytest.raises(cp.InputError, match=message):
             open_readings(folder).check(**chosen)
 
     refuse("parts: .* nan in row 4 of b.parquet, col", changed("logit_3", 44, float("nan")))
     refuse("'text 3' is in rows 3 of a.parquet and 20 of b.p", changed("item_id", 60, "text 3"))
-    for last, message in (("x", "must be numbers; found 'x' in"), (None, "must be finite .* in")):
+    for last in ("x", None):
         lengths = readings(length=["1"] * 99 + [last])
         write(folder / "a.parquet", lengths, 0, 40)
-        refuse(f"'length' {message} row 59 of b.parquet", lengths, covariates=["length"])
+        refuse("'length' .* in row 59 of b.parquet", lengths, covariates=["length"])
     refuse("no column 'width'; found .*'length'", lengths, covariates=["width"])
-    refuse("b.parquet and a.parquet must have the same columns; only one has 'length'", readings())
-    refuse("same columns; only one has 'x'", lengths.with_columns(x=pl.lit(1)))
+    refuse("b.parquet and a.parquet .* only one has 'length'", readings())
+    refuse("only one has 'x'", lengths.with_columns(x=pl.lit(1)))
     (folder / "b.parquet").write_text("{}\n")
-    with pytest.raises(FileError, match="b.parquet is damaged"):
-        open_readings(folder)
     (tmp_path / "none").mkdir()
-    with pytest.raises(FileError, match="none is a folder without a file .* .parquet"):
-        open_readings(tmp_path / "none")
+    for path, name in ((folder, "b.parquet is damaged"), (tmp_path / "none", "none")):
+        with pytest.raises(cp.FileError, match=name):
+            open_readings(path)
 
 
 def test_a_batch_depends_on_no_other(stack, tmp_path):
@@ -195,11 +194,11 @@ def test_a_batch_depends_on_no_other(stack, tmp_path):
     for batch in (whole, whole.to_batches()[0]):
         found = predict(batch)
         assert isinstance(found, pa.Table) and pl.DataFrame(found).equals(backwards[-1])
-    with pytest.raises(InputError, match="the batch has no column 'item_id'"):
+    with pytest.raises(cp.InputError, match="the batch has no column 'item_id'"):
         predict(table.drop("item_id"))
-    with pytest.raises(InputError, match="nan in row 7, column 'logit_3'"):
+    with pytest.raises(cp.InputError, match="nan in row 7, column 'logit_3'"):
         predict(changed("logit_3", 47, float("nan"))[40:])
-    with pytest.raises(InputError, match="no calibrator of one reader"):
+    with pytest.raises(cp.InputError, match="no calibrator of one reader"):
         BatchPredictor(None)  # pyright: ignore[reportArgumentType]
 
 
@@ -250,7 +249,7 @@ def test_nothing_is_left_of_a_table_that_is_damaged(cordial, folder, light, tmp_
     (folder / "b.parquet").write_bytes(damaged[:4] + b"\xff" * 400 + damaged[404:])
     done = cordial("predict", "judge.cordial", "parts", "-o", "o.parquet", status=2)
     assert "b.parquet is damaged" in done.stderr
-    with pytest.raises(FileError, match="b.parquet is damaged"):
+    with pytest.raises(cp.FileError, match="b.parquet is damaged"):
         predict_table(light, found, tmp_path / "o.parquet")
     assert names(tmp_path) == before
 

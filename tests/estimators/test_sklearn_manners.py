@@ -2,24 +2,18 @@
 
 import copy
 import inspect
-import io
 import pickle
 from typing import Any
 
-import joblib
 import numpy as np
 import pandas
 import polars
 import pytest
+from broken_channels import write_channel
 from few_labels import LABELS, LOGITS, STARS, TEST, TEXTS, lengthy, small
 from sklearn import base
 from sklearn.metrics import get_scorer
-from sklearn.model_selection import (
-    GridSearchCV,
-    StratifiedKFold,
-    cross_val_predict,
-    cross_val_score,
-)
+from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator
@@ -36,22 +30,13 @@ from cordial_ppl.errors import (
 )
 from cordial_ppl.estimators.files import FitRecord
 from cordial_ppl.estimators.stack import Stack
-from cordial_ppl.inference.target import Prior
 from cordial_ppl.runtime import storage
 
 # Five texts an option: every fold has all of them.
 MANY = np.concatenate([np.flatnonzero(TEXTS.labels == k)[:5] for k in range(5)])
 X, Y = TEXTS.logits[MANY], TEXTS.labels[MANY]
 COUNTS = {"mixture": 1.0}
-STEEP = """
-import jax, numpyro, numpyro.distributions as dist
-from cordial_ppl import observe
-
-def model(readings, labels=None):
-    slope = numpyro.sample("slope", dist.LogNormal(0.0, 1.0))
-    observe(jax.nn.log_softmax(slope * readings.logits), labels)
-"""
-PRIOR = Prior(np.zeros(5), np.ones(5))
+PRIOR = cp.Prior(np.zeros(5), np.ones(5))
 
 ESTIMATORS = [
     cp.Cordial(STARS, prior={"mixture": PRIOR, "location": {"offset": (0.0, 0.3)}}, seed=3),
@@ -88,7 +73,7 @@ def test_settings_are_kept_as_they_were_given(estimator):
         estimator.set_params(sede=1)
 
 
-def test_other_settings_need_another_fit():
+def test_settings_of_its_own_those_shown_and_other_ones():
     found = cp.TemperatureScaling().fit(X, Y)
     assert found.set_params().predict_proba(X).shape == (25, 5)
     with pytest.raises(NotFittedError):
@@ -96,6 +81,12 @@ def test_other_settings_need_another_fit():
     assert set(found.fit(X, Y + 1).predict(X)) <= set(STARS)
     stack = cp.LogitStack(STARS).set_params(seed=3, weight_counts={"odds": 2.0})
     assert repr(stack) == repr(cp.LogitStack(STARS, seed=3, weight_counts={"odds": 2.0}))
+    shown = "ProportionalOdds(options=('1', '2'), penalty='cv')"
+    assert repr(cp.ProportionalOdds(STARS[:2], penalty="cv")) == shown
+    assert len(repr(cp.Cordial(tuple(map(str, range(101))), prior={"mixture": PRIOR}))) < 300
+    judge = Further(2, seed=5)
+    assert judge.get_params() == {"depth": 2} and repr(judge) == "Further(depth=2)"
+    assert judge.set_params(depth=3).depth == 3 and judge.seed == clone(judge).seed == 5
 
 
 def settings_of(stack):
@@ -127,15 +118,6 @@ def test_a_clone_of_a_loaded_calibrator_has_the_settings_of_its_file(stack, tmp_
     assert found.set_params(seed=4).seed == 4 and found.settings.names == stack.settings.names
 
 
-def test_only_what_differs_from_the_default_is_shown():
-    assert repr(cp.Cordial(seed=3)) == "Cordial(seed=3)"
-    shown = "ProportionalOdds(options=('1', '2'), penalty='cv')"
-    assert repr(cp.ProportionalOdds(STARS[:2], penalty="cv")) == shown
-    assert repr(cp.ChannelCalibrator("mixture")) == "ChannelCalibrator(channel='mixture')"
-    found = repr(cp.Cordial(tuple(map(str, range(101))), prior={"mixture": PRIOR}))
-    assert found.startswith("Cordial(options=('0', '1', ") and len(found) < 300
-
-
 @pytest.mark.parametrize("make", [cp.TemperatureScaling, cp.BatchCalibration, cp.LogitStack])
 def test_what_is_known_after_a_fit(make):
     plain, named = make(), make(STARS)
@@ -160,7 +142,6 @@ def test_pipelines_and_searches():
     pipe = Pipeline(steps).set_params(judge__seed=1).fit(X, Y)
     expected = cp.LogitStack(seed=1).fit(X / 2, Y)
     np.testing.assert_array_equal(pipe.predict_proba(TEST), expected.predict_proba(TEST / 2))
-    assert "LogitStack(seed=1)" in repr(pipe) and "halved" in pipe._repr_html_()
     assert base.is_classifier(pipe) and pipe.n_features_in_ == 5 and len(pipe.classes_) == 5
     counts = [{"vector": 9.0}, {"odds": 9.0}]
     search = GridSearchCV(pipe, {"judge__weight_counts": counts}, scoring="neg_log_loss", cv=5)
@@ -179,9 +160,7 @@ INDEX = [f"text {row}" for row in range(40)]
 
 
 @pytest.mark.parametrize(
-    "judge",
-    [cp.TemperatureScaling(), cp.LogitStack(STARS), cp.RawReading()],
-    ids=repr,
+    "judge", [cp.TemperatureScaling(), cp.LogitStack(STARS), cp.RawReading()], ids=repr
 )
 def test_data_frames_give_data_frames(judge):
     judge.fit(X, Y if judge.options is None else Y + 1)
@@ -200,10 +179,8 @@ def test_data_frames_give_data_frames(judge):
             series = getattr(judge, name)(frame)
             assert type(series) is library.Series and series.to_list() == values.tolist()
             assert series.name == {"predict": "label", "predict_mean": "mean"}[name]
-        ends = judge.predict_interval(frame)
-        assert [own.name for own in ends] == ["mean_low", "mean_high"]
-        ends = judge.predict_label_interval(frame)
-        assert [own.name for own in ends] == ["label_low", "label_high"]
+        ends = *judge.predict_interval(frame), *judge.predict_label_interval(frame)
+        assert [e.name for e in ends] == ["mean_low", "mean_high", "label_low", "label_high"]
     frame = pandas.DataFrame(TEST, INDEX)
     for name in ("predict_proba", "predict", "predict_mean"):
         assert list(getattr(judge, name)(frame).index) == INDEX
@@ -231,10 +208,9 @@ def test_columns_of_data_frames_keep_their_order(library, tmp_path):
     for wrong in (named.predict, lambda given: named.fit(given, Y + 1), loaded.predict):
         with pytest.raises(InputError, match="in this order: logit_1, .*; got logit_5"):
             wrong(reversed_frame)
-    mixed = [names[k] for k in (0, 3, 1, 4, 2)]
     for make in (cp.TemperatureScaling, cp.BatchCalibration):
         with pytest.raises(InputError, match="in this order: logit_1, .*; got logit_1, logit_4"):
-            make().fit(frame[mixed], Y)
+            make().fit(frame[[names[k] for k in (0, 3, 1, 4, 2)]], Y)
     numbered = pandas.DataFrame(X)
     np.testing.assert_array_equal(judge.predict_proba(numbered), expected)
     assert not hasattr(judge.fit(X, Y), "feature_names_in_")
@@ -304,20 +280,13 @@ def pickled(value):
     return pickle.loads(pickle.dumps(value))
 
 
-def dumped(value):
-    file = io.BytesIO()
-    joblib.dump(value, file)
-    return joblib.load(file)
-
-
 @pytest.fixture(scope="module")
 def of_a_file(tmp_path_factory):
-    path = tmp_path_factory.mktemp("channels") / "steep.py"
-    path.write_text(STEEP)
+    path = write_channel(tmp_path_factory.mktemp("channels"), "sound")
     return Stack(STARS, channels=[path], calibrators=["odds"], inference="mode").fit(X, Y + 1), path
 
 
-@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickled, dumped])
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickled])
 def test_a_copy_predicts_the_same_and_is_fitted_by_itself(of_a_file, copied):
     judge, _ = of_a_file
     expected = judge.predict_proba(TEST)
@@ -333,8 +302,8 @@ def test_a_copy_predicts_the_same_and_is_fitted_by_itself(of_a_file, copied):
 def test_a_pickle_needs_the_channel_file_as_it_was(of_a_file):
     judge, path = of_a_file
     content = pickle.dumps(judge)
-    path.write_text(STEEP + "\n")
-    with pytest.raises(ChannelError, match="steep.py was changed since its channel was pickled"):
+    path.write_text(path.read_text() + "\n")
+    with pytest.raises(ChannelError, match="sound.py was changed"):
         pickle.loads(content)
     path.unlink()
     assert copy.deepcopy(judge).weights_ == judge.weights_
@@ -362,6 +331,11 @@ def test_a_fit_keeps_the_settings_that_it_was_made_with(tmp_path):
     loaded = cp.load(tmp_path / "judge.cordial")
     assert loaded.seed == 3 and loaded.weight_counts == judge.fit_.settings.weight_counts
     np.testing.assert_array_equal(loaded.predict(TEST), expected)
+    judge = cp.LogitStack(range(1, 6)).fit(X, Y + 1)
+    judge.save(tmp_path / "judge.cordial")
+    found = cp.load(tmp_path / "judge.cordial").predict(TEST)
+    assert found.dtype.kind == "i"
+    np.testing.assert_array_equal(found, judge.predict(TEST))
 
 
 class Further(cp.LogitStack):
@@ -370,12 +344,6 @@ class Further(cp.LogitStack):
     def __init__(self, depth=1, **settings):
         super().__init__(**settings)
         self.depth = depth
-
-
-def test_a_subclass_has_settings_of_its_own():
-    judge = Further(2, seed=5)
-    assert judge.get_params() == {"depth": 2} and repr(judge) == "Further(depth=2)"
-    assert judge.set_params(depth=3).depth == 3 and judge.seed == clone(judge).seed == 5
 
 
 FEW = np.concatenate([np.flatnonzero(TEXTS.labels == k)[:5] for k in (4, 0, 3)])
@@ -403,14 +371,6 @@ def test_few_labels_are_scored_whatever_the_options_are(options):
     assert judge.fit(X, names[Y]).classes_.tolist() == names.tolist()
 
 
-def test_options_given_as_numbers_stay_numbers(tmp_path):
-    judge = cp.LogitStack(range(1, 6)).fit(X, Y + 1)
-    judge.save(tmp_path / "judge.cordial")
-    found = cp.load(tmp_path / "judge.cordial").predict(TEST)
-    assert found.dtype.kind == "i"
-    np.testing.assert_array_equal(found, judge.predict(TEST))
-
-
 @pytest.mark.parametrize("make", [cp.TemperatureScaling, cp.LogitStack])
 def test_an_index_says_which_label_is_whose(make):
     order = np.random.default_rng(0).permutation(len(Y))
@@ -422,9 +382,7 @@ def test_an_index_says_which_label_is_whose(make):
     np.testing.assert_array_equal(judge.predict_proba(TEST), expected.predict_proba(TEST))
     assert judge.score(logits, labels.iloc[order]) == judge.score(X, Y)
     for other in (labels.reset_index(drop=True), labels.rename({"text 3": "text 4"})):
-        with pytest.raises(
-            InputError, match=r"labels and readings have different indexes.*to_numpy\(\)"
-        ):
+        with pytest.raises(InputError, match="labels and readings"):
             make().fit(logits, other)
     with pytest.raises(InputError, match="different indexes"):
         judge.score(logits, labels[:-1])
@@ -486,11 +444,3 @@ def test_numbers_from_one_are_told_that_scikit_learn_counts_from_zero():
     assert set(cross_val_predict(judge, X, Y + 1)) <= {1, 2, 3, 4, 5}
     with pytest.raises(InputError, match="whole numbers 1..5; found 0"):
         cross_val_score(judge, X, Y, **settings)
-
-
-def test_numbers_are_cross_validated_as_they_are():
-    folds = StratifiedKFold(5)
-    probs = cross_val_predict(cp.TemperatureScaling(), X, Y, method="predict_proba", cv=folds)
-    for fitted, held_out in folds.split(X, Y):
-        judge = cp.TemperatureScaling().fit(X[fitted], Y[fitted])
-        np.testing.assert_array_equal(probs[held_out], judge.predict_proba(X[held_out]))

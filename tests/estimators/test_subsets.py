@@ -7,15 +7,8 @@ import numpyro
 import numpyro.distributions as dist
 import pytest
 
-from cordial_ppl.channels.channel import Channel, observe
+import cordial_ppl as cp
 from cordial_ppl.data.readings import as_logits
-from cordial_ppl.estimators.named import LogitStack
-from cordial_ppl.estimators.single import (
-    ChannelCalibrator,
-    DirichletCalibration,
-    LabelHistogram,
-    TemperatureScaling,
-)
 from cordial_ppl.estimators.stack import Stack
 from cordial_ppl.estimators.subsets import BatchFit, Texts, fit_subsets
 from cordial_ppl.evaluation.synthetic import reviews
@@ -32,10 +25,10 @@ def tempered(readings, labels=None):
     temperature = numpyro.sample("temperature", dist.Normal(1.0, 1.0))
     offset = numpyro.sample("offset", dist.Normal(0.0, 1.0))
     lean = offset * jnp.arange(readings.logits.shape[1], dtype=readings.logits.dtype)[None]
-    observe(jax.nn.log_softmax(readings.logits / jnp.exp(temperature) + lean), labels)
+    cp.observe(jax.nn.log_softmax(readings.logits / jnp.exp(temperature) + lean), labels)
 
 
-CHANNEL = Channel("tempered", tempered)
+CHANNEL = cp.Channel("tempered", tempered)
 
 
 def draw(n):
@@ -46,11 +39,11 @@ def draw(n):
 def make(name, seed):
     stack = {"channels": (CHANNEL,), "calibrators": ("temperature", "odds")}
     return {
-        "temperature": lambda: TemperatureScaling(),
-        "histogram": lambda: LabelHistogram(),
-        "logit-stack": lambda: LogitStack(seed=seed),
+        "temperature": lambda: cp.TemperatureScaling(),
+        "histogram": lambda: cp.LabelHistogram(),
+        "logit-stack": lambda: cp.LogitStack(seed=seed),
         "laplace": lambda: Stack(**stack, inference="laplace", seed=seed),
-        "mode": lambda: ChannelCalibrator(CHANNEL, inference="mode", seed=seed),
+        "mode": lambda: cp.ChannelCalibrator(CHANNEL, inference="mode", seed=seed),
         "default": lambda: Stack(**stack, seed=seed),
     }[name]()
 
@@ -87,12 +80,7 @@ def assert_alone(fits, n, name, tolerance):
 @pytest.mark.parametrize("n", [6, 20])
 @pytest.mark.parametrize(
     ("name", "tolerance"),
-    [
-        ("temperature", 1e-9),
-        ("histogram", 1e-12),
-        ("logit-stack", 1e-9),
-        ("default", 1e-6),
-    ],
+    [("temperature", 1e-9), ("histogram", 1e-12), ("logit-stack", 1e-9), ("default", 1e-6)],
 )
 def test_a_subset_is_fitted_as_it_would_be_alone(fits, n, name, tolerance):
     assert_alone(fits, n, name, tolerance)
@@ -103,7 +91,7 @@ def test_a_member_that_fails_takes_no_other_with_it(monkeypatch):
         raise FloatingPointError("no such luck")
 
     monkeypatch.setattr("cordial_ppl.stack.members.fit_cases", fail)
-    estimators = {"bad": Stack(channels=(CHANNEL,)), "good": DirichletCalibration()}
+    estimators = {"bad": Stack(channels=(CHANNEL,)), "good": cp.DirichletCalibration()}
     found = fit_subsets(estimators, POOL, LABELS, draw(20), SEEDS, REPORT)
     assert str(found["bad"]) == "no such luck" and isinstance(found["bad"], FloatingPointError)
     good = found["good"]

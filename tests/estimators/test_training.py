@@ -9,7 +9,6 @@ from scipy import stats
 import cordial_ppl as cp
 from cordial_ppl.channels import CHANNELS, DEFAULT_CHANNELS
 from cordial_ppl.data.labelled import Labelled
-from cordial_ppl.errors import InputError
 from cordial_ppl.estimators import descent, training
 from cordial_ppl.estimators.episodes import Draws, Episode
 from cordial_ppl.evaluation.synthetic import reviews
@@ -75,6 +74,11 @@ def test_the_loss_is_that_of_the_stack():
         weights = stack_weights(np.log(said), COUNTS)
         probs = np.stack([batch.report[m].probs[row].mean(0) for m in MEMBERS], -1)
         np.testing.assert_allclose(loss, -np.log(probs @ weights).mean(), rtol=1e-3)
+    with pytest.raises(cp.InputError, match="needs 3 tasks at least; got 2"):
+        texts = Labelled(LOGITS, LABELS)
+        training.train_prior(cp.shipped_prior(), [("a", texts), ("b", texts)])
+    with pytest.raises(cp.InputError, match="needs all channels of the default"):
+        cp.learn_prior([(LOGITS, LABELS)] * 3, channels=["mixture"], rule="trained")
 
 
 @pytest.mark.nightly
@@ -89,14 +93,6 @@ def test_moves_go_where_the_loss_falls(monkeypatch):
     same = same._replace(report={m: same.report[MEMBERS[0]] for m in MEMBERS})
     _, _, gains = descent.descend({5: same}, zero, 3)
     assert gains[5] < 1e-5
-
-
-def test_too_few_tasks_or_channels_are_refused():
-    with pytest.raises(InputError, match="needs 3 tasks at least; got 2"):
-        texts = Labelled(LOGITS, LABELS)
-        training.train_prior(cp.shipped_prior(), [("a", texts), ("b", texts)])
-    with pytest.raises(InputError, match="needs all channels of the default"):
-        cp.learn_prior([(LOGITS, LABELS)] * 3, channels=["mixture"], rule="trained")
 
 
 def test_a_trained_prior_moves_the_cautious_one():

@@ -240,7 +240,7 @@ def test_tables_that_do_not_fit_are_refused(folder, monkeypatch, readings, setti
         pytest.raises(InputError) as caught,
         pytest.MonkeyPatch.context() as patch,
     ):
-        patch.setattr("cordial_ppl.tables.matching.warn", lambda *_: None)
+        patch.setattr("cordial_ppl.tables.matches.warn", lambda *_: None)
         tasks_of(folder, readings, **settings)
     assert all(fact in str(caught.value) for fact in facts)
 

@@ -3,18 +3,12 @@
 import os
 import subprocess
 import sys
-from functools import cache
 from pathlib import Path
 
-import jax
 import numpy as np
 import pytest
 
 from cordial_ppl.channels import CHANNELS
-from cordial_ppl.data.labelled import without_labels
-from cordial_ppl.data.readings import as_logits
-from cordial_ppl.estimators.subsets import Texts, make_cases
-from cordial_ppl.evaluation.synthetic import reviews
 from cordial_ppl.inference import accelerator, programs
 from cordial_ppl.inference.sampler import PRECISION
 from cordial_ppl.inference.target import build_target
@@ -77,41 +71,11 @@ def test_one_device_and_four_agree(four, method):
         np.testing.assert_allclose(several, one, rtol=0, atol=apart)
 
 
-@cache
-def target():
-    return build_target(CHANNELS["location-vector"], 5)
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("labels", [5, 100, 2000])
-@pytest.mark.parametrize("memory", [2**23, 2**26])
-def test_calls_keep_to_the_bound_on_memory_with_any_number_of_labels(monkeypatch, labels, memory):
-    monkeypatch.setattr(accelerator, "MEMORY", memory)
-    texts = reviews(2100, seed=1)
-    logits, report = as_logits(texts.logits), without_labels(as_logits(texts.logits)[:50], {})
-    subsets = np.stack([np.arange(labels)] * 2)
-    cases = make_cases(Texts(logits), texts.labels, subsets, range(2))
-    calls = {}
-
-    def look(run, problems, arrays, width, number, rows, each=1):
-        chunk = rows[np.minimum(np.arange(width), len(rows) - 1)]
-        some = jax.tree.map(lambda leaf: leaf[chunk], arrays)
-        shapes = *problems.take(chunk // each), some, np.int32(number)
-        lowered = jax.jit(run.__wrapped__).lower(*shapes)
-        memory_of = lowered.compile().memory_analysis()
-        calls[width] = memory_of.temp_size_in_bytes  # pyright: ignore[reportOptionalMemberAccess]
-        return jax.tree.map(lambda s: np.ones((len(rows), *s.shape[1:]), s.dtype), lowered.out_info)
-
-    monkeypatch.setattr(accelerator, "_call", look)
-    accelerator.fit_batch(target(), cases, report, method="default")
-    problem = accelerator.COPIES * 1024 * 32 * 5 * 4
-    assert max(calls) == min(memory // problem, accelerator.PROBLEMS)
-    assert max(calls.values()) < memory
-
-
 def test_what_fits_in_memory(monkeypatch):
+    target = build_target(CHANNELS["location-vector"], 5)
+
     def lanes(points, rows):
-        return accelerator.lanes(points, target(), PRECISION, rows, 1000)
+        return accelerator.lanes(points, target, PRECISION, rows, 1000)
 
     assert lanes(1024, 32) == lanes(1024, 2048) == 136 and lanes(10**6, 32) == 1
     assert lanes(1, 32) == 1000

@@ -19,22 +19,12 @@ from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.readings import Readings, label_histogram
 from cordial_ppl.estimators.fusion.joint import JOINT
 from cordial_ppl.inference.export import draw_options
-from cordial_ppl.inference.posterior import Diagnostics, Posterior
-from cordial_ppl.inference.target import Prior
 
 pytestmark = pytest.mark.literal
 NOTHING = float("nan")
 NAMED = ["abcde"[z] for z in LABELS]
-GROUPS = {
-    "posterior",
-    "prior",
-    "log_prior",
-    "log_likelihood",
-    "posterior_predictive",
-    "prior_predictive",
-    "observed_data",
-    "sample_stats",
-}
+ALONE = {"posterior", "prior", "log_prior", "sample_stats"}
+OF_TEXTS = {"log_likelihood", "posterior_predictive", "prior_predictive", "observed_data"}
 
 
 @pytest.fixture(scope="module")
@@ -46,18 +36,13 @@ def test_a_weighted_posterior_becomes_equal_draws():
     rng = np.random.default_rng(0)
     draws = rng.normal(size=(4000, 15))
     weights = np.exp(draws[:, 1])
-    diagnostics = Diagnostics("laplace", 0.4, 900.0, NOTHING, 0.0, 0, True)
-    posterior = Posterior(
+    diagnostics = cp.Diagnostics("laplace", 0.4, 900.0, NOTHING, 0.0, 0, True)
+    posterior = cp.Posterior(
         CHANNELS["location-vector"], np.full(5, 0.2), draws, weights / weights.sum(), diagnostics
     )
     tree: Any = posterior.to_datatree()
     group: Any = tree["posterior"]
-    assert set(tree.children) == GROUPS - {
-        "log_likelihood",
-        "posterior_predictive",
-        "prior_predictive",
-        "observed_data",
-    }
+    assert set(tree.children) == ALONE
     assert dict(group.sizes) == {"chain": 1, "draw": 4000, "option": 5}
     assert group["bias"].dims == ("chain", "draw", "option")
     assert set(group.data_vars) == set(posterior.parameters())
@@ -68,26 +53,11 @@ def test_a_weighted_posterior_becomes_equal_draws():
     assert group.attrs["channel"] == "location-vector"
 
 
-def test_few_distinct_draws_show():
-    """Of 1000 draws with most of their weight on fifty, ArviZ says that they are worth as few."""
-    draws = np.random.default_rng(1).normal(size=(1000, 5))
-    weights = np.where(np.arange(1000) % 20 == 0, 0.95 / 50, 0.05 / 950)
-    few = Diagnostics("laplace", 0.84, float(1 / (weights**2).sum()), NOTHING, 0.0, 0, False)
-    posterior = Posterior(CHANNELS["location"], np.full(5, 0.2), draws, weights, few)
-    tree: Any = posterior.to_datatree()
-    assert 50 <= len(np.unique(tree["posterior"]["offset"].values)) <= 150
-    table: Any = az.summary(tree, fmt="wide", round_to="none")
-    # ArviZ's estimates scatter: -.12, sd .13 over 40 seeds.  All draws alike would be log 18.
-    assert abs(np.log(table["ess_bulk"] / few.ess).mean()) < np.log(2)
-    assert table["r_hat"].isna().all()
-    assert "r_hat has no meaning" in tree["sample_stats"].attrs["draws_are"]
-
-
 def test_leaving_labels_out_by_weights_is_leaving_them_out():
     # Also of the histogram, which the channel falls back on.
     logits, labels = np.random.default_rng(0).normal(0, 3, (20, 5)), 1 + np.arange(20) % 3
     # Labels say little beside such a prior: weights are fine, and the histogram matters.
-    prior = Prior(np.array([0.0, 0.0, 0.0, np.log(4), 0.0]), np.full(5, 0.05))
+    prior = cp.Prior(np.array([0.0, 0.0, 0.0, np.log(4), 0.0]), np.full(5, 0.05))
     posterior = cp.fit_laplace("location", logits, labels, prior=prior)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
@@ -103,11 +73,11 @@ def test_leaving_labels_out_by_weights_is_leaving_them_out():
     assert np.log(own).sum() > expected + 1.0
 
 
-def test_every_group_of_every_channel(judge):
+def test_every_group_of_every_channel(judge, tmp_path):
     tree: Any = judge.to_datatree()
     assert set(tree.children) == {*judge.posteriors_, "posterior", "prior"}
     for name, own in ((name, tree[name]) for name in judge.posteriors_):
-        assert set(own.children) == GROUPS, name
+        assert set(own.children) == ALONE | OF_TEXTS, name
         sizes = own["log_likelihood"].sizes
         assert sizes["text"] == len(LABELS) and sizes["draw"] == 300
         predicted = own["posterior_predictive"]["label"].values
@@ -116,15 +86,16 @@ def test_every_group_of_every_channel(judge):
     bias: Any = tree["mixture-vector"]["posterior"]["bias"]
     assert bias.dims == ("chain", "draw", "option")
     assert list(bias.coords["option"].values) == list("abcde")
-
-
-def test_all_channels_are_summarised_at_once(judge):
     tree: Any = judge.to_datatree()
     whole: Any = az.summary(tree, round_to="none")
     for name in judge.posteriors_:
         own: Any = az.summary(tree[name], round_to="none")
         some = whole.loc[[f"{name}.{parameter}" for parameter in own.index]]
         np.testing.assert_array_equal(some["mean"], own["mean"])
+    tree: Any = judge.to_datatree()
+    tree.to_netcdf(tmp_path / "judge.nc")
+    with az.from_netcdf(tmp_path / "judge.nc") as kept:
+        xarray.testing.assert_identical(kept.load(), tree)
 
 
 def test_likelihood_prior_and_density_are_those_of_the_model(judge):
@@ -165,12 +136,12 @@ def test_a_replaced_prior_is_the_one_that_is_shown():
     np.testing.assert_allclose(tree["log_prior"]["offset"].values, expected, rtol=1e-9)
 
 
-def test_chains_of_nuts_are_kept():
+def test_chains_and_readers_are_dimensions():
     draws = np.random.default_rng(0).normal(size=(80, 5))
-    diagnostics = Diagnostics("nuts", NOTHING, 70.0, 0.9, NOTHING, 0, True)
+    diagnostics = cp.Diagnostics("nuts", NOTHING, 70.0, 0.9, NOTHING, 0, True)
     share = np.full(80, 1 / 80)
     figures = {"diverging": np.arange(80) == 30, "energy": np.arange(80.0)}
-    posterior = Posterior(
+    posterior = cp.Posterior(
         CHANNELS["location"], np.full(5, 0.2), draws, share, diagnostics, transitions=figures
     )
     tree: Any = posterior.to_datatree()
@@ -180,23 +151,24 @@ def test_chains_of_nuts_are_kept():
     assert tree["sample_stats"].attrs["draws_are"] == "chains of NUTS"
     found = tree["posterior"]["offset"].values
     np.testing.assert_array_equal(found, posterior.parameters()["offset"].reshape(4, 20))
+    rng = np.random.default_rng(0)
+    draws = rng.normal(size=(50, 9))
+    diagnostics = cp.Diagnostics("default", 0.2, 50.0, 0.4, NOTHING, 0, True)
+    posterior = cp.Posterior(
+        JOINT, np.full(5, 0.2), draws, np.full(50, 0.02), diagnostics, readers=3
+    )
+    tree: Any = posterior.to_datatree(readers=("a", "b", "c"))
+    temperature: Any = tree["posterior"]["temperature"]
+    assert temperature.dims == ("chain", "draw", "reader")
+    assert list(temperature.coords["reader"].values) == ["a", "b", "c"]
 
 
 def test_arviz_works_on_it_as_it_is():
-    # ArviZ cannot compare literal draws whose few best ones are copies, as of one judge in four.
-    tree: Any = {
-        n: cp.fit_channel(n, LOGITS, LABELS).to_datatree() for n in ("mixture", "location")
-    }
-    table = az.summary(tree["mixture"], ci_prob=0.9)
+    tree: Any = cp.fit_channel("location", LOGITS, LABELS).to_datatree()
+    table = az.summary(tree, ci_prob=0.9)
     assert set(table.index) == {"temperature", "offset", "gain", "concentration", "strength"}
-    with warnings.catch_warnings():
-        # Some of twenty labels are influential, of which ArviZ warns.
-        warnings.simplefilter("ignore", UserWarning)
-        found = az.compare(tree)
-    assert set(found.index) == set(tree)
-    az.plot_trace(tree["mixture"])
-    sensitivity = az.psense_summary(tree["location"])
-    assert set(sensitivity.index) == set(table.index)
+    az.plot_trace(tree)
+    assert set(az.psense_summary(tree).index) == set(table.index)
 
 
 def test_a_loaded_judge_knows_no_texts_but_takes_some(judge, tmp_path):
@@ -210,17 +182,6 @@ def test_a_loaded_judge_knows_no_texts_but_takes_some(judge, tmp_path):
         found.to_datatree(LOGITS)
     with pytest.raises(cp.NotFittedError):
         cp.Cordial().to_datatree()
-
-
-def test_readers_are_a_dimension():
-    rng = np.random.default_rng(0)
-    draws = rng.normal(size=(50, 9))
-    diagnostics = Diagnostics("default", 0.2, 50.0, 0.4, NOTHING, 0, True)
-    posterior = Posterior(JOINT, np.full(5, 0.2), draws, np.full(50, 0.02), diagnostics, readers=3)
-    tree: Any = posterior.to_datatree(readers=("a", "b", "c"))
-    temperature: Any = tree["posterior"]["temperature"]
-    assert temperature.dims == ("chain", "draw", "reader")
-    assert list(temperature.coords["reader"].values) == ["a", "b", "c"]
 
 
 def test_weights_are_in_the_likelihood():
@@ -272,10 +233,3 @@ def test_an_option_is_drawn_by_the_inverse_of_its_distribution():
     probs = np.tile([0.2, 0.5, 0.3], (5, 1, 1))
     found = draw_options(probs, Points(np.random.PCG64()))
     np.testing.assert_array_equal(found, [[0], [0], [1], [2], [2]])
-
-
-def test_a_tree_is_kept_in_a_file(judge, tmp_path):
-    tree: Any = judge.to_datatree()
-    tree.to_netcdf(tmp_path / "judge.nc")
-    with az.from_netcdf(tmp_path / "judge.nc") as kept:
-        xarray.testing.assert_identical(kept.load(), tree)

@@ -12,11 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import cordial_ppl as cp
 from cordial_ppl.channels import CHANNELS
-from cordial_ppl.channels.channel import Channel, observe
 from cordial_ppl.data.labelled import Labelled, capacity, hold_out, pad
 from cordial_ppl.data.readings import as_logits, label_histogram
-from cordial_ppl.errors import ChannelError, InputError
 from cordial_ppl.evaluation.synthetic import reviews
 from cordial_ppl.inference.fit import METHODS, Case, fit_cases, fit_channel, fit_laplace
 from cordial_ppl.inference.sampler import DEFAULT_EFFORT, carry
@@ -118,10 +117,8 @@ def test_every_method_comes_with_its_figures(method):
     figures = posterior.diagnostics
     assert figures.method == method
     assert figures.trusted or method == "laplace"
-    assert (
-        len(posterior.draws)
-        == {"default": DEFAULT_EFFORT.particles, "laplace": 300, "mode": 1}[method]
-    )
+    draws = {"default": DEFAULT_EFFORT.particles, "laplace": 300, "mode": 1}
+    assert len(posterior.draws) == draws[method]
     assert posterior.weights.sum() == pytest.approx(1.0, abs=1e-12)
     assert np.isnan(figures.gradient_norm) == (method == "default")
     assert np.isnan(figures.acceptance) == (method != "default")
@@ -154,12 +151,12 @@ def edged(readings, labels=None):
     slope: Any = numpyro.sample("slope", dist.Normal(0.5, 0.5))
     # It says next to nothing, so that draws of any labels are on both sides.
     scores = jnp.where(slope > 0.6, jnp.nan, 0.1 * slope) * readings.logits
-    observe(jax.nn.log_softmax(scores, axis=1), labels)
+    cp.observe(jax.nn.log_softmax(scores, axis=1), labels)
 
 
 @pytest.mark.parametrize("method", ["default", "laplace", "mode"])
 def test_draws_without_a_density_have_no_weight(method):
-    target = build_target(Channel("edged", edged), 5)
+    target = build_target(cp.Channel("edged", edged), 5)
     case = Case(Labelled(LOGITS, LABELS, {}), FOLDS)
     (found,) = fit_cases(target, [case], method=method)
     np.testing.assert_allclose(np.asarray(found.held_out).sum(axis=1), 1.0, rtol=1e-12)
@@ -168,26 +165,30 @@ def test_draws_without_a_density_have_no_weight(method):
     assert weights @ steep == 0 and (method != "laplace" or steep.any())
 
 
-def test_a_prior_that_knows_the_answer():
+def test_a_prior_that_knows_the_answer_and_weights_of_one():
     prior = Prior(np.array([0.5, 1.0, 0.0, 1.0, 3.0]), np.full(5, 1e-3))
     posterior = fit_channel("mixture", LOGITS, LABELS, prior=prior)
     # The largest error is 5e-5, sd 2e-5 over 20 seeds.
     np.testing.assert_allclose(posterior.draws.mean(axis=0), prior.loc, rtol=0, atol=1e-3)
+    given = Labelled(LOGITS, LABELS, {}, np.ones(20), np.arange(20) + 7)
+    (found,) = fit_cases(mixture(), [Case(given, FOLDS)])
+    np.testing.assert_array_equal(found.held_out, fit(LABELS, "default").held_out)
 
 
 def test_what_cannot_be_fitted():
-    with pytest.raises(InputError, match="default, laplace, mode, nuts; got 'map'"):
-        fit_channel("mixture", LOGITS, LABELS, method="map")
-    with pytest.raises(InputError, match="20 rows of logits came with 3 labels"):
-        fit_channel("mixture", LOGITS, LABELS[:3])
-    with pytest.raises(InputError, match=r"'length' must have one entry for each of 20 texts"):
-        fit_channel("mixture", LOGITS, LABELS, covariates={"length": LABELS[:3]})
-    with pytest.raises(InputError, match="'length' must be finite numbers; it is nan in row 0"):
-        fit_channel("mixture", LOGITS, LABELS, covariates={"length": np.full(20, np.nan)})
-    with pytest.raises(ChannelError, match="'affine'"):
+    faults: Any = (
+        (LABELS, {"method": "map"}, "default, laplace, mode, nuts; got 'map'"),
+        (LABELS[:3], {}, "20 rows .* 3 labels"),
+        (LABELS, {"covariates": {"length": LABELS[:3]}}, "'length' .* 20 texts"),
+        (LABELS, {"covariates": {"length": np.full(20, np.nan)}}, "'length' .* nan in row 0"),
+        (LABELS + 1, {}, "0..4"),
+        (LABELS, {"seed": -1}, "seed must be a whole number 0.."),
+    )
+    for labels, settings, named in faults:
+        with pytest.raises(cp.InputError, match=named):
+            fit_channel("mixture", LOGITS, labels, **settings)
+    with pytest.raises(cp.ChannelError, match="'affine'"):
         fit_channel("affine", LOGITS, LABELS)
-    with pytest.raises(InputError, match="0..4"):
-        fit_channel("mixture", LOGITS, LABELS + 1)
     assert METHODS == ("default", "laplace", "mode", "nuts")
 
 
@@ -211,9 +212,3 @@ def test_a_fit_to_weights_is_one_to_so_many_labels(method):
         assert apart < 0.4 * unweighted
     else:
         np.testing.assert_allclose(found[0], found[1], rtol=0, atol=1e-5)
-
-
-def test_weights_of_one_are_none():
-    given = Labelled(LOGITS, LABELS, {}, np.ones(20), np.arange(20) + 7)
-    (found,) = fit_cases(mixture(), [Case(given, FOLDS)])
-    np.testing.assert_array_equal(found.held_out, fit(LABELS, "default").held_out)

@@ -35,22 +35,16 @@ def test_smoothing_agrees_with_arviz(seed, size, spread, freedom):
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
 
 
-def test_equal_weights_are_left_alone():
+def test_weights_that_are_equal_none_or_one():
     found, khat = pareto_smooth(np.full(300, -3.0))
     np.testing.assert_allclose(found, -np.log(300), rtol=0, atol=1e-12)
     assert float(khat) == 0.0
-
-
-def test_points_without_density_get_no_weight():
     log_weights = tail(0, 300, 1.0, 8.0)
     log_weights[:200] = -np.inf
     found, khat = pareto_smooth(log_weights)
     assert np.isfinite(khat)
     assert float(np.exp(found[:200]).sum()) < 1e-12
     assert float(np.exp(found).sum()) == pytest.approx(1.0, abs=1e-12)
-
-
-def test_one_point_that_has_all_the_weight():
     log_weights = np.where(np.arange(300) == 7, 800.0, 0.0)
     found, khat = pareto_smooth(log_weights)
     assert np.isinf(khat)
@@ -84,9 +78,6 @@ def test_resampling_is_unbiased_over_its_start():
     index = np.stack([resample(start, log_weights, draws) for start in starts])
     share = np.bincount(index.ravel(), minlength=50) / index.size
     np.testing.assert_allclose(share, np.exp(normalise(log_weights)), rtol=0, atol=2e-4)
-
-
-def test_what_has_no_weight_is_never_drawn():
     log_weights = np.where(np.isin(np.arange(50), [3, 40]), 0.0, -np.inf)
     for start in (0.0, 0.5, 1 - 1e-9):
         index = resample(np.float64(start), log_weights, 64)

@@ -13,7 +13,6 @@ from numpyro import handlers
 from numpyro.infer.util import log_density
 
 import cordial_ppl as cp
-from cordial_ppl.channels.channel import Channel, observe
 from cordial_ppl.data.readings import Readings, as_logits, label_histogram
 from cordial_ppl.evaluation.synthetic import reviews
 from cordial_ppl.inference.nuts import CHAINS, WeighLabels, sample_nuts
@@ -30,21 +29,21 @@ def powered(readings, labels=None):
     """One parameter, whose prior and likelihood are scaled."""
     with handlers.scale(scale=0.5):
         slope = numpyro.sample("slope", dist.HalfNormal(2.0))
-        observe(jax.nn.log_softmax(slope * readings.logits, axis=1), labels)
+        cp.observe(jax.nn.log_softmax(slope * readings.logits, axis=1), labels)
 
 
 def steep(readings, labels=None):
     """One parameter, whose prior can be replaced."""
     TRACED.append(None)
     slope = numpyro.sample("slope", dist.LogNormal(0.0, 1.0))
-    observe(jax.nn.log_softmax(slope * readings.logits, axis=1), labels)
+    cp.observe(jax.nn.log_softmax(slope * readings.logits, axis=1), labels)
 
 
 def cut(readings, labels=None):
     """The likelihood is zero for half of the prior."""
     slope = numpyro.sample("slope", dist.Normal(0.0, 3.0))
     allowed = jnp.where(jnp.asarray(slope) > 0, 0.0, -jnp.inf)
-    observe(jax.nn.log_softmax(slope * readings.logits, axis=1) + allowed, labels)
+    cp.observe(jax.nn.log_softmax(slope * readings.logits, axis=1) + allowed, labels)
 
 
 def exact(target, prior, weights=None):
@@ -66,7 +65,7 @@ def check(found, mean, spread):
 
 
 def test_the_default_counts_scales_too():
-    channel = Channel("powered too", powered)
+    channel = cp.Channel("powered too", powered)
     found = cp.fit_channel(channel, LOGITS[:20], LABELS)
     mean, spread = exact(found.target, found.target.prior)
     # The errors are -.006, sd .032 over 20 seeds, and .011, sd .034.
@@ -75,7 +74,7 @@ def test_the_default_counts_scales_too():
 
 
 def test_it_is_compiled_once_for_other_labels_priors_and_seeds():
-    target = build_target(Channel("steep", steep), 5)
+    target = build_target(cp.Channel("steep", steep), 5)
     priors = [Prior(np.array([m]), np.array([s])) for m, s in ((-1.0, 0.3), (1.0, 0.1))]
     few = Readings(LOGITS[20:37], np.asarray(label_histogram(TEXTS.labels[20:37], 5)))
     first = sample_nuts(target, priors[0], few, TEXTS.labels[20:37], jax.random.key(1))
@@ -88,7 +87,7 @@ def test_it_is_compiled_once_for_other_labels_priors_and_seeds():
 
 def test_it_does_not_share_our_own_density(monkeypatch):
     """Or the cross-check could not see what is wrong with it."""
-    target = build_target(Channel("steep again", steep), 5)
+    target = build_target(cp.Channel("steep again", steep), 5)
     mean, _ = exact(target, target.prior)
     for name in ("_trace", "log_likelihood", "log_prior_terms", "log_density", "sample_prior"):
         monkeypatch.setattr(Target, name, None)
@@ -97,7 +96,7 @@ def test_it_does_not_share_our_own_density(monkeypatch):
 
 
 def test_chains_begin_at_different_points_of_the_prior():
-    target = build_target(Channel("cut", cut), 5)
+    target = build_target(cp.Channel("cut", cut), 5)
     few = sample_nuts(target, None, READINGS, LABELS, jax.random.key(0), draws=4 * CHAINS, warmup=0)
     begin = few.draws.reshape(CHAINS, 4, target.size)[:, 0]
     assert (begin.std(axis=0) > 0.02).all() and (begin > 0).all()
@@ -131,7 +130,7 @@ def test_weights_reach_the_label_alone():
     """In NumPyro's own density of the model, whatever else the model scales."""
     weights = np.random.default_rng(0).uniform(0.2, 3, 20)
     for model in (powered, steep):
-        target = build_target(Channel(model.__name__, model), 5)
+        target = build_target(cp.Channel(model.__name__, model), 5)
         (site,) = target.sites
         with jax.numpy_dtype_promotion("standard"), jax.enable_x64(True):
             for value in (0.3, 1.7):
@@ -149,7 +148,7 @@ def test_weights_reach_the_label_alone():
 
 
 def test_nuts_of_weighted_labels():
-    target = build_target(Channel("steep once more", steep), 5)
+    target = build_target(cp.Channel("steep once more", steep), 5)
     # Labels that the readings hit weigh more, which makes the slope steeper.
     weights = np.where(LOGITS[:20].argmax(axis=1) == LABELS, 3.0, 0.1)
     key = jax.random.key(0)

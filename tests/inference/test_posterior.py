@@ -1,22 +1,17 @@
 """What a fit leaves behind: named parameters, predictions, and a verdict."""
 
-import pickle
 from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-import numpyro
-import numpyro.distributions as dist
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cordial_ppl.channels import CHANNELS
-from cordial_ppl.channels.channel import Channel, observe
 from cordial_ppl.data.readings import Readings, as_logits
 from cordial_ppl.errors import InputError
-from cordial_ppl.inference.fit import fit_channel
 from cordial_ppl.inference.posterior import Diagnostics, Posterior, check_probs, diagnose
 
 NAN = float("nan")
@@ -72,15 +67,8 @@ def test_the_verdict(method, figures, trusted):
 
 def test_parameters_in_their_own_units():
     found = POSTERIOR.parameters()
-    assert list(found) == [
-        "temperature",
-        "offset",
-        "gain",
-        "concentration",
-        "strength",
-        "log_scale",
-        "bias",
-    ]
+    names = ["temperature", "offset", "gain", "concentration", "strength", "log_scale", "bias"]
+    assert list(found) == names
     np.testing.assert_allclose(found["temperature"], np.exp(DRAWS[:, 0]), rtol=1e-12)
     np.testing.assert_allclose(found["offset"], DRAWS[:, 1], rtol=1e-12)
     np.testing.assert_allclose(found["strength"], 1 / (1 + np.exp(-DRAWS[:, 4])), rtol=1e-12)
@@ -108,48 +96,8 @@ def test_predictions_average_the_draws():
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
     np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-14)
     assert found.dtype == np.float64
-
-
-def test_a_reading_of_another_scale():
     with pytest.raises(InputError, match="3"):
         POSTERIOR.predict_proba(np.zeros((4, 5)))
-
-
-def lengthy(readings, labels=None):
-    slope = numpyro.sample("slope", dist.Normal(1.0, 1.0))
-    length = readings.covariates["length"][:, None]
-    observe(jax.nn.log_softmax(slope * length * readings.logits, axis=1), labels)
-
-
-def test_covariates_are_checked():
-    fine = Diagnostics("default", 0.1, 500.0, 0.4, NAN, 0, True)
-    draws, weights = RNG.normal(size=(6, 1)), np.full(6, 1 / 6)
-    posterior = Posterior(Channel("lengthy", lengthy), HISTOGRAM, draws, weights, fine, ("length",))
-    logits = RNG.normal(size=(4, 3))
-    length = np.array([1.0, 2.0, -1.0, 0.5])
-    found = posterior.predict_proba(logits, {"length": length.tolist(), "more": ["a"] * 4})
-    np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=0, atol=1e-12)
-    with pytest.raises(InputError, match="covariate 'length': give it here too"):
-        posterior.predict_proba(logits)
-    with pytest.raises(InputError, match=r"one entry for each of 4 texts; got shape \[3\]"):
-        posterior.predict_proba(logits, {"length": length[:3]})
-    with pytest.raises(InputError, match="'length' must be finite numbers; it is inf in row 1"):
-        posterior.predict_proba(logits, {"length": np.where(length == 2, np.inf, length)})
-    with pytest.raises(InputError, match="'length' must be numbers"):
-        posterior.predict_proba(logits, {"length": list("abcd")})
-
-
-def test_a_copy_finds_its_density_again():
-    posterior = fit_channel("location", LOGITS, np.arange(20) % 3)
-    assert pickle.loads(pickle.dumps(posterior)).target is posterior.target
-
-
-def test_a_seed_is_a_whole_number():
-    with pytest.raises(InputError, match="seed must be a whole number 0.."):
-        fit_channel("location", LOGITS, np.arange(20) % 3, seed=-1)
-
-
-def test_texts_without_probabilities_are_named():
     probs = np.full((5, 3), 1 / 3)
     assert check_probs(probs) is probs
     probs[3, 0], probs[4, 1] = NAN, -0.1

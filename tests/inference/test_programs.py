@@ -10,14 +10,13 @@ import numpyro
 import numpyro.distributions as dist
 import pytest
 
-from cordial_ppl.channels.channel import Channel, observe
+import cordial_ppl as cp
 from cordial_ppl.data.labelled import Labelled, pad
 from cordial_ppl.data.readings import Readings, as_logits
 from cordial_ppl.evaluation.synthetic import reviews
 from cordial_ppl.inference.fit import Case, fit_cases
 from cordial_ppl.inference.laplace import search_modes, weigh_and_predict
 from cordial_ppl.inference.programs import density, predict, relabel
-from cordial_ppl.inference.sampler import Effort
 from cordial_ppl.inference.target import Prior, build_target
 
 TEXTS = reviews(2100, seed=5)
@@ -38,12 +37,12 @@ def lengthy(readings, labels=None):
         tilt * jnp.log(readings.covariates["length"])[:, None] * jnp.linspace(-1.0, 1.0, 5)[None]
     )
     stated = jax.nn.softmax(slope * readings.logits + extra, axis=1)
-    observe(None, labels, probs=(1 - share) * stated + share * readings.histogram[None])
+    cp.observe(None, labels, probs=(1 - share) * stated + share * readings.histogram[None])
 
 
 @cache
 def target():
-    return build_target(Channel("lengthy", lengthy), 5, ("length",))
+    return build_target(cp.Channel("lengthy", lengthy), 5, ("length",))
 
 
 def texts_of(count, first=0):
@@ -172,12 +171,12 @@ def test_predictions_of_any_number_of_texts_and_draws(draws, count):
 
 def test_programs_are_traced_once():
     """Other numbers of labels, of texts to predict, folds, seeds and priors trace nothing more."""
-    target = build_target(Channel("counted", lengthy), 5, ("length",))
+    target = build_target(cp.Channel("counted", lengthy), 5, ("length",))
 
     def fit(count, method, seed, prior=None, first=0):
         folds = np.arange(count) % 4
         case = Case(texts_of(count, first), folds, (seed,), prior)
-        fits = fit_cases(target, [case], method=method, effort=Effort(particles=64, proposals=4))
+        fits = fit_cases(target, [case], method=method, effort=cp.Effort(particles=64, proposals=4))
         texts = texts_of(50 + count)
         fits[0].fitted.predict(texts.logits, texts.covariates)
 

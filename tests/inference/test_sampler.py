@@ -170,36 +170,22 @@ STILL = Effort(moves=0, last_moves=0)
 """No moves, which heal what weights get wrong."""
 
 
-def test_points_of_the_prior_are_weighed_by_a_power_of_the_likelihood():
-    found = []
-    for seed in SEEDS:
-        state = init_from_prior(gaussian(), STILL, np.random.default_rng(seed))
-        assert 0 < state.temper < 1 and np.isnan(state.acceptance)
-        found.append(standardise(state.particles.points, state.temper))
-    assert_standard_normal(found)
-
-
-def test_the_next_power_follows_by_weights_alone():
-    found = []
+@pytest.mark.parametrize(("steps", "moves", "spread"), [(0, 0, 0.06), (1, 0, 0.1), (1, 4, 0.06)])
+def test_points_follow_powers_of_the_likelihood(steps, moves, spread):
+    """By weights alone, or moved before the next power."""
+    effort, found = Effort(moves=moves, last_moves=0), []
     for seed in SEEDS:
         rng = np.random.default_rng(seed)
-        begun = init_from_prior(gaussian(), STILL, rng)
-        state = temper_step(gaussian(), STILL, rng, begun)
-        assert begun.temper < state.temper and np.isnan(state.acceptance)
+        begun = state = init_from_prior(gaussian(), effort, rng)
+        if steps:
+            state = temper_step(gaussian(), effort, rng, begun)
+            stayed = np.isin(state.particles.points[:, 0], begun.particles.points[:, 0])
+            assert begun.temper < state.temper
+            assert not moves or (state.acceptance > 0.2 and stayed.mean() < 0.2)
+        assert 0 < state.temper < 1 or steps
+        assert moves or np.isnan(state.acceptance)
         found.append(standardise(state.particles.points, state.temper))
-    assert_standard_normal(found, 0.1)
-
-
-def test_particles_are_moved_before_the_next_power():
-    effort, found = Effort(moves=4), []
-    for seed in SEEDS:
-        rng = np.random.default_rng(seed)
-        begun = init_from_prior(gaussian(), effort, rng)
-        state = temper_step(gaussian(), effort, rng, begun)
-        stayed = np.isin(state.particles.points[:, 0], begun.particles.points[:, 0])
-        assert state.acceptance > 0.2 and stayed.mean() < 0.2
-        found.append(standardise(state.particles.points, state.temper))
-    assert_standard_normal(found)
+    assert_standard_normal(found, spread)
 
 
 @pytest.mark.parametrize(("shift", "scale"), [(0.0, 1.0), (0.3, 0.9), (-0.3, 1.3)])
@@ -248,21 +234,10 @@ def test_a_gaussian_posterior():
     state = run(gaussian(), 0)
     assert good(state) and state.rounds == 1
     assert_gaussian(state.particles.points)
-
-
-def test_two_modes_have_the_weight_that_is_theirs():
-    def two(place):
-        up, down = (-0.5 * ((jnp.asarray(place)[0] - at) / 0.3) ** 2 for at in (2.0, -2.0))
-        return jnp.logaddexp(jnp.log(0.3) + up, jnp.log(0.7) + down)
-
-    state = run(toy("two", two, 1), 0)
-    points = state.particles.points[:, 0]
-    assert good(state)
-    # .300, sd .014 over 20 seeds.
-    assert (points > 0).mean() == pytest.approx(0.3, abs=4 * np.sqrt(0.21 / 512))
-    for sign in (1, -1):
-        exact = stats.norm(2 / 1.09, np.sqrt(0.09 / 1.09))
-        assert_quantiles(sign * points[sign * points > 0], exact)
+    effort = Effort(least_ess=np.inf, repairs=3)
+    state = run(gaussian(), 0, effort)
+    assert not good(state, effort) and state.rounds == 4
+    assert_gaussian(state.particles.points)
 
 
 def coin(readings, labels=None):
@@ -323,19 +298,25 @@ def test_particles_from_elsewhere_are_repaired():
     assert_gaussian(state.particles.points)
 
 
-def test_weights_that_are_never_good_enough_leave_draws_that_are_moved():
-    effort = Effort(least_ess=np.inf, repairs=3)
-    state = run(gaussian(), 0, effort)
-    assert not good(state, effort) and state.rounds == 4
-    assert_gaussian(state.particles.points)
-
-
 def test_draws_that_fell_into_one_of_many_modes_are_not_trusted():
     """Every sign of six numbers fits as well as any other: 64 narrow modes."""
     folded = toy("folded", lambda x: -60.0 * jnp.sum((jnp.asarray(x) ** 2 - 1) ** 2), 6)
     state = run(folded, 0)
     positive = (state.particles.points > 0).mean(axis=0)
     assert (np.abs(positive - 0.5) < 0.2).all() or not good(state)
+
+    def two(place):
+        up, down = (-0.5 * ((jnp.asarray(place)[0] - at) / 0.3) ** 2 for at in (2.0, -2.0))
+        return jnp.logaddexp(jnp.log(0.3) + up, jnp.log(0.7) + down)
+
+    state = run(toy("two", two, 1), 0)
+    points = state.particles.points[:, 0]
+    assert good(state)
+    # .300, sd .014 over 20 seeds.
+    assert (points > 0).mean() == pytest.approx(0.3, abs=4 * np.sqrt(0.21 / 512))
+    for sign in (1, -1):
+        exact = stats.norm(2 / 1.09, np.sqrt(0.09 / 1.09))
+        assert_quantiles(sign * points[sign * points > 0], exact)
 
 
 @pytest.mark.parametrize("name", ["mixture", "location-vector"])
@@ -398,15 +379,6 @@ def test_folds_agree_with_fits_of_their_own(name, monkeypatch):
     assert rms(found, expected) < 0.65 * rms(unchanged, expected)
 
 
-def test_moves_keep_the_log_density_of_where_particles_are():
-    particles = fitted("mixture", None, 0).particles
-    log_prior, log_likelihood = problem_of("mixture").evaluate(
-        particles.points, DEFAULT_EFFORT.particles
-    )
-    np.testing.assert_allclose(particles.log_prior, log_prior, rtol=1e-5)
-    np.testing.assert_allclose(particles.log_likelihood, log_likelihood, rtol=1e-5)
-
-
 @settings(max_examples=30)
 @given(st.integers(0, 2**32 - 1), st.floats(0.01, 200), st.floats(0, 0.9))
 def test_the_next_temper_keeps_the_effective_sample_size(seed, spread, temper):
@@ -425,3 +397,9 @@ def test_the_next_temper_leaves_out_points_without_a_density():
     found = float(next_temper(np.float64(0), np.zeros(256), log_likelihood, 100.0))
     kept = float(effective_sample_size(found * log_likelihood))
     assert 0 < found < 1 and kept == pytest.approx(100, abs=0.6)
+    particles = fitted("mixture", None, 0).particles
+    log_prior, log_likelihood = problem_of("mixture").evaluate(
+        particles.points, DEFAULT_EFFORT.particles
+    )
+    np.testing.assert_allclose(particles.log_prior, log_prior, rtol=1e-5)
+    np.testing.assert_allclose(particles.log_likelihood, log_likelihood, rtol=1e-5)

@@ -10,7 +10,7 @@ tokenizers = pytest.importorskip("tokenizers")
 from cordial_ppl.errors import InputError  # noqa: E402
 from cordial_ppl.logs.ask.local import LocalModel  # noqa: E402
 from cordial_ppl.logs.ask.tokens import tokenise  # noqa: E402
-from cordial_ppl.tables.files import read_columns  # noqa: E402
+from cordial_ppl.tables.formats import read_columns  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

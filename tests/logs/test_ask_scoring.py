@@ -19,7 +19,7 @@ from cordial_ppl.logs.ask.questions import read_questions
 from cordial_ppl.logs.ask.tokens import tokenise
 from cordial_ppl.logs.evidence import Scores
 from cordial_ppl.runtime.progress import watching
-from cordial_ppl.tables.files import read_columns
+from cordial_ppl.tables.formats import read_columns
 
 OPTIONS = ("bad", "so so", "good", "very very good")
 MESSAGES = [{"role": "user", "content": "Rate the text. film"}]

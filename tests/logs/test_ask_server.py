@@ -9,7 +9,7 @@ from asked_texts import WORDS, expected, logprobs, write_texts
 from loopback import KEY, STARS, completion, stars_of
 
 from cordial_ppl.tables import read_readings
-from cordial_ppl.tables.files import read_columns
+from cordial_ppl.tables.formats import read_columns
 
 
 def column(name):

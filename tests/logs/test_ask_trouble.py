@@ -17,7 +17,7 @@ from loopback import KEY, completion
 from cordial_ppl.errors import InputError
 from cordial_ppl.logs.ask.cache import Response, key_of, open_cache
 from cordial_ppl.logs.ask.server import Server
-from cordial_ppl.tables.files import read_columns
+from cordial_ppl.tables.formats import read_columns
 
 TOO_LONG = 400, {"error": {"message": "the context is too long"}}
 

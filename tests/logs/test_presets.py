@@ -12,7 +12,7 @@ from judgments import RATINGS
 from cordial_ppl.logs import find_format
 from cordial_ppl.logs.presets import PRESETS
 from cordial_ppl.logs.registry import list_filled
-from cordial_ppl.tables.files import read_columns
+from cordial_ppl.tables.formats import read_columns
 
 CASES = [(name, make) for name, makers in judgments.FILES.items() for make in makers]
 CALLED = [make.__name__ for _, make in CASES]

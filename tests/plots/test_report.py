@@ -1,7 +1,6 @@
 """The report: its figures are those of the calibrator, and it is one page that stands by itself."""
 
 import base64
-import html
 import json
 import re
 from dataclasses import replace
@@ -79,7 +78,7 @@ def test_every_score_is_what_its_name_says(judge, facts):
             np.testing.assert_allclose(gain, difference, rtol=1e-4, atol=1e-6)
 
 
-def test_several_labels_of_a_text_are_one_observation(judge, facts, write):
+def test_several_labels_of_a_text_are_one_observation(judge, facts):
     """Each label twice says no more; weights say which counts how much."""
     twice: Any = gather(judge, texts(np.repeat(ROWS, 2)))
     assert twice.held_out == 40 and twice.labelled == 60
@@ -88,37 +87,26 @@ def test_several_labels_of_a_text_are_one_observation(judge, facts, write):
         gains = [each.gains["raw"] for each in (twice.scores[name], score)]
         np.testing.assert_allclose(*gains, rtol=1e-9, atol=1e-12)
         assert twice.scores[name].means == pytest.approx(score.means)
-    words = " ".join(" ".join(Elements(write(twice)).words).split())
-    assert "on 40 labelled texts that the fit has not seen" in words
-    assert "60 of them labelled (20 in the fit)" in words
     # The other label of a text of the fit is not new either.
     assert gather(judge, replace(texts([0, 0]), labels=np.array([LABELS[0], 4]))).held_out == 0
     weights = np.random.default_rng(0).uniform(0.5, 2, 60)
     weighed: Any = gather(judge, replace(texts(), weights=weights))
-    probs = judge.predict_proba(TEST)
-    losses = -np.log(np.maximum(probs[np.arange(40), TRUTH], FLOOR))
+    losses = -np.log(np.maximum(judge.predict_proba(TEST)[np.arange(40), TRUTH], FLOOR))
     mean = np.average(losses, weights=weights[20:])
     assert weighed.scores["log loss"].means["calibrated"] == pytest.approx(mean, rel=1e-5)
     assert weighed.check.loss == pytest.approx(mean, rel=1e-5)
     few = gather(judge, texts(np.repeat(ROWS[:24], 2)))
-    assert few.check is None and not few.scores
+    assert few.check is None and not few.scores and not gather(judge, texts(range(20))).scores
 
 
 def test_the_page_says_the_facts_in_figures(facts, write):
     page = Elements(write(facts))
-    words, rows = " ".join(page.words), page.rows
-    loss = facts.scores["log loss"]
-    means = f"{loss.means['calibrated']:.2f} nats a text instead of {loss.means['raw']:.2f}"
-    assert f"its log loss is {means}" in words
-    gain = loss.gains["raw"]
-    ends = f"{gain.mean:.2f} nats, with a 90 % interval of {gain.lower:+.2f} to "
-    assert f"a gain of {ends}{gain.upper:+.2f}." in words
+    words, rows = " ".join(" ".join(page.words).split()), page.rows
     for name, score in facts.scores.items():
         gains = ["{:+.3f} ({:+.3f} to {:+.3f})".format(*gain) for gain in score.gains.values()]
         means = [f"{score.means[column]:.3f}" for column in ("raw", "histogram", "calibrated")]
         assert [*means, *gains] in [row[1:] for row in rows if row[0].startswith(name)]
     for fault in facts.summary.faults:
-        assert fault.low is not None and fault.high is not None
         ends = f"{number(fault.low)} to {number(fault.high)}"
         assert [fault.name, fault.words, number(fault.median), ends] in rows
     for parameter in facts.summary.parameters:
@@ -126,44 +114,31 @@ def test_the_page_says_the_facts_in_figures(facts, write):
     for text in facts.moved:
         cells = [f"{text.before:.3f}", f"{text.after:.3f}", f"{text.low:.3f} to {text.high:.3f}"]
         assert [text.item, *cells, text.label] in rows
+    said = facts.summary.verdict.text, facts.summary.forecast.sentence.capitalize()
+    drift = facts.drift.describe(facts.calibrator.fit_.scale)
+    assert all(sentence in words for sentence in (*said, drift, facts.check.text))
 
 
-def test_whether_the_calibration_still_holds(judge, facts, write):
+def test_whether_the_calibration_still_holds(judge, facts):
     """For the readings of all texts and the labels outside the fit, if they are five."""
     drift: Any = answers.check_readings(judge.fit_, EVERYTHING)
     assert facts.drift.to_dict() == drift.to_dict()
     check = answers.check_labels(judge.fit_, TEST, [STARS[z] for z in TRUTH])
-    rounded = {
-        name: pytest.approx(getattr(check, name), rel=1e-12) for name in ("loss", "expected")
-    }
-    assert facts.check == check._replace(**rounded)
-    assert facts.check.labels == 40
-    words = " ".join(" ".join(Elements(write(facts)).words).split())
-    assert f"Over all texts, {facts.drift.describe(judge.fit_.scale)}." in words
-    assert f"Does the calibration hold? {facts.check.text}." in words
+    near = {name: pytest.approx(getattr(check, name), rel=1e-12) for name in ("loss", "expected")}
+    assert facts.check == check._replace(**near) and facts.check.labels == 40
     found = facts.to_dict()
     assert found["drift"]["texts"] == (20, 60) and found["check"]["p"] == facts.check.p
-    five = gather(judge, texts(range(25))).check
-    assert five is not None and five.labels == 5
-    few = gather(judge, texts(range(24)))
-    assert few.check is None and few.to_dict()["check"] is None
-    words = " ".join(Elements(write(replace(few, drift=None))).words)
-    assert "the readings differ" not in words and "calibration hold?" not in words
+    for labelled in (24, 25):
+        some: Any = gather(judge, texts(range(labelled)))
+        assert some.check is None if labelled == 24 else some.check.labels == 5
 
 
-@pytest.mark.parametrize(
-    ("gain", "words", "bad"),
-    [
-        (Interval(0.2, 0.1, 0.3), "better than the label histogram alone (by +0.10", False),
-        (Interval(-0.2, -0.3, -0.1), "alone predicts better (by 0.10 to 0.30 nats)", True),
-        (Interval(0.0, -0.1, 0.1), "alone is open (-0.10 to +0.10 nats)", False),
-    ],
-)
-def test_whether_it_is_worth_more_than_the_histogram(facts, write, gain, words, bad):
+@pytest.mark.parametrize("gain", [Interval(0.2, 0.1, 0.3), Interval(-0.2, -0.3, -0.1)])
+def test_whether_it_is_worth_more_than_the_histogram(facts, write, gain):
     loss = facts.scores["log loss"]
     loss = loss._replace(gains=loss.gains | {"histogram": gain})
     lead = write(replace(facts, scores=facts.scores | {"log loss": loss})).partition("<h2>")[0]
-    assert words in lead and ('class="bad"' in lead) is bad
+    assert f"{abs(gain.lower):.2f}" in lead and ('class="bad"' in lead) == (gain.mean < 0)
 
 
 def test_a_posterior_that_is_not_trusted_is_named(facts, write):
@@ -171,14 +146,10 @@ def test_a_posterior_that_is_not_trusted_is_named(facts, write):
     known = {k: own | {"trusted": True} for k, own in facts.summary.diagnostics.items()}
     name = next(iter(known))
     doubtful = known | {name: known[name] | {"trusted": False, "khat": 0.91}}
-    sound, page = (
-        write(replace(facts, summary=replace(facts.summary, diagnostics=each)))
-        for each in (known, doubtful)
-    )
-    assert "not trusted" not in sound
-    assert "Some posteriors are unreliable" in page
-    verdicts = {row[0]: row[-1] for row in Elements(page).rows if row[-1].endswith("trusted")}
-    assert verdicts == dict.fromkeys(known, "trusted") | {name: "not trusted"}
+    for each, doubted in ((known, {}), (doubtful, {name: "not trusted"})):
+        page = write(replace(facts, summary=replace(facts.summary, diagnostics=each)))
+        verdicts = {row[0]: row[-1] for row in Elements(page).rows if row[-1].endswith("trusted")}
+        assert verdicts == dict.fromkeys(known, "trusted") | doubted
 
 
 def test_pictures_show_what_stands_above_them(facts, monkeypatch):
@@ -187,7 +158,7 @@ def test_pictures_show_what_stands_above_them(facts, monkeypatch):
     def keep(probs, other, **settings):
         drawn.append((settings["title"], np.array(probs), np.array(other)))
 
-    for name in ("transfer_curve", "label_shares", "weights", "parameter"):
+    for name in ("transfer_curve", "label_shares", "weights"):
         monkeypatch.setattr(plots, name, lambda *_, **__: None)
     monkeypatch.setattr(plots, "stated_classes", keep)
     monkeypatch.setattr(plots, "thresholds", keep)
@@ -209,16 +180,6 @@ def test_pictures_show_what_stands_above_them(facts, monkeypatch):
         np.testing.assert_array_equal(found[2], wanted[2])
 
 
-def test_the_verdict_comes_first_and_the_forecast_has_its_figure(facts, write):
-    page = html.unescape(write(facts))
-    lead, _, rest = page.partition("<h2>")
-    verdict, faults = facts.summary.verdict.text, facts.summary.brief
-    assert lead.index(verdict) < lead.index(faults) and verdict not in rest
-    assert facts.summary.forecast.sentence.capitalize() in lead
-    heads = re.findall("<h2>(.*?)</h2>", page)
-    assert heads.index("Before and after") < heads.index("Would more labels pay?")
-
-
 @pytest.fixture(scope="module")
 def partial():
     """A calibrator of readings that do not say which system wrote a text; people like A's alone."""
@@ -231,35 +192,27 @@ def test_a_group_that_is_rated_too_high_is_named(partial, write):
     rows = np.random.default_rng(0).permutation(20)
     columns = {"system": SYSTEM[rows].tolist(), "item": [f"text {k}" for k in rows]}
     found = gather(partial, replace(texts(rows), columns=columns))
-    expected = answers.find_bias(partial.fit_, {"system": SYSTEM})
-    assert list(found.biases) == expected and found.biases
+    assert list(found.biases) == answers.find_bias(partial.fit_, {"system": SYSTEM})
     assert found.to_dict()["biases"][0]["column"] == "system"
-    words = " ".join(Elements(write(found)).words)
-    assert f"S{str(found.biases[0])[1:]}" in words and "rated" in words
-    more = gather(partial, replace(texts(), columns={"system": ["A", "B"] * 30}))
-    assert not more.biases and "even after calibration" not in write(more)
-    missing = gather(partial, replace(texts(rows[1:]), columns={"system": list(SYSTEM[rows[1:]])}))
-    assert not missing.biases
+    assert str(found.biases[0])[1:] in " ".join(Elements(write(found)).words)
+    assert not gather(partial, replace(texts(), columns={"system": ["A", "B"] * 30})).biases
+    missing = replace(texts(rows[1:]), columns={"system": list(SYSTEM[rows[1:]])})
+    assert not gather(partial, missing).biases
 
 
-def test_without_unseen_labels_there_are_no_scores(judge, write):
-    seen = gather(judge, texts(range(20)))
-    page = write(seen)
-    assert (
-        seen.scores == {}
-        and "come from held-out folds" in page
-        and "look better than it is" in page
-    )
-
-
-def test_a_file_knows_the_histogram_of_its_fit(judge, facts, write, tmp_path):
+def test_a_file_knows_its_histogram_and_texts_by_name_alone(judge, facts, tmp_path):
     judge.save(tmp_path / "judge.cordial")
     loaded = cp.load(tmp_path / "judge.cordial")
     found = gather(loaded, texts(range(len(LOGITS), len(EVERYTHING))))
     assert found.unseen.all()
     loss = found.scores["log loss"].gains["histogram"]
     assert loss == pytest.approx(facts.scores["log loss"].gains["histogram"], abs=1e-6)
-    assert "label histogram alone" in write(found)
+    copies = replace(texts(range(20)), items=[f"copy {k}" for k in range(len(EVERYTHING))])
+    assert gather(judge, copies).unseen.all()
+    nameless = cp.LogitStack().fit(LOGITS, LABELS)
+    assert gather(nameless, texts(range(20))).unseen.all()
+    read_anew = replace(texts(range(20)), logits=texts().logits[::-1].copy())
+    assert not gather(judge, read_anew).unseen.any()
 
 
 def test_texts_that_are_moved_most(judge, facts, write):
@@ -277,8 +230,7 @@ def test_texts_that_are_moved_most(judge, facts, write):
         ("text 0", 4), ("text 5", 0), ("text 6", 13)
     }  # fmt: skip
     assert [text.before for text in rated.moved if text.item == "text 5"] == [3.0]
-    page = write(rated)
-    assert "text 6 and 13 like it" in page and ">rating</th>" in page
+    assert ">rating</th>" in write(rated)
 
 
 def test_of_ratings_there_is_no_log_loss_and_no_confidence(write):
@@ -293,30 +245,8 @@ def test_of_ratings_there_is_no_log_loss_and_no_confidence(write):
     assert "raw" not in loss.means | loss.gains
     unseen = ratings[rated.unseen] - labels[rated.unseen]
     assert distance.means["raw"] == np.abs(unseen).mean()
-    words = " ".join(Elements(write(rated)).words)
-    assert "confident" not in words and "Each reading is one rating" in words
-    nearer = distance.gains["raw"].mean > 0
-    assert ("does not bring the median nearer" in words) is not nearer
+    assert "confident" not in write(rated)
     assert len(draw_pictures(rated)["thresholds"]) == 1
-
-
-def test_options_in_words_are_numbered_as_means_are(facts, write):
-    words = ["very poor", "poor", "fair", "good", "very good"]
-    stack = cp.LogitStack(words).fit(LOGITS, LABELS)
-    page = make_page(gather(stack, texts()), of="it")
-    assert "options are counted from 0, 'very poor'" in page
-    assert "0 very poor; 1 poor; 2 fair; 3 good; 4 very good" in page
-    page = write(facts)
-    assert "counted from 0" not in page and "<td>1, 2, 3, 4, 5</td>" in page
-
-
-def test_texts_of_the_fit_are_known_by_name_alone(judge):
-    copies = replace(texts(range(20)), items=[f"copy {k}" for k in range(len(EVERYTHING))])
-    assert gather(judge, copies).unseen.all()
-    nameless = cp.LogitStack().fit(LOGITS, LABELS)
-    assert gather(nameless, texts(range(20))).unseen.all()
-    read_anew = replace(texts(range(20)), logits=texts().logits[::-1].copy())
-    assert not gather(judge, read_anew).unseen.any()
 
 
 def test_the_page_stands_by_itself(facts):
@@ -325,23 +255,15 @@ def test_the_page_stands_by_itself(facts):
     elements = Elements(page)
     assert not elements.open, "every element is closed"
     assert "<judge>" not in page and "&lt;judge&gt; &amp; co" in page
-    tags = [tag for tag, _ in elements.found]
-    assert tags.count("h1") == 1 and tags.count("h2") >= 6 and "script" not in tags
-    dark = "@media screen and (prefers-color-scheme: dark)"
-    assert dark in page.partition("</style>")[0]
+    assert not {"script", "link"} & {tag for tag, _ in elements.found}
     for tag, attributes in elements.found:
         if tag == "img":
             head, _, data = attributes["src"].partition("base64,")
-            image = base64.b64decode(data).decode()
             assert head == "data:image/svg+xml;" and len(attributes["alt"]) > 20
-            assert dark in image.partition("</style>")[0] and "fill: #333333" in image
-        assert tag != "link" and not any(
-            str(value).startswith(("http:", "https:", "//")) for value in attributes.values()
-        )
-    words = " ".join(elements.words)
-    assert all(fault.words in words for fault in facts.summary.faults)
-    assert all(name in page for name in facts.calibrator.settings.names[:7])
-    assert "nan" not in re.findall(r"[a-z]+", words.lower())
+            assert "prefers-color-scheme: dark" in base64.b64decode(data).decode()
+        addresses = [str(value) for value in attributes.values()]
+        assert not any(value.startswith(("http:", "https:", "//")) for value in addresses)
+    assert "nan" not in re.findall(r"[a-z]+", " ".join(elements.words).lower())
 
 
 @pytest.fixture
@@ -358,9 +280,8 @@ def files(tmp_path, judge):
 def test_the_command_writes_the_page(files, cordial, tmp_path):
     content = json.loads(cordial(*files, "page.html", "--json").stdout)
     assert content["labelled"] == len(ALL_LABELS) and content["held_out"] == len(TEST)
-    assert content["scores"]["log loss"]["calibrated"] > 0
     assert len(content["scores"]["log loss"]["gain"]["raw"]) == 3
-    assert "What is wrong with the judge" in (tmp_path / "page.html").read_text("utf-8")
+    assert not Elements((tmp_path / "page.html").read_text("utf-8")).open
 
 
 def test_the_command_looks_for_groups_in_the_other_columns(files, cordial, partial, tmp_path):
@@ -374,17 +295,15 @@ def test_the_command_looks_for_groups_in_the_other_columns(files, cordial, parti
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("output", "labels", "message"),
     [
-        ({"output": "page.pdf"}, ".html"),
-        ({"labels": "item_id,label\nnobody,1"}, "nobody"),
-        ({"labels": "item_id,label"}, "no rows"),
-        ({"readings": "item_id,logit_1,logit_2\ntext 0,1,2"}, "options"),
+        ("page.pdf", None, ".html"),
+        ("page.html", "item_id,label\nnobody,1", "nobody"),
+        ("page.html", "item_id,label", "no rows"),
     ],
 )
-def test_a_mistake_leaves_no_page(files, cordial, tmp_path, change, message):
-    for name in ("labels", "readings"):
-        if name in change:
-            (tmp_path / f"{name}.csv").write_text(change[name])
-    found = cordial(*files, change.get("output", "page.html"), status=2)
-    assert message in found.output and not list(tmp_path.glob("page*"))
+def test_a_mistake_leaves_no_page(files, cordial, tmp_path, output, labels, message):
+    if labels:
+        (tmp_path / "labels.csv").write_text(labels)
+    assert message in cordial(*files, output, status=2).output
+    assert not list(tmp_path.glob("page*"))

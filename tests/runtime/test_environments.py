@@ -83,29 +83,15 @@ import builtins, io, json, os, socket, sys
 
 written, called = set(), []
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
-open_stream, open_file, make_folder = builtins.open, os.open, os.mkdir
 
 
-def note(path):
-    if isinstance(path, str | bytes | os.PathLike):
-        written.add(os.path.abspath(os.fsdecode(path)))
+def watch(function, writes):
+    def own(path, *rest, **named):
+        if writes(*rest, **named) and isinstance(path, str | bytes | os.PathLike):
+            written.add(os.path.abspath(os.fsdecode(path)))
+        return function(path, *rest, **named)
 
-
-def watch_stream(file, mode="r", *rest, **named):
-    if set(mode) & set("wax+"):
-        note(file)
-    return open_stream(file, mode, *rest, **named)
-
-
-def watch_file(path, flags, *rest, **named):
-    if flags & WRITING:
-        note(path)
-    return open_file(path, flags, *rest, **named)
-
-
-def watch_folder(path, *rest, **named):
-    note(path)
-    return make_folder(path, *rest, **named)
+    return own
 
 
 class Watched(socket.socket):
@@ -115,8 +101,9 @@ class Watched(socket.socket):
 
 
 # An audit hook would see all of it, and take minutes over the rest.
-builtins.open = io.open = watch_stream
-os.open, os.mkdir, socket.socket = watch_file, watch_folder, Watched
+builtins.open = io.open = watch(open, lambda mode="r", *_, **__: set(mode) & set("wax+"))
+os.open = watch(os.open, lambda flags, *_, **__: flags & WRITING)
+os.mkdir, socket.socket = watch(os.mkdir, lambda *_, **__: True), Watched
 import cordial_ppl as cp
 from cordial_ppl.cli import main
 from cordial_ppl.estimators import files

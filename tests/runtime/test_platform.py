@@ -13,7 +13,6 @@ from few_labels import LABELS, LOGITS, TEST, small
 from review_tables import write_tables
 
 import cordial_ppl as cp
-from cordial_ppl.errors import CordialError
 from cordial_ppl.runtime import platform
 from cordial_ppl.runtime.platform import counting_memory
 from cordial_ppl.runtime.storage import blaming
@@ -42,7 +41,7 @@ os.waitpid(child, 0)
 
 
 def test_without_compiling_the_setting_is_named():
-    with jax.disable_jit(), pytest.raises(CordialError, match="JAX_DISABLE_JIT is set"):
+    with jax.disable_jit(), pytest.raises(cp.CordialError, match="JAX_DISABLE_JIT is set"):
         small().fit(LOGITS, LABELS)
 
 
@@ -60,25 +59,25 @@ def test_a_platform_that_does_not_start_is_named_and_no_file_is_blamed(
         platform._start.cache_clear()
         monkeypatch.setenv("JAX_PLATFORM_NAME", former)
         match = f"JAX does not start.*{former}.*: .*{advice}"
-        with pytest.raises(CordialError, match=match) as told:
+        with pytest.raises(cp.CordialError, match=match) as told:
             cp.load(path).predict_proba(TEST)
-        assert type(told.value) is CordialError
+        assert type(told.value) is cp.CordialError
 
 
 def test_a_variable_for_which_jax_cannot_be_imported_is_named(monkeypatch):
     monkeypatch.setenv("JAX_ENABLE_X64", "x")
     with pytest.raises(ValueError, match="an 'x'") as told, counting_memory():
         raise ValueError("an 'x'")
-    assert not isinstance(told.value, CordialError)
+    assert not isinstance(told.value, cp.CordialError)
     monkeypatch.delitem(sys.modules, "jax")
-    with pytest.raises(CordialError, match="JAX_ENABLE_X64=x: JAX refuses it"):
+    with pytest.raises(cp.CordialError, match="JAX_ENABLE_X64=x: JAX refuses it"):
         with counting_memory():
             raise ValueError("invalid truth value 'x' for environment")
 
 
 @pytest.mark.parametrize("error", [MemoryError(), RuntimeError("RESOURCE_EXHAUSTED: 9 GiB")])
 def test_a_lack_of_memory_is_no_damage(error):
-    with pytest.raises(CordialError, match="memory ran out") as told, blaming("saved.cordial"):
+    with pytest.raises(cp.CordialError, match="memory ran out") as told, blaming("saved.cordial"):
         raise error
     assert "damaged" not in str(told.value)
     with pytest.raises(ValueError, match="odd"), counting_memory():

@@ -7,7 +7,6 @@ import threading
 import time
 
 import pytest
-from few_labels import LABELS, LOGITS, small
 
 from cordial_ppl.runtime import progress
 from cordial_ppl.runtime.progress import doing, watching
@@ -125,10 +124,3 @@ def test_watchers_hear_one_at_a_time_of_the_outermost_stage_that_counts():
         for thread in threads:
             thread.join()
     assert sorted(shares) == [(i / 8, "fitting") for i in range(1, 9)]
-
-
-def test_a_fit_with_a_closed_stderr_prints_nothing(stderr, capsys):
-    stderr(terminal=False).close()
-    with doing("working", plain=True):
-        small().fit(LOGITS, LABELS)
-    assert capsys.readouterr().out == ""

@@ -61,9 +61,6 @@ def test_equal_contents_give_equal_bytes_that_other_tools_read(saved, tmp_path):
     with safe_open(saved, "np") as file:
         np.testing.assert_array_equal(file.get_tensor("draws"), ARRAYS["draws"])
         assert json.loads(file.metadata()["cordial"])["meta"] == META
-
-
-def test_damage_is_seen_wherever_it_is(saved):
     whole = saved.read_bytes()
     for length in range(0, len(whole), 29):
         saved.write_bytes(whole[:length])

@@ -16,7 +16,7 @@ from cordial_ppl.data.readings import as_logits
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import FileError, InputError
 from cordial_ppl.tables import check_writable, read_readings, replacing, write_table
-from cordial_ppl.tables.files import read_columns
+from cordial_ppl.tables.formats import read_columns
 from cordial_ppl.tables.writing import SINKS
 
 FORMATS = ["csv", "parquet", "jsonl", "ndjson"]

@@ -18,7 +18,7 @@ from cordial_ppl.tables import (
     write_table,
 )
 from cordial_ppl.tables.choices import join_parts
-from cordial_ppl.tables.files import read_columns
+from cordial_ppl.tables.formats import read_columns
 
 ENDINGS = ["csv", "parquet", "jsonl", "ndjson"]
 SCALE = Scale(("1", "2", "3"))

@@ -20,7 +20,7 @@ from cordial_ppl.runtime.cluster import run_on_ray
 from cordial_ppl.runtime.outputs import replacing
 from cordial_ppl.runtime.progress import doing
 from cordial_ppl.tables.frame import reading
-from cordial_ppl.tables.readings import ReadingTable
+from cordial_ppl.tables.reading_table import ReadingTable
 
 PART = 1 << 17
 """Rows of a part, and of a file that is written: five seconds of a core."""

@@ -16,8 +16,8 @@ from cordial_ppl.errors import InputError
 from cordial_ppl.runtime.progress import doing
 from cordial_ppl.tables.columns import is_reading, name_items
 from cordial_ppl.tables.frame import ROW, Columns
-from cordial_ppl.tables.layout import find_layout
-from cordial_ppl.tables.readings import ReadingTable
+from cordial_ppl.tables.option_columns import find_layout
+from cordial_ppl.tables.reading_table import ReadingTable
 from cordial_ppl.tables.writing import write_table
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from cordial_ppl.errors import InputError, name_rows, naming
 from cordial_ppl.logs.ask.prompt import Example, Messages, Order, Prompt, find_fields
 from cordial_ppl.tables.choices import read_items
 from cordial_ppl.tables.columns import as_name, filled, is_reading, passed_through
-from cordial_ppl.tables.files import Columns, is_filled, read_columns
+from cordial_ppl.tables.formats import Columns, is_filled, read_columns
 
 
 class Question(NamedTuple):

@@ -13,7 +13,7 @@ from cordial_ppl.tables.choices import open_columns, select, split_choice
 from cordial_ppl.tables.columns import BLANK, is_reading, list_distinct, named
 from cordial_ppl.tables.frame import ROW, Columns, reading
 from cordial_ppl.tables.proposals import find_columns, list_ratings, proposing_all, spell
-from cordial_ppl.tables.readings import ReadingTable, as_table
+from cordial_ppl.tables.reading_table import ReadingTable, as_table
 
 
 @proposing_all

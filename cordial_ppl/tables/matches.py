@@ -9,10 +9,10 @@ import numpy as np
 from jaxtyping import Int64
 
 from cordial_ppl.errors import InputError, SettingNeeded, as_path, list_names, quote, warn
-from cordial_ppl.tables.files import read_columns
-from cordial_ppl.tables.labels import LabelTable, read_labels
+from cordial_ppl.tables.formats import read_columns
+from cordial_ppl.tables.label_table import LabelTable, read_labels
 from cordial_ppl.tables.proposals import proposing_all, spell
-from cordial_ppl.tables.readings import ReadingTable, read_readings
+from cordial_ppl.tables.reading_table import ReadingTable, read_readings
 
 
 @proposing_all

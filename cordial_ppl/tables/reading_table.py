@@ -35,9 +35,9 @@ from cordial_ppl.tables.columns import (
     passed_through,
     skip_blank,
 )
-from cordial_ppl.tables.files import read_columns
+from cordial_ppl.tables.formats import read_columns
 from cordial_ppl.tables.frame import Columns
-from cordial_ppl.tables.layout import find_layout
+from cordial_ppl.tables.option_columns import find_layout
 from cordial_ppl.tables.proposals import proposing_all, spell
 
 CONVERSIONS = {
