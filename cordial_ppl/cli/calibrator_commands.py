@@ -20,6 +20,7 @@ from cordial_ppl.cli.options import (
     Level,
     Out,
     PageWritten,
+    option,
 )
 from cordial_ppl.cli.output import Result, say
 from cordial_ppl.cli.records import CHOICE, LABELLING, Columns, Labelling, Tables
@@ -34,14 +35,10 @@ if TYPE_CHECKING:
     from cordial_ppl.tables import ReadingTable
 
 
-PageOut = Annotated[PageWritten, Out, Parameter(help="Page to write (.html).")]
+PageOut = Annotated[PageWritten, Out, option("Page to write (.html).")]
 LabelsAgain = Annotated[
     Path | None,
-    Parameter(
-        help="Table of labels of texts of the last table, to check the calibration.",
-        metavar="LABELS",
-        group=FILES,
-    ),
+    option("Labels of texts of the last table, to check the calibration.", "LABELS", FILES),
 ]
 
 
@@ -49,7 +46,7 @@ LabelsAgain = Annotated[
 def predict(
     calibrator: CalibratorFile,
     readings: Annotated[
-        Path, Parameter(help="Table of readings, as for `cordial fit`, or a folder of Parquet.")
+        Path, option("Table of readings, as for `cordial fit`, or a folder of Parquet.")
     ],
     /,
     *,
@@ -136,10 +133,8 @@ def report(
 @command
 def monitor(
     calibrator: CalibratorFile,
-    old: Annotated[Path, Parameter(help="Table of readings at first.")],
-    new: Annotated[
-        Sequence[Path], Parameter(help="Tables of readings of the same texts since, in order.")
-    ],
+    old: Annotated[Path, option("Table of readings at first.")],
+    new: Annotated[Sequence[Path], option("Tables of readings of the same texts since, in order.")],
     /,
     *,
     columns: Columns = CHOICE,

@@ -25,10 +25,8 @@ class Printing:
 
     config: Annotated[Path | None, Parameter(metavar="FILE")] = None
     "Read options from this TOML file; those on the command line count instead."
-
     json: bool = False
     "Print the results as JSON and nothing else."
-
     quiet: Annotated[bool, Parameter(alias="-q")] = False
     "Print only warnings, errors, and results that go into no file."
 

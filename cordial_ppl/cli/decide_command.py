@@ -8,7 +8,17 @@ import numpy as np
 from cyclopts import Parameter
 
 from cordial_ppl.cli.command import command
-from cordial_ppl.cli.options import FILES, MODEL, TABLE, FigureWritten, Names, Natural, Out, Written
+from cordial_ppl.cli.options import (
+    FILES,
+    MODEL,
+    TABLE,
+    FigureWritten,
+    Names,
+    Natural,
+    Out,
+    Written,
+    option,
+)
 from cordial_ppl.cli.output import Result, as_table, draw
 from cordial_ppl.cli.plan_command import check_unfilled, list_texts
 from cordial_ppl.cli.records import FITTING, Fitting, Read, Tables
@@ -30,40 +40,29 @@ class Costs:
 
     passing: Annotated[Names, Parameter(name="--pass")] = None
     "Options that pass, as 4,5."
-
     within: Annotated[Natural | None, Parameter(metavar="CLASSES")] = None
     "Instead, decide on options, which may be off by so many classes: 0, 1 ..."
-
     false_pass: Cost = 1.0
     "Cost of passing what people fail."
-
     false_fail: Cost = 1.0
     "Cost of failing what people pass."
-
     person: Annotated[float | None, Parameter(metavar="COST")] = None
     "Cost of asking a person, in the same unit."
-
     agree: Annotated[float | None, Parameter(metavar="SHARE")] = None
     "Instead, ask as few as keep this agreement of the rest with people, as .9."
-
     level: Annotated[float, Parameter(metavar="P")] = 0.9
     "How probable that has to be."
-
     audit: Annotated[float, Parameter(metavar="SHARE")] = 0.05
     "Share of the rest that people see, too, drawn at random."
 
 
 COSTS = Costs()
 Decided = Annotated[
-    Written | None, Out, Parameter(help=f"Table to write {TABLE}: the decision about each text.")
+    Written | None, Out, option(f"Table to write {TABLE}: the decision about each text.")
 ]
 Drawn = Annotated[
     FigureWritten | None,
-    Parameter(
-        help="Picture of cost and agreement to write (.svg, .png, .pdf).",
-        metavar="FILE",
-        group=FILES,
-    ),
+    option("Picture of cost and agreement to write (.svg, .png, .pdf).", "FILE", FILES),
 ]
 
 
@@ -76,15 +75,11 @@ def decide(
     output: Annotated[
         Written | None,
         Out,
-        Parameter(help=f"Table to write {TABLE}: the decision about each text."),
+        option(f"Table to write {TABLE}: the decision about each text."),
     ] = None,
     figure: Annotated[
         FigureWritten | None,
-        Parameter(
-            metavar="FILE",
-            group=FILES,
-            help="Picture of cost and agreement to write (.svg, .png, .pdf).",
-        ),
+        option("Picture of cost and agreement to write (.svg, .png, .pdf).", "FILE", FILES),
     ] = None,
 ) -> Result:
     """Which texts pass, which must people see? OUT begins with these; filled in, it is LABELS."""

@@ -18,6 +18,7 @@ from cordial_ppl.cli.options import (
     Names,
     Out,
     Written,
+    option,
 )
 from cordial_ppl.cli.output import Result, draw
 from cordial_ppl.cli.records import FITTING, Fitting, Read, Tables
@@ -27,9 +28,7 @@ if TYPE_CHECKING:
     from cordial_ppl.decisions.estimates.estimate import Estimate
 
 
-Group = Parameter(
-    metavar="COLUMN", group=COLUMNS, help="Column of READINGS that names groups, such as `system`."
-)
+Group = option("Column of READINGS that names groups, such as `system`.", "COLUMN", COLUMNS)
 
 
 @Parameter(name="*", group=MODEL)
@@ -39,24 +38,17 @@ class Wanted:
 
     output: Annotated[Written | None, Out] = None
     "Table to write (.csv, .parquet, .jsonl): a row for all texts and each group."
-
     figure: Annotated[FigureWritten | None, Parameter(metavar="FILE", group=FILES)] = None
     "Picture of the groups to write (.svg, .png, .pdf)."
-
     cluster: Column = None
     "Column of READINGS that names texts that are alike, such as `conversation`."
-
     pair: Column = None
     "Column that names what each text answers, such as a prompt, with --by."
-
     level: Level = 0.9
-
     of: Annotated[Literal["like-these", "these"], Parameter(metavar="TARGET")] = "like-these"
     "What intervals are for: texts like-these (the default), or these alone."
-
     passing: Annotated[Names, Parameter(name="--pass")] = None
     "Options that pass, as 4,5: rate, and the judge's TPR and TNR."
-
     require: Annotated[Sequence[str], Parameter(metavar="TEXT")] = ()
     'Such as "mean >= 4", "A - B > 0": exit status 0 yes, 3 no, 4 cannot say.'
 

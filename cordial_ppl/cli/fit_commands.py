@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
-from cyclopts import Parameter
 
 from cordial_ppl.cli.command import command
 from cordial_ppl.cli.messages import leaving_at_once
-from cordial_ppl.cli.options import OUTPUT, CalibratorOut, Inference, Seed, TableOut
+from cordial_ppl.cli.options import OUTPUT, CalibratorOut, Inference, Seed, TableOut, option
 from cordial_ppl.cli.output import Result, as_table
 from cordial_ppl.cli.records import FITTING, Fitting, Read, Tables
 from cordial_ppl.errors import count, naming
@@ -33,9 +32,7 @@ NEXT = """\
 Now with your own readings and labels (one row per text; item_id, logit_1 ... and item_id, label):
   cordial calibrate readings.csv labels.csv -o calibrated.csv"""
 
-Verbose = Annotated[
-    bool, Parameter(group=OUTPUT, help="Print how well each posterior is known, too.")
-]
+Verbose = Annotated[bool, option("Print how well each posterior is known, too.", group=OUTPUT)]
 
 
 @command

@@ -22,6 +22,7 @@ from cordial_ppl.cli.options import (
     Some,
     TableOut,
     Written,
+    option,
 )
 from cordial_ppl.cli.output import Result, as_table
 from cordial_ppl.cli.records import FITTING, Fitting, Read, Tables
@@ -42,21 +43,15 @@ class SeveralTables(Tables):
     """Tables with readings by several judges."""
 
     also: Also = ()
-
     readers: Names = None
     "Columns of ratings, one per judge; needs --options."
-
     reader: Some = ()  # pyright: ignore[reportIncompatibleVariableOverride]
     "Judge to take, from column `reader` (or COLUMN=NAME); may be repeated."
 
 
 Saved = Annotated[
     CalibratorWritten | None,
-    Parameter(
-        help="Calibrator to write (.cordial), for other texts with `cordial predict`.",
-        metavar="FILE",
-        group=FILES,
-    ),
+    option("Calibrator to write (.cordial), for `cordial predict`.", "FILE", FILES),
 ]
 
 
@@ -115,14 +110,10 @@ def fuse(
 
 
 OF_USERS = f"Table to write {TABLE}: item_id, user, p_..., mean, label."
-UserColumn = Annotated[Column, Parameter(help="Column that names users, if not `user`.")]
+UserColumn = Annotated[Column, option("Column that names users, if not `user`.")]
 Population = Annotated[
     Path | None,
-    Parameter(
-        help="Calibrator of the population; by default one is fitted to LABELS.",
-        metavar="FILE",
-        group=FILES,
-    ),
+    option("Calibrator of the population; by default one is fitted to LABELS.", "FILE", FILES),
 ]
 
 
@@ -131,7 +122,7 @@ def shift(
     tables: Tables,
     *,
     output: Annotated[
-        Written, Out, Parameter(help=f"Table to write {TABLE}: item_id, user, p_..., mean, label.")
+        Written, Out, option(f"Table to write {TABLE}: item_id, user, p_..., mean, label.")
     ],
     fitting: Fitting = FITTING,
     user: UserColumn = None,

@@ -25,6 +25,7 @@ from cordial_ppl.cli.options import (
     Spellings,
     Written,
     listing,
+    option,
 )
 from cordial_ppl.cli.output import Result, say
 from cordial_ppl.errors import InputError, ServerError, count, naming
@@ -36,11 +37,7 @@ ROWS = 5
 
 After = Annotated[
     str | None,
-    Parameter(
-        help="What the answer follows, where it is not found without.",
-        metavar="REGEX",
-        group=ADVANCED,
-    ),
+    option("What the answer follows, where it is not found without.", "REGEX", ADVANCED),
 ]
 Field = Annotated[str | None, Parameter(metavar="FIELD", group=COLUMNS)]
 Fields = Annotated[tuple[str, ...] | None, listing("FIELD,...", group=COLUMNS)]
@@ -53,42 +50,29 @@ class Chosen:
 
     item: Fields = None
     "Field that names the text; several fields make one name."
-
     answer: Fields = None
     "Field of the judge's answer; several fields are tasks of their own."
-
     reader: Field = None
     "Field that names the judge; or the NAME to take; or FIELD=NAME."
-
     task: Field = None
     "Field that names the task; or the NAME to take; or FIELD=NAME."
-
     label: Fields = None
     "Field of a person's label."
-
     annotator: Field = None
     "Field that names that person."
-
     where: Annotated[Sequence[str], Parameter(metavar="CONDITION")] = ()
     "Rows to take, FIELD=VALUE or FIELD!=VALUE; may be repeated."
-
     options: Names = None
     "Options of the scale in order, as 1,2,3,4,5, if FILE does not name them."
-
     reverse: bool = False
     "The options are named from the best to the worst."
-
     form: Annotated[str, Parameter(name="--from", metavar="FORMAT", group=ADVANCED)] = "auto"
     "Format of FILE, if it is not recognised."
-
     swapped: Annotated[Fields, Parameter(group=ADVANCED)] = None
     "Fields whose answers are on the reversed scale, or a flag that says so."
-
     after: After = None
-
     round: Rounding = None
     "Between options: half-up, nearest-even, or split into two halves."
-
     score: Annotated[str | None, Parameter(metavar="NAME", group=ADVANCED)] = None
     "Scorer of Inspect to read; of several values, NAME.KEY."
 
@@ -100,7 +84,7 @@ CHOSEN = Chosen()
 def read(
     file: Annotated[
         Path,
-        Parameter(help="Judgments or a log: JSON, JSON Lines, CSV, Parquet or a log's own format."),
+        option("Judgments or a log: JSON, JSON Lines, CSV, Parquet or a log's own format."),
     ],
     /,
     *,
@@ -108,17 +92,15 @@ def read(
     output: Annotated[Written | None, Out, TABLE_OUT] = None,
     labels: Annotated[
         Written | None,
-        Parameter(
-            help="Table to write of the labels that FILE holds.", metavar="LABELS", group=FILES
-        ),
+        option("Table to write of the labels that FILE holds.", "LABELS", FILES),
     ] = None,
     dry_run: Annotated[
-        bool, Parameter(help="Show five rows as they would be read; write nothing.", group=FILES)
+        bool, option("Show five rows as they would be read; write nothing.", group=FILES)
     ] = False,
     spell: Spellings = (),
     explain: Annotated[
         Natural,
-        Parameter(help="Show for N texts which tokens fed which option.", group=ADVANCED),
+        option("Show for N texts which tokens fed which option.", group=ADVANCED),
     ] = 0,
 ) -> Result:
     """Make tables of readings and of labels from a file of judgments or a log."""
@@ -174,61 +156,43 @@ class Questions:
 
     options: Annotated[tuple[str, ...], listing("A,B,...", group=COLUMNS)]
     "Options of the scale in order, as 1,2,3,4,5."
-
     model: Annotated[str, Parameter(metavar="NAME")]
     "Model to ask."
-
     prompt: AFile = None
     "The whole prompt: {text}, {options}, other columns of TEXTS."
-
     demonstrations: AFile = None
     "Table of labelled texts to show as examples."
-
     reader: Annotated[str | None, Parameter(metavar="NAME", group=COLUMNS)] = None
     "Name of the judge, for the column `reader`; by default the model's."
-
     task: Annotated[str | None, Parameter(metavar="NAME", group=COLUMNS)] = None
     "Name of the task, for the column `task`."
-
     question: Annotated[str | None, Parameter(metavar="TEXT")] = None
     "What to ask."
-
     shots: Number = 10
     "Examples to show."
-
     permutations: Number = 1
     "Orders of the options to average over."
-
     server: Annotated[str | None, Parameter(metavar="URL")] = None
     "Such as http://localhost:8000/v1; by default OPENAI_BASE_URL, or OpenAI."
-
     local: bool = False
     "Run a Hugging Face model on this machine; NAME is a folder or a name."
-
     samples: Natural = 0
     "Sample N answers a text, for models without log-probabilities."
-
     seed: Seed = 0
-
     spell: Spellings = ()
 
     after: After = None
-
     key_variable: Annotated[str | None, Parameter(metavar="NAME", group=ADVANCED)] = None
     "Variable of the key; by default OPENAI_API_KEY, for OpenAI and servers on this machine only."
-
     max_tokens: Annotated[Number | None, Parameter(group=ADVANCED)] = None
     "Longest answer, in tokens; by default 16."
-
     concurrency: Annotated[Number | None, Parameter(group=ADVANCED)] = None
     "Questions asked at a time; by default 8."
 
 
 @command
 def ask(
-    texts: Annotated[
-        Path, Parameter(help=f"Table {TABLE}: item_id, text, other columns of the prompt.")
-    ],
+    texts: Annotated[Path, option(f"Table {TABLE}: item_id, text, other columns of the prompt.")],
     /,
     *,
     output: Annotated[Written, Out, TABLE_OUT],

@@ -89,6 +89,12 @@ def split_pairs[T](
     return pairs
 
 
+def option(help: str, metavar: str | None = None, group: Group | None = None) -> Parameter:
+    """Declare an option by its line of help, what its value is called, and its group."""
+    more: dict[str, Any] = {"metavar": metavar, "group": group}
+    return Parameter(help=help, **{name: value for name, value in more.items() if value})
+
+
 def whole(least: int) -> Parameter:
     """Declare an option that is a whole number, such as a seed."""
 
@@ -122,52 +128,42 @@ READINGS = "Table: item_id, and `rating`, or columns p_..., logit_..., logprob_.
 TABLE = "(.csv, .parquet, .jsonl)"
 Out = Parameter(metavar="OUT", alias="-o", group=FILES)
 CALIBRATED = f"Table to write {TABLE}: p_..., mean and interval, label."
-TABLE_OUT = Parameter(help=f"Table of readings to write {TABLE}.")
+TABLE_OUT = option(f"Table of readings to write {TABLE}.")
 TableOut = Annotated[Written, Out, Parameter(help=CALIBRATED)]
-CalibratorOut = Annotated[CalibratorWritten, Out, Parameter(help="Calibrator to write (.cordial).")]
-CalibratorFile = Annotated[Path, Parameter(help="Calibrator, from `cordial fit`.", group=FILES)]
+CalibratorOut = Annotated[CalibratorWritten, Out, option("Calibrator to write (.cordial).")]
+CalibratorFile = Annotated[Path, option("Calibrator, from `cordial fit`.", group=FILES)]
 Also = Annotated[
     Sequence[Path],
-    Parameter(
-        help="Another table, with readings by other judges; may be repeated.",
-        metavar="READINGS",
-        group=FILES,
-    ),
+    option("Another table, with readings by other judges; may be repeated.", "READINGS", FILES),
 ]
 Channels = Annotated[
     Sequence[Path],
-    Parameter(
-        help="Channel file to add; its code is run, so trust it. May be repeated.",
-        metavar="PATH",
-        group=MODEL,
-    ),
+    option("Channel file to add; its code is run, so trust it. May be repeated.", "PATH", MODEL),
 ]
-Seed = Annotated[Natural, Parameter(help="Seed of all random numbers.", group=MODEL)]
-Level = Annotated[
-    float, Parameter(help="Probability inside the intervals.", metavar="P", group=MODEL)
-]
+Seed = Annotated[Natural, option("Seed of all random numbers.", group=MODEL)]
+Level = Annotated[float, option("Probability inside the intervals.", "P", MODEL)]
 Engine = Annotated[
     Literal["local", "ray"],
-    Parameter(
-        help="Where to work: on this machine, or on the cluster that RAY_ADDRESS names.",
-        metavar="ENGINE",
-        group=ADVANCED,
+    option(
+        "Work on this machine, or on the cluster that RAY_ADDRESS names.",
+        "ENGINE",
+        ADVANCED,
     ),
 ]
 Spellings = Annotated[
     Sequence[str],
-    Parameter(
-        help="Another way in which the model writes an option, as 1=A; may be repeated.",
-        metavar="OPTION=TEXT",
-        group=ADVANCED,
+    option(
+        "Another spelling of an option by the model, as 1=A; repeatable.",
+        "OPTION=TEXT",
+        ADVANCED,
     ),
 ]
 Inference = Annotated[
     Literal["default", "laplace", "mode", "nuts"],
-    Parameter(
-        help="How to find posteriors: laplace (the paper's), mode, or nuts (minutes).",
-        metavar="METHOD",
-        group=ADVANCED,
+    option(
+        "How to find posteriors: laplace (the paper's), mode, nuts (minutes).",
+        "METHOD",
+        ADVANCED,
     ),
 ]
 

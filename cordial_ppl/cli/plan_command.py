@@ -46,22 +46,16 @@ class Wanted:
 
     output: Annotated[Written | None, Out] = None
     "Table to fill in (.csv, .parquet, .jsonl): the texts in order of labelling."
-
     labelled: Annotated[Path | None, Parameter(metavar="LABELS", group=FILES)] = None
     "Table of the labels that there are already, which OUT begins with."
-
     more: Annotated[Path | None, Parameter(metavar="CALIBRATOR", group=FILES)] = None
     "Calibrator, from `cordial fit`: what would more labels give it?"
-
     by: Column = None
     "Column, such as `system`, over whose values to spread labels evenly."
-
     cluster: Column = None
     "Column of texts that are alike, to label together, such as `conversation`."
-
     number: Annotated[Number, Parameter(alias="-n")] = LABELS
     "How many texts to label."
-
     width: Annotated[float | None, Parameter(metavar="W")] = None
     "With --more: how many labels give the mean of all texts within plus and minus W?"
 

@@ -61,7 +61,6 @@ class Files:
 
     readings: Annotated[Path, Parameter(group=FILES)]
     "Table: item_id, and `rating`, or columns p_..., logit_..., logprob_..., n_..."
-
     labels: Annotated[Path, Parameter(group=FILES)]
     "Table of labels: item_id and label, a row for each label."
 
@@ -73,19 +72,14 @@ class Columns:
 
     options: Names = None
     "Options of the scale in order, as 1,2,3,4,5, if not as in READINGS."
-
     reader: Annotated[str | None, Parameter(metavar="NAME")] = None
     "Judge to take if there are several, from column `reader` (or COLUMN=NAME)."
-
     task: Annotated[str | None, Parameter(metavar="NAME")] = None
     "Task to take if there are several, from column `task` (or COLUMN=NAME)."
-
     id: Annotated[Sequence[str], Parameter(metavar="COLUMN")] = ()
     "Column of the texts' ids, if not `item_id`; may be repeated."
-
     rating: Column = None
     "Column of ratings, one per text, to take as readings; needs --options."
-
     round: Rounding = None
     "Between options: half-up, nearest-even, or split into two halves."
 
@@ -97,10 +91,8 @@ class Labelling:
 
     label: ColumnList = ()
     "Column of labels, if not `label`; or a column for each annotator."
-
     annotator: Column = None
     "Column that names who gave a label, if not `annotator`."
-
     annotators: Annotated[Literal["each", "mean", "median"], Rule] = "each"
     "Several labels of one text: keep each (the default), or use mean or median."
 
@@ -136,12 +128,9 @@ class Fitting:
     """Settings of a fit."""
 
     channel: Channels = ()
-
     prior: Annotated[Path | None, Parameter(metavar="FILE")] = None
     "Prior, from `cordial learn-prior`; or `own`, for the one of each channel."
-
     seed: Seed = 0
-
     inference: Inference = "default"
 
     prior_of: Annotated[Sequence[str], Parameter(metavar="NAME=LOC,SCALE", group=ADVANCED)] = ()

@@ -27,6 +27,7 @@ from cordial_ppl.cli.options import (
     Seed,
     Some,
     Written,
+    option,
     split_pairs,
 )
 from cordial_ppl.cli.output import Result, as_table
@@ -47,22 +48,22 @@ MOST = 5
 
 LeaveOut = Annotated[
     Sequence[str],
-    Parameter(help="Task to leave out; may be repeated.", metavar="TASK", group=COLUMNS),
+    option("Task to leave out; may be repeated.", "TASK", COLUMNS),
 ]
 Units = Annotated[
     Sequence[str],
-    Parameter(
-        help="Power of K in the unit of a channel's parameter, as drift=1; may be repeated.",
-        metavar="NAME=POWER",
-        group=ADVANCED,
+    option(
+        "Power of K in the unit of a parameter, as drift=1; repeatable.",
+        "NAME=POWER",
+        ADVANCED,
     ),
 ]
 LearningRule = Annotated[
     Literal["cautious", "trained", "paper"],
-    Parameter(
-        help="How far to trust the tasks: cautious, as far as they agree; trained (minutes), as "
+    option(
+        "How far to trust the tasks: cautious, as far as they agree; trained (minutes), as "
         "lowers the loss of few labels; or as in the paper.",
-        metavar="RULE",
+        "RULE",
     ),
 ]
 
@@ -74,7 +75,6 @@ class Tasks(Labelling, Columns):
 
     reader: Some = ()  # pyright: ignore[reportIncompatibleVariableOverride]
     "Judge to take, from column `reader` (or COLUMN=NAME); may be repeated."
-
     task: Some = ()  # pyright: ignore[reportIncompatibleVariableOverride]
     "Task to take, from column `task`; may be repeated."
 
@@ -86,13 +86,11 @@ TASKS = Tasks()
 def learn_prior(
     tables: Annotated[
         Sequence[Path],
-        Parameter(
-            help="Tables of readings and of labels in turn: READINGS LABELS READINGS LABELS."
-        ),
+        option("Tables of readings and of labels in turn: READINGS LABELS READINGS LABELS."),
     ],
     /,
     *,
-    output: Annotated[CalibratorWritten, Out, Parameter(help="Prior to write (.cordial).")],
+    output: Annotated[CalibratorWritten, Out, option("Prior to write (.cordial).")],
     tasks: Tasks = TASKS,
     leave_out: LeaveOut = (),
     channel: Channels = (),
@@ -239,7 +237,7 @@ def _summarise(prior: "LearnedPrior", rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 Simulations = Annotated[
-    Natural, Parameter(help="Data sets for simulation-based calibration, as 200; none by default.")
+    Natural, option("Data sets for simulation-based calibration, as 200; none by default.")
 ]
 
 
@@ -250,9 +248,7 @@ def _table(text: str) -> Parameter:
 
 @command
 def check(
-    channel: Annotated[
-        str, Parameter(help="Channel file, whose code is run, or the name of a channel.")
-    ],
+    channel: Annotated[str, option("Channel file, whose code is run, or the name of a channel.")],
     /,
     *,
     columns: Columns = CHOICE,
@@ -300,18 +296,13 @@ class Comparison:
 
     methods: List = ()
     "Names, as raw, histogram, paper, cordial; or channel files, which are run."
-
     budgets: Annotated[List, Parameter(metavar="N,...")] = ()
     "Numbers of labels, as 10,20,50; by default 5 to 100."
-
     draws: Number = 20
     "Random subsets of each number of labels."
-
     report: Number = 1000
     "Labelled texts to score on; others are drawn."
-
     seed: Seed = 0
-
     engine: Engine = "local"
 
     device: Annotated[
@@ -321,7 +312,7 @@ class Comparison:
 
 
 COMPARISON = Comparison()
-Scores = Annotated[Written, Out, Parameter(help=f"Table to write {TABLE}: a row for each score.")]
+Scores = Annotated[Written, Out, option(f"Table to write {TABLE}: a row for each score.")]
 
 
 @command
