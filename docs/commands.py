@@ -2,34 +2,77 @@
 
     python docs/commands.py
 
-Writes that page anew from the commands and their options.
+Writes that part anew from the commands and their options.
 """
 
+import re
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
-from cordial_ppl.cli.app import COMMANDS, app
+from cordial_ppl.cli.app import COMMANDS, NAMES, app, explain
+from cordial_ppl.cli.help_page import HelpPage, describe_entry, name_entry
 
 PAGE = Path(__file__).parent / "cli.md"
 MARK = "<!-- From here on: python docs/commands.py -->\n"
-COMMON = ("--json", "--quiet, -q", "--config FILE")
-"""Options of every command, which the first part of the page explains."""
+SEVERAL = 4
+"""Commands from which on an option is listed once for all."""
 
 
-def list_commands() -> str:
-    """Return a section for each command: usage, what it does, its options by group."""
-    for name in COMMANDS:
-        app[name].help = None  # In place of it that of its function, which is longer.
-    text = app.generate_docs()
-    _, first, rest = text.partition(f"## cordial {next(iter(COMMANDS))}\n")
-    common = tuple(f"* `{option}`" for option in COMMON)
-    lines = [line for line in (first + rest).splitlines() if not line.startswith(common)]
-    return "\n".join(lines).replace("**Output**:\n\n\n", "").replace("```console", "```") + "\n"
+class Recorder(HelpPage):
+    """A help page that is kept: its options, with the help of each, and what stands above them."""
+
+    def __init__(self):
+        """Begin with nothing."""
+        self.options: list[tuple[str, str]] = []
+        self.words: list[str] = []
+
+    def __call__(self, console: Any, options: Any, panel: Any) -> None:
+        """Keep a group of options."""
+        self.options += [(name_entry(each), describe_entry(each)) for each in panel.entries]
+
+    def render_usage(self, console: Any, options: Any, usage: Any) -> None:
+        """Keep how the command is called."""
+        self.words.append(f"```text\n{usage.plain.strip()}\n```")
+
+    def render_description(self, console: Any, options: Any, description: Any) -> None:
+        """Keep what the command does."""
+        self.words.append(description.primary_renderable.plain.strip())
+
+
+def record(name: str) -> Recorder:
+    """Return the help page of a command."""
+    kept, shown = Recorder(), app.help_formatter
+    explain(name)
+    app.help_formatter = kept
+    try:
+        app.help_print([name])
+    finally:
+        app.help_formatter = shown
+    return kept
+
+
+def tabulate(options: list[tuple[str, str]]) -> list[str]:
+    """Return a table of options."""
+    names = [re.sub(r"(-[-\w]+)", r"`\1`", name) for name, _ in options]
+    rows = [f"| {name} | {text} |" for name, (_, text) in zip(names, options, strict=True)]
+    return ["| | |", "|---|---|", *rows, ""]
 
 
 def page() -> str:
     """Return the page, its second part made anew."""
     first, _, _ = PAGE.read_text(encoding="utf-8").partition(MARK)
-    return f"{first}{MARK}\n{list_commands()}"
+    records = {name: record(name) for name in NAMES}
+    counts = Counter(option for each in records.values() for option in each.options)
+    common = [option for option, number in counts.items() if number >= SEVERAL]
+    lines = ["## Options of several commands", "", *tabulate(common)]
+    for title, commands in COMMANDS.items():
+        lines += [f"## {title}", ""]
+        for name in commands:
+            options = [option for option in records[name].options if option not in common]
+            lines += [f"### cordial {name}", "", "\n\n".join(records[name].words), ""]
+            lines += tabulate(options) if options else []
+    return "\n".join([f"{first}{MARK}", *lines])
 
 
 if __name__ == "__main__":

@@ -1,11 +1,9 @@
 """Every test runs under the strictest numerics: typed shapes, no silent promotion, float64."""
 
-import io
 import os
 import warnings
-from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 # Programs that were compiled are found again by the next run.  JAX writes them where others may
 # read them, so each worker has a folder of its own.
@@ -109,44 +107,17 @@ def pytest_runtest_setup(item):
 # The package may only be imported once it is hooked, hence inside the fixtures.
 
 
-class Stream(io.TextIOWrapper):
-    """What is printed, text and bytes."""
-
-    def __init__(self):
-        self.bytes = io.BytesIO()
-        super().__init__(self.bytes, "utf-8", newline="\n", write_through=True)
-
-    @property
-    def text(self) -> str:
-        """All of it."""
-        return self.bytes.getvalue().decode()
-
-
-class Ran(NamedTuple):
-    """What a command printed."""
-
-    stdout: str
-    stderr: str
-
-
 @pytest.fixture
 def cordial(tmp_path, monkeypatch):
     """Run the program in an empty folder."""
-    from cordial_ppl.cli.app import run as run_program
+    import program
 
     monkeypatch.chdir(tmp_path)
 
     def run(*arguments, status=0):
-        streams = [Stream() for _ in range(2)]
-        code = 0
-        with redirect_stdout(streams[0]), redirect_stderr(streams[1]):
-            try:
-                run_program([str(argument) for argument in arguments])
-            except SystemExit as left:
-                code = left.code
-        stdout, stderr = (stream.text for stream in streams)
-        assert code == status, stdout + stderr
-        return Ran(stdout, stderr)
+        result = program.run(*arguments)
+        assert result.status == status, result.output
+        return result
 
     return run
 

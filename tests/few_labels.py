@@ -7,6 +7,7 @@ import numpyro
 import numpyro.distributions as dist
 
 from cordial_ppl.channels.channel import observe
+from cordial_ppl.data.readings import as_logits
 from cordial_ppl.estimators.stack import Stack
 from cordial_ppl.evaluation.synthetic import reviews
 
@@ -32,6 +33,16 @@ def lengthy(readings, labels=None):
     tilt = numpyro.sample("tilt", dist.Normal(0.0, 1.0))
     extra = tilt * readings.covariates["length"][:, None] * jnp.linspace(-1.0, 1.0, 5)[None]
     observe(jax.nn.log_softmax(slope * readings.logits + extra), labels)
+
+
+def three_readers(logits, seed):
+    """Readings of three, each wrong in its own way: those given, half of them moved, noise."""
+    noise = np.random.default_rng(seed).normal(size=(2, *logits.shape))
+    return np.stack([logits, 0.5 * np.roll(logits, 1, axis=1) + noise[0], 3 * noise[1]], axis=1)
+
+
+THREE, THREE_TEST = (three_readers(as_logits(x), seed) for seed, x in enumerate((LOGITS, TEST)))
+READERS = ("plain", "lower", "noise")
 
 
 def assert_probabilities(probs, rows, size):

@@ -14,6 +14,8 @@ import shlex
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import program
+
 FENCE = re.compile(r'^```(\w*)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 SHOWN = re.compile(r"^\s*print\(.*\)  # (.+)$", re.MULTILINE)
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
@@ -91,17 +93,9 @@ def _execute(code: str, names: dict[str, Any]) -> str:
 
 def invoke(arguments: list[str]) -> str:
     """Run the program; return what it prints."""
-    from cordial_ppl.cli.app import run
-
-    printed = io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True)
-    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
-        try:
-            run(arguments)
-        except SystemExit as left:
-            printed.seek(0)
-            raise AssertionError(printed.read()) from left
-    printed.seek(0)
-    return printed.read()
+    result = program.run(*arguments)
+    assert result.status == 0, result.output
+    return result.output
 
 
 def _agree(expected: list[str], found: list[str], exact: bool = False) -> None:

@@ -55,8 +55,7 @@ def test_names_and_commands_are_there(name):
             compile(fence.code, name, "exec")
         if fence.language in ("sh", "bash"):
             for tokens in pages.commands(fence):
-                _, bound, _ = app.meta.parse_args(tokens, **settings)
-                app.parse_args(bound.args, **settings)
+                app.parse_args(tokens, **settings)
     for attribute in set(re.findall(r"\bcp\.(\w+)", DOCUMENTS[name])):
         assert hasattr(cp, attribute), f"{name} names cp.{attribute}"
 

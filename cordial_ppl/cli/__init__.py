@@ -1,10 +1,10 @@
 """The command line `cordial`.
 
-`app` names the commands, most of them a module each: a function that reads its input, calls the
-package, writes files and returns an `output.Result`, which `command` prints. Options are
-parameters of the function, or fields of the records that it takes (`records`); `options` has
-what several share. `messages` turns errors into lines and a status. A command imports what needs
-JAX when it runs, so that `cordial --help` is quick.
+`app` gathers the commands, one module each: a function that reads its input, calls the package,
+writes files and returns an `output.Result`, which is printed. `options` declares the options by
+their lines of help and `records` holds those that go together; `declaring` and `command` make a
+command of a function, and `messages` turns errors into lines and a status. A command imports what
+needs JAX when it runs, so that `cordial --help` is quick.
 """
 
 import os
@@ -21,14 +21,14 @@ def main() -> None:
             signal.signal(number, lambda number, _: leave(128 + number, words))
     # What the encoding of a terminal lacks, such as "±", is escaped.
     getattr(sys.stdout, "reconfigure", dict)(errors="backslashreplace")
-    from cordial_ppl.cli.app import run_process
+    from cordial_ppl.cli.app import main as run_program
 
     try:
-        run_process(sys.argv[1:])
+        run_program()
     except OSError as error:  # Results are written to no file of a name.
         if error.filename is not None:
             raise
-        leave(1, f"error: cannot write the output: {error.strerror}.\n")
+        leave(1, f"cordial: cannot write the output: {error.strerror}.\n")
 
 
 def leave(status: int, words: str = "") -> None:

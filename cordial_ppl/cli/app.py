@@ -1,111 +1,131 @@
-"""The program `cordial`: its commands, its version, and its exit status."""
+"""The program `cordial`: its commands, which are imported when they are called, and its status."""
 
 import gc
 import logging
 import os
+import sys
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Annotated
+from functools import partial
 
-from cyclopts import App, Group, Parameter
-from cyclopts.help import DefaultFormatter, PanelSpec, TableSpec
-from rich import box
+from cyclopts import App, CycloptsError, Group, Parameter
 
-from cordial_ppl.cli.messages import reporting
-from cordial_ppl.cli.options import OUTPUT, option
+from cordial_ppl.cli.config_file import fill_in
+from cordial_ppl.cli.help_page import HelpPage
+from cordial_ppl.cli.messages import complain, warning_in_lines
+from cordial_ppl.cli.options import FILES, MODEL
+from cordial_ppl.errors import CordialError
+from cordial_ppl.runtime.cache import cache_programs
+from cordial_ppl.runtime.platform import counting_memory
 
 COMMANDS = {
-    "demo": ("demo", "Show what calibration does, on made-up reviews."),
-    "read": ("read", "Make tables of readings and of labels from judgments or a log."),
-    "ask": ("ask", "Ask a model to rate texts; make a table of readings."),
-    "plan": ("plan", "Which texts should I label? And how many more?"),
-    "calibrate": ("calibrate", "Fit on the labelled texts; calibrate all texts."),
-    "fit": ("calibrate", "Fit on the labelled texts; save the calibrator."),
-    "predict": ("predict", "Calibrate texts with a saved calibrator."),
-    "report": ("report", "Write one page on the judge and what calibration changes."),
-    "estimate": ("estimate", "How good are the texts? Means and shares, with intervals."),
-    "compare": ("estimate", "Which system is better? Rank groups of texts."),
-    "decide": ("decide", "Which texts pass, and which must people see?"),
-    "monitor": ("monitor", "Is it still the same judge?"),
-    "fuse": ("fuse", "Combine several judges of the same texts."),
-    "learn-prior": ("learn", "Learn a prior from tasks with many labels."),
-    "shift": ("shift", "Calibrate texts for each user."),
-    "check": ("check", "Check a channel."),
-    "sweep": ("sweep", "Compare calibrators on many subsets of the labels."),
+    "Start": {
+        "demo": ("fit_commands:demo", "Show what calibration does, on made-up reviews."),
+        "read": ("log_commands:read", "Make a table of readings from judgments or a tool's log."),
+        "ask": ("log_commands:ask", "Ask a model to rate texts."),
+        "plan": (
+            "plan_command:plan",
+            "Choose texts to label; forecast what more labels give.",
+        ),
+    },
+    "Calibrate": {
+        "calibrate": ("fit_commands:calibrate", "Fit on the labelled texts, calibrate all."),
+        "fit": ("fit_commands:fit", "Fit on the labelled texts, save the calibrator."),
+        "predict": ("calibrator_commands:predict", "Calibrate texts with a saved calibrator."),
+        "fuse": ("judge_commands:fuse", "Calibrate several judges of the same texts together."),
+        "shift": ("judge_commands:shift", "Calibrate texts for each of their users."),
+    },
+    "Decide": {
+        "estimate": (
+            "estimate_commands:estimate",
+            "Estimate the mean label and shares of options.",
+        ),
+        "compare": ("estimate_commands:compare", "Rank groups of texts, such as systems."),
+        "decide": ("decide_command:decide", "Pass, fail or ask a person, for each text."),
+        "monitor": ("calibrator_commands:monitor", "Check whether it is still the same judge."),
+        "report": ("calibrator_commands:report", "Write a page about a judge and its calibration."),
+    },
+    "Study": {
+        "learn-prior": ("study_commands:learn_prior", "Learn a prior from tasks with many labels."),
+        "check": ("study_commands:check", "Test a channel."),
+        "sweep": ("study_commands:sweep", "Compare calibrators on subsets of the labels."),
+    },
 }
-"""Commands, in the order of `cordial -h`: the module of each, and its line there."""
+"""The commands by group: the function that runs each, and what it does."""
+
+NAMES = [name for commands in COMMANDS.values() for name in commands]
 
 
-def _describe_version() -> str:
+def _find_version() -> str:
+    """Return the program's name and version."""
     from importlib.metadata import version
 
     return f"cordial {version('cordial-ppl')}"
 
 
+def _show_number(default: object) -> str:
+    """Return a default that the help shows: numbers but 0."""
+    return f"{default:g}" if type(default) in (int, float) and default else ""
+
+
+SHOWN = Parameter(negative=(), show_default=_show_number)
 app = App(
     name="cordial",
-    help="Turn a language model's ratings into calibrated probabilities with twenty labels.",
-    help_epilogue="Exit status: 0 done, 2 wrong usage or bad input, 1 anything else.",
-    version=_describe_version,
-    version_flags="--version",
+    help="Turn a language model's ratings into calibrated probabilities with twenty labels.\n\n"
+    "`cordial COMMAND --help` explains a command. Exit status: 0 done, 2 wrong usage or bad input, "
+    "1 anything else.",
+    version=_find_version,
     help_format="plaintext",
-    help_formatter=DefaultFormatter(
-        panel_spec=PanelSpec(box=box.SIMPLE, border_style="none", padding=0),
-        table_spec=TableSpec(box=None, padding=(0, 2, 0, 0)),
-    ),
-    default_parameter=Parameter(negative=(), show_default=lambda value: value or None),
-    group_commands=Group("Commands", sort_key=-1),
-    group_parameters=OUTPUT,
-    result_action="return_value",
+    help_formatter=HelpPage(),
+    group_arguments=FILES,
+    group_parameters=MODEL,
+    default_parameter=SHOWN,
 )
-for place, (name, (module, line)) in enumerate(COMMANDS.items()):
-    function = f"cordial_ppl.cli.{module}:{name.replace('-', '_')}"
-    app.command(function, name=name, help=line, sort_key=place)
+app.config = partial(fill_in, app)
+for number, (title, commands) in enumerate(COMMANDS.items()):
+    group = Group(title, sort_key=number)
+    for order, (name, (function, text)) in enumerate(commands.items()):
+        path = f"cordial_ppl.cli.{function}"
+        about = {"help": text, "group": group, "sort_key": order, "default_parameter": SHOWN}
+        app.command(path, name=name, **about)
+for flag in (*app.help_flags, *app.version_flags):
+    app[flag].show = False
 
 
-@app.meta.default
-def launch(
-    *tokens: Annotated[str, Parameter(show=False, allow_leading_hyphen=True)],
-    json: Annotated[bool, option(OUTPUT, "Print the results as JSON and nothing else.")] = False,
-    quiet: Annotated[
-        bool, option(OUTPUT, "Print only warnings, errors and what goes into no file.", alias="-q")
-    ] = False,
-    config: Annotated[
-        Path | None, option(OUTPUT, "Options in TOML, in a table named after the command.", "FILE")
-    ] = None,
-) -> None:
-    """Run the command that is typed."""
-    from cordial_ppl.cli.command import read_config, run_command
-
-    app.config = read_config(config) if config else ()
-    command, bound, _ = app.parse_args(tokens, print_error=False, exit_on_error=False)
-    if getattr(command, "__self__", None) is None:
-        run_command(command, bound.arguments, json=json, quiet=quiet)
-    else:  # Help, or the version.
-        command(*bound.args, **bound.kwargs)
+def explain(name: str) -> None:
+    """Give a command its function's docstring as help, in place of its line in the list."""
+    app[name].help = app[name].default_command.__doc__
 
 
-def run(arguments: Sequence[str]) -> None:
-    """Run the command that arguments name.
+def run(words: Sequence[str]) -> int:
+    """Run a command; errors and warnings of the package become lines on stderr.
 
-    Raises:
-        SystemExit: With the status, if it is not 0.
+    Args:
+        words: What is typed after the name of the program.
+
+    Returns:
+        The exit status: 2 where the input or the command is at fault, 130 after Ctrl-C, 1 for
+        another error of the package. Any other exception passes through.
     """
-    with reporting():
-        if arguments and arguments[0] in COMMANDS:
-            app[arguments[0]].help = None  # In place of it that of its function, which is longer.
-        app.meta(arguments, print_error=False, exit_on_error=False)
+    names = [word for word in words[:1] if word in NAMES]
+    with warning_in_lines():
+        try:
+            for name in names:
+                explain(name)
+            cache_programs()
+            command, bound, _ = app.parse_args(words, exit_on_error=False, print_error=False)
+            with counting_memory():
+                return command(*bound.args, **bound.kwargs) or 0
+        except (CordialError, CycloptsError) as error:
+            return complain(" ".join(["cordial", *names]), error)
+        except KeyboardInterrupt:
+            return 130
 
 
-def run_process(arguments: Sequence[str]) -> None:
-    """Run the command that the arguments of this process name, with its cache of programs."""
-    from cordial_ppl.runtime.cache import cache_programs
-
+def main() -> None:
+    """Run the command that the arguments of the process name, and end with its status."""
     # Importing and tracing make many objects, and little garbage.
     gc.set_threshold(50_000)
     # JAX's own log is silent, unless the environment asks for it.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     logging.getLogger("jax").setLevel(logging.CRITICAL)
-    with reporting():
-        cache_programs()
-    run(arguments)
+    sys.exit(run(sys.argv[1:]))

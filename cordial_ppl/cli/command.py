@@ -1,74 +1,101 @@
-"""A command that is typed: options from a file, files checked before it runs, and what it says."""
+"""A function as a command: options that every command has, checks before it, what it prints."""
 
-import tomllib
-from collections.abc import Callable, Iterator
-from dataclasses import is_dataclass
+import os
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, is_dataclass
+from functools import wraps
+from inspect import Parameter as Argument
+from inspect import signature
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Annotated, Any
 
-from cyclopts.config import Dict
+from cyclopts import Parameter
 
-from cordial_ppl.cli.options import Written
-from cordial_ppl.cli.output import Result, check_outputs, say, show
+from cordial_ppl.cli.options import OUTPUT, Written
+from cordial_ppl.cli.output import Result, show
 from cordial_ppl.errors import InputError
+from cordial_ppl.runtime.outputs import check_writable
 from cordial_ppl.runtime.progress import doing
 
 
-def run_command(
-    command: Callable[..., Result], arguments: dict[str, Any], *, json: bool, quiet: bool
-) -> None:
-    """Check the files of a command, run it, and print what it returns.
+@Parameter(name="*", group=OUTPUT)
+@dataclass(frozen=True, kw_only=True)
+class Printing:
+    """Options of every command."""
+
+    config: Annotated[Path | None, Parameter(metavar="FILE")] = None
+    "Read options from this TOML file; those on the command line count instead."
+    json: bool = False
+    "Print the results as JSON and nothing else."
+    quiet: Annotated[bool, Parameter(alias="-q")] = False
+    "Print only warnings, errors, and results that go into no file."
+
+
+def command(function: Callable[..., Result]) -> Callable[..., int]:
+    """Turn a function into a command, which prints what it returns and has the exit status.
+
+    Files to write are checked before it runs. It gets the options of `Printing`.
 
     Args:
-        command: The function.
-        arguments: What is typed, by parameter.
-        json: Whether to print all of it as JSON, and nothing else.
-        quiet: Whether to print only warnings and what goes into no file.
+        function: A function whose parameters are arguments and options, or records of options.
+    """
+
+    @wraps(function)
+    def run(*arguments: Any, printing: Printing = Printing(), **options: Any) -> int:
+        paths = list(_list_paths([*arguments, *options.values(), printing]))
+        written = [path for path in paths if isinstance(path, Written)]
+        check_outputs(written, [path for path in paths if not isinstance(path, Written)])
+        with doing("working", plain=not printing.json, quiet=printing.quiet):
+            result = function(*arguments, **options)
+            if printing.config is not None:
+                name = str(printing.config)
+                content = {**result.content, "config": name}
+                result = result._replace(content=content, done=[f"options of {name}", *result.done])
+            show(result, json=printing.json, quiet=printing.quiet)
+        return result.status
+
+    parameters = signature(function).parameters.values()
+    printing = Argument("printing", Argument.KEYWORD_ONLY, default=Printing(), annotation=Printing)
+    run.__signature__ = signature(function).replace(  # pyright: ignore[reportAttributeAccessIssue]
+        parameters=[*parameters, printing], return_annotation=int
+    )
+    return run
+
+
+def _list_paths(values: Iterable[Any]) -> Iterable[Path]:
+    """List the paths among the values of options, their records and lists."""
+    for value in values:
+        if isinstance(value, Path):
+            yield value
+        elif isinstance(value, list | tuple):
+            yield from _list_paths(value)
+        elif is_dataclass(value):
+            yield from _list_paths(vars(value).values())
+
+
+def check_outputs(outputs: Collection[Path], inputs: Collection[Path]) -> None:
+    """Check before the work that outputs can be written and replace nothing that is needed.
+
+    Args:
+        outputs: The files to write, which have the endings of a table but for those `Written`.
+        inputs: The files that are read.
 
     Raises:
-        CordialError: The command does.
-        SystemExit: It ends with another status than 0.
+        InputError: One cannot be written, is one of the inputs, or is written twice.
     """
-    files = list(_list_files(command, arguments))
-    outputs = [(path, written.endings) for path, written in files if written]
-    check_outputs(outputs, [path for path, written in files if not written])
-    with doing("working", plain=not json, quiet=quiet):
-        show(command(**arguments), json=json, quiet=quiet)
+    for path in outputs:
+        endings: Collection[str] = getattr(path, "endings", ())
+        if not endings:
+            from cordial_ppl.tables.writing import SINKS
 
-
-def _list_files(typed: Any, arguments: dict[str, Any]) -> Iterator[tuple[Path, Written | None]]:
-    """List paths that are typed, with the mark of those that are written."""
-    hints = get_type_hints(typed, include_extras=True)
-    for name, value in arguments.items():
-        if is_dataclass(value):
-            yield from _list_files(type(value), vars(value))
-            continue
-        marks = getattr(hints.get(name), "__metadata__", ())
-        written = next((mark for mark in marks if isinstance(mark, Written)), None)
-        for path in value if isinstance(value, list | tuple) else [value]:
-            if isinstance(path, Path):
-                yield path, written
-
-
-def read_config(path: Path) -> list[Dict]:
-    """Read options from a TOML file, for cyclopts.
-
-    What stands above the first table holds for the command that is typed, a table for the command
-    that it is named after. What is typed takes the place of what the file says.
-
-    Raises:
-        InputError: The file cannot be read, or is no TOML.
-    """
-    try:
-        settings = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}.") from error
-    except ValueError as error:
-        raise InputError(f"{path} is not a TOML file: {error}.") from error
-    say(f"options of {path} are used")
-    tables = {name: part for name, part in settings.items() if isinstance(part, dict)}
-    common = {name: part for name, part in settings.items() if name not in tables}
-    return [
-        Dict(common, source=str(path), use_commands_as_keys=False),
-        Dict(tables, source=str(path)),
-    ]
+            endings = SINKS
+        check_writable(path, endings=endings)
+        for source in inputs:
+            if os.path.exists(path) and os.path.exists(source) and path.samefile(source):
+                raise InputError(
+                    f"the output {path} would replace the input {source}: name another."
+                )
+    names = [path.absolute() for path in outputs]
+    for path in outputs:
+        if names.count(path.absolute()) > 1:
+            raise InputError(f"two outputs would both be {path}: name another for one.")

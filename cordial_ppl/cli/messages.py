@@ -10,9 +10,17 @@ from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
-from cyclopts import CycloptsError
+from cyclopts import (
+    CycloptsError,
+    MissingArgumentError,
+    RepeatArgumentError,
+    UnknownCommandError,
+    UnknownOptionError,
+    UnusedCliTokensError,
+)
 
 from cordial_ppl.cli import leave
+from cordial_ppl.cli.config_file import hint
 from cordial_ppl.cli.output import say
 from cordial_ppl.errors import (
     ChannelError,
@@ -22,9 +30,15 @@ from cordial_ppl.errors import (
     SettingNeeded,
     SettingsClash,
     Value,
+    quote,
     shorten,
 )
-from cordial_ppl.runtime.platform import counting_memory
+
+REMOVED = {
+    "--update": "Fit again with all labels.",
+    "--guess": "Say what the answer follows: --after REGEX.",
+}
+"""Options that there were, with what to do instead."""
 
 REPEATED = {"channels": "channel", "leave_out": "leave-out", "units": "unit"}
 """Settings of several values whose option is given for each."""
@@ -56,13 +70,8 @@ def interrupting(handler: Any = signal.default_int_handler) -> Iterator[None]:
 
 
 @contextmanager
-def reporting() -> Iterator[None]:
-    """Turn errors and warnings of the package into lines on stderr, and errors into a status.
-
-    Raises:
-        SystemExit: 2 where the input or the command is at fault, 130 after Ctrl-C, 1 for another
-            error of the package; any other exception passes through.
-    """
+def warning_in_lines() -> Iterator[None]:
+    """Show warnings of the package as lines, each once, and no others."""
     shown: set[str] = set()
 
     def show(message: Warning | str, *_: object, **__: object) -> None:
@@ -75,29 +84,49 @@ def reporting() -> Iterator[None]:
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", CordialWarning)
         warnings.showwarning = show
-        try:
-            with counting_memory():
-                yield
-        except CordialError as error:
-            say(f"error: {_in_options(error)}")
-            at_fault = isinstance(error, InputError | ChannelError)
-            raise SystemExit(2 if at_fault else 1) from error
-        except CycloptsError as error:
-            say(f"error: {_on_one_line(error)}")
-            raise SystemExit(2) from error
-        except KeyboardInterrupt as error:
-            raise SystemExit(130) from error
+        yield
 
 
-def _on_one_line(error: CycloptsError) -> str:
-    """Say what is wrong with what was typed, and where to look."""
-    # A converter's own error is behind the one that is raised.
-    if isinstance(error.__cause__, CordialError):
-        return _in_options(error.__cause__)
-    words = " ".join(str(error).split())
-    words = words if words.endswith((".", "?")) else f"{words}."
-    command = " ".join(["cordial", *(error.command_chain or ())])
-    return f"{words[:1].lower()}{words[1:]} Try '{command} -h' for help."
+def complain(program: str, error: CordialError | CycloptsError) -> int:
+    """Print an error in a line; return the exit status.
+
+    Args:
+        program: What was called, such as "cordial fit".
+        error: An error of the package, or of what was typed.
+    """
+    if isinstance(error, CycloptsError):
+        say(f"{program}: {describe_usage(error)}")
+        return 2
+    say(f"{program}: {_in_options(error)}")
+    return 2 if isinstance(error, InputError | ChannelError) else 1
+
+
+def describe_usage(error: CycloptsError) -> str:
+    """Describe what is wrong with what was typed, and what to do."""
+    name = error.argument.name if error.argument else ""
+    name = name if error.argument is None or error.argument.index is None else name[2:].upper()
+    advice = f"See '{' '.join(['cordial', *(error.command_chain or ())])} --help'."
+    match error:
+        case UnknownOptionError():
+            option = error.token.keyword or error.token.value
+            near = hint(option, (name for each in error.argument_collection for name in each.names))
+            return f"there is no option {option}.{near} {REMOVED.get(option, advice)}"
+        case UnknownCommandError() if error.unused_tokens and error.app:
+            word = error.unused_tokens[0]
+            near = hint(word, (name for name in error.app if name[0] != "-"))
+            kind = "option" if word.startswith("-") else "command"
+            return f"there is no {kind} {word}.{near} {advice}"
+        case UnusedCliTokensError() if error.unused_tokens:
+            return f"nothing is expected at {quote(error.unused_tokens[0])}. {advice}"
+        case MissingArgumentError() if error.keyword or error.argument and error.argument.tokens:
+            return f"{error.keyword or name} needs a value. {advice}"
+        case MissingArgumentError():
+            return f"{name} is missing. {advice}"
+        case RepeatArgumentError():
+            return f"{error.token.keyword} is given twice: give it once."
+    token, words = getattr(error, "token", None), " ".join(str(error).split())
+    source = f"{token.source}: " if token and token.source != "cli" else ""
+    return f"{source}{words[:1].lower()}{words[1:]} {advice}"
 
 
 def _in_options(error: CordialError) -> str:

@@ -1,127 +1,171 @@
-"""Options that several commands share: how each is typed, its value and its help."""
+"""Types of options: how each is typed, what its value is called in the help, and its group."""
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal
 
-from cyclopts import Group, Parameter
-from cyclopts.validators import Number
+from cyclopts import Group, Parameter, Token
 
 from cordial_ppl.errors import InputError
 
-FILES, COLUMNS, MODEL, OUTPUT, ADVANCED = (
-    Group(name, sort_key=place)
-    for place, name in enumerate(("Files", "Columns", "Model", "Output", "Advanced"))
-)
-"""Groups of options, in the order of ``-h``."""
-
-ENDING = ".cordial"
-"""The ending of a calibrator's file."""
-
-FIGURES = (".svg", ".png", ".pdf")
-"""The endings of a picture's file."""
+FILES = Group("Files", sort_key=0)
+COLUMNS = Group("Columns", sort_key=1)
+MODEL = Group("Model", sort_key=2)
+OUTPUT = Group("Output", sort_key=3)
+ADVANCED = Group("Advanced", sort_key=4)
 
 
-class Written(NamedTuple):
-    """Marks the type of a file that a command writes, which is checked before the command runs.
+class Written(Path):
+    """A file that a command writes, which is checked before the command runs.
 
     Attributes:
-        endings: The endings that its name may have; by default those of a table.
+        endings: The endings that its name may have; none for those of a table.
     """
 
     endings: tuple[str, ...] = ()
 
 
-def split_names(_: Any, tokens: Sequence[Any]) -> tuple[str, ...]:
+class CalibratorWritten(Written):
+    """A calibrator or a prior to write."""
+
+    endings = (".cordial",)
+
+
+class FigureWritten(Written):
+    """A picture to write."""
+
+    endings = (".svg", ".png", ".pdf")
+
+
+class PageWritten(Written):
+    """A page to write."""
+
+    endings = (".html",)
+
+
+def split_names(text: str) -> tuple[str, ...]:
     """Split "1,2,3" into names; one with a comma stands in quotes.
 
-    Args:
-        tokens: The values of an option, each of some names.
-
     Raises:
-        InputError: The quotes do not match, or a name is empty.
+        ValueError: The quotes do not match.
     """
-    names: list[str] = []
-    for token in tokens:
-        try:
-            (row,) = csv.reader([token.value], skipinitialspace=True, strict=True)
-        except (csv.Error, ValueError) as error:
-            raise InputError(
-                f"{token.keyword} must be names with commas between; found {token.value!r}."
-            ) from error
-        names += row
+    try:
+        (names,) = csv.reader([text], skipinitialspace=True, strict=True)
+    except (csv.Error, ValueError) as error:
+        raise ValueError(f"it must be names with commas between; found {text!r}.") from error
     return tuple(names)
 
 
-def option(group: Group, help: str, value: str | None = None, **settings: Any) -> Parameter:
-    """Declare an option.
+def _read_names(_: Any, tokens: Sequence[Token]) -> tuple[str, ...]:
+    """Read names that an option lists, once or several times."""
+    return tuple(name for token in tokens for name in split_names(token.value))
+
+
+def split_pairs[T](
+    option: str, texts: Iterable[str], form: str, read: Callable[[str], T]
+) -> list[tuple[str, T]]:
+    """Split "NAME=VALUE", once for each time that an option is given.
 
     Args:
-        group: The heading that it is listed under.
-        help: What it is for.
-        value: What its value is called.
-        settings: Further settings of `cyclopts.Parameter`.
+        option: The option.
+        texts: Its values.
+        form: How each must be, for the message.
+        read: Reads what stands behind the sign; it raises a ValueError if that has another form.
+
+    Raises:
+        InputError: A text has another form.
     """
-    return Parameter(group=group, help=help, metavar=value, **settings)
+    pairs = []
+    for text in texts:
+        name, equals, value = text.partition("=")
+        try:
+            if not (name.strip() and equals and value.strip()):
+                raise ValueError
+            pairs.append((name.strip(), read(value)))
+        except ValueError:
+            raise InputError(f"{option} must be {form}; found {text!r}.") from None
+    return pairs
 
 
-def names(group: Group, help: str, value: str = "A,B,...", **settings: Any) -> Parameter:
-    """Declare an option of several names with commas between, which may be repeated."""
-    split = {"n_tokens": 1, "converter": split_names, "allow_leading_hyphen": True}
-    return option(group, help, value, **split, **settings)
+def option(help: str, metavar: str | None = None, group: Group | None = None) -> Parameter:
+    """Declare an option by its line of help, what its value is called, and its group."""
+    more: dict[str, Any] = {"metavar": metavar, "group": group}
+    return Parameter(help=help, **{name: value for name, value in more.items() if value})
 
 
-Names = tuple[str, ...] | None
-WHOLE, POSITIVE = Number(gte=0, lt=2**32), Number(gte=1, lt=2**32)
+def whole(least: int) -> Parameter:
+    """Declare an option that is a whole number, such as a seed."""
 
-Out = Parameter(alias="-o", group=FILES)
-_TABLE = Parameter(metavar="OUT", help="Table to write (.csv, .parquet, .jsonl).")
-TableOut = Annotated[Path, Written(), Out, _TABLE]
-TableOrNot = Annotated[Path | None, Written(), Out, _TABLE]
-CalibratorOut = Annotated[
-    Path, Written((ENDING,)), Out, Parameter(metavar="FILE", help="File to write (.cordial).")
-]
-FigureOrNot = Annotated[
-    Path | None, Written(FIGURES), option(FILES, "Picture to write (.svg, .png, .pdf).", "FILE")
-]
+    def read(_: Any, tokens: Sequence[Token]) -> int:
+        """Read it."""
+        (token,) = tokens
+        with suppress(ValueError):
+            if least <= (number := int(token.value)) < 2**32:
+                return number
+        raise ValueError(f"it must be a whole number from {least}; found {token.value!r}.")
 
-Channels = Annotated[
-    Sequence[Path],
-    option(MODEL, "Channel file to add; its code is run, so trust it. May be repeated.", "PATH"),
-]
-Seed = Annotated[int, option(MODEL, "Seed of all random numbers.", "N", validator=WHOLE)]
-Level = Annotated[float, option(MODEL, "Probability inside the intervals.", "P")]
-By = option(COLUMNS, "Column of READINGS that names groups, such as `system`.", "COLUMN")
-Spell = Annotated[
-    Sequence[str],
-    option(
-        ADVANCED,
-        "Another way in which the model writes an option, as 1=A; may be repeated.",
-        "OPTION=TEXT",
-    ),
-]
-After = Annotated[
-    str | None,
-    option(ADVANCED, "What the answer follows, where it is not found without.", "REGEX"),
-]
-Calibrator = Annotated[Path, Parameter(group=FILES, help="Calibrator, from `cordial fit`.")]
-ReadingsFile = Annotated[
-    Path,
-    Parameter(
-        group=FILES,
-        help="Table: item_id, and `rating`, or columns p_..., logit_..., logprob_..., n_...",
-    ),
-]
-LabelsOrNot = Annotated[
-    Path | None, Parameter(group=FILES, metavar="LABELS", help="Table of labels of these texts.")
-]
+    return Parameter(metavar="N", converter=read)
+
+
+def listing(metavar: str, **more: Any) -> Parameter:
+    """Declare an option that lists names, such as 1,2,3 or -1,0,1."""
+    return Parameter(
+        metavar=metavar, converter=_read_names, n_tokens=1, allow_leading_hyphen=True, **more
+    )
+
+
+List = Annotated[tuple[str, ...], listing("A,B,...")]
+Names = Annotated[tuple[str, ...] | None, listing("A,B,...")]
+ColumnList = Annotated[tuple[str, ...], listing("COLUMN,...", group=COLUMNS)]
+Some = Annotated[Sequence[str], Parameter(metavar="NAME")]
+Column = Annotated[str | None, Parameter(metavar="COLUMN", group=COLUMNS)]
+Number = Annotated[int, whole(1)]
+Natural = Annotated[int, whole(0)]
+
+READINGS = "Table: item_id, and `rating`, or columns p_..., logit_..., logprob_..., n_..."
+TABLE = "(.csv, .parquet, .jsonl)"
+Out = Parameter(metavar="OUT", alias="-o", group=FILES)
+CALIBRATED = f"Table to write {TABLE}: p_..., mean and interval, label."
+TABLE_OUT = option(f"Table of readings to write {TABLE}.")
+TableOut = Annotated[Written, Out, Parameter(help=CALIBRATED)]
+CalibratorOut = Annotated[CalibratorWritten, Out, option("Calibrator to write (.cordial).")]
+CalibratorFile = Annotated[Path, option("Calibrator, from `cordial fit`.", group=FILES)]
 Also = Annotated[
     Sequence[Path],
-    option(FILES, "Another table, with readings by other judges; may be repeated.", "READINGS"),
+    option("Another table, with readings by other judges; may be repeated.", "READINGS", FILES),
 ]
+Channels = Annotated[
+    Sequence[Path],
+    option("Channel file to add; its code is run, so trust it. May be repeated.", "PATH", MODEL),
+]
+Seed = Annotated[Natural, option("Seed of all random numbers.", group=MODEL)]
+Level = Annotated[float, option("Probability inside the intervals.", "P", MODEL)]
 Engine = Annotated[
     Literal["local", "ray"],
-    option(ADVANCED, "Work on this machine, or on the cluster that RAY_ADDRESS names.", "ENGINE"),
+    option(
+        "Work on this machine, or on the cluster that RAY_ADDRESS names.",
+        "ENGINE",
+        ADVANCED,
+    ),
 ]
-Passing = Annotated[Names, names(MODEL, "Options that pass, as 4,5.", "A,...", name="--pass")]
+Spellings = Annotated[
+    Sequence[str],
+    option(
+        "Another spelling of an option by the model, as 1=A; repeatable.",
+        "OPTION=TEXT",
+        ADVANCED,
+    ),
+]
+Inference = Annotated[
+    Literal["default", "laplace", "mode", "nuts"],
+    option(
+        "How to find posteriors: laplace (the paper's), mode, nuts (minutes).",
+        "METHOD",
+        ADVANCED,
+    ),
+]
+
+Rule = Parameter(metavar="RULE", group=ADVANCED)
+Rounding = Annotated[Literal["half-up", "nearest-even", "split"] | None, Rule]

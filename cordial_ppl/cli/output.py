@@ -1,17 +1,14 @@
-"""Output of the commands: lines on stderr, results on stdout, and checks of files to write."""
+"""Output of the commands: lines on stderr, results on stdout, pictures."""
 
-import os
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from rich.console import Console
 from rich.table import Table
 
-from cordial_ppl.errors import InputError
 from cordial_ppl.runtime import progress
-from cordial_ppl.runtime.outputs import check_writable
 
 STDERR = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
 STDOUT = Console(highlight=False, markup=False, soft_wrap=True)
@@ -52,8 +49,10 @@ def show(result: Result, *, json: bool, quiet: bool) -> None:
         import msgspec
 
         encoded = msgspec.json.encode(result.content, enc_hook=lambda number: number.item())
-        sys.stdout.flush()  # Bytes: JSON is UTF-8 everywhere.
+        # As bytes, for JSON is UTF-8 everywhere.
+        sys.stdout.flush()
         sys.stdout.buffer.write(msgspec.json.format(encoded, indent=2) + b"\n")
+        sys.stdout.buffer.flush()
     else:
         for text in (result.result, "" if quiet else result.text):
             if text:
@@ -62,37 +61,6 @@ def show(result: Result, *, json: bool, quiet: bool) -> None:
             say(line)
         for warning in result.warnings:
             say(f"warning: {warning}")
-    if result.status:
-        raise SystemExit(result.status)
-
-
-def check_outputs(
-    outputs: Sequence[tuple[Path, Collection[str]]], inputs: Collection[Path]
-) -> None:
-    """Check before the work that outputs can be written and replace nothing that is needed.
-
-    Args:
-        outputs: The files to write, each with the endings that its name may have; none for those
-            of a table.
-        inputs: The files that are read.
-
-    Raises:
-        InputError: One cannot be written, is one of the inputs, or is written twice.
-    """
-    for path, endings in outputs:
-        if not endings:
-            from cordial_ppl.tables.writing import SINKS
-
-            endings = SINKS
-        check_writable(path, endings=endings)
-        for source in inputs:
-            if os.path.exists(path) and os.path.exists(source) and path.samefile(source):
-                raise InputError(
-                    f"the output {path} would replace the input {source}: name another."
-                )
-    for path, _ in outputs[1:]:
-        if path.absolute() == outputs[0][0].absolute():
-            raise InputError(f"two outputs would both be {path}: name another for one.")
 
 
 def draw(path: Path, drawing: Callable[[], Any]) -> str:

@@ -1,6 +1,6 @@
-"""Options that go together, as records that commands take."""
+"""Options that go together, as records that commands take: each field with its help."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
@@ -15,11 +15,14 @@ from cordial_ppl.cli.options import (
     FILES,
     MODEL,
     Channels,
+    Column,
+    ColumnList,
+    Inference,
     Names,
-    ReadingsFile,
+    Rounding,
+    Rule,
     Seed,
-    names,
-    option,
+    split_pairs,
 )
 from cordial_ppl.errors import InputError
 from cordial_ppl.runtime.progress import doing
@@ -29,23 +32,6 @@ if TYPE_CHECKING:
 
 OWN_PRIOR = "own"
 """The value of --prior that chooses the prior in each channel's file."""
-
-Rounding = Annotated[
-    Literal["half-up", "nearest-even", "split"] | None,
-    option(ADVANCED, "What a label between two options counts for.", "RULE"),
-]
-Inference = Annotated[
-    Literal["default", "laplace", "mode", "nuts"],
-    option(ADVANCED, "How to find posteriors: laplace (the paper's), mode, or nuts.", "METHOD"),
-]
-Task = option(COLUMNS, "Task to take of several, from column `task` (or COLUMN=NAME).", "NAME")
-Judges = Annotated[
-    Sequence[str],
-    option(
-        COLUMNS, "Judge to take, from column `reader` (or COLUMN=NAME); may be repeated.", "NAME"
-    ),
-]
-Judge = option(COLUMNS, "Judge to take of several, from column `reader` (or COLUMN=NAME).", "NAME")
 
 
 class Read(NamedTuple):
@@ -69,77 +55,52 @@ class Read(NamedTuple):
         return list_groups(self.table, self.rows, self.labels)
 
 
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
-class Columns:
-    """Choice of what is read from the tables: arguments of functions that read readings."""
-
-    options: Annotated[
-        Names, names(COLUMNS, "Options of the scale in order, as 1,2,3,4,5, if not in READINGS.")
-    ] = None
-    reader: Annotated[str | None, Judge] = None
-    task: Annotated[str | None, Task] = None
-    id: Annotated[
-        Sequence[str],
-        option(COLUMNS, "Column of the texts' ids, if not `item_id`; may be repeated.", "COLUMN"),
-    ] = ()
-    rating: Annotated[
-        str | None, option(COLUMNS, "Column of ratings, one per text; needs --options.", "COLUMN")
-    ] = None
-    round: Rounding = None
-
-    @property
-    def choice(self) -> dict[str, Any]:
-        """Return arguments that readings and labels have in common."""
-        return {"task": self.task, "id": self.id, "round": self.round}
-
-
-EVERY = Columns()
-"""The choice where nothing is typed."""
-
-
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
-class Labelling:
-    """Columns of labels, and rules by which they are taken: arguments of `read_labels`."""
-
-    label: Annotated[
-        Names,
-        names(
-            COLUMNS,
-            "Column of labels, if not `label`; or a column for each annotator.",
-            "COLUMN,...",
-        ),
-    ] = ()
-    annotator: Annotated[
-        str | None,
-        option(COLUMNS, "Column that names who gave a label, if not `annotator`.", "COLUMN"),
-    ] = None
-    annotators: Annotated[
-        Literal["each", "mean", "median"],
-        option(ADVANCED, "Several labels of one text: keep each, or use mean or median.", "RULE"),
-    ] = "each"
-
-
-PLAIN = Labelling()
-"""The labels where nothing is typed."""
-
-
 @dataclass(frozen=True)
 class Files:
-    """A table of readings of all texts, and one of labels of some."""
+    """Two tables, readings of all texts and labels of some."""
 
-    readings: ReadingsFile
-    labels: Annotated[
-        Path,
-        Parameter(group=FILES, help="Table of labels: item_id and label, a row for each label."),
-    ]
+    readings: Annotated[Path, Parameter(group=FILES)]
+    "Table: item_id, and `rating`, or columns p_..., logit_..., logprob_..., n_..."
+    labels: Annotated[Path, Parameter(group=FILES)]
+    "Table of labels: item_id and label, a row for each label."
 
 
-@Parameter(name="*")
+@Parameter(name="*", group=COLUMNS)
+@dataclass(frozen=True, kw_only=True)
+class Columns:
+    """Choice of what is read from tables: arguments of functions that read readings."""
+
+    options: Names = None
+    "Options of the scale in order, as 1,2,3,4,5, if not as in READINGS."
+    reader: Annotated[str | None, Parameter(metavar="NAME")] = None
+    "Judge to take if there are several, from column `reader` (or COLUMN=NAME)."
+    task: Annotated[str | None, Parameter(metavar="NAME")] = None
+    "Task to take if there are several, from column `task` (or COLUMN=NAME)."
+    id: Annotated[Sequence[str], Parameter(metavar="COLUMN")] = ()
+    "Column of the texts' ids, if not `item_id`; may be repeated."
+    rating: Column = None
+    "Column of ratings, one per text, to take as readings; needs --options."
+    round: Rounding = None
+    "Between options: half-up, nearest-even, or split into two halves."
+
+
+@Parameter(name="*", group=COLUMNS)
+@dataclass(frozen=True, kw_only=True)
+class Labelling:
+    """Columns of labels, and a rule by which they are taken: arguments of `read_labels`."""
+
+    label: ColumnList = ()
+    "Column of labels, if not `label`; or a column for each annotator."
+    annotator: Column = None
+    "Column that names who gave a label, if not `annotator`."
+    annotators: Annotated[Literal["each", "mean", "median"], Rule] = "each"
+    "Several labels of one text: keep each (the default), or use mean or median."
+
+
+@Parameter(name="*", group=COLUMNS)
 @dataclass(frozen=True, kw_only=True)
 class Tables(Labelling, Columns, Files):
-    """Two tables, and what is read of them: arguments of `read_labelled`."""
+    """Two tables and what is read from them: arguments of `read_labelled`."""
 
     @property
     def labelling(self) -> dict[str, Any]:
@@ -161,26 +122,19 @@ class Tables(Labelling, Columns, Files):
             return Read(*read_labelled(**(vars(self) | settings)))
 
 
-@Parameter(name="*")
+@Parameter(name="*", group=MODEL)
 @dataclass(frozen=True, kw_only=True)
 class Fitting:
     """Settings of a fit."""
 
     channel: Channels = ()
-    prior: Annotated[
-        Path | None,
-        option(MODEL, "Prior, from `cordial learn-prior`; or `own`, each channel's own.", "FILE"),
-    ] = None
+    prior: Annotated[Path | None, Parameter(metavar="FILE")] = None
+    "Prior, from `cordial learn-prior`; or `own`, for the one of each channel."
     seed: Seed = 0
     inference: Inference = "default"
-    prior_of: Annotated[
-        Sequence[str],
-        option(
-            ADVANCED,
-            "Prior of one parameter, in logs if positive, in log odds if a strength.",
-            "NAME=LOC,SCALE",
-        ),
-    ] = ()
+
+    prior_of: Annotated[Sequence[str], Parameter(metavar="NAME=LOC,SCALE", group=ADVANCED)] = ()
+    "Prior of one parameter, in logs if positive, in log odds if a strength."
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -204,37 +158,11 @@ class Fitting:
         return settings | {"channels": tuple(map(str, self.channel))}
 
 
-DEFAULTS = Fitting()
-"""The settings of a fit where nothing is typed."""
+FITTING = Fitting()
+CHOICE, LABELLING = Columns(), Labelling()
 
 
 def _as_normal(text: str) -> tuple[float, float]:
     """Read location and scale."""
     loc, scale = map(float, text.split(","))
     return loc, scale
-
-
-def split_pairs[T](
-    option: str, texts: Iterable[str], form: str, read: Callable[[str], T]
-) -> list[tuple[str, T]]:
-    """Split "NAME=VALUE", once for each time that an option is given.
-
-    Args:
-        option: The option.
-        texts: Its values.
-        form: How each must be, for the message.
-        read: Reads what stands behind the sign; it raises a ValueError if that has another form.
-
-    Raises:
-        InputError: A text has another form.
-    """
-    pairs = []
-    for text in texts:
-        name, equals, value = text.partition("=")
-        try:
-            if not (name.strip() and equals and value.strip()):
-                raise ValueError
-            pairs.append((name.strip(), read(value)))
-        except ValueError:
-            raise InputError(f"{option} must be {form}; found {text!r}.") from None
-    return pairs

@@ -88,7 +88,7 @@ def test_words_are_the_authors_and_numbers_in_their_units(write):
     assert json.loads(json.dumps(summary.to_dict()))["channel_faults"]["mine"][3]["words"] == SAID
 
 
-def test_a_channel_of_ones_own_stands_by_itself(write):
+def test_own_channels_stand_apart_long_vectors_are_cut_and_names_checked(write):
     plain = summarise(around(load_channel(write({})), spread=0.01, offset=0.7))
     assert not plain.parameters and not plain.channels
     offset = plain.channel_faults["mine"][0]
@@ -101,9 +101,6 @@ def test_a_channel_of_ones_own_stands_by_itself(write):
     assert both.channel_faults["other"][0].words == "half of it"
     own = [around(CHANNELS[name]) for name in ("location-vector", "bridge")]
     assert not summarise(*own).channel_faults
-
-
-def test_of_a_long_vector_the_largest_entries_are_said(write):
     path = write({"steps": SAID})
     true = np.random.default_rng(3).choice([-1, 1], 60) * np.linspace(0.5, 6.4, 60)
     for size, shown in ((50, range(49)), (61, (*range(5), *range(15, 60)))):
@@ -113,9 +110,6 @@ def test_of_a_long_vector_the_largest_entries_are_said(write):
         steps = [fault for fault in faults if fault.name.startswith("steps")]
         assert [fault.name for fault in steps] == [f"steps[{k}]" for k in shown]
         assert steps[0].words.startswith(SAID) and {fault.words for fault in steps[1:]} == {""}
-
-
-def test_a_name_that_the_model_lacks_is_refused(write):
     path = write({"share_log_odds": "log odds", "steps": SAID})
     with pytest.raises(cp.ChannelError, match="'share_log_odds'.* offset, bias, share, steps"):
         cp.ChannelCalibrator(path).fit(LOGITS, LABELS)

@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from few_labels import LABELS, THREE, THREE_TEST
 from scipy.linalg import helmert
-from three_readers import LABELS, THREE, THREE_TEST
 
 import cordial_ppl as cp
 from cordial_ppl.channels import CHANNELS

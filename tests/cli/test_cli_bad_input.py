@@ -48,7 +48,7 @@ def complain(cordial, write, tmp_path):
 
 def assert_one_message(result, folder, files, message):
     assert result.stdout == ""
-    assert result.stderr.count("\n") == 1 and result.stderr.startswith("error: ")
+    assert result.stderr.count("\n") == 1 and result.stderr.startswith("cordial ")
     assert re.search(message, result.stderr), result.stderr
     assert sorted(path.name for path in folder.iterdir()) == sorted(files)
 

@@ -106,7 +106,7 @@ def test_messages_name_options(cordial, tables):
     wrong = "--within", 1, "--false-pass", 2, "--person", 1
     assert "--false-pass and --within exclude each other" in complain(*wrong)
     assert "--agree" in complain("--pass", 5, "--agree", "90%")
-    assert "it must be a whole number; got '1.5'" in complain("--within", "1.5", "--person", 1)
+    assert "--within: it must be a whole number" in complain("--within", "1.5", "--person", 1)
 
 
 def test_an_agreement(cordial, tables):

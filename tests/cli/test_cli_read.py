@@ -166,7 +166,7 @@ BAD = {
     "a spelling of nothing": (CHAT, [*GOOD, "--spell", "1"], "--spell must be OPTION=TEXT"),
     "bytes": (bytes(range(128, 256)), GOOD, "must be text in UTF-8"),
     "packed": (gzip.compress(CHAT.encode()), GOOD, "must be text in UTF-8"),
-    "gone": (None, GOOD, "error: cannot read log.jsonl: No such file or directory."),
+    "gone": (None, GOOD, "cordial read: cannot read log.jsonl: No such file or directory."),
     "log.eval": ("no archive", GOOD, "Inspect cannot read|cordial-ppl\\[inspect\\]"),
     "log.csv": ("item_id,p_1,p_2\na,0.4,0.6\n", GOOD, "is a table of readings already: give it to"),
 }  # fmt: skip
@@ -180,7 +180,7 @@ def test_bad_input_is_refused_in_one_line(cordial, tmp_path, case):
         Path(name).write_bytes(content if isinstance(content, bytes) else content.encode())
     result = cordial("read", name, *arguments, status=2)
     assert result.stdout == ""
-    assert result.stderr.startswith("error: ") and result.stderr.count("\n") == 1
+    assert result.stderr.startswith("cordial ") and result.stderr.count("\n") == 1
     assert re.search(message, result.stderr), result.stderr
     assert f"{name}: {name}" not in result.stderr
     assert [path.name for path in tmp_path.iterdir()] == [name] * (content is not None)

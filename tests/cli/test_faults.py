@@ -101,7 +101,7 @@ def test_a_file_system_that_is_full(cordial, tmp_path, disk, saved, name, old):
         readings, labels = write_tables(tmp_path)
         cordial("fit", readings, labels, "-o", "c.cordial", "--inference", "mode")
         result = cordial("report", "c.cordial", readings, labels, "-o", path, status=2)
-        assert result.stderr.startswith("error: cannot write "), result.stderr
+        assert result.stderr.startswith("cordial report: cannot write "), result.stderr
         assert len(result.stderr.splitlines()) == 1 and "No space left" in result.stderr
     else:
         with pytest.raises(FileError, match=f"^cannot write {path}: .*[Nn]o space left"):
@@ -162,7 +162,7 @@ def test_a_terminal_of_no_width_shows_everything(tmp_path):
         capture_output=True,
         text=True,
     )
-    assert done.returncode and "error: " in done.stderr and "none.csv" in done.stderr
+    assert done.returncode and "cordial estimate: " in done.stderr and "none.csv" in done.stderr
 
 
 @pytest.mark.parametrize("code", [errno.EROFS, errno.EACCES])
@@ -176,7 +176,7 @@ def test_a_folder_that_cannot_be_written_to(cordial, tmp_path, monkeypatch, save
     with pytest.raises(FileError, match=os.strerror(code)):
         check_writable(tmp_path / "x.csv")
     result = cordial("predict", saved, readings, "-o", "out.csv", status=2)
-    assert result.stderr == f"error: cannot write out.csv: {os.strerror(code)}.\n"
+    assert result.stderr == f"cordial predict: cannot write out.csv: {os.strerror(code)}.\n"
 
 
 WRITER = """
@@ -278,5 +278,5 @@ def test_results_that_cannot_be_written_are_one_line(words):
     with open("/dev/full", "w") as full:
         command = [sys.executable, "-c", PROGRAM, *words.split()]
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
-    said = "error: cannot write the output: No space left on device.\n"
+    said = "cordial: cannot write the output: No space left on device.\n"
     assert done.returncode == 1 and done.stderr.endswith(said) and "Trace" not in done.stderr

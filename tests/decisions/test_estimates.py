@@ -105,6 +105,11 @@ def test_where_all_texts_are_labelled_nothing_is_left_to_estimate():
         truth = made.labels[groups == int(name)].mean()
         np.testing.assert_allclose(population.mean, truth, atol=1e-9)
     np.testing.assert_allclose(found.overall.mean, made.labels.mean(), atol=1e-9)
+    fitted = cp.Cordial(seed=0).fit(MADE.logits[:60], MADE.labels[:60])
+    found = fitted.estimate(MADE.logits[:60], np.arange(60))
+    assert found.warnings == () and found.sample is None
+    shifted = replace(found, rectified=found.rectified._replace(lower=6.0, mean=6.0, upper=6.0))
+    assert "disagree" in shifted.warnings[0]
 
 
 def test_a_difference_is_known_better_than_its_parts_alone_say(estimate):
@@ -164,13 +169,21 @@ def test_the_two_targets_stand_beside_each_other(fitted, estimate):
     assert these.to_dict()["of"] == "these" == estimate.to_dict()["other"]["of"]
 
 
-def test_groups_that_sizes_and_labels_disagree_on_are_warned_of():
+def test_labels_that_are_no_random_sample_are_warned_of():
     rows = np.concatenate([np.flatnonzero(NAMES == "a")[:40], np.flatnonzero(NAMES != "a")[:4]])
     fitted = cp.Cordial().fit(MADE.logits[rows], MADE.labels[rows])
     found = fitted.estimate(MADE.logits, rows, NAMES)
     assert any("'a' has" in text and "give its probabilities" in text for text in found.warnings)
     designed = fitted.estimate(MADE.logits, rows, NAMES, probabilities=np.full(44, 0.1))
     assert designed.uneven is None
+    order = np.argsort(-(MADE.logits @ np.arange(5)))
+    # Every fifth is spread evenly, where a random sample is called none now and then.
+    for rows, alarm in ((order[:60], True), (order[::5], False)):
+        fitted = cp.Cordial(seed=0).fit(MADE.logits[rows], MADE.labels[rows])
+        found = fitted.estimate(MADE.logits, rows)
+        assert any("hardly a random sample" in text for text in found.warnings) == alarm
+        designed = fitted.estimate(MADE.logits, rows, strata=np.zeros(TEXTS, int))
+        assert designed.sample is None
 
 
 def test_pass_rates_are_the_judge_against_people(fitted):
@@ -215,25 +228,6 @@ def test_the_unit_of_the_scale_changes_nothing(fitted, estimate):
     for name, group in estimate.groups.items():
         ends = 2 * (np.array(group.mean) - fitted.fit_.scale.values[0])
         np.testing.assert_allclose(found.groups[name].mean, ends, atol=1e-6)
-
-
-def test_labels_of_the_highest_readings_are_no_random_sample():
-    order = np.argsort(-(MADE.logits @ np.arange(5)))
-    # Every fifth is spread evenly, where a random sample is called none now and then.
-    for rows, alarm in ((order[:60], True), (order[::5], False)):
-        fitted = cp.Cordial(seed=0).fit(MADE.logits[rows], MADE.labels[rows])
-        found = fitted.estimate(MADE.logits, rows)
-        assert any("hardly a random sample" in text for text in found.warnings) == alarm
-        designed = fitted.estimate(MADE.logits, rows, strata=np.zeros(TEXTS, int))
-        assert designed.sample is None
-
-
-def test_with_every_text_labelled_nothing_disagrees():
-    fitted = cp.Cordial(seed=0).fit(MADE.logits[:60], MADE.labels[:60])
-    found = fitted.estimate(MADE.logits[:60], np.arange(60))
-    assert found.warnings == () and found.sample is None
-    shifted = replace(found, rectified=found.rectified._replace(lower=6.0, mean=6.0, upper=6.0))
-    assert "disagree" in shifted.warnings[0]
 
 
 def test_a_group_that_the_reader_wrongs_is_found_and_mended():
@@ -281,7 +275,7 @@ def test_with_few_labels_the_groups_have_the_whole_spread(labels):
     assert answers.find_bias(fitted.fit_, {"system": NAMES[rows]}) == []
 
 
-def test_a_group_without_labels_is_said_to_be_extrapolated():
+def test_a_group_and_an_option_without_labels_are_not_known():
     rows = ROWS[NAMES[ROWS] != "b"]
     fitted = cp.Cordial().fit(MADE.logits[rows], MADE.labels[rows])
     found = fitted.estimate(MADE.logits, rows, NAMES)
@@ -290,6 +284,14 @@ def test_a_group_without_labels_is_said_to_be_extrapolated():
     assert "'b'" in warning
     widths = {k: g.mean.upper - g.mean.lower for k, g in found.groups.items()}
     assert max(widths, key=lambda name: widths[name]) == "b"
+    rows = np.flatnonzero(MADE.labels < 4)[:30]
+    found = cp.Cordial(seed=0).fit(MADE.logits[rows], MADE.labels[rows])
+    share = found.estimate(MADE.logits, rows).overall.at_least["4"]
+    assert share.upper - share.mean > 0.02
+    alike, groups, rng = np.full(30, -0.05), np.zeros(30, int), np.random.default_rng(0)
+    spreads = draw_spreads(alike, groups, 0.05, 0.2, 4000, rng)
+    # Thirty labels without spread beside a prior that counts as many.
+    assert np.median(spreads.sigma) == pytest.approx(0.2 / np.sqrt(2), rel=0.05)
 
 
 @pytest.mark.parametrize(
@@ -367,17 +369,6 @@ def test_labels_that_are_all_alike_teach_nothing():
     assert "log loss" not in few.summary() and "temperature" not in few.summary()
 
 
-def test_an_option_that_no_label_reaches_is_not_known_to_be_rare():
-    rows = np.flatnonzero(MADE.labels < 4)[:30]
-    found = cp.Cordial(seed=0).fit(MADE.logits[rows], MADE.labels[rows])
-    share = found.estimate(MADE.logits, rows).overall.at_least["4"]
-    assert share.upper - share.mean > 0.02
-    alike, groups, rng = np.full(30, -0.05), np.zeros(30, int), np.random.default_rng(0)
-    spreads = draw_spreads(alike, groups, 0.05, 0.2, 4000, rng)
-    # Thirty labels without spread beside a prior that counts as many.
-    assert np.median(spreads.sigma) == pytest.approx(0.2 / np.sqrt(2), rel=0.05)
-
-
 OVERALL, RATE = Interval(2.0, 1.9, 2.1), Interval(0.85, 0.81, 0.9)
 
 
@@ -410,26 +401,23 @@ def test_what_may_mean_two_things_is_refused(make, quantity, meanings):
         parse(f"{quantity} > 0").answer(made)
 
 
-def test_names_in_quotes_and_shares_in_percent(make):
+def test_quotes_percent_and_labels_that_do_not_answer(make):
     made = make(**{"mean": 4.0, "pass": 5.0, "A": 1.0, "B": 3.0, "A - B": 6.0})
     for text in ('"mean" >= 3', '"pass" >= 3', '"A - B" >= 5', '"A" - "B" < 0', '"A" - B < 0'):
         assert parse(text).answer(made).answer == "yes"
     made = make()
     assert [parse(f"pass >= {b}").answer(made).answer for b in ("80%", "80 %", ".8")] == ["yes"] * 3
     assert parse("pass > 90%").answer(made).answer == "no" and parse("pass <= 1").bound == 1
-
-
-@pytest.mark.parametrize("text", ["pass >= 30", "pass >= 120%", "pass > -1", "mean >= 80%"])
-def test_a_bound_of_another_unit_is_refused(text):
-    with pytest.raises(cp.InputError, match=f"pass.*found '{text}'"):
-        parse(text)
-
-
-def test_labels_that_are_all_alike_do_not_answer(make):
-    """Thirty texts that pass do not show that .8 of all do, whatever a model's interval says."""
+    # Thirty texts that pass do not show that .8 of all do, whatever a model's interval says.
     assert parse("pass >= .8").answer(make()).answer == "yes"
     alike = replace(make(), alike=True)
     assert parse("pass >= .8").answer(alike).answer == "cannot say"
     assert any("all labels are alike" in text for text in alike.warnings)
     # Of just these texts, with every one labelled, nothing is open.
     assert parse("pass >= .8").answer(replace(make(A=1.0), alike=True, of="these")).answer == "yes"
+
+
+@pytest.mark.parametrize("text", ["pass >= 30", "pass >= 120%", "pass > -1", "mean >= 80%"])
+def test_a_bound_of_another_unit_is_refused(text):
+    with pytest.raises(cp.InputError, match=f"pass.*found '{text}'"):
+        parse(text)

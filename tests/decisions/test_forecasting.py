@@ -111,9 +111,6 @@ def test_the_ends_of_a_forecast():
     for width in (0.0, -1.0, float("nan")):
         with pytest.raises(cp.InputError, match="must be positive"):
             made().needed(width)
-
-
-def test_below_twenty_labels_nothing_is_forecast():
     labels, probs = labelled(19, 2.0)
     found = forecast(labels, probs, VALUES, Outlook(1000, 0.9, 0.5, 0.1))
     assert found == Forecast(19, 1000)
@@ -124,11 +121,20 @@ def test_below_twenty_labels_nothing_is_forecast():
         found.at(40)
 
 
-def test_the_order_of_texts_does_not_matter(calibrator):
+def test_the_summary_ends_with_forecast_and_verdict_in_any_order_of_texts(calibrator):
     order = np.random.default_rng(0).permutation(700)
     one, other = (calibrator.forecast(logits) for logits in (TEXTS.logits, TEXTS.logits[order]))
     assert other.loss == pytest.approx(one.loss, rel=1e-5)
     assert other.gap == pytest.approx(one.gap, rel=1e-4)
+    found = calibrator.forecast(TEXTS.logits)
+    *_, more, verdict = calibrator.summary(found).split("\n\n")
+    assert more == found.sentence.capitalize() and "20 known; 40 would lower" in more
+    judged = answers.verdict(calibrator.fit_)
+    assert judged is not None and verdict == str(judged)
+    content = json.loads(json.dumps(answers.describe(calibrator.fit_, found).to_dict()))
+    assert content["forecast"]["steps"][0]["labels"] == 40
+    assert content["verdict"]["advice"] == judged.advice
+    assert content["sentences"][-2:] == [found.sentence, verdict]
 
 
 @pytest.mark.parametrize("shape", [(300, 5), (2000, 5), (2000, 3, 5)])
@@ -154,18 +160,6 @@ def test_the_gap_is_that_of_the_draws(calibrator):
     both = expected_loss_and_gap(members, np.array([[0.25, 0.75]]), {})
     assert both.gap == pytest.approx(alone.gap / 4)
     assert both.texts == 50
-
-
-def test_the_summary_ends_with_the_forecast_and_the_verdict(calibrator):
-    found = calibrator.forecast(TEXTS.logits)
-    *_, more, verdict = calibrator.summary(found).split("\n\n")
-    assert more == found.sentence.capitalize() and "20 known; 40 would lower" in more
-    judged = answers.verdict(calibrator.fit_)
-    assert judged is not None and verdict == str(judged)
-    content = json.loads(json.dumps(answers.describe(calibrator.fit_, found).to_dict()))
-    assert content["forecast"]["steps"][0]["labels"] == 40
-    assert content["verdict"]["advice"] == judged.advice
-    assert content["sentences"][-2:] == [found.sentence, verdict]
 
 
 def test_without_out_of_fold_predictions_nothing_is_said():

@@ -40,19 +40,12 @@ def test_texts_are_different_and_have_no_label(case):
 
 
 @given(cases(), st.data())
-def test_the_beginning_of_a_plan_is_the_plan_of_fewer(case, data):
+def test_a_plan_begins_with_that_of_fewer_and_goes_on_where_labels_end(case, data):
     logits, n, settings = case
-    fewer = data.draw(st.integers(1, n))
-    whole = plan(logits, n, **settings).rows
+    whole, fewer = plan(logits, n, **settings).rows, data.draw(st.integers(1, n))
     np.testing.assert_array_equal(plan(logits, fewer, **settings).rows, whole[:fewer])
-
-
-@given(cases(), st.data())
-def test_a_plan_goes_on_where_labels_end(case, data):
-    logits, n, settings = case
     settings["labelled"] = None
-    whole = plan(logits, n, **settings).rows
-    done = data.draw(st.integers(0, n - 1))
+    whole, done = plan(logits, n, **settings).rows, data.draw(st.integers(0, n - 1))
     rest = plan(logits, n - done, **settings | {"labelled": whole[:done]}).rows
     np.testing.assert_array_equal(rest, whole[done:])
 
@@ -104,7 +97,7 @@ def test_texts_are_chosen_with_the_probability_that_is_said(grouped):
     assert (np.abs(chosen / draws - said) < 4.5 * np.sqrt(said * (1 - said) / draws)).all()
 
 
-def test_every_beginning_is_spread_evenly():
+def test_beginnings_and_strata_are_stretches_of_the_sorted_readings():
     """Of any first texts, a stretch of the sorted readings has its share, give or take 2.5."""
     places, ends = np.argsort(np.argsort(SCORES)), np.linspace(0, 1, 121)
     for seed in range(20):
@@ -112,19 +105,13 @@ def test_every_beginning_is_spread_evenly():
         for m in range(1, 31):
             reached = np.searchsorted(np.sort(ranks[:m]), ends)
             assert np.abs(reached - m * ends).max() < 2.5
-
-
-def test_strata_are_stretches_of_the_sorted_readings():
     strata = score_strata(SCORES, 20)
     assert np.bincount(strata).tolist() == [15] * 4
     assert (np.diff(strata[np.argsort(SCORES)]) >= 0).all()
     tied = score_strata(np.repeat([1.0, 2.0, 3.0], [50, 3, 7]), 60)
     assert [len(set(tied[part])) for part in (slice(50), slice(50, 53), slice(53, 60))] == [1, 1, 1]
     assert set(score_strata(SCORES, 9)) == {0}
-
-
-def test_numbers_of_the_options_are_the_scale():
-    """With a gap between options the order of expected scores is another."""
+    # With a gap between options the order of expected scores is another.
     logits = np.log([[0.4, 0.3, 0.3], [0.3, 0.5, 0.2], [0.1, 0.8, 0.1], [0.34, 0.33, 0.33]])
     assert set(plan(logits, 4, options=("1", "2", "30")).rows) == {0, 1, 2, 3}
     one, other = (plan(logits, 4, options=names).rows for names in (None, ("1", "2", "30")))

@@ -124,9 +124,6 @@ def test_a_text_is_one_observation(stack):
     losses = cp.scores.log_loss(stack.predict_proba(TEXTS.logits[both]), given, per_text=True)
     assert found.loss == pytest.approx(weights @ losses / weights.sum())
     assert found.labels == 30 and found.lower < found.expected < found.upper
-
-
-def test_labels_by_name_and_single_calibrators():
     for fitted in (cp.TemperatureScaling(STARS), cp.RawReading(STARS)):
         fitted.fit(LOGITS, [STARS[k] for k in LABELS])
         names = [STARS[k] for k in TEXTS.labels[100:120]]

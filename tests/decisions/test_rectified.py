@@ -17,15 +17,7 @@ Y = (0.6 * F + RNG.normal(0, 0.4, 200)).round()
 ROWS = RNG.permutation(200)[:30]
 
 
-def test_without_predictions_it_is_the_t_interval_of_a_finite_population():
-    found = rectified_mean(np.zeros(200), ROWS, Y[ROWS], level=0.8)
-    y, factor = Y[ROWS], t.ppf(0.9, 29) * np.sqrt((1 - 30 / 200) / 30)
-    half = factor * y.std(ddof=1)
-    np.testing.assert_allclose(found[:3], [y.mean(), y.mean() - half, y.mean() + half])
-    assert found.weight == 0
-
-
-def test_it_is_the_regression_estimator_of_surveys():
+def test_it_is_the_regression_estimator_of_surveys_with_power_tuning():
     slope, _ = np.polyfit(F[ROWS], Y[ROWS], 1)
     assert 0 < slope < 1
     found = rectified_mean(F, ROWS, Y[ROWS])
@@ -33,10 +25,12 @@ def test_it_is_the_regression_estimator_of_surveys():
     half = t.ppf(0.95, 28) * np.sqrt((1 - 30 / 200) * rest.var(ddof=2) / 30)
     mean = slope * F.mean() + rest.mean()
     np.testing.assert_allclose(found, [mean, mean - half, mean + half, slope])
-
-
-def test_lambda_is_that_of_power_tuning():
-    """With the labelled texts apart from the others, PPI++ has Cov / ((1 + n / N) Var)."""
+    found = rectified_mean(np.zeros(200), ROWS, Y[ROWS], level=0.8)
+    y, factor = Y[ROWS], t.ppf(0.9, 29) * np.sqrt((1 - 30 / 200) / 30)
+    half = factor * y.std(ddof=1)
+    np.testing.assert_allclose(found[:3], [y.mean(), y.mean() - half, y.mean() + half])
+    assert found.weight == 0
+    # With the labelled texts apart from the others, PPI++ has Cov / ((1 + n / N) Var).
     n, others = 30, np.delete(np.arange(200), ROWS)
     f, y = F[ROWS], Y[ROWS]
     tuned = np.cov(f, y)[0, 1] / ((1 + n / len(others)) * f.var(ddof=1))

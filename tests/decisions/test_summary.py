@@ -203,6 +203,9 @@ def test_a_reader_that_misses_without_bias_has_a_spread_alone():
     # Of half an interval, the biases are .16, sd .05 over 20 seeds, and .03, sd .03.
     assert {fault.words for fault in biases} == {"no clear bias"}
     assert spread.median == pytest.approx(np.sqrt(2), abs=0.1)  # 1.418, sd .025 over 20 seeds
+    probs, scale = np.array([[0.5, 0.1, 0.4], [0.1, 0.2, 0.7]]), Scale(("1", "2", "4"))
+    points = score_points(probs, by_text(np.array([0, 1]), 3), scale)
+    assert points == pytest.approx((0.5, 1.0, -np.log([0.5, 0.2]).mean()))
 
 
 def test_what_is_known_of_another_reader_is_refused(case, tmp_path):
@@ -247,9 +250,3 @@ def test_readings_of_a_mean_count_where_ratings_are_graded():
     assert reader.list_faults(Scale(tuple("12345")))[-1].words.startswith("about as sure") or (
         reader.spread.low < reader.stated_spread
     )
-
-
-def test_the_median_is_the_point_of_the_distance():
-    probs, scale = np.array([[0.5, 0.1, 0.4], [0.1, 0.2, 0.7]]), Scale(("1", "2", "4"))
-    points = score_points(probs, by_text(np.array([0, 1]), 3), scale)
-    assert points == pytest.approx((0.5, 1.0, -np.log([0.5, 0.2]).mean()))

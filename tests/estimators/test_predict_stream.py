@@ -215,7 +215,7 @@ def names(path):
     return sorted(file.name for file in path.iterdir())
 
 
-def test_the_command_takes_a_folder(cordial, folder, light):
+def test_the_command_takes_a_folder(cordial, folder, light, tmp_path):
     done = cordial("predict", "judge.cordial", "parts", "-o", "o.csv", "--json")
     drift: Any = answers.check_readings(light.fit_, MANY)
     found = json.loads(done.stdout)
@@ -226,6 +226,14 @@ def test_the_command_takes_a_folder(cordial, folder, light):
     assert Path("o.csv").read_bytes() == Path("whole.csv").read_bytes()
     inside = cordial("predict", "judge.cordial", "parts", "-o", "parts/a.parquet", status=2)
     assert "parts/a.parquet would replace the input parts/a.parquet" in inside.stderr
+    before, found = names(tmp_path), open_readings(folder)
+    damaged = (folder / "b.parquet").read_bytes()
+    (folder / "b.parquet").write_bytes(damaged[:4] + b"\xff" * 400 + damaged[404:])
+    done = cordial("predict", "judge.cordial", "parts", "-o", "o.parquet", status=2)
+    assert "b.parquet is damaged" in done.stderr
+    with pytest.raises(cp.FileError, match="b.parquet is damaged"):
+        predict_table(light, found, tmp_path / "o.parquet")
+    assert names(tmp_path) == before
 
 
 def test_columns_of_other_names(cordial, folder):
@@ -241,17 +249,6 @@ def test_columns_of_other_names(cordial, folder):
     cordial(*predict, "o.parquet")
     cordial("predict", "judge.cordial", "parts", "-o", "same.parquet")
     assert pl.read_parquet("o.parquet").equals(pl.read_parquet("same.parquet"))
-
-
-def test_nothing_is_left_of_a_table_that_is_damaged(cordial, folder, light, tmp_path):
-    before, found = names(tmp_path), open_readings(folder)
-    damaged = (folder / "b.parquet").read_bytes()
-    (folder / "b.parquet").write_bytes(damaged[:4] + b"\xff" * 400 + damaged[404:])
-    done = cordial("predict", "judge.cordial", "parts", "-o", "o.parquet", status=2)
-    assert "b.parquet is damaged" in done.stderr
-    with pytest.raises(cp.FileError, match="b.parquet is damaged"):
-        predict_table(light, found, tmp_path / "o.parquet")
-    assert names(tmp_path) == before
 
 
 @pytest.mark.parametrize(

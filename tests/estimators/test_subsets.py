@@ -62,7 +62,13 @@ def fits():
     return {6: fit(few, 6), 20: fit(few | {name: make(name, 0) for name in MODES})}
 
 
-def assert_alone(fits, n, name, tolerance):
+@pytest.mark.x64
+@pytest.mark.parametrize("n", [6, 20])
+@pytest.mark.parametrize(
+    ("name", "tolerance"),
+    [("temperature", 1e-9), ("histogram", 1e-12), ("logit-stack", 1e-9), ("default", 1e-6)],
+)
+def test_a_subset_is_fitted_as_it_would_be_alone(fits, n, name, tolerance):
     found = fits[n][name]
     for place, (rows, seed) in enumerate(zip(draw(n), SEEDS, strict=True)):
         alone = make(name, seed).fit(POOL.logits[rows], LABELS[rows])
@@ -74,16 +80,6 @@ def assert_alone(fits, n, name, tolerance):
             posteriors = alone.posteriors_.values()
             expected = [posterior.diagnostics.method for posterior in posteriors]
             assert [own[place].method for own in found.diagnostics] == expected
-
-
-@pytest.mark.x64
-@pytest.mark.parametrize("n", [6, 20])
-@pytest.mark.parametrize(
-    ("name", "tolerance"),
-    [("temperature", 1e-9), ("histogram", 1e-12), ("logit-stack", 1e-9), ("default", 1e-6)],
-)
-def test_a_subset_is_fitted_as_it_would_be_alone(fits, n, name, tolerance):
-    assert_alone(fits, n, name, tolerance)
 
 
 def test_a_member_that_fails_takes_no_other_with_it(monkeypatch):

@@ -101,7 +101,7 @@ def test_likelihoods_and_averages_are_those_of_each_value(kind):
     np.testing.assert_allclose(average, expected, rtol=0, atol=1e-12)
 
 
-def test_in_order_is_as_one_at_a_time():
+def test_in_order_is_as_one_at_a_time(fitted):
     probs, labels, who, _ = made(seed=5, users=3, each=5)
     together, one = (cp.UserShift().fit(PROBS, LABELS, WHO) for _ in range(2))
     new, counts = np.array([f"new {name}" for name in who]), dict.fromkeys(who, 0)
@@ -118,9 +118,6 @@ def test_in_order_is_as_one_at_a_time():
     whole = cp.UserShift(sigma=0.7).fit(np.vstack([PROBS, probs]), [*LABELS, *labels], [*WHO, *new])
     again.partial_fit(probs, labels, new)
     assert again.values_ == pytest.approx(whole.values_, abs=1e-9)
-
-
-def test_labels_at_one_time_and_later_ones_are_not_known(fitted):
     probs, labels, _, _ = made(seed=6, users=1, each=6)
     found, earlier = fitted.predict_in_order(probs, labels, ["x"] * 6, [1, 2, 2, 2, 3, 0])
     np.testing.assert_array_equal(earlier, [1, 2, 2, 2, 5, 0])
@@ -224,7 +221,7 @@ def test_users_are_averaged_over_sigma_and_value(users, each):
     np.testing.assert_allclose(list(shifts.values_.values()), expected, rtol=0, atol=1e-8)
 
 
-def test_long_scales():
+def test_shifts_are_recovered_on_scales_of_any_length_and_none_where_there_is_none():
     """Of 51 options, users who differ by five are found: spreads and steps grow with the scale."""
     rng = np.random.default_rng(0)
     size, users, each = 51, 8, 20
@@ -236,9 +233,6 @@ def test_long_scales():
     # The worst is off by 1.3, sd .34 over 20 seeds; sigma by 9 %, sd 4 %.
     np.testing.assert_allclose(list(shifts.values_.values()), deltas, rtol=0, atol=4 * 3 / 20**0.5)
     assert shifts.sigma_ == pytest.approx(np.sqrt(np.mean(deltas**2)), rel=0.3)
-
-
-def test_shifts_are_recovered_and_gain_and_none_is_found_where_there_is_none():
     probs, labels, who, _ = made(seed=7, users=30, each=30, spread=0.0)
     shifts = cp.UserShift().fit(probs, labels, who)
     # .017 (sd .002), .004 (.004) and a loss less by .0007 (.0009) over 20 seeds.

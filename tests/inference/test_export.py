@@ -71,6 +71,19 @@ def test_leaving_labels_out_by_weights_is_leaving_them_out():
     assert found.elpd == pytest.approx(expected, abs=0.2)
     own = posterior.predict_proba(logits)[np.arange(20), labels]
     assert np.log(own).sum() > expected + 1.0
+    rng = np.random.default_rng(0)
+    logits, labels = rng.normal(0, 3, (20, 5)), rng.integers(0, 5, 20)
+    posterior = cp.fit_laplace("location", logits, labels)
+    # Another histogram than that of the labels, so that no label is left out of it.
+    fixed: Any = replace(posterior, histogram=np.full(5, 0.2))
+    one, two = (
+        fixed.to_datatree(data=Labelled(logits, labels, {}, own))
+        for own in (np.ones(20), np.full(20, 2.0))
+    )
+    known = one["log_likelihood"]["label"]
+    np.testing.assert_allclose(two["log_likelihood"]["label"], 2 * known, rtol=1e-12)
+    change = two["sample_stats"]["lp"] - one["sample_stats"]["lp"]
+    np.testing.assert_allclose(change, known.sum("text"), rtol=1e-9)
 
 
 def test_every_group_of_every_channel(judge, tmp_path):
@@ -126,7 +139,7 @@ def test_likelihood_prior_and_density_are_those_of_the_model(judge):
     np.testing.assert_allclose(np.ravel(tree["sample_stats"]["lp"]), total, rtol=1e-7)
 
 
-def test_a_replaced_prior_is_the_one_that_is_shown():
+def test_a_replaced_prior_is_shown_and_arviz_works_on_all():
     judge = cp.ChannelCalibrator("location", prior={"offset": (3.0, 0.1)}, inference="laplace")
     tree: Any = judge.fit(LOGITS, LABELS).to_datatree()
     # The standard deviation of the mean of 1000 draws is .003.
@@ -134,6 +147,11 @@ def test_a_replaced_prior_is_the_one_that_is_shown():
     offsets = tree["posterior"]["offset"].values
     expected = norm.logpdf(offsets, 3.0, 0.1)
     np.testing.assert_allclose(tree["log_prior"]["offset"].values, expected, rtol=1e-9)
+    tree: Any = cp.fit_channel("location", LOGITS, LABELS).to_datatree()
+    table = az.summary(tree, ci_prob=0.9)
+    assert set(table.index) == {"temperature", "offset", "gain", "concentration", "strength"}
+    az.plot_trace(tree)
+    assert set(az.psense_summary(tree).index) == set(table.index)
 
 
 def test_chains_and_readers_are_dimensions():
@@ -163,14 +181,6 @@ def test_chains_and_readers_are_dimensions():
     assert list(temperature.coords["reader"].values) == ["a", "b", "c"]
 
 
-def test_arviz_works_on_it_as_it_is():
-    tree: Any = cp.fit_channel("location", LOGITS, LABELS).to_datatree()
-    table = az.summary(tree, ci_prob=0.9)
-    assert set(table.index) == {"temperature", "offset", "gain", "concentration", "strength"}
-    az.plot_trace(tree)
-    assert set(az.psense_summary(tree).index) == set(table.index)
-
-
 def test_a_loaded_judge_knows_no_texts_but_takes_some(judge, tmp_path):
     judge.save(tmp_path / "j.cordial")
     found = cp.load(tmp_path / "j.cordial")
@@ -182,22 +192,6 @@ def test_a_loaded_judge_knows_no_texts_but_takes_some(judge, tmp_path):
         found.to_datatree(LOGITS)
     with pytest.raises(cp.NotFittedError):
         cp.Cordial().to_datatree()
-
-
-def test_weights_are_in_the_likelihood():
-    rng = np.random.default_rng(0)
-    logits, labels = rng.normal(0, 3, (20, 5)), rng.integers(0, 5, 20)
-    posterior = cp.fit_laplace("location", logits, labels)
-    # Another histogram than that of the labels, so that no label is left out of it.
-    fixed: Any = replace(posterior, histogram=np.full(5, 0.2))
-    one, two = (
-        fixed.to_datatree(data=Labelled(logits, labels, {}, own))
-        for own in (np.ones(20), np.full(20, 2.0))
-    )
-    known = one["log_likelihood"]["label"]
-    np.testing.assert_allclose(two["log_likelihood"]["label"], 2 * known, rtol=1e-12)
-    change = two["sample_stats"]["lp"] - one["sample_stats"]["lp"]
-    np.testing.assert_allclose(change, known.sum("text"), rtol=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -64,15 +64,6 @@ def check(found, mean, spread):
     assert found.draws.std() == pytest.approx(spread, rel=4 / np.sqrt(ess))
 
 
-def test_the_default_counts_scales_too():
-    channel = cp.Channel("powered too", powered)
-    found = cp.fit_channel(channel, LOGITS[:20], LABELS)
-    mean, spread = exact(found.target, found.target.prior)
-    # The errors are -.006, sd .032 over 20 seeds, and .011, sd .034.
-    assert found.weights @ found.draws[:, 0] == pytest.approx(mean, abs=0.15 * spread)
-    assert found.draws.std() == pytest.approx(spread, rel=0.15)
-
-
 def test_it_is_compiled_once_for_other_labels_priors_and_seeds():
     target = build_target(cp.Channel("steep", steep), 5)
     priors = [Prior(np.array([m]), np.array([s])) for m, s in ((-1.0, 0.3), (1.0, 0.1))]
@@ -83,6 +74,14 @@ def test_it_is_compiled_once_for_other_labels_priors_and_seeds():
     assert not TRACED
     check(second, *exact(target, priors[1]))
     assert first.draws.mean() < second.draws.mean() - 0.5  # -1.81, sd .30 over 20 seeds
+    target = build_target(cp.Channel("steep once more", steep), 5)
+    # Labels that the readings hit weigh more, which makes the slope steeper.
+    weights = np.where(LOGITS[:20].argmax(axis=1) == LABELS, 3.0, 0.1)
+    key = jax.random.key(0)
+    found = sample_nuts(target, None, READINGS, LABELS, key, weights=weights)
+    mean, spread = exact(target, target.prior, weights)
+    check(found, mean, spread)
+    assert mean - exact(target, target.prior)[0] > spread  # 3.6, sd .6 over 20 seeds
 
 
 def test_it_does_not_share_our_own_density(monkeypatch):
@@ -95,12 +94,18 @@ def test_it_does_not_share_our_own_density(monkeypatch):
     assert found.draws.mean() == pytest.approx(mean, abs=0.2)  # error .005, sd .024 over 20 seeds
 
 
-def test_chains_begin_at_different_points_of_the_prior():
+def test_the_default_counts_scales_and_chains_begin_apart():
     target = build_target(cp.Channel("cut", cut), 5)
     few = sample_nuts(target, None, READINGS, LABELS, jax.random.key(0), draws=4 * CHAINS, warmup=0)
     begin = few.draws.reshape(CHAINS, 4, target.size)[:, 0]
     assert (begin.std(axis=0) > 0.02).all() and (begin > 0).all()
     assert few.diagnostics.ess == 0, "chains that have not met are not believed"
+    channel = cp.Channel("powered too", powered)
+    found = cp.fit_channel(channel, LOGITS[:20], LABELS)
+    mean, spread = exact(found.target, found.target.prior)
+    # The errors are -.006, sd .032 over 20 seeds, and .011, sd .034.
+    assert found.weights @ found.draws[:, 0] == pytest.approx(mean, abs=0.15 * spread)
+    assert found.draws.std() == pytest.approx(spread, rel=0.15)
 
 
 @pytest.mark.parametrize(
@@ -145,14 +150,3 @@ def test_weights_reach_the_label_alone():
                 assert float(ours) != pytest.approx(float(plain))
                 # NumPyro scales the Jacobian with the prior.
                 assert float(ours - scale * jacobian) == pytest.approx(float(theirs), rel=1e-5)
-
-
-def test_nuts_of_weighted_labels():
-    target = build_target(cp.Channel("steep once more", steep), 5)
-    # Labels that the readings hit weigh more, which makes the slope steeper.
-    weights = np.where(LOGITS[:20].argmax(axis=1) == LABELS, 3.0, 0.1)
-    key = jax.random.key(0)
-    found = sample_nuts(target, None, READINGS, LABELS, key, weights=weights)
-    mean, spread = exact(target, target.prior, weights)
-    check(found, mean, spread)
-    assert mean - exact(target, target.prior)[0] > spread  # 3.6, sd .6 over 20 seeds

@@ -29,11 +29,6 @@ POSTERIOR = Posterior(
 LOGITS = as_logits(RNG.normal(size=(20, 3)) * 3)
 
 
-def judge(method, **figures):
-    known = {"khat": 0.3, "ess": 200.0, "acceptance": 0.4, "weighed": 4000}
-    return diagnose(method, np.zeros((4000, 1)), **known | figures)
-
-
 @pytest.mark.float32
 @pytest.mark.parametrize(
     ("method", "figures", "trusted"),
@@ -58,7 +53,8 @@ def judge(method, **figures):
     ],
 )
 def test_the_verdict(method, figures, trusted):
-    found = judge(method, **figures)
+    known = {"khat": 0.3, "ess": 200.0, "acceptance": 0.4, "weighed": 4000}
+    found = diagnose(method, np.zeros((4000, 1)), **known | figures)
     assert found.trusted is trusted
     assert found.method == method
     assert found.repairs == figures.get("repairs", 0)

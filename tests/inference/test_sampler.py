@@ -230,16 +230,6 @@ def test_a_fold_is_weighed_without_moves(monkeypatch):
     np.testing.assert_allclose(np.mean(second, axis=0), np.eye(3), rtol=0, atol=0.2)
 
 
-def test_a_gaussian_posterior():
-    state = run(gaussian(), 0)
-    assert good(state) and state.rounds == 1
-    assert_gaussian(state.particles.points)
-    effort = Effort(least_ess=np.inf, repairs=3)
-    state = run(gaussian(), 0, effort)
-    assert not good(state, effort) and state.rounds == 4
-    assert_gaussian(state.particles.points)
-
-
 def coin(readings, labels=None):
     """Labels that know nothing of the text; a model that fails for shares below a bound."""
     share = numpyro.sample("share", dist.Beta(2.0, 1.0))
@@ -295,6 +285,13 @@ def test_particles_from_elsewhere_are_repaired():
         if good(state):
             break
     assert state.rounds > 1 and good(state)
+    assert_gaussian(state.particles.points)
+    state = run(gaussian(), 0)
+    assert good(state) and state.rounds == 1
+    assert_gaussian(state.particles.points)
+    effort = Effort(least_ess=np.inf, repairs=3)
+    state = run(gaussian(), 0, effort)
+    assert not good(state, effort) and state.rounds == 4
     assert_gaussian(state.particles.points)
 
 

@@ -161,10 +161,7 @@ def test_scales_and_masks_count_as_numpyro_counts_them():
     }
     found = jax.jit(target.log_density)(flat, target.prior, READINGS, LABELS)
     assert float(found) == pytest.approx(float(joint + sum(jacobians.values())), abs=1e-10)
-
-
-def test_draws_of_a_scaled_prior_are_the_models_own():
-    """Particles begin at them; what the scale adds is counted apart."""
+    # Particles begin at them; what the scale adds is counted apart.
     target = target_of("scaled")
     draws = prior_draws(target, READINGS, 400)
     assert np.std(draws[:, 0]) == pytest.approx(0.7, abs=0.1)  # .693, sd .027 over 20 seeds
@@ -254,19 +251,6 @@ def _child(readings, labels=None):
     cp.observe(jax.nn.log_softmax(logits), labels)
 
 
-def test_a_prior_that_depends_on_the_readings_is_not_taken_for_fixed():
-    def model(readings, labels=None):
-        shift = numpyro.sample("shift", dist.Normal(10.0 * readings.histogram[0], 0.1))
-        cp.observe(jax.nn.log_softmax(readings.logits + shift, axis=1), labels)
-
-    target = build_target(cp.Channel("moving", model), 3)
-    assert not target.sites[0].gaussian
-    histogram = jnp.array([0.7, 0.2, 0.1])
-    readings = cp.Readings(jnp.zeros((2, 3)), histogram, {})
-    at_mean = target.log_prior(jnp.array([7.0]), target.prior, readings)
-    assert jnp.allclose(at_mean, dist.Normal(0.0, 0.1).log_prob(0.0))
-
-
 def test_only_fixed_gaussian_priors_can_be_replaced():
     target = build_target(cp.Channel("child", _child), 2)
     scale = target.prior.scale * jnp.array([2.0, 1.0])
@@ -282,3 +266,14 @@ def test_only_fixed_gaussian_priors_can_be_replaced():
     draws = prior_draws(target, readings, 400)
     assert np.std(draws[:, 1] - draws[:, 0]) < 0.02  # .0099, sd .0004 over 20 seeds
     assert 0.8 < np.std(draws[:, 0]) < 1.2  # .99, sd .03
+
+    def model(readings, labels=None):
+        shift = numpyro.sample("shift", dist.Normal(10.0 * readings.histogram[0], 0.1))
+        cp.observe(jax.nn.log_softmax(readings.logits + shift, axis=1), labels)
+
+    target = build_target(cp.Channel("moving", model), 3)
+    assert not target.sites[0].gaussian
+    histogram = jnp.array([0.7, 0.2, 0.1])
+    readings = cp.Readings(jnp.zeros((2, 3)), histogram, {})
+    at_mean = target.log_prior(jnp.array([7.0]), target.prior, readings)
+    assert jnp.allclose(at_mean, dist.Normal(0.0, 0.1).log_prob(0.0))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from logs_of_reviews import DUMMY, FILES, LABELS, LOGS, ONE_READER, STARS, chat, read, table, tokens
 
-from cordial_ppl.cli.reading import explain_text, list_doubts
+from cordial_ppl.cli.log_words import explain_text, list_doubts
 from cordial_ppl.errors import InputError, SettingNeeded
 from cordial_ppl.logs import FORMATS, collect, find_format
 from cordial_ppl.logs.evidence import Orders, Record

@@ -113,7 +113,7 @@ def test_names_of_options_are_drawn_as_they_stand():
     assert len(curves.get_legend().get_texts()) == 8
 
 
-def test_of_ratings_there_is_a_bar_for_each_label(judge):
+def test_of_ratings_there_is_a_bar_for_each_label(judge, tmp_path):
     ratings = np.repeat([0, 1, 4], [10, 1, 20])
     labels = np.repeat([1, 0, 1, 3, 4], [6, 4, 1, 5, 15])
     hard = np.log(np.eye(5)[ratings] * 0.96 + 0.008)
@@ -131,9 +131,6 @@ def test_of_ratings_there_is_a_bar_for_each_label(judge):
     x, y = means.get_data()
     assert x.tolist() == [1, 2, 5] and axis.get_xlabel() == "rating"
     np.testing.assert_allclose(y, judge.predict_mean(hard[[0, 10, 11]]), atol=1e-6)
-
-
-def test_a_calibrator_that_keeps_no_texts_needs_some(judge, tmp_path):
     judge.save(tmp_path / "judge.cordial")
     loaded = cp.load(tmp_path / "judge.cordial")
     for fitted in (loaded, cp.RawReading().fit(LOGITS)):
@@ -144,7 +141,7 @@ def test_a_calibrator_that_keeps_no_texts_needs_some(judge, tmp_path):
         np.testing.assert_allclose(given[name], line, atol=1e-6)
 
 
-def test_heatmap_of_labels_is_their_histogram_by_stated_class():
+def test_heatmaps_and_thresholds_compare_labels_with_predictions():
     axis = plots.stated_classes(np.eye(5)[TRUTH], TEST, options=STARS, title="labels")
     shown, said = np.asarray(axis.images[0].get_array()), TEST.argmax(axis=1)
     for y in set(said):
@@ -155,9 +152,6 @@ def test_heatmap_of_labels_is_their_histogram_by_stated_class():
     assert beyond.images[0].get_clim() == (0, 0.2)
     with pytest.raises(cp.InputError, match="same texts and options"):
         plots.stated_classes(np.eye(5)[TRUTH], TEST[:-1])
-
-
-def test_thresholds_compare_bins_of_the_predictions():
     rng = np.random.default_rng(3)
     said = rng.permutation(np.linspace(0.05, 0.95, 60))
     labels = (rng.random(60) > said).astype(int)

@@ -99,26 +99,6 @@ def test_several_labels_of_a_text_are_one_observation(judge, facts):
     assert few.check is None and not few.scores and not gather(judge, texts(range(20))).scores
 
 
-def test_the_page_says_the_facts_in_figures(facts, write):
-    page = Elements(write(facts))
-    words, rows = " ".join(" ".join(page.words).split()), page.rows
-    for name, score in facts.scores.items():
-        gains = ["{:+.3f} ({:+.3f} to {:+.3f})".format(*gain) for gain in score.gains.values()]
-        means = [f"{score.means[column]:.3f}" for column in ("raw", "histogram", "calibrated")]
-        assert [*means, *gains] in [row[1:] for row in rows if row[0].startswith(name)]
-    for fault in facts.summary.faults:
-        ends = f"{number(fault.low)} to {number(fault.high)}"
-        assert [fault.name, fault.words, number(fault.median), ends] in rows
-    for parameter in facts.summary.parameters:
-        assert [parameter.name, number(parameter.median)] in [row[:2] for row in rows]
-    for text in facts.moved:
-        cells = [f"{text.before:.3f}", f"{text.after:.3f}", f"{text.low:.3f} to {text.high:.3f}"]
-        assert [text.item, *cells, text.label] in rows
-    said = facts.summary.verdict.text, facts.summary.forecast.sentence.capitalize()
-    drift = facts.drift.describe(facts.calibrator.fit_.scale)
-    assert all(sentence in words for sentence in (*said, drift, facts.check.text))
-
-
 def test_whether_the_calibration_still_holds(judge, facts):
     """For the readings of all texts and the labels outside the fit, if they are five."""
     drift: Any = answers.check_readings(judge.fit_, EVERYTHING)
@@ -141,7 +121,7 @@ def test_whether_it_is_worth_more_than_the_histogram(facts, write, gain):
     assert f"{abs(gain.lower):.2f}" in lead and ('class="bad"' in lead) == (gain.mean < 0)
 
 
-def test_a_posterior_that_is_not_trusted_is_named(facts, write):
+def test_the_page_says_the_facts_in_figures(facts, write):
     # Another draw may doubt one of them.
     known = {k: own | {"trusted": True} for k, own in facts.summary.diagnostics.items()}
     name = next(iter(known))
@@ -150,6 +130,23 @@ def test_a_posterior_that_is_not_trusted_is_named(facts, write):
         page = write(replace(facts, summary=replace(facts.summary, diagnostics=each)))
         verdicts = {row[0]: row[-1] for row in Elements(page).rows if row[-1].endswith("trusted")}
         assert verdicts == dict.fromkeys(known, "trusted") | doubted
+    page = Elements(write(facts))
+    words, rows = " ".join(" ".join(page.words).split()), page.rows
+    for name, score in facts.scores.items():
+        gains = ["{:+.3f} ({:+.3f} to {:+.3f})".format(*gain) for gain in score.gains.values()]
+        means = [f"{score.means[column]:.3f}" for column in ("raw", "histogram", "calibrated")]
+        assert [*means, *gains] in [row[1:] for row in rows if row[0].startswith(name)]
+    for fault in facts.summary.faults:
+        ends = f"{number(fault.low)} to {number(fault.high)}"
+        assert [fault.name, fault.words, number(fault.median), ends] in rows
+    for parameter in facts.summary.parameters:
+        assert [parameter.name, number(parameter.median)] in [row[:2] for row in rows]
+    for text in facts.moved:
+        cells = [f"{text.before:.3f}", f"{text.after:.3f}", f"{text.low:.3f} to {text.high:.3f}"]
+        assert [text.item, *cells, text.label] in rows
+    said = facts.summary.verdict.text, facts.summary.forecast.sentence.capitalize()
+    drift = facts.drift.describe(facts.calibrator.fit_.scale)
+    assert all(sentence in words for sentence in (*said, drift, facts.check.text))
 
 
 def test_pictures_show_what_stands_above_them(facts, monkeypatch):
@@ -277,14 +274,11 @@ def files(tmp_path, judge):
     return "report", "judge.cordial", "readings.csv", "labels.csv", "-o"
 
 
-def test_the_command_writes_the_page(files, cordial, tmp_path):
+def test_the_command_writes_the_page(files, cordial, tmp_path, partial):
     content = json.loads(cordial(*files, "page.html", "--json").stdout)
     assert content["labelled"] == len(ALL_LABELS) and content["held_out"] == len(TEST)
     assert len(content["scores"]["log loss"]["gain"]["raw"]) == 3
     assert not Elements((tmp_path / "page.html").read_text("utf-8")).open
-
-
-def test_the_command_looks_for_groups_in_the_other_columns(files, cordial, partial, tmp_path):
     partial.save(tmp_path / "judge.cordial")
     rows = [f"text {k},{STARS[z]},{SYSTEM[k]},{k}" for k, z in enumerate(LABELS)]
     (tmp_path / "labels.csv").write_text("\n".join(["item_id,label,system,note", *rows]))

@@ -226,17 +226,16 @@ def test_an_independent_implementation_predicts_the_same():
     check(log_probs("dirichlet", params, TEST), BASELINES["dirichlet"]["probs"])
 
 
-def penalised_odds(logits, labels, penalty):
-    return fit_odds(logits, labels, penalty=penalty * np.count_nonzero(labels >= 0))
-
-
-def penalised_dirichlet(logits, labels, penalty):
-    return fit_dirichlet(logits, labels, None, penalty)
-
-
 @pytest.mark.parametrize(
     ("name", "fit", "grid"),
-    [("odds-cv", penalised_odds, DECADES), ("dirichlet", penalised_dirichlet, GRID)],
+    [
+        (
+            "odds-cv",
+            lambda x, z, penalty: fit_odds(x, z, penalty=penalty * (z >= 0).sum()),
+            DECADES,
+        ),
+        ("dirichlet", lambda x, z, c: fit_dirichlet(x, z, None, c), GRID),
+    ],
 )
 def test_the_chosen_penalty_is_the_best_of_a_loop_over_the_grid(name, fit, grid):
     folds, losses = spread_folds(LABELS), np.zeros(len(grid))

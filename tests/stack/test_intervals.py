@@ -76,11 +76,6 @@ def test_label_ranges_are_as_they_are_defined(seed, size, spread, level):
         assert inside >= max(others) - 1e-9
 
 
-def test_just_the_probability_that_is_asked_for_is_enough():
-    probs = np.array([[0.05, 0.9, 0.05], [0.06, 0.94, 0.0], [0.0, 0.0, 1.0], [0.4, 0.2, 0.4]])
-    assert label_range(probs, 0.9).T.tolist() == [[1, 1], [1, 1], [2, 2], [0, 2]]
-
-
 def test_label_intervals_hold_labels(judge):
     """As options, in the terms of the labels; wider where more is asked for."""
     probs = judge.predict_proba(TEST)
@@ -92,3 +87,5 @@ def test_label_intervals_hold_labels(judge):
     wide = judge.predict_label_interval(TEST, level=0.99)
     ends = [np.searchsorted(judge.classes_, end) for end in wide]
     assert (ends[1] - ends[0] >= (last - first)[:, 0]).all()
+    probs = np.array([[0.05, 0.9, 0.05], [0.06, 0.94, 0.0], [0.0, 0.0, 1.0], [0.4, 0.2, 0.4]])
+    assert label_range(probs, 0.9).T.tolist() == [[1, 1], [1, 1], [2, 2], [0, 2]]

@@ -2,22 +2,26 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from cyclopts import Parameter
+
+from cordial_ppl.cli.command import command
 from cordial_ppl.cli.options import (
-    COLUMNS,
     FILES,
     MODEL,
-    POSITIVE,
+    READINGS,
     Channels,
-    ReadingsFile,
+    Column,
+    Number,
+    Out,
     Seed,
-    TableOrNot,
-    option,
+    Written,
 )
 from cordial_ppl.cli.output import Result, as_table
-from cordial_ppl.cli.records import EVERY, PLAIN, Columns, Labelling
+from cordial_ppl.cli.records import CHOICE, LABELLING, Columns, Labelling
 from cordial_ppl.errors import InputError, SettingNeeded, count, list_names
 from cordial_ppl.runtime.progress import doing
 
@@ -35,37 +39,40 @@ ADDED = ("stratum", "probability", "probability_by", "label")
 """What the table has beside the text's own columns."""
 
 
+@Parameter(name="*", group=MODEL)
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """How many texts to label, and which, or what more labels would give."""
+
+    output: Annotated[Written | None, Out] = None
+    "Table to fill in (.csv, .parquet, .jsonl): the texts in order of labelling."
+    labelled: Annotated[Path | None, Parameter(metavar="LABELS", group=FILES)] = None
+    "Table of the labels that there are already, which OUT begins with."
+    more: Annotated[Path | None, Parameter(metavar="CALIBRATOR", group=FILES)] = None
+    "Calibrator, from `cordial fit`: what would more labels give it?"
+    by: Column = None
+    "Column, such as `system`, over whose values to spread labels evenly."
+    cluster: Column = None
+    "Column of texts that are alike, to label together, such as `conversation`."
+    number: Annotated[Number, Parameter(alias="-n")] = LABELS
+    "How many texts to label."
+    width: Annotated[float | None, Parameter(metavar="W")] = None
+    "With --more: how many labels give the mean of all texts within plus and minus W?"
+
+
+WANTED = Wanted()
+
+
+@command
 def plan(
-    readings: ReadingsFile,
+    readings: Annotated[Path, Parameter(help=READINGS)],
+    /,
     *,
-    columns: Columns = EVERY,
-    labelling: Labelling = PLAIN,
-    output: TableOrNot = None,
-    labelled: Annotated[
-        Path | None, option(FILES, "Labels that there are, which OUT begins with.", "LABELS")
-    ] = None,
-    more: Annotated[
-        Path | None, option(FILES, "Calibrator: what would more labels give it?", "CALIBRATOR")
-    ] = None,
-    number: Annotated[
-        int, option(MODEL, "How many texts to label.", "N", alias="-n", validator=POSITIVE)
-    ] = LABELS,
-    by: Annotated[
-        str | None,
-        option(
-            COLUMNS, "Column, as `system`, over whose values labels are spread evenly.", "COLUMN"
-        ),
-    ] = None,
-    cluster: Annotated[
-        str | None,
-        option(COLUMNS, "Column of texts to label together, such as `conversation`.", "COLUMN"),
-    ] = None,
-    width: Annotated[
-        float | None,
-        option(MODEL, "With --more: labels for which the mean of all texts is within ±W?", "W"),
-    ] = None,
-    seed: Seed = 0,
+    columns: Columns = CHOICE,
+    labelling: Labelling = LABELLING,
+    wanted: Wanted = WANTED,
     channel: Channels = (),
+    seed: Seed = 0,
 ) -> Result:
     """Which texts should I label? A sample spread evenly over low and high readings.
 
@@ -74,15 +81,16 @@ def plan(
 
     How many more labels? --more says what they would give a calibrator of these texts.
     """
+    output, labelled, more, by = wanted.output, wanted.labelled, wanted.more, wanted.by
     if output is None and more is None:
         raise InputError("name the table to write, -o to-label.csv; or a calibrator, --more.")
-    if width is not None and (more is None or not width > 0):
+    if wanted.width is not None and (more is None or not wanted.width > 0):
         raise InputError("--width must be a positive number, with --more: name a calibrator.")
     if output is not None:
         check_unfilled(output, f"or add --labelled {output} for further texts")
     forecast, content = "", {}
     if more is not None:
-        forecast, content = _forecast(more, readings, columns, channel, width)
+        forecast, content = _forecast(more, readings, columns, channel, wanted.width)
     if output is None:
         return Result(content, forecast)
     from cordial_ppl.cli.design import read_grouping
@@ -90,13 +98,14 @@ def plan(
     from cordial_ppl.tables import match_labels, read_labels, read_readings, write_table
     from cordial_ppl.tables.proposals import spell
 
-    apart = tuple(name for name in (by, cluster) if name)
+    apart = tuple(name for name in (by, wanted.cluster) if name)
     table = read_readings(readings, **vars(columns), apart=apart)
-    grouping = read_grouping(table.columns, by=by, cluster=cluster)
+    grouping = read_grouping(table.columns, by=by, cluster=wanted.cluster)
     groups, column = grouping.get("by"), by and spell(table.columns, by)
     rows, labels = [], None
     if labelled is not None:
-        settings: dict[str, Any] = columns.choice | vars(labelling) | {"apart": apart}
+        settings = {"task": columns.task, "id": columns.id, "round": columns.round, "apart": apart}
+        settings |= vars(labelling)
         labels, matched = match_labels(table, read_labels(labelled, table.scale, **settings))
         rows = matched.tolist()
         if labels.planned_by not in (None, column):
@@ -104,7 +113,7 @@ def plan(
             raise SettingNeeded(problem, "Plan the other texts by it, too", "by", labels.planned_by)
     made = planning.plan(
         table.logits,
-        number,
+        wanted.number,
         groups=groups,
         clusters=grouping.get("cluster"),
         labelled=sorted(set(rows)),
@@ -138,7 +147,7 @@ def _forecast(
     width: float | None,
 ) -> tuple[str, dict[str, Any]]:
     """Forecast what more labels would give a saved calibrator, for people and for programs."""
-    from cordial_ppl.cli.predict import load_calibrator, warn_of_drift
+    from cordial_ppl.cli.calibrator_commands import load_calibrator, warn_of_drift
     from cordial_ppl.decisions.answers import check_readings
     from cordial_ppl.tables import read_readings
 
@@ -163,7 +172,7 @@ def check_unfilled(output: Path, advice: str, read: "Read | None" = None) -> Non
         InputError: There is such a table.
     """
     from cordial_ppl.data.numerals import is_missing
-    from cordial_ppl.tables.formats import read_columns
+    from cordial_ppl.tables import read_columns
     from cordial_ppl.tables.frame import as_list
 
     try:

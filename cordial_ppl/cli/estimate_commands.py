@@ -6,63 +6,63 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
+from cordial_ppl.cli.command import command
 from cordial_ppl.cli.design import find_clusters, read_design, read_grouping
 from cordial_ppl.cli.options import (
     COLUMNS,
+    FILES,
     MODEL,
-    By,
-    FigureOrNot,
+    Column,
+    FigureWritten,
     Level,
-    Passing,
-    TableOrNot,
+    Names,
+    Out,
+    Written,
     option,
 )
 from cordial_ppl.cli.output import Result, draw
-from cordial_ppl.cli.records import DEFAULTS, Fitting, Read, Tables
+from cordial_ppl.cli.records import FITTING, Fitting, Read, Tables
 from cordial_ppl.errors import InputError, SettingNeeded
 
 if TYPE_CHECKING:
     from cordial_ppl.decisions.estimates.estimate import Estimate
 
 
-@Parameter(name="*")
+Group = option("Column of READINGS that names groups, such as `system`.", "COLUMN", COLUMNS)
+
+
+@Parameter(name="*", group=MODEL)
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
     """What is estimated, and where it goes."""
 
-    output: TableOrNot = None
-    figure: FigureOrNot = None
+    output: Annotated[Written | None, Out] = None
+    "Table to write (.csv, .parquet, .jsonl): a row for all texts and each group."
+    figure: Annotated[FigureWritten | None, Parameter(metavar="FILE", group=FILES)] = None
+    "Picture of the groups to write (.svg, .png, .pdf)."
+    cluster: Column = None
+    "Column of READINGS that names texts that are alike, such as `conversation`."
+    pair: Column = None
+    "Column that names what each text answers, such as a prompt, with --by."
     level: Level = 0.9
-    of: Annotated[
-        Literal["like-these", "these"],
-        option(MODEL, "What intervals are for: texts like-these, or these alone.", "TARGET"),
-    ] = "like-these"
-    passing: Passing = None
-    require: Annotated[
-        Sequence[str],
-        option(
-            MODEL, 'Such as "mean >= 4", "A - B > 0": status 0 yes, 3 no, 4 cannot say.', "TEXT"
-        ),
-    ] = ()
-    cluster: Annotated[
-        str | None,
-        option(COLUMNS, "Column that names texts that are alike, as `conversation`.", "COLUMN"),
-    ] = None
-    pair: Annotated[
-        str | None,
-        option(COLUMNS, "Column that names what each text answers, with --by.", "COLUMN"),
-    ] = None
+    of: Annotated[Literal["like-these", "these"], Parameter(metavar="TARGET")] = "like-these"
+    "What intervals are for: texts like-these (the default), or these alone."
+    passing: Annotated[Names, Parameter(name="--pass")] = None
+    "Options that pass, as 4,5: rate, and the judge's TPR and TNR."
+    require: Annotated[Sequence[str], Parameter(metavar="TEXT")] = ()
+    'Such as "mean >= 4", "A - B > 0": exit status 0 yes, 3 no, 4 cannot say.'
 
 
-USUAL = Wanted()
+WANTED = Wanted()
 
 
+@command
 def estimate(
     tables: Tables,
     *,
-    fitting: Fitting = DEFAULTS,
-    wanted: Wanted = USUAL,
-    by: Annotated[str | None, By] = None,
+    fitting: Fitting = FITTING,
+    wanted: Wanted = WANTED,
+    by: Annotated[str | None, Group] = None,
 ) -> Result:
     """How good are the texts? Estimate their mean label and the share of each option.
 
@@ -71,12 +71,13 @@ def estimate(
     return _estimate(tables, fitting, wanted, by)
 
 
+@command
 def compare(
     tables: Tables,
     *,
-    by: Annotated[str, By],
-    fitting: Fitting = DEFAULTS,
-    wanted: Wanted = USUAL,
+    fitting: Fitting = FITTING,
+    wanted: Wanted = WANTED,
+    by: Annotated[str, Group],
 ) -> Result:
     """Which system is better? Rank groups of texts by their mean label.
 
@@ -89,7 +90,7 @@ def _estimate(
     tables: Tables, fitting: Fitting, wanted: Wanted, by: str | None, ranked: bool = False
 ) -> Result:
     """Fit, estimate, and write what came out."""
-    from cordial_ppl.cli.calibrate import fit_tables
+    from cordial_ppl.cli.fit_commands import fit_tables
     from cordial_ppl.data.checks import check_level
     from cordial_ppl.decisions import answers
     from cordial_ppl.decisions.estimates.bias import drop_copies
@@ -152,7 +153,7 @@ def _estimate(
         ("" if wanted.output is None else text) + (f"\n{verdict.text}" if verdict else ""),
         (*made.warnings, *map(str, biases), *alike),
         done,
-        min(status - {0}, default=0),
+        max(status - {0}, default=0) if 3 not in status else 3,
     )
 
 

@@ -7,11 +7,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from cyclopts import Parameter
 
-from cordial_ppl.cli.options import MODEL, FigureOrNot, Passing, TableOrNot, option
+from cordial_ppl.cli.command import command
+from cordial_ppl.cli.options import (
+    FILES,
+    MODEL,
+    TABLE,
+    FigureWritten,
+    Names,
+    Natural,
+    Out,
+    Written,
+    option,
+)
 from cordial_ppl.cli.output import Result, as_table, draw
-from cordial_ppl.cli.plan import check_unfilled, list_texts
-from cordial_ppl.cli.records import DEFAULTS, Fitting, Read, Tables
-from cordial_ppl.decisions.rule import Rule
+from cordial_ppl.cli.plan_command import check_unfilled, list_texts
+from cordial_ppl.cli.records import FITTING, Fitting, Read, Tables
 from cordial_ppl.errors import InputError, count
 
 if TYPE_CHECKING:
@@ -20,45 +30,64 @@ if TYPE_CHECKING:
 ADDED = ("decision", "cost", "p_wrong")
 """What the table has beside what a plan has."""
 
+Cost = Annotated[float, Parameter(metavar="COST")]
 
-@Parameter(name="*")
+
+@Parameter(name="*", group=MODEL)
 @dataclass(frozen=True, kw_only=True)
-class Deciding:
-    """What is decided, and what errors and people cost: settings of a `Rule`."""
+class Costs:
+    """What passes, and what errors and people cost: arguments of `Rule`."""
 
-    passing: Passing = None
-    within: Annotated[
-        int | None,
-        option(MODEL, "Instead, decide on options, off by so many classes: 0, 1 ...", "CLASSES"),
-    ] = None
-    false_pass: Annotated[float, option(MODEL, "Cost of passing what people fail.", "COST")] = 1.0
-    false_fail: Annotated[float, option(MODEL, "Cost of failing what people pass.", "COST")] = 1.0
-    person: Annotated[
-        float | None, option(MODEL, "Cost of asking a person, in the same unit.", "COST")
-    ] = None
-    agree: Annotated[
-        float | None,
-        option(MODEL, "Instead, ask as few as keep this agreement of the rest, as .9.", "SHARE"),
-    ] = None
-    level: Annotated[float, option(MODEL, "How probable that has to be.", "P")] = 0.9
-    audit: Annotated[
-        float, option(MODEL, "Share of the rest that people see, too, drawn at random.", "SHARE")
-    ] = 0.05
+    passing: Annotated[Names, Parameter(name="--pass")] = None
+    "Options that pass, as 4,5."
+    within: Annotated[Natural | None, Parameter(metavar="CLASSES")] = None
+    "Instead, decide on options, which may be off by so many classes: 0, 1 ..."
+    false_pass: Cost = 1.0
+    "Cost of passing what people fail."
+    false_fail: Cost = 1.0
+    "Cost of failing what people pass."
+    person: Annotated[float | None, Parameter(metavar="COST")] = None
+    "Cost of asking a person, in the same unit."
+    agree: Annotated[float | None, Parameter(metavar="SHARE")] = None
+    "Instead, ask as few as keep this agreement of the rest with people, as .9."
+    level: Annotated[float, Parameter(metavar="P")] = 0.9
+    "How probable that has to be."
+    audit: Annotated[float, Parameter(metavar="SHARE")] = 0.05
+    "Share of the rest that people see, too, drawn at random."
 
 
+COSTS = Costs()
+Decided = Annotated[
+    Written | None, Out, option(f"Table to write {TABLE}: the decision about each text.")
+]
+Drawn = Annotated[
+    FigureWritten | None,
+    option("Picture of cost and agreement to write (.svg, .png, .pdf).", "FILE", FILES),
+]
+
+
+@command
 def decide(
     tables: Tables,
     *,
-    fitting: Fitting = DEFAULTS,
-    deciding: Deciding = Deciding(),  # noqa: B008
-    output: TableOrNot = None,
-    figure: FigureOrNot = None,
+    fitting: Fitting = FITTING,
+    costs: Costs = COSTS,
+    output: Annotated[
+        Written | None,
+        Out,
+        option(f"Table to write {TABLE}: the decision about each text."),
+    ] = None,
+    figure: Annotated[
+        FigureWritten | None,
+        option("Picture of cost and agreement to write (.svg, .png, .pdf).", "FILE", FILES),
+    ] = None,
 ) -> Result:
     """Which texts pass, which must people see? OUT begins with these; filled in, it is LABELS."""
-    from cordial_ppl.cli.calibrate import fit_tables
     from cordial_ppl.cli.design import read_design
+    from cordial_ppl.cli.fit_commands import fit_tables
+    from cordial_ppl.decisions.rule import Rule
 
-    rule = Rule(**vars(deciding))
+    rule = Rule(**vars(costs))
     read, done, warnings = tables.read(), list[str](), list[str]()
     if output is not None:
         check_unfilled(output, f"or give {output} as LABELS", read)

@@ -1,13 +1,31 @@
-"""`cordial shift`: calibrated probabilities of what each user would say."""
+"""`cordial fuse` and `cordial shift`: several judges of the same texts, and several users."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
+from cyclopts import Parameter
 
-from cordial_ppl.cli.options import COLUMNS, FILES, TableOut, option
+from cordial_ppl.cli.command import command
+from cordial_ppl.cli.fit_commands import fit_calibrator, say_labels, take_labelled
+from cordial_ppl.cli.messages import leaving_at_once
+from cordial_ppl.cli.options import (
+    COLUMNS,
+    FILES,
+    TABLE,
+    Also,
+    CalibratorWritten,
+    Column,
+    Names,
+    Out,
+    Some,
+    TableOut,
+    Written,
+    option,
+)
 from cordial_ppl.cli.output import Result, as_table
-from cordial_ppl.cli.records import DEFAULTS, Fitting, Read, Tables
+from cordial_ppl.cli.records import FITTING, Fitting, Read, Tables
 from cordial_ppl.errors import InputError, count, naming
 from cordial_ppl.runtime.progress import doing
 
@@ -19,17 +37,96 @@ SHOWN = 10
 """Users in the summary: those who differ most from the population."""
 
 
+@Parameter(name="*", group=COLUMNS)
+@dataclass(frozen=True, kw_only=True)
+class SeveralTables(Tables):
+    """Tables with readings by several judges."""
+
+    also: Also = ()
+    readers: Names = None
+    "Columns of ratings, one per judge; needs --options."
+    reader: Some = ()  # pyright: ignore[reportIncompatibleVariableOverride]
+    "Judge to take, from column `reader` (or COLUMN=NAME); may be repeated."
+
+
+Saved = Annotated[
+    CalibratorWritten | None,
+    option("Calibrator to write (.cordial), for `cordial predict`.", "FILE", FILES),
+]
+
+
+@command
+def fuse(
+    tables: SeveralTables, *, output: TableOut, fitting: Fitting = FITTING, save: Saved = None
+) -> Result:
+    """Combine several judges of the same texts; calibrate all texts that one of them has read.
+
+    READINGS has a row for each text and judge, named in the column `reader`, or a column of ratings
+    for each judge. Judges need not have read every text.
+    """
+    from cordial_ppl.tables import match_labels, read_labels, read_several
+
+    settings = fitting.settings
+    with doing("reading"):
+        chosen = {"task": tables.task, "id": tables.id, "round": tables.round}
+        paths = [tables.readings, *tables.also]
+        readers = (*tables.reader, *(tables.readers or ())) or None
+        readings = {"options": tables.options, "readers": readers, "rating": tables.rating}
+        table = read_several(paths, **readings, **chosen)
+        labels = read_labels(tables.labels, table.scale, **chosen, **tables.labelling)
+        labels, rows = match_labels(table, labels)
+    texts = take_labelled(Read(table, labels, rows), fitting.channel)
+    with doing("loading"), leaving_at_once():
+        from cordial_ppl.decisions import answers
+        from cordial_ppl.estimators.bulk.predictor import predict_table
+        from cordial_ppl.estimators.fusion import Fusion
+
+        fusion = Fusion(table.scale, readers=table.readers, **settings)
+        fusion.fit(
+            texts.logits,
+            table.scale.decode(texts.labels),
+            texts.covariates,
+            sample_weight=texts.weights,
+            texts=texts.texts,
+        )
+    if save is not None:
+        fusion.save(save)
+    predict_table(fusion, table, output)
+    verdict = answers.verdict(fusion.fit_)
+    fits = fusion.fit_.fits
+    content = {
+        "output": str(output),
+        "texts": len(table),
+        "labels": len(texts.labels),
+        "weights": fusion.weights_,
+        "shares": fusion.shares_,
+        "expected": fusion.fit_.expected._asdict(),
+        "readers": {name: answers.describe(fit).to_dict() for name, fit in fits.items()},
+        "verdict": verdict and verdict.to_dict(),
+    }
+    done = f"wrote {output}: {count(len(table), 'text')}, calibrated on {say_labels(labels)}"
+    saved = "" if save is None else f", and the calibrator to {save}"
+    return Result(content, text=fusion.summary(), done=[done + saved])
+
+
+OF_USERS = f"Table to write {TABLE}: item_id, user, p_..., mean, label."
+UserColumn = Annotated[Column, option("Column that names users, if not `user`.")]
+Population = Annotated[
+    Path | None,
+    option("Calibrator of the population; by default one is fitted to LABELS.", "FILE", FILES),
+]
+
+
+@command
 def shift(
     tables: Tables,
     *,
-    output: TableOut,
-    fitting: Fitting = DEFAULTS,
-    user: Annotated[
-        str | None, option(COLUMNS, "Column that names users, if not `user`.", "COLUMN")
-    ] = None,
-    calibrator: Annotated[
-        Path | None, option(FILES, "Calibrator of the population, if not fitted to LABELS.", "FILE")
-    ] = None,
+    output: Annotated[
+        Written, Out, option(f"Table to write {TABLE}: item_id, user, p_..., mean, label.")
+    ],
+    fitting: Fitting = FITTING,
+    user: UserColumn = None,
+    calibrator: Population = None,
 ) -> Result:
     """Calibrate all texts for their users: some rate higher than others, some lower.
 
@@ -37,8 +134,7 @@ def shift(
     `annotator`, too, and a column `order`: numbers that grow with time, or dates in ISO 8601.
     """
     from cordial_ppl import scores
-    from cordial_ppl.cli.calibrate import fit_calibrator, take_labelled
-    from cordial_ppl.cli.predict import load_calibrator
+    from cordial_ppl.cli.calibrator_commands import load_calibrator
     from cordial_ppl.estimators.users import UserShift
     from cordial_ppl.stack.stacking import MIN_LABELS
 
@@ -47,7 +143,7 @@ def shift(
         if settings["prior"] is not None:
             raise InputError("--calibrator is fitted already: leave out --prior and --prior-of.")
         fitted, options = load_calibrator(calibrator, options, fitting.channel)
-    from cordial_ppl.tables.formats import read_columns
+    from cordial_ppl.tables import read_columns
     from cordial_ppl.tables.proposals import spell
 
     annotator = tables.annotator

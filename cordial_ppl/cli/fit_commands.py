@@ -1,4 +1,4 @@
-"""`cordial calibrate` and its first half, `cordial fit`: from two tables to a fitted calibrator."""
+"""`cordial calibrate`, its first half `cordial fit`, and `cordial demo`: what is fitted."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
+from cordial_ppl.cli.command import command
 from cordial_ppl.cli.messages import leaving_at_once
-from cordial_ppl.cli.options import OUTPUT, CalibratorOut, TableOut, option
-from cordial_ppl.cli.output import Result
-from cordial_ppl.cli.records import DEFAULTS, Fitting, Read, Tables
+from cordial_ppl.cli.options import OUTPUT, CalibratorOut, Inference, Seed, TableOut, option
+from cordial_ppl.cli.output import Result, as_table
+from cordial_ppl.cli.records import FITTING, Fitting, Read, Tables
 from cordial_ppl.errors import count, naming
 from cordial_ppl.runtime.progress import doing
 
@@ -24,11 +25,19 @@ if TYPE_CHECKING:
     from cordial_ppl.tables import LabelTable, ReadingTable
 
 
-Verbose = Annotated[bool, option(OUTPUT, "Print how well each posterior is known, too.")]
+DEMONSTRATED = 20
+"""Reviews of the demonstration whose labels are used."""
+
+NEXT = """\
+Now with your own readings and labels (one row per text; item_id, logit_1 ... and item_id, label):
+  cordial calibrate readings.csv labels.csv -o calibrated.csv"""
+
+Verbose = Annotated[bool, option("Print how well each posterior is known, too.", group=OUTPUT)]
 
 
+@command
 def calibrate(
-    tables: Tables, *, output: TableOut, fitting: Fitting = DEFAULTS, verbose: Verbose = False
+    tables: Tables, *, output: TableOut, fitting: Fitting = FITTING, verbose: Verbose = False
 ) -> Result:
     """Fit on the labelled texts; write calibrated probabilities for all texts."""
     read = tables.read()
@@ -41,8 +50,9 @@ def calibrate(
     return _describe(calibrator, read, counts, done, verbose)
 
 
+@command
 def fit(
-    tables: Tables, *, output: CalibratorOut, fitting: Fitting = DEFAULTS, verbose: Verbose = False
+    tables: Tables, *, output: CalibratorOut, fitting: Fitting = FITTING, verbose: Verbose = False
 ) -> Result:
     """Fit on the labelled texts; save the calibrator for `cordial predict`."""
     read = tables.read()
@@ -51,6 +61,45 @@ def fit(
     counts = {"output": str(output), "labels": len(read.rows)}
     done = f"wrote {output}: a calibrator fitted on {say_labels(read.labels)}"
     return _describe(calibrator, read, counts, done, verbose)
+
+
+@command
+def demo(*, inference: Inference = "default", seed: Seed = 0) -> Result:
+    """Show what calibration does: fit on 20 labels of made-up reviews, score the others."""
+    from cordial_ppl import scores
+    from cordial_ppl.data.labelled import Labelled
+    from cordial_ppl.data.readings import as_logits, label_histogram
+    from cordial_ppl.data.scale import Scale
+    from cordial_ppl.decisions.answers import describe
+    from cordial_ppl.evaluation import synthetic
+    from cordial_ppl.stack.weighing import stated
+
+    reviews = synthetic.reviews()
+    logits, unseen = as_logits(reviews.logits[:DEMONSTRATED]), reviews.logits[DEMONSTRATED:]
+    labels, truth = reviews.labels[:DEMONSTRATED], reviews.labels[DEMONSTRATED:]
+    settings = Fitting(seed=seed, inference=inference).settings
+    calibrator = fit_calibrator(Labelled(logits, labels, {}), Scale(reviews.options), settings)
+    histogram = label_histogram(labels, len(reviews.options))
+    predictions = {
+        "raw reading": stated(unseen),
+        "label histogram": np.tile(histogram, (len(unseen), 1)),
+        "calibrated": calibrator.predict_proba(unseen),
+    }
+    scored = {
+        name: {
+            "log_loss": scores.log_loss(probs, truth),
+            "accuracy": scores.accuracy(probs, truth),
+            "confidence": float(probs.max(axis=1).mean()),
+        }
+        for name, probs in predictions.items()
+    }
+    summary = describe(calibrator.fit_)
+    content = {"labels": DEMONSTRATED, "held_out": len(unseen), "scores": scored}
+    title = f"\nOn {len(unseen)} held-out texts, after {DEMONSTRATED} labels"
+    rows = [(name, *(f"{value:.3f}" for value in row.values())) for name, row in scored.items()]
+    table = as_table(title, ("", "log loss", "accuracy", "mean confidence"), rows)
+    content["summary"] = summary.to_dict()
+    return Result(content, f"{summary.text}\n{table}", f"\n{NEXT}")
 
 
 def _describe(

@@ -1,16 +1,29 @@
-"""`cordial predict`: the second half of `cordial calibrate`, with a saved calibrator."""
+"""`cordial predict`, `report` and `monitor`: what is done with a saved calibrator."""
 
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from cyclopts import Parameter
 
+from cordial_ppl.cli.command import check_outputs, command
 from cordial_ppl.cli.messages import leaving_at_once
-from cordial_ppl.cli.options import Also, Calibrator, Channels, Engine, Out, ReadingsFile
-from cordial_ppl.cli.output import Result, check_outputs, say
-from cordial_ppl.cli.records import EVERY, Columns
+from cordial_ppl.cli.options import (
+    CALIBRATED,
+    FILES,
+    Also,
+    CalibratorFile,
+    Channels,
+    Engine,
+    Level,
+    Out,
+    PageWritten,
+    option,
+)
+from cordial_ppl.cli.output import Result, say
+from cordial_ppl.cli.records import CHOICE, LABELLING, Columns, Labelling, Tables
 from cordial_ppl.errors import InputError, count
 from cordial_ppl.runtime.progress import doing
 
@@ -22,12 +35,23 @@ if TYPE_CHECKING:
     from cordial_ppl.tables import ReadingTable
 
 
+PageOut = Annotated[PageWritten, Out, option("Page to write (.html).")]
+LabelsAgain = Annotated[
+    Path | None,
+    option("Labels of texts of the last table, to check the calibration.", "LABELS", FILES),
+]
+
+
+@command
 def predict(
-    calibrator: Calibrator,
-    readings: ReadingsFile,
+    calibrator: CalibratorFile,
+    readings: Annotated[
+        Path, option("Table of readings, as for `cordial fit`, or a folder of Parquet.")
+    ],
+    /,
     *,
-    output: Annotated[Path, Out, Parameter(help="Table to write, or a folder with --engine ray.")],
-    columns: Columns = EVERY,
+    output: Annotated[Path, Out, Parameter(help=CALIBRATED)],
+    columns: Columns = CHOICE,
     also: Also = (),
     channel: Channels = (),
     engine: Engine = "local",
@@ -42,7 +66,7 @@ def predict(
     paths = [readings, *also]
     if engine == "local":
         parts = readings.iterdir() if readings.is_dir() else ()
-        check_outputs([(output, ())], [calibrator, *paths, *parts])
+        check_outputs([output], [calibrator, *paths, *parts])
     elif not (readings.is_dir() or readings.suffix.lower() == ".parquet"):
         raise InputError(f"--engine ray reads Parquet, a file or a folder; got {readings}.")
     elif output.exists():
@@ -70,6 +94,96 @@ def predict(
     content = {"output": str(output), "texts": len(table), "options": fitted.fit_.scale.options}
     content["drift"] = drift and drift.to_dict()
     return Result(content, done=[f"wrote {output}: {count(len(table), 'text')}"])
+
+
+@command
+def report(
+    calibrator: CalibratorFile, tables: Tables, *, output: PageOut, channel: Channels = ()
+) -> Result:
+    """Write one page that shows what is wrong with the judge and what calibration changes.
+
+    LABELS may include the labels of the fit: they are recognised and left out of the scores. The
+    page is a single file that loads nothing from elsewhere.
+    """
+    from cordial_ppl.plots.figure import can_draw
+
+    if not can_draw() or find_spec("jinja2") is None:
+        raise InputError('a report needs matplotlib and jinja2: pip install -e ".[plots]".')
+    with doing("loading"):
+        from cordial_ppl.plots.report import TaskTexts, gather, write_report
+    fitted, options = load_calibrator(calibrator, tables.options, channel)
+    read = tables.read(options=options)
+    table, labels, rows = read
+    texts = TaskTexts(
+        items=table.item_ids,
+        logits=table.logits,
+        rows=rows,
+        labels=labels.labels,
+        covariates=table.covariates(fitted.fit_.covariates, fitted.fit_.levels),
+        columns=read.groups,
+        weights=labels.weights,
+    )
+    with doing("measuring and drawing"):
+        facts = gather(fitted, texts)
+        write_report(output, facts, of=f"{calibrator} on {tables.readings}")
+    done = f"wrote {output}: {count(len(table), 'text')}, {facts.labelled} labelled"
+    return Result({"output": str(output), **facts.to_dict()}, done=[done])
+
+
+@command
+def monitor(
+    calibrator: CalibratorFile,
+    old: Annotated[Path, option("Table of readings at first.")],
+    new: Annotated[Sequence[Path], option("Tables of readings of the same texts since, in order.")],
+    /,
+    *,
+    columns: Columns = CHOICE,
+    labelling: Labelling = LABELLING,
+    labels: LabelsAgain = None,
+    channel: Channels = (),
+    level: Level = 0.95,
+) -> Result:
+    """Is it still the same judge? Compare its readings of the same texts, then and now.
+
+    Give the readings of all looks so far, in order of time: the error rate, 1 - P, is of all looks
+    together. Labels of texts of the last table that are not of the fit say whether the calibration
+    holds, at the same rate. Exit status: 0 the same, 3 changed, 4 cannot tell yet.
+    """
+    from cordial_ppl.data.labelling import as_texts, of_fit
+    from cordial_ppl.decisions import answers
+    from cordial_ppl.decisions.estimates.requirement import NO, STATUS
+    from cordial_ppl.tables import match_labels, read_labels, read_readings
+
+    fitted, options = load_calibrator(calibrator, columns.options, channel)
+    fit, settings = fitted.fit_, {**vars(columns), "options": options}
+    with doing("reading"):
+        tables = [read_readings(path, **settings) for path in (old, *new)]
+    for path, table in zip(new, tables[1:], strict=True):
+        warn_of_kind(calibrator, fit, path, table)
+    extras = [table.covariates(fit.covariates, fit.levels) for table in tables]
+    logits, texts = zip(*((table.logits, table.item_ids) for table in tables), strict=True)
+    made = answers.monitor(fit, *logits, texts=texts, covariates=extras, level=level)
+    answer, check = made.answer, None
+    lines, content = [made.describe(fit.scale)], {**made.to_dict(), "labels": None}
+    if labels is not None:
+        chosen = {"task": columns.task, "id": columns.id, "round": columns.round}
+        read = read_labels(labels, tables[-1].scale, **chosen, **vars(labelling))
+        fresh = np.flatnonzero(~of_fit(as_texts(read.item_ids, len(read.labels)), fit.texts))
+        if not fresh.size:
+            raise InputError(f"{labels}: all labelled texts are of the fit: label others.")
+        matched, rows = match_labels(tables[-1], read.take(fresh))
+        extra = {name: column[rows] for name, column in extras[-1].items()}
+        names = fit.scale.decode(matched.labels)
+        kept = {"sample_weight": matched.weights, "texts": matched.item_ids}
+        check = answers.check_labels(fit, logits[-1][rows], names, extra, **kept)
+        broken = check.evidence >= 1 / (1 - level)
+        answer = NO if broken else answer
+        content |= {"labels": check.to_dict(), "answer": answer}
+        lines.append(
+            f"the calibration {'does not hold' if broken else 'is not refuted'}: evidence "
+            f"{check.evidence:.3g} to 1. {check.text}"
+        )
+    return Result(content, "\n".join(lines), status=STATUS[answer])
 
 
 def load_calibrator(
@@ -115,8 +229,7 @@ def load_calibrator(
 
 def _read_several(fitted: "Fusion", paths: list[Path], settings: dict[str, Any]) -> "ReadingTable":
     """Read the tables of a calibrator of several judges, some of whom may be missing."""
-    from cordial_ppl.tables import read_several
-    from cordial_ppl.tables.formats import read_columns
+    from cordial_ppl.tables import read_columns, read_several
 
     column = settings.pop("reader")
     if column and not any(column in read_columns(path).schema for path in paths):
