@@ -1,5 +1,7 @@
 """A sweep's files: two judges' readings, and labels."""
 
+from typing import Any
+
 import numpy as np
 
 from cordial_ppl.evaluation.synthetic import reviews
@@ -23,5 +25,6 @@ def write_sweep(folder):
     write_table(folder / "one.csv", one | {"length": [float(i) for i in range(90)]})
 
 
-def tasks_of(folder, readings="stars.parquet", *, report=30, **settings):
-    return read_tasks(folder / readings, folder / "labels.csv", report, **settings)
+def tasks_of(folder, readings="stars.parquet", **settings: Any):
+    chosen: Any = {"report": 30} | settings
+    return read_tasks(folder / readings, folder / "labels.csv", **chosen)
