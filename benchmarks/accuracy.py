@@ -80,8 +80,6 @@ STACKS: Mapping[str, Mapping[str, float]] = {
     "four channels": fitted("learned", FOUR) | CALIBRATORS,
     "four channels, own priors": fitted("own", FOUR) | CALIBRATORS,
     "the paper's rule": fitted("literal", CHANNELS) | CALIBRATORS,
-    "and pivoted": fitted("own", FOUR | {"pivoted": 2.0}) | CALIBRATORS,
-    "and tilted": fitted("own", FOUR | {"tilted": 2.0}) | CALIBRATORS,
     "and probit": fitted("own", FOUR | {"probit": 2.0}) | CALIBRATORS,
     "two channels": fitted("learned", {"mixture-vector": 4.0, "bridge": 4.0}) | CALIBRATORS,
     "bridge alone": fitted("learned", {"bridge": 1.0}),

@@ -4,7 +4,7 @@ A member that several estimators share is fitted once: the paper's stack, the sa
 weights, and the logit stack differ in how they weigh their members.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -64,7 +64,6 @@ def fit_subsets(
     seeds: Sequence[int],
     report: Texts,
     *,
-    on_done: Callable[[int], None] = lambda number: None,
     device: str = "auto",
 ) -> dict[str, BatchFit | Exception]:
     """Fit estimators to subsets of the labels and predict the report texts.
@@ -79,7 +78,6 @@ def fit_subsets(
         subsets: rows of the pool, one subset a row.
         seeds: seed of each subset's folds and random numbers.
         report: texts to predict.
-        on_done: is called when a member has been fitted to all subsets, with the number of those.
         device: "host", "accelerator", which fits channels to all subsets at once on all devices of
             JAX's backend, or "auto": the latter where that is no CPU.  Calibrators, and NUTS, run
             on the host.
@@ -111,7 +109,7 @@ def fit_subsets(
         fits = part.fit(data_sets)
         return fits, np.stack([fit.fitted.predict(*report)[0] for fit in fits])
 
-    jobs = dict(zip(unique, fit_members(list(unique.values()), fit, on_done), strict=True))
+    jobs = dict(zip(unique, fit_members(list(unique.values()), fit), strict=True))
     results: dict[str, BatchFit | Exception] = {}
     for name, estimator in estimators.items():
         try:

@@ -6,8 +6,7 @@ they are made from: a later run finds what it would make, and never takes what o
 
 import hashlib
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from importlib.metadata import version
 from itertools import groupby, product
 from pathlib import Path
@@ -22,7 +21,7 @@ from cordial_ppl.channels import is_built_in
 from cordial_ppl.data.checks import check_list, check_names, check_number
 from cordial_ppl.errors import FileError, InputError, as_path, naming
 from cordial_ppl.estimators.estimator import Estimator
-from cordial_ppl.estimators.subsets import fit_subsets, list_members
+from cordial_ppl.estimators.subsets import fit_subsets
 from cordial_ppl.evaluation.methods import NINE, make_methods
 from cordial_ppl.evaluation.scoring import FIT, FURTHER, METRICS, score, with_saturated
 from cordial_ppl.evaluation.tasks import Task, draw_subsets
@@ -186,51 +185,38 @@ def _digest_task(task: Task) -> str:
 
 def _fit(plan: Plan, cells: Sequence[Sequence[Job]], ray: bool) -> None:
     """Make cells, in turn on all cores or side by side on Ray, and keep their scores."""
-    costs, before = [cell[0].n + OVERHEAD for cell in cells], 0
+    costs, order = [cell[0].n + OVERHEAD for cell in cells], range(len(cells))
+    work, done = (plan, *cells), 0
+    if ray:  # The largest begin first.
+        made = run_on_ray(_make_cell, work, sorted(order, key=lambda index: -costs[index]))
+    else:
+        made = ((index, _make_cell(work, index)) for index in order)
     with doing("fitting", sum(costs)) as stage:
-
-        def advance(index: int, share: float) -> None:
-            task, n, *_ = cells[index][0]
-            label = f"fitting {task.name}, {task.reader}, {n} labels"
-            stage.reach(before + share * costs[index], label)
-
-        def in_turn() -> Iterator[tuple[int, list[pl.DataFrame]]]:
-            for index, cell in enumerate(cells):
-                advance(index, 0.0)
-                yield index, _make_cell((plan, cell), 0, partial(advance, index))
-
-        # On Ray the largest begin first.
-        order = sorted(range(len(cells)), key=lambda index: -costs[index])
-        made = run_on_ray(_make_cell, (plan, *cells), order) if ray else in_turn()
+        stage.reach(0)
         for index, tables in made:
             for job, table in zip(cells[index], tables, strict=True):
                 write_table(job.path, table.lazy())
-            advance(index, 1.0)
-            before += costs[index]
+            done += costs[index]
+            task, n, *_ = cells[index][0]
+            stage.reach(done, f"fitted {task.name}, {task.reader}, {n} labels")
 
 
-def _make_cell(
-    work: tuple[Any, ...], index: int, advance: Callable[[float], None] = lambda share: None
-) -> list[pl.DataFrame]:
+def _make_cell(work: tuple[Any, ...], index: int) -> list[pl.DataFrame]:
     """Fit methods to every subset of n labels of one task, and score them on its report texts.
 
     Args:
         work: the plan, and after it cells: the methods of a task and a number of labels.
         index: which of the cells.
-        advance: is called with the share of this work that is done.
     """
     plan, jobs = work[0], work[1 + index]
     (task, n, *_), draws = jobs[0], plan.draws
-    estimators = {job.method: plan.methods[job.method] for job in jobs}
-    members = {part.key for estimator in estimators.values() for part in list_members(estimator, n)}
     fits = fit_subsets(
-        estimators,
+        {job.method: plan.methods[job.method] for job in jobs},
         task.pool,
         task.pool_labels,
         draw_subsets(task, n, draws),
         [task.seed + draw for draw in range(draws)],
         with_saturated(task),
-        on_done=lambda number: advance(number / (len(members) + 1)),
         device=plan.device,
     )
     return [score(task, job.method, n, draws, fits[job.method]) for job in jobs]

@@ -225,17 +225,12 @@ Member = CalibratorMember | ChannelMember
 
 
 @on_one_core
-def fit_members(
-    members: Sequence[Member],
-    fit: Callable[[Member], Any],
-    done: Callable[[int], None] = lambda number: None,
-) -> list[Future]:
+def fit_members(members: Sequence[Member], fit: Callable[[Member], Any]) -> list[Future]:
     """Fit members side by side, in threads.
 
     Args:
         members: what to fit.
         fit: fits one of them.
-        done: is called after each with the number of those that are fitted.
 
     Returns:
         For each member what ``fit`` returned, or the error that it raised.
@@ -249,9 +244,7 @@ def fit_members(
     ):
 
         def tell(_: Future) -> None:
-            number = next(fitted)
-            stage.reach(number)
-            done(number)
+            stage.reach(next(fitted))
 
         jobs = {id(member): pool.submit(fit, member) for member in order}
         for job in jobs.values():

@@ -3,12 +3,14 @@
 import json
 from pathlib import Path
 
+import matplotlib
 import numpy as np
 import polars as pl
 import pytest
 from sweep_files import IDS, LOGITS, TEXTS, tasks_of, write_sweep
 
 import cordial_ppl as cp
+from cordial_ppl import plots
 from cordial_ppl.errors import FileError, InputError
 from cordial_ppl.evaluation.methods import METHODS, NINE
 from cordial_ppl.evaluation.sweeps import make_parts, run_sweep
@@ -66,6 +68,22 @@ def test_a_sweep_of_tables_is_a_row_a_score(finished):
     assert len(parts) == len(losses)
     mean = parts["losses"].list.mean().to_numpy()
     np.testing.assert_allclose(mean, parts["log_loss"], rtol=1e-6)
+
+
+def test_the_learning_curve_is_of_the_means(finished):
+    matplotlib.use("Agg")
+    scores = finished[1]
+    axis = plots.learning_curve(scores, reader="a", methods=["raw", "histogram"])
+    lines = {line.get_label(): line for line in axis.get_lines()}
+    assert lines.keys() == {"raw", "histogram"} and len(axis.collections) == 2
+    losses = scores.filter(metric="log_loss", reader="a", method="histogram")
+    means = [losses.filter(n=n)["value"].mean() for n in (4, 9)]
+    np.testing.assert_allclose(lines["histogram"].get_ydata(), means)
+    np.testing.assert_array_equal(lines["histogram"].get_xdata(), [4, 9])
+    axis.figure.clear()
+    for wanted, fact in (({}, "stars, b"), ({"reader": "a", "methods": ["odds"]}, "'odds'")):
+        with pytest.raises(InputError, match=fact):
+            plots.learning_curve(scores, **wanted)
 
 
 def test_subsets_are_nested_and_the_same_for_every_reader(folder):

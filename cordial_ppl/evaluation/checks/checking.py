@@ -22,7 +22,6 @@ NEEDED: tuple[Check, ...] = (density.check_indices, density.check_finite)
 PROMISES: tuple[Check, ...] = (
     density.check_gradients,
     density.check_single_texts,
-    prior.check_prior_predictive,
     prior.check_saturated_order,
     prior.check_unsaturated_order,
 )

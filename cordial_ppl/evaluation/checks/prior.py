@@ -1,4 +1,4 @@
-"""Checks of what the prior predicts: every option, in order, and no conflict with the labels."""
+"""Checks of what the prior predicts: readings in their order, and no conflict with the labels."""
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -15,46 +15,6 @@ SATURATED = 1e4
 """Logit of the one option of a reading that is saturated at any likely temperature, nats."""
 
 TOLERANCE = 1e-6
-LEAST = 0.02
-"""Prior predictive probability, times K, below which an option is all but excluded."""
-
-USABLE = 0.99
-"""Share of the prior under which predictions must be finite."""
-
-SURE = 4.0
-"""Logit of the option that a plain, fairly sure reading names, nats."""
-
-
-def check_prior_predictive(trial: Trial) -> Finding:
-    """Look at the prior predictive of plain readings, one for each option.
-
-    Every option must be possible, and a reading of the last must be predicted above one of the
-    first.
-    """
-    name, size = "prior predictive", trial.target.options
-    readings = trial.plain(SURE * (np.eye(size) - 1 / size))
-    predictions = trial.predict(trial.draw_prior(DRAWS, trial.seed, readings), readings)
-    usable = np.isfinite(predictions).all(axis=(1, 2))
-    finite = float(usable.mean())
-    if finite < USABLE:
-        words = f"predictions are not finite for {100 * (1 - finite):.0f} % of draws from the prior"
-        return Finding(name, FAIL, words, {"finite": finite})
-    probs = predictions[usable].mean(axis=0)
-    least, span = float(probs.min()), float((probs[-1] - probs[0]) @ np.arange(size))
-    right = float(np.mean(np.diag(probs)))
-    figures = {"least": least, "span": span, "agreement": right, "finite": finite}
-    words = (
-        f"a fairly sure reading is right with probability {right:.2f}; from the first option "
-        f"to the last, labels rise by {span:.1f} of {size - 1} classes"
-    )
-    status, hint = PASS, ""
-    if not span > 0:
-        status, hint = FAIL, "labels fall as the reading rises: "
-    elif least < LEAST / size:
-        status, hint = WARN, f"an option has probability {least:.4f}: "
-    elif span < 0.2 * (size - 1):
-        status, hint = WARN, "labels hardly follow the reading: "
-    return Finding(name, status, hint + words, figures)
 
 
 def check_saturated_order(trial: Trial) -> Finding:
