@@ -63,7 +63,7 @@ def test_what_was_answered_is_not_asked_again(ask, server):
     ask("--question", "How good is it?")
     assert len(server.asked) == 24
     ANSWERS.write_text("item_id,text\n")
-    assert "another file" in ask(status=2).output
+    assert "another file" in ask(status=2).stderr
 
 
 FEWER = {"top_logprobs must be at most 5": lambda asked: asked["top_logprobs"] > 5}
@@ -199,7 +199,7 @@ def test_what_no_retry_helps_ends_the_run(ask, server, monkeypatch, told, words)
     monkeypatch.setattr("cordial_ppl.logs.ask.chat.RETRIES", 0)
     server.script = {number: told for number in range(99)}
     result = ask("--concurrency", "1", status=2)
-    assert words in result.output and KEY not in result.output
+    assert words in result.stderr and KEY not in result.stderr
     assert result.stderr.count("\n") == 1 and not Path("out.csv").exists()
     assert len(server.asked) <= 2
 
@@ -218,7 +218,7 @@ def test_failures_are_named_and_the_rest_is_kept(ask, server, monkeypatch, told,
     monkeypatch.setattr("cordial_ppl.logs.ask.chat.RETRIES", 1)
     monkeypatch.setattr("cordial_ppl.logs.ask.chat.TIMEOUT", 1.0 if told == "hang" else 300.0)
     server.respond = refusing(server, (7,), told)
-    shown = ask(status=1).output
+    shown = ask(status=1).stderr
     assert "11 of 12" in shown and "'t7'" in shown and words in shown
     assert sorted(path.name for path in Path().iterdir()) == [ANSWERS.name, "texts.csv"]
     monkeypatch.setattr("cordial_ppl.logs.ask.chat.TIMEOUT", 300.0)
@@ -250,12 +250,12 @@ def test_a_text_that_is_refused_is_left_out(ask, server, refusal, numbers):
 def test_a_server_that_answers_nothing_is_not_asked_for_ever(ask, server, monkeypatch):
     monkeypatch.setattr("cordial_ppl.logs.ask.chat.RETRIES", 0)
     server.respond = lambda _: TOO_LONG
-    assert "'t0' (status 400" in ask(status=1).output and len(server.asked) == 10
+    assert "'t0' (status 400" in ask(status=1).stderr and len(server.asked) == 10
     write_texts(Path("texts.csv"), WORDS * 5)
     server.respond = lambda _: (502, "")
     ask("--concurrency", "2", status=1)
     assert 10 <= len(server.asked) - 10 <= 12
-    shown = ask("--server", "http://127.0.0.1:9/v1", "--question", "How?", status=1).output
+    shown = ask("--server", "http://127.0.0.1:9/v1", "--question", "How?", status=1).stderr
     assert "no answer from http://127.0.0.1:9/v1: " in shown
 
 
@@ -276,7 +276,7 @@ def test_a_key_is_written_nowhere(ask, server, written):
         return 200, json.dumps(body).replace("KEY", written)
 
     server.respond = respond
-    assert KEY not in ask().output
+    assert KEY not in ask().stderr
     for path in Path().iterdir():
         assert KEY.encode() not in path.read_bytes(), path
     assert "tiny [the key]" in Path("out.csv").read_text()
@@ -354,7 +354,7 @@ def test_wrong_usage(ask, server, monkeypatch, table, arguments, words):
     monkeypatch.setenv("WORDS", "two words")
     if table:
         Path("texts.csv").write_text(table)
-    shown = ask(*arguments.split(), status=2).output
+    shown = ask(*arguments.split(), status=2).stderr
     assert words in shown and "secret" not in shown and not server.asked
     assert not ANSWERS.exists()
 
@@ -363,10 +363,10 @@ def test_what_is_missing_on_this_machine(cordial, monkeypatch, tmp_path):
     write_texts(tmp_path / "texts.csv")
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     command = ("ask", "texts.csv", "-o", "out.csv", *OPTIONS)
-    assert "OPENAI_API_KEY" in cordial(*command, status=2).output
+    assert "OPENAI_API_KEY" in cordial(*command, status=2).stderr
     for package, extra, *words in (("openai", "server"), ("torch", "local", "--local")):
         monkeypatch.setitem(sys.modules, package, None)
-        assert f"cordial-ppl[{extra}]" in cordial(*command, *words, status=2).output
+        assert f"cordial-ppl[{extra}]" in cordial(*command, *words, status=2).stderr
 
 
 @pytest.mark.nightly

@@ -230,6 +230,7 @@ def test_who_answered_and_when_goes_along(log):
     row = {"custom_id": "a", "task": "tone", "label": 5, "metadata": {"system": "s1"},
            "response": chat(TOPS) | {"model": "m-1", "created": 1767225600}}  # fmt: skip
     named: dict[str, Any] = {"item": "custom_id", "answer": "response", "task": "task"}
+    naming: dict[str, Any]
     for naming in ({}, named | {"label": "label"}):
         settings: Any = naming
         one = cp.read(log(row), options=STARS, **settings)
