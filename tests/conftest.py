@@ -176,7 +176,8 @@ def ask(cordial, server, monkeypatch, tmp_path):
     write_texts(tmp_path / "texts.csv")
 
     def run(*arguments, status=0):
-        where = ("--server", server.url, "--key-variable", "OPENAI_API_KEY")
+        where = {"--server": server.url, "--key-variable": "OPENAI_API_KEY"}
+        where = [part for pair in where.items() if pair[0] not in arguments for part in pair]
         given = ("ask", "texts.csv", "-o", "out.csv", *OPTIONS, *where)
         return cordial(*given, *arguments, status=status)
 
