@@ -154,12 +154,10 @@ def as_text(value: Any) -> str | None:
 
 
 def as_day(stamp: Any) -> str | None:
-    """Take a time stamp (ISO 8601, or seconds or milliseconds since 1970) as a date, or None."""
+    """Take a time stamp (ISO 8601, or seconds since 1970) as a date; None for anything else."""
     if isinstance(stamp, str):
         return stamp[:10] if stamp[4:5] == "-" == stamp[7:8] else None
     try:
-        # Above 1e11 they are no seconds, which would be the year 5138.
-        seconds = stamp / 1000 if stamp > 1e11 else stamp
-        return datetime.datetime.fromtimestamp(seconds, datetime.UTC).date().isoformat()
+        return datetime.datetime.fromtimestamp(stamp, datetime.UTC).date().isoformat()
     except (TypeError, ValueError, OverflowError, OSError):
         return None

@@ -47,9 +47,6 @@ _N = rf"(?:\d+(?:\.\d+)?|{'|'.join(WORDS)})(?![^\W_]|%|\.\d)"
 _KEY = rf"(?:{FINAL}[ _-]?)?(?:{NOUN}|overall|result)"
 _LEAD = r"(?:(?:so|thus|therefore|hence|the|my|your|our|final|overall|total|evaluation)[ \t,_-]+)"
 
-KEY = re.compile(_KEY, re.IGNORECASE)
-"""What a rating is called."""
-
 MARKED = re.compile(
     # [[1]](https://...) is a source.
     rf"\[\[(?=[^\[\]\n]*\]\](?!\())|\\boxed\{{(?:\\\w+\{{)?"

@@ -23,7 +23,7 @@ from cordial_ppl.logs.collected import Collected
 from cordial_ppl.logs.evidence import ABSENT, ROUNDING, Answer, Evidence, Record, Scores
 from cordial_ppl.logs.fields import Field, fields_of
 from cordial_ppl.logs.finder import Finder, as_pattern
-from cordial_ppl.logs.masses import Reading, average, mix, read_masses
+from cordial_ppl.logs.masses import Reading, mix, read_masses
 from cordial_ppl.logs.presets import PRESETS, ROLES, find_preset, first_cells, read_records
 from cordial_ppl.logs.spellings import Spellings, fold
 from cordial_ppl.tables import is_filled
@@ -217,8 +217,7 @@ def _read_several(records: Sequence[Record], finder: Finder, round: str | None) 
     """Make a reading of a text: of one row, of several orders, or of answers to one question."""
     evidence = [record.evidence for record in records]
     if records[0].order is not None:
-        readings = [_read_evidence(one, finder, round) for one in evidence]
-        return average(readings) if len(readings) > 1 else readings[0]
+        return mix([_read_evidence(one, finder, round) for one in evidence], orders=True)
     if len(evidence) > 1 and not all(isinstance(one, list) for one in evidence):
         raise InputError("its text occurs again: name what tells these rows apart, or the task.")
     answers = [answer for one in evidence if isinstance(one, list) for answer in one]

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Float64
 
-from cordial_ppl.errors import InputError
 from cordial_ppl.logs.evidence import Position
 from cordial_ppl.logs.spellings import Spellings, fold
 
@@ -143,65 +142,37 @@ def _close(values: np.ndarray, floors: np.ndarray, guessed: list[int]) -> Readin
     return Reading("logprob", values, np.flatnonzero(~there).tolist(), guessed, share)
 
 
-def mix(readings: Sequence[Reading | None]) -> Reading | None:
-    r"""Average the options' probabilities over answers to one prompt.
+def mix(readings: Sequence[Reading | None], orders: bool = False) -> Reading | None:
+    r"""Average readings of one text.
 
-    :math:`\ell_k = \log \frac{1}{S} \sum_s e^{\ell_k^{(s)}}`, which is less noisy than counting.
-
-    Args:
-        readings: The readings in log-probabilities; None for an answer that names no option.
-
-    Returns:
-        Their mixture; None if no answer names an option.
-    """
-    valid = [reading for reading in readings if reading is not None]
-    if not valid:
-        return None
-    values = np.logaddexp.reduce([one.values for one in valid]) - np.log(len(valid))
-    floored = set.intersection(*(set(one.floored) for one in valid))
-    mixed = _merge(valid, values, floored)
-    mixed.unread = len(readings) - len(valid)
-    return mixed
-
-
-def average(readings: Sequence[Reading | None]) -> Reading | None:
-    r"""Average readings of one text with the options in several orders.
-
-    Log-probabilities are averaged as they are, :math:`\ell_k = \frac{1}{P} \sum_p \ell_{pk}`: what
-    a reader adds to an option's logit for its place cancels if every option stands in every place
-    equally often; a mean of probabilities would keep it. Counts of sampled answers add up.
+    Of answers to one prompt the options' probabilities are averaged,
+    :math:`\ell_k = \log \frac{1}{S} \sum_s e^{\ell_k^{(s)}}`, which is less noisy than counting. Of
+    orders of the options the log-probabilities are, :math:`\ell_k = \frac{1}{P} \sum_p \ell_{pk}`:
+    what a reader adds to an option's logit for its place cancels if every option stands in every
+    place equally often. Counts of sampled answers add up.
 
     Args:
         readings: The readings, of one kind; None where an answer names no option.
+        orders: Whether the options were listed in several orders.
 
     Returns:
-        The mean of those that name one; an option is floored if any of them floored it. None if
-        there is none.
-
-    Raises:
-        InputError: They are of different kinds.
+        The mean of those that name one; None if there is none.
     """
     valid = [reading for reading in readings if reading is not None]
+    if len(valid) < 2 and len(readings) == len(valid):
+        return valid[0] if valid else None
     if not valid:
         return None
-    kinds = sorted({reading.kind for reading in valid})
-    if len(kinds) > 1:
-        raise InputError(f"readings of one text must be of one kind; found {', '.join(kinds)}.")
-    values = np.stack([reading.values for reading in valid])
-    values = values.sum(axis=0) if kinds == ["n"] else values.mean(axis=0)
-    merged = _merge(valid, values, {k for reading in valid for k in reading.floored})
-    merged.dropped = len(readings) - len(valid)
-    return merged
-
-
-def _merge(valid: Sequence[Reading], values: np.ndarray, floored: set[int]) -> Reading:
-    """Make a reading of several, with what is to be said of each."""
+    values, lost = np.stack([reading.values for reading in valid]), len(readings) - len(valid)
+    mean = values.mean(axis=0) if orders else np.logaddexp.reduce(values) - np.log(len(valid))
+    floored = [set(reading.floored) for reading in valid]
     return Reading(
         valid[0].kind,
-        values,
-        sorted(floored),
+        values.sum(axis=0) if valid[0].kind == "n" else mean,
+        sorted(set.union(*floored) if orders else set.intersection(*floored)),
         sorted({k for reading in valid for k in reading.guessed}),
         float(np.mean([reading.share for reading in valid])),
-        unread=sum(reading.unread for reading in valid),
+        unread=sum(reading.unread for reading in valid) + (0 if orders else lost),
         several=sum(reading.several for reading in valid),
+        dropped=lost if orders else 0,
     )

@@ -80,12 +80,12 @@ def question(text):
 def plain_loop(local, tokens):
     """One prompt and option at a time, through the whole model, without a cache."""
     scores = []
-    for option in tokens.options:
-        ids = torch.tensor([[*tokens.prompt, *option]])
+    for option in tokens[1]:
+        ids = torch.tensor([[*tokens[0], *option]])
         with torch.no_grad():
             logits = local.model(input_ids=ids, use_cache=False).logits[0].float()
         logs = torch.log_softmax(logits, dim=-1)
-        start = len(tokens.prompt)
+        start = len(tokens[0])
         scores.append(sum(float(logs[start + i - 1, own]) for i, own in enumerate(option)))
     return scores
 

@@ -6,7 +6,7 @@ option k.
 
 import sys
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float64
@@ -15,18 +15,8 @@ from cordial_ppl.errors import InputError
 from cordial_ppl.logs.ask.asking import Refused, load
 
 Tokens = list[int]
-
-
-class Tokenised(NamedTuple):
-    """A prompt and its options, as tokens.
-
-    Attributes:
-        prompt: The tokens before every option.
-        options: The tokens of each option.
-    """
-
-    prompt: Tokens
-    options: list[Tokens]
+Tokenised = tuple[Tokens, list[Tokens]]
+"""A prompt as tokens, and the tokens of each option after it."""
 
 
 class LocalModel:
@@ -83,7 +73,7 @@ class LocalModel:
     def ask(self, question: str) -> dict[str, Any]:
         """Score the options after a prompt; one that is too long is refused."""
         tokens = tokenise(self.tokenizer, question, self.options)
-        length = len(tokens.prompt) + max(map(len, tokens.options))
+        length = len(tokens[0]) + max(map(len, tokens[1]))
         if length > self.longest:
             raise Refused(f"{length} tokens, but {self.name!r} reads at most {self.longest}")
         scores = self.score(tokens).tolist()
@@ -169,8 +159,8 @@ def tokenise(tokenizer: Any, question: str, options: Sequence[str]) -> Tokenised
     while shared < longest and all(tokens[shared] == alone[shared] for tokens in sequences):
         shared += 1
     if shared > 0:
-        return Tokenised(alone[:shared], [tokens[shared:] for tokens in sequences])
+        return alone[:shared], [tokens[shared:] for tokens in sequences]
     start = tokenizer.eos_token_id if tokenizer.bos_token_id is None else tokenizer.bos_token_id
     if start is None:
         raise InputError("the model's tokenizer has no beginning-of-text token.")
-    return Tokenised([start], sequences)
+    return [start], sequences
