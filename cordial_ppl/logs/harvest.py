@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,8 @@ from cordial_ppl.logs.evidence import ABSENT, ROUNDING, Answer, Evidence, Record
 from cordial_ppl.logs.fields import Field, fields_of
 from cordial_ppl.logs.finder import Finder, as_pattern
 from cordial_ppl.logs.masses import Reading, mix, read_masses
-from cordial_ppl.logs.presets import PRESETS, ROLES, find_preset, first_cells, read_records
+from cordial_ppl.logs.presets import LOOKED, PRESETS, ROLES, find_preset, first_cells, read_records
+from cordial_ppl.logs.rows import read_rows
 from cordial_ppl.logs.spellings import Spellings, fold
 from cordial_ppl.tables import is_filled
 
@@ -84,7 +86,9 @@ def read(
     if options is not None:
         names = [one.text for one in fields_of(options)] if isinstance(options, str) else options
         scale = Scale(tuple(map(str, names)))
-    preset = find_preset(path, form, typed)
+    rows = read_rows(path)
+    first = list(islice(rows, LOOKED))
+    preset = find_preset(path, first, form, typed)
     table = PRESETS.get(preset or "", {})
     chosen: dict[str, str] = {}
     for role in typed.keys() & {"reader", "task"}:
@@ -93,12 +97,13 @@ def read(
         # Where several answers are tasks, their fields are names of tasks.
         answers = typed.get("answer") or fields_of(table.get("answer", []))
         is_task = len(answers) > 1 and field.text in [answer.name for answer in answers]
-        if is_task or not is_filled(field.find(first_cells(path, *steps))):
+        if is_task or not is_filled(field.find(first_cells(first, *steps))):
             name, _, chosen[role] = field.text.rpartition("=")
             typed[role] = (Field(name),)
             if not name:
                 del typed[role]
-    records, how = read_records(path, preset, typed), round or table.get("round")
+    records = read_records(chain(first, rows), first, preset, typed)
+    how = round or table.get("round")
     try:
         collected = collect(
             records, scale, spell, before=as_pattern(after), reverse=reverse, round=how, **chosen

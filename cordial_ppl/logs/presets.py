@@ -1,7 +1,7 @@
 """Records of a file, by the fields that a preset or the user names."""
 
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -11,7 +11,7 @@ from cordial_ppl.errors import FileError, InputError, list_names, quote
 from cordial_ppl.logs.evidence import FAILED, Evidence, Record, Scores, as_day, as_text
 from cordial_ppl.logs.fields import Field, expand, fields_of, list_cells, read_value
 from cordial_ppl.logs.protocols import WRAPPED, read_response, unwrap
-from cordial_ppl.logs.rows import Row, at, read_rows
+from cordial_ppl.logs.rows import Row, at
 from cordial_ppl.tables import is_filled
 from cordial_ppl.tables.choices import join_parts
 from cordial_ppl.tables.columns import PREFIXES
@@ -46,11 +46,12 @@ Fields = Mapping[str, tuple[Field, ...]]
 """Fields by what they hold, one of `ROLES`."""
 
 
-def find_preset(path: Path, name: str, typed: Mapping[str, Any]) -> str | None:
+def find_preset(path: Path, rows: Sequence[Row], name: str, typed: Any) -> str | None:
     """Find out which preset a file is of.
 
     Args:
         path: The file.
+        rows: Its first rows.
         name: The name of a preset; "auto" to tell by the file.
         typed: Fields by role that the user names; where they name the answer and no preset is
             named, they are all that counts.
@@ -59,7 +60,7 @@ def find_preset(path: Path, name: str, typed: Mapping[str, Any]) -> str | None:
         The preset's name; None if the user's fields are all that counts.
 
     Raises:
-        FileError: The file cannot be read, or is of no known form.
+        FileError: The file is of no known form.
         InputError: There is no such preset.
     """
     if name != "auto":
@@ -72,11 +73,11 @@ def find_preset(path: Path, name: str, typed: Mapping[str, Any]) -> str | None:
         return name
     if "answer" in typed:
         return None
-    cells = first_cells(path)
+    cells = first_cells(rows)
     if sum(field.startswith(PREFIXES) for field in cells) > 1:
         raise FileError(f"{path} is a table of readings: give it to `cordial calibrate`.")
     # The first row may be of a request that failed.
-    some = [cells, *(row.value for row in islice(read_rows(path), SHOWN))]
+    some = [cells, *(row.value for row in rows[:SHOWN])]
     for name, table in PRESETS.items():
         if any(Field(table["when"]).find(one) for one in some):
             return name
@@ -90,10 +91,10 @@ def find_preset(path: Path, name: str, typed: Mapping[str, Any]) -> str | None:
     return None
 
 
-def first_cells(path: Path, *steps: Field) -> dict[str, Any]:
-    """List the fields of a file's first rows, each with the first value that fills it."""
+def first_cells(rows: Iterable[Row], *steps: Field) -> dict[str, Any]:
+    """List the fields of first rows, each with the first value that fills it."""
     cells: dict[str, Any] = {}
-    for row in islice(expand(read_rows(path), steps), LOOKED):
+    for row in islice(expand(rows, steps), LOOKED):
         cells = {name: cell for name, cell in row.value.items() if is_filled(cell)} | cells
     return cells
 
@@ -109,11 +110,14 @@ def _say(cells: Mapping[str, Any]) -> str:
     return ", ".join(shown[:SHOWN]) + (f" and {rest} more" if rest > 0 else "")
 
 
-def read_records(path: Path, preset: str | None, typed: Fields) -> Iterator[Record]:
+def read_records(
+    rows: Iterable[Row], first: Sequence[Row], preset: str | None, typed: Fields
+) -> Iterator[Record]:
     """Read the records of a file.
 
     Args:
-        path: The file.
+        rows: Its rows.
+        first: The first of them.
         preset: The name of a preset, if any.
         typed: Fields that the user names, which replace those of the preset.
 
@@ -129,7 +133,7 @@ def read_records(path: Path, preset: str | None, typed: Fields) -> Iterator[Reco
               for role in ROLES if role in table} | dict(typed)  # fmt: skip
     missing = {field.subject: None for role in typed if role != "rows" for field in typed[role]}
     numbered, number = bool(table.get("numbered")) and "label" not in typed, -1
-    for number, row in enumerate(expand(read_rows(path), fields.get("rows", ()))):
+    for number, row in enumerate(expand(rows, fields.get("rows", ()))):
         with at(row.location):
             for field in list(missing):
                 if is_filled(field.find(row.value)):
@@ -138,7 +142,7 @@ def read_records(path: Path, preset: str | None, typed: Fields) -> Iterator[Reco
                 yield from _read_row(row, number, fields, numbered)
     if number < 0 or missing:
         names = [f"`{field.text}`" for field in (missing if number >= 0 else fields["rows"])]
-        cells = first_cells(path, *(fields.get("rows", ()) if number >= 0 else ()))
+        cells = first_cells(first, *(fields.get("rows", ()) if number >= 0 else ()))
         near = nearest(names[0].strip("`"), list(cells))
         hint = f" Did you mean `{near}`?" if near else ""
         raise InputError(f"its rows have no {' or '.join(names)}; they have {_say(cells)}.{hint}")

@@ -61,18 +61,13 @@ def read_rows(path: Path) -> Iterator[Row]:
         raise
     except OSError as error:
         raise FileError(f"cannot read {path}: {error.strerror or error}.") from error
-    except (MemoryError, RecursionError) as error:
-        raise FileError(f"{path} is nested too deeply.") from error
-    except json.JSONDecodeError as error:
-        raise FileError(
-            f"{path} must be JSON, or one JSON object per line; it breaks at line {error.lineno}, "
-            f"column {error.colno}, where it may have been cut off."
-        ) from error
     except UnicodeDecodeError as error:
         raise FileError(f"{path} must be text in UTF-8; it is not: {error.reason}.") from error
-    except ValueError as error:
-        # A whole number of thousands of digits.
-        raise FileError(f"{path}: {error}.") from error
+    except (ValueError, RecursionError, MemoryError) as error:
+        # Whole numbers of thousands of digits are no JSON either.
+        raise FileError(
+            f"{path} must be JSON, or one JSON object per line; it may have been cut off: {error}."
+        ) from error
 
 
 @contextmanager

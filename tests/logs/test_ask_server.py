@@ -114,23 +114,6 @@ def test_samples_are_counted(ask, server, kind):
     assert len(server.asked) == {"several": 12, "ignored": 72, "refused": 73}[kind]
 
 
-def test_requests_at_once_are_bounded(ask, server):
-    import threading
-
-    # No request is answered before there are three; there are never four.
-    together = threading.Barrier(3, timeout=60)
-
-    def respond(request):
-        if len(server.asked) > 1:
-            together.wait()
-        return server.usual(request)
-
-    server.respond = respond
-    write_texts(Path("texts.csv"), WORDS[:10])
-    ask("--concurrency", "3")
-    assert server.most_at_once == 3
-
-
 def test_orders_of_options_cancel_what_places_add(ask, server):
     bias = np.array([0.9, 0.2, 0.0, -0.3, 1.1])
 

@@ -2,7 +2,6 @@
 
 import csv
 import json
-from typing import Any
 
 import judgments
 import numpy as np
@@ -14,6 +13,7 @@ import cordial_ppl as cp
 from cordial_ppl.errors import FileError, InputError
 from cordial_ppl.logs.fields import Field
 from cordial_ppl.logs.presets import PRESETS, first_cells
+from cordial_ppl.logs.rows import read_rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::cordial_ppl.errors.CordialWarning")
 
@@ -43,7 +43,7 @@ def test_a_tools_rows_are_read_as_their_fields_are(tmp_path, name, make):
 def test_marks_are_of_one_tool_alone(tmp_path):
     for name, makers in judgments.FILES.items():
         for make in makers:
-            cells = first_cells(make().write(tmp_path))
+            cells = first_cells(read_rows(make().write(tmp_path)))
             known = [form for form, one in PRESETS.items() if Field(one["when"]).find(cells)]
             assert known[0] == name
 
@@ -57,21 +57,6 @@ def test_from_a_tools_rows_to_calibrated_probabilities_in_two_commands(cordial, 
         rows = [(f"{i}|openai:gpt-4o|0", names[rating - 1]) for i, rating in enumerate(RATINGS)]
         csv.writer(out).writerows([("item_id", "label"), *rows])
     cordial("calibrate", "r.csv", "l.csv", "-o", "o.csv", "--inference", "mode", "-q")
-
-
-def test_log_probabilities_of_alpaca_eval_go_by_the_order_that_was_shown(tmp_path):
-    path = judgments.alpaca_eval().write(tmp_path)
-    rows = json.loads(path.read_text())
-    shown: dict[str, Any] = {"item": "instruction", "answer": "raw_completion", "options": "m,M"}
-    straight = cp.read(path, where="is_switched_outputs=false", **shown)
-    turned = cp.read(path, where="is_switched_outputs=true", **shown)
-    assert len(straight) + len(turned) == len(rows) and len(turned) == 4
-    shares = dict(
-        zip([r["instruction"] for r in rows], [r["preference"] for r in rows], strict=True)
-    )
-    for read, column in ((straight, 1), (turned, 0)):
-        for item, row in zip(read.readings["item_id"], table(read), strict=True):
-            assert np.exp(row[column]) == pytest.approx(shares[item] - 1)
 
 
 def test_lm_eval_scores_every_choice_and_generates():
