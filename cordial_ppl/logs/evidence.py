@@ -87,6 +87,10 @@ class Answer(NamedTuple):
     lost: str | None = None
 
 
+MUTE = Answer("", [Position("", {})])
+"""An answer with log-probabilities that names no option."""
+
+
 class Scores(NamedTuple):
     """A number for each option.
 

@@ -8,7 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from cordial_ppl.errors import FileError, InputError, list_names, quote
-from cordial_ppl.logs.evidence import FAILED, Evidence, Record, Scores, as_day, as_text
+from cordial_ppl.logs.evidence import (
+    FAILED,
+    MUTE,
+    Answer,
+    Evidence,
+    Record,
+    Scores,
+    as_day,
+    as_text,
+)
 from cordial_ppl.logs.fields import Field, expand, fields_of, list_cells, read_value
 from cordial_ppl.logs.protocols import WRAPPED, read_response, unwrap
 from cordial_ppl.logs.rows import Row, at
@@ -276,11 +285,13 @@ def _with(record: Record, evidence: Evidence | None, reason: str = "") -> Record
     if evidence is None:
         return replace(record, lost=f"{FAILED}: {reason}")
     some = evidence if isinstance(evidence, list) else [evidence]
-    # Of several answers to one question those that are there count.
     if all(one.lost for one in some):
         return replace(record, lost=some[0].lost)
-    there = [one for one in evidence if not one.lost] if isinstance(evidence, list) else evidence
-    return replace(record, evidence=there)
+    if isinstance(evidence, list):
+        # Of several answers to one question those that are lost name no option.
+        mute = MUTE if any(one.positions for one in evidence) else Answer("")
+        evidence = [mute if one.lost else one for one in evidence]
+    return replace(record, evidence=evidence)
 
 
 def _find_failure(value: Any) -> str | None:

@@ -36,6 +36,14 @@ CALLS = ("function", "functionCall", "function_call", "toolUse")
 ARGUMENTS = ("arguments", "args", "input")
 """What protocols call the arguments of a tool's call."""
 
+MARKS = {
+    "choices": {"message", "finish_reason", "logprobs"},
+    "candidates": {"content", "finishReason"},
+    "output": {"type", "content"},
+    "outputs": {"token_ids"},
+}
+"""Lists of answers in responses, and fields of which each element has one."""
+
 WRITTEN = ("text", "output_text", "refusal")
 """Kinds of parts that a message says; others are thoughts, images, searches."""
 
@@ -93,7 +101,12 @@ def read_response(value: Any) -> Response | None:
 
 def _read_answers(body: Body) -> list[Answer] | None:
     """Read the answers of a response; None if this is none."""
-    lists = {name: value for name, value in body.items() if _is_objects(value)}
+    # Questions have choices too, and samples outputs, of another form.
+    lists = {
+        name: body[name]
+        for name, marks in MARKS.items()
+        if _is_objects(body.get(name)) and all(marks & one.keys() for one in body[name])
+    }
     if "choices" in lists:
         usage = body.get("usage") or {}
         return [read_choice(choice, usage.get("completion_tokens")) for choice in lists["choices"]]
@@ -106,9 +119,9 @@ def _read_answers(body: Body) -> list[Answer] | None:
         choice = {"message": message, "finish_reason": reason}
         choice["logprobs"] = {"content": body.get("logprobs") or []}
         return [read_choice(choice, body.get("eval_count"))]
-    if "output" in lists and body.get("object") in (None, "response"):
+    if "output" in lists and (lists["output"] or body.get("object") == "response"):
         return [_read_output(body, lists["output"])]
-    if any("token_ids" in one for one in lists.get("outputs", ())):
+    if lists.get("outputs"):
         return [_read_offline(output) for output in lists["outputs"]]
     return None
 
@@ -239,7 +252,7 @@ def _message_of(body: Body) -> Body | None:
 
 
 def _is_objects(items: Any) -> bool:
-    """Say whether this is a list of objects: questions have choices too, and samples outputs."""
+    """Say whether this is a list of objects."""
     return isinstance(items, list) and all(isinstance(item, Mapping) for item in items)
 
 

@@ -18,7 +18,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from cordial_ppl.errors import FileError, InputError, ServerError
 from cordial_ppl.logs.ask.prompt import Prompt
-from cordial_ppl.logs.evidence import Answer, Evidence, Position, Record, Scores
+from cordial_ppl.logs.evidence import MUTE, Answer, Evidence, Record, Scores
 from cordial_ppl.logs.protocols import read_response
 from cordial_ppl.runtime.progress import doing
 
@@ -27,9 +27,6 @@ PATIENCE = 10
 
 NAMED = 3
 """Failures that a message names."""
-
-MUTE = Answer("", [Position("", {})])
-"""A refusal in words, which has no log-probabilities and names no option."""
 
 
 class Refused(ServerError):
