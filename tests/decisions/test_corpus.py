@@ -301,19 +301,21 @@ def test_effects_of_groups_and_clusters_are_those_of_the_dense_model():
     residuals = rng.normal(0, 1, 7)
     tau, shared, sigma = 0.5, 0.6, 0.7
     spreads = Spreads(np.full(draws, shared), np.full(draws, sigma))
-    of = Residuals(groups, 2, np.ones(7), clusters, spreads)
+    weights = np.array([1.0, 2, 0.5, 1, 1.5, 1, 0.7])
+    of = Residuals(groups, 2, weights, clusters, spreads)
     outer = Spreads(np.full(draws, tau), np.full(draws, sigma))
     under = np.broadcast_to(residuals, (draws, 7))
     effects = draw_effects(under, of, outer, rng, tails=False)
     member, unit = np.eye(2)[groups], np.eye(3)[clusters]
-    covariance = shared**2 * unit @ unit.T + sigma**2 * np.eye(7)
+    covariance = shared**2 * unit @ unit.T + sigma**2 * np.diag(1 / weights)
     precision = member.T @ np.linalg.solve(covariance, member) + np.eye(2) / tau**2
     mean = np.linalg.solve(precision, member.T @ np.linalg.solve(covariance, residuals))
     np.testing.assert_allclose(effects.mean(axis=0), mean, atol=0.01)
     np.testing.assert_allclose(np.cov(effects.T), np.linalg.inv(precision), atol=0.01)
     both = np.hstack([member, unit])
-    joint = both.T @ both / sigma**2 + np.diag([*[tau**-2] * 2, *[shared**-2] * 3])
-    expected = np.linalg.solve(joint, both.T @ residuals / sigma**2)[2:]
+    inner = both.T * weights / sigma**2
+    joint = inner @ both + np.diag([*[tau**-2] * 2, *[shared**-2] * 3])
+    expected = np.linalg.solve(joint, inner @ residuals)[2:]
     drawn = draw_cluster_effects(under, of, effects, rng)
     np.testing.assert_allclose(drawn.mean(axis=0), expected, atol=0.015)
     np.testing.assert_allclose(drawn.var(axis=0), np.diag(np.linalg.inv(joint))[2:], atol=0.015)

@@ -13,8 +13,10 @@ from numpyro import handlers
 from numpyro.infer.util import log_density
 
 import cordial_ppl as cp
+from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.readings import Readings, as_logits, label_histogram
 from cordial_ppl.evaluation.synthetic import reviews
+from cordial_ppl.inference.fit import Case, fit_cases
 from cordial_ppl.inference.nuts import CHAINS, WeighLabels, sample_nuts
 from cordial_ppl.inference.target import Prior, Target, build_target
 
@@ -77,10 +79,10 @@ def test_it_is_compiled_once_for_other_labels_priors_and_seeds():
     target = build_target(cp.Channel("steep once more", steep), 5)
     # Labels that the readings hit weigh more, which makes the slope steeper.
     weights = np.where(LOGITS[:20].argmax(axis=1) == LABELS, 3.0, 0.1)
-    key = jax.random.key(0)
-    found = sample_nuts(target, None, READINGS, LABELS, key, weights=weights)
+    case = Case(Labelled(LOGITS[:20], LABELS, {}, weights))
+    (found,) = fit_cases(target, [case], method="nuts")
     mean, spread = exact(target, target.prior, weights)
-    check(found, mean, spread)
+    check(found.fitted, mean, spread)
     assert mean - exact(target, target.prior)[0] > spread  # 3.6, sd .6 over 20 seeds
 
 
