@@ -208,7 +208,7 @@ def _name(value: Any, role: str) -> str | None:
 
 
 def _extras(value: Mapping[str, Any], fields: Fields) -> dict[str, Any]:
-    """List the other cells of a row; of a response those of its metadata."""
+    """List the other cells of a row and of those around it; of a response its metadata's."""
     roles = ["answer", "choices", "label", *NAMES]
     roles += ["item"] if len(fields.get("item", ())) == 1 else []
     used = {key for role in roles for one in fields.get(role, ()) for key in one.keys}
@@ -217,12 +217,14 @@ def _extras(value: Mapping[str, Any], fields: Fields) -> dict[str, Any]:
     ):
         value = {"metadata": value.get("metadata")}
     used |= {*WRAPPED, "outer", "request", "modelInput", "item_id", "custom_id"}
-    cells = list_cells(value)
-    return {
-        path: cell
-        for path, cell in cells
-        if not any(f"{path}.".startswith(f"{one}.") for one in used)
-    }
+    cells: dict[str, Any] = {}
+    level: Any = value
+    while isinstance(level, Mapping):
+        for path, cell in list_cells({name: one for name, one in level.items() if name != "outer"}):
+            if not any(f"{path}.".startswith(f"{one}.") for one in used):
+                cells.setdefault(path, cell)
+        level = level.get("outer")
+    return cells
 
 
 def _read_answer(

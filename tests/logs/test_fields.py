@@ -145,6 +145,7 @@ def test_rows_inside_rows_and_people_among_judges(log):
     )  # fmt: skip
     assert one.readings["item_id"] == one.labels["item_id"] == ["t0", "t1", "t2", "t3"]
     assert one.labels["label"] == ["1", "2", "3", "4"] and set(one.labels["user"]) == {"ann"}
+    assert one.readings["run"] == [9] * 4 and one.readings["id"] == ["t0", "t1", "t2", "t3"]
     by_name = log({"a": {"score": 4}, "b": {"score": 2}})
     assert cp.read(by_name, answer="score", options=STARS).readings["item_id"] == ["a", "b"]
     texts: dict[str, Any] = {
