@@ -1,9 +1,9 @@
 """Tables of readings and labels in text, Excel, Parquet and JSON Lines, by the file's ending.
 
-`formats` reads the files, `writing` writes them, `columns` reads cells, `option_columns` finds the
-readings among the columns. `reading_table`, `label_table` (`annotators`: several of a text) and
-`panel` (readers side by side) build on these; `matches` joins readings and labels; `groups` reads
-what names groups of texts, and the models and prompts of readings.
+`formats` reads and writes the files, `columns` reads cells, `option_columns` finds the readings
+among the columns. `reading_table`, `label_table` (`annotators`: several of a text) and `panel`
+(readers side by side) build on these; `matches` joins readings and labels; `groups` reads what
+names groups of texts, and the models and prompts of readings.
 """
 
 from cordial_ppl.runtime.outputs import check_writable, discard_unfinished, replacing
