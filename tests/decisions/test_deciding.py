@@ -132,6 +132,11 @@ def test_an_agreement_that_cannot_be_kept_leaves_all_to_people(fitted):
     assert np.isnan(made.kept) and (made.decision[~made.labelled] == "person").all()
     made = fitted.decide(MADE.logits[ROWS], range(LABELLED), within=0, person=0.1)
     assert made.decision.tolist() == LABELS[ROWS].tolist() and not made.asked.any()
+    alike = cp.LogitStack(STARS).fit(MADE.logits[:9], ["3"] * 9)
+    drawless = cp.LogitStack(STARS).fit(MADE.logits[ROWS], LABELS[ROWS])
+    for calibrator, message in ((alike, "every label is '3'"), (drawless, "need draws")):
+        with pytest.raises(cp.InputError, match=message):
+            calibrator.decide(MADE.logits, passing=["4", "5"], person=1)
 
 
 def test_readings_that_are_alike_are_decided_alike_out_of_fold():
@@ -164,11 +169,3 @@ def test_readings_that_are_alike_are_decided_alike_out_of_fold():
 def test_bad_settings(fitted, settings, named):
     with pytest.raises(cp.InputError, match=named):
         fitted.decide(MADE.logits, ROWS, **{"passing": ["4", "5"]} | settings)
-
-
-def test_labels_of_one_option_and_fits_without_draws_decide_nothing():
-    alike = cp.LogitStack(STARS).fit(MADE.logits[:9], ["3"] * 9)
-    drawless = cp.LogitStack(STARS).fit(MADE.logits[ROWS], LABELS[ROWS])
-    for calibrator, message in ((alike, "every label is '3'"), (drawless, "need draws")):
-        with pytest.raises(cp.InputError, match=message):
-            calibrator.decide(MADE.logits, passing=["4", "5"], person=1)

@@ -57,7 +57,7 @@ def test_noise_raises_no_alarm_in_a_hundred_looks():
     assert alarms <= 2  # .05, sd .21 over 20 seeds
 
 
-def test_a_shift_is_noticed_with_its_size():
+def test_shifts_and_single_texts_that_move_are_noticed():
     probs = texts(50)
     lower = np.roll(probs, -1, axis=1)
     lower[:, 0] += lower[:, -1]
@@ -68,10 +68,7 @@ def test_a_shift_is_noticed_with_its_size():
     assert made.shift.lower < shift < made.shift.upper < 0
     assert f"shifted by {shift:+.2f}" in made.describe(FIVE)
     assert not made.noise and made.moved > abs(shift) and json.dumps(made.to_dict())
-
-
-def test_single_texts_that_move_are_noticed_from_the_third_reading_on():
-    """A mean that stays hides them: of two readings nobody knows how far noise goes."""
+    # A mean that stays hides them: of two readings nobody knows how far noise goes.
     probs, other = texts(100), texts(100, seed=1)
     other = np.concatenate([other, other[:, ::-1]])
     first = np.concatenate([probs, probs[:, ::-1]])

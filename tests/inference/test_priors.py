@@ -113,6 +113,14 @@ def test_single_options_learn_from_scales_of_their_length_alone():
     np.testing.assert_array_equal(without.loc[:5], found.loc[:5])
     alone = both.of(target("mixture-vector", 7))  # one task of seven options says too little
     np.testing.assert_array_equal(alone.scale[5:], target("mixture-vector", 7).prior.scale[5:])
+    # Only where the temperature's prior is in units of the readings' spread.
+    prior = cp.shipped_prior()
+    for given, same in ((prior, True), (None, False), (prior.with_rule(name="paper"), False)):
+        found = []
+        for factor in (0.1, 1):
+            stack = Stack(channels=("location",), calibrators=(), inference="mode", prior=given)
+            found.append(stack.fit(factor * LOGITS, LABELS).predict_proba(factor * TEST))
+        assert (np.abs(found[0] - found[1]).max() < 1e-5) == same
 
 
 def test_fits_are_the_modes(learned):
@@ -154,9 +162,6 @@ def test_a_stack_takes_it_as_the_gaussians_that_it_is(learned, tmp_path):
     for prior in (learned, path, str(path)):
         found = stack(prior).fit(LOGITS, LABELS)
         np.testing.assert_array_equal(found.predict_proba(TEST), expected)
-
-
-def test_a_file_comes_back(tmp_path):
     prior = table(("mixture", "location-vector"), vector=True, units={"drift": 1.0})
     prior.save(tmp_path / "a.cordial")
     found = cp.LearnedPrior.load(tmp_path / "a.cordial")
@@ -227,17 +232,6 @@ def test_fits_of_another_channel_are_refused(learned, tmp_path):
 def test_tasks_that_nothing_can_be_learned_from(tasks, settings, message):
     with pytest.raises(cp.InputError, match=message):
         cp.learn_prior(tasks, **{"channels": ["mixture"], **settings})
-
-
-def test_a_factor_on_the_logits_changes_nothing():
-    """Only where the temperature's prior is in units of the readings' spread."""
-    prior = cp.shipped_prior()
-    for given, same in ((prior, True), (None, False), (prior.with_rule(name="paper"), False)):
-        found = []
-        for factor in (0.1, 1):
-            stack = Stack(channels=("location",), calibrators=(), inference="mode", prior=given)
-            found.append(stack.fit(factor * LOGITS, LABELS).predict_proba(factor * TEST))
-        assert (np.abs(found[0] - found[1]).max() < 1e-5) == same
 
 
 @pytest.mark.nightly

@@ -123,6 +123,31 @@ def test_fixed_gaussian_priors_are_found_and_others_are_not_taken_for_them():
     assert all(site.gaussian for site in target.sites)
     fixed = {site.name: site.gaussian for site in target_of("hierarchical").sites}
     assert fixed.pop("temperature") and not any(fixed.values()) and len(fixed) == 4
+    target = build_target(cp.Channel("child", _child), 2)
+    scale = target.prior.scale * jnp.array([2.0, 1.0])
+    assert target.check_prior(Prior(target.prior.loc, scale)).scale[0] == 2.0
+    with pytest.raises(cp.InputError, match="centre"):
+        target.check_prior(Prior(target.prior.loc, target.prior.scale * 2))
+    with pytest.raises(cp.InputError, match="2 locations"):
+        target.check_prior(Prior(jnp.zeros(3), jnp.ones(3)))
+    with pytest.raises(cp.InputError, match="positive"):
+        target.check_prior(Prior(jnp.zeros(2), jnp.zeros(2)))
+    target = build_target(cp.Channel("child", _child), 2)
+    readings = cp.Readings(jnp.zeros((3, 2)), jnp.full(2, 0.5), {})
+    draws = prior_draws(target, readings, 400)
+    assert np.std(draws[:, 1] - draws[:, 0]) < 0.02  # .0099, sd .0004 over 20 seeds
+    assert 0.8 < np.std(draws[:, 0]) < 1.2  # .99, sd .03
+
+    def model(readings, labels=None):
+        shift = numpyro.sample("shift", dist.Normal(10.0 * readings.histogram[0], 0.1))
+        cp.observe(jax.nn.log_softmax(readings.logits + shift, axis=1), labels)
+
+    target = build_target(cp.Channel("moving", model), 3)
+    assert not target.sites[0].gaussian
+    histogram = jnp.array([0.7, 0.2, 0.1])
+    readings = cp.Readings(jnp.zeros((2, 3)), histogram, {})
+    at_mean = target.log_prior(jnp.array([7.0]), target.prior, readings)
+    assert jnp.allclose(at_mean, dist.Normal(0.0, 0.1).log_prob(0.0))
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -249,31 +274,3 @@ def _child(readings, labels=None):
     centre = numpyro.sample("centre", dist.Normal(mean, 0.01))
     logits = jnp.stack([jnp.zeros_like(readings.logits[:, 0]), readings.logits[:, 1] + centre], 1)
     cp.observe(jax.nn.log_softmax(logits), labels)
-
-
-def test_only_fixed_gaussian_priors_can_be_replaced():
-    target = build_target(cp.Channel("child", _child), 2)
-    scale = target.prior.scale * jnp.array([2.0, 1.0])
-    assert target.check_prior(Prior(target.prior.loc, scale)).scale[0] == 2.0
-    with pytest.raises(cp.InputError, match="centre"):
-        target.check_prior(Prior(target.prior.loc, target.prior.scale * 2))
-    with pytest.raises(cp.InputError, match="2 locations"):
-        target.check_prior(Prior(jnp.zeros(3), jnp.ones(3)))
-    with pytest.raises(cp.InputError, match="positive"):
-        target.check_prior(Prior(jnp.zeros(2), jnp.zeros(2)))
-    target = build_target(cp.Channel("child", _child), 2)
-    readings = cp.Readings(jnp.zeros((3, 2)), jnp.full(2, 0.5), {})
-    draws = prior_draws(target, readings, 400)
-    assert np.std(draws[:, 1] - draws[:, 0]) < 0.02  # .0099, sd .0004 over 20 seeds
-    assert 0.8 < np.std(draws[:, 0]) < 1.2  # .99, sd .03
-
-    def model(readings, labels=None):
-        shift = numpyro.sample("shift", dist.Normal(10.0 * readings.histogram[0], 0.1))
-        cp.observe(jax.nn.log_softmax(readings.logits + shift, axis=1), labels)
-
-    target = build_target(cp.Channel("moving", model), 3)
-    assert not target.sites[0].gaussian
-    histogram = jnp.array([0.7, 0.2, 0.1])
-    readings = cp.Readings(jnp.zeros((2, 3)), histogram, {})
-    at_mean = target.log_prior(jnp.array([7.0]), target.prior, readings)
-    assert jnp.allclose(at_mean, dist.Normal(0.0, 0.1).log_prob(0.0))

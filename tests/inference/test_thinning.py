@@ -86,7 +86,7 @@ def test_means_of_the_features_are_kept(weighted, size):
         assert np.abs(off).max() < 0.85
 
 
-def test_of_very_many_draws_some_are_compared():
+def test_of_very_many_draws_some_are_compared_on_one_core(monkeypatch):
     """The rest are resampled, which costs about as much as a sample of so many does."""
     rng = np.random.default_rng(0)
     draws, weights = cloud(0, 2 * MOST, 16, weighted=True)
@@ -99,10 +99,7 @@ def test_of_very_many_draws_some_are_compared():
     spread = np.sqrt(weights @ (features - mean) ** 2)
     # The largest is 1.5, sd .33 over 20 seeds.
     assert (np.abs(own @ features[rows] - mean) < 3 * spread / np.sqrt(MOST)).all()
-
-
-def test_draws_are_chosen_on_one_core(monkeypatch):
-    """More threads of BLAS round otherwise, so that other draws might be chosen."""
+    # More threads of BLAS round otherwise, so that other draws might be chosen.
     seen, resample = [], thinning.resample
 
     def spy(*args):

@@ -299,5 +299,5 @@ def test_the_command_writes_the_page(files, cordial, tmp_path, partial):
 def test_a_mistake_leaves_no_page(files, cordial, tmp_path, output, labels, message):
     if labels:
         (tmp_path / "labels.csv").write_text(labels)
-    assert message in cordial(*files, output, status=2).output
+    assert message in cordial(*files, output, status=2).stderr
     assert not list(tmp_path.glob("page*"))
