@@ -67,7 +67,7 @@ def _show_number(default: object) -> str:
     return f"{default:g}" if type(default) in (int, float) and default else ""
 
 
-SHOWN = Parameter(negative=(), show_default=_show_number)
+SHOWN = Parameter(negative=(), show_default=_show_number, allow_repeating=True)
 app = App(
     name="cordial",
     help="Turn a language model's ratings into calibrated probabilities with twenty labels.\n\n"

@@ -13,7 +13,6 @@ from typing import Any
 from cyclopts import (
     CycloptsError,
     MissingArgumentError,
-    RepeatArgumentError,
     UnknownCommandError,
     UnknownOptionError,
     UnusedCliTokensError,
@@ -33,12 +32,6 @@ from cordial_ppl.errors import (
     quote,
     shorten,
 )
-
-REMOVED = {
-    "--update": "Fit again with all labels.",
-    "--guess": "Say what the answer follows: --after REGEX.",
-}
-"""Options that there were, with what to do instead."""
 
 REPEATED = {"channels": "channel", "leave_out": "leave-out", "units": "unit"}
 """Settings of several values whose option is given for each."""
@@ -110,7 +103,7 @@ def describe_usage(error: CycloptsError) -> str:
         case UnknownOptionError():
             option = error.token.keyword or error.token.value
             near = hint(option, (name for each in error.argument_collection for name in each.names))
-            return f"there is no option {option}.{near} {REMOVED.get(option, advice)}"
+            return f"there is no option {option}.{near} {advice}"
         case UnknownCommandError() if error.unused_tokens and error.app:
             word = error.unused_tokens[0]
             near = hint(word, (name for name in error.app if name[0] != "-"))
@@ -122,8 +115,6 @@ def describe_usage(error: CycloptsError) -> str:
             return f"{error.keyword or name} needs a value. {advice}"
         case MissingArgumentError():
             return f"{name} is missing. {advice}"
-        case RepeatArgumentError():
-            return f"{error.token.keyword} is given twice: give it once."
     token, words = getattr(error, "token", None), " ".join(str(error).split())
     source = f"{token.source}: " if token and token.source != "cli" else ""
     return f"{source}{words[:1].lower()}{words[1:]} {advice}"

@@ -98,7 +98,6 @@ def test_only_warnings_for_the_user_are_shown_and_once(capsys):
         ("calibrate r.csv l.csv", "--output"),
         ("calibrate r.csv l.csv more.csv -o o.csv", "more.csv"),
         ("calibrate r.csv l.csv -o o.csv --seed", "--seed"),
-        ("calibrate r.csv l.csv -o o.csv --seed 1 --seed 2", "--seed"),
         ("calibrate r.csv l.csv -o o.csv --seed -1", "--seed|-1"),
         ("calibrate r.csv l.csv -o o.csv --seed 1.5", "--seed|1.5"),
         ("fit r.csv l.csv -o o.cordial --inference magic", "--inference|magic|laplace"),
