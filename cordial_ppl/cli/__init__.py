@@ -1,10 +1,11 @@
 """The command line `cordial`.
 
-`app` gathers the commands, one module each: a function that reads its input, calls the package,
-writes files and returns an `output.Result`, which is printed. `options` declares the options by
-their lines of help and `records` holds those that go together; `declaring` and `command` make a
-command of a function, and `messages` turns errors into lines and a status. A command imports what
-needs JAX when it runs, so that `cordial --help` is quick.
+`app` lists the commands, which modules called `..._command` and `..._commands` hold: functions
+that read their input, call the package, write files and return an `output.Result`. `command` makes
+a command of such a function and prints the result. Options are parameters, or fields of `records`
+with a docstring each; `options` has their types, and `config_file` reads them from a file that is
+typed. `messages` turns errors into lines and a status, and `help_page` prints help. What needs
+JAX is imported once the input is read, so that help and refusals are quick.
 """
 
 import os

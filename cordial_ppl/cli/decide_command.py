@@ -78,22 +78,24 @@ def decide(
     ] = None,
 ) -> Result:
     """Which texts pass, which must people see? OUT begins with these; filled in, it is LABELS."""
-    from cordial_ppl.cli.fit_commands import fit_tables
-    from cordial_ppl.decisions.decided import describe_decisions
     from cordial_ppl.decisions.rule import Rule
-    from cordial_ppl.decisions.sampling_design import read_design
-    from cordial_ppl.estimators.bulk import sheets
+    from cordial_ppl.tables.unfilled import check_unfilled
 
     rule = Rule(**vars(costs))
     read, done, warnings = tables.read(), list[str](), list[str]()
     if output is not None:
-        sheets.check_unfilled(output, f"or give {output} as LABELS", read.table, read.labels)
+        check_unfilled(output, f"or give {output} as LABELS", read.table, read.labels)
         items, people = read.labels.item_ids, read.labels.annotators
         if len({*zip(items, people or items, strict=True)}) < len(items):
             raise InputError(
                 "--round split makes two labels of one, and OUT holds one of a text or annotator: "
                 "round half-up or nearest-even, or leave out -o."
             )
+    from cordial_ppl.cli.fit_commands import fit_tables
+    from cordial_ppl.decisions.decided import describe_decisions
+    from cordial_ppl.decisions.sampling_design import read_design
+    from cordial_ppl.estimators.bulk import sheets
+
     # The labels of texts that were chosen as doubtful say little of the others.
     chosen = bool(read_design(*read)[1])
     calibrator = fit_tables(read, fitting)

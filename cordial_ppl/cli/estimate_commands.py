@@ -94,15 +94,9 @@ def _estimate(
     tables: Tables, fitting: Fitting, wanted: Wanted, by: str | None, ranked: bool = False
 ) -> Result:
     """Fit, estimate, and write what came out."""
-    from cordial_ppl.cli.fit_commands import fit_tables
     from cordial_ppl.data.checks import check_level
-    from cordial_ppl.decisions import answers
-    from cordial_ppl.decisions.estimates.bias import drop_copies
-    from cordial_ppl.decisions.estimates.requirement import STATUS, parse
-    from cordial_ppl.decisions.sampling_design import read_design
 
     check_level(wanted.level)
-    requirements = [parse(text) for text in wanted.require]
     if fitting.inference == "mode":
         problem = "a mode says nothing of how uncertain a mean is."
         raise SettingNeeded(problem, "Take draws of the posterior", "inference", "default")
@@ -119,6 +113,14 @@ def _estimate(
     groups = grouping.get("by")
     if ranked and by and groups:
         _check_ranked(tables, read, by, groups)
+    # What needs JAX is imported once the tables are read.
+    from cordial_ppl.cli.fit_commands import fit_tables
+    from cordial_ppl.decisions import answers
+    from cordial_ppl.decisions.estimates.bias import drop_copies
+    from cordial_ppl.decisions.estimates.requirement import STATUS, parse
+    from cordial_ppl.decisions.sampling_design import read_design
+
+    requirements = [parse(text) for text in wanted.require]
     design, weighed = read_design(*read)
     design |= {"clusters": grouping.get("cluster"), "pairs": grouping.get("pair")}
     planned = design.get("groups")

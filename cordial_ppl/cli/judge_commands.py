@@ -62,7 +62,6 @@ def fuse(
     READINGS has a row for each text and judge, named in the column `reader`, or a column of ratings
     for each judge. Judges need not have read every text.
     """
-    from cordial_ppl.estimators.task_tables import take_labelled
     from cordial_ppl.tables import match_labels, read_labels, read_several
 
     settings = fitting.settings
@@ -74,6 +73,8 @@ def fuse(
         table = read_several(paths, **readings, **chosen)
         labels = read_labels(tables.labels, table.scale, **chosen, **tables.labelling)
         labels, rows = match_labels(table, labels)
+    from cordial_ppl.estimators.task_tables import take_labelled
+
     texts = take_labelled(table, labels, rows, fitting.channel)
     with doing("loading"), leaving_at_once():
         from cordial_ppl.decisions import answers
@@ -132,16 +133,12 @@ def shift(
     READINGS names in a column `user` whose label is predicted. LABELS may have a column `user`, or
     `annotator`, too, and a column `order`: numbers that grow with time, or dates in ISO 8601.
     """
-    from cordial_ppl import scores
-    from cordial_ppl.cli.calibrator_commands import load_calibrator
-    from cordial_ppl.estimators.task_tables import take_labelled
-    from cordial_ppl.estimators.users import UserShift, user_tables
-    from cordial_ppl.stack.stacking import MIN_LABELS
-
     settings, options, fitted = fitting.settings, tables.options, None
     if calibrator is not None:
         if settings["prior"] is not None:
             raise InputError("--calibrator is fitted already: leave out --prior and --prior-of.")
+        from cordial_ppl.cli.calibrator_commands import load_calibrator
+
         fitted, options = load_calibrator(calibrator, options, fitting.channel)
     from cordial_ppl.tables import read_columns
     from cordial_ppl.tables.proposals import spell
@@ -151,6 +148,11 @@ def shift(
         annotator = spell(read_columns(tables.labels), user)
     read = tables.read(options=options, annotator=annotator, apart=(user,) if user else ())
     table, labels, rows = read
+    from cordial_ppl import scores
+    from cordial_ppl.estimators.task_tables import take_labelled
+    from cordial_ppl.estimators.users import UserShift, user_tables
+    from cordial_ppl.stack.stacking import MIN_LABELS
+
     users, raters, order = user_tables.read_users(*read, user or "user")
     if fitted is None and len(rows) < MIN_LABELS:
         raise InputError(

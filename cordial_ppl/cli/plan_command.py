@@ -76,7 +76,7 @@ def plan(
     if wanted.width is not None and (more is None or not wanted.width > 0):
         raise InputError("--width must be a positive number, with --more: name a calibrator.")
     if output is not None:
-        from cordial_ppl.estimators.bulk.sheets import check_unfilled
+        from cordial_ppl.tables.unfilled import check_unfilled
 
         check_unfilled(output, f"or add --labelled {output} for further texts")
     forecast, content = "", {}
@@ -85,9 +85,6 @@ def plan(
     if output is None:
         return Result(content, forecast)
     from cordial_ppl.cli.estimate_commands import read_grouping
-    from cordial_ppl.decisions import planning
-    from cordial_ppl.decisions.planned import count_groups, list_doubts
-    from cordial_ppl.estimators.bulk import sheets
     from cordial_ppl.tables import match_labels, read_labels, read_readings
     from cordial_ppl.tables.proposals import spell
 
@@ -104,6 +101,10 @@ def plan(
         if labels.planned_by not in (None, column):
             problem = f"{labelled} holds labels of a plan by {labels.planned_by!r}."
             raise SettingNeeded(problem, "Plan the other texts by it, too", "by", labels.planned_by)
+    from cordial_ppl.decisions import planning
+    from cordial_ppl.decisions.planned import count_groups, list_doubts
+    from cordial_ppl.estimators.bulk import sheets
+
     made = planning.plan(
         table.logits,
         wanted.number,

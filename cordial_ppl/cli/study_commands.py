@@ -91,14 +91,15 @@ def learn_prior(
     A table without a column `task` is a task by its name.
     """
     units = dict(split_pairs("--unit", unit, "NAME=POWER, such as drift=1", float))
+    from cordial_ppl.estimators.task_tables import read_pairs
+
+    labelled = read_pairs(tables, channels=channel, **vars(tasks))
     with doing("loading"), leaving_at_once():
         from cordial_ppl.channels import AFFINE_CHANNELS
         from cordial_ppl.channels.loading import load_channel
         from cordial_ppl.estimators import learning
         from cordial_ppl.estimators.prior_report import describe_prior
-        from cordial_ppl.estimators.task_tables import read_pairs
 
-        labelled = read_pairs(tables, channels=channel, **vars(tasks))
         models = [load_channel(name) for name in (*AFFINE_CHANNELS, *map(str, channel))]
         prior = learning.learn_prior(
             labelled,
@@ -153,15 +154,16 @@ def check(
     """
     if (readings is None) != (labels is None):
         raise InputError("--readings and --labels go together: give both, or neither.")
-    with doing("loading"):
-        from cordial_ppl.evaluation.checks import check_channel
-    with doing("reading"), leaving_at_once():
-        texts: tuple[Any, ...] = ()
-        if readings and labels:
-            from cordial_ppl.estimators.task_tables import read_labelled_first
+    texts: tuple[Any, ...] = ()
+    if readings and labels:
+        from cordial_ppl.estimators.task_tables import read_labelled_first
 
-            settings = vars(columns) | vars(labelling)
+        settings = vars(columns) | vars(labelling)
+        with doing("reading"):
             texts = read_labelled_first(readings, labels, channel, **settings)
+    with doing("loading"), leaving_at_once():
+        from cordial_ppl.evaluation.checks import check_channel
+
         report = check_channel(channel, *texts, simulations=simulations, seed=seed)
     return Result(report.to_dict(), report.text, status=int(report.status == "fail"))
 

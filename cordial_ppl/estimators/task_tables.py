@@ -7,12 +7,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int64
 
-from cordial_ppl.channels.channel import count_levels
-from cordial_ppl.channels.loading import load_channel
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.labelling import as_texts
 from cordial_ppl.errors import InputError, naming
-from cordial_ppl.inference.tracing import find_covariates
 from cordial_ppl.runtime.progress import doing
 from cordial_ppl.tables import LabelTable, ReadingTable, list_values, read_labelled
 
@@ -47,6 +44,12 @@ def take_labelled(
 def take_covariates(table: ReadingTable, channels: Sequence[str | Path]) -> dict[str, np.ndarray]:
     """Take the columns that channels ask for, of all texts; raises as `take_labelled`."""
     covariates: dict[str, np.ndarray] = {}
+    if not channels:
+        return covariates
+    from cordial_ppl.channels.channel import count_levels
+    from cordial_ppl.channels.loading import load_channel
+    from cordial_ppl.inference.tracing import find_covariates
+
     for channel in map(load_channel, channels):
         with naming(f"channel {channel.name!r}"):
             names = find_covariates(channel, table.scale.size)

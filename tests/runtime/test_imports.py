@@ -27,6 +27,27 @@ def test_importing_the_package_leaves_heavy_ones_alone(use):
     assert "--help" not in use or "calibrate" in loaded
 
 
+def test_a_table_that_is_refused_needs_no_jax(tmp_path):
+    (tmp_path / "r.csv").write_text("item_id,logit_1,logit_2\na,0,0\nb,0,nan\n")
+    (tmp_path / "l.csv").write_text("item_id,label\na,1\n")
+    pair = "r.csv", "l.csv"
+    program = f"""
+import sys
+from cordial_ppl.cli.app import run
+for words in (
+    ("calibrate", *{pair}, "-o", "o.csv"), ("fuse", *{pair}, "-o", "o.csv"),
+    ("shift", *{pair}, "-o", "o.csv"), ("estimate", *{pair}), ("compare", *{pair}, "--by", "x"),
+    ("decide", *{pair}, "--pass", "2", "--person", "1"), ("plan", "r.csv", "-o", "p.csv"),
+):
+    assert run(words) == 2, words
+print(*sys.modules)
+"""
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("nan in line 3") == 7 and "jax" not in done.stdout.split()
+
+
 def test_reading_tables_needs_no_jax():
     code = "import sys, cordial_ppl.decisions.planning, cordial_ppl.tables; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

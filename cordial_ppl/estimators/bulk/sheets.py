@@ -1,6 +1,5 @@
 """Sheets: tables that people fill in with labels, and that are read as labels then."""
 
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -8,57 +7,16 @@ import numpy as np
 import polars as pl
 from jaxtyping import Int64
 
-from cordial_ppl.data.numerals import is_missing
 from cordial_ppl.decisions.deciding import Decisions
 from cordial_ppl.decisions.planning import Plan, expected_scores, score_strata, share_drawn
-from cordial_ppl.errors import InputError, count
 from cordial_ppl.estimators.bulk.predictor import add_extras
-from cordial_ppl.tables import LabelTable, ReadingTable, read_columns, write_table
-from cordial_ppl.tables.frame import as_list
+from cordial_ppl.tables import LabelTable, ReadingTable, write_table
 
 ADDED = ("stratum", "probability", "probability_by", "label")
 """What a sheet has beside the text's own columns."""
 
 DECIDED = ("decision", "cost", "p_wrong")
 """What a sheet of decisions has besides."""
-
-
-def check_unfilled(
-    output: Path,
-    advice: str,
-    table: ReadingTable | None = None,
-    labels: LabelTable | None = None,
-) -> None:
-    """Refuse to replace a table in which somebody has filled in labels, but those that were read.
-
-    Args:
-        output: The table that would be replaced.
-        advice: What to do instead.
-        table: The readings, if labels were read.
-        labels: The labels that were read.
-
-    Raises:
-        InputError: There is such a table.
-    """
-    try:
-        columns = read_columns(output)
-    except InputError:
-        return  # Whatever it is, it is no table of labels.
-    names = [name for name in ("item_id", "label") if name in columns.schema]
-    if "label" not in names:
-        return
-    cells = zip(*(as_list(columns.collect(name).to_series()) for name in names), strict=True)
-    filled = Counter(tuple(map(str, each)) for each in cells if not is_missing(each[-1]))
-    kept, another = Counter[tuple[str, ...]](), "a new plan"
-    if table is not None and labels is not None:
-        options, another = table.scale.options, "another"
-        codes = zip(labels.item_ids, labels.labels, strict=True)
-        kept = Counter((item, options[label]) for item, label in codes)
-    if filled - kept:
-        raise InputError(
-            f"{output} already holds {count(filled.total(), 'label')}, which {another} would "
-            f"overwrite. Name another output, {advice}."
-        )
 
 
 def _list_texts(table: ReadingTable, but: Sequence[str] = ()) -> pl.DataFrame:
