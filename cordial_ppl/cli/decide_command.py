@@ -67,15 +67,8 @@ def decide(
     *,
     fitting: Fitting = FITTING,
     costs: Costs = COSTS,
-    output: Annotated[
-        Written | None,
-        Out,
-        option(f"Table to write {TABLE}: the decision about each text."),
-    ] = None,
-    figure: Annotated[
-        FigureWritten | None,
-        option("Picture of cost and agreement to write (.svg, .png, .pdf).", "FILE", FILES),
-    ] = None,
+    output: Decided = None,
+    figure: Drawn = None,
 ) -> Result:
     """Which texts pass, which must people see? OUT begins with these; filled in, it is LABELS."""
     from cordial_ppl.decisions.rule import Rule

@@ -109,7 +109,6 @@ def fuse(
     return Result(content, text=fusion.summary(), done=[done + saved])
 
 
-OF_USERS = f"Table to write {TABLE}: item_id, user, p_..., mean, label."
 UserColumn = Annotated[Column, option("Column that names users, if not `user`.")]
 Population = Annotated[
     Path | None,
