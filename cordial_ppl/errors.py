@@ -49,31 +49,19 @@ class SettingNeeded(InputError):
         advice: what to do, up to the setting: "Name the options".
         setting: the setting: "options", "reader", "id", "round" ....
         value: what it may be: one text or number, several, or numbers by name.
-        also: further settings that are needed, each with its value.
     """
 
-    def __init__(
-        self,
-        problem: str,
-        advice: str,
-        setting: str,
-        value: Value,
-        also: tuple[tuple[str, Value], ...] = (),
-    ):
+    def __init__(self, problem: str, advice: str, setting: str, value: Value):
         """Keep the parts."""
-        super().__init__(problem, advice, setting, value, also)
+        super().__init__(problem, advice, setting, value)
         self.problem, self.advice, self.setting, self.value = problem, advice, setting, value
-        self.needed = ((setting, value), *also)
 
     def __str__(self) -> str:
         """Return the message for the caller of a function."""
-        needed = (
-            f"{setting}=({','.join(map(repr, value))})"
-            if isinstance(value, tuple) and len(value) > 1
-            else f"{setting}={value!r}"
-            for setting, value in self.needed
-        )
-        return shorten(f"{self.problem} {self.advice}: {', '.join(needed)}.")
+        value = repr(self.value)
+        if isinstance(self.value, tuple) and len(self.value) > 1:
+            value = f"({','.join(map(repr, self.value))})"
+        return shorten(f"{self.problem} {self.advice}: {self.setting}={value}.")
 
 
 class SettingsClash(InputError):

@@ -367,7 +367,8 @@ def enter_logs(draw: Draw, folder: Path) -> None:
     content = "".join(f"{json.dumps(row)}\n" for row in (tree if type(tree) is list else [tree]))
     path.write_bytes(damage_bytes(draw, content.encode()) if draw.number(2) else content.encode())
     found = attempt(partial(cp.read, path, item="id", answer="score", options=STARS), path.name)
-    assert found is None or len(set(found.readings["item_id"])) == len(found.readings["item_id"])
+    items = [] if found is None else found.readings["item_id"]
+    assert len({*items}) == len(items)
 
 
 DOORS: dict[str, Callable[[Draw, Path], None]] = {

@@ -123,8 +123,8 @@ def describe_usage(error: CycloptsError) -> str:
 def _in_options(error: CordialError) -> str:
     """Return the message, with the options of the program in place of arguments of functions."""
     if isinstance(error, SettingNeeded):
-        settings = " ".join(as_option(*each) for each in error.needed)
-        return shorten(f"{error.problem} {error.advice}: {settings}.")
+        option = as_option(error.setting, error.value)
+        return shorten(f"{error.problem} {error.advice}: {option}.")
     if isinstance(error, SettingsClash):
         return str(SettingsClash(*map(_as_flag, error.args)))
     return str(error)

@@ -88,7 +88,8 @@ def select(columns: Columns, field: str, chosen: str | None) -> Columns:
     if column not in columns.schema:
         if name is None:
             return columns
-        columns.require(field)
+        problem = f"{columns.path} has no column {field!r} for {name!r}"
+        raise InputError(f"{problem}; found {columns.listed}. For another column: COLUMN=NAME.")
     names = list_distinct(columns, column)
     prefix = "" if column == field else f"{column}="
     if name is None and len(names) > 1:

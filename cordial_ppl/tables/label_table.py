@@ -1,6 +1,6 @@
 """Tables of labels: a row for each label of a text, found by its `item_id`."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -96,11 +96,6 @@ class LabelTable:
             self.annotators and [self.annotators[row] for row in rows],
             self.unfilled,
         )
-
-    def among(self, item_ids: Collection[str]) -> "LabelTable":
-        """Take the labels of some texts."""
-        items = set(item_ids)
-        return self.take([i for i, item in enumerate(self.item_ids) if item in items])
 
 
 def read_labels(

@@ -62,7 +62,8 @@ def read_labelled(
         )
     labelled = read_labels(labels, table.scale, **chosen, **both, apart=told)
     if sparse:
-        labelled = labelled.among(table.item_ids)
+        items = {*table.item_ids}
+        labelled = labelled.take([i for i, item in enumerate(labelled.item_ids) if item in items])
     return table, *match_labels(table, labelled)
 
 

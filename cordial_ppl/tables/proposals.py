@@ -16,12 +16,8 @@ from cordial_ppl.errors import SettingNeeded
 from cordial_ppl.tables.columns import BLANK, FIXED, is_reading, list_distinct, named
 from cordial_ppl.tables.frame import Columns
 
-IDS = (
-    *("item_id", "text_id", "question_id", "example_id", "instance_id", "sample_id", "doc_id"),
-    *("custom_id", "prompt_id", "trace_id", "run_id", "uid", "uuid", "qid", "id", "idx", "index"),
-    *("key", "sample", "item", "example", "name", "instruction", "question", "prompt", "input"),
-)
-"""Names of columns and fields that name a text, the likeliest first."""
+IDS = ("item_id", "text_id", "id", "uid", "uuid", "qid", "index", "key", "item", "name", "question")
+"""Names of columns that name a text, the likeliest first."""
 
 RATINGS = ("rating", "score", "stars", "grade", "points", "mark", "verdict", "judgment")
 """Names of columns that may hold a reader's ratings, the likeliest first."""

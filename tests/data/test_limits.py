@@ -1,18 +1,10 @@
 """Limits: what a file or an argument may ask for, refused by name beyond."""
 
-from collections import Counter
-from pathlib import Path
-from typing import Any
-
 import numpy as np
-import polars as pl
 import pytest
 
 import cordial_ppl as cp
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.tables import read_readings, read_several, write_table
-from cordial_ppl.tables.frame import Columns
-from cordial_ppl.tables.groups import list_cells
 
 
 def test_a_scale_has_201_options_at_most() -> None:
@@ -52,31 +44,3 @@ def test_a_long_scale_is_warned_of() -> None:
     for size, problem in (15, "three times as long"), (51, "'mixture-vector' and 'bridge', seldom"):
         with pytest.warns(cp.CordialWarning, match=f"{problem}.* to fewer options, 11"):
             settings.check(np.zeros((3, size)), {})
-
-
-def test_columns_that_are_passed_on_take_no_query_each(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    queries = Counter[int]()
-
-    def collect(self: Columns, *expressions: str | pl.Expr) -> pl.DataFrame:
-        queries[size] += 1
-        return query(self, *expressions)
-
-    def concat(*parts: Any, **settings: Any) -> Any:
-        queries[size] += 1
-        return join(*parts, **settings)
-
-    query, join = Columns.collect, pl.concat
-    monkeypatch.setattr(Columns, "collect", collect)
-    monkeypatch.setattr(pl, "concat", concat)
-    for size in (150, 300):
-        cells = {"item_id": ["a", "b", "a", "b"], "reader": [*"xxyy"], "p_1": [0.5] * 4}
-        cells |= {"p_2": [0.5] * 4} | {f"e{k}": [k, 2, k, 2] for k in range(size)}
-        write_table(tmp_path / "r.csv", cells)
-        assert len(read_several([tmp_path / "r.csv"]).extras) == size
-        table = read_readings(tmp_path / "r.csv", reader="x")
-        assert len(list_cells(table.columns, [0, 1])) == size < len(table.extras)
-        with pytest.raises(cp.InputError):
-            read_readings(tmp_path / "r.csv", id=["nothing"])
-    assert queries[150] == queries[300]

@@ -105,6 +105,13 @@ def test_labels_from_one_up_get_the_remedy():
     )
 
 
+def test_words_are_told_by_more_than_capitals_and_blanks():
+    words = Scale(("very bad", "so so", "Good", "good"))
+    assert words.encode(["VERY  bad", "So so", "Good", "good"]).tolist() == [0, 1, 2, 3]
+    with pytest.raises(InputError, match="'GOOD' in row 0"):
+        words.encode(["GOOD"])
+
+
 def test_accents_may_be_composed_or_not():
     scale = Scale(("caf\u00e9", "th\u00e9"))
     np.testing.assert_array_equal(scale.encode(["cafe\u0301", "th\u00e9"]), [0, 1])

@@ -96,7 +96,7 @@ def test_what_is_proposed_fits_the_table(text, lines, chosen, setting, value):
 def test_nothing_is_proposed_that_may_be_wrong(text, lines):
     with pytest.raises(SettingNeeded, match="must have one group of columns") as raised:
         read_readings(text("r.csv", *lines))
-    assert raised.value.needed == (("rating", "COLUMN"),)
+    assert (raised.value.setting, raised.value.value) == ("rating", "COLUMN")
 
 
 def test_calibrated_probabilities_and_their_labels_are_warned_of(text):

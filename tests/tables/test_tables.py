@@ -248,15 +248,6 @@ def test_names_of_columns(text):
         read_labels(text("v.csv", "item_id,score", "y,2"), table.scale)
 
 
-def test_words_are_told_by_more_than_capitals_and_blanks():
-    words = Scale(("very bad", "so so", "Good", "good"))
-    np.testing.assert_array_equal(
-        words.encode(["VERY  bad", "So so", "Good", "good"]), [0, 1, 2, 3]
-    )
-    with pytest.raises(InputError, match="found 'GOOD' in row 0"):
-        words.encode(["GOOD"])
-
-
 def test_one_label_of_several(text):
     path = text(
         "l.csv", "item_id,annotator,label,weight",
