@@ -12,6 +12,7 @@ from review_tables import TEXTS, fast, read, write_tables
 
 from cordial_ppl.errors import CordialError, CordialWarning, InputError, SettingNeeded
 from cordial_ppl.evaluation import synthetic
+from cordial_ppl.tables import write_table
 
 COMMANDS = (
     *("demo", "read", "ask", "plan", "calibrate", "fit", "predict", "fuse", "shift"),
@@ -101,15 +102,20 @@ def test_settings_are_written_for_either_interface(fail, setting, value, python,
     "options",
     [("a,b", "c d"), ('say "no"', "it's"), ("-1", "0", "1"), ("très mauvais", "坏, ★ 👍")],
 )
-def test_options_are_read_as_they_are_advised(cordial, fail, tmp_path, options):
+def test_options_are_read_as_they_are_advised(cordial, fail, options):
     (line,) = fail(SettingNeeded("No.", "Say", "options", options))
     typed = shlex.split(line.split(" Say: ")[1][:-1])
-    cells = [{"item_id": str(k), "rating": name} for k, name in enumerate(options)]
-    (tmp_path / "r.jsonl").write_text("\n".join(map(json.dumps, cells)))
-    labels = [{"item_id": cell["item_id"], "label": cell["rating"]} for cell in cells]
-    (tmp_path / "l.jsonl").write_text("\n".join(map(json.dumps, labels)))
-    cordial(*fast("calibrate", "r.jsonl", "l.jsonl", "-o", "o.jsonl", *typed))
-    assert [name for name in read("o.jsonl") if name[:2] == "p_"] == [f"p_{o}" for o in options]
+    ids, number = [*map(str, range(12))], len(options)
+    cells = {
+        f"logit_{name}": [4.0 * (row % number == k) for row in range(12)]
+        for k, name in enumerate(options)
+    }
+    write_table("r.jsonl", {"item_id": ids, **cells})
+    write_table("l.csv", {"item_id": ids, "label": (options * 12)[:12]})
+    cordial(*fast("calibrate", "r.jsonl", "l.csv", "-o", "o.csv", *typed))
+    out = read("o.csv")
+    assert [name for name in out if name[:2] == "p_"] == [f"p_{name}" for name in options]
+    assert set(out["label"]) <= {*options}
 
 
 @pytest.mark.parametrize(
