@@ -123,6 +123,26 @@ def cordial(tmp_path, monkeypatch):
 
 
 @pytest.fixture
+def refused(cordial, tmp_path):
+    """Run the program on what it refuses: status 2, one line with the facts, no file changed."""
+
+    def contents():
+        return {path: path.is_file() and path.read_bytes() for path in tmp_path.rglob("*")}
+
+    def run(facts, *arguments):
+        before = contents()
+        result = cordial(*arguments, status=2)
+        lines = [line for line in result.stderr.splitlines() if not line.startswith("warning: ")]
+        assert result.stdout == "" and len(lines) == 1, result.output
+        assert lines[0].startswith(("cordial: ", f"cordial {arguments[0]}: "))
+        missing = [fact for fact in facts.split("|") if fact not in lines[0]]
+        assert not missing, lines[0]
+        assert contents() == before
+
+    return run
+
+
+@pytest.fixture
 def compiled_by_collection():
     """Names of the programs that were compiled while this process collected its tests."""
     return COMPILED

@@ -1,4 +1,4 @@
-"""The program itself: its demonstration, its help, and what it says of errors."""
+"""The program itself: its demonstration, its help, options of a file, and its exit statuses."""
 
 import json
 import re
@@ -8,84 +8,114 @@ import sys
 import warnings
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from review_tables import write_tables
+from review_tables import TEXTS, fast, read, write_tables
 
-from cordial_ppl.cli import app
-from cordial_ppl.cli.messages import as_option, warning_in_lines
-from cordial_ppl.cli.options import split_names
 from cordial_ppl.errors import CordialError, CordialWarning, InputError, SettingNeeded
+from cordial_ppl.evaluation import synthetic
+from cordial_ppl.tables import write_table
+
+COMMANDS = (
+    *("demo", "read", "ask", "plan", "calibrate", "fit", "predict", "fuse", "shift"),
+    *("estimate", "compare", "decide", "monitor", "report", "learn-prior", "check", "sweep"),
+)
+SYSTEMS = ["ab"[row % 2] for row in range(TEXTS)]
 
 
 # It is of the same reviews wherever it runs.
 @pytest.mark.pinned
 def test_the_demonstration(cordial, tmp_path):
     result = cordial("demo")
-    for words in ("temperature", "too low", "Weights", "confidence"):
-        assert words in result.stdout
-    assert "cordial calibrate" in result.stdout.splitlines()[-1]
-    assert result.stderr == ""
     found = json.loads(cordial("demo", "--json").stdout)
     losses = {name: score["log_loss"] for name, score in found["scores"].items()}
     # .507, sd .001 over 20 seeds of the fit; the others are 1.124 and 1.470.
     assert losses["calibrated"] < losses["label histogram"] < losses["raw reading"]
-    assert f"{losses['calibrated']:.3f}" in result.stdout
+    assert all(f"{loss:.3f}" in result.stdout for loss in losses.values())
     gaps = {n: score["confidence"] - score["accuracy"] for n, score in found["scores"].items()}
     # .221 and -.010, sd .003.
     assert gaps["raw reading"] > 0.1 > abs(gaps["calibrated"])
     assert sum(found["summary"]["weights"].values()) == pytest.approx(1)
-    assert not list(tmp_path.iterdir())
+    assert result.stderr == "" and not list(tmp_path.iterdir())
 
 
-GROUPS = ["Files:", "Columns:", "Model:", "Output:", "Advanced:"]
+def test_help_lists_every_command_and_explains_each(cordial):
+    listed = cordial("--help").stdout
+    assert set(re.findall("^ *([a-z-]+)  ", listed, re.MULTILINE)) == {*COMMANDS}
+    assert cordial().stdout == listed and cordial("--version").stdout.startswith("cordial ")
+    for command in COMMANDS:
+        options = re.findall("--[a-z-]+", cordial(command, "-h").stdout)
+        assert {"--json", "--quiet", "--config"} <= {*options}
 
 
-@pytest.mark.parametrize("command", app.NAMES)
-def test_the_help_of_a_command_fits_a_screen(cordial, monkeypatch, command):
-    monkeypatch.setenv("COLUMNS", "98")
-    lines = cordial(command, "-h").stdout.splitlines()
-    assert len(lines) <= 60 and max(map(len, lines)) <= 98
-    groups = [line for line in lines if line in GROUPS]
-    assert groups == sorted(groups, key=GROUPS.index) and "Output:" in groups
-    assert any(line.startswith("  --json ") for line in lines)
+@pytest.fixture
+def fail(cordial, monkeypatch):
+    """Run the program where an error is raised and a user is warned."""
 
+    def run(raised, status=2):
+        def reviews():
+            for _ in range(2):
+                warnings.warn("mind this", CordialWarning, stacklevel=1)
+                warnings.warn("one library to another", DeprecationWarning, stacklevel=1)
+            raise raised
 
-def test_the_help_of_the_program_lists_every_command(cordial):
-    result = cordial("--help")
-    listed = re.findall(r"^  ([a-z-]+)", result.stdout, re.MULTILINE)
-    assert listed == app.NAMES and cordial().stdout == result.stdout
-    assert cordial("--version").stdout.startswith("cordial ")
+        monkeypatch.setattr(synthetic, "reviews", reviews)
+        result = cordial("demo", status=status)
+        first, *lines = result.stderr.splitlines()
+        # Warnings for the user are shown, each once, and no others.
+        assert (result.stdout, first) == ("", "warning: mind this")
+        return lines
+
+    return run
 
 
 @pytest.mark.parametrize(
-    ("raised", "status", "told"),
+    ("raised", "status", "lines"),
     [
-        (CordialError("two\nlines"), 1, "cordial demo: two lines\n"),
-        (InputError("bad input"), 2, "cordial demo: bad input\n"),
-        (KeyboardInterrupt(), 130, ""),
+        (CordialError("two\nlines"), 1, ["cordial demo: two lines"]),
+        (InputError("bad input"), 2, ["cordial demo: bad input"]),
+        (KeyboardInterrupt(), 130, []),
     ],
 )
-def test_errors_become_a_line_and_a_status(cordial, monkeypatch, raised, status, told):
-    def fail():
-        raise raised
-
-    monkeypatch.setattr(app, "cache_programs", fail)
-    assert cordial("demo", status=status) == ("", told, status)
+def test_errors_become_a_line_and_a_status(fail, raised, status, lines):
+    assert fail(raised, status) == lines
 
 
-def test_a_bug_stays_one(cordial, monkeypatch):
-    monkeypatch.setattr(app, "cache_programs", None)
-    with pytest.raises(TypeError):
-        cordial("demo")
+def test_a_bug_stays_one(fail):
+    with pytest.raises(ZeroDivisionError):
+        fail(ZeroDivisionError())
 
 
-def test_only_warnings_for_the_user_are_shown_and_once(capsys):
-    with warning_in_lines():
-        for _ in range(2):
-            warnings.warn("mind this", CordialWarning, stacklevel=1)
-            warnings.warn("one library to another", DeprecationWarning, stacklevel=1)
-    assert capsys.readouterr().err == "warning: mind this\n"
+@pytest.mark.parametrize(
+    ("setting", "value", "python", "typed"),
+    [
+        ("options", ("1", "2"), "options=('1','2')", "--options 1,2"),
+        ("leave_out", ("a b",), "leave_out=('a b',)", "--leave-out 'a b'"),
+        ("channels", ("a.py", "b.py"), "channels=('a.py','b.py')", "--channel a.py --channel b.py"),
+        ("units", {"drift": 0}, "units={'drift': 0}", "--unit drift=0"),
+    ],
+)
+def test_settings_are_written_for_either_interface(fail, setting, value, python, typed):
+    raised = SettingNeeded("No.", "Say", setting, value)
+    assert f": {python}." in str(raised) and fail(raised)[0].endswith(f": {typed}.")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [("a,b", "c d"), ('say "no"', "it's"), ("-1", "0", "1"), ("très mauvais", "坏, ★ 👍")],
+)
+def test_options_are_read_as_they_are_advised(cordial, fail, options):
+    (line,) = fail(SettingNeeded("No.", "Say", "options", options))
+    typed = shlex.split(line.split(" Say: ")[1][:-1])
+    ids, number = [*map(str, range(12))], len(options)
+    cells = {
+        f"logit_{name}": [4.0 * (row % number == k) for row in range(12)]
+        for k, name in enumerate(options)
+    }
+    write_table("r.jsonl", {"item_id": ids, **cells})
+    write_table("l.csv", {"item_id": ids, "label": (options * 12)[:12]})
+    cordial(*fast("calibrate", "r.jsonl", "l.csv", "-o", "o.csv", *typed))
+    out = read("o.csv")
+    assert [name for name in out if name[:2] == "p_"] == [f"p_{name}" for name in options]
+    assert set(out["label"]) <= {*options}
 
 
 @pytest.mark.parametrize(
@@ -105,100 +135,83 @@ def test_only_warnings_for_the_user_are_shown_and_once(capsys):
         ("--bogus", "--bogus"),
     ],
 )
-def test_a_command_that_is_typed_wrongly_is_one_line(cordial, tmp_path, words, facts):
-    result = cordial(*words.split(), status=2)
-    assert result.stdout == "" and result.stderr.count("\n") == 1
-    command = words.split()[0] if words.split()[0] in app.NAMES else ""
-    assert result.stderr.startswith(f"cordial {command}".strip() + ": ")
-    assert all(fact in result.stderr for fact in facts.split("|"))
-    assert not list(tmp_path.iterdir())
+def test_what_is_typed_wrongly_is_named(refused, words, facts):
+    refused(facts, *words.split())
 
 
-def test_a_hint_is_left_out_where_nothing_is_near(cordial):
-    for words in ("fit r.csv l.csv --magic 1", "--bogus", "xyz"):
-        assert "mean" not in cordial(*words.split(), status=2).stderr
-
-
-def test_options_with_a_minus_and_lists_that_are_repeated(cordial, tmp_path):
+def test_lists_may_be_repeated(cordial, tmp_path):
     (tmp_path / "r.csv").write_text("item_id,rating\na,-1\nb,0\nc,1\nd,1\n")
     (tmp_path / "l.csv").write_text("item_id,label\na,-1\nb,0\nc,1\n")
-    cordial("calibrate", "r.csv", "l.csv", "--options", "-1,0,1", "-o", "once.csv")
-    twice = "--options", "-1", "--options", "0,1"
-    cordial("calibrate", "r.csv", "l.csv", *twice, "-o", "twice.csv")
+    command = "calibrate", "r.csv", "l.csv"
+    cordial(*fast(*command, "--options", "-1,0,1", "-o", "once.csv"))
+    cordial(*fast(*command, "--options", "-1", "--options", "0,1", "-o", "twice.csv"))
     assert (tmp_path / "once.csv").read_text() == (tmp_path / "twice.csv").read_text()
 
 
 def test_options_of_a_file_are_those_that_are_typed(cordial, tmp_path):
-    write_tables(tmp_path)
-    tables = "r.csv", "l.csv"
-    cordial("calibrate", *tables, "--seed", 3, "-o", "typed.csv")
-    # Another command has --level.
-    (tmp_path / "o.toml").write_text("seed = 3\nlevel = 0.8\n[fit]\nbogus = 1\n")
-    result = cordial("calibrate", *tables, "--config", "o.toml", "-o", "c.csv")
-    assert "o.toml" in result.stderr
-    assert (tmp_path / "c.csv").read_bytes() == (tmp_path / "typed.csv").read_bytes()
-    cordial("calibrate", *tables, "--config", "o.toml", "--seed", 5, "-o", "d.csv")
-    assert (tmp_path / "d.csv").read_bytes() != (tmp_path / "typed.csv").read_bytes()
-    # A key that is no option, a value of another kind, a file that is no TOML or not there.
-    wrong = cordial("fit", *tables, "-o", "f.cordial", "--config", "o.toml", status=2)
-    assert "bogus" in wrong.stderr and "o.toml" in wrong.stderr
-    for text, key in (
-        ("[calibrate]\nseed = 'x'\n", "seed"),
-        ("[calibrat]\nseed = 1\n", "calibrat"),
+    write_tables(tmp_path, system=SYSTEMS)
+
+    def plan(*settings):
+        result = cordial("plan", "r.csv", "-n", 9, *settings, "-o", "p.csv")
+        return result.stderr, read("p.csv")
+
+    # Keys are of every command, of which another has --level, or of one.
+    (tmp_path / "o.toml").write_text("seed = 3\nlevel = 0.8\n[plan]\nby = 'system'\n[fit]\nno = 1")
+    told, made = plan("--config", "o.toml")
+    assert "o.toml" in told and made == plan("--by", "system", "--seed", 3)[1]
+    other = plan("--config", "o.toml", "--seed", 5)[1]
+    assert made != other == plan("--by", "system", "--seed", 5)[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("[plan]\nbogus = 1\n", "bogus"),
+        ("[plan]\nseed = 'x'\n", "seed"),
+        ("[plam]\nseed = 1\n", "plam"),
         ("sede = 1", "sede"),
         ("seed = 2025-01-01", "seed"),
         ("seed = [\n", ""),
         (None, ""),
-    ):
-        (tmp_path / "w.toml").unlink(missing_ok=True)
-        if text is not None:
-            (tmp_path / "w.toml").write_text(text)
-        wrong = cordial("calibrate", *tables, "-o", "w.csv", "--config", "w.toml", status=2)
-        assert wrong.stderr.count("\n") == 1 and not (tmp_path / "w.csv").exists()
-        assert key in wrong.stderr and "w.toml" in wrong.stderr
+    ],
+)
+def test_a_file_of_no_options_is_named_with_the_key(refused, tmp_path, text, key):
+    write_tables(tmp_path)
+    if text is not None:
+        (tmp_path / "w.toml").write_text(text)
+    refused(f"w.toml|{key}", "plan", "r.csv", "-o", "w.csv", "--config", "w.toml")
 
 
 def test_no_file_is_read_that_was_not_typed(cordial, tmp_path):
     write_tables(tmp_path)
-    cordial("calibrate", "r.csv", "l.csv", "-o", "before.csv")
+    command = "plan", "r.csv", "-n", 9, "-o", "p.csv"
+    cordial(*command)
+    before = read("p.csv")
     for name in ("cordial.toml", "pyproject.toml", ".cordial.toml"):
-        (tmp_path / name).write_text("seed = 9\n[calibrate]\nseed = 9\n[tool.cordial]\nseed = 9\n")
-    cordial("calibrate", "r.csv", "l.csv", "-o", "after.csv")
-    assert (tmp_path / "after.csv").read_bytes() == (tmp_path / "before.csv").read_bytes()
+        (tmp_path / name).write_text("seed = 9\n[plan]\nseed = 9\n[tool.cordial]\nseed = 9\n")
+    cordial(*command)
+    assert read("p.csv") == before
+    cordial(*command, "--seed", 9)
+    assert read("p.csv") != before
 
 
-def test_settings_are_written_for_either_interface():
-    for setting, value, python, typed in (
-        ("options", ("1", "2"), "options=('1','2')", "--options 1,2"),
-        ("leave_out", ("a b",), "leave_out=('a b',)", "--leave-out 'a b'"),
-        ("channels", ("a.py", "b.py"), "channels=('a.py','b.py')", "--channel a.py --channel b.py"),
-        ("units", {"drift": 0}, "units={'drift': 0}", "--unit drift=0"),
-    ):
-        assert str(SettingNeeded("No.", "Say", setting, value)) == f"No. Say: {python}."
-        assert as_option(setting, value) == typed
-
-
-def test_an_interrupt_ends_the_fit_at_once():
+def test_an_interrupt_ends_the_work_at_once():
+    """Python by itself waits for threads."""
     program = """
-import os, signal, threading, time
+import os, signal, sys, threading, time
 from concurrent.futures import ThreadPoolExecutor
-from cordial_ppl.cli.messages import leaving_at_once
+from cordial_ppl.cli import main
+from cordial_ppl.evaluation import synthetic
 
-with leaving_at_once(), ThreadPoolExecutor() as pool:
-    work = pool.submit(time.sleep, 600)
-    threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
-    work.result()
+def reviews():
+    with ThreadPoolExecutor() as pool:
+        work = pool.submit(time.sleep, 600)
+        threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+        work.result()
+
+synthetic.reviews = reviews
+sys.argv[1:] = ["demo", "--quiet"]
+main()
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=120)
     assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
-
-
-names = st.text(st.characters(exclude_categories=["Cs", "Cc"])).map(str.strip).filter(len)
-
-
-@given(st.lists(names, min_size=2, max_size=5))
-def test_options_are_read_as_they_are_advised(options):
-    assert shlex.split(as_option("task", options[0])) == ["--task", options[0]]
-    flag, text = shlex.split(as_option("options", tuple(options)))
-    assert flag == "--options"
-    assert split_names(text) == tuple(options)

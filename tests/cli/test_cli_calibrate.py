@@ -37,18 +37,6 @@ def test_the_calibrated_table(cordial, tmp_path):
     assert read_readings("o.csv").kind == "p"
 
 
-def test_posteriors_are_told_to_who_asks(cordial, tmp_path):
-    files = write_tables(tmp_path)
-    told = [
-        cordial(command, *files, "-o", out, *more).stdout
-        for command, out in (("calibrate", "o.csv"), ("fit", "o.cordial"))
-        for more in ((), ("--verbose",))
-    ]
-    for brief, long in (told[:2], told[2:]):
-        rows = long.removeprefix(brief.rstrip()).split()
-        assert rows.count("Posterior") == rows.count("k-hat") == 4 and "Posterior" not in brief
-
-
 def test_what_is_chosen_of_a_table(cordial, tmp_path):
     """One reader and one task of several, and the order of the options."""
     readings, labels = write_tables(tmp_path)
@@ -97,25 +85,12 @@ def test_a_column_of_ratings_is_a_reading(cordial, tmp_path):
     stars = 1 + np.argmax([cells[f"logit_{k}"] for k in range(1, 6)], axis=0)
     write_table("both.csv", {**cells, "stars": stars})
     write_table("rating.csv", {"item_id": cells["item_id"], "rating": stars})
-    options = "--options", "1,2,3,4,5"
-    cordial(*fast("calibrate", "rating.csv", labels, "-o", "o.csv", *options))
-    cordial(*fast("calibrate", "both.csv", labels, "-o", "p.csv", *options, "--rating", "stars"))
-    names = [f"p_{k}" for k in range(1, 6)]
-    plain, named = read("o.csv"), read("p.csv")
-    assert [plain[name] for name in names] == [named[name] for name in names]
-
-
-def test_unicode_options_with_blanks(cordial):
-    options = ["très mauvais", "坏, sehr", "so là là", "good 👍", "ausgezeichnet ★"]
-    ids = [f"text {i}" for i in range(TEXTS)]
-    cells = {f"logit_{o}": np.tile(4 * np.eye(5)[k], 12) for k, o in enumerate(options)}
-    write_table("r.jsonl", {"item_id": ids, **cells})
-    write_table("l.csv", {"item_id": ids[:LABELLED], "label": options * 4})
-    more = ["--options", 'très mauvais,"坏, sehr",so là là,good 👍,ausgezeichnet ★']
-    cordial(*fast("calibrate", "r.jsonl", "l.csv", "-o", "o.csv", *more))
-    out = read("o.csv")
-    assert set(out["label"]) <= set(options)
-    assert f"p_{options[1]}" in out
+    probs = []
+    for name, more in (("rating", ()), ("both", ("--rating", "stars"))):
+        command = "calibrate", f"{name}.csv", labels, "-o", "o.csv", "--options", "1,2,3,4,5"
+        cordial(*fast(*command, *more))
+        probs.append([read("o.csv")[f"p_{k}"] for k in range(1, 6)])
+    assert probs[0] == probs[1]
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl"])
@@ -130,15 +105,20 @@ def test_fit_and_predict_are_calibrate(cordial, tmp_path, ending):
 
 def test_the_summary_and_json(cordial, tmp_path):
     files = write_tables(tmp_path)
-    result = cordial("calibrate", *files, "-o", "o.csv", "--inference", "mode")
-    assert "temperature" in result.stdout and "How good it is" in result.stdout
-    assert result.stderr.startswith("wrote o.csv: 60 texts")
-    arguments = ["--inference", "mode", "--json"]
+    brief, long = (
+        cordial("calibrate", *files, "-o", "o.csv", "--inference", "mode", *more)
+        for more in ((), ("--verbose",))
+    )
+    assert "o.csv" in brief.stderr and str(TEXTS) in brief.stderr
+    arguments = "--inference", "mode", "--json"
     found = json.loads(cordial("calibrate", *files, "-o", "o.csv", *arguments).stdout)
     assert (found["output"], found["texts"], found["labels"]) == ("o.csv", TEXTS, LABELLED)
-    assert found["summary"]["sentences"]
+    summary = found["summary"]
+    assert summary["sentences"] and all(name in brief.stdout for name in summary["weights"])
+    added = long.stdout.removeprefix(brief.stdout.rstrip())
+    assert added != long.stdout and all(name in added for name in summary["diagnostics"])
     fitted = json.loads(cordial("fit", *files, "-o", "j.cordial", *arguments).stdout)
-    assert fitted["summary"] == found["summary"]
+    assert fitted["summary"] == summary
     done = cordial("predict", "j.cordial", files[0], "-o", "o.csv", "--json").stdout
     found = json.loads(done)
     assert found.pop("drift")["p"] == 1
@@ -146,14 +126,12 @@ def test_the_summary_and_json(cordial, tmp_path):
 
 
 def test_readings_of_another_model_are_pointed_out(cordial, tmp_path):
-    known, labels = write_tables(tmp_path, reader_model=["a"] * TEXTS, reader_prompt=["x"] * TEXTS)
-    cordial(*fast("fit", known, labels, "-o", "judge.cordial"))
-    predict = "predict", "judge.cordial", known, "-o", "o.csv"
-    assert "another kind" not in cordial(*predict).stderr
-    other, _ = write_tables(tmp_path, reader_model=["b"] * TEXTS, reader_prompt=["x"] * TEXTS)
-    said = cordial(*predict[:2], other, *predict[3:]).stderr
-    assert "model 'b' where the calibrator knows 'a'" in said
-    assert "prompt 'x'" not in said
-    assert Path("o.csv").exists()
-    plain, _ = write_tables(tmp_path)
-    assert "another kind" not in cordial(*predict[:2], plain, *predict[3:]).stderr
+    def predict(**provenance):
+        readings = write_tables(tmp_path, **{k: [v] * TEXTS for k, v in provenance.items()})[0]
+        return cordial("predict", "judge.cordial", readings, "-o", "o.csv").stderr
+
+    known = {"reader_model": ["a"] * TEXTS, "reader_prompt": ["x"] * TEXTS}
+    cordial(*fast("fit", *write_tables(tmp_path, **known), "-o", "judge.cordial"))
+    told = predict(reader_model="b", reader_prompt="x")
+    assert "model 'b'" in told and "'a'" in told and "'x'" not in told
+    assert "warning" not in predict(reader_model="a", reader_prompt="x") + predict()

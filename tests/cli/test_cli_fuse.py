@@ -33,9 +33,8 @@ def test_readers_of_different_kinds_with_gaps(cordial, files):
     readings, labels, hard = files
     settings = "--also", hard, "-o", "o.csv", "--save", "j.cordial", "--inference", "mode"
     result = cordial("fuse", readings, labels, *settings)
-    for words in ("logits (20 labels, by itself ", "hard (18 labels, ", "joint channel", " fused "):
-        assert words in result.stdout
-    assert "calibrated on 20 labels, and the calibrator to j.cordial" in result.stderr
+    assert all(name in result.stdout for name in ("logits", "hard", "joint"))
+    assert "o.csv" in result.stderr and "j.cordial" in result.stderr
     table = read_several([readings, hard])
     assert table.readers == ("logits", "hard") and table.logits.shape == (TEXTS, 2, 5)
     assert np.isnan(table.logits[::10, 1]).all() and np.isfinite(table.logits[1::10]).all()
@@ -50,7 +49,7 @@ def test_readers_of_different_kinds_with_gaps(cordial, files):
     cordial("predict", "j.cordial", readings, "--also", hard, "-o", "again.csv")
     assert read("again.csv") == found
     result = cordial("predict", "j.cordial", readings, "-o", "alone.csv")
-    assert "no table has readings by hard" in result.stderr
+    assert "warning: " in result.stderr and "hard" in result.stderr
     expected = fusion.predict_proba({"logits": table.logits[:, 0]})
     np.testing.assert_allclose(written("alone.csv"), expected, rtol=0, atol=1e-9)
     found = json.loads(cordial("fuse", readings, labels, *settings, "--json").stdout)
@@ -109,25 +108,23 @@ def test_columns_in_which_readers_differ_say_whose_they_are(cordial, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("words", "facts"),
     [
-        ("fuse r.csv l.csv --reader nobody", "there is no reader 'nobody'"),
-        ("fuse r.csv l.csv --also r.csv", "the reader 'logits' is in"),
-        ("fuse r.csv l.csv --also other.csv", "has columns of other options"),
-        ("fuse r.csv l.csv --also apart.csv", "'apart' has none"),
-        ("fuse r.csv l.csv --save j.csv", "must end in"),
+        ("fuse r.csv l.csv --reader nobody", "'nobody'"),
+        ("fuse r.csv l.csv --also r.csv", "'logits'"),
+        ("fuse r.csv l.csv --also other.csv", "other.csv"),
+        ("fuse r.csv l.csv --also apart.csv", "'apart'"),
+        ("fuse r.csv l.csv --save j.csv", "j.csv|.cordial"),
         ("predict several.cordial r.csv --reader hard", "leave out"),
-        ("predict one.cordial r.csv --also hard.csv", "leave out --also"),
+        ("predict one.cordial r.csv --also hard.csv", "one.cordial|--also"),
     ],
 )
-def test_bad_input(cordial, files, tmp_path, words, message):
-    write_table(tmp_path / "other.csv", {"item_id": ["text 0"], "p_a": [0.5], "p_b": [0.5]})
-    write_table(tmp_path / "apart.csv", {"item_id": ["somewhere else"], "rating": [3]})
+def test_bad_input(cordial, refused, files, words, facts):
+    write_table("other.csv", {"item_id": ["text 0"], "p_a": [0.5], "p_b": [0.5]})
+    write_table("apart.csv", {"item_id": ["somewhere else"], "rating": [3]})
     command, calibrator, *_ = words.split()
     if calibrator == "several.cordial":
         cordial(*fast("fuse", *files[:2], "--also", files[2], "-o", "o.csv", "--save", calibrator))
     elif command == "predict":
         cordial(*fast("fit", *files[:2], "-o", calibrator))
-    result = cordial(*words.split(), "-o", "p.csv", status=2)
-    assert message in result.stderr and result.stderr.count("\n") == 1
-    assert not (tmp_path / "p.csv").exists()
+    refused(facts, *words.split(), "-o", "p.csv")

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import polars as pl
 import pytest
-from review_tables import LABELLED, fast, write_tables
+from review_tables import LABELLED, TEXTS, fast, write_tables
 
 import cordial_ppl as cp
 from cordial_ppl.tables import read_readings
@@ -23,62 +23,52 @@ def tables(tmp_path, cordial):
 
 
 def test_the_same_judge_and_another(cordial, tables):
-    same = cordial("monitor", "j.cordial", "old.csv", "old.csv", "old.csv")
-    assert same.stdout.startswith("the same judge\n  the mean score of 40 texts is ")
+    def monitor(*looks, status=0):
+        printed = cordial("monitor", "j.cordial", "old.csv", *looks, "--json", status=status)
+        return json.loads(printed.stdout)
+
+    assert monitor("old.csv", "old.csv")["answer"] == "yes"
     # Evidence of 1e6 where 20 raises an alarm; its logarithm 14.9, sd .6 over 20 draws of reviews.
     other = cordial("monitor", "j.cordial", "old.csv", "other.csv", "-q", status=3)
     old, new = (read_readings(name).logits for name in ("old.csv", "other.csv"))
     fit = cp.load("j.cordial").fit_
     made = cp.monitor(fit, old, new)
     assert made.answer == "no" and other.stdout.rstrip() == made.describe(fit.scale)
-    printed = json.loads(
-        cordial("monitor", "j.cordial", "old.csv", "other.csv", "--json", status=3).stdout
-    )
+    printed = monitor("other.csv", status=3)
     assert printed["answer"] == "no" and printed["evidence"] == pytest.approx(made.evidence)
-    few = pl.read_csv("other.csv")[:3]
-    few.write_csv("few.csv")
-    told = cordial("monitor", "j.cordial", "old.csv", "few.csv", status=4).stdout
-    assert told.startswith("cannot tell yet: read 20 texts or more\n")
+    pl.read_csv("other.csv")[:3].write_csv("few.csv")
+    assert monitor("few.csv", status=4)["answer"] == "cannot say"
 
 
-def test_labels_say_whether_the_calibration_holds(cordial, tables):
-    readings, _ = tables
-    table = read_readings(readings)
+@pytest.mark.parametrize(("name", "status"), [("right", 0), ("wrong", 3)])
+def test_labels_say_whether_the_calibration_holds(cordial, tables, name, status):
+    table = read_readings(tables[0])
     probs = cp.load("j.cordial").predict_proba(table.logits)
     # Evenly spread over what is predicted: evidence of .3 where 20 refutes; its logarithm -1.2, sd
     # .6 over 20 draws of reviews.  The most probable labels would be too good: up to 105.
     spread = np.arange(1, len(probs) + 1) * 0.618 % 1
-    right = 1 + (probs[:, :-1].cumsum(axis=1) < spread[:, None]).sum(axis=1)
-    wrong = np.where(probs.argmax(axis=1) > 2, 1, 5)
-    for name, labels, status in (("right", right, 0), ("wrong", wrong, 3)):
-        cells = {"item_id": table.item_ids, "label": np.asarray(labels, str)}
-        pl.DataFrame(cells).write_csv(f"{name}.csv")
-        told = cordial(
-            "monitor", "j.cordial", "old.csv", "old.csv", "--labels", f"{name}.csv", status=status
-        ).stdout
-        assert told.startswith("the same judge\n")
-        # Those of the fit are left out.
-        assert ("is not refuted" if name == "right" else "does not hold") in told
-        assert "The labels of 40 texts that are not of the fit" in told
+    labels = 1 + (probs[:, :-1].cumsum(axis=1) < spread[:, None]).sum(axis=1)
+    if name == "wrong":
+        labels = np.where(probs.argmax(axis=1) > 2, 1, 5)
+    cells = {"item_id": table.item_ids, "label": labels.astype(str)}
+    pl.DataFrame(cells).write_csv("labels.csv")
+    given = "monitor", "j.cordial", "old.csv", "old.csv", "--labels", "labels.csv", "--json"
+    found = json.loads(cordial(*given, status=status).stdout)
+    # Those of the fit are left out.
+    assert found["labels"]["labels"] == TEXTS - LABELLED
+    assert (found["labels"]["evidence"] > 20) == (name == "wrong")
 
 
-def test_bad_input_has_one_message(cordial, tables):
+def test_bad_input(refused, tables):
     readings, labels = tables
-
-    def complain(*arguments):
-        result = cordial("monitor", *arguments, status=2)
-        lines = [line for line in result.stderr.splitlines() if not line.startswith("warning")]
-        assert result.stdout == "" and len(lines) == 1
-        return lines[0]
-
-    pl.read_csv("old.csv").with_columns(item_id=pl.lit("x") + pl.col("item_id")).write_csv("x.csv")
-    told = complain("j.cordial", "old.csv", "x.csv")
-    assert "look 1 is at none of the first texts, 'text 20'" in told and "'xtext 20'" in told
-    assert "old.csv" in complain("old.csv", "old.csv", "old.csv")
-    pl.read_csv("old.csv").drop("logit_5").write_csv("four.csv")
-    assert "four.csv" in complain("j.cordial", "old.csv", "four.csv")
-    assert "l.csv" in complain("j.cordial", "old.csv", labels)
-    same = "j.cordial", "old.csv", "old.csv", "--labels"
-    assert "all labelled texts are of the fit: label others" in complain(*same, labels)
-    assert "nothing.csv" in complain(*same, "nothing.csv")
-    assert "level must lie between 0 and 1" in complain(*same[:3], "--level", "1")
+    table = pl.read_csv("old.csv")
+    table.with_columns(item_id=pl.lit("x") + pl.col("item_id")).write_csv("x.csv")
+    table.drop("logit_5").write_csv("four.csv")
+    same = "monitor", "j.cordial", "old.csv"
+    refused("look 1|'text 20'|'xtext 20'", *same, "x.csv")
+    refused("old.csv", "monitor", "old.csv", "old.csv", "old.csv")
+    refused("four.csv", *same, "four.csv")
+    refused("l.csv", *same, labels)
+    refused("l.csv", *same, "old.csv", "--labels", labels)
+    refused("nothing.csv", *same, "old.csv", "--labels", "nothing.csv")
+    refused("level", *same, "old.csv", "--level", "1")

@@ -36,8 +36,7 @@ def test_users_are_told_apart(cordial, files):
     write_table(files[0], {**read(files[0]), "user": users})
     arguments = "shift", *files, "-o", "o.csv", "--inference", "mode", "--seed", 4
     result = cordial(*arguments)
-    assert "3 users: shifts with standard deviation" in result.stdout
-    assert "log loss of the labels, out of fold: " in result.stderr
+    assert all(f"user {k}" in result.stdout for k in range(3))
     table, given = read_readings(files[0]), [str(z) for z in read(files[1])["label"]]
     calibrator = cp.Cordial(table.scale, inference="mode", seed=4)
     calibrator.fit(table.logits[:LABELLED], given)
@@ -61,23 +60,29 @@ def test_users_are_told_apart(cordial, files):
     assert found["log_loss_in_order"] != found["log_loss_population"]
 
 
-def test_a_calibrator_of_other_labels(cordial, files, tmp_path):
+def test_a_calibrator_of_other_labels(cordial, refused, files, tmp_path):
     cordial(*fast("fit", *write_tables(tmp_path, "jsonl"), "-o", "j.cordial"))
     given = "--calibrator", "j.cordial"
-    result = cordial("shift", *files, "-o", "o.csv", *given)
-    assert "log loss of the labels, if the calibrator was not fitted to them" in result.stderr
+    cordial("shift", *files, "-o", "o.csv", *given)
     population = cp.load("j.cordial").predict_proba(read_readings(files[0]).logits)
     labels = [str(z) for z in read(files[1])["label"]]
     shifts = cp.UserShift([*"12345"]).fit(population[:LABELLED], labels, USERS[:LABELLED])
     expected = shifts.predict_proba(population, USERS)
     np.testing.assert_allclose(written(), expected, rtol=0, atol=1e-9)
-    result = cordial("shift", *files, "-o", "p.csv", *given, "--prior-of", "offset=0,1", status=2)
-    assert "--calibrator is fitted already" in result.stderr
+    refused(
+        "--calibrator|--prior-of",
+        "shift",
+        *files,
+        "-o",
+        "p.csv",
+        *given,
+        "--prior-of",
+        "offset=0,1",
+    )
     cells = read(files[0])
     letters = {f"logit_{c}": cells.pop(f"logit_{k}") for k, c in enumerate("abcde", 1)}
     write_table(files[0], {**cells, **letters})
-    result = cordial(*fast("shift", *files, "-o", "p.csv", *given), status=2)
-    assert "has columns of other options" in result.stderr
+    refused("r.csv", "shift", *files, "-o", "p.csv", *given)
 
 
 def test_the_columns_are_those_of_the_documentation(cordial, files):
@@ -92,33 +97,19 @@ def test_the_columns_are_those_of_the_documentation(cordial, files):
 
 
 @pytest.mark.parametrize(
-    ("which", "change", "message"),
+    ("which", "change", "facts"),
     [
-        (0, {"user": None}, "has no column 'user'; found"),
-        (
-            0,
-            {"user": [*USERS[:-1], ""]},
-            "r.csv: every text needs a user; none is named in line 61",
-        ),
-        (1, {"order": ["soon"] * LABELLED}, "l.csv: order must be finite numbers"),
-        (1, {"first": 7}, "7 labels are too few to compare users"),
+        (0, {"user": None}, "r.csv|'user'"),
+        (0, {"user": [*USERS[:-1], ""]}, "r.csv|line 61"),
+        (1, {"order": ["soon"] * LABELLED}, "l.csv|order"),
+        (1, {"annotator": ["Ann"] * LABELLED, "user": None}, "r.csv|'user'"),
+        (1, {"item_id": [f"text {k}" for k in range(7)]}, "7 labels"),
     ],
 )
-def test_bad_input(cordial, files, which, change, message):
-    cells = read(files[which])
-    count = change.pop("first", None)
-    cells = {k: v[:count] for k, v in {**cells, **change}.items() if v is not None}
-    write_table(files[which], cells)
-    result = cordial(*fast("shift", *files, "-o", "o.csv"), status=2)
-    assert message in result.stderr
-    assert not Path("o.csv").exists()
-
-
-def test_who_is_known_of_the_labels_is_named_where_the_readings_name_nobody(cordial, files):
-    for path, change in zip(
-        files, ({"user": None}, {"annotator": ["Ann"] * LABELLED}), strict=True
-    ):
-        cells = {k: v for k, v in {**read(path), **change}.items() if v is not None}
-        write_table(path, cells)
-    result = cordial(*fast("shift", *files, "-o", "o.csv"), status=2)
-    assert "r.csv has no column 'user'; found" in result.stderr
+def test_bad_input(refused, files, which, change, facts):
+    cells = {k: v for k, v in {**read(files[which]), **change}.items() if v is not None}
+    count = len(cells["item_id"])
+    write_table(files[which], {name: column[:count] for name, column in cells.items()})
+    if "annotator" in cells:
+        write_table(files[0], {k: v for k, v in read(files[0]).items() if k != "user"})
+    refused(facts, *fast("shift", *files, "-o", "o.csv"))
