@@ -75,8 +75,7 @@ def test_what_is_installed_is_imported():
     beside = {path.stem for path in (root / "benchmarks").rglob("*.py")}
     assert not beside & set(re.findall(r"^ *(?:import|from) (\w+) ", code, flags=re.MULTILINE))
     names = {re.split(r"[\[>=]", line)[0] for line in project["dependencies"]}
-    modules = {"scikit-learn": "sklearn", "arviz": "arviz_base"}
-    modules |= {name: name.replace("-", "_") for name in ("arviz-base", "arviz-stats")}
+    modules = {"scikit-learn": "sklearn", "arviz": "arviz_base", "arviz-base": "arviz_base"}
     assert {modules.get(name, name) for name in names} <= used
 
 
