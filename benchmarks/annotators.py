@@ -35,7 +35,7 @@ import polars
 from real import FOLDER, NEEDED
 
 import cordial_ppl as cp
-from cordial_ppl.channels.users import SHIFT
+from cordial_ppl.channels.user_effects import SHIFT
 from cordial_ppl.errors import CordialWarning
 from cordial_ppl.runtime.arrays import FLOOR
 from cordial_ppl.scores import paired_bootstrap

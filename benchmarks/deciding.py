@@ -34,7 +34,7 @@ import polars as pl
 from real import FOLDER, NEEDED, load
 
 import cordial_ppl as cp
-from cordial_ppl.decisions.reader import state
+from cordial_ppl.decisions.judge import state
 
 COSTS = {"1:1:0.2": (1.0, 1.0, 0.2), "5:1:0.5": (5.0, 1.0, 0.5), "1:5:0.5": (1.0, 5.0, 0.5)}
 TARGET, SIZES = 0.9, (300, 1000, 2000)

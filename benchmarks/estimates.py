@@ -41,7 +41,7 @@ from real import FOLDER, NEEDED, SOURCES
 import cordial_ppl as cp
 from cordial_ppl.decisions.estimates.estimate import Estimate
 from cordial_ppl.decisions.estimates.quantities import TARGETS
-from cordial_ppl.decisions.reader import state
+from cordial_ppl.decisions.judge import state
 from cordial_ppl.tables import match_labels, read_labels, read_readings
 
 OURS, LEVEL, SYSTEMS = "cordial_ppl", 0.9, 8

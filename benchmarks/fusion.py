@@ -33,7 +33,7 @@ from real import NEEDED
 from rivals import LogitFusion, average_reading, predict_concatenated
 
 import cordial_ppl as cp
-from cordial_ppl.estimators.fusion.readings import read_by
+from cordial_ppl.estimators.fusion.panel import read_by
 from cordial_ppl.scores import paired_bootstrap
 from cordial_ppl.stack.entering import enter, predict
 from cordial_ppl.tables import match_labels, read_labels, read_several

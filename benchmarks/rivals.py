@@ -13,11 +13,11 @@ from jaxtyping import Float, Int
 from scipy.special import expit, log_softmax, softmax
 
 from cordial_ppl import UserShift
-from cordial_ppl.channels.users import Effect
+from cordial_ppl.channels.user_effects import Effect
 from cordial_ppl.data.readings import label_histogram
 from cordial_ppl.estimators.fusion import Fusion
 from cordial_ppl.estimators.fusion.joint import JOINT
-from cordial_ppl.estimators.fusion.readings import as_reader_logits
+from cordial_ppl.estimators.fusion.panel import as_reader_logits
 from cordial_ppl.estimators.named import LogitStack
 from cordial_ppl.estimators.users.spreads import Spreads
 from cordial_ppl.runtime.arrays import FLOOR

@@ -36,7 +36,7 @@ from cordial_ppl.data.ratings import state
 from cordial_ppl.data.readings import as_logits, label_histogram, readings_from_counts
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions import answers
-from cordial_ppl.decisions.reader import Points, score_points
+from cordial_ppl.decisions.judge import Points, score_points
 from cordial_ppl.decisions.verdict import NOT_THE_TOP, Advice
 from cordial_ppl.errors import CordialWarning
 from cordial_ppl.stack.fit import fit_stack

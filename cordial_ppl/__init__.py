@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from cordial_ppl.channels.channel import sample_log_odds as sample_log_odds
     from cordial_ppl.channels.kernel import expected as expected
     from cordial_ppl.channels.kernel import softmax as softmax
-    from cordial_ppl.channels.users import user_channel as user_channel
+    from cordial_ppl.channels.user_effects import user_channel as user_channel
     from cordial_ppl.data.readings import Readings as Readings
     from cordial_ppl.data.readings import readings_from_counts as readings_from_counts
     from cordial_ppl.data.readings import readings_from_probabilities as readings_from_probabilities
@@ -61,9 +61,9 @@ if TYPE_CHECKING:
     from cordial_ppl.estimators.single import VectorScaling as VectorScaling
     from cordial_ppl.estimators.users import UserShift as UserShift
     from cordial_ppl.evaluation import synthetic as synthetic
-    from cordial_ppl.inference.fit import fit_channel as fit_channel
-    from cordial_ppl.inference.fit import fit_laplace as fit_laplace
-    from cordial_ppl.inference.fit import fit_nuts as fit_nuts
+    from cordial_ppl.inference.fitting import fit_channel as fit_channel
+    from cordial_ppl.inference.fitting import fit_laplace as fit_laplace
+    from cordial_ppl.inference.fitting import fit_nuts as fit_nuts
     from cordial_ppl.inference.posterior import Diagnostics as Diagnostics
     from cordial_ppl.inference.posterior import Posterior as Posterior
     from cordial_ppl.inference.priors import LearnedPrior as LearnedPrior
@@ -109,12 +109,12 @@ _ROOMS = {
     "cordial_ppl.logs.collected": ("Collected",),
     "cordial_ppl.logs.harvest": ("read",),
     "cordial_ppl.estimators.fusion": ("Fusion",),
-    "cordial_ppl.inference.fit": ("fit_channel", "fit_laplace", "fit_nuts"),
+    "cordial_ppl.inference.fitting": ("fit_channel", "fit_laplace", "fit_nuts"),
     "cordial_ppl.inference.posterior": ("Diagnostics", "Posterior"),
     "cordial_ppl.inference.target": ("Prior",),
     "cordial_ppl.inference.sampler": ("Effort",),
     "cordial_ppl.estimators.users": ("UserShift",),
-    "cordial_ppl.channels.users": ("user_channel",),
+    "cordial_ppl.channels.user_effects": ("user_channel",),
     "cordial_ppl.decisions.planning": ("Plan", "plan"),
     "cordial_ppl.estimators.learning": ("learn_prior",),
     "cordial_ppl.inference.priors": ("LearnedPrior", "shipped_prior"),

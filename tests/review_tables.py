@@ -1,5 +1,7 @@
 """Tables of reviews for the program to calibrate."""
 
+from typing import Any
+
 from cordial_ppl.evaluation import synthetic
 from cordial_ppl.tables import read_columns, write_table
 
@@ -7,7 +9,7 @@ LABELLED = 20
 TEXTS = 60
 
 
-def write_tables(folder, ending="csv", **extras):
+def write_tables(folder, ending: Any = "csv", **extras):
     """Write readings of some reviews and the labels of the first; return their paths."""
     reviews = synthetic.reviews(TEXTS, seed=3)
     ids = [f"text {i}" for i in range(TEXTS)]

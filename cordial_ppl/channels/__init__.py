@@ -10,7 +10,7 @@ from cordial_ppl.channels.forms import (
     scalar,
     scalar_vector,
 )
-from cordial_ppl.channels.readers import location_readers
+from cordial_ppl.channels.joint_location import location_readers
 
 CHANNELS: dict[str, Channel] = {
     name: Channel(name, model)

@@ -65,7 +65,7 @@ def predict(
         raise InputError(f"cannot write {output}: it already exists. Remove it or name another.")
     with doing("loading"):
         from cordial_ppl.estimators.bulk import intake
-        from cordial_ppl.estimators.bulk.cluster import predict_on_ray
+        from cordial_ppl.estimators.bulk.distributed import predict_on_ray
         from cordial_ppl.estimators.bulk.predictor import predict_table
         from cordial_ppl.estimators.fusion import Fusion
     fitted, options = load_calibrator(calibrator, columns.options, channel, several=True)

@@ -15,8 +15,8 @@ from cordial_ppl.data.ratings import state
 from cordial_ppl.decisions import drift, forecasting, monitoring, predictive, summary
 from cordial_ppl.decisions.corpus import PosteriorDraws
 from cordial_ppl.decisions.estimates import bias
+from cordial_ppl.decisions.judge import Reader, assess
 from cordial_ppl.decisions.outlook import expected_loss_and_gap
-from cordial_ppl.decisions.reader import Reader, assess
 from cordial_ppl.decisions.verdict import Verdict, judge
 from cordial_ppl.errors import InputError, list_names, quote, warn
 from cordial_ppl.runtime.progress import doing

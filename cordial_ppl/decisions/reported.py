@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float
 
 from cordial_ppl.channels import is_built_in
-from cordial_ppl.decisions.reader import LEVELS, Fault
+from cordial_ppl.decisions.judge import LEVELS, Fault
 from cordial_ppl.inference.posterior import Posterior
 
 PARAMETERS = ("temperature", "offset", "gain", "concentration", "strength")

@@ -7,7 +7,7 @@ from typing import Any
 
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions.forecasting import Forecast
-from cordial_ppl.decisions.reader import Fault, Reader
+from cordial_ppl.decisions.judge import Fault, Reader
 from cordial_ppl.decisions.reported import list_parameters
 from cordial_ppl.decisions.verdict import Verdict, tabulate
 from cordial_ppl.inference.posterior import Posterior

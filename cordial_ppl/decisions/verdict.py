@@ -24,7 +24,7 @@ from jaxtyping import Float, Int
 from cordial_ppl.data.labelling import by_text
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions.forecasting import FEWEST, Range
-from cordial_ppl.decisions.reader import LEVEL, Points, score_points
+from cordial_ppl.decisions.judge import LEVEL, Points, score_points
 from cordial_ppl.runtime.arrays import FLOOR
 
 LABELS_TO_BELIEVE = 50

@@ -15,7 +15,7 @@ from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.readings import as_logits
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError, NotFittedError, list_names
-from cordial_ppl.estimators.parameters import Parameters
+from cordial_ppl.estimators.params import Parameters
 from cordial_ppl.scores import accuracy
 from cordial_ppl.stack.entering import enter, enter_labels, label_rows, predict, predict_all
 from cordial_ppl.stack.fit import AnyFit

@@ -17,7 +17,7 @@ from cordial_ppl.data.readings import as_logits
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError, naming, quote, warn
 from cordial_ppl.estimators.training import train_prior
-from cordial_ppl.inference.fit import Case, fit_cases
+from cordial_ppl.inference.fitting import Case, fit_cases
 from cordial_ppl.inference.priors.fits import (
     LearnedChannel,
     Rule,

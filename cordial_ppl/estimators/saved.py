@@ -33,8 +33,8 @@ def load(path: str | Path, *, channels: Sequence[str | Path | Channel] = ()) -> 
         from cordial_ppl.estimators import fusion
 
         return fusion.load(path, channels=channels)
-    from cordial_ppl.estimators.files import KIND, FitRecord
     from cordial_ppl.estimators.named import NAMED, stack_of
+    from cordial_ppl.estimators.stack_files import KIND, FitRecord
 
     meta, arrays = storage.read(path, KIND)
     with storage.blaming(path):

@@ -20,7 +20,7 @@ from cordial_ppl.decisions.estimates.estimate import Estimate
 from cordial_ppl.decisions.forecasting import Forecast
 from cordial_ppl.decisions.rule import Rule
 from cordial_ppl.errors import InputError
-from cordial_ppl.estimators import files
+from cordial_ppl.estimators import stack_files
 from cordial_ppl.estimators.estimator import Estimator, InputNames
 from cordial_ppl.inference.export import join
 from cordial_ppl.inference.posterior import Posterior
@@ -330,4 +330,4 @@ class Stack(Estimator[Fit]):
             raise InputError(
                 f"only a named stack, such as Cordial, can be saved; this is a {name}."
             )
-        files.save(self.fit_, path, name)
+        stack_files.save(self.fit_, path, name)

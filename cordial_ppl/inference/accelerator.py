@@ -24,8 +24,8 @@ from jax.sharding import Mesh, PartitionSpec
 from jaxtyping import Array, Float
 
 from cordial_ppl.data.labelled import TILE, Data, Labelled, pad_texts, texts_last
-from cordial_ppl.inference import fit, laplace, minimise, sampler
-from cordial_ppl.inference.fit import Case, CaseFit
+from cordial_ppl.inference import fitting, laplace, minimise, sampler
+from cordial_ppl.inference.fitting import Case, CaseFit
 from cordial_ppl.inference.moves import Gaussian, Particles, PCNState, init_pcn
 from cordial_ppl.inference.posterior import Draws
 from cordial_ppl.inference.programs import STEPS as STEPS_AT_ONCE
@@ -94,7 +94,7 @@ def fit_batch(
         devices: where problems are spread; by default all of JAX's backend.
 
     Returns:
-        The fits, as of `cordial_ppl.inference.fit.fit_cases`, and probabilities of the texts.
+        The fits, as of `cordial_ppl.inference.fitting.fit_cases`, and probabilities of the texts.
 
     Raises:
         InputError: a prior does not fit the channel, or the density is zero at all starts.
@@ -135,7 +135,7 @@ def _stack(
             {name: column.astype(dtype) for name, column in padded.covariates.items()},
             np.int32(-(-seen // tile_of(room))),
         )
-        prior = Prior(*(np.asarray(part, dtype) for part in fit.choose_prior(target, case)))
+        prior = Prior(*(np.asarray(part, dtype) for part in fitting.choose_prior(target, case)))
         parts.append(Problems(prior, data))
     return jax.tree.map(lambda *leaves: np.stack(leaves), *parts)
 
@@ -187,7 +187,7 @@ def _fit_literal(target: Target, cases: Sequence[Case], method: str, mesh: Mesh)
     starts = np.insert(np.stack(drawn), 0, 0.0, axis=1)
     starts = np.concatenate([starts, starts.repeat(folds, axis=0)])
     modes = find_modes(target, problems, starts, mesh)
-    fit.check_modes(target, modes)
+    fitting.check_modes(target, modes)
     noise = np.zeros((len(each), 1, target.size))
     if method == "laplace":
         rngs, shape = [np.random.default_rng(case.seed) for case in cases], noise.shape[2:]
@@ -198,10 +198,10 @@ def _fit_literal(target: Target, cases: Sequence[Case], method: str, mesh: Mesh)
     begin = 0.5 * (noise**2).sum(axis=2) - np.array([[mode.log_density] for mode in modes])
 
     def weigh(row: int, logs: np.ndarray) -> Draws:
-        prior = fit.choose_prior(target, cases[row])
+        prior = fitting.choose_prior(target, cases[row])
         draws = prior.loc + prior.scale * points[row]
         logs = logs if method == "laplace" else np.zeros(1)
-        return fit.weigh_literal(method, modes[row], draws, logs, None, fold=False)
+        return fitting.weigh_literal(method, modes[row], draws, logs, None, fold=False)
 
     return problems, points, begin, weigh
 
@@ -352,7 +352,7 @@ def _predict(
         for fold, number in enumerate(folds[row] - count):
             rows = np.flatnonzero(case.folds == fold)
             out[rows] = held_out[number, labels - len(rows) :]
-        posterior = fit.make_posterior(target, case, collect(row, logs[row]))
+        posterior = fitting.make_posterior(target, case, collect(row, logs[row]))
         seen = None if case.folds is None else out / out.sum(axis=1, keepdims=True)
         fits.append(CaseFit(posterior, seen))
     return fits, probs[:, labels:] / probs[:, labels:].sum(axis=2, keepdims=True)
@@ -541,7 +541,7 @@ def _fit_default(target: Target, cases: Sequence[Case], effort: Effort, mesh: Me
 
     def collect(row: int, logs: np.ndarray) -> Draws:
         last = jax.tree.map(lambda leaf: leaf[row], state)
-        draws = fit.as_draws(fit.choose_prior(target, cases[row]), last, effort)
+        draws = fitting.as_draws(fitting.choose_prior(target, cases[row]), last, effort)
         if not folds:
             return draws
         worst = float(states.khat[count + row * folds :][:folds].max())

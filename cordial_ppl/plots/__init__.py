@@ -5,8 +5,8 @@ that colour-blind readers can tell apart; marks and dashes differ too. Needs mat
 (``pip install -e ".[plots]"``), which is imported when something is drawn.
 """
 
-from cordial_ppl.plots.deciding import decisions
-from cordial_ppl.plots.labels import forecast, learning_curve
+from cordial_ppl.plots.decision_curve import decisions
+from cordial_ppl.plots.loss_curves import forecast, learning_curve
 from cordial_ppl.plots.ranked import groups, user_values
 from cordial_ppl.plots.reliability import stated_classes, thresholds
 from cordial_ppl.plots.transfer import label_shares, transfer_curve

@@ -8,7 +8,7 @@ from scipy.stats import beta
 
 from cordial_ppl.data.readings import as_logits
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.decisions.reader import LEVEL
+from cordial_ppl.decisions.judge import LEVEL
 from cordial_ppl.errors import InputError
 from cordial_ppl.plots.axis import Axes, drawing, group, name_options, short
 from cordial_ppl.plots.figure import INK, draw_heatmap, wrap

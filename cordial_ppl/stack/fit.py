@@ -12,7 +12,7 @@ from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.labelling import TextLabels, by_text
 from cordial_ppl.data.readings import as_logits
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.inference.fit import Case
+from cordial_ppl.inference.fitting import Case
 from cordial_ppl.inference.posterior import Posterior, warn_if_doubtful
 from cordial_ppl.runtime.progress import doing
 from cordial_ppl.stack.members import Fitted, fit_members
@@ -22,7 +22,7 @@ from cordial_ppl.stack.stacking import MIN_LABELS, assign_folds
 from cordial_ppl.stack.weighing import ExpectedLoss, weigh
 
 if TYPE_CHECKING:
-    from cordial_ppl.decisions.reader import Reader
+    from cordial_ppl.decisions.judge import Reader
 
 FOLDS = 4
 

@@ -13,7 +13,7 @@ from cordial_ppl.channels.loading import load_channel
 from cordial_ppl.data.checks import check_list, check_mapping, check_names, check_number, check_seed
 from cordial_ppl.data.covariates import as_covariates
 from cordial_ppl.errors import InputError, quote, warn
-from cordial_ppl.inference.fit import check_method
+from cordial_ppl.inference.fitting import check_method
 from cordial_ppl.inference.priors import LearnedPrior, Priors, as_priors, reading_spread, resolve
 from cordial_ppl.inference.sampler import DEFAULT_EFFORT, Effort
 from cordial_ppl.inference.target import Prior

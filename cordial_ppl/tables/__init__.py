@@ -1,7 +1,7 @@
 """Tables of readings and labels in text, Excel, Parquet and JSON Lines, by the file's ending.
 
 `formats` reads and writes the files, `columns` reads cells, `option_columns` finds the readings
-among the columns. `reading_table`, `label_table` (`annotators`: several of a text) and `panel`
+among the columns. `reading_table`, `label_table` (`annotators`: several of a text) and `judges`
 (readers side by side) build on these; `matches` joins readings and labels; `groups` reads what
 names groups of texts, and the models and prompts of readings.
 """
@@ -17,9 +17,9 @@ from cordial_ppl.tables.groups import (
     read_groups,
     read_provenance,
 )
+from cordial_ppl.tables.judges import read_several
 from cordial_ppl.tables.label_table import LabelTable, read_labels
 from cordial_ppl.tables.matches import match_labels, read_labelled
-from cordial_ppl.tables.panel import read_several
 from cordial_ppl.tables.reading_table import ReadingTable, list_values, open_readings, read_readings
 
 __all__ = [

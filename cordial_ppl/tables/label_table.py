@@ -1,6 +1,6 @@
 """Tables of labels: a row for each label of a text, found by its `item_id`."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -84,6 +84,11 @@ class LabelTable:
             raise SettingNeeded(f"{problem} some have several.", *advice)
         if (self.weights != 1).any():
             raise InputError(f"{problem} remove the column 'weight'.")
+
+    def among(self, item_ids: Collection[str]) -> "LabelTable":
+        """Take the labels of some texts."""
+        items = set(item_ids)
+        return self.take([i for i, item in enumerate(self.item_ids) if item in items])
 
     def take(self, rows: Sequence[int] | np.ndarray) -> "LabelTable":
         """Take some of the labels, by position."""

@@ -13,12 +13,12 @@ from scipy.linalg import helmert
 
 import cordial_ppl as cp
 from cordial_ppl.channels import CHANNELS
-from cordial_ppl.channels.readers import location_readers, reader_weights
+from cordial_ppl.channels.joint_location import location_readers, reader_weights
 from cordial_ppl.evaluation.checks import check_channel
 from cordial_ppl.evaluation.checks.checking import PROMISES
 from cordial_ppl.evaluation.checks.exactness import check_diagnostics
 from cordial_ppl.evaluation.checks.prior import check_conflict
-from cordial_ppl.inference import fit
+from cordial_ppl.inference import fitting
 from cordial_ppl.inference.nuts import sample_nuts
 from cordial_ppl.inference.target import build_target
 
@@ -89,7 +89,7 @@ def gappy(logits):
 
 @pytest.mark.nightly
 def test_the_public_functions_take_several_readers(monkeypatch):
-    monkeypatch.setattr(fit, "sample_nuts", partial(sample_nuts, draws=1000, warmup=400))
+    monkeypatch.setattr(fitting, "sample_nuts", partial(sample_nuts, draws=1000, warmup=400))
     logits, texts = gappy(THREE), gappy(THREE_TEST)
     default = cp.fit_channel("location-readers", logits, LABELS)
     reference = cp.fit_nuts("location-readers", logits, LABELS)

@@ -16,8 +16,8 @@ from cordial_ppl import plots
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions import answers
 from cordial_ppl.decisions.forecasting import Forecast, Outlook, Range, entropy, forecast
+from cordial_ppl.decisions.judge import Points
 from cordial_ppl.decisions.outlook import expected_loss_and_gap, spread_rows
-from cordial_ppl.decisions.reader import Points
 from cordial_ppl.decisions.verdict import NO_NEARER, NOT_THE_TOP, Advice, Verdict, judge, tabulate
 from cordial_ppl.evaluation.synthetic import reviews
 

@@ -18,7 +18,7 @@ from cordial_ppl.data.readings import as_logits, readings_from_counts
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions import answers
 from cordial_ppl.decisions.forecasting import Range
-from cordial_ppl.decisions.reader import Points, Reader, assess, score_points
+from cordial_ppl.decisions.judge import Points, Reader, assess, score_points
 from cordial_ppl.decisions.summary import describe
 from cordial_ppl.estimators.stack import Stack
 from cordial_ppl.stack.weighing import ExpectedLoss

@@ -16,7 +16,7 @@ import cordial_ppl as cp
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.readings import as_logits
 from cordial_ppl.decisions import answers
-from cordial_ppl.estimators.fusion.readings import pool
+from cordial_ppl.estimators.fusion.panel import pool
 from cordial_ppl.estimators.fusion.trust import trust_readers
 from cordial_ppl.runtime import storage
 from cordial_ppl.scores import log_loss

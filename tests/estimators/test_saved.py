@@ -9,8 +9,8 @@ from broken_channels import write_channel
 from few_labels import LABELS, LOGITS, STARS, TEST
 
 import cordial_ppl as cp
-from cordial_ppl.estimators.files import KIND
 from cordial_ppl.estimators.stack import Stack
+from cordial_ppl.estimators.stack_files import KIND
 from cordial_ppl.runtime import storage
 
 RNG = np.random.default_rng(0)

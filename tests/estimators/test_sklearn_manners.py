@@ -28,8 +28,8 @@ from cordial_ppl.errors import (
     NotFittedError,
     warn,
 )
-from cordial_ppl.estimators.files import FitRecord
 from cordial_ppl.estimators.stack import Stack
+from cordial_ppl.estimators.stack_files import FitRecord
 from cordial_ppl.runtime import storage
 
 # Five texts an option: every fold has all of them.

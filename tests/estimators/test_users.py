@@ -20,14 +20,14 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 import cordial_ppl as cp
-from cordial_ppl.channels.users import SHIFT, shift_matrices
+from cordial_ppl.channels.user_effects import SHIFT, shift_matrices
 from cordial_ppl.estimators.users.spreads import SPREAD_PROBS, SPREADS, log_normals
 from cordial_ppl.estimators.users.validation import as_order
 from cordial_ppl.evaluation.checks import check_channel
 from cordial_ppl.evaluation.checks.checking import PROMISES
 from cordial_ppl.evaluation.checks.exactness import check_diagnostics
 from cordial_ppl.evaluation.checks.prior import check_conflict
-from cordial_ppl.inference import fit
+from cordial_ppl.inference import fitting
 from cordial_ppl.inference.nuts import sample_nuts
 from cordial_ppl.runtime.arrays import FLOOR
 
@@ -145,7 +145,7 @@ def test_the_grid_agrees_with_its_channel(monkeypatch):
     Chains do not cross from one mode of a user's value to another as often as they should; vague
     predictions have one each.
     """
-    monkeypatch.setattr(fit, "sample_nuts", partial(sample_nuts, warmup=400))
+    monkeypatch.setattr(fitting, "sample_nuts", partial(sample_nuts, warmup=400))
     probs, labels, _, _ = made(seed=3, users=COUNT, each=16, alpha=8.0)
     users = np.repeat(np.arange(COUNT), 16)
     given = np.log(probs), labels

@@ -19,7 +19,7 @@ def main():
     from cordial_ppl.data.readings import as_logits
     from cordial_ppl.estimators.subsets import Texts, make_cases
     from cordial_ppl.evaluation.synthetic import reviews
-    from cordial_ppl.inference.fit import fit_cases
+    from cordial_ppl.inference.fitting import fit_cases
     from cordial_ppl.inference.target import build_target
 
     texts = reviews(300, seed=4)

@@ -17,7 +17,7 @@ from cordial_ppl.channels import CHANNELS
 from cordial_ppl.data.labelled import Labelled, capacity, hold_out, pad
 from cordial_ppl.data.readings import as_logits, label_histogram
 from cordial_ppl.evaluation.synthetic import reviews
-from cordial_ppl.inference.fit import METHODS, Case, fit_cases, fit_channel, fit_laplace
+from cordial_ppl.inference.fitting import METHODS, Case, fit_cases, fit_channel, fit_laplace
 from cordial_ppl.inference.sampler import DEFAULT_EFFORT, carry
 from cordial_ppl.inference.target import Prior, build_target
 from cordial_ppl.stack.stacking import assign_folds
@@ -140,7 +140,7 @@ def test_the_worst_fold_is_told(monkeypatch):
         figures.extend(float(state.khat) for state in states)
         return states
 
-    monkeypatch.setattr("cordial_ppl.inference.fit.carry", watched)
+    monkeypatch.setattr("cordial_ppl.inference.fitting.carry", watched)
     found = fit(LABELS, "default")
     assert len(set(figures)) == 4
     assert found.fitted.diagnostics.fold_khat == pytest.approx(max(figures))

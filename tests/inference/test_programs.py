@@ -14,7 +14,7 @@ import cordial_ppl as cp
 from cordial_ppl.data.labelled import Labelled, pad
 from cordial_ppl.data.readings import Readings, as_logits
 from cordial_ppl.evaluation.synthetic import reviews
-from cordial_ppl.inference.fit import Case, fit_cases
+from cordial_ppl.inference.fitting import Case, fit_cases
 from cordial_ppl.inference.laplace import search_modes, weigh_and_predict
 from cordial_ppl.inference.programs import density, predict, relabel
 from cordial_ppl.inference.target import Prior, build_target

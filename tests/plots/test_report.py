@@ -14,7 +14,7 @@ from few_labels import LABELS, LOGITS, STARS, TEST, TRUTH
 import cordial_ppl as cp
 from cordial_ppl import plots
 from cordial_ppl.decisions import answers
-from cordial_ppl.decisions.reader import number
+from cordial_ppl.decisions.judge import number
 from cordial_ppl.plots.report import TaskTexts, gather
 from cordial_ppl.plots.report import page as paging
 from cordial_ppl.plots.report.page import make_page

@@ -16,7 +16,7 @@ from few_labels import LABELS, LOGITS, TEST, small
 from review_tables import fast, write_tables
 
 import cordial_ppl as cp
-from cordial_ppl.estimators import files
+from cordial_ppl.estimators import stack_files
 from cordial_ppl.evaluation.synthetic import reviews
 from cordial_ppl.runtime.cache import VARIABLE
 
@@ -99,7 +99,7 @@ os.open = watch(os.open, lambda flags, *_, **__: flags & WRITING)
 os.mkdir, socket.socket = watch(os.mkdir, lambda *_, **__: True), Watched
 import cordial_ppl as cp
 from cordial_ppl.cli import main
-from cordial_ppl.estimators import files
+from cordial_ppl.estimators import stack_files
 
 os.chdir(sys.argv[1])
 try:
@@ -111,7 +111,7 @@ texts = __import__("few_labels")
 stack = texts.small().fit(texts.LOGITS, texts.LABELS)
 logits = cp.LogitStack().fit(texts.LOGITS, texts.LABELS)
 logits.save("stack.cordial")
-files.save(stack.fit_, "channels.cordial", "Cordial")
+stack_files.save(stack.fit_, "channels.cordial", "Cordial")
 draws = stack.posteriors_["mixture"].draws
 probs = stack.predict_proba(texts.TEST)
 print(json.dumps([sorted(written), called, draws.tobytes().hex(), probs.tobytes().hex()]))
@@ -164,7 +164,7 @@ def test_another_process_gets_the_same_to_the_last_bit(watched, fitted, tmp_path
     assert fitted.posteriors_["mixture"].draws.tobytes().hex() == draws
     assert fitted.predict_proba(TEST).tobytes().hex() == probs
     cp.LogitStack().fit(LOGITS, LABELS).save(tmp_path / "stack.cordial")
-    files.save(fitted.fit_, tmp_path / "channels.cordial", "Cordial")
+    stack_files.save(fitted.fit_, tmp_path / "channels.cordial", "Cordial")
     for name in ("stack.cordial", "channels.cordial"):
         assert digest(tmp_path / name) == digest(folder / "work" / name)
 

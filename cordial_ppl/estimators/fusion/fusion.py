@@ -11,28 +11,28 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from cordial_ppl.channels.channel import Channel
-from cordial_ppl.channels.readers import reader_weights
+from cordial_ppl.channels.joint_location import reader_weights
 from cordial_ppl.data.checks import check_flag, check_list, check_names
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions import answers
 from cordial_ppl.errors import InputError, warn
 from cordial_ppl.estimators.estimator import Estimator, InputNames
-from cordial_ppl.estimators.fusion import files
-from cordial_ppl.estimators.fusion.fit import FusionFit, view
+from cordial_ppl.estimators.fusion import fusion_files
+from cordial_ppl.estimators.fusion.fusion_fit import FusionFit, view
+from cordial_ppl.estimators.fusion.fusion_summary import summarize
 from cordial_ppl.estimators.fusion.joint import AVERAGE, COUNTS, JOINT, READER_COUNT, joint_prior
-from cordial_ppl.estimators.fusion.readings import (
+from cordial_ppl.estimators.fusion.panel import (
     as_reader_logits,
     check_frames,
     find_spreads,
     read_by,
 )
-from cordial_ppl.estimators.fusion.summary import summarize
 from cordial_ppl.estimators.fusion.trust import trust_readers
 from cordial_ppl.estimators.named import PAPER_COUNTS, Cordial, stack_of
 from cordial_ppl.estimators.stack import Stack
 from cordial_ppl.inference.export import join
-from cordial_ppl.inference.fit import Case
+from cordial_ppl.inference.fitting import Case
 from cordial_ppl.inference.posterior import Posterior, warn_if_doubtful
 from cordial_ppl.inference.priors import LearnedPrior, reading_spread
 from cordial_ppl.inference.sampler import DEFAULT_EFFORT, Effort
@@ -79,7 +79,7 @@ class Fusion(Estimator[FusionFit]):
         effort: how much work the default inference does.
 
     Attributes:
-        fit_: the fit as one record, `cordial_ppl.estimators.fusion.fit.FusionFit`.
+        fit_: the fit as one record, `cordial_ppl.estimators.fusion.fusion_fit.FusionFit`.
         readers_: names of the readers.
         stacks_: the fitted stack of each reader by name.
         weights_: weight of each member by name.
@@ -197,7 +197,7 @@ class Fusion(Estimator[FusionFit]):
         """
         if type(self) is not Fusion:
             raise InputError(f"only a Fusion can be saved; this is a {type(self).__name__}.")
-        files.save(self.fit_, path)
+        fusion_files.save(self.fit_, path)
 
     @property
     def settings(self) -> Settings:
@@ -361,7 +361,7 @@ def _check_overlap(present: Bool[np.ndarray, "n R"], readers: Sequence[str]) -> 
 
 def load(path: str | Path, *, channels: Sequence[str | Path | Channel] = ()) -> Fusion:
     """Read a fitted fusion; arguments and errors are those of ``cp.load``."""
-    fit = files.read(path, channels)
+    fit = fusion_files.read(path, channels)
     with storage.blaming(path):
         settings = {**fit.settings, "effort": Effort(**fit.settings["effort"])}
         fusion = Fusion(fit.scale, readers=fit.readers, **settings)

@@ -7,7 +7,7 @@ import numpy as np
 
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.channels.channel import Channel
-from cordial_ppl.channels.readers import location_readers
+from cordial_ppl.channels.joint_location import location_readers
 from cordial_ppl.inference.priors import NamedPrior, Priors
 from cordial_ppl.inference.target import Prior, build_target
 

@@ -1,6 +1,6 @@
 """Users who differ from the population, as far as their earlier labels tell."""
 
-from cordial_ppl.estimators.users.files import load
+from cordial_ppl.estimators.users.shift_files import load
 from cordial_ppl.estimators.users.users import UserShift
 
 __all__ = ["UserShift", "load"]

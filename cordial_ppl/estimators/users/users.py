@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from cordial_ppl.channels.users import SHIFT, Effect
+from cordial_ppl.channels.user_effects import SHIFT, Effect
 from cordial_ppl.data.checks import check_level, check_names, check_number
 from cordial_ppl.data.containers import as_cells
 from cordial_ppl.data.frames import aligned, like
 from cordial_ppl.data.labelling import as_weights
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError, NotFittedError
-from cordial_ppl.estimators.parameters import Parameters
+from cordial_ppl.estimators.params import Parameters
 from cordial_ppl.estimators.users.spreads import (
     SPREAD_PROBS,
     SPREADS,
@@ -310,12 +310,12 @@ class UserShift(Parameters):
             InputError: the effect is not the shift.
             FileError: the file cannot be written.
         """
-        from cordial_ppl.estimators.users import files
+        from cordial_ppl.estimators.users import shift_files
 
         self._check_fitted()
         if self.effect not in FRACTIONS.values():
             raise InputError(f"only the shift of UserShift can be saved; got {self.effect.name!r}.")
-        files.save(self, path)
+        shift_files.save(self, path)
 
     @property
     def _grid(self) -> Float[np.ndarray, " G"]:

@@ -17,7 +17,7 @@ from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError
 from cordial_ppl.evaluation.synthetic import reviews
 from cordial_ppl.inference.export import draw_options
-from cordial_ppl.inference.fit import Case, fit_cases
+from cordial_ppl.inference.fitting import Case, fit_cases
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.inference.target import Target, build_target
 from cordial_ppl.inference.tracing import find_covariates

@@ -13,8 +13,8 @@ from cordial_ppl.data.ratings import state
 from cordial_ppl.decisions import answers
 from cordial_ppl.decisions.drift import Drift
 from cordial_ppl.decisions.estimates.bias import Bias
+from cordial_ppl.decisions.judge import LEVEL, find_medians
 from cordial_ppl.decisions.predictive import LabelCheck
-from cordial_ppl.decisions.reader import LEVEL, find_medians
 from cordial_ppl.decisions.summary import Summary
 from cordial_ppl.errors import InputError
 from cordial_ppl.estimators.stack import Stack

@@ -9,7 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from cordial_ppl.data.numerals import parse_number
-from cordial_ppl.decisions.reader import Fault, number
+from cordial_ppl.decisions.judge import Fault, number
 from cordial_ppl.plots.report.facts import DISTANCE, Facts
 from cordial_ppl.plots.report.pictures import draw_pictures
 from cordial_ppl.runtime.arrays import FLOOR

@@ -11,9 +11,9 @@ from jaxtyping import Float, Float64, Int64
 from cordial_ppl.channels.channel import Channel
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import naming
-from cordial_ppl.estimators.files import FitRecord, PosteriorRecord, check_shares
-from cordial_ppl.estimators.fusion.fit import FusionFit
+from cordial_ppl.estimators.fusion.fusion_fit import FusionFit
 from cordial_ppl.estimators.fusion.joint import JOINT
+from cordial_ppl.estimators.stack_files import FitRecord, PosteriorRecord, check_shares
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.runtime import storage
 from cordial_ppl.runtime.storage import Record, blaming

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from cordial_ppl.estimators.fusion.joint import AVERAGE, JOINT
-from cordial_ppl.estimators.fusion.readings import as_reader_logits, check_frames, pool, read_by
+from cordial_ppl.estimators.fusion.panel import as_reader_logits, check_frames, pool, read_by
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.stack.fit import AnyFit, Fit
 from cordial_ppl.stack.members import Fitted

@@ -4,7 +4,7 @@ import math
 
 from cordial_ppl.decisions import answers
 from cordial_ppl.decisions.summary import join_blocks, warn, weight_lines
-from cordial_ppl.estimators.fusion.fit import FusionFit
+from cordial_ppl.estimators.fusion.fusion_fit import FusionFit
 from cordial_ppl.stack.stacking import MIN_LABELS
 
 

@@ -18,7 +18,7 @@ from cordial_ppl.channels.channel import Channel
 from cordial_ppl.channels.loading import load_channel
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions.answers import reader_of
-from cordial_ppl.decisions.reader import Reader
+from cordial_ppl.decisions.judge import Reader
 from cordial_ppl.errors import InputError, SettingNeeded
 from cordial_ppl.inference.posterior import Diagnostics, Posterior
 from cordial_ppl.inference.priors import Priors
