@@ -152,7 +152,9 @@ def read_records(
     if number < 0 or missing:
         names = [f"`{field.text}`" for field in (missing if number >= 0 else fields["rows"])]
         cells = first_cells(first, *(fields.get("rows", ()) if number >= 0 else ()))
-        near = nearest(names[0].strip("`"), list(cells))
+        outer = row.value.get("outer", {}) if number >= 0 else {}
+        around = [f"outer.{field.text}" for field in missing if is_filled(field.find(outer))]
+        near = around[0] if around else nearest(names[0].strip("`"), list(cells))
         hint = f" Did you mean `{near}`?" if near else ""
         raise InputError(f"its rows have no {' or '.join(names)}; they have {_say(cells)}.{hint}")
 
