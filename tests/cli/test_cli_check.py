@@ -53,12 +53,3 @@ def test_a_broken_channel_has_status_1(cordial, tmp_path):
     assert found["status"] == finding["status"] == "fail"
     (line,) = cordial("check", path, status=1).stdout.splitlines()
     assert line.split()[:2] == ["fail", finding["name"]]
-
-
-def test_bad_input(refused, tmp_path):
-    write_tables(tmp_path)
-    tables = "--readings", "r.csv", "--labels", "l.csv"
-    refused("nowhere.py", "check", "nowhere.py")
-    refused("'magic'", "check", "magic")
-    refused("--readings|--labels", "check", "location", *tables[:2])
-    refused("'time'", "check", MODELS / "drift.py", *tables)

@@ -91,24 +91,6 @@ def test_texts_that_all_have_labels_leave_nothing_to_decide(cordial, tables, tmp
     assert read("f.csv")["label"] == STARS[:LABELLED] and not (tmp_path / "f.svg").exists()
 
 
-@pytest.mark.parametrize(
-    ("facts", "settings"),
-    [
-        ("--agree 0.9.", ("--pass", "4,5")),
-        ("--pass 4,5.", ("--pass", "4-5", "--person", 1)),
-        ("--false-pass|--within", ("--within", 1, "--false-pass", 2, "--person", 1)),
-        ("--agree", ("--pass", 5, "--agree", "90%")),
-        ("--within", ("--within", "1.5", "--person", 1)),
-        ("--round split", (*COSTS, "--round", "split", "-o", "out.csv")),
-    ],
-)
-def test_messages_name_options(refused, tables, facts, settings):
-    cells = read(tables[1])
-    if "split" in settings:
-        write_table(tables[1], cells | {"label": ["3.5", *cells["label"][1:]]})
-    refused(facts, "decide", *tables, *settings)
-
-
 def test_an_agreement(ask, tables):
     kept = ask("decide", *tables, *WITHIN, "--level", ".6", "-o", "k.csv")
     assert kept["agree"] == 0.8 and kept["kept"] >= 0.6 and "cost" not in read("k.csv")

@@ -177,34 +177,6 @@ def test_columns_that_make_texts_alike(cordial, tmp_path):
     assert "7 clusters" in paired.stdout
 
 
-@pytest.mark.parametrize(
-    ("arguments", "facts"),
-    [
-        ("estimate r.csv l.csv --require mean", "'mean'"),
-        ("estimate r.csv l.csv --require pass>0", "pass"),
-        ("estimate r.csv l.csv --pass 9", "9"),
-        ("estimate r.csv l.csv --cluster talk", "'talk'|--cluster COLUMN."),
-        ("compare r.csv l.csv --by system --pair prompt", "'prompt'|--pair COLUMN."),
-        ("compare r.csv l.csv --by system --cluster System", "--by|--cluster|'System'"),
-        ("estimate r.csv l.csv --by system --cluster item_id --pair constant", "clusters|pairs"),
-        ("estimate r.csv l.csv --of x", "--of"),
-        ("estimate r.csv l.csv --by nothing", "r.csv|'nothing'"),
-        ("estimate r.csv l.csv --figure x.svg", "--figure|--by"),
-        ("estimate r.csv l.csv --by system --figure x.gif", "x.gif"),
-        ("estimate r.csv l.csv --level 2", "level|0|1"),
-        ("compare r.csv l.csv --by constant", "r.csv|constant|'x'"),
-        ("compare r.csv l.csv --by system --inference mode", "--inference default."),
-        ("compare r.csv odd.csv --by system", "odd.csv|2|line 2"),
-        ("plan r.csv", "-o"),
-        ("plan r.csv -o p.csv --width 1", "--width"),
-    ],
-)
-def test_what_cannot_be_estimated_is_told(refused, tables, arguments, facts):
-    odd = read(tables[1]) | {"probability": [2.0] + [0.5] * (LABELLED - 1)}
-    write_table(tables[0].parent / "odd.csv", odd)
-    refused(facts, *arguments.split())
-
-
 def test_groups_that_are_rated_otherwise_are_told_once(cordial, tmp_path):
     number = [row % 2 for row in range(TEXTS)]
     systems = [("ash", "elm")[one] for one in number]

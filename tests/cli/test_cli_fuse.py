@@ -105,26 +105,3 @@ def test_columns_in_which_readers_differ_say_whose_they_are(cordial, tmp_path):
     assert found["system"][last] == "s2" and found["length"][last] == str(last)
     assert (found["input_n_gpt"][last], found["input_n_us"][last]) == ("1", "2")
     assert [*read_several(["gpt.csv"]).columns.schema][-1] == "n"
-
-
-@pytest.mark.parametrize(
-    ("words", "facts"),
-    [
-        ("fuse r.csv l.csv --reader nobody", "'nobody'"),
-        ("fuse r.csv l.csv --also r.csv", "'logits'"),
-        ("fuse r.csv l.csv --also other.csv", "other.csv"),
-        ("fuse r.csv l.csv --also apart.csv", "'apart'"),
-        ("fuse r.csv l.csv --save j.csv", "j.csv|.cordial"),
-        ("predict several.cordial r.csv --reader hard", "leave out"),
-        ("predict one.cordial r.csv --also hard.csv", "one.cordial|--also"),
-    ],
-)
-def test_bad_input(cordial, refused, files, words, facts):
-    write_table("other.csv", {"item_id": ["text 0"], "p_a": [0.5], "p_b": [0.5]})
-    write_table("apart.csv", {"item_id": ["somewhere else"], "rating": [3]})
-    command, calibrator, *_ = words.split()
-    if calibrator == "several.cordial":
-        cordial(*fast("fuse", *files[:2], "--also", files[2], "-o", "o.csv", "--save", calibrator))
-    elif command == "predict":
-        cordial(*fast("fit", *files[:2], "-o", calibrator))
-    refused(facts, *words.split(), "-o", "p.csv")

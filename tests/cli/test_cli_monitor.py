@@ -57,18 +57,3 @@ def test_labels_say_whether_the_calibration_holds(cordial, tables, name, status)
     # Those of the fit are left out.
     assert found["labels"]["labels"] == TEXTS - LABELLED
     assert (found["labels"]["evidence"] > 20) == (name == "wrong")
-
-
-def test_bad_input(refused, tables):
-    readings, labels = tables
-    table = pl.read_csv("old.csv")
-    table.with_columns(item_id=pl.lit("x") + pl.col("item_id")).write_csv("x.csv")
-    table.drop("logit_5").write_csv("four.csv")
-    same = "monitor", "j.cordial", "old.csv"
-    refused("look 1|'text 20'|'xtext 20'", *same, "x.csv")
-    refused("old.csv", "monitor", "old.csv", "old.csv", "old.csv")
-    refused("four.csv", *same, "four.csv")
-    refused("l.csv", *same, labels)
-    refused("l.csv", *same, "old.csv", "--labels", labels)
-    refused("nothing.csv", *same, "old.csv", "--labels", "nothing.csv")
-    refused("level", *same, "old.csv", "--level", "1")

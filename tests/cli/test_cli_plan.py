@@ -32,11 +32,10 @@ def fill(path, count, ending="csv"):
 
 def test_a_plan_is_a_table_to_fill_in(cordial, readings):
     result = cordial("plan", readings, "-n", 12, "-o", "p.csv", "--seed", 3)
-    assert result.stdout == ""
-    assert "wrote p.csv: 12 texts. Fill in label (1, 2, 3, 4, 5) from the top" in result.stderr
+    assert result.stdout == "" and "p.csv" in result.stderr and "1, 2, 3, 4, 5" in result.stderr
     table, out = read_readings(readings), read("p.csv")
-    own = ["item_id", "system", "note", "input_label", "input_weight"]
-    assert list(out) == [*own, "stratum", "probability", "label"]
+    known = ["item_id", "system", "note", "input_label", "input_weight"]
+    assert list(out) == [*known, "stratum", "probability", "label"]
     expected = plan(table.logits, 12, options=table.scale, seed=3)
     assert out["item_id"] == [table.item_ids[row] for row in expected.rows]
     assert out["note"] == [f"note {row}, with a comma" for row in expected.rows]
@@ -45,27 +44,19 @@ def test_a_plan_is_a_table_to_fill_in(cordial, readings):
     assert not any(out["label"])
 
 
-def test_labels_that_are_filled_in_are_not_replaced(cordial, readings):
-    cordial("plan", readings, "-o", "p.csv", "--quiet")
-    cordial("plan", readings, "-o", "p.csv", "--quiet")  # Nothing is lost.
-    filled = fill("p.csv", 3)
-    before = read(filled)
-    result = cordial("plan", readings, "-o", filled, status=2)
-    assert "filled.csv already holds 3 labels, which a new plan would overwrite" in result.stderr
-    assert "--labelled filled.csv" in result.stderr and read(filled) == before
-
-
-def test_whoever_stops_early_has_a_plan_too(cordial, readings):
+def test_whoever_stops_early_has_a_plan_too(cordial, refused, readings):
     """Rows without a label are counted and skipped; labelled texts are not planned again."""
-    cordial("plan", readings, "-n", 20, "-o", "p.csv", "--quiet")
+    for _ in range(2):  # Nothing is lost.
+        cordial("plan", readings, "-n", 20, "-o", "p.csv", "--quiet")
     cordial("plan", readings, "-n", 12, "-o", "fewer.csv", "--quiet")
     filled = fill("p.csv", 12, "jsonl")
+    refused(f"12|--labelled {filled}", "plan", readings, "-o", filled)
     results = [
         cordial(*fast("calibrate", readings, labels, "-o", out))
         for labels, out in ((filled, "o.csv"), (fill("fewer.csv", 12), "fewer-o.csv"))
     ]
-    warned = "warning: filled.jsonl: 8 of 20 rows have no label and are skipped.\n"
-    assert [result.stderr for result in results] == [warned, ""]
+    warned = results[0].stderr
+    assert "filled.jsonl: 8 of 20 rows" in warned and results[1].stderr == ""
     assert read("o.csv") == read("fewer-o.csv")
     again = "plan", readings, "-n", 8, "--labelled", filled, "-o", "rest.csv"
     assert cordial(*again, "--quiet").stderr == warned
@@ -84,23 +75,21 @@ def test_labels_are_spread_over_the_values_of_a_column(cordial, readings):
     assert [sum(group[k] for group in groups) for k in ("labelled", "planned")] == [4, 8]
     assert all(group["labelled"] + group["planned"] == 3 for group in groups)
     result = cordial("plan", readings, "-n", 10, "--by", "system", "-o", "p.csv")
-    lines = [line.split() for line in result.stdout.splitlines()]
-    assert lines[:2] == [["10", "texts", "to", "label"], ["system", "texts", "labelled", "planned"]]
-    planned = {f"system {line[1]}": int(line[-1]) for line in lines[2:]}
-    assert sorted(planned.values()) == [2, 2, 3, 3] and set(planned) == set(SYSTEMS)
     out = read("p.csv")
-    assert {name: out["system"].count(name) for name in planned} == planned
+    planned = {name: out["system"].count(name) for name in SYSTEMS}
+    lines = [line.split() for line in result.stdout.splitlines()]
+    assert all([*name.split(), "15", "0", str(n)] in lines for name, n in planned.items())
+    assert sorted(planned.values()) == [2, 2, 3, 3]
     assert all(len(set(out["system"][k : k + 4])) == 4 for k in (0, 4))
     probability = [planned[name] / 15 for name in out["system"]]
     np.testing.assert_allclose(np.array(out["probability"], float), probability)
 
 
-def test_a_plan_by_groups_goes_on_by_these(cordial, readings):
+def test_a_plan_by_groups_goes_on_by_these(cordial, refused, readings):
     cordial("plan", readings, "-n", 9, "--by", "SYSTEM", "-o", "p.csv", "--quiet")
     assert set(read("p.csv")["probability_by"]) == {"system"}
     more = "plan", readings, "--labelled", fill("p.csv", 6), "-n", 3, "-o", "q.csv"
-    told = cordial(*more, status=2).stderr
-    assert "filled.csv holds labels of a plan by 'system'" in told and "--by system." in told
+    refused("filled.csv|'system'|--by system.", *more)
     cordial(*more, "--by", "system", "--quiet")
     assert read("q.csv")["item_id"] == read("p.csv")["item_id"]
 
@@ -121,44 +110,10 @@ def test_partly_labelled_clusters_count_by_their_texts(cordial, tmp_path):
 def test_groups_without_their_share_are_named(cordial, tmp_path):
     names = ["small"] * 2 + ["large"] * 29 + ["other"] * 29
     table, _ = write_tables(tmp_path, "csv", system=names)
-    given = "plan", table, "-o", "p.csv", "--by", "system", "--quiet", "-n"
-    said = cordial(*given, 12).stderr
-    assert said == (
-        "warning: 1 of 3 groups have fewer texts than their share: the others get more labels "
-        "('small').\n"
-    )
-    assert "2 of 3 groups get no label" in cordial(*given, 1).stderr
-    assert cordial(*given, 7).stderr == ""
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        (
-            ("-n", 61),
-            "n, the texts to label, must be a whole number from 1 to the 60 texts; found 61.",
-        ),
-        (("-n", 0), "-n"),
-        (("--labelled", "l.csv", "-n", 41), "1 to the 40 texts without a label; found 41."),
-        (("--by", "topic"), "has no column 'topic'; found 'item_id'"),
-        (("--cluster", "talk"), "Name the column: --cluster COLUMN."),
-        (
-            ("--by", "item_id", "--cluster", "ITEM_ID"),
-            "--by and --cluster must name different columns",
-        ),
-        (("--by", "gap"), "column 'gap' has no value in line 4. Give every text one"),
-        (("--labelled", "empty.csv"), "has no label: column 'label' is empty in all 1 rows"),
-        (("--options", "1,2"), "has columns of other options"),
-    ],
-)
-def test_bad_input(cordial, tmp_path, given, message):
-    write_tables(tmp_path, "csv", gap=["x", "x", "", *["x"] * (TEXTS - 3)])
-    (tmp_path / "empty.csv").write_text("item_id,label\ntext 1,\n")
-    before = set(tmp_path.iterdir())
-    result = cordial("plan", "r.csv", "-o", "p.csv", *given, status=2)
-    assert result.stdout == "" and len(result.stderr.splitlines()) == 1
-    assert message in result.stderr
-    assert set(tmp_path.iterdir()) == before
+    command = "plan", table, "-o", "p.csv", "--by", "system", "--quiet", "-n"
+    few, fewer, enough = (cordial(*command, number).stderr for number in (12, 1, 7))
+    assert "1 of 3" in few and "'small'" in few and few.count("\n") == 1
+    assert "2 of 3" in fewer and enough == ""
 
 
 @pytest.fixture(scope="module")
@@ -178,10 +133,9 @@ def test_more_labels_are_forecast(cordial, forecast):
     more = "plan", readings, "--more", calibrator
     # No file gets it, so it is shown even if quiet.
     assert cordial(*more, "--quiet").stdout.strip() == expected.text
-    told = cordial(*more, "--width", 0.1).stdout.strip()
-    assert told == f"{expected.text}\n{expected.say_needed(0.1)}"
-    both = cordial(*more, "-o", "p.csv")
-    assert expected.text in both.stdout and len(read("p.csv")["item_id"]) == 20
+    told = cordial(*more, "--width", 0.1, "-o", "p.csv").stdout
+    assert expected.text in told and expected.say_needed(0.1) in told
+    assert len(read("p.csv")["item_id"]) == 20
     alone = json.loads(cordial(*more, "--width", 0.1, "--json").stdout)
     assert alone["loss"]["value"] == pytest.approx(expected.loss.value)
     assert alone["needed"]["value"] == expected.needed(0.1).value
@@ -190,23 +144,9 @@ def test_more_labels_are_forecast(cordial, forecast):
     assert both["forecast"]["sentence"] == alone["sentence"] and both["planned"] == 20
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--width", 0), "--width must be a positive number"),
-        (("--options", "1,2"), "--options names 2 options"),
-    ],
-)
-def test_what_cannot_be_forecast(cordial, forecast, arguments, message):
-    calibrator, readings, _ = forecast
-    result = cordial("plan", readings, "--more", calibrator, *arguments, status=2)
-    assert message in result.stderr and result.stderr.count("\n") == 1
-
-
 def test_readings_of_another_judge_are_warned_of(cordial, forecast):
     calibrator, readings, _ = forecast
     cells = read(readings)
     turned = {f"logit_{k}": cells[f"logit_{6 - k}"] for k in range(1, 6)}
     write_table("other.csv", cells | turned)
-    told = cordial("plan", "other.csv", "--more", calibrator).stderr
-    assert "warning: other.csv" in told and "the readings differ from those of the fit" in told
+    assert "warning: other.csv" in cordial("plan", "other.csv", "--more", calibrator).stderr

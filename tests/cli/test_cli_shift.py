@@ -60,7 +60,7 @@ def test_users_are_told_apart(cordial, files):
     assert found["log_loss_in_order"] != found["log_loss_population"]
 
 
-def test_a_calibrator_of_other_labels(cordial, refused, files, tmp_path):
+def test_a_calibrator_of_other_labels(cordial, files, tmp_path):
     cordial(*fast("fit", *write_tables(tmp_path, "jsonl"), "-o", "j.cordial"))
     given = "--calibrator", "j.cordial"
     cordial("shift", *files, "-o", "o.csv", *given)
@@ -69,20 +69,6 @@ def test_a_calibrator_of_other_labels(cordial, refused, files, tmp_path):
     shifts = cp.UserShift([*"12345"]).fit(population[:LABELLED], labels, USERS[:LABELLED])
     expected = shifts.predict_proba(population, USERS)
     np.testing.assert_allclose(written(), expected, rtol=0, atol=1e-9)
-    refused(
-        "--calibrator|--prior-of",
-        "shift",
-        *files,
-        "-o",
-        "p.csv",
-        *given,
-        "--prior-of",
-        "offset=0,1",
-    )
-    cells = read(files[0])
-    letters = {f"logit_{c}": cells.pop(f"logit_{k}") for k, c in enumerate("abcde", 1)}
-    write_table(files[0], {**cells, **letters})
-    refused("r.csv", "shift", *files, "-o", "p.csv", *given)
 
 
 def test_the_columns_are_those_of_the_documentation(cordial, files):
@@ -94,22 +80,3 @@ def test_the_columns_are_those_of_the_documentation(cordial, files):
     told[place : place + 1] = [f"p_{k}" for k in range(1, 6)]
     cordial(*fast("shift", *files, "-o", "o.csv"))
     assert [*read("o.csv")] == [*told, "input_mean"]
-
-
-@pytest.mark.parametrize(
-    ("which", "change", "facts"),
-    [
-        (0, {"user": None}, "r.csv|'user'"),
-        (0, {"user": [*USERS[:-1], ""]}, "r.csv|line 61"),
-        (1, {"order": ["soon"] * LABELLED}, "l.csv|order"),
-        (1, {"annotator": ["Ann"] * LABELLED, "user": None}, "r.csv|'user'"),
-        (1, {"item_id": [f"text {k}" for k in range(7)]}, "7 labels"),
-    ],
-)
-def test_bad_input(refused, files, which, change, facts):
-    cells = {k: v for k, v in {**read(files[which]), **change}.items() if v is not None}
-    count = len(cells["item_id"])
-    write_table(files[which], {name: column[:count] for name, column in cells.items()})
-    if "annotator" in cells:
-        write_table(files[0], {k: v for k, v in read(files[0]).items() if k != "user"})
-    refused(facts, *fast("shift", *files, "-o", "o.csv"))
