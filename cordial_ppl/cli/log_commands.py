@@ -250,7 +250,7 @@ class Questions:
     spell: Spellings = ()
     after: After = None
     key_variable: Annotated[str | None, Parameter(metavar="NAME", group=ADVANCED)] = None
-    "Variable of the key; by default OPENAI_API_KEY, for OpenAI and servers on this machine only."
+    "Environment variable of the key; by default OPENAI_API_KEY, for OpenAI's address alone."
     max_tokens: Annotated[Number, Parameter(group=ADVANCED)] = 16
     "Longest answer, in tokens."
     concurrency: Annotated[Number, Parameter(group=ADVANCED)] = 8

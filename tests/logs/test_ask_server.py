@@ -309,6 +309,9 @@ def test_no_proxy_hears_what_is_meant_for_this_machine(ask, server, monkeypatch)
 def test_a_server_that_wants_no_key_gets_none(ask, server, cordial, monkeypatch):
     monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", f"Authorization: Bearer {KEY}")
     cordial("ask", "texts.csv", "-o", "out.csv", *OPTIONS, "--server", server.url)
+    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+    cordial("ask", "texts.csv", "-o", "again.csv", *OPTIONS)
+    assert len(server.asked) == 24
     assert set(server.keys) == {None}
 
 

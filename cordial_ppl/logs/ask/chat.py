@@ -32,7 +32,7 @@ class Chat:
 
     Args:
         name: The model.
-        url: The address up to `/chat/completions`; None for OpenAI.
+        url: The address up to `/chat/completions`; by default OPENAI_BASE_URL, or OpenAI's.
         key_variable: The environment variable that holds the key, if not the usual one.
         samples: Answers to sample for each question; 0 to read log-probabilities.
         max_tokens: Tokens of an answer, at most.
@@ -54,7 +54,8 @@ class Chat:
         concurrency: int = 8,
     ):
         self._openai = load("openai", "server")
-        self.name, self.url = name, (url or OPENAI).rstrip("/").removesuffix("/chat/completions")
+        url = url or os.environ.get("OPENAI_BASE_URL") or OPENAI
+        self.name, self.url = name, url.rstrip("/").removesuffix("/chat/completions")
         self.samples, self.concurrency = samples, concurrency
         self._key, local = _find_key(self.url, key_variable)
         # Without a key the client would take that in OPENAI_API_KEY; what is meant for this
