@@ -8,9 +8,10 @@ typed. `messages` turns errors into lines and a status, and `help_page` prints h
 JAX is imported once the input is read, so that help and refusals are quick.
 """
 
-import os
 import signal
 import sys
+
+from cordial_ppl.cli.leaving import leave
 
 
 def main() -> None:
@@ -30,12 +31,3 @@ def main() -> None:
         if error.filename is not None:
             raise
         leave(1, f"cordial: cannot write the output: {error.strerror}.\n")
-
-
-def leave(status: int, words: str = "") -> None:
-    """End the program at once, as a signal asks; unfinished files are removed."""
-    # Nothing can be imported while the program may be importing it.
-    for module, name in (("progress", "clear"), ("outputs", "discard_unfinished")):
-        getattr(sys.modules.get(f"cordial_ppl.runtime.{module}"), name, lambda: None)()
-    os.write(2, words.encode())
-    os._exit(status)

@@ -18,8 +18,8 @@ from cyclopts import (
     UnusedCliTokensError,
 )
 
-from cordial_ppl.cli import leave
 from cordial_ppl.cli.config_file import hint
+from cordial_ppl.cli.leaving import leave
 from cordial_ppl.cli.output import say
 from cordial_ppl.errors import (
     ChannelError,
