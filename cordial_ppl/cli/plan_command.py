@@ -102,7 +102,7 @@ def plan(
             problem = f"{labelled} holds labels of a plan by {labels.planned_by!r}."
             raise SettingNeeded(problem, "Plan the other texts by it, too", "by", labels.planned_by)
     from cordial_ppl.decisions import planning
-    from cordial_ppl.decisions.planned import count_groups, list_doubts
+    from cordial_ppl.decisions.sampling_design import count_groups, list_doubts
     from cordial_ppl.estimators.bulk import sheets
 
     made = planning.plan(

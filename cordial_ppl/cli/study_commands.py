@@ -202,8 +202,8 @@ def sweep(tables: Tables, *, output: Scores, wanted: Comparison = COMPARISON) ->
     done: an interrupted sweep resumes, and methods, numbers of labels and judges can be added.
     """
     with doing("loading"), leaving_at_once():
-        from cordial_ppl.evaluation.losses import mean_losses, show_losses
         from cordial_ppl.evaluation.methods import NINE, make_methods
+        from cordial_ppl.evaluation.scoring import mean_losses, show_losses
         from cordial_ppl.evaluation.sweeps import BUDGETS, run_sweep
         from cordial_ppl.evaluation.tasks import read_tasks
         from cordial_ppl.tables import write_table

@@ -1,5 +1,7 @@
-"""How the labelled texts were drawn, as the table of labels says it."""
+"""How texts are drawn by groups, and how the labelled ones were, as the table of labels says it."""
 
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -8,7 +10,7 @@ from jaxtyping import Int64
 from cordial_ppl.decisions.estimates.clusters import GROUPS
 from cordial_ppl.decisions.estimates.rectified import is_even
 from cordial_ppl.decisions.planning import expected_scores, score_strata, share_drawn
-from cordial_ppl.errors import InputError, count, name_rows, naming, warn
+from cordial_ppl.errors import InputError, count, list_names, name_rows, naming, warn
 from cordial_ppl.tables import LabelTable, ReadingTable, read_groups
 from cordial_ppl.tables.columns import finite
 
@@ -76,3 +78,32 @@ def read_design(
         weighed = f"1 / column 'probability' of {columns.path}, {meaning}."
     varies = np.ptp(design.get("probabilities", 1.0)) > 0
     return design, f"Labels are weighed by {weighed}" if varies else ""
+
+
+def count_groups(
+    groups: Sequence[str], labelled: Sequence[int], rows: Sequence[int]
+) -> dict[str, dict[str, int]]:
+    """Count texts of each group: all, labelled before, and planned."""
+    sizes, before = Counter(groups), Counter(groups[row] for row in labelled)
+    planned = Counter(groups[row] for row in rows)
+    return {
+        name: {"texts": texts, "labelled": before[name], "planned": planned[name]}
+        for name, texts in sizes.items()
+    }
+
+
+def list_doubts(counts: dict[str, dict[str, int]]) -> list[str]:
+    """Say which groups are left without labels, or have fewer texts than their share."""
+    labels = {name: each["labelled"] + each["planned"] for name, each in counts.items()}
+    most = max(labels.values())
+    none = [name for name, number in labels.items() if number == 0]
+    short = [name for name, number in labels.items() if number == counts[name]["texts"] < most - 1]
+    doubts = (
+        (none, f"get no label: plan for more, {len(labels)} give one each"),
+        (short, "have fewer texts than their share: the others get more labels"),
+    )
+    return [
+        f"{len(names)} of {len(labels)} groups {problem} ({list_names(names)})."
+        for names, problem in doubts
+        if names
+    ]

@@ -21,7 +21,7 @@ def take_labelled(
     table: ReadingTable,
     labels: LabelTable,
     rows: Int64[np.ndarray, " n"],
-    channels: Sequence[str | Path] = (),
+    channels: Sequence[Any] = (),
 ) -> Labelled:
     """Take the labelled texts, with the covariates that channels ask for.
 
@@ -29,7 +29,7 @@ def take_labelled(
         table: The readings of all texts.
         labels: The labels, each of a text that has a reading.
         rows: The rows of the labelled texts, one per label.
-        channels: Names or files of channels.
+        channels: Channels, or names or files of some.
 
     Raises:
         InputError: A column is missing, or does not hold finite numbers or the levels of a channel.
@@ -41,7 +41,7 @@ def take_labelled(
     return Labelled(table.logits[rows], labels.labels, covariates, labels.weights, texts)
 
 
-def take_covariates(table: ReadingTable, channels: Sequence[str | Path]) -> dict[str, np.ndarray]:
+def take_covariates(table: ReadingTable, channels: Sequence[Any]) -> dict[str, np.ndarray]:
     """Take the columns that channels ask for, of all texts; raises as `take_labelled`."""
     covariates: dict[str, np.ndarray] = {}
     if not channels:

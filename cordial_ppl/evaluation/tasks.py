@@ -8,15 +8,14 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
-from cordial_ppl.channels.channel import Channel, count_levels
-from cordial_ppl.channels.loading import load_channel
+from cordial_ppl.channels.channel import Channel
 from cordial_ppl.data.checks import check_seed
 from cordial_ppl.data.covariates import as_covariates
 from cordial_ppl.data.readings import as_logits
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.errors import InputError, naming
+from cordial_ppl.errors import InputError
 from cordial_ppl.estimators.subsets import Texts
-from cordial_ppl.inference.tracing import find_covariates
+from cordial_ppl.estimators.task_tables import take_labelled
 from cordial_ppl.tables import list_values, read_labelled
 
 SPLIT, DRAW = 0, 1
@@ -125,12 +124,8 @@ def read_tasks(
                 f"{readings}: judges must have read the same labelled texts, but only some have "
                 f"read {min(odd)!r}. Name one judge, or remove what not all have read."
             )
-        extra = {}
-        for channel in dict.fromkeys(map(load_channel, channels)):
-            with naming(f"channel {channel.name!r}"):
-                names = find_covariates(channel, table.scale.size)
-                extra |= table.covariates(names, count_levels(channel))
-        texts = Texts(table.logits, extra).take(rows)
+        taken = take_labelled(table, labelled, rows, channels)
+        texts = Texts(taken.logits, taken.covariates)
         title = task or Path(readings).stem, name or "reader"
         tasks.append(_divide(*title, table.scale, texts, labelled.labels, report, seed))
     return tasks
