@@ -127,11 +127,13 @@ def test_the_summary_and_json(cordial, tmp_path):
 
 def test_readings_of_another_model_are_pointed_out(cordial, tmp_path):
     def predict(**provenance):
-        readings = write_tables(tmp_path, **{k: [v] * TEXTS for k, v in provenance.items()})[0]
+        readings = write_tables(tmp_path, "csv", **{k: [v] * TEXTS for k, v in provenance.items()})[
+            0
+        ]
         return cordial("predict", "judge.cordial", readings, "-o", "o.csv").stderr
 
     known = {"reader_model": ["a"] * TEXTS, "reader_prompt": ["x"] * TEXTS}
-    cordial(*fast("fit", *write_tables(tmp_path, **known), "-o", "judge.cordial"))
+    cordial(*fast("fit", *write_tables(tmp_path, "csv", **known), "-o", "judge.cordial"))
     told = predict(reader_model="b", reader_prompt="x")
     assert "model 'b'" in told and "'a'" in told and "'x'" not in told
     assert "warning" not in predict(reader_model="a", reader_prompt="x") + predict()

@@ -166,7 +166,7 @@ def test_columns_that_make_texts_alike(cordial, tmp_path):
     talks = [f"talk {row // 5}" for row in range(TEXTS)]
     days = [f"day {max(row // 4, 4)}" for row in range(TEXTS)]
     others = {"copy": talks, "day": days, "system": SYSTEMS, "prompt": PROMPTS}
-    tables = write_tables(tmp_path, talk=talks, **others)
+    tables = write_tables(tmp_path, "csv", talk=talks, **others)
     plain = cordial("estimate", *tables).stderr
     assert "4 of 12" in plain and "'talk'" in plain and "--cluster talk" in plain
     result = cordial("estimate", *tables, "--cluster", "talk", "--of", "these")
