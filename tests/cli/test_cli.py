@@ -67,16 +67,29 @@ def fail(cordial, monkeypatch):
     return run
 
 
+def needed(setting, value):
+    return SettingNeeded("No.", "Say", setting, value)
+
+
 @pytest.mark.parametrize(
-    ("raised", "status", "lines"),
+    ("raised", "status", "told"),
     [
-        (CordialError("two\nlines"), 1, ["cordial demo: two lines"]),
-        (InputError("bad input"), 2, ["cordial demo: bad input"]),
-        (KeyboardInterrupt(), 130, []),
+        (CordialError("two\nlines"), 1, "two lines"),
+        (InputError("bad input"), 2, "bad input"),
+        (needed("options", ("1", "2")), 2, "No. Say: --options 1,2."),
+        (needed("leave_out", ("a b",)), 2, "No. Say: --leave-out 'a b'."),
+        (needed("channels", ("a.py", "b.py")), 2, "No. Say: --channel a.py --channel b.py."),
+        (needed("units", {"drift": 0}), 2, "No. Say: --unit drift=0."),
+        (KeyboardInterrupt(), 130, None),
     ],
 )
-def test_errors_become_a_line_and_a_status(fail, raised, status, lines):
-    assert fail(raised, status) == lines
+def test_errors_become_a_line_and_a_status(fail, raised, status, told):
+    assert fail(raised, status) == ([] if told is None else [f"cordial demo: {told}"])
+
+
+def test_settings_that_are_needed_are_arguments_in_python():
+    assert str(needed("leave_out", ("a b",))) == "No. Say: leave_out=('a b',)."
+    assert str(needed("units", {"drift": 0})) == "No. Say: units={'drift': 0}."
 
 
 def test_a_bug_stays_one(fail):
@@ -85,37 +98,30 @@ def test_a_bug_stays_one(fail):
 
 
 @pytest.mark.parametrize(
-    ("setting", "value", "python", "typed"),
-    [
-        ("options", ("1", "2"), "options=('1','2')", "--options 1,2"),
-        ("leave_out", ("a b",), "leave_out=('a b',)", "--leave-out 'a b'"),
-        ("channels", ("a.py", "b.py"), "channels=('a.py','b.py')", "--channel a.py --channel b.py"),
-        ("units", {"drift": 0}, "units={'drift': 0}", "--unit drift=0"),
-    ],
-)
-def test_settings_are_written_for_either_interface(fail, setting, value, python, typed):
-    raised = SettingNeeded("No.", "Say", setting, value)
-    assert f": {python}." in str(raised) and fail(raised)[0].endswith(f": {typed}.")
-
-
-@pytest.mark.parametrize(
     "options",
     [("a,b", "c d"), ('say "no"', "it's"), ("-1", "0", "1"), ("très mauvais", "坏, ★ 👍")],
 )
 def test_options_are_read_as_they_are_advised(cordial, fail, options):
-    (line,) = fail(SettingNeeded("No.", "Say", "options", options))
-    typed = shlex.split(line.split(" Say: ")[1][:-1])
-    ids, number = [*map(str, range(12))], len(options)
-    cells = {
-        f"logit_{name}": [4.0 * (row % number == k) for row in range(12)]
+    typed = shlex.split(fail(needed("options", options))[0].split(" Say: ")[1][:-1])
+    ids, size = [*map(str, range(12))], len(options)
+    columns = {
+        f"logit_{name}": [4.0 * (row % size == k) for row in range(12)]
         for k, name in enumerate(options)
     }
-    write_table("r.jsonl", {"item_id": ids, **cells})
+    write_table("r.jsonl", {"item_id": ids, **columns})
     write_table("l.csv", {"item_id": ids, "label": (options * 12)[:12]})
     cordial(*fast("calibrate", "r.jsonl", "l.csv", "-o", "o.csv", *typed))
     out = read("o.csv")
     assert [name for name in out if name[:2] == "p_"] == [f"p_{name}" for name in options]
     assert set(out["label"]) <= {*options}
+
+
+def test_lists_may_be_repeated(cordial):
+    write_table("r.csv", {"item_id": [*"abcd"], "rating": [-1, 0, 1, 1]})
+    plan = "plan", "r.csv", "-n", 2, "-q", "-o", "p.csv", "--options"
+    for options in (["-1,0,1"], ["-1", "--options", "0,1"]):
+        cordial(*plan, *options)
+    cordial(*plan, "-1", status=2)
 
 
 @pytest.mark.parametrize(
@@ -137,15 +143,6 @@ def test_options_are_read_as_they_are_advised(cordial, fail, options):
 )
 def test_what_is_typed_wrongly_is_named(refused, words, facts):
     refused(facts, *words.split())
-
-
-def test_lists_may_be_repeated(cordial, tmp_path):
-    (tmp_path / "r.csv").write_text("item_id,rating\na,-1\nb,0\nc,1\nd,1\n")
-    (tmp_path / "l.csv").write_text("item_id,label\na,-1\nb,0\nc,1\n")
-    command = "calibrate", "r.csv", "l.csv"
-    cordial(*fast(*command, "--options", "-1,0,1", "-o", "once.csv"))
-    cordial(*fast(*command, "--options", "-1", "--options", "0,1", "-o", "twice.csv"))
-    assert (tmp_path / "once.csv").read_text() == (tmp_path / "twice.csv").read_text()
 
 
 def test_options_of_a_file_are_those_that_are_typed(cordial, tmp_path):
