@@ -8,12 +8,10 @@ import jax
 import numpy as np
 import pytest
 from review_tables import fast, read, write_tables
-from sweep_files import tasks_of, write_sweep
 
 import cordial_ppl as cp
 from cordial_ppl.channels import CHANNELS
-from cordial_ppl.evaluation.sweeps import make_parts
-from cordial_ppl.inference.priors.fits import LearnedChannel, TaskFit, reading_spread
+from cordial_ppl.inference.priors.fits import reading_spread
 from cordial_ppl.inference.target import build_target
 from cordial_ppl.tables import read_labels, read_readings, write_table
 
@@ -101,23 +99,6 @@ def test_readers_may_have_missed_texts_and_channels_have_covariates(cordial, tab
     assert [fit["labels"] for fit in fits] == [20, 15, 20, 15]
     prior = cp.LearnedPrior.load(tmp_path / "p.cordial")
     assert prior.channels["drift"].covariates == ("time",) and prior.rule.units == {"drift": 1.0}
-
-
-def test_a_sweep_knows_a_prior_by_its_contents(tmp_path):
-    names = "temperature", "offset", "gain", "concentration", "strength_log_odds"
-    values = {"mixture": {name: [0.0] for name in names}}
-    fits = tuple(TaskFit(name, "", [1] * 5, values) for name in "ab")
-    prior = cp.LearnedPrior(fits, {"mixture": LearnedChannel()})
-    write_sweep(tmp_path)
-    tasks, made = tasks_of(tmp_path, reader="a"), []
-    for folder, rule in (("one", "paper"), ("two", "paper"), ("three", "cautious")):
-        (tmp_path / folder).mkdir()
-        path = tmp_path / folder / "p.cordial"
-        prior.with_rule(name=rule).save(path)
-        method = cp.ChannelCalibrator("mixture", inference="mode", prior=path)
-        (part,) = make_parts(tasks, {"learned": method}, [4], 1, folder=tmp_path / "parts")
-        made.append(part.name)
-    assert made[0] == made[1] != made[2]
 
 
 def test_a_column_that_is_named_is_no_task(refused, tmp_path):
