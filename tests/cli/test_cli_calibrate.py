@@ -1,7 +1,6 @@
 """`cordial calibrate`, and `fit` and `predict`, which together are the same."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -56,24 +55,21 @@ def test_what_is_chosen_of_a_table(cordial, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("cells", "labels"),
+    ("prefix", "values", "labels"),
     [
-        ({"logit": np.eye(6, 2) * 4}, ["1"]),
-        ({"logit": np.tile(np.eye(5) * 4, (12, 1))}, ["0", "1"] * 10),
-        ({"p": np.tile([0.3, 0.7], (6, 1))}, ["0", "1", "1", "1"]),
-        ({"n": np.eye(6, 2) * 7 + 1}, ["0", "1", "1", "1"]),
+        ("logit", np.eye(6, 2) * 4, "1"),  # one label
+        ("logit", np.tile(np.eye(5) * 4, (12, 1)), "01" * 10),  # options without a label
+        ("p", np.tile([0.3, 0.7], (6, 1)), "0111"),
+        ("n", np.eye(6, 2) * 7 + 1, "0111"),
     ],
-    ids=["one label", "classes unseen", "p", "counts"],
 )
-def test_little_is_enough(cordial, cells, labels):
-    ((prefix, values),) = cells.items()
-    ids = [f"text {i}" for i in range(len(values))]
-    columns = {f"{prefix}_{k}": values[:, k] for k in range(values.shape[1])}
-    write_table("r.csv", {"item_id": ids, **columns})
-    write_table("l.csv", {"item_id": ids[: len(labels)], "label": labels})
+def test_little_is_enough(cordial, prefix, values, labels):
+    ids, size = [f"text {i}" for i in range(len(values))], values.shape[1]
+    write_table("r.csv", {"item_id": ids, **{f"{prefix}_{k}": values[:, k] for k in range(size)}})
+    write_table("l.csv", {"item_id": ids[: len(labels)], "label": [*labels]})
     cordial(*fast("calibrate", "r.csv", "l.csv", "-o", "o.csv"))
     out = read("o.csv")
-    p = np.array([out[f"p_{k}"] for k in range(values.shape[1])], float)
+    p = np.array([out[f"p_{k}"] for k in range(size)], float)
     assert np.isfinite(p).all() and (p > 0).all()
     np.testing.assert_allclose(p.sum(axis=0), 1, atol=1e-12)
 
@@ -96,33 +92,30 @@ def test_a_column_of_ratings_is_a_reading(cordial, tmp_path):
 @pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl"])
 def test_fit_and_predict_are_calibrate(cordial, tmp_path, ending):
     files = write_tables(tmp_path, ending)
-    more = [] if ending == "csv" else ["--inference", "mode"]
-    cordial("calibrate", *files, "-o", f"whole.{ending}", "--seed", 5, *more)
-    cordial("fit", *files, "-o", "judge.cordial", "--seed", 5, *more)
-    cordial("predict", "judge.cordial", files[0], "-o", f"halves.{ending}")
-    assert Path(f"halves.{ending}").read_bytes() == Path(f"whole.{ending}").read_bytes()
-
-
-def test_the_summary_and_json(cordial, tmp_path):
-    files = write_tables(tmp_path)
-    brief, long = (
-        cordial("calibrate", *files, "-o", "o.csv", "--inference", "mode", *more)
-        for more in ((), ("--verbose",))
+    more = ["--seed", 5] if ending == "csv" else ["--seed", 5, "--inference", "mode"]
+    whole, halves = (tmp_path / f"{name}.{ending}" for name in ("whole", "halves"))
+    made, fitted, predicted = (
+        json.loads(cordial(*command, "--json").stdout)
+        for command in (
+            ("calibrate", *files, "-o", whole, *more),
+            ("fit", *files, "-o", "judge.cordial", *more),
+            ("predict", "judge.cordial", files[0], "-o", halves),
+        )
     )
-    assert "o.csv" in brief.stderr and str(TEXTS) in brief.stderr
-    arguments = "--inference", "mode", "--json"
-    found = json.loads(cordial("calibrate", *files, "-o", "o.csv", *arguments).stdout)
-    assert (found["output"], found["texts"], found["labels"]) == ("o.csv", TEXTS, LABELLED)
-    summary = found["summary"]
-    assert summary["sentences"] and all(name in brief.stdout for name in summary["weights"])
+    assert halves.read_bytes() == whole.read_bytes()
+    assert (made["output"], made["texts"], made["labels"]) == (str(whole), TEXTS, LABELLED)
+    assert fitted["summary"] == made["summary"] and made["summary"]["sentences"]
+    assert predicted.pop("drift")["p"] == 1
+    assert predicted == {"output": str(halves), "texts": TEXTS, "options": [*"12345"]}
+    # In words, and with the posteriors for who asks.
+    brief, long = (
+        cordial("calibrate", *files, "-o", whole, *more, *verbose)
+        for verbose in ((), ("--verbose",))
+    )
+    assert str(whole) in brief.stderr and str(TEXTS) in brief.stderr
+    assert all(name in brief.stdout for name in made["summary"]["weights"])
     added = long.stdout.removeprefix(brief.stdout.rstrip())
-    assert added != long.stdout and all(name in added for name in summary["diagnostics"])
-    fitted = json.loads(cordial("fit", *files, "-o", "j.cordial", *arguments).stdout)
-    assert fitted["summary"] == summary
-    done = cordial("predict", "j.cordial", files[0], "-o", "o.csv", "--json").stdout
-    found = json.loads(done)
-    assert found.pop("drift")["p"] == 1
-    assert found == {"output": "o.csv", "texts": 60, "options": list("12345")}
+    assert added != long.stdout and all(name in added for name in made["summary"]["diagnostics"])
 
 
 def test_readings_of_another_model_are_pointed_out(cordial, tmp_path):
