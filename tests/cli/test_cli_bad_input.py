@@ -129,21 +129,3 @@ def test_options_that_do_not_fit(complain):
     advice = "l.csv|'3'|line 3|--options 1,2,3."
     complain(advice, "--options", "0,1,2", readings=ratings, labels=labels)
     complain("r.csv|1..3|'0'", "--options", "1,2,3", readings=ratings)
-
-
-@pytest.mark.parametrize(
-    "out",
-    ["none/o.csv", "folder.csv", "o.txt", "o", "r.csv", "l.csv", "r.csv/o.csv", f"{'o' * 300}.csv"],
-)
-def test_outputs_that_cannot_be_written(complain, tmp_path, out):
-    (tmp_path / "folder.csv").mkdir()
-    complain(out, out=out)
-
-
-@pytest.mark.parametrize("missing", ["r.csv", "l.csv"])
-def test_files_that_are_not_there(refused, write, missing):
-    (there,) = {"r.csv", "l.csv"} - {missing}
-    write(there, GOOD_READINGS if there == "r.csv" else GOOD_LABELS)
-    # What cannot be written is told before anything is read.
-    for out, named in (("none/o.csv", "none/o.csv"), ("o.csv", missing)):
-        refused(named, "calibrate", "r.csv", "l.csv", "-o", out)

@@ -1,7 +1,6 @@
 """`cordial learn-prior`, and `--prior` of the other commands."""
 
 import json
-import re
 from pathlib import Path
 
 import jax
@@ -59,9 +58,8 @@ def test_a_prior_is_learned_and_used(cordial, tables, tmp_path):
     widths = [row["scale"] / row["default_scale"] for row in rows.values()]
     middle = [f"{np.median(each):.2f}" for each in ([*map(move, rows.values())], widths)]
     assert ["mixture", "5", *middle] in [line.split() for line in told.splitlines()]
-    moved = sorted(rows, key=lambda name: -move(rows[name]))
-    ends = [f"{name} {rows[name]['centre']:.2f}" for name in moved]
-    assert re.search(".*".join(map(re.escape, ends)), told, re.DOTALL)
+    first, *others = sorted(rows, key=lambda name: -move(rows[name]))
+    assert all(told.index(f"{first} ") < told.index(f"{name} ") for name in others)
     one = "--task", "wit", "--reader", "a"
     for name, rest in (("x", ()), ("y", ("--prior", "p.cordial"))):
         cordial("calibrate", *fast(*tables, *one, "-o", f"{name}.csv", *rest))
