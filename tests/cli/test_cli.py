@@ -106,7 +106,7 @@ def test_options_are_read_as_they_are_advised(cordial, fail, options):
     ids, size = [*map(str, range(12))], len(options)
     columns = {
         f"logit_{name}": [4.0 * (row % size == k) for row in range(12)]
-        for k, name in enumerate(options)
+        for k, name in reversed([*enumerate(options)])  # --options are the order.
     }
     write_table("r.jsonl", {"item_id": ids, **columns})
     write_table("l.csv", {"item_id": ids, "label": (options * 12)[:12]})

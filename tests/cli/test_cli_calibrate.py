@@ -36,24 +36,6 @@ def test_the_calibrated_table(cordial, tmp_path):
     assert read_readings("o.csv").kind == "p"
 
 
-def test_what_is_chosen_of_a_table(cordial, tmp_path):
-    """One reader and one task of several, and the order of the options."""
-    readings, labels = write_tables(tmp_path)
-    cordial(*fast("calibrate", readings, labels, "-o", "alone.csv"))
-    one = read(readings)
-    turned = {name: one[name] for name in ["item_id", *list(one)[:0:-1]]}
-    wrong = {n: cells[::-1] if n != "item_id" else cells for n, cells in turned.items()}
-    both = {name: turned[name] + wrong[name] + wrong[name] for name in turned}
-    names = {"reader": ["a", "b", "a"], "task": ["x", "x", "y"]}
-    both |= {field: np.repeat(values, TEXTS).tolist() for field, values in names.items()}
-    write_table("both.csv", both)
-    chosen = "--reader", "a", "--task", "x", "--options", "1, 2, 3, 4, 5"
-    cordial(*fast("calibrate", "both.csv", labels, "-o", "o.csv", *chosen))
-    out, alone = read("o.csv"), read("alone.csv")
-    assert set(out.pop("reader")) == {"a"} and set(out.pop("task")) == {"x"}
-    assert out == alone
-
-
 @pytest.mark.parametrize(
     ("prefix", "values", "labels"),
     [

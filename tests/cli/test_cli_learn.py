@@ -63,7 +63,12 @@ def test_a_prior_is_learned_and_used(cordial, tables, tmp_path):
     one = "--task", "wit", "--reader", "a"
     for name, rest in (("x", ()), ("y", ("--prior", "p.cordial"))):
         cordial("calibrate", *fast(*tables, *one, "-o", f"{name}.csv", *rest))
-    assert read("x.csv") != read("y.csv")
+    cordial("calibrate", *fast("r.csv", "l.csv", "-o", "z.csv"))
+    plain, learned, alone = (
+        np.array([*read(f"{name}.csv").values()][1:6], float) for name in "xyz"
+    )
+    np.testing.assert_allclose(plain, alone, rtol=1e-9)
+    assert abs(plain - learned).max() > 0.001
     cordial("fit", *fast(*tables, *one, "-o", "j.cordial", "--prior", "p.cordial"))
     kept = cp.load(tmp_path / "j.cordial").prior.by_channel["mixture"]
     readings = read_readings(tables[0], task="wit", reader="a")

@@ -1,4 +1,4 @@
-"""Faults around the program: a full disk, two writers, a folder that cannot be written to."""
+"""Faults around the program: a full disk, a signal, a folder that cannot be written to."""
 
 import errno
 import os
@@ -18,7 +18,6 @@ from sweep_files import tasks_of, write_sweep
 import cordial_ppl as cp
 from cordial_ppl.errors import FileError
 from cordial_ppl.evaluation.sweeps import run_sweep
-from cordial_ppl.runtime import storage
 from cordial_ppl.tables import write_table
 
 resource = pytest.importorskip("resource")
@@ -114,43 +113,6 @@ def test_a_folder_that_cannot_be_written_to(refused, tmp_path, monkeypatch, code
 
     monkeypatch.setattr(Path, "touch", touch)
     refused(f"out.csv|{os.strerror(code)}", "calibrate", "r.csv", "l.csv", "-o", "out.csv")
-
-
-WRITER = """
-import sys
-import numpy as np
-from cordial_ppl.runtime import storage
-
-path, value = sys.argv[1], float(sys.argv[2])
-array = np.full(100_000, value)
-while True:
-    storage.write(path, "thing", {"value": value}, {"array": array})
-"""
-
-
-@pytest.mark.nightly
-def test_two_writers_that_are_killed_leave_one_whole_file(tmp_path):
-    """Whenever the kill comes, the file is what one of them wrote, and what is half has no name."""
-    path, seen = tmp_path / "saved.cordial", set()
-
-    def read():
-        meta, arrays = storage.read(path, "thing")
-        assert (arrays["array"] == meta["value"]).all()
-        return meta["value"]
-
-    command = [sys.executable, "-c", WRITER, str(path)]
-    writers = [subprocess.Popen([*command, value]) for value in ("1", "2")]
-    try:
-        deadline = time.monotonic() + 60
-        while len(seen) < 2 and time.monotonic() < deadline:
-            seen |= {read()} if path.exists() else set()
-    finally:
-        for writer in writers:
-            writer.kill()
-            writer.wait()
-    assert seen == {1.0, 2.0} and read() in seen
-    others = [file for file in tmp_path.iterdir() if file != path]
-    assert len(others) <= 2 and all(file.name.startswith(".") for file in others)
 
 
 def start(folder, words, program=PROGRAM):
