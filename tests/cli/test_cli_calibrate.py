@@ -1,7 +1,5 @@
 """`cordial calibrate`, and `fit` and `predict`, which together are the same."""
 
-import json
-
 import numpy as np
 import pytest
 from review_tables import LABELLED, TEXTS, fast, read, write_tables
@@ -72,12 +70,12 @@ def test_a_column_of_ratings_is_a_reading(cordial, tmp_path):
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl"])
-def test_fit_and_predict_are_calibrate(cordial, tmp_path, ending):
+def test_fit_and_predict_are_calibrate(cordial, as_json, tmp_path, ending):
     files = write_tables(tmp_path, ending)
     more = ["--seed", 5] if ending == "csv" else ["--seed", 5, "--inference", "mode"]
     whole, halves = (tmp_path / f"{name}.{ending}" for name in ("whole", "halves"))
     made, fitted, predicted = (
-        json.loads(cordial(*command, "--json").stdout)
+        as_json(*command)
         for command in (
             ("calibrate", *files, "-o", whole, *more),
             ("fit", *files, "-o", "judge.cordial", *more),

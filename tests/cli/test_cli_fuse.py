@@ -1,7 +1,5 @@
 """`cordial fuse`: readers in one table or in several, of different kinds, with gaps."""
 
-import json
-
 import numpy as np
 import polars as pl
 import pytest
@@ -28,7 +26,7 @@ def written(name):
     return np.array([cells[f"p_{k}"] for k in range(1, 6)], float).T
 
 
-def test_readers_of_different_kinds_with_gaps(cordial, files):
+def test_readers_of_different_kinds_with_gaps(cordial, as_json, files):
     """The table has the fusion's predictions; a saved one predicts again, also without a reader."""
     readings, labels, hard = files
     settings = "--also", hard, "-o", "o.csv", "--save", "j.cordial", "--inference", "mode"
@@ -52,7 +50,7 @@ def test_readers_of_different_kinds_with_gaps(cordial, files):
     assert "warning: " in result.stderr and "hard" in result.stderr
     expected = fusion.predict_proba({"logits": table.logits[:, 0]})
     np.testing.assert_allclose(written("alone.csv"), expected, rtol=0, atol=1e-9)
-    found = json.loads(cordial("fuse", readings, labels, *settings, "--json").stdout)
+    found = as_json("fuse", readings, labels, *settings)
     assert found["texts"] == TEXTS and found["labels"] == LABELLED
     counts = {name: own["expected"]["labels"] for name, own in found["readers"].items()}
     assert counts == {"logits": 20, "hard": 18} and found["expected"]["cordial"] > 0

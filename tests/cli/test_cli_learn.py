@@ -34,8 +34,8 @@ def tables(tmp_path, monkeypatch):
     return tmp_path / "many.csv", tmp_path / "known.csv"
 
 
-def test_a_prior_is_learned_and_used(cordial, tables, tmp_path):
-    content = json.loads(cordial("learn-prior", *tables, "-o", "p.cordial", "--json").stdout)
+def test_a_prior_is_learned_and_used(cordial, as_json, tables, tmp_path):
+    content = as_json("learn-prior", *tables, "-o", "p.cordial")
     tasks = [(fit["task"], fit["reader"], fit["labels"]) for fit in content["fits"]]
     assert tasks == [(t, r, 20) for t in ("wit", "tone") for r in ("a", "b")]
     assert len(content["parameters"]) == 5 and content["options"] == 5
@@ -77,12 +77,12 @@ def test_a_prior_is_learned_and_used(cordial, tables, tmp_path):
     np.testing.assert_array_equal(kept, expected)
 
 
-def test_labels_of_one_task_are_not_those_of_another(cordial, refused, tables):
+def test_labels_of_one_task_are_not_those_of_another(as_json, refused, tables):
     known = read(tables[1])
     write_table("wit.csv", {name: known[name][:20] for name in ("item_id", "label")})
     arguments = "learn-prior", "many.csv", "wit.csv", "-o", "p.cordial"
     refused("wit.csv|task|wit, tone", *arguments)
-    fits = json.loads(cordial(*arguments, "--task", "wit", "--json").stdout)["fits"]
+    fits = as_json(*arguments, "--task", "wit")["fits"]
     assert [fit["task"] for fit in fits] == ["wit", "wit"]
 
 

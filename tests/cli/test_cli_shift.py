@@ -1,6 +1,5 @@
 """`cordial shift`: a table of users' labels goes in, what each would say comes out."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +27,7 @@ def written():
     return np.array([cells[f"p_{k}"] for k in range(1, 6)], float).T
 
 
-def test_users_are_told_apart(cordial, files):
+def test_users_are_told_apart(cordial, as_json, files):
     """As the functions do; a user without labels gets the population's prediction."""
     users = [*USERS[:-1], "nobody"]
     write_table(files[0], {**read(files[0]), "user": users})
@@ -53,7 +52,7 @@ def test_users_are_told_apart(cordial, files):
     page = (Path(__file__).parents[2] / "docs" / "users.md").read_text("utf-8")
     described = {"p_<option>" if name[:2] == "p_" else name for name in found} - {"input_mean"}
     assert all(f"`{name}`" in page for name in described)
-    found = json.loads(cordial(*arguments, "--json").stdout)
+    found = as_json(*arguments)
     # -.7, sd .13 over 20 draws of reviews, and lower than the next by 1.0, sd .3.
     assert found["shifts"]["user 2"] == min(found["shifts"].values()) < 0 < found["spread"]
     assert found["labels_of"] == {"user 0": 7, "user 1": 7, "user 2": 6}
