@@ -6,32 +6,28 @@ from pathlib import Path
 import jax
 import numpy as np
 import pytest
-from review_tables import fast, read, write_tables
+from review_tables import LABELLED, TEXTS, fast, read, write_tables
 
 import cordial_ppl as cp
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.inference.priors.fits import reading_spread
 from cordial_ppl.inference.target import build_target
-from cordial_ppl.tables import read_labels, read_readings, write_table
+from cordial_ppl.tables import read_readings, write_table
 
 
 @pytest.fixture
-def tables(tmp_path, monkeypatch):
+def tables(cordial, tmp_path, monkeypatch):
     """Two tasks as two readers read them, and twenty labels each; one channel, to be quick."""
     monkeypatch.setattr("cordial_ppl.channels.AFFINE_CHANNELS", ("mixture",))
-    paths = write_tables(tmp_path)
-    readings = read_readings(paths[0])
-    labels = read_labels(paths[1], readings.scale)
-    ids, logits = readings.item_ids, readings.logits
-    pairs = [(task, reader) for task in ("wit", "tone") for reader in ("a", "b")]
-    many = {"item_id": ids * 4, "task": [t for t, _ in pairs for _ in ids]}
-    many["reader"] = [r for _, r in pairs for _ in ids]
-    shown = np.concatenate([logits, logits[:, ::-1], logits / 2, logits * 2])
-    many |= {f"logit_{k + 1}": shown[:, k] for k in range(5)}
-    write_table(tmp_path / "many.csv", many)
-    own = {"item_id": labels.item_ids * 2, "task": ["wit"] * 20 + ["tone"] * 20}
-    write_table(tmp_path / "known.csv", own | {"label": [*(labels.labels + 1)] * 2})
-    return tmp_path / "many.csv", tmp_path / "known.csv"
+    readings, labels = map(read, write_tables(tmp_path))
+    logits = np.array([readings[f"logit_{k}"] for k in range(1, 6)], float)
+    shown = np.concatenate([logits, logits[::-1], logits / 2, logits * 2], axis=1)
+    many = {"item_id": readings["item_id"] * 4, "task": np.repeat(["wit", "tone"], 2 * TEXTS)}
+    many["reader"] = np.tile(np.repeat(["a", "b"], TEXTS), 2)
+    write_table("many.csv", many | {f"logit_{k}": shown[k - 1] for k in range(1, 6)})
+    tasks = {"task": np.repeat(["wit", "tone"], LABELLED)}
+    write_table("known.csv", tasks | {name: column * 2 for name, column in labels.items()})
+    return "many.csv", "known.csv"
 
 
 def test_a_prior_is_learned_and_used(cordial, as_json, tables, tmp_path):
