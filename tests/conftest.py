@@ -123,6 +123,17 @@ def cordial(tmp_path, monkeypatch):
 
 
 @pytest.fixture
+def as_json(cordial):
+    """Run the program; return the JSON that it prints."""
+    import json
+
+    def run(*arguments, status=0):
+        return json.loads(cordial(*arguments, "--json", status=status).stdout)
+
+    return run
+
+
+@pytest.fixture
 def refused(cordial, tmp_path):
     """Run the program on what it refuses: status 2, one line with the facts, no file changed."""
 

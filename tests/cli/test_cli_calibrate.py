@@ -1,8 +1,5 @@
 """`cordial calibrate`, and `fit` and `predict`, which together are the same."""
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
 from review_tables import LABELLED, TEXTS, fast, read, write_tables
@@ -37,43 +34,22 @@ def test_the_calibrated_table(cordial, tmp_path):
     assert read_readings("o.csv").kind == "p"
 
 
-def test_what_is_chosen_of_a_table(cordial, tmp_path):
-    """One reader and one task of several, and the order of the options."""
-    readings, labels = write_tables(tmp_path)
-    cordial(*fast("calibrate", readings, labels, "-o", "alone.csv"))
-    one = read(readings)
-    turned = {name: one[name] for name in ["item_id", *list(one)[:0:-1]]}
-    wrong = {n: cells[::-1] if n != "item_id" else cells for n, cells in turned.items()}
-    both = {name: turned[name] + wrong[name] + wrong[name] for name in turned}
-    names = {"reader": ["a", "b", "a"], "task": ["x", "x", "y"]}
-    both |= {field: np.repeat(values, TEXTS).tolist() for field, values in names.items()}
-    write_table("both.csv", both)
-    chosen = "--reader", "a", "--task", "x", "--options", "1, 2, 3, 4, 5"
-    cordial(*fast("calibrate", "both.csv", labels, "-o", "o.csv", *chosen))
-    out, alone = read("o.csv"), read("alone.csv")
-    assert set(out.pop("reader")) == {"a"} and set(out.pop("task")) == {"x"}
-    assert out == alone
-
-
 @pytest.mark.parametrize(
-    ("cells", "labels"),
+    ("prefix", "values", "labels"),
     [
-        ({"logit": np.eye(6, 2) * 4}, ["1"]),
-        ({"logit": np.tile(np.eye(5) * 4, (12, 1))}, ["0", "1"] * 10),
-        ({"p": np.tile([0.3, 0.7], (6, 1))}, ["0", "1", "1", "1"]),
-        ({"n": np.eye(6, 2) * 7 + 1}, ["0", "1", "1", "1"]),
+        ("logit", np.eye(6, 2) * 4, "1"),  # one label
+        ("logit", np.tile(np.eye(5) * 4, (12, 1)), "01" * 10),  # options without a label
+        ("p", np.tile([0.3, 0.7], (6, 1)), "0111"),
+        ("n", np.eye(6, 2) * 7 + 1, "0111"),
     ],
-    ids=["one label", "classes unseen", "p", "counts"],
 )
-def test_little_is_enough(cordial, cells, labels):
-    ((prefix, values),) = cells.items()
-    ids = [f"text {i}" for i in range(len(values))]
-    columns = {f"{prefix}_{k}": values[:, k] for k in range(values.shape[1])}
-    write_table("r.csv", {"item_id": ids, **columns})
-    write_table("l.csv", {"item_id": ids[: len(labels)], "label": labels})
+def test_little_is_enough(cordial, prefix, values, labels):
+    ids, size = [f"text {i}" for i in range(len(values))], values.shape[1]
+    write_table("r.csv", {"item_id": ids, **{f"{prefix}_{k}": values[:, k] for k in range(size)}})
+    write_table("l.csv", {"item_id": ids[: len(labels)], "label": [*labels]})
     cordial(*fast("calibrate", "r.csv", "l.csv", "-o", "o.csv"))
     out = read("o.csv")
-    p = np.array([out[f"p_{k}"] for k in range(values.shape[1])], float)
+    p = np.array([out[f"p_{k}"] for k in range(size)], float)
     assert np.isfinite(p).all() and (p > 0).all()
     np.testing.assert_allclose(p.sum(axis=0), 1, atol=1e-12)
 
@@ -94,44 +70,43 @@ def test_a_column_of_ratings_is_a_reading(cordial, tmp_path):
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl"])
-def test_fit_and_predict_are_calibrate(cordial, tmp_path, ending):
+def test_fit_and_predict_are_calibrate(cordial, as_json, tmp_path, ending):
     files = write_tables(tmp_path, ending)
-    more = [] if ending == "csv" else ["--inference", "mode"]
-    cordial("calibrate", *files, "-o", f"whole.{ending}", "--seed", 5, *more)
-    cordial("fit", *files, "-o", "judge.cordial", "--seed", 5, *more)
-    cordial("predict", "judge.cordial", files[0], "-o", f"halves.{ending}")
-    assert Path(f"halves.{ending}").read_bytes() == Path(f"whole.{ending}").read_bytes()
-
-
-def test_the_summary_and_json(cordial, tmp_path):
-    files = write_tables(tmp_path)
-    brief, long = (
-        cordial("calibrate", *files, "-o", "o.csv", "--inference", "mode", *more)
-        for more in ((), ("--verbose",))
+    more = ["--seed", 5] if ending == "csv" else ["--seed", 5, "--inference", "mode"]
+    whole, halves = (tmp_path / f"{name}.{ending}" for name in ("whole", "halves"))
+    made, fitted, predicted = (
+        as_json(*command)
+        for command in (
+            ("calibrate", *files, "-o", whole, *more),
+            ("fit", *files, "-o", "judge.cordial", *more),
+            ("predict", "judge.cordial", files[0], "-o", halves),
+        )
     )
-    assert "o.csv" in brief.stderr and str(TEXTS) in brief.stderr
-    arguments = "--inference", "mode", "--json"
-    found = json.loads(cordial("calibrate", *files, "-o", "o.csv", *arguments).stdout)
-    assert (found["output"], found["texts"], found["labels"]) == ("o.csv", TEXTS, LABELLED)
-    summary = found["summary"]
-    assert summary["sentences"] and all(name in brief.stdout for name in summary["weights"])
+    assert halves.read_bytes() == whole.read_bytes()
+    assert (made["output"], made["texts"], made["labels"]) == (str(whole), TEXTS, LABELLED)
+    assert fitted["summary"] == made["summary"] and made["summary"]["sentences"]
+    assert predicted.pop("drift")["p"] == 1
+    assert predicted == {"output": str(halves), "texts": TEXTS, "options": [*"12345"]}
+    # In words, and with the posteriors for who asks.
+    brief, long = (
+        cordial("calibrate", *files, "-o", whole, *more, *verbose)
+        for verbose in ((), ("--verbose",))
+    )
+    assert str(whole) in brief.stderr and str(TEXTS) in brief.stderr
+    assert all(name in brief.stdout for name in made["summary"]["weights"])
     added = long.stdout.removeprefix(brief.stdout.rstrip())
-    assert added != long.stdout and all(name in added for name in summary["diagnostics"])
-    fitted = json.loads(cordial("fit", *files, "-o", "j.cordial", *arguments).stdout)
-    assert fitted["summary"] == summary
-    done = cordial("predict", "j.cordial", files[0], "-o", "o.csv", "--json").stdout
-    found = json.loads(done)
-    assert found.pop("drift")["p"] == 1
-    assert found == {"output": "o.csv", "texts": 60, "options": list("12345")}
+    assert added != long.stdout and all(name in added for name in made["summary"]["diagnostics"])
 
 
 def test_readings_of_another_model_are_pointed_out(cordial, tmp_path):
     def predict(**provenance):
-        readings = write_tables(tmp_path, **{k: [v] * TEXTS for k, v in provenance.items()})[0]
+        readings = write_tables(tmp_path, "csv", **{k: [v] * TEXTS for k, v in provenance.items()})[
+            0
+        ]
         return cordial("predict", "judge.cordial", readings, "-o", "o.csv").stderr
 
     known = {"reader_model": ["a"] * TEXTS, "reader_prompt": ["x"] * TEXTS}
-    cordial(*fast("fit", *write_tables(tmp_path, **known), "-o", "judge.cordial"))
+    cordial(*fast("fit", *write_tables(tmp_path, "csv", **known), "-o", "judge.cordial"))
     told = predict(reader_model="b", reader_prompt="x")
     assert "model 'b'" in told and "'a'" in told and "'x'" not in told
     assert "warning" not in predict(reader_model="a", reader_prompt="x") + predict()

@@ -1,6 +1,5 @@
 """`cordial check`: findings as lines and JSON, and its exit status."""
 
-import json
 from functools import partial
 from pathlib import Path
 
@@ -36,19 +35,19 @@ def test_a_sound_channel(cordial, tmp_path, quick):
 
 
 @pytest.mark.nightly
-def test_readings_of_a_user_with_a_covariate(cordial, tmp_path, quick):
+def test_readings_of_a_user_with_a_covariate(as_json, tmp_path, quick):
     lengths = np.random.default_rng(0).lognormal(5, 1, 60)
     readings, labels = write_tables(tmp_path, length=lengths)
     arguments = "check", MODELS / "verbosity.py", "--readings", readings, "--labels", labels
-    found = json.loads(cordial(*arguments, "--json").stdout)
+    found = as_json(*arguments)
     figures = {line["name"]: line["figures"] for line in found["findings"]}
     assert found["channel"] == "verbosity" and found["status"] in ("pass", "warn")
     assert figures["contract"]["covariates"] == ["length"]
 
 
-def test_a_broken_channel_has_status_1(cordial, tmp_path):
+def test_a_broken_channel_has_status_1(cordial, as_json, tmp_path):
     path = write_channel(tmp_path, "branch")
-    found = json.loads(cordial("check", path, "--json", status=1).stdout)
+    found = as_json("check", path, status=1)
     (finding,) = found["findings"]
     assert found["status"] == finding["status"] == "fail"
     (line,) = cordial("check", path, status=1).stdout.splitlines()

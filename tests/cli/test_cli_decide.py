@@ -1,7 +1,5 @@
 """`cordial decide`: its table goes to people and comes back as labels."""
 
-import json
-
 import numpy as np
 import pytest
 from review_tables import LABELLED, TEXTS, read, write_tables
@@ -11,19 +9,12 @@ from cordial_ppl.tables import write_table
 
 STARS = [str(label + 1) for label in reviews(TEXTS, seed=3).labels]
 COSTS = "--pass", "4,5", "--false-pass", 5, "--person", 0.5, "--audit", 0.3
-WITHIN = "--within", 1, "--agree", ".8"
 
 
 @pytest.fixture
 def tables(tmp_path):
     others = {"decision": ["theirs"] * TEXTS, "stratum": [0] * TEXTS}
     return write_tables(tmp_path, **others)
-
-
-@pytest.fixture
-def ask(cordial):
-    """Run a command that prints JSON."""
-    return lambda *arguments: json.loads(cordial(*arguments, "--json").stdout)
 
 
 def fill(name, asked):
@@ -34,8 +25,8 @@ def fill(name, asked):
     write_table(name, cells)
 
 
-def test_a_table_for_people_that_estimate_takes_back(cordial, refused, ask, tables):
-    made = ask("decide", *tables, *COSTS, "-o", "d.csv", "--figure", "d.svg")
+def test_a_table_for_people_that_estimate_takes_back(cordial, refused, as_json, tables):
+    made = as_json("decide", *tables, *COSTS, "-o", "d.csv", "--figure", "d.svg")
     assert sum(made["decisions"].values()) == TEXTS - LABELLED == TEXTS - made["labelled"]
     cells = read("d.csv")
     header = ["item_id", "input_decision", "input_stratum"]
@@ -47,13 +38,13 @@ def test_a_table_for_people_that_estimate_takes_back(cordial, refused, ask, tabl
     assert seen.tolist() == sorted(seen, reverse=True) and sum(seen) == count + LABELLED
     assert np.sum(1 / chances[seen]) == pytest.approx(TEXTS)
     fill("filled.csv", seen)
-    told = ask("estimate", tables[0], "filled.csv")
+    told = as_json("estimate", tables[0], "filled.csv")
     assert told["verdict"]["labels"] == sum(seen) and "'probability'" in told["design"]
     # Labels of texts that were chosen as doubtful are no check.
-    assert ask("decide", tables[0], "filled.csv", *COSTS)["checked"] is None
+    assert as_json("decide", tables[0], "filled.csv", *COSTS)["checked"] is None
     # What people have filled in is not replaced; the labels of before may be, and as many labels
     # of other texts are not those of before.
-    ask("decide", *tables, *COSTS, "-o", "d.csv")
+    as_json("decide", *tables, *COSTS, "-o", "d.csv")
     fill("precious.csv", np.arange(TEXTS) < LABELLED)
     for name in ("filled.csv", "precious.csv"):
         refused(f"{name}|LABELS", "decide", *tables, *COSTS, "-o", name)
@@ -61,18 +52,12 @@ def test_a_table_for_people_that_estimate_takes_back(cordial, refused, ask, tabl
     assert "probability" in cordial("estimate", tables[0], "precious.csv", "-q").stderr
 
 
-@pytest.mark.parametrize("wide", [True, pytest.param(False, marks=pytest.mark.nightly)])
-def test_labels_of_several_annotators_come_back(ask, tables, wide):
+def test_labels_of_several_annotators_come_back(as_json, tables):
     ids, stars = [f"text {row}" for row in range(LABELLED)], STARS[:LABELLED]
-    cells = {"item_id": ids, "ann": stars, "bea": stars[::-1]}
-    names = ("--label", "ann,bea")
-    if not wide:
-        people = ["ann"] * LABELLED + ["bea"] * LABELLED
-        cells = {"item_id": ids * 2, "annotator": people, "label": stars + stars[::-1]}
-        names = ()
-    write_table("several.csv", cells)
-    first = ask("decide", tables[0], "several.csv", *names, *COSTS, "-o", "out.csv")
-    assert ask("decide", tables[0], "out.csv", *COSTS) == first
+    write_table("several.csv", {"item_id": ids, "ann": stars, "bea": stars[::-1]})
+    names = "--label", "ann,bea"
+    first = as_json("decide", tables[0], "several.csv", *names, *COSTS, "-o", "out.csv")
+    assert as_json("decide", tables[0], "out.csv", *COSTS) == first
     assert {"ann", "bea"} < {*read("out.csv")["annotator"]}
 
 
@@ -91,11 +76,10 @@ def test_texts_that_all_have_labels_leave_nothing_to_decide(cordial, tables, tmp
     assert read("f.csv")["label"] == STARS[:LABELLED] and not (tmp_path / "f.svg").exists()
 
 
-def test_an_agreement(ask, tables):
-    kept = ask("decide", *tables, *WITHIN, "--level", ".6", "-o", "k.csv")
+def test_an_agreement(as_json, tables):
+    kept = as_json(
+        "decide", *tables, "--within", 1, "--agree", ".8", "--level", ".6", "-o", "k.csv"
+    )
     assert kept["agree"] == 0.8 and kept["kept"] >= 0.6 and "cost" not in read("k.csv")
-    # Labels that have nothing to do with the readings leave no text sure.
-    write_table("odd.csv", {"item_id": read(tables[1])["item_id"], "label": [*"12345"] * 4})
-    impossible = "--within", 0, "--agree", "1", "--level", ".999"
-    none = ask("decide", tables[0], "odd.csv", *impossible)["decisions"]
+    none = as_json("decide", *tables, "--within", 0, "--agree", "1", "--level", ".999")["decisions"]
     assert none["person"] == sum(none.values())

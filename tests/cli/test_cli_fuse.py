@@ -1,7 +1,5 @@
 """`cordial fuse`: readers in one table or in several, of different kinds, with gaps."""
 
-import json
-
 import numpy as np
 import polars as pl
 import pytest
@@ -28,7 +26,7 @@ def written(name):
     return np.array([cells[f"p_{k}"] for k in range(1, 6)], float).T
 
 
-def test_readers_of_different_kinds_with_gaps(cordial, files):
+def test_readers_of_different_kinds_with_gaps(cordial, as_json, files):
     """The table has the fusion's predictions; a saved one predicts again, also without a reader."""
     readings, labels, hard = files
     settings = "--also", hard, "-o", "o.csv", "--save", "j.cordial", "--inference", "mode"
@@ -52,42 +50,11 @@ def test_readers_of_different_kinds_with_gaps(cordial, files):
     assert "warning: " in result.stderr and "hard" in result.stderr
     expected = fusion.predict_proba({"logits": table.logits[:, 0]})
     np.testing.assert_allclose(written("alone.csv"), expected, rtol=0, atol=1e-9)
-    found = json.loads(cordial("fuse", readings, labels, *settings, "--json").stdout)
+    found = as_json("fuse", readings, labels, *settings)
     assert found["texts"] == TEXTS and found["labels"] == LABELLED
     counts = {name: own["expected"]["labels"] for name, own in found["readers"].items()}
     assert counts == {"logits": 20, "hard": 18} and found["expected"]["cordial"] > 0
     assert sum(found["weights"].values()) == pytest.approx(1)
-
-
-def test_one_table_of_several_readers(tmp_path):
-    ids = ["a", "b", "c"]
-    rows = {
-        "item_id": [*ids, "c", "b"],
-        "reader": ["one", "one", "one", "two", "two"],
-        "p_no": [0.5, 0.2, 0.1, "", ""],
-        "p_yes": [0.5, 0.8, 0.9, "", ""],
-        "rating": ["", "", "", "no", "yes"],
-        "length": [1, 2, 3, 3, 2],
-    }
-    write_table(tmp_path / "r.csv", rows)
-    found = read_several([tmp_path / "r.csv"])
-    assert found.readers == ("one", "two") and found.item_ids == ids
-    assert found.scale.options == ("no", "yes") and found.kind == "p"
-    assert np.isnan(found.logits[0, 1]).all()
-    assert found.logits[1:, 1].argmax(axis=1).tolist() == [1, 0]
-    assert found.extras == {"length": ["1", "2", "3"]}
-    swapped = read_several([tmp_path / "r.csv"], readers=["two", "one"])
-    assert swapped.item_ids == ["c", "b", "a"]
-    np.testing.assert_array_equal(swapped.logits[::-1, ::-1], found.logits)
-
-
-def test_a_cell_in_which_readers_differ_makes_a_column_each(tmp_path):
-    path = tmp_path / "r.csv"
-    rows = [f"t{i},{reader},{reader}-4,{i % 3},.9,.1" for reader in "ab" for i in range(30)]
-    path.write_text("\n".join(["item_id,reader,model,system,p_1,p_2", *rows]))
-    assert "system" in read_several([path]).columns.schema
-    path.write_text(path.read_text().replace("t17,b,b-4,2", "t17,b,b-4,1"))
-    assert {"system_a", "system_b", "model_a"} < {*read_several([path]).columns.schema}
 
 
 def test_columns_in_which_readers_differ_say_whose_they_are(cordial, tmp_path):

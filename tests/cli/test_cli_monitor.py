@@ -1,7 +1,5 @@
 """`cordial monitor` says what Python finds, and its exit status is for pipelines."""
 
-import json
-
 import numpy as np
 import polars as pl
 import pytest
@@ -22,10 +20,9 @@ def tables(tmp_path, cordial):
     return readings, labels
 
 
-def test_the_same_judge_and_another(cordial, tables):
+def test_the_same_judge_and_another(cordial, as_json, tables):
     def monitor(*looks, status=0):
-        printed = cordial("monitor", "j.cordial", "old.csv", *looks, "--json", status=status)
-        return json.loads(printed.stdout)
+        return as_json("monitor", "j.cordial", "old.csv", *looks, status=status)
 
     assert monitor("old.csv", "old.csv")["answer"] == "yes"
     # Evidence of 1e6 where 20 raises an alarm; its logarithm 14.9, sd .6 over 20 draws of reviews.
@@ -41,7 +38,7 @@ def test_the_same_judge_and_another(cordial, tables):
 
 
 @pytest.mark.parametrize(("name", "status"), [("right", 0), ("wrong", 3)])
-def test_labels_say_whether_the_calibration_holds(cordial, tables, name, status):
+def test_labels_say_whether_the_calibration_holds(as_json, tables, name, status):
     table = read_readings(tables[0])
     probs = cp.load("j.cordial").predict_proba(table.logits)
     # Evenly spread over what is predicted: evidence of .3 where 20 refutes; its logarithm -1.2, sd
@@ -52,8 +49,8 @@ def test_labels_say_whether_the_calibration_holds(cordial, tables, name, status)
         labels = np.where(probs.argmax(axis=1) > 2, 1, 5)
     cells = {"item_id": table.item_ids, "label": labels.astype(str)}
     pl.DataFrame(cells).write_csv("labels.csv")
-    given = "monitor", "j.cordial", "old.csv", "old.csv", "--labels", "labels.csv", "--json"
-    found = json.loads(cordial(*given, status=status).stdout)
+    given = "monitor", "j.cordial", "old.csv", "old.csv", "--labels", "labels.csv"
+    found = as_json(*given, status=status)
     # Those of the fit are left out.
     assert found["labels"]["labels"] == TEXTS - LABELLED
     assert (found["labels"]["evidence"] > 20) == (name == "wrong")

@@ -1,7 +1,5 @@
 """`cordial plan`, and what is made of a plan that is filled in."""
 
-import json
-
 import numpy as np
 import pytest
 from review_tables import LABELLED, TEXTS, fast, read, write_tables
@@ -66,10 +64,10 @@ def test_whoever_stops_early_has_a_plan_too(cordial, refused, readings):
     np.testing.assert_allclose(np.array(rest["probability"], float), 20 / TEXTS)
 
 
-def test_labels_are_spread_over_the_values_of_a_column(cordial, readings):
+def test_labels_are_spread_over_the_values_of_a_column(cordial, as_json, readings):
     cordial("plan", readings, "-n", 4, "-o", "p.csv", "--quiet")
     more = "--by", "system", "--labelled", fill("p.csv", 4), "-n", 8, "-o", "q.csv"
-    counted = json.loads(cordial("plan", readings, *more, "--json").stdout)
+    counted = as_json("plan", readings, *more)
     groups = counted.pop("groups").values()
     assert counted == {"output": "q.csv", "texts": TEXTS, "labelled": 4, "planned": 8}
     assert [sum(group[k] for group in groups) for k in ("labelled", "planned")] == [4, 8]
@@ -128,7 +126,7 @@ def forecast(tmp_path_factory):
     return folder / "reader.cordial", readings, fitted.forecast(table.logits)
 
 
-def test_more_labels_are_forecast(cordial, forecast):
+def test_more_labels_are_forecast(cordial, as_json, forecast):
     calibrator, readings, expected = forecast
     more = "plan", readings, "--more", calibrator
     # No file gets it, so it is shown even if quiet.
@@ -136,17 +134,12 @@ def test_more_labels_are_forecast(cordial, forecast):
     told = cordial(*more, "--width", 0.1, "-o", "p.csv").stdout
     assert expected.text in told and expected.say_needed(0.1) in told
     assert len(read("p.csv")["item_id"]) == 20
-    alone = json.loads(cordial(*more, "--width", 0.1, "--json").stdout)
+    alone = as_json(*more, "--width", 0.1)
     assert alone["loss"]["value"] == pytest.approx(expected.loss.value)
     assert alone["needed"]["value"] == expected.needed(0.1).value
     assert [step["labels"] for step in alone["steps"]] == list(expected.counts)
-    both = json.loads(cordial(*more, "-o", "p.csv", "--json").stdout)
+    both = as_json(*more, "-o", "p.csv")
     assert both["forecast"]["sentence"] == alone["sentence"] and both["planned"] == 20
-
-
-def test_readings_of_another_judge_are_warned_of(cordial, forecast):
-    calibrator, readings, _ = forecast
-    cells = read(readings)
-    turned = {f"logit_{k}": cells[f"logit_{6 - k}"] for k in range(1, 6)}
-    write_table("other.csv", cells | turned)
+    turned = {f"logit_{k}": read(readings)[f"logit_{6 - k}"] for k in range(1, 6)}
+    write_table("other.csv", read(readings) | turned)
     assert "warning: other.csv" in cordial("plan", "other.csv", "--more", calibrator).stderr

@@ -14,6 +14,16 @@ from cordial_ppl.tables import write_table
 MODELS = Path(__file__).parents[2] / "models"
 
 
+CONFIG = {
+    "key": "[plan]\nbogus = 1\n",
+    "every": "sede = 1",
+    "table": "[plam]\nseed = 1\n",
+    "text": "[plan]\nseed = 'x'\n",
+    "date": "seed = 2025-01-01",
+    "half": "seed = [\n",
+}
+
+
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     """A folder of tables, of which most have one fault, and two calibrators."""
@@ -48,6 +58,9 @@ def made(tmp_path_factory):
     change("soon.csv", **labels, order=["soon"] * LABELLED)
     change("ann.csv", **labels, annotator=["Ann"] * LABELLED)
     change("few.csv", of="l.csv", rows=7)
+    (folder / "folder.csv").mkdir()
+    for name, text in CONFIG.items():
+        (folder / f"{name}.toml").write_text(text)
     names = [str(folder / name) for name in ("r.csv", "l.csv", "one.cordial", "several.cordial")]
     assert program.run(*fast("fit", *names[:2], "-o", names[2])).status == 0
     also = "--also", folder / "hard.csv", "--save", names[3], "-o", folder / "fused.csv"
@@ -56,6 +69,35 @@ def made(tmp_path_factory):
 
 
 CASES = """
+predit r.csv                                               predit|predict
+--bogus                                                    --bogus
+compare r.csv                                              LABELS
+compare r.csv l.csv                                        --by
+fit r.csv l.csv --optoins 1,2 -o o.cordial                 --optoins|--options
+fit r.csv l.csv -o o.cordial --magic                       --magic
+fit r.csv l.csv -o o.cordial --inference magic             --inference|magic|laplace
+calibrate r.csv l.csv                                      --output
+calibrate r.csv l.csv more.csv -o o.csv                    more.csv
+calibrate r.csv l.csv -o o.csv --seed                      --seed
+calibrate r.csv l.csv -o o.csv --seed -1                   --seed|-1
+calibrate r.csv l.csv -o o.csv --seed 1.5                  --seed|1.5
+calibrate r.csv none.csv -o o.csv                          none.csv
+calibrate none.csv l.csv -o o.csv                          none.csv
+calibrate none.csv l.csv -o none/o.csv                     none/o.csv
+calibrate r.csv l.csv -o folder.csv                        folder.csv
+calibrate r.csv l.csv -o o.txt                             o.txt
+calibrate r.csv l.csv -o o                                 o
+calibrate r.csv l.csv -o r.csv                             r.csv
+calibrate r.csv l.csv -o l.csv                             l.csv
+calibrate r.csv l.csv -o r.csv/o.csv                       r.csv/o.csv
+calibrate r.csv l.csv -o LONG.csv                          LONG.csv
+plan r.csv -o p.csv --config none.toml                     none.toml
+plan r.csv -o p.csv --config key.toml                      key.toml|bogus
+plan r.csv -o p.csv --config every.toml                    every.toml|sede
+plan r.csv -o p.csv --config table.toml                    table.toml|plam
+plan r.csv -o p.csv --config text.toml                     text.toml|seed
+plan r.csv -o p.csv --config date.toml                     date.toml|seed
+plan r.csv -o p.csv --config half.toml                     half.toml
 check nowhere.py                                           nowhere.py
 check magic                                                'magic'
 check location --readings r.csv                            --readings|--labels
@@ -126,5 +168,5 @@ learn-prior r.csv l.csv -o p.cordial                       2 tasks|there is r
 @pytest.mark.parametrize("case", CASES.strip().splitlines(), ids=lambda case: case.split("  ")[0])
 def test_what_is_refused_is_named(refused, made, tmp_path, case):
     shutil.copytree(made, tmp_path, dirs_exist_ok=True)
-    words, facts = case.rsplit("  ", 1)
-    refused(facts, *shlex.split(words.replace("MODELS", str(MODELS))))
+    words, facts = case.replace("MODELS", str(MODELS)).replace("LONG", "o" * 300).rsplit("  ", 1)
+    refused(facts, *shlex.split(words))

@@ -186,6 +186,12 @@ def test_methods_count_by_what_they_are_made_from(folder):
     names |= {part(cp.LogitStack(weight_counts={"odds": 2.0}))}
     path.write_text(MINE + "# changed\n")
     assert len(names | {part(mine(path))}) == 5
+    priors = []
+    for name, rule in (("one", "paper"), ("two", "paper"), ("three", "cautious")):
+        prior = folder / f"{name}.cordial"
+        cp.shipped_prior().with_rule(name=rule).save(prior)
+        priors.append(part(cp.ChannelCalibrator("mixture", inference="mode", prior=prior)))
+    assert priors[0] == priors[1] != priors[2]
 
 
 def test_a_method_that_fails_stands_in_the_table(folder, monkeypatch):

@@ -1,6 +1,9 @@
 """Storage: what is read is what was written, or one clear error."""
 
 import json
+import subprocess
+import sys
+import time
 
 import numpy as np
 import pytest
@@ -161,3 +164,40 @@ def test_records_are_checked_by_their_types():
     ]:
         with pytest.raises(FileError, match=message), storage.blaming("x"):
             storage.unpack(Whole, meta | more, stored | arrays_)
+
+
+WRITER = """
+import sys
+import numpy as np
+from cordial_ppl.runtime import storage
+
+path, value = sys.argv[1], float(sys.argv[2])
+array = np.full(100_000, value)
+while True:
+    storage.write(path, "thing", {"value": value}, {"array": array})
+"""
+
+
+@pytest.mark.nightly
+def test_two_writers_that_are_killed_leave_one_whole_file(tmp_path):
+    """Whenever the kill comes, the file is what one of them wrote, and what is half has no name."""
+    path, seen = tmp_path / "saved.cordial", set()
+
+    def read():
+        meta, arrays = storage.read(path, "thing")
+        assert (arrays["array"] == meta["value"]).all()
+        return meta["value"]
+
+    command = [sys.executable, "-c", WRITER, str(path)]
+    writers = [subprocess.Popen([*command, value]) for value in ("1", "2")]
+    try:
+        deadline = time.monotonic() + 60
+        while len(seen) < 2 and time.monotonic() < deadline:
+            seen |= {read()} if path.exists() else set()
+    finally:
+        for writer in writers:
+            writer.kill()
+            writer.wait()
+    assert seen == {1.0, 2.0} and read() in seen
+    others = [file for file in tmp_path.iterdir() if file != path]
+    assert len(others) <= 2 and all(file.name.startswith(".") for file in others)

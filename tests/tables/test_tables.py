@@ -305,6 +305,29 @@ def test_options_that_columns_number_otherwise(text):
                 read_readings(readings, reader="a", options=own)
 
 
+def test_one_table_of_several_readers(text):
+    """Of different kinds, with gaps."""
+    rows = "a,one,.5,.5,,1", "b,one,.2,.8,,2", "c,one,.1,.9,,3", "c,two,,,no,3", "b,two,,,yes,2"
+    path = text("r.csv", "item_id,reader,p_no,p_yes,rating,length", *rows)
+    table = read_several([path])
+    assert table.readers == ("one", "two") and table.item_ids == ["a", "b", "c"]
+    assert table.scale.options == ("no", "yes") and table.kind == "p"
+    assert np.isnan(table.logits[0, 1]).all()
+    assert table.logits[1:, 1].argmax(axis=1).tolist() == [1, 0]
+    assert table.extras == {"length": ["1", "2", "3"]}
+    swapped = read_several([path], readers=["two", "one"])
+    assert swapped.item_ids == ["c", "b", "a"]
+    np.testing.assert_array_equal(swapped.logits[::-1, ::-1], table.logits)
+
+
+def test_a_cell_in_which_readers_differ_makes_a_column_each(text):
+    rows = [f"t{i},{reader},{reader}-4,{i % 3},.9,.1" for reader in "ab" for i in range(30)]
+    path = text("r.csv", "item_id,reader,model,system,p_1,p_2", *rows)
+    assert "system" in read_several([path]).columns.schema
+    path.write_text(path.read_text().replace("t17,b,b-4,2", "t17,b,b-4,1"))
+    assert {"system_a", "system_b", "model_a"} < {*read_several([path]).columns.schema}
+
+
 def test_columns_of_annotators(text):
     path = text("l.csv", "item_id,label,label_x,label_y,y", "a,3,1,2,note", "b,3,,2,note")
     found = read_labels(path, SCALE, label=["label_x", "label_y"])
