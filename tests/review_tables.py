@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+
 from cordial_ppl.evaluation import synthetic
 from cordial_ppl.tables import read_columns, write_table
 
@@ -24,6 +26,12 @@ def write_tables(folder, ending: Any = "csv", **extras):
 def read(path):
     columns = read_columns(path)
     return {name: list(cells) for name, cells in columns.cells.items()}
+
+
+def read_probabilities(path):
+    """Read what is predicted of the five options."""
+    cells = read(path)
+    return np.array([cells[f"p_{k}"] for k in range(1, 6)], float).T
 
 
 def fast(*arguments):

@@ -3,7 +3,7 @@
 import numpy as np
 import polars as pl
 import pytest
-from review_tables import LABELLED, TEXTS, fast, read, write_tables
+from review_tables import LABELLED, TEXTS, fast, read, read_probabilities, write_tables
 
 import cordial_ppl as cp
 from cordial_ppl.tables import read_several, write_table
@@ -21,11 +21,6 @@ def files(tmp_path):
     return readings, labels, tmp_path / "hard.csv"
 
 
-def written(name):
-    cells = read(name)
-    return np.array([cells[f"p_{k}"] for k in range(1, 6)], float).T
-
-
 def test_readers_of_different_kinds_with_gaps(cordial, as_json, files):
     """The table has the fusion's predictions; a saved one predicts again, also without a reader."""
     readings, labels, hard = files
@@ -39,7 +34,7 @@ def test_readers_of_different_kinds_with_gaps(cordial, as_json, files):
     fusion = cp.Fusion(table.scale, readers=table.readers, inference="mode")
     fusion.fit(table.logits[:LABELLED], [str(z) for z in read(labels)["label"]])
     expected = fusion.predict_proba(table.logits)
-    np.testing.assert_allclose(written("o.csv"), expected, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(read_probabilities("o.csv"), expected, rtol=0, atol=1e-9)
     found = read("o.csv")
     low, mean, high = (np.array(found[name], float) for name in ("mean_low", "mean", "mean_high"))
     assert (low <= mean).all() and (mean <= high).all()
@@ -49,7 +44,7 @@ def test_readers_of_different_kinds_with_gaps(cordial, as_json, files):
     result = cordial("predict", "j.cordial", readings, "-o", "alone.csv")
     assert "warning: " in result.stderr and "hard" in result.stderr
     expected = fusion.predict_proba({"logits": table.logits[:, 0]})
-    np.testing.assert_allclose(written("alone.csv"), expected, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(read_probabilities("alone.csv"), expected, rtol=0, atol=1e-9)
     found = as_json("fuse", readings, labels, *settings)
     assert found["texts"] == TEXTS and found["labels"] == LABELLED
     counts = {name: own["expected"]["labels"] for name, own in found["readers"].items()}

@@ -6,7 +6,7 @@ from pathlib import Path
 import jax
 import numpy as np
 import pytest
-from review_tables import LABELLED, TEXTS, fast, read, write_tables
+from review_tables import LABELLED, TEXTS, fast, read, read_probabilities, write_tables
 
 import cordial_ppl as cp
 from cordial_ppl.channels import CHANNELS
@@ -60,9 +60,7 @@ def test_a_prior_is_learned_and_used(cordial, as_json, tables, tmp_path):
     for name, rest in (("x", ()), ("y", ("--prior", "p.cordial"))):
         cordial("calibrate", *fast(*tables, *one, "-o", f"{name}.csv", *rest))
     cordial("calibrate", *fast("r.csv", "l.csv", "-o", "z.csv"))
-    plain, learned, alone = (
-        np.array([*read(f"{name}.csv").values()][1:6], float) for name in "xyz"
-    )
+    plain, learned, alone = (read_probabilities(f"{name}.csv") for name in "xyz")
     np.testing.assert_allclose(plain, alone, rtol=1e-9)
     assert abs(plain - learned).max() > 0.001
     cordial("fit", *fast(*tables, *one, "-o", "j.cordial", "--prior", "p.cordial"))

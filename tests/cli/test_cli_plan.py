@@ -114,32 +114,24 @@ def test_groups_without_their_share_are_named(cordial, tmp_path):
     assert "2 of 3" in fewer and enough == ""
 
 
-@pytest.fixture(scope="module")
-def forecast(tmp_path_factory):
-    """A calibrator, the table of readings that it is of, and its forecast."""
-    folder = tmp_path_factory.mktemp("forecast")
-    readings, labels = write_tables(folder)
-    table = read_readings(readings)
-    fitted = cp.Cordial(table.scale)
-    fitted.fit(table.logits[:LABELLED], list(map(str, read(labels)["label"])))
-    fitted.save(folder / "reader.cordial")
-    return folder / "reader.cordial", readings, fitted.forecast(table.logits)
-
-
-def test_more_labels_are_forecast(cordial, as_json, forecast):
-    calibrator, readings, expected = forecast
-    more = "plan", readings, "--more", calibrator
+def test_more_labels_are_forecast(cordial, as_json, readings):
+    table, labels = read_readings(readings), read("l.csv")["label"]
+    fitted = cp.Cordial(table.scale).fit(table.logits[:LABELLED], labels)
+    fitted.save("reader.cordial")
+    expected = fitted.forecast(table.logits)
+    more = "plan", readings, "--more", "reader.cordial"
     # No file gets it, so it is shown even if quiet.
     assert cordial(*more, "--quiet").stdout.strip() == expected.text
     told = cordial(*more, "--width", 0.1, "-o", "p.csv").stdout
     assert expected.text in told and expected.say_needed(0.1) in told
     assert len(read("p.csv")["item_id"]) == 20
-    alone = as_json(*more, "--width", 0.1)
+    alone, needed = as_json(*more, "--width", 0.1), expected.needed(0.1)
+    assert expected.loss is not None and needed is not None
     assert alone["loss"]["value"] == pytest.approx(expected.loss.value)
-    assert alone["needed"]["value"] == expected.needed(0.1).value
+    assert alone["needed"]["value"] == needed.value
     assert [step["labels"] for step in alone["steps"]] == list(expected.counts)
     both = as_json(*more, "-o", "p.csv")
     assert both["forecast"]["sentence"] == alone["sentence"] and both["planned"] == 20
     turned = {f"logit_{k}": read(readings)[f"logit_{6 - k}"] for k in range(1, 6)}
     write_table("other.csv", read(readings) | turned)
-    assert "warning: other.csv" in cordial("plan", "other.csv", "--more", calibrator).stderr
+    assert "warning: other.csv" in cordial("plan", "other.csv", "--more", "reader.cordial").stderr

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from review_tables import LABELLED, TEXTS, fast, read, write_tables
+from review_tables import LABELLED, TEXTS, fast, read, read_probabilities, write_tables
 
 import cordial_ppl as cp
 from cordial_ppl.tables import read_readings, write_table
@@ -22,11 +22,6 @@ def files(tmp_path):
     return readings, labels
 
 
-def written():
-    cells = read("o.csv")
-    return np.array([cells[f"p_{k}"] for k in range(1, 6)], float).T
-
-
 def test_users_are_told_apart(cordial, as_json, files):
     """As the functions do; a user without labels gets the population's prediction."""
     users = [*USERS[:-1], "nobody"]
@@ -40,8 +35,8 @@ def test_users_are_told_apart(cordial, as_json, files):
     shifts = cp.UserShift(table.scale).fit(calibrator.fit_.out_of_fold, given, USERS[:LABELLED])
     population = calibrator.predict_proba(table.logits)
     expected = shifts.predict_proba(population, users)
-    np.testing.assert_allclose(written(), expected, rtol=0, atol=1e-9)
-    np.testing.assert_allclose(written()[-1], population[-1], rtol=0, atol=1e-9)
+    np.testing.assert_allclose(read_probabilities("o.csv"), expected, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(read_probabilities("o.csv")[-1], population[-1], rtol=0, atol=1e-9)
     found, before = read("o.csv"), read(files[0])
     np.testing.assert_allclose(np.array(found["mean"], float), expected @ np.arange(1, 6))
     assert all(
@@ -67,4 +62,4 @@ def test_a_calibrator_of_other_labels(cordial, files, tmp_path):
     labels = [str(z) for z in read(files[1])["label"]]
     shifts = cp.UserShift([*"12345"]).fit(population[:LABELLED], labels, USERS[:LABELLED])
     expected = shifts.predict_proba(population, USERS)
-    np.testing.assert_allclose(written(), expected, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(read_probabilities("o.csv"), expected, rtol=0, atol=1e-9)
