@@ -288,6 +288,15 @@ def test_the_command_writes_the_page(files, cordial, tmp_path, partial):
     ]
 
 
+def test_labels_of_the_command_weigh_what_their_column_says(files, cordial, tmp_path):
+    def score(weigh):
+        rows = [f"text {k},{STARS[z]},{weigh(k)}" for k, z in enumerate(ALL_LABELS)]
+        (tmp_path / "labels.csv").write_text("\n".join(["item_id,label,weight", *rows]))
+        return json.loads(cordial(*files, "page.html", "--json").stdout)["scores"]["log loss"]
+
+    assert score(lambda k: 1) != score(lambda k: 1 + k % 5)
+
+
 @pytest.mark.parametrize(
     ("output", "labels", "message"),
     [
