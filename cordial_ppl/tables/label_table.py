@@ -203,7 +203,8 @@ def _weigh(columns: Columns) -> tuple[Columns, Float64[np.ndarray, " n"]]:
                 f"column 'weight' must be from 0 to {LARGEST:,.0f}, how many labels one "
                 f"counts as; found {value:g} in {name_rows(wrong, columns.where)}. {remedy}"
             )
-    rows = np.flatnonzero(weights)
+    # What vanishes in 32 bits counts nothing; half of the smallest weight would be zero.
+    rows = np.flatnonzero(weights.astype(np.float32))
     if not rows.size:
         raise InputError(f"{columns.path}: column 'weight' is 0 in all rows: no label counts.")
     return (columns, weights) if rows.size == weights.size else (columns.take(rows), weights[rows])
