@@ -5,7 +5,7 @@ file must be named again to load the stack.
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -39,12 +39,6 @@ SETTINGS = (
     *("fixed_counts", "has_default_prior"),
 )
 """Settings that a file has as they are."""
-
-VALUES = (
-    *("scale", "covariates", "weights", "losses", "expected", "provenance", "label_counts"),
-    *("sketch", "labels", "sample_weight", "texts", "out_of_fold", "folds"),
-)
-"""Values of a fit that a file has as they are."""
 
 
 class PosteriorRecord(Record):
@@ -95,7 +89,38 @@ class PosteriorRecord(Record):
         return posterior
 
 
-class FitRecord(Record):
+class AnyFitRecord(Record):
+    """What a file has of a fit of one reader or of several; names are those of ``AnyFit``."""
+
+    scale: Scale
+    covariates: tuple[str, ...]
+    weights: dict[str, float]
+    expected: ExpectedLoss
+    labels: Int64[np.ndarray, " _n"]
+    sample_weight: Float64[np.ndarray, " _n"]
+    texts: Int64[np.ndarray, " _n"]
+    out_of_fold: Float64[np.ndarray, "_n _K"] | None
+
+    def check(self, members: Collection[str]) -> None:
+        """Check that the numbers belong together, and to these members.
+
+        Raises:
+            ValueError: they do not.
+        """
+        check_shares("weights", np.array(list(self.weights.values())))
+        if self.weights.keys() != {*members}:
+            raise ValueError("the weights are of other members")
+        if not ((self.labels >= 0) & (self.labels < self.scale.size)).all():
+            raise ValueError("the labels are no options of the scale")
+        if self.sample_weight.min(initial=1) <= 0:
+            raise ValueError("the weights of the labels are not positive")
+        for probs in () if self.out_of_fold is None else self.out_of_fold:
+            if len(probs) != self.scale.size:
+                raise ValueError("the out-of-fold probabilities are of other options")
+            check_shares("out-of-fold probabilities", probs)
+
+
+class FitRecord(AnyFitRecord):
     """A fit of a stack and its settings; names are those of ``Fit`` and ``Settings``."""
 
     estimator: str
@@ -108,21 +133,13 @@ class FitRecord(Record):
     effort: Effort
     posteriors: dict[str, PosteriorRecord]
     regressions: dict[str, dict[str, Num[np.ndarray, "..."]]]
-    scale: Scale
-    covariates: tuple[str, ...]
-    weights: dict[str, float]
     losses: dict[str, float]
-    expected: ExpectedLoss
     provenance: dict[str, list[str]]
     label_counts: Num[np.ndarray, " _K"]
     sketch: Int64[np.ndarray, "2 _cells"]
-    labels: Int64[np.ndarray, " _n"]
-    sample_weight: Float64[np.ndarray, " _n"]
-    texts: Int64[np.ndarray, " _n"]
-    out_of_fold: Float64[np.ndarray, "_n _K"] | None = None
-    folds: Int64[np.ndarray, " _n"] | None = None
-    fixed_counts: tuple[str, ...] = ()
-    reader: Reader | None = None
+    folds: Int64[np.ndarray, " _n"] | None
+    fixed_counts: tuple[str, ...]
+    reader: Reader | None
 
     @classmethod
     def of(cls, fit: Fit, estimator: str) -> "FitRecord":
@@ -152,7 +169,7 @@ class FitRecord(Record):
                 members[name] = fit = CalibratorFit(kind, kind.params(**params))
                 if not np.isfinite(fit.predict(np.zeros((1, size)))[0]).all():
                     raise ValueError(f"calibrator {name!r} predicts no probabilities")
-            self._check(members)
+            self.check(members)
             priors = {name: getattr(member, "prior", None) for name, member in members.items()}
             channel_priors = {name: prior for name, prior in priors.items() if prior is not None}
             arguments = {name: getattr(self, name) for name in SETTINGS}
@@ -167,29 +184,26 @@ class FitRecord(Record):
             values = {name: getattr(self, name) for name in VALUES}
             return Fit(settings=settings, members=members, reader=self.reader, **values)
 
-    def _check(self, members: Mapping[str, Fitted]) -> None:
-        """Check that the numbers belong together.
-
-        Raises:
-            ValueError: they do not.
-        """
-        size, counts, weights = self.scale.size, self.label_counts, self.sample_weight
-        check_shares("weights", np.array(list(self.weights.values())))
-        if len(counts) != size or counts.min() < 0 or self.weights.keys() != members.keys():
-            raise ValueError("the weights or the counts of labels are of another fit")
-        if (
-            self.labels.min(initial=0) < 0
-            or weights.min(initial=1) <= 0
-            or not np.array_equal(np.bincount(self.labels, weights, size), counts)
+    def check(self, members: Collection[str]) -> None:
+        """Check that the numbers belong together, and to these members; see ``AnyFitRecord``."""
+        super().check(members)
+        size = self.scale.size
+        if not np.array_equal(
+            np.bincount(self.labels, self.sample_weight, size), self.label_counts
         ):
             raise ValueError("the labels are of another fit")
         if self.folds is not None and self.folds.min(initial=0) < 0:
             raise ValueError("a fold has a negative number")
-        for probs in () if self.out_of_fold is None else self.out_of_fold:
-            check_shares("out-of-fold probabilities", probs)
         check_sketch(self.sketch, size)
         if self.reader and {len(self.reader.texts), len(self.reader.bias)} != {size}:
             raise ValueError("what is known of the judge is of other options")
+
+
+VALUES = (
+    *AnyFitRecord.__struct_fields__,
+    *("losses", "provenance", "label_counts", "sketch", "folds"),
+)
+"""Values of a fit that a file has as they are."""
 
 
 def save(fit: Fit, path: str | Path, estimator: str) -> None:
