@@ -2,22 +2,25 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from cordial_ppl import scores
-from cordial_ppl.data.labelling import as_texts, of_fit, rank_texts, share_text
+from cordial_ppl.data.labelled import Labelled
+from cordial_ppl.data.labelling import as_texts, of_fit, share_text
 from cordial_ppl.data.ratings import state
 from cordial_ppl.decisions import answers
 from cordial_ppl.decisions.drift import Drift
 from cordial_ppl.decisions.estimates.bias import Bias
 from cordial_ppl.decisions.judge import LEVEL, find_medians
-from cordial_ppl.decisions.predictive import LabelCheck
+from cordial_ppl.decisions.predictive import LabelCheck, check_labels
 from cordial_ppl.decisions.summary import Summary
 from cordial_ppl.errors import InputError
 from cordial_ppl.estimators.stack import Stack
+from cordial_ppl.stack.fit import Fit
 from cordial_ppl.stack.weighing import stated
 
 FEWEST = 8
@@ -55,10 +58,13 @@ class TaskTexts:
     columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
     weights: Float[np.ndarray, " n"] | None = None
 
-    @property
-    def counted(self) -> Float[np.ndarray, " n"]:
-        """What each label counts."""
-        return share_text(self.rows) if self.weights is None else self.weights
+    @cached_property
+    def labelled(self) -> Labelled:
+        """The labelled texts, one row a label."""
+        extra = {name: column[self.rows] for name, column in self.covariates.items()}
+        weights = share_text(self.rows) if self.weights is None else self.weights
+        names = as_texts([self.items[row] for row in self.rows.tolist()], len(self.rows))
+        return Labelled(self.logits[self.rows], self.labels, extra, weights, names)
 
 
 class Score(NamedTuple):
@@ -131,12 +137,12 @@ class Facts:
     @property
     def labelled(self) -> int:
         """Number of labelled texts."""
-        return len(np.unique(self.texts.rows))
+        return self.texts.labelled.count
 
     @property
     def held_out(self) -> int:
         """Number of labelled texts that are not of the fit."""
-        return len(np.unique(self.texts.rows[self.unseen]))
+        return self.texts.labelled.take(self.unseen).count
 
     @property
     def scored(self) -> tuple[Int[np.ndarray, " s"], Int[np.ndarray, " s"]]:
@@ -173,13 +179,13 @@ def gather(calibrator: Stack, texts: TaskTexts) -> Facts:
     fit, forecast = calibrator.fit_, None
     if answers.can_forecast(fit):
         forecast = answers.forecast(fit, texts.logits, texts.covariates)
-    (raw, kind), probs = (
-        state(texts.logits),
-        calibrator.predict_proba(texts.logits, texts.covariates),
-    )
-    names = as_texts([texts.items[row] for row in texts.rows.tolist()], len(texts.rows))
-    unseen = ~of_fit(names, calibrator.fit_.texts)
-    held_out = len(np.unique(texts.rows[unseen]))
+    raw, kind = state(texts.logits)
+    probs = calibrator.predict_proba(texts.logits, texts.covariates)
+    unseen = ~of_fit(texts.labelled.texts, fit.texts)
+    others = texts.labelled.take(unseen)
+    check = None
+    if others.count >= FEW:
+        check = check_labels(*fit.mixture(others.logits), texts=others, seed=fit.seed)
     return Facts(
         calibrator=calibrator,
         texts=texts,
@@ -188,70 +194,48 @@ def gather(calibrator: Stack, texts: TaskTexts) -> Facts:
         probs=probs,
         unseen=unseen,
         hard=kind == "rating",
-        scores=_score(calibrator, texts, probs, unseen) if held_out >= FEWEST else {},
+        scores=_score(fit, others, probs[texts.rows[unseen]]) if others.count >= FEWEST else {},
         moved=_list_moved(calibrator, texts, raw, probs),
         drift=answers.check_readings(fit, texts.logits),
-        check=_check(calibrator, texts, names, unseen) if held_out >= FEW else None,
-        biases=_find_bias(calibrator, texts, names),
+        check=check,
+        biases=_find_bias(fit, texts),
     )
 
 
-def _find_bias(calibrator: Stack, texts: TaskTexts, names: Int[np.ndarray, " n"]) -> Sequence[Bias]:
+def _find_bias(fit: Fit, texts: TaskTexts) -> Sequence[Bias]:
     """Find biases by group; none where the labelled texts are not just those of the fit."""
-    texts_of_fit = calibrator.fit_.texts
-    fitted, order = np.argsort(texts_of_fit, kind="stable"), np.argsort(names, kind="stable")
-    if not np.array_equal(names[order], texts_of_fit[fitted]):
+    names = texts.labelled.texts
+    fitted, order = np.argsort(fit.texts, kind="stable"), np.argsort(names, kind="stable")
+    if not np.array_equal(names[order], fit.texts[fitted]):
         return ()
     order = order[np.argsort(fitted)]
-    return answers.find_bias(
-        calibrator.fit_,
-        {name: [cells[row] for row in order] for name, cells in texts.columns.items()},
-    )
+    columns = {name: [cells[row] for row in order] for name, cells in texts.columns.items()}
+    return answers.find_bias(fit, columns)
 
 
-def _check(
-    calibrator: Stack, texts: TaskTexts, names: Int[np.ndarray, " n"], unseen: np.ndarray
-) -> LabelCheck:
-    rows, labels = texts.rows[unseen], calibrator.fit_.scale.decode(texts.labels[unseen])
-    extra = {name: column[rows] for name, column in texts.covariates.items()}
-    weights = texts.counted[unseen]
-    return answers.check_labels(
-        calibrator.fit_,
-        texts.logits[rows],
-        labels,
-        extra,
-        sample_weight=weights,
-        texts=names[unseen],
-    )
-
-
-def _score(
-    calibrator: Stack, texts: TaskTexts, probs: np.ndarray, unseen: np.ndarray
-) -> dict[str, Score]:
-    rows, labels, values = texts.rows[unseen], texts.labels[unseen], calibrator.fit_.scale.values
-    raw, kind = state(texts.logits)
-    predictions = {"raw": raw[rows], "calibrated": probs[rows]}
-    smoothed = calibrator.fit_.label_counts + 1
-    predictions["histogram"] = np.tile(smoothed / smoothed.sum(), (len(rows), 1))
+def _score(fit: Fit, texts: Labelled, probs: Float[np.ndarray, "s K"]) -> dict[str, Score]:
+    """Score the predictions of labels, one row each, beside what the reader states."""
+    (raw, kind), labels, values = state(texts.logits), texts.labels, fit.scale.values
+    smoothed = fit.label_counts + 1
+    histogram = np.tile(smoothed / smoothed.sum(), (len(labels), 1))
+    predictions = {"raw": raw, "calibrated": probs, "histogram": histogram}
     measures: dict[str, Callable[[np.ndarray], np.ndarray]] = {
         "log loss": lambda p: scores.log_loss(p, labels, per_text=True),
         "ranked probability score": lambda p: scores.rps(p, labels, per_text=True),
         DISTANCE: lambda p: np.abs(values[find_medians(p)] - values[labels]),
         "most probable option is wrong": lambda p: (p.argmax(axis=1) != labels).astype(float),
     }
-
     # A text is one observation, the mean of its labels' losses.
-    weights, ranks = texts.counted[unseen], rank_texts(rows)
-    shares = weights * (1 + ranks.max()) / weights.sum()
+    shares = texts.weights * texts.count / texts.weights.sum()
 
     def compare(name: str) -> Score:
+        # Half a count for each option keeps ratings from a log loss of a probability of zero.
+        of_raw = {"raw": stated(texts.logits)} if name == "log loss" else {}
         losses = {
-            of: np.bincount(ranks, shares * measures[name](p)) for of, p in predictions.items()
+            of: np.bincount(texts.ranks, shares * measures[name](p))
+            for of, p in (predictions | of_raw).items()
+            if not (of_raw and of == "raw" and kind == "rating")
         }
-        if name == "log loss":
-            # Half a count for each option keeps ratings from a probability of zero.
-            losses["raw"] = np.bincount(ranks, shares * measures[name](stated(texts.logits)[rows]))
-            losses = {of: each for of, each in losses.items() if of != "raw" or kind != "rating"}
         gains = {
             of: scores.paired_bootstrap((each - losses["calibrated"])[None], level=LEVEL)
             for of, each in losses.items()
