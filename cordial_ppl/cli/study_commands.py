@@ -93,7 +93,11 @@ def learn_prior(
     units = dict(split_pairs("--unit", unit, "NAME=POWER, such as drift=1", float))
     from cordial_ppl.estimators.task_tables import read_pairs
 
-    labelled = read_pairs(tables, channels=channel, **vars(tasks))
+    read = read_pairs(tables, of="cordial learn-prior", channels=channel, **vars(tasks))
+    labelled = {
+        (each.task, each.reader): (each.texts.logits, each.texts.labels, each.texts.covariates)
+        for each in read
+    }
     with doing("loading"), leaving_at_once():
         from cordial_ppl.channels import AFFINE_CHANNELS
         from cordial_ppl.channels.loading import load_channel

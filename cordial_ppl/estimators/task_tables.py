@@ -1,20 +1,18 @@
 """Labelled texts of tables: of one task and judge, or of every one of several tables."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Int64
 
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.labelling import as_texts
-from cordial_ppl.errors import InputError, naming
+from cordial_ppl.data.scale import Scale
+from cordial_ppl.errors import InputError, list_names, naming
 from cordial_ppl.runtime.progress import doing
 from cordial_ppl.tables import LabelTable, ReadingTable, list_values, read_labelled
-
-Key = tuple[str, str]
-Task = tuple[np.ndarray, np.ndarray, Mapping[str, np.ndarray]]
 
 
 def take_labelled(
@@ -57,91 +55,105 @@ def take_covariates(table: ReadingTable, channels: Sequence[Any]) -> dict[str, n
     return covariates
 
 
+class LabelledTask(NamedTuple):
+    """A judge's readings of the labelled texts of a task.
+
+    Attributes:
+        task: The name of the task; of the file where no column names tasks.
+        reader: The name of the judge; empty where no column names judges.
+        scale: The options.
+        items: The names of the texts.
+        texts: The texts, with one label each.
+    """
+
+    task: str
+    reader: str
+    scale: Scale
+    items: Sequence[str]
+    texts: Labelled
+
+
 def read_pairs(
     tables: Sequence[Path],
     *,
-    channels: Sequence[str | Path] = (),
+    of: str,
+    channels: Sequence[Any] = (),
     reader: Sequence[str] = (),
     task: Sequence[str] = (),
     **columns: Any,
-) -> dict[Key, Task]:
+) -> list[LabelledTask]:
     """Read the labelled texts of every task and judge that is chosen.
 
     Args:
         tables: Tables of readings and of labels in turn.
-        channels: Names or files of channels, whose covariates are read too.
+        of: What needs them, for messages.
+        channels: Channels, or names or files of some, whose covariates are read too.
         reader: The judges to take, as names or "COLUMN=NAME"; by default all.
-        task: The tasks to take; by default all.
+        task: The tasks to take, likewise; by default all.
         columns: Further arguments of ``read_labelled``.
-
-    Returns:
-        Logits, labels and covariates by the names of task and judge, as ``learn_prior`` takes them.
 
     Raises:
         InputError: A table is not as it must be, two hold the same, or none what is chosen.
     """
     if len(tables) % 2:
         raise InputError(f"tables come in pairs, READINGS LABELS; got {len(tables)} of them.")
-    labelled: dict[Key, Task] = {}
+    labelled: dict[tuple[str, str], LabelledTask] = {}
     for readings, labels in zip(tables[::2], tables[1::2], strict=True):
         with doing("reading"):
-            read = _read_pair(readings, labels, channels, reader, task, columns)
-        for key in read:
-            if key in labelled:
+            for name, by, choice in _list_choices(readings, labels, reader, task, columns):
+                key = name or readings.stem, by
                 who = " by ".join(filter(None, key))
-                raise InputError(f"{readings}: {who} was in an earlier table.")
-        labelled |= read
+                if key in labelled:
+                    raise InputError(f"{readings}: {who} was in an earlier table.")
+                with naming(f"{readings}: {who}" if name or by else str(readings)):
+                    read = read_labelled(readings, labels, **(columns | choice))
+                    read[1].check_single(of)
+                    texts = take_labelled(*read, channels)
+                labelled[key] = LabelledTask(*key, read[0].scale, read[1].item_ids, texts)
     for setting, chosen, part in (("reader", reader, 1), ("task", task, 0)):
         names = {key[part] for key in labelled}
         missing = {name for name in chosen if name.partition("=")[2] not in names} - names
         if missing:
-            raise InputError(f"{setting} {min(missing)}: no table holds labelled texts of it.")
-    return labelled
+            listed = [name for path in tables[::2] for name in list_values(path, setting)]
+            more = f"; found {list_names(dict.fromkeys(listed))}" if listed else ""
+            raise InputError(
+                f"{setting} {min(missing)!r}: no table has labelled texts of it{more}."
+            )
+    return [*labelled.values()]
 
 
-def _read_pair(
+def _list_choices(
     readings: Path,
     labels: Path,
-    channels: Sequence[str | Path],
     readers: Sequence[str],
     tasks: Sequence[str],
-    columns: dict[str, Any],
-) -> dict[Key, Task]:
-    """Read logits, labels and covariates of the chosen tasks and judges of two tables."""
+    columns: Mapping[str, Any],
+) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """List tasks and judges that are chosen of two tables, and what ``read_labelled`` takes."""
     # A column that is named is that, and no task or judge.
     ids = [name for names in columns.get("id", ()) for name in (names, *names.split(","))]
     rated = [*ids, *filter(None, (columns.get("rating"),))]
     told = [*ids, *columns.get("label", ()), *filter(None, (columns.get("annotator"),))]
-    here = list_values(readings, "task", apart=rated)
-    there = list_values(labels, "task", apart=told)
-    wanted = [name for name in here if not tasks or name in tasks]
+    here = list_values(readings, "task", None, tasks, rated)
+    there = list_values(labels, "task", None, tasks, told)
+    wanted = {name: c for name, c in here.items() if not tasks or {name, c} & {*tasks}}
     if len(wanted) > 1 and not there:
         raise InputError(
             f"{labels} needs a column task, for {readings} holds {', '.join(wanted)}; or choose "
             "the task that the labels are of."
         )
-    common = [name for name in here if not there or name in there]
-    if here and not common:
+    if here and there and not here.keys() & there:
         raise InputError(f"{labels} has labels of none of the tasks {', '.join(here)}.")
-    labelled: dict[Key, Task] = {}
-    for task in common or [None]:
-        name = task or readings.stem
-        if tasks and name not in tasks:
+    if not here and (not tasks or readings.stem in tasks):
+        wanted: dict[str, Any] = {"": None}
+    for name, task in wanted.items():
+        if name and there and name not in there:
             continue
         by_name = list_values(readings, "reader", task, readers, rated)
-        sparse = len(by_name) > 1
-        for reader, choice in (by_name or {None: None}).items():
-            if readers and not {reader, choice} & {*readers}:
-                continue
-            who = " by ".join(filter(None, (task, reader)))
-            with naming(": ".join(filter(None, (str(readings), who)))):
+        for by, reader in (by_name or {"": None}).items():
+            if not readers or {by, reader} & {*readers}:
                 # A judge need not have read every text that has a label.
-                taken = {"task": task, "reader": choice, "sparse": sparse}
-                read = read_labelled(readings, labels, **(columns | taken))
-                read[1].check_single("cordial learn-prior")
-                texts = take_labelled(*read, channels)
-            labelled[name, reader or ""] = texts.logits, texts.labels, texts.covariates
-    return labelled
+                yield name, by, {"task": task, "reader": reader, "sparse": len(by_name) > 1}
 
 
 def read_labelled_first(

@@ -15,8 +15,7 @@ from cordial_ppl.data.readings import as_logits
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError
 from cordial_ppl.estimators.subsets import Texts
-from cordial_ppl.estimators.task_tables import take_labelled
-from cordial_ppl.tables import list_values, read_labelled
+from cordial_ppl.estimators.task_tables import read_pairs
 
 SPLIT, DRAW = 0, 1
 """Streams of random numbers: which texts are scored, and which are labelled."""
@@ -96,14 +95,14 @@ def read_tasks(
     seed: int = 0,
     **columns: Any,
 ) -> list[Task]:
-    """Read a task of two tables, as each judge reads it.
+    """Read the tasks of two tables, as each judge reads them.
 
     Args:
         readings: table of readings.
         labels: table of labels.
         report: number of labelled texts to score methods on.
         reader: the judge; by default every judge of the table.
-        task: the task, which names the result; by default the only one, named after the file.
+        task: the task; by default every one; named after the file where no column names tasks.
         channels: channels whose covariates are read too.
         seed: as of ``split_task``.
         columns: further arguments of ``read_labelled``.
@@ -113,21 +112,18 @@ def read_tasks(
         InputError: a table is not as it must be, judges have read different labelled texts, or
             ``report`` leaves no text to label.
     """
-    tasks, first = [], ()
-    for name in [reader] if reader else [*list_values(readings, "reader", task)] or [None]:
-        chosen = {"reader": name, "task": task}
-        table, labelled, rows = read_labelled(readings, labels, **chosen, **columns)
-        labelled.check_single("a sweep")
-        first = first or labelled.item_ids
-        if odd := set(first) ^ set(labelled.item_ids):
+    chosen = {"reader": [reader] if reader else (), "task": [task] if task else ()}
+    tasks, first = [], dict[str, set[str]]()
+    for name, by, scale, items, labelled in read_pairs(
+        [readings, labels], of="a sweep", channels=channels, **chosen, **columns
+    ):
+        if odd := first.setdefault(name, {*items}) ^ {*items}:
             raise InputError(
                 f"{readings}: judges must have read the same labelled texts, but only some have "
                 f"read {min(odd)!r}. Name one judge, or remove what not all have read."
             )
-        taken = take_labelled(table, labelled, rows, channels)
-        texts = Texts(taken.logits, taken.covariates)
-        title = task or Path(readings).stem, name or "reader"
-        tasks.append(_divide(*title, table.scale, texts, labelled.labels, report, seed))
+        texts = Texts(labelled.logits, labelled.covariates)
+        tasks.append(_divide(name, by or "reader", scale, texts, labelled.labels, report, seed))
     return tasks
 
 

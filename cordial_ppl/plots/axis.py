@@ -8,10 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.errors import InputError
-from cordial_ppl.estimators.estimator import Estimator
 from cordial_ppl.plots.figure import COLUMN, literal, looking
-from cordial_ppl.stack.fit import Fit
 
 Axes = Any
 """A `matplotlib.axes.Axes`."""
@@ -49,22 +46,6 @@ def drawing(ax: Axes | None, height: float = 2.3) -> Iterator[Axes]:
 def short(name: str) -> str:
     """Shorten a name that an axis has no room for, and let none of it be mathematics."""
     return literal(name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…")
-
-
-def fit_of(calibrator: object) -> Fit:
-    """Return the fit of a calibrator of one reader.
-
-    Raises:
-        InputError: it is no such calibrator.
-        NotFittedError: there was no fit yet.
-    """
-    fit = calibrator.fit_ if isinstance(calibrator, Estimator) else None
-    if not isinstance(fit, Fit):
-        raise InputError(
-            "this plot shows a calibrator of one judge, such as Cordial; got "
-            f"{type(calibrator).__name__}. Of a fusion, take one of its stacks_."
-        )
-    return fit
 
 
 def name_options(axis: Any, scale: Scale, places: Sequence[float] | None = None) -> None:

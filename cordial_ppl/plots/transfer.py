@@ -4,9 +4,10 @@ from typing import Any
 
 import numpy as np
 
+from cordial_ppl.data.checks import check_level
 from cordial_ppl.data.ratings import state
 from cordial_ppl.data.readings import as_logits
-from cordial_ppl.decisions.answers import labelled_texts
+from cordial_ppl.decisions.answers import as_fit, labelled_texts
 from cordial_ppl.estimators.estimator import Estimator
 from cordial_ppl.plots.axis import (
     OURS,
@@ -14,10 +15,11 @@ from cordial_ppl.plots.axis import (
     RAW,
     Axes,
     drawing,
-    fit_of,
     group,
     name_options,
 )
+from cordial_ppl.stack.entering import predict_all
+from cordial_ppl.stack.fit import Fit
 
 MOST, JITTER = 400, 0.12
 """Labelled texts that are drawn as points, and how far a point may stand from its label, as a share
@@ -66,12 +68,12 @@ def transfer_curve(
             without labels or cannot be used, none were given for a calibrator that keeps none (one
             from a file), or matplotlib is not installed.
     """
-    data = labelled_texts(fit_of(calibrator), logits, labels, covariates)
-    (shares, kind), values = state(data.logits), calibrator.fit_.scale.values
+    fit: Fit = as_fit(calibrator)
+    data, scale = labelled_texts(fit, logits, labels, covariates), fit.scale
+    (shares, kind), values = state(data.logits), scale.values
     hard = kind == "rating"
     raw = shares @ values
-    mean = calibrator.predict_mean(data.logits, data.covariates)
-    ends = calibrator.predict_interval(data.logits, level, data.covariates)
+    _, *curves = predict_all(fit, data.logits, check_level(level), data.covariates)
     step, lowest, highest = np.min(np.diff(np.sort(values))), min(values), max(values)
     count = int(np.clip(len(raw) // LEAST, 1, GROUPS))
     nearest = np.abs(raw[:, None] - values).argmin(axis=1)
@@ -80,9 +82,7 @@ def transfer_curve(
         if hard
         else group(raw / step, count, DECIMALS)
     )
-    x, y, low, high = (
-        np.array([curve[rows].mean() for rows in parts]) for curve in (raw, mean, *ends)
-    )
+    x, y, low, high = (np.array([curve[rows].mean() for rows in parts]) for curve in (raw, *curves))
     with drawing(ax) as axis:
         if hard:
             for rows, rating in zip(parts, x, strict=True):
@@ -105,8 +105,8 @@ def transfer_curve(
         else:
             axis.fill_between(x, low, high, color=OURS, alpha=0.2, lw=0, zorder=2)
             axis.plot(x, y, color=OURS, marker="o", label=words, zorder=3)
-        name_options(axis.xaxis, calibrator.fit_.scale)
-        name_options(axis.yaxis, calibrator.fit_.scale)
+        name_options(axis.xaxis, scale)
+        name_options(axis.yaxis, scale)
         axis.set_ylim(lowest - 0.5 * step, highest + 0.5 * step)
         aside = (0.5 if hard else 0.2) * step
         axis.set_xlim(lowest - aside, highest + aside)

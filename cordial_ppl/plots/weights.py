@@ -1,9 +1,12 @@
 """How far each member of a stack, or each reader of a fusion, is believed."""
 
+from cordial_ppl.decisions.answers import as_fit
 from cordial_ppl.estimators.fusion import Fusion
+from cordial_ppl.estimators.fusion.fusion_fit import FusionFit
 from cordial_ppl.estimators.stack import Stack
-from cordial_ppl.plots.axis import CHANNEL, OURS, Axes, drawing, fit_of
+from cordial_ppl.plots.axis import CHANNEL, OURS, Axes, drawing
 from cordial_ppl.plots.figure import literal
+from cordial_ppl.stack.fit import AnyFit
 
 
 def weights(calibrator: Stack | Fusion, *, ax: Axes | None = None) -> Axes:
@@ -23,10 +26,11 @@ def weights(calibrator: Stack | Fusion, *, ax: Axes | None = None) -> Axes:
         NotFittedError: there was no fit yet.
         InputError: matplotlib is not installed.
     """
-    fusion = isinstance(calibrator, Fusion)
-    single = calibrator.readers_ if fusion else tuple(fit_of(calibrator).posteriors)
+    fit = as_fit(calibrator, AnyFit)
+    fusion = isinstance(fit, FusionFit)
+    single = fit.readers if fusion else fit.posteriors
     kinds = ("judges", "all judges") if fusion else ("channels", "calibrators")
-    ranked = sorted(calibrator.fit_.weights.items(), key=lambda item: item[1])
+    ranked = sorted(fit.weights.items(), key=lambda item: item[1])
     with drawing(ax, height=0.5 + 0.17 * len(ranked)) as axis:
         for kind, color, wanted in ((kinds[0], OURS, True), (kinds[1], CHANNEL, False)):
             rows = [k for k, (name, _) in enumerate(ranked) if (name in single) is wanted]

@@ -12,7 +12,7 @@ from scipy.stats import beta
 import cordial_ppl as cp
 from cordial_ppl import plots
 from cordial_ppl.decisions import answers
-from cordial_ppl.plots.axis import OURS, fit_of
+from cordial_ppl.plots.axis import OURS
 from cordial_ppl.plots.reliability import MARKS
 
 matplotlib.use("Agg")
@@ -219,5 +219,3 @@ def test_decisions_and_groups_are_drawn_and_what_cannot_be(judge):
     for plot in (plots.transfer_curve, plots.weights):
         with pytest.raises(cp.NotFittedError):
             plot(cp.Fusion())
-    with pytest.raises(cp.InputError, match="of one judge, such as Cordial; got str"):
-        fit_of("judge.cordial")
