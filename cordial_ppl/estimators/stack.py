@@ -166,15 +166,7 @@ class Stack(Estimator[Fit]):
         rows: Any,
         groups: Any = None,
         covariates: Any = None,
-        *,
-        of: str = "like-these",
-        clusters: Any = None,
-        pairs: Any = None,
-        passing: Any = None,
-        level: float = 0.9,
-        strata: Any = None,
-        probabilities: Any = None,
-        draws: int = 256,
+        **question: Any,
     ) -> Estimate:
         """Estimate the mean label and the shares of the options, of a corpus and of its groups.
 
@@ -189,19 +181,18 @@ class Stack(Estimator[Fit]):
             groups: group of each text, such as the system that wrote it, shape ``[N]``; None for
                 the whole corpus alone.
             covariates: per-text covariates, as in ``fit``, each of shape ``[N]``.
-            of: what is estimated: "like-these", the population that the texts were drawn from, or
-                "these", the labels of just these texts.
-            clusters: texts that are alike, such as those of one conversation, have one name here,
-                shape ``[N]``; where whole clusters are labelled, intervals do not hold without.
-            pairs: what each text answers, such as a prompt, shape ``[N]``, where groups answer the
-                same: their differences are of the same prompts.
-            passing: the options that pass, for pass rates: of people, and how the judge agrees.
-            level: probability inside the intervals, between 0 and 1.
-            strata: strata that labelled texts were drawn from, shape ``[N]``, for the design-based
-                estimate; see ``rectified_mean``.
-            probabilities: inclusion probability of each labelled text, shape ``[n]``, such as a
-                plan gives: each text weighs as many as it stands for.
-            draws: how many draws of each channel.
+            **question: by name, ``of``, what is estimated: "like-these", the population that the
+                texts were drawn from, by default, or "these", the labels of just these texts.
+                ``clusters``: texts that are alike, such as those of one conversation, have one name
+                here, shape ``[N]``; where whole clusters are labelled, intervals do not hold
+                without.  ``pairs``: what each text answers, such as a prompt, shape ``[N]``, where
+                groups answer the same: their differences are of the same prompts.  ``passing``: the
+                options that pass, for pass rates: of people, and how the judge agrees.  ``level``,
+                the probability inside the intervals, by default 0.9.  ``strata`` that labelled
+                texts were drawn from, shape ``[N]``, for the design-based estimate.
+                ``probabilities`` of inclusion of each labelled text, shape ``[n]``, such as a plan
+                gives: each text weighs as many as it stands for.  And ``draws``, how many draws of
+                each channel, by default 256.
 
         Returns:
             The estimates.
@@ -214,21 +205,7 @@ class Stack(Estimator[Fit]):
         Source:
             `cordial_ppl.decisions.estimates`; `cordial_ppl.decisions.estimating` has the formula.
         """
-        return estimating.estimate(
-            self.fit_,
-            logits,
-            rows,
-            groups,
-            covariates,
-            of=of,
-            clusters=clusters,
-            pairs=pairs,
-            passing=passing,
-            level=level,
-            strata=strata,
-            probabilities=probabilities,
-            draws=draws,
-        )
+        return estimating.estimate(self.fit_, logits, rows, groups, covariates, **question)
 
     def decide(
         self, logits: Any, rows: Any = None, covariates: Any = None, **rule: Any

@@ -136,7 +136,11 @@ def _list_choices(
     told = [*ids, *columns.get("label", ()), *filter(None, (columns.get("annotator"),))]
     here = list_values(readings, "task", None, tasks, rated)
     there = list_values(labels, "task", None, tasks, told)
-    wanted = {name: c for name, c in here.items() if not tasks or {name, c} & {*tasks}}
+    wanted = {
+        name: choice
+        for name, choice in here.items()
+        if not tasks or {name, choice, f"task={name}"} & {*tasks}
+    }
     if len(wanted) > 1 and not there:
         raise InputError(
             f"{labels} needs a column task, for {readings} holds {', '.join(wanted)}; or choose "
@@ -151,7 +155,7 @@ def _list_choices(
             continue
         by_name = list_values(readings, "reader", task, readers, rated)
         for by, reader in (by_name or {"": None}).items():
-            if not readers or {by, reader} & {*readers}:
+            if not readers or {by, reader, f"reader={by}"} & {*readers}:
                 # A judge need not have read every text that has a label.
                 yield name, by, {"task": task, "reader": reader, "sparse": len(by_name) > 1}
 

@@ -107,8 +107,9 @@ def test_readers_are_those_of_the_task(folder):
     write_table(folder / "two.csv", table | LOGITS | {"reader": ["a"] * 90 + ["b"] * 90})
     labels = {"item_id": IDS, "task": ["two"] * 90, "label": ["3"] * 90}
     write_table(folder / "labels.csv", labels)
-    (task,) = tasks_of(folder, "two.csv", task="two")
-    assert (task.name, task.reader) == ("two", "b")
+    for chosen in ({"task": "two"}, {"task": "task=two"}, {}):
+        (task,) = tasks_of(folder, "two.csv", **chosen)
+        assert (task.name, task.reader) == ("two", "b")
 
 
 def test_a_sweep_goes_on_where_it_stopped_and_takes_in_more(finished, tmp_path):
