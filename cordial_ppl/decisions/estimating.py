@@ -15,13 +15,10 @@ from cordial_ppl.data.labelling import rank_texts
 from cordial_ppl.data.ratings import state
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions.corpus import PosteriorDraws, sum_draws
-from cordial_ppl.decisions.drift import Drift, compare
+from cordial_ppl.decisions.drift import compare
 from cordial_ppl.decisions.estimates.clusters import fit_by_cluster, number_clusters
 from cordial_ppl.decisions.estimates.effects import CORPUS_SCALE, GROUP_SCALE
-from cordial_ppl.decisions.estimates.estimate import (
-    Estimate,
-    name_groups,
-)
+from cordial_ppl.decisions.estimates.estimate import Estimate, name_groups
 from cordial_ppl.decisions.estimates.means import Corpus, MeanDraws, draw_means
 from cordial_ppl.decisions.estimates.passing import as_passing, rate_judge
 from cordial_ppl.decisions.estimates.population import sum_cells
@@ -122,6 +119,7 @@ def estimate(
         for g, (name, size) in enumerate(zip(names, sizes, strict=True))
     }
     overall = describe((count, len(rows)), targets[target][:, -1], None)
+    others, fitted = np.delete(np.arange(count), rows), sketch(readings[rows])
     designed = strata is not None or probabilities is not None or units is not None
     return Estimate(
         level=level,
@@ -132,7 +130,7 @@ def estimate(
         of=of,
         other=(summarise(targets[1 - target][:, -1, 0], level), rectified[1 - target]),
         alike=fit.text_labels.alike,
-        sample=None if designed else _compare(readings, rows, scale),
+        sample=None if designed else compare(sketch(readings[others]), fitted, scale),
         uneven=_find_uneven(names, corpus, fit.seed) if probabilities is None else None,
         clusters=None if units is None else len(np.unique(units[rows])),
         passing=None
@@ -227,15 +225,6 @@ def _find_uneven(names: Sequence[str], corpus: Corpus, seed: int) -> str | None:
     if np.mean(apart(drawn) >= apart(labels) - 1e-12) > UNEVEN:
         return None
     return names[int(np.argmax(np.abs(labels / labels.sum() - shares)))]
-
-
-def _compare(
-    logits: Float[np.ndarray, "N K"], rows: Int[np.ndarray, " n"], scale: Scale
-) -> Drift | None:
-    """Compare readings of the labelled texts with those of the others."""
-    chosen = np.zeros(len(logits), bool)
-    chosen[rows] = True
-    return compare(sketch(logits[~chosen]), sketch(logits[chosen]), scale)
 
 
 def check_rows(

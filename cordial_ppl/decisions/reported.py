@@ -50,11 +50,6 @@ class Parameter:
         return self.site + (f"[{','.join(map(str, self.index))}]" if self.index else "")
 
     @property
-    def is_mode(self) -> bool:
-        """Test whether there is nothing but a mode."""
-        return len(self.draws) == 1
-
-    @property
     def entries(self) -> tuple["Parameter", ...]:
         """A number itself; of a vector the entries that are reported, the first with the words."""
         shape = self.draws.shape[1:]
@@ -65,14 +60,11 @@ class Parameter:
         places = np.sort(np.argsort(-np.abs(median), kind="stable")[:ENTRIES])
         note = f"the {ENTRIES} largest of {count:,} entries" if count > ENTRIES else ""
         words = "; ".join(filter(None, (self.words, note)))
+        indices = [tuple(map(int, np.unravel_index(k, shape))) for k in places]
         return tuple(
-            replace(self.entry(tuple(map(int, np.unravel_index(k, shape)))), words=words * (not n))
-            for n, k in enumerate(places)
+            replace(self, index=index, draws=self.draws[:, *index], words=words * (not n))
+            for n, index in enumerate(indices)
         )
-
-    def entry(self, index: tuple[int, ...]) -> "Parameter":
-        """One entry of a vector."""
-        return replace(self, index=index, draws=self.draws[:, *index])
 
     @property
     def fault(self) -> Fault:

@@ -171,7 +171,7 @@ def describe(
     warnings = warn(expected, diagnostics)
     if expected and reader and reader.hard:  # A rating states no probabilities.
         expected = expected._replace(raw=math.nan)
-    if any(parameter.is_mode for parameter in listed):
+    if any(len(parameter.draws) == 1 for parameter in listed):
         warnings.append(
             "the mode has no intervals: those of predictions show only how the members disagree."
         )

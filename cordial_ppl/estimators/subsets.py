@@ -87,7 +87,8 @@ def fit_subsets(
     """
     cases = make_cases(pool, labels, subsets, seeds)
     needed = {
-        name: list_members(estimator, subsets.shape[1]) for name, estimator in estimators.items()
+        name: () if isinstance(estimator, LabelFree) else estimator.settings.members(len(subsets.T))
+        for name, estimator in estimators.items()
     }
     stacked = {
         part.key
@@ -121,11 +122,6 @@ def fit_subsets(
         except Exception as error:  # The fits of the other estimators are kept.
             results[name] = error
     return results
-
-
-def list_members(estimator: Estimator[Any], labels: int) -> tuple[Member, ...]:
-    """List the members that an estimator fits to so many labels; none if it needs no labels."""
-    return () if isinstance(estimator, LabelFree) else estimator.settings.members(labels)
 
 
 def make_cases(

@@ -181,18 +181,19 @@ def test_groups_of_many_texts_and_of_uneven_labels_stand_alone():
     texts = Corpus(rows, np.eye(2)[np.arange(20) // 5 % 2], groups, halves, weights)
     value, rng = np.array([0.0, 1.0]), np.random.default_rng(0)
     residuals = np.full(20, -0.5)
-    of = means._place_residuals(texts, residuals, 0.5, value, rng)
+    under = np.tile(residuals, (DRAWS, 1))
+    of, _ = means._draw_group_effects(texts, residuals, under, 0.5, value, rng)
     # 700 of 1000 texts have five of 20 labels.
     assert of.alone is not None and of.alone.tolist() == [True, False, False, True]
     # The prior of such an effect is wide: a hundred times the variance of .1 squared.
     spreads = Spreads(np.full(DRAWS, 0.1), np.full(DRAWS, 0.5))
-    effects = draw_effects(residuals[None], of, spreads, rng, tails=False).mean(axis=0)
+    effects = draw_effects(under, of, spreads, rng, tails=False).mean(axis=0)
     one, other = 5 / (5 + 0.5**2), 5 / (5 + 0.5**2 / 0.1**2)
     # Sd .0037 over 20 seeds and less.
     np.testing.assert_allclose(effects[:3], -0.5 * np.array([one, other, other]), atol=0.015)
     # A single label is too few.
     one = texts._replace(rows=rows[4:], weights=np.ones(16))
-    of = means._place_residuals(one, residuals[4:], 0.5, value, rng)
+    of, _ = means._draw_group_effects(one, residuals[4:], under[:, 4:], 0.5, value, rng)
     assert of.alone is not None and of.alone.tolist() == [False] * 4
 
 

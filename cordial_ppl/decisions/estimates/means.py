@@ -106,8 +106,7 @@ def draw_means(
     picked = rng.choice(len(sums.weights), DRAWS, p=sums.weights)
     residuals, expected = find_residuals(texts.labels, texts.out_of_fold, value)
     under = residuals - (sums.labelled @ value)[picked][:, : len(residuals)]
-    of = _place_residuals(texts, residuals, expected, value, rng)
-    effects = _draw_group_effects(texts, of, residuals, under, expected, value, rng)
+    of, effects = _draw_group_effects(texts, residuals, under, expected, value, rng)
     clusters = np.zeros((DRAWS, 0))
     if of.spreads is not None:
         clusters = draw_cluster_effects(under, of, effects, rng)
@@ -136,18 +135,23 @@ def draw_means(
     return MeanDraws(like_these.clip(value.min(), value.max()), these, effects)
 
 
-def _place_residuals(
+def _draw_group_effects(
     texts: Corpus,
     residuals: Float[np.ndarray, " n"],
+    under: Float[np.ndarray, "D n"],
     expected: float,
     value: Float[np.ndarray, " K"],
     rng: np.random.Generator,
-) -> Residuals:
-    """Say which group and cluster each residual is of, and how alike those of a cluster are."""
+) -> tuple[Residuals, Float[np.ndarray, "D G"]]:
+    """Draw the effect of each group, what all have in common in it; of one, that of the whole.
+
+    Also returned is which group and cluster each residual is of, and how alike those of one are.
+    """
     counts, labelled = texts.count(), texts.count(texts.rows)
     rows = texts.rows[: len(residuals)]
     groups, weights = texts.groups[rows], texts.weights[: len(residuals)]
     clusters = spreads = None
+    span, several = float(np.ptp(value)), len(counts) > 1
     # Drawn to the others, the effect of a group of most texts would decide the mean of all. And
     # what the calibrator learnt from labels of unlike weights is not right for all texts.
     standing = counts * labelled.sum() > STANDING * labelled * counts.sum()
@@ -155,30 +159,16 @@ def _place_residuals(
     alone = standing & (labelled > 1) | uneven
     if texts.clusters is not None:
         clusters = np.unique(texts.clusters[rows], return_inverse=True)[1]
-        scale = GROUP_SCALE * float(np.ptp(value))
-        spreads = draw_spreads(residuals, clusters, scale, expected, DRAWS, rng)
+        spreads = draw_spreads(residuals, clusters, GROUP_SCALE * span, expected, DRAWS, rng)
     weights = weigh_by_design(weights, groups)
-    return Residuals(groups, len(counts), weights, clusters, spreads, alone)
-
-
-def _draw_group_effects(
-    texts: Corpus,
-    of: Residuals,
-    residuals: Float[np.ndarray, " n"],
-    under: Float[np.ndarray, "D n"],
-    expected: float,
-    value: Float[np.ndarray, " K"],
-    rng: np.random.Generator,
-) -> Float[np.ndarray, "D G"]:
-    """Draw the effect of each group, what all have in common in it; of one, that of the whole."""
-    span, several = float(np.ptp(value)), of.count > 1
+    of = Residuals(groups, len(counts), weights, clusters, spreads, alone)
     scale = (GROUP_SCALE if several else texts.scale) * span
-    spreads = draw_spreads(residuals, of.groups, scale, expected, DRAWS, rng, of.sizes)
+    spreads = draw_spreads(residuals, groups, scale, expected, DRAWS, rng, of.sizes)
     if not several:
-        return draw_effects(under, of, spreads, rng, tails=False)
+        return of, draw_effects(under, of, spreads, rng, tails=False)
     tau = np.abs(rng.normal(0, texts.scale * span, DRAWS))
     common = draw_common_effect(under, of, spreads, tau, rng)[:, None]
-    return draw_effects(under - common, of, spreads, rng) + common
+    return of, draw_effects(under - common, of, spreads, rng) + common
 
 
 def _sum_clusters(

@@ -154,8 +154,9 @@ class Sample(NamedTuple):
             parts = np.bincount(self.stratum, left * rest**2)
         else:
             sums, drop = np.bincount(self.clusters, np.sqrt(left) * rest), False
-            # Clusters of very unlike sizes tell as much as fewer of one size.
-            count = np.array([effective_number(np.bincount(self.clusters, w))])
+            # Clusters of very unlike sizes tell as much as fewer of one size (Kish).
+            sizes = np.bincount(self.clusters, w)
+            count = np.array([sizes.sum() ** 2 / np.sum(sizes**2)])
             parts = np.array([sums @ sums])
         free = count.sum() - len(count) - drop
         if free < 1:
@@ -223,11 +224,6 @@ def is_even(weights: Float64[np.ndarray, " n"], strata: Any = 0) -> bool:
     """Return whether the weights within each stratum are about equal."""
     strata = np.broadcast_to(strata, len(weights))
     return all(np.ptp(np.log(weights[strata == s])) <= EVEN + 1e-9 for s in np.unique(strata))
-
-
-def effective_number(sizes: Float64[np.ndarray, " C"]) -> float:
-    """Compute how many equal parts say as much as parts of these sizes (Kish)."""
-    return float(sizes.sum() ** 2 / np.sum(sizes**2))
 
 
 def _join_sparse(
