@@ -249,28 +249,20 @@ def _score(fit: Fit, texts: Labelled, probs: Float[np.ndarray, "s K"]) -> dict[s
 def _list_moved(
     calibrator: Stack, texts: TaskTexts, raw: np.ndarray, probs: np.ndarray
 ) -> tuple[Moved, ...]:
-    before, after = raw @ calibrator.fit_.scale.values, probs @ calibrator.fit_.scale.values
+    scale = calibrator.fit_.scale
+    before, after = raw @ scale.values, probs @ scale.values
     # Texts with the same reading are one.
     same = np.column_stack([texts.logits, np.round(after, 6)])
     _, first, counts = np.unique(same, axis=0, return_index=True, return_counts=True)
     far = np.lexsort([first, -np.abs(after - before)[first]])[:MOVED]
     rows = first[far]
     extra = {name: column[rows] for name, column in texts.covariates.items()}
-    low, high = calibrator.predict_interval(texts.logits[rows], LEVEL, extra)
-    labels: dict[int, str] = {}
-    for row, label in zip(
-        texts.rows.tolist(), calibrator.fit_.scale.decode(texts.labels), strict=True
-    ):
-        labels[row] = f"{labels[row]}, {label}" if row in labels else label
+    ends = calibrator.predict_interval(texts.logits[rows], LEVEL, extra)
+    labels: dict[int, list[str]] = {}
+    for row, label in zip(texts.rows.tolist(), scale.decode(texts.labels), strict=True):
+        labels.setdefault(row, []).append(str(label))
+    numbers = np.stack([before[rows], after[rows], *ends], axis=1).tolist()
     return tuple(
-        Moved(
-            item=texts.items[int(row)],
-            others=int(counts[far[index]]) - 1,
-            before=float(before[row]),
-            after=float(after[row]),
-            low=float(low[index]),
-            high=float(high[index]),
-            label=labels.get(int(row), ""),
-        )
-        for index, row in enumerate(rows)
+        Moved(texts.items[row], number - 1, *each, label=", ".join(labels.get(row, [])))
+        for row, number, each in zip(rows.tolist(), counts[far].tolist(), numbers, strict=True)
     )
