@@ -68,9 +68,9 @@ def test_a_stratum_with_one_label_is_joined_with_the_next():
 def test_all_labels_one_and_equal_ones():
     found = rectified_mean(F, np.arange(200), Y, strata=score_strata(F, 20))
     np.testing.assert_allclose(found[:3], Y.mean())
-    found = rectified_mean(F, np.array([3]), np.array([4.0]))
+    found = rectified_mean(F, [3], [4.0])
     assert found == (4.0, -np.inf, np.inf, 0.0)
-    assert rectified_mean(np.array([2.0]), np.array([0]), np.array([4.0]))[:3] == (4.0, 4.0, 4.0)
+    assert rectified_mean([2.0], [0], [4.0])[:3] == (4.0, 4.0, 4.0)
     # The predictions' spread stands in for that of the labels, which is unknown.
     found = rectified_mean(F, ROWS, np.full(30, 4.0))
     half = t.ppf(0.95, 29) * np.sqrt((1 - 30 / 200) / 30) * F[ROWS].std(ddof=1)
@@ -145,12 +145,20 @@ def test_clusters_of_unlike_sizes_are_fewer():
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
+        ({"values": [1.0, np.nan]}, "values must be finite numbers.* row 1"),
+        ({"labels": ["good", "bad"]}, "labels must be numbers"),
+        ({"labels": []}, "labels must be finite numbers of shape"),
+        ({"rows": [3, 3]}, "2 different positions in 0..199"),
+        ({"rows": [3, 200]}, "2 different positions"),
+        ({"rows": [3]}, "2 different positions"),
+        ({"rows": [0.5, 1.0]}, "2 different positions"),
         ({"strata": [0, 1]}, "strata must be given for each of 200 texts; got 2"),
         ({"probabilities": [0.5, 1.5]}, "above 0 and at most 1; found 1.5 in row 1"),
         ({"probabilities": [0.5]}, "one for each of 2 labels"),
-        ({"probabilities": [0.5, np.nan]}, "nan in row 1"),
+        ({"level": 1.0}, "level must lie between 0 and 1"),
     ],
 )
 def test_bad_input(changed, message):
+    given = {"values": F, "rows": [3, 4], "labels": [1.0, 2.0]} | changed
     with pytest.raises(InputError, match=message):
-        rectified_mean(F, np.array([3, 4]), np.array([1.0, 2.0]), **changed)
+        rectified_mean(**given)

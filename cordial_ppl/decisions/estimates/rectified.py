@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float64, Int64
 from scipy.special import stdtrit
 
-from cordial_ppl.data.checks import check_cells
+from cordial_ppl.data.checks import check_cells, check_level, check_names
 from cordial_ppl.data.containers import as_numbers, unmasked
 from cordial_ppl.errors import InputError, name_rows, quote
 
@@ -43,9 +43,9 @@ class RectifiedMean(NamedTuple):
 
 
 def rectified_mean(
-    values: Float64[np.ndarray, " N"],
-    rows: Int64[np.ndarray, " n"],
-    labels: Float64[np.ndarray, " n"],
+    values: Any,
+    rows: Any,
+    labels: Any,
     *,
     of: str = "these",
     strata: Any = None,
@@ -89,14 +89,17 @@ def rectified_mean(
         The mean and its interval.
 
     Raises:
-        InputError: strata, clusters or probabilities are of other texts or invalid.
+        InputError: an array has another shape or an invalid value.
 
     References:
         Angelopoulos, Duchi and Zrnic (2023), PPI++: efficient prediction-powered inference.
         Särndal, Swensson and Wretman (1992), Model assisted survey sampling, chapters 3 to 8.
     """
-    f, y, predicted = values, labels, values[rows]
-    size, n = len(f), len(y)
+    f, y = _finite(values, "values"), _finite(labels, "labels")
+    rows = _as_rows(rows, len(f), len(y))
+    check_level(level)
+    check_names("of", [of], ("like-these", "these"))
+    size, n, predicted = len(f), len(y), f[rows]
     w = 1 / as_probabilities(probabilities, n)
     codes, units = _join_sparse(strata, rows, size, w), number_cells(clusters, "clusters", size)
     if units is not None or not is_even(w, codes[rows]):
@@ -260,14 +263,35 @@ def as_probabilities(probabilities: Any, n: int) -> Float64[np.ndarray, " n"]:
     """
     if probabilities is None:
         return np.ones(n)
-    shares = as_numbers(probabilities, "probabilities")
-    wrong = np.flatnonzero(~((shares > 0) & (shares <= 1)))
-    if shares.shape != (n,) or wrong.size:
-        result = [*shares.shape]
-        if wrong.size:
-            result = f"{quote(shares.ravel()[wrong[0]])} in {name_rows(wrong)}"
+    shares = _finite(probabilities, "probabilities")
+    wrong = np.flatnonzero((shares <= 0) | (shares > 1))
+    if len(shares) != n or wrong.size:
+        result = f"{quote(shares[wrong[0]])} in {name_rows(wrong)}" if wrong.size else len(shares)
         raise InputError(
             f"probabilities must be one for each of {n} labels, above 0 and at most 1; found "
             f"{result}."
         )
     return shares
+
+
+def _as_rows(rows: Any, size: int, n: int) -> Int64[np.ndarray, " n"]:
+    result = np.asarray(unmasked(rows))
+    inside = result.dtype.kind in "iu" and result.size and 0 <= result.min() and result.max() < size
+    if result.shape != (n,) or not inside or len(np.unique(result)) < n:
+        raise InputError(
+            f"rows must be {n} different positions in 0..{size - 1}, one a label; found "
+            f"{quote(rows)}."
+        )
+    return result.astype(np.int64)
+
+
+def _finite(values: Any, name: str) -> Float64[np.ndarray, " n"]:
+    numbers = as_numbers(values, name)
+    wrong = np.flatnonzero(~np.isfinite(numbers.ravel()))
+    if numbers.ndim != 1 or not numbers.size or wrong.size:
+        where = f" in {name_rows(wrong)}" if wrong.size else ""
+        raise InputError(
+            f"{name} must be finite numbers of shape [n]; found {list(numbers.shape)}"
+            f"{' with others' if where else ''}{where}."
+        )
+    return numbers

@@ -263,6 +263,10 @@ def _list_moved(
         labels.setdefault(row, []).append(str(label))
     numbers = np.stack([before[rows], after[rows], *ends], axis=1).tolist()
     return tuple(
-        Moved(texts.items[row], number - 1, *each, label=", ".join(labels.get(row, [])))
-        for row, number, each in zip(rows.tolist(), counts[far].tolist(), numbers, strict=True)
+        Moved(
+            texts.items[int(row)], number - 1, was, now, low, high, ", ".join(labels.get(row, []))
+        )
+        for row, number, (was, now, low, high) in zip(
+            rows.tolist(), counts[far].tolist(), numbers, strict=True
+        )
     )
