@@ -84,6 +84,10 @@ class ServerError(CordialError):
     """A server does not answer, or not as expected."""
 
 
+class Refused(ServerError):
+    """A model does not answer a question, and would not if it were repeated."""
+
+
 class NotFittedError(CordialError, ValueError, AttributeError):
     """An estimator was asked to predict before it was fitted.
 

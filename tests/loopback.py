@@ -71,6 +71,7 @@ class Loopback:
             if told == "hang":
                 self.held.release()
                 self.release.wait()
+                handler.close_connection = True
                 return
         finally:
             with self.lock:

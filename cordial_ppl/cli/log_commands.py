@@ -21,7 +21,6 @@ from cordial_ppl.cli.options import (
     Number,
     Out,
     Rounding,
-    Seed,
     Spellings,
     Written,
     listing,
@@ -246,7 +245,6 @@ class Questions:
     "Run a Hugging Face model on this machine; NAME is a folder or a name."
     samples: Natural = 0
     "Sample N answers a text, for models without log-probabilities."
-    seed: Seed = 0
     spell: Spellings = ()
     after: After = None
     key_variable: Annotated[str | None, Parameter(metavar="NAME", group=ADVANCED)] = None
@@ -271,7 +269,9 @@ def ask(
     """
     from cordial_ppl.data.scale import Scale
     from cordial_ppl.logs import collect
-    from cordial_ppl.logs.ask.asking import Asking, name_failures
+    from cordial_ppl.logs.ask.asking import Asking
+    from cordial_ppl.logs.ask.chat import Chat
+    from cordial_ppl.logs.ask.local import LocalModel
     from cordial_ppl.logs.ask.prompt import make_prompt, read_texts
     from cordial_ppl.logs.finder import as_pattern
     from cordial_ppl.logs.spellings import Spellings
@@ -281,18 +281,14 @@ def ask(
     # What is wrong is refused before anything is asked.
     before = as_pattern(wanted.after)
     Spellings(scale, spelled(wanted.spell))
-    made = make_prompt(scale, wanted.prompt, wanted.question, wanted.permutations, wanted.seed)
+    made = make_prompt(scale, wanted.prompt, wanted.question, wanted.permutations)
     fields, extras = read_texts(texts, made)
     if wanted.local:
-        from cordial_ppl.logs.ask.local import LocalModel
-
         if wanted.server or wanted.key_variable or wanted.samples:
             raise InputError("--server, --key-variable, --samples: not with --local.")
         with doing(f"loading {wanted.model}"):
-            asked = LocalModel.load(wanted.model, scale.options)
+            asked = LocalModel(wanted.model, scale.options)
     else:
-        from cordial_ppl.logs.ask.chat import Chat
-
         names = "samples", "max_tokens", "concurrency"
         limits = {name: getattr(wanted, name) for name in names}
         asked = Chat(wanted.model, wanted.server, wanted.key_variable, **limits)
@@ -309,12 +305,13 @@ def ask(
         raise
     records = asking.records(wanted.reader or wanted.model, wanted.task)
     collected = collect(records, scale, spelled(wanted.spell), before=before)
-    rows = [list(fields).index(item) for item in collected.readings["item_id"]]
+    row_of = {item: row for row, item in enumerate(fields)}
+    rows = [row_of[item] for item in collected.readings["item_id"]]
     passed = {name: [cells[row] for row in rows] for name, cells in extras.items()}
     write_table(output, collected.readings | passed)
     warnings = list(collected.doubts)
     if asking.refused:
         lost = f"{count(len(asking.refused), 'text')} without an answer left out"
-        warnings.insert(0, f"{lost}: {name_failures(asking.refused)}")
-    content = as_json(collected) | {"requests": asking.asked, "missing": asking.refused}
+        warnings.insert(0, f"{lost}: {asking.named}")
+    content = as_json(collected) | {"missing": asking.refused}
     return Result(content, warnings=warnings, done=describe(collected, output, None, wanted.model))

@@ -122,15 +122,18 @@ def _read_json(path: Path, *, is_list: bool) -> Iterator[tuple[str, Any]]:
             yield f"line {number}", value
 
 
+def load(module: str, extra: str) -> Any:
+    """Import a package of an extra; an `InputError` says how to install it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise InputError(f'this needs {module}: pip install "cordial-ppl[{extra}]".') from error
+
+
 def _read_inspect(path: Path) -> dict[str, Any]:
     """Read a log with Inspect's package, as one object."""
-    try:
-        read_eval_log = importlib.import_module("inspect_ai.log").read_eval_log
-    except ImportError as error:
-        raise FileError(
-            f"{path} is a log of Inspect; to read it, install Inspect's package: "
-            'pip install "cordial-ppl[inspect]".'
-        ) from error
+    with naming(path):
+        read_eval_log = load("inspect_ai.log", "inspect").read_eval_log
     try:
         return read_eval_log(str(path), resolve_attachments=True).model_dump(mode="json")
     except Exception as error:  # Whatever a damaged archive makes the package raise.

@@ -8,8 +8,8 @@ transformers = pytest.importorskip("transformers")
 tokenizers = pytest.importorskip("tokenizers")
 
 
-from cordial_ppl.errors import InputError  # noqa: E402
-from cordial_ppl.logs.ask.local import LocalModel, tokenise  # noqa: E402
+from cordial_ppl.errors import InputError, Refused  # noqa: E402
+from cordial_ppl.logs.ask.local import LocalModel  # noqa: E402
 from cordial_ppl.tables import read_columns  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -67,45 +67,49 @@ def network_of_places(size):
 
 
 @pytest.fixture(params=["chat", "plain", "places"])
-def local(request):
+def folder(request, tmp_path):
+    """A folder with a model and its tokenizer."""
     words = tokenizer(request.param == "chat")
+    words.save_pretrained(tmp_path / "tiny")
     make = network_of_places if request.param == "places" else network
-    return LocalModel("tiny", make(len(words)), words, OPTIONS)
+    make(len(words)).save_pretrained(tmp_path / "tiny")
+    return str(tmp_path / "tiny")
 
 
-def question(text):
-    return f"Rate the text. {text}"
-
-
-def plain_loop(local, tokens):
-    """One prompt and option at a time, through the whole model, without a cache."""
+def plain_loop(local, question):
+    """One option at a time, through the whole model, without a cache."""
+    prompt, options = local.tokenise(question)
     scores = []
-    for option in tokens[1]:
-        ids = torch.tensor([[*tokens[0], *option]])
+    for option in options:
         with torch.no_grad():
+            ids = torch.tensor([[*prompt, *option]])
             logits = local.model(input_ids=ids, use_cache=False).logits[0].float()
         logs = torch.log_softmax(logits, dim=-1)
-        start = len(tokens[0])
+        start = len(prompt)
         scores.append(sum(float(logs[start + i - 1, own]) for i, own in enumerate(option)))
     return scores
 
 
 @pytest.mark.parametrize("options", [OPTIONS, tuple(map(str, range(1, 11))), ("film", "book")])
-def test_log_likelihoods_are_those_of_a_plain_loop(local, options):
-    asked = [tokenise(local.tokenizer, question(text), options) for text in TEXTS]
-    scores = [local.score(own) for own in asked]
-    loop = np.array([plain_loop(local, own) for own in asked])
+def test_log_likelihoods_are_those_of_a_plain_loop(folder, options):
+    local, questions = LocalModel(folder, options), [f"Rate the text. {text}" for text in TEXTS]
+    scores = [list(local.ask(question)["scores"].values()) for question in questions]
+    loop = np.array([plain_loop(local, question) for question in questions])
     np.testing.assert_allclose(scores, loop, rtol=0, atol=1e-5)
     assert np.ptp(loop, axis=1).min() > 0.1
+    for question in questions:
+        prompt, ends = local.tokenise(question)
+        assert prompt and all(ends) and len(set(map(tuple, ends))) == len(options)
 
 
-def test_memory_that_is_short_is_told(local, monkeypatch):
+def test_memory_that_is_short_is_told(folder, monkeypatch):
     def limited(**_):
-        raise torch.cuda.OutOfMemoryError
+        raise torch.OutOfMemoryError
 
+    local = LocalModel(folder, OPTIONS)
     monkeypatch.setattr(local.model, "forward", limited)
-    with pytest.raises(InputError, match="memory"):
-        local.ask(question(TEXTS[0]))
+    with pytest.raises(Refused, match="memory"):
+        local.ask(TEXTS[0])
 
 
 def test_from_texts_to_readings(cordial, tmp_path):
@@ -124,4 +128,4 @@ def test_from_texts_to_readings(cordial, tmp_path):
     assert np.isfinite(scores).all()
     np.testing.assert_array_equal(scores[:4], scores[4:8])
     with pytest.raises(InputError, match="cannot load the model"):
-        LocalModel.load(str(tmp_path), OPTIONS)
+        LocalModel(str(tmp_path), OPTIONS)

@@ -86,7 +86,7 @@ def test_less_is_asked_of_a_server_that_understands_less(ask, server, refused, a
         return (400, {"error": {"message": words[0]}}) if words else server.usual(request)
 
     server.respond = respond
-    ask(*arguments)
+    ask("--concurrency", "1", *arguments)
     assert len(server.asked) == 12 + len(refused) and set(column("reader_decoding")) == {decoding}
 
 
@@ -107,7 +107,7 @@ def test_samples_are_counted(ask, server, kind):
         return 200, completion(stars, logprobs=False) | {"choices": choices}
 
     server.respond = respond
-    ask("--samples", "6")
+    ask("--samples", "6", "--concurrency", "1")
     for row, word in zip(counts(), WORDS, strict=True):
         stars = STARS[word]
         assert row[stars - 1] == 4 and row[stars if stars < 5 else 3] == 2
@@ -168,29 +168,30 @@ def test_trouble_passes(ask, server):
 @pytest.mark.parametrize(
     ("told", "words"),
     [
-        ((401, {"error": {"message": f"bad key {KEY}"}}), "status 401"),
-        ((403, {"error": "go away"}), "status 403"),
-        ((404, {"error": {"message": "no such model"}}), "status 404"),
-        ((307, "", {"location": "http://127.0.0.1:1/"}), "status 307"),
-        ((429, {"error": {"message": "", "code": "insufficient_quota"}}), "status 429"),
+        ((401, {"error": {"message": f"bad key {KEY}"}}), "401 - bad key"),
+        ((404, {"error": {"message": "no such model"}}), "404 - no such model"),
+        ((307, "", {"location": "http://127.0.0.1:1/"}), "307"),
         ((400, {"error": {"message": "no logprobs here"}}), "--samples 20"),
         ((200, completion(3, logprobs=False)), "--samples 20"),
         ((200, completion(3, alone=True)), "--samples 20"),
+        (TOO_LONG, "'t0' (Error code: 400"),
     ],
 )
-def test_what_no_retry_helps_ends_the_run(ask, server, monkeypatch, told, words):
-    monkeypatch.setattr("cordial_ppl.logs.ask.chat.RETRIES", 0)
+def test_what_no_retry_helps_ends_the_run(ask, server, told, words):
     server.script = {number: told for number in range(99)}
-    result = ask("--concurrency", "1", status=2)
+    every = told[0] not in (200, 400)
+    result = ask("--concurrency", "1", status=2 if every else 1)
     assert words in result.stderr and KEY not in result.stderr
     assert result.stderr.count("\n") == 1 and not Path("out.csv").exists()
-    assert len(server.asked) <= 2
+    texts = {request["messages"][-1]["content"] for request in server.asked}
+    # One is asked while the first one's error arrives.
+    assert len(texts) <= (2 if every else 10)
 
 
 @pytest.mark.parametrize(
     ("told", "words"),
     [
-        ((500, {"error": {"message": f"no {KEY} no"}}), "status 500: no [the key] no"),
+        ((500, {"error": {"message": f"no {KEY} no"}}), "500 - no [the key] no"),
         ("hang", "no answer"), ((200, "{no json"), "not a chat completion"),
         ((200, {"choices": ["?"]}), "not a chat completion"),
         (of_message({"content": [4]}), "not a chat completion"),
@@ -220,24 +221,21 @@ def test_failures_are_named_and_the_rest_is_kept(ask, server, monkeypatch, told,
     ],
 )
 def test_a_text_that_is_refused_is_left_out(ask, server, refusal, numbers):
-    """Before the first answer, a status of 403 would be about the key."""
     server.respond = refusing(server, numbers, refusal)
-    assert f"'t{numbers[0]}'" in ask().stderr and len(server.asked) == 12
+    assert f"'t{numbers[0]}'" in ask().stderr
     rest = [word for k, word in enumerate(WORDS) if k not in numbers]
     np.testing.assert_allclose(logprobs(), expected(rest), atol=1e-12)
     # What was refused is asked again; the others are not.
     server.respond = lambda _: TOO_LONG
-    assert list(json.loads(ask("--json").stdout)["missing"]) == [f"t{k}" for k in numbers]
+    assert sorted(json.loads(ask("--json").stdout)["missing"]) == [f"t{k}" for k in numbers]
 
 
 def test_a_server_that_answers_nothing_is_not_asked_for_ever(ask, server, monkeypatch):
     monkeypatch.setattr("cordial_ppl.logs.ask.chat.RETRIES", 0)
-    server.respond = lambda _: TOO_LONG
-    assert "'t0' (status 400" in ask(status=1).stderr and len(server.asked) == 10
     write_texts(Path("texts.csv"), WORDS * 5)
     server.respond = lambda _: (502, "")
     ask("--concurrency", "2", status=1)
-    assert 10 <= len(server.asked) - 10 <= 12
+    assert len(server.asked) < 12
     shown = ask("--server", "http://127.0.0.1:9/v1", "--question", "How?", status=1).stderr
     assert "no answer from http://127.0.0.1:9/v1: " in shown
 
@@ -306,25 +304,25 @@ def test_no_proxy_hears_what_is_meant_for_this_machine(ask, server, monkeypatch)
     assert len(server.asked) == 12
 
 
-def test_a_server_that_wants_no_key_gets_none(ask, server, cordial, monkeypatch):
+def test_a_server_for_which_no_key_is_named_gets_none(ask, server, cordial, monkeypatch):
     monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", f"Authorization: Bearer {KEY}")
     cordial("ask", "texts.csv", "-o", "out.csv", *OPTIONS, "--server", server.url)
     monkeypatch.setenv("OPENAI_BASE_URL", server.url)
     cordial("ask", "texts.csv", "-o", "again.csv", *OPTIONS)
     assert len(server.asked) == 24
-    assert set(server.keys) == {None}
+    assert not any(KEY in key for key in server.keys)
 
 
 TABLES = {
     "item_id,text\na,x good\nb,y good\na,z good\n": "'a' is in lines 2 and 4",
     "item_id,review\na,x good\n": "no column 'text'",
-    "item_id,text\na,x good\nb,\n": "'text' is empty in line 3",
+    "item_id,text\na,x good\nb,\n": "'text' has no value in line 3",
 }
 USAGE = {
     "--server localhost:8000": "http://localhost:8000/v1",
     "--server http://me:secret@localhost/v1": "keys come from the environment",
     "--key-variable NO_SUCH": "NO_SUCH", "--key-variable WORDS": "WORDS",
-    "--permutations 121": "120 orders", "--local": "--local", "--prompt nowhere.txt": "nowhere.txt",
+    "--permutations 6": "5 orders", "--local": "--local", "--prompt nowhere.txt": "nowhere.txt",
     "--spell 9=nine": "'9'", "--after (": "regular expression",
 }  # fmt: skip
 

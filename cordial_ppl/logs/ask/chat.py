@@ -2,23 +2,24 @@
 
 import json
 import os
+import re
 from collections.abc import Mapping
-from ipaddress import ip_address
 from typing import Any
-from urllib.parse import urlsplit
 
-from cordial_ppl.errors import CordialError, InputError, ServerError
-from cordial_ppl.logs.ask.asking import Refused, load
+from cordial_ppl.errors import InputError, Refused, ServerError
 from cordial_ppl.logs.protocols import read_response
-from cordial_ppl.logs.rows import STUMBLES
+from cordial_ppl.logs.rows import STUMBLES, load
 
 OPENAI = "https://api.openai.com/v1"
+
+ADDRESS = re.compile(r"(https?)://(\[[\da-fA-F:.]+\]|[\w.-]+)(?::\d+)?(?:/[^?#@\s]*)?")
+"""An address with neither a user nor a query, in which a key may hide; its scheme and host."""
 
 TIMEOUT, RETRIES = 300.0, 5
 """Seconds to wait for an answer, and how often `openai` repeats a request that may yet succeed."""
 
-TOP, FEWER, SEVERAL = 20, 5, 100
-"""Alternatives to a token to ask for; and from a server that refuses as many; samples at once."""
+TOP, FEWER = 20, 5
+"""Alternatives to a token to ask for; and from a server that refuses as many."""
 
 KEPT = ("choices", "model", "created", "usage")
 """The parts of a response that are kept."""
@@ -72,42 +73,34 @@ class Chat:
         # Nothing else of the environment is sent: no organisation, project or headers.
         self._client.organization = self._client.project = None
         self._client._custom_headers = {}
-        logprobs = {} if samples else {"logprobs": True, "top_logprobs": TOP}
-        self.settings = {"temperature": float(samples > 0), "max_tokens": max_tokens, **logprobs}
-        self.settings |= {"n": samples} if samples > 1 else {}
-        # What the server takes, which may be less; known once it has answered.
-        self._taken, self._is_known = self.settings, False
+        kind = {"n": samples} if samples else {"logprobs": True, "top_logprobs": TOP}
+        self.settings = {"temperature": float(samples > 0), "max_tokens": max_tokens} | kind
+        # What the server takes, which may be less.
+        self._taken = self.settings
 
     def ask(self, question: str) -> dict[str, Any]:
         """Ask for a completion, or for several; less is asked for if the server refuses."""
+        sent: Mapping[str, Any] = self._taken
         choices: list[Any] = []
-        settings = self._taken
-        while True:
-            number = min(self.samples - len(choices), SEVERAL)
-            sent = {name: value for name, value in settings.items() if name != "n"}
-            sent |= {"n": number} if "n" in settings and number > 1 else {}
+        while not choices or len(choices) < self.samples:
+            if "n" in sent:
+                sent = {**sent, "n": self.samples - len(choices)}
             try:
                 body = self._complete(question, sent)
-                if not self.samples and not _has_alternatives(body):
-                    raise Refused("its answer has no logprobs")
             except Refused as refusal:
-                less = None if self._is_known else _concede(settings, str(refusal))
-                if less is None and "logprob" in str(refusal) and not self._is_known:
-                    raise InputError(
-                        f"{self.url} gives no log-probabilities for {self.name!r} ({refusal}). "
-                        "Sample its answers instead: --samples 20."
-                    ) from refusal
+                less = _concede(sent, str(refusal))
+                if less is None and "logprob" in str(refusal):
+                    raise Refused(f"{refusal}: sample answers instead, --samples 20") from refusal
                 if less is None:
                     raise
-                settings = less
+                sent = less
                 continue
             choices += body["choices"]
-            self._taken, self._is_known = settings, True
-            if len(choices) >= self.samples:
-                names = ("temperature", "max_tokens", "max_completion_tokens", "top_logprobs")
-                decoding = ", ".join(f"{name} {sent[name]:g}" for name in names if name in sent)
-                decoding += f", samples {self.samples}" if self.samples else ""
-                return body | {"choices": choices, "decoding": decoding}
+        self._taken = sent
+        shown = {name: value for name, value in sent.items() if name not in ("logprobs", "n")}
+        shown |= {"samples": self.samples} if self.samples else {}
+        decoding = ", ".join(f"{name} {value:g}" for name, value in shown.items())
+        return body | {"choices": choices, "decoding": decoding}
 
     def close(self) -> None:
         """Close the connections to the server."""
@@ -115,82 +108,63 @@ class Chat:
 
     def _complete(self, question: str, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Return the parts of a response that are kept, whose answers can be read."""
-        header = {} if self._key else {"Authorization": self._openai.Omit()}
         messages = [{"role": "user", "content": question}]
         try:
             response = self._client.chat.completions.with_raw_response.create(
-                model=self.name, messages=messages, extra_headers=header, **settings
+                model=self.name, messages=messages, **settings
             )
         except self._openai.APIStatusError as error:
-            raise self._failure(error) from error
+            reason, status = self._hide_key(" ".join(str(error).split()))[:300], error.status_code
+            if status in (400, 403, 413, 422):
+                raise Refused(reason) from error
+            if status in (408, 409, 429) or status >= 500:
+                raise ServerError(reason) from error
+            raise InputError(
+                f"{self.url} offers no chat completions for {self.name!r} ({reason}). Check "
+                "--model, --server (the address up to /chat/completions, usually ending in /v1) "
+                "and --key-variable."
+            ) from error
         except self._openai.APIConnectionError as error:
             reason = self._hide_key(str(error.__cause__ or error))
             raise ServerError(f"no answer from {self.url}: {reason}") from error
         try:
             # A server may repeat the key, and what it sends is kept.
             body = json.loads(self._hide_key(json.dumps(json.loads(response.text))))
-            _ = body["choices"][0]["message"], read_response(body)
+            read, message = read_response(body), body["choices"][0]["message"]
+            tops = [len(one.top) for one in read.answers[0].positions] if read else []
+            speaks = message.get("content") and not message.get("refusal")
         except STUMBLES as error:
             words = self._hide_key(response.text)
             raise ServerError(f"the answer is not a chat completion: {words!r:.300}") from error
+        if not self.samples and speaks and max(tops, default=0) < 2:
+            raise Refused("its answer has no logprobs")
         return {name: body[name] for name in KEPT if name in body}
-
-    def _failure(self, error: Any) -> CordialError:
-        """Make the error of a status: of every question, of this one, or one that may pass."""
-        status, body = error.status_code, error.body
-        words = self._hide_key(str((body.get("message") if isinstance(body, dict) else body) or ""))
-        reason = " ".join(f"status {status}: {words:.300}".split())
-        if status in (408, 409, 429) and error.code != "insufficient_quota" or status >= 500:
-            return ServerError(reason)
-        general = status in (401, 404, 405, 429) or status == 403 and not self._is_known
-        if general or status < 400:
-            return InputError(
-                f"{self.url} offers no chat completions for {self.name!r} ({reason}). Check "
-                "--model, --server (the address up to /chat/completions, usually ending in /v1) "
-                "and --key-variable."
-            )
-        return Refused(reason)
 
     def _hide_key(self, text: str) -> str:
         # Servers without keys are given words such as "none", which are no secrets.
         return text.replace(self._key, "[the key]") if len(self._key) >= 8 else text
 
 
-def _has_alternatives(body: Mapping[str, Any]) -> bool:
-    """Say whether an answer has log-probabilities; an empty one and a refusal have nothing to."""
-    message, response = body["choices"][0]["message"], read_response(body)
-    positions = response.answers[0].positions if response else ()
-    empty = message.get("refusal") or not message.get("content")
-    return bool(empty) or any(len(position.top) > 1 for position in positions)
-
-
 def _find_key(url: str, variable: str | None) -> tuple[str, bool]:
     """Find the key for an address, and whether the address is on this machine."""
-    try:
-        parts = urlsplit(url)
-        secret = parts.username or parts.password or parts.query or parts.fragment
-        _ = parts.port  # Raises ValueError where it is not a number.
-    except ValueError:
-        parts, secret = urlsplit(""), None
-    if parts.scheme not in ("http", "https") or not parts.hostname or secret:
+    parts = ADDRESS.fullmatch(url)
+    if parts is None:
         # What was given is not quoted, as it may contain a key.
         raise InputError(
             "a server's address must be like http://localhost:8000/v1, with nothing before the "
             "host or after the path; keys come from the environment."
         )
-    try:
-        local = parts.hostname == "localhost" or ip_address(parts.hostname).is_loopback
-    except ValueError:
-        local = False
-    named = variable or ("OPENAI_API_KEY" if parts.hostname == urlsplit(OPENAI).hostname else None)
+    scheme, host = parts.groups()
+    local = host in ("localhost", "127.0.0.1", "[::1]")
+    named = variable or ("OPENAI_API_KEY" if host == "api.openai.com" else None)
     key = os.environ.get(named, "").strip() if named else ""
-    if named and not (key and key.isascii() and key.isprintable() and " " not in key):
+    if named and not (key.isascii() and key.isprintable() and len(key.split()) == 1):
         raise InputError(
             f"the environment variable {named} does not hold a key for {url}. Name another one "
             "with --key-variable, another server with --server URL, or a model on this machine "
             "with --local."
         )
-    if key and parts.scheme != "https" and not local:
+    if key and scheme != "https" and not local:
         raise InputError(f"the key in {named} is not sent to {url} unencrypted: use https.")
     return key, local
 
@@ -199,11 +173,9 @@ def _concede(settings: Mapping[str, Any], refusal: str) -> dict[str, Any] | None
     """Ask for less after a server refused a request; None if nothing is left to give up."""
     rest = dict(settings)
     if "max_tokens" in rest and "max_completion_tokens" in refusal:
-        rest["max_completion_tokens"] = rest.pop("max_tokens")
-        return rest
-    if "temperature" in rest and "temperature" in refusal:
-        # Reasoning models have one temperature, and let no request name another.
-        return {name: value for name, value in rest.items() if name != "temperature"}
+        return {"max_completion_tokens": rest.pop("max_tokens")} | rest
     if "logprob" in refusal and rest.get("top_logprobs", 0) > FEWER:
         return rest | {"top_logprobs": FEWER}
-    return {name: value for name, value in rest.items() if name != "n"} if "n" in rest else None
+    # Reasoning models have one temperature; some servers give one answer to a request.
+    given_up = "temperature" if "temperature" in refusal and "temperature" in rest else "n"
+    return rest if rest.pop(given_up, None) is not None else None
