@@ -272,7 +272,7 @@ def ask(
     from cordial_ppl.logs.ask.asking import Asking
     from cordial_ppl.logs.ask.chat import Chat
     from cordial_ppl.logs.ask.local import LocalModel
-    from cordial_ppl.logs.ask.prompt import make_prompt, read_texts
+    from cordial_ppl.logs.ask.prompt import Prompt, read_template, read_texts
     from cordial_ppl.logs.finder import as_pattern
     from cordial_ppl.logs.spellings import Spellings
     from cordial_ppl.tables import write_table
@@ -281,7 +281,8 @@ def ask(
     # What is wrong is refused before anything is asked.
     before = as_pattern(wanted.after)
     Spellings(scale, spelled(wanted.spell))
-    made = make_prompt(scale, wanted.prompt, wanted.question, wanted.permutations)
+    template = read_template(wanted.prompt, wanted.question)
+    made = Prompt(scale, template, wanted.permutations)
     fields, extras = read_texts(texts, made)
     if wanted.local:
         if wanted.server or wanted.key_variable or wanted.samples:

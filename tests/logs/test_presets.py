@@ -142,7 +142,7 @@ def test_logs_of_inspect(tmp_path, monkeypatch):
     path.write_text(json.dumps(content))
     monkeypatch.setitem(sys.modules, "inspect_ai", None)
     monkeypatch.setitem(sys.modules, "inspect_ai.log", None)
-    with pytest.raises(FileError, match=r"cordial-ppl\[inspect\]"):
+    with pytest.raises(InputError, match=r"cordial-ppl\[inspect\]"):
         cp.read(path, options="1,2,3,4,5")
     dumped = types.SimpleNamespace(model_dump=lambda mode: content)
     module = types.SimpleNamespace(read_eval_log=lambda path, resolve_attachments: dumped)

@@ -49,13 +49,14 @@ class Asking:
 
     def __post_init__(self) -> None:
         """Read the answers that there are."""
-        self._rows, self._lock = read_answers(self.path), Lock()
-        # Text, question, and what identifies it, whichever server is asked.
-        self._questions = [
-            (item, question, _digest([self.model.name, question, self.model.settings]))
-            for item, fields in self.texts.items()
-            for question in (self.prompt.fill(fields, order) for order in self.prompt.orders)
-        ]
+        self._rows, self._lock = _read_answers(self.path), Lock()
+        self._questions = []
+        for item, fields in self.texts.items():
+            for question in self.prompt.fill(fields):
+                # Whichever server is asked.
+                asked = json.dumps([self.model.name, question, self.model.settings], sort_keys=True)
+                key = hashlib.sha256(asked.encode()).hexdigest()
+                self._questions.append((item, question, key))
 
     @property
     def progress(self) -> str:
@@ -99,19 +100,20 @@ class Asking:
         if len(self.refused) >= PATIENCE and not self._rows:
             return
         try:
-            body, date = self.model.ask(question), datetime.now(UTC).date().isoformat()
+            body = self.model.ask(question)
         except Refused as error:
             self.refused[item] = str(error)
             return
         except ServerError as error:
             raise ServerError(f"{item!r} got no answer ({error}).") from error
-        row = {"key": key, "date": date, "body": body}
-        with self._lock:
-            try:
-                with self.path.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps(row) + "\n")
-            except OSError as error:
-                raise FileError(f"cannot write {self.path}: {error.strerror or error}.") from error
+        made = {
+            "model": body.pop("model", None) or self.model.name,
+            "decoding": body.pop("decoding"),
+            "date": datetime.now(UTC).date().isoformat(),
+        }
+        row = {"key": key, "made": made, "body": body}
+        with self._lock, self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(row) + "\n")
             self._rows[key] = row
 
     def records(self, reader: str, task: str | None = None) -> Iterator[Record]:
@@ -126,54 +128,43 @@ class Asking:
         """
         # The bias of positions cancels only in the mean over all orders.
         lacking = {item for item, _, key in self._questions if key not in self._rows}
-        orders = len(self.prompt.orders)
+        orders = self.prompt.permutations
         for number, (item, _, key) in enumerate(self._questions):
             if item not in lacking:
                 row = self._rows[key]
                 yield Record(
                     f"the answer about {item!r}",
                     item,
-                    _read(row["body"]),
+                    _read(row["body"], "logprobs" in row["made"]["decoding"]),
                     reader=reader,
                     task=task,
-                    made={
-                        "model": str(row["body"].get("model") or self.model.name),
-                        "prompt": self.prompt.digest,
-                        "decoding": row["body"]["decoding"],
-                        "date": row["date"],
-                    },
+                    made=row["made"] | {"prompt": self.prompt.digest},
                     order=number % orders if orders > 1 else None,
                 )
 
 
-def _digest(content: Any) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-
-
-def _read(body: Mapping[str, Any]) -> Evidence:
-    """Read the scores of options, or the answers of a response."""
+def _read(body: Mapping[str, Any], scored: bool) -> Evidence:
+    """Read the scores of options, or the answers of a response, with or without their tokens."""
     if "scores" in body:
         return Scores("logprob", list(body["scores"].values()), list(body["scores"]))
     response = read_response(body)
     answers = response.answers if response else []
-    if "logprobs" in body["decoding"]:
+    if scored:
         return [one if one.positions and not one.lost else MUTE for one in answers[:1]]
     return [Answer("") if one.lost else one._replace(positions=()) for one in answers]
 
 
-def read_answers(path: Path) -> dict[str, dict[str, Any]]:
-    """Read the answers of earlier runs, by the key of the question.
-
-    Raises:
-        FileError: The file cannot be read, or is none of answers.
-    """
+def _read_answers(path: Path) -> dict[str, dict[str, Any]]:
+    """Read the answers of earlier runs, by the key of the question."""
+    if not path.exists():
+        return {}
     try:
-        lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
-        if lines and not lines[-1].endswith(b"\n"):
-            # A run was killed while it wrote.
-            path.write_bytes(b"".join(lines := lines[:-1]))
-        rows = [json.loads(line) for line in lines]
-        return {row["key"]: {"date": row["date"], "body": row["body"]} for row in rows}
+        with path.open("r+b") as file:
+            *lines, rest = file.read().split(b"\n")
+            rows = {row["key"]: row for row in map(json.loads, lines)}
+            # A run that was killed while it wrote leaves half a line.
+            file.truncate(file.tell() - len(rest))
+        return rows
     except OSError as error:
         raise FileError(f"cannot use {path}: {error.strerror or error}.") from error
     except (ValueError, KeyError, TypeError) as error:

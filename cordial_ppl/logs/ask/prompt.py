@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,9 +12,6 @@ from cordial_ppl.errors import FileError, InputError, as_path, naming
 from cordial_ppl.tables import read_columns
 from cordial_ppl.tables.choices import read_items
 from cordial_ppl.tables.columns import filled, is_reading, passed_through
-
-Order = tuple[int, ...]
-"""Positions on the scale, in the order in which the prompt lists them."""
 
 TEMPLATE = """\
 {question}
@@ -30,99 +27,91 @@ QUESTION = "Rate the text below on the scale from {lowest} (lowest) to {highest}
 FIELD = re.compile(r"\{([^\W\d][\w .-]*)\}")
 """A field, `{text}`; all other braces are plain text."""
 
-RESERVED = frozenset(("options", "lowest", "highest"))
-"""Fields that come from the scale, even if the table has such columns."""
-
 
 @dataclass(frozen=True)
 class Prompt:
-    """A prompt for texts.
-
-    Attributes:
-        scale: The options.
-        text: A text with the fields `{options}`, `{lowest}`, `{highest}`, and columns of texts.
-        orders: Orders in which the options are listed.
-    """
-
-    scale: Scale
-    text: str
-    orders: Sequence[Order]
-
-    @property
-    def columns(self) -> frozenset[str]:
-        """Return the columns that the prompt uses."""
-        return frozenset(FIELD.findall(self.text)) - RESERVED
-
-    @property
-    def digest(self) -> str:
-        """Identify the prompt, its options and orders by 12 digits of their SHA-256."""
-        content = json.dumps([self.text, self.scale.options, self.orders], ensure_ascii=False)
-        return hashlib.sha256(content.encode()).hexdigest()[:12]
-
-    def fill(self, fields: Mapping[str, str], order: Order) -> str:
-        """Ask about a text.
-
-        Args:
-            fields: The text's columns.
-            order: The order in which the options are listed.
-
-        Returns:
-            The question, to be answered with an option.
-        """
-        options = self.scale.options
-        listed = [options[k] for k in order]
-        values = dict(fields) | {
-            "options": ("; " if any("," in name for name in listed) else ", ").join(listed),
-            "lowest": options[0],
-            "highest": options[-1],
-        }
-        # Only once: braces in a text do nothing.
-        return FIELD.sub(lambda field: values[field[1]], self.text).strip()
-
-
-def make_prompt(
-    scale: Scale,
-    path: str | Path | None = None,
-    question: str | None = None,
-    permutations: int = 1,
-) -> Prompt:
-    """Make a prompt.
+    """A prompt for texts, which lists the options in one order or in several.
 
     Readers prefer options by their place in the list. If a place adds a constant to an option's
     logit, the constants cancel in the mean of logits over all rotations of the K options, in which
     every option takes every place once.
 
-    Args:
+    Attributes:
         scale: The options.
-        path: A file with the template; None for the default one.
-        question: What the default template asks, which may have fields too.
-        permutations: Number of orders of the options, rotations of the scale's, at most K.
+        text: A text with the fields `{options}`, `{lowest}`, `{highest}`, and columns of texts.
+        permutations: Number of orders, rotations of the scale's, at most K.
+
+    Raises:
+        InputError: The text names no column, or there are fewer orders.
+    """
+
+    scale: Scale
+    text: str
+    permutations: int = 1
+
+    def __post_init__(self) -> None:
+        """Check that the prompt asks about a text, and lists the options if their order counts."""
+        if not self.columns:
+            raise InputError("a prompt must contain {text}, or another column of the table.")
+        if self.permutations > (self.scale.size if "{options}" in self.text else 1):
+            raise InputError(
+                "--permutations lists the options, {options} in the prompt, in up to "
+                f"{self.scale.size} orders."
+            )
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """Return the columns that the prompt uses; the scale's fields are none."""
+        return frozenset(FIELD.findall(self.text)) - {"options", "lowest", "highest"}
+
+    @property
+    def digest(self) -> str:
+        """Identify the prompt, its options and orders by 12 digits of their SHA-256."""
+        content = json.dumps([self.text, self.scale.options, self.permutations])
+        return hashlib.sha256(content.encode()).hexdigest()[:12]
+
+    def fill(self, fields: Mapping[str, str]) -> list[str]:
+        """Ask about a text.
+
+        Args:
+            fields: The text's columns.
+
+        Returns:
+            The question, to be answered with an option; in each order of the options.
+        """
+        options, questions = self.scale.options, []
+        separator = "; " if any("," in name for name in options) else ", "
+        for k in range(self.permutations):
+            listed = separator.join(options[k:] + options[:k])
+            values = {**fields, "options": listed, "lowest": options[0], "highest": options[-1]}
+            # Only once: braces in a text do nothing.
+            filled = FIELD.sub(lambda field, values=values: values[field[1]], self.text)
+            questions.append(filled.strip())
+        return questions
+
+
+def read_template(path: str | Path | None = None, question: str | None = None) -> str:
+    """Read the text of a prompt.
+
+    Args:
+        path: A file with it; None for the default one.
+        question: What the default one asks, which may have fields too.
 
     Returns:
-        The prompt.
+        The text, with its fields.
 
     Raises:
         FileError: The file cannot be read, or is not UTF-8.
-        InputError: The template names no column, has no place for the options, or is given along
-            with a question; or there are fewer orders.
+        InputError: There is a file along with a question.
     """
-    if path is not None and question is not None:
+    if path is None:
+        return TEMPLATE.replace("{question}", question or QUESTION)
+    if question is not None:
         raise InputError("--prompt FILE is the whole prompt: write the question into FILE.")
     try:
-        template = path and as_path(path).read_text(encoding="utf-8-sig")
+        return as_path(path).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise FileError(f"cannot read {path} as text in UTF-8: {error}.") from error
-    text = template or TEMPLATE.replace("{question}", question or QUESTION)
-    places = tuple(range(scale.size))
-    prompt = Prompt(scale, text, [places[k:] + places[:k] for k in places[:permutations]])
-    if not prompt.columns:
-        raise InputError("a prompt must contain {text}, or another column of the table.")
-    if permutations > (scale.size if "{options}" in text else 1):
-        raise InputError(
-            f"--permutations lists the options, {{options}} in the prompt, in up to {scale.size} "
-            "orders."
-        )
-    return prompt
 
 
 def read_texts(
