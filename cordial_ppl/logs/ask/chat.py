@@ -10,8 +10,6 @@ from cordial_ppl.errors import InputError, Refused, ServerError
 from cordial_ppl.logs.protocols import read_response
 from cordial_ppl.logs.rows import STUMBLES, load
 
-OPENAI = "https://api.openai.com/v1"
-
 ADDRESS = re.compile(r"(https?)://(\[[\da-fA-F:.]+\]|[\w.-]+)(?::\d+)?(?:/[^?#@\s]*)?")
 """An address with neither a user nor a query, in which a key may hide; its scheme and host."""
 
@@ -20,9 +18,6 @@ TIMEOUT, RETRIES = 300.0, 5
 
 TOP, FEWER = 20, 5
 """Alternatives to a token to ask for; and from a server that refuses as many."""
-
-KEPT = ("choices", "model", "created", "usage")
-"""The parts of a response that are kept."""
 
 
 class Chat:
@@ -55,7 +50,7 @@ class Chat:
         concurrency: int = 8,
     ):
         self._openai = load("openai", "server")
-        url = url or os.environ.get("OPENAI_BASE_URL") or OPENAI
+        url = url or os.environ.get("OPENAI_BASE_URL") or "https://api.openai.com/v1"
         self.name, self.url = name, url.rstrip("/").removesuffix("/chat/completions")
         self.samples, self.concurrency = samples, concurrency
         self._key, local = _find_key(self.url, key_variable)
@@ -88,14 +83,9 @@ class Chat:
             try:
                 body = self._complete(question, sent)
             except Refused as refusal:
-                less = _concede(sent, str(refusal))
-                if less is None and "logprob" in str(refusal):
-                    raise Refused(f"{refusal}: sample answers instead, --samples 20") from refusal
-                if less is None:
-                    raise
-                sent = less
-                continue
-            choices += body["choices"]
+                sent = _concede(sent, refusal)
+            else:
+                choices += body["choices"]
         self._taken = sent
         shown = {name: value for name, value in sent.items() if name not in ("logprobs", "n")}
         shown |= {"samples": self.samples} if self.samples else {}
@@ -107,7 +97,7 @@ class Chat:
         self._client.close()
 
     def _complete(self, question: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the parts of a response that are kept, whose answers can be read."""
+        """Return the parts of a response that its answers are read from."""
         messages = [{"role": "user", "content": question}]
         try:
             response = self._client.chat.completions.with_raw_response.create(
@@ -125,8 +115,7 @@ class Chat:
                 "and --key-variable."
             ) from error
         except self._openai.APIConnectionError as error:
-            reason = self._hide_key(str(error.__cause__ or error))
-            raise ServerError(f"no answer from {self.url}: {reason}") from error
+            raise ServerError(f"no answer from {self.url}: {error.__cause__ or error}") from error
         try:
             # A server may repeat the key, and what it sends is kept.
             body = json.loads(self._hide_key(json.dumps(json.loads(response.text))))
@@ -134,11 +123,11 @@ class Chat:
             tops = [len(one.top) for one in read.answers[0].positions] if read else []
             speaks = message.get("content") and not message.get("refusal")
         except STUMBLES as error:
-            words = self._hide_key(response.text)
-            raise ServerError(f"the answer is not a chat completion: {words!r:.300}") from error
+            text = self._hide_key(response.text)
+            raise ServerError(f"the answer is not a chat completion: {text!r:.300}") from error
         if not self.samples and speaks and max(tops, default=0) < 2:
             raise Refused("its answer has no logprobs")
-        return {name: body[name] for name in KEPT if name in body}
+        return {name: body[name] for name in ("choices", "model", "usage") if name in body}
 
     def _hide_key(self, text: str) -> str:
         # Servers without keys are given words such as "none", which are no secrets.
@@ -169,13 +158,16 @@ def _find_key(url: str, variable: str | None) -> tuple[str, bool]:
     return key, local
 
 
-def _concede(settings: Mapping[str, Any], refusal: str) -> dict[str, Any] | None:
-    """Ask for less after a server refused a request; None if nothing is left to give up."""
-    rest = dict(settings)
+def _concede(settings: Mapping[str, Any], refused: Refused) -> dict[str, Any]:
+    """Ask for less after a server refused a request; raise that if nothing is left to give up."""
+    rest, refusal = dict(settings), str(refused)
     if "max_tokens" in rest and "max_completion_tokens" in refusal:
         return {"max_completion_tokens": rest.pop("max_tokens")} | rest
     if "logprob" in refusal and rest.get("top_logprobs", 0) > FEWER:
         return rest | {"top_logprobs": FEWER}
     # Reasoning models have one temperature; some servers give one answer to a request.
     given_up = "temperature" if "temperature" in refusal and "temperature" in rest else "n"
-    return rest if rest.pop(given_up, None) is not None else None
+    if rest.pop(given_up, None) is None:
+        advice = ": sample answers instead, --samples 20" if "logprob" in refusal else ""
+        raise Refused(f"{refusal}{advice}") from refused
+    return rest

@@ -48,8 +48,7 @@ class LocalModel:
         self.longest = getattr(model.config, "max_position_embeddings", None) or sys.maxsize
         precision = str(self.model.dtype).removeprefix("torch.")
         self.decoding = f"log-likelihood of options, {precision}"
-        version = getattr(model.config, "_commit_hash", None)
-        self.settings = {"scored": list(options), "precision": precision, "version": version}
+        self.settings = {"scored": list(options), "precision": precision}
 
     def ask(self, question: str) -> dict[str, Any]:
         """Score the options after a prompt.

@@ -139,6 +139,5 @@ def read_texts(
     with naming(path):
         cells = [map(str, filled(columns, name, "The prompt contains it.")) for name in used]
     fields = [dict(zip(used, row, strict=True)) for row in zip(*cells, strict=True)]
-    extras = passed_through(columns, ["item_id", *used])
-    kept = {name: cells for name, cells in extras.items() if not is_reading(name)}
-    return dict(zip(items, fields, strict=True)), kept
+    left = ["item_id", *used, *filter(is_reading, columns.schema)]
+    return dict(zip(items, fields, strict=True)), passed_through(columns, left)
