@@ -299,10 +299,10 @@ def ask(
         with interrupting():
             asking.run()
     except (ServerError, KeyboardInterrupt) as error:
-        progress = f"{asking.progress} answers are in {path}; the same command resumes"
+        rest = f"Answers are kept in {path}: the same command resumes"
         if isinstance(error, ServerError):
-            raise ServerError(f"{error} {progress}.") from error
-        say(f"stopped: {progress}")
+            raise ServerError(f"{error} {rest}.") from error
+        say(f"stopped. {rest}")
         raise
     records = asking.records(wanted.reader or wanted.model, wanted.task)
     collected = collect(records, scale, spelled(wanted.spell), before=before)

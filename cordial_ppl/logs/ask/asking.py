@@ -58,12 +58,6 @@ class Asking:
                 key = hashlib.sha256(asked.encode()).hexdigest()
                 self._questions.append((item, question, key))
 
-    @property
-    def progress(self) -> str:
-        """Count the answers that there are: "12 of 20"."""
-        done = sum(key in self._rows for *_, key in self._questions)
-        return f"{done:,} of {len(self._questions):,}"
-
     def run(self) -> None:
         """Ask all questions that have no answer yet.
 
@@ -79,7 +73,10 @@ class Asking:
             ThreadPoolExecutor(self.model.concurrency) as pool,
         ):
             try:
-                for _ in pool.map(self._work, waiting):
+                # The first one alone shows whether the key, the model and the address are right.
+                for one in waiting[:1]:
+                    self._work(one)
+                for _ in pool.map(self._work, waiting[1:]):
                     stage.reach(len(self._rows))
             except BaseException:
                 # What is under way is paid for, and kept.
@@ -132,14 +129,11 @@ class Asking:
         for number, (item, _, key) in enumerate(self._questions):
             if item not in lacking:
                 row = self._rows[key]
+                evidence = _read(row["body"], "logprobs" in row["made"]["decoding"])
+                made = row["made"] | {"prompt": self.prompt.digest}
+                place, order = f"the answer about {item!r}", number if orders > 1 else None
                 yield Record(
-                    f"the answer about {item!r}",
-                    item,
-                    _read(row["body"], "logprobs" in row["made"]["decoding"]),
-                    reader=reader,
-                    task=task,
-                    made=row["made"] | {"prompt": self.prompt.digest},
-                    order=number % orders if orders > 1 else None,
+                    place, item, evidence, reader=reader, task=task, made=made, order=order
                 )
 
 
