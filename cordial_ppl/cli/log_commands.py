@@ -298,11 +298,8 @@ def ask(
     try:
         with interrupting():
             asking.run()
-    except (ServerError, KeyboardInterrupt) as error:
-        rest = f"Answers are kept in {path}: the same command resumes"
-        if isinstance(error, ServerError):
-            raise ServerError(f"{error} {rest}.") from error
-        say(f"stopped. {rest}")
+    except (ServerError, KeyboardInterrupt):
+        say(f"Answers are kept in {path}: the same command resumes.")
         raise
     records = asking.records(wanted.reader or wanted.model, wanted.task)
     collected = collect(records, scale, spelled(wanted.spell), before=before)

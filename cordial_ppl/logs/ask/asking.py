@@ -131,9 +131,9 @@ class Asking:
                 row = self._rows[key]
                 evidence = _read(row["body"], "logprobs" in row["made"]["decoding"])
                 made = row["made"] | {"prompt": self.prompt.digest}
-                place, order = f"the answer about {item!r}", number if orders > 1 else None
+                location, order = f"the answer about {item!r}", number if orders > 1 else None
                 yield Record(
-                    place, item, evidence, reader=reader, task=task, made=made, order=order
+                    location, item, evidence, reader=reader, task=task, made=made, order=order
                 )
 
 
