@@ -20,7 +20,7 @@ from real import FOLDER, FURTHER, NEEDED, SOURCES, load_pairs
 
 import cordial_ppl as cp
 from cordial_ppl.data.labelled import Labelled
-from cordial_ppl.estimators.training import train_prior
+from training import train_prior
 from cordial_ppl.runtime.progress import watching
 
 BUDGETS = 5, 10, 20, 50

@@ -46,10 +46,9 @@ Units = Annotated[
     ),
 ]
 LearningRule = Annotated[
-    Literal["cautious", "trained", "paper"],
+    Literal["cautious", "paper"],
     option(
-        "How far to trust the tasks: cautious, as far as they agree; trained (minutes), as "
-        "lowers the loss of few labels; or as in the paper.",
+        "How far to trust the tasks: cautious, as far as they agree; or as in the paper.",
         "RULE",
     ),
 ]

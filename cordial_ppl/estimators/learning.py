@@ -8,7 +8,7 @@ import jax
 import msgspec
 import numpy as np
 
-from cordial_ppl.channels import AFFINE_CHANNELS, DEFAULT_CHANNELS
+from cordial_ppl.channels import AFFINE_CHANNELS
 from cordial_ppl.channels.channel import Channel, count_levels
 from cordial_ppl.channels.loading import load_channel
 from cordial_ppl.data.covariates import as_covariates
@@ -16,7 +16,6 @@ from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.readings import as_logits
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError, naming, quote, warn
-from cordial_ppl.estimators.training import train_prior
 from cordial_ppl.inference.fitting import Case, fit_cases
 from cordial_ppl.inference.priors.fits import (
     LearnedChannel,
@@ -74,9 +73,7 @@ def learn_prior(
         channels: which channels to fit, by name, path of a channel file (whose code is run), or
             ``Channel``.
         leave_out: tasks to leave out, by name.
-        rule: "cautious", as above; "paper"; or "trained", which moves the cautious prior of the
-            default's channels to where the default stack loses least from few labels of these tasks
-            (`train_prior`; minutes, and at least three tasks).
+        rule: "cautious", as above, or "paper".
         vector: also learn parameters of single options, from tasks of equally many.
         units: power of classes in the unit of further parameters, such as ``{"drift": 1}``.
         seed: seed of what is drawn from large tasks.
@@ -106,13 +103,7 @@ def learn_prior(
     covariates = tuple(data[0][1].covariates) if data else ()
     if any(tuple(texts.covariates) != covariates for _, texts in data):
         raise InputError("all tasks must come with the same covariates.")
-    trained = rule == "trained"
-    if trained and not {*DEFAULT_CHANNELS} <= {model.name for model in models}:
-        raise InputError(
-            f"a trained prior needs all channels of the default, {', '.join(DEFAULT_CHANNELS)}: "
-            "name them in channels, or leave that out."
-        )
-    settings = Rule("cautious" if trained else rule, vector, dict(units or {}))
+    settings = Rule(rule, vector, dict(units or {}))
     learned = {model.name: LearnedChannel(model.digest, covariates) for model in models}
     # A wrong rule, unit or channel is refused before anything is fitted.
     LearnedPrior(tuple(fit for fit, _ in data), learned, settings)
@@ -133,9 +124,7 @@ def learn_prior(
                 stage.reach(done + (number + 1) / len(models))
             spread = reading_spread(chosen.logits)
             fits.append(msgspec.structs.replace(fit, modes=modes, spread=spread))
-    prior = LearnedPrior(tuple(fits), learned, settings)
-    tasks = [(fit.task, texts) for fit, texts in data]
-    return train_prior(prior, tasks, seed=seed).prior if trained else prior
+    return LearnedPrior(tuple(fits), learned, settings)
 
 
 def _check(key: Any, task: Any, levels: Mapping[str, int]) -> tuple[TaskFit, Labelled]:

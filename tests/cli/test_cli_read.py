@@ -126,7 +126,7 @@ BAD = {
     "bytes": (bytes(range(128, 256)), GOOD, "UTF-8"),
     "packed": (gzip.compress(CHAT.encode()), GOOD, "UTF-8"),
     "gone": (None, GOOD, "log.jsonl"),
-    "log.eval": ("no archive", GOOD, "Inspect"),
+    "log.eval": ("no archive", GOOD, "[inspect]"),
     "log.csv": ("item_id,p_1,p_2\na,0.4,0.6\n", GOOD, "cordial calibrate"),
 }  # fmt: skip
 

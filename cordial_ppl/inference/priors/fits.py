@@ -138,7 +138,7 @@ ModeNumber = Annotated[float, Meta(ge=-FURTHEST, le=FURTHEST)]
 
 Move = Annotated[float, Meta(ge=-10, le=10)]
 
-CAUTION = {"cautious": 3, "paper": 0, "trained": 3}
+CAUTION = {"cautious": 3, "paper": 0}
 """Power of the weight w by the name of the rule."""
 
 
@@ -186,8 +186,7 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How a prior follows from the fits.
 
     Attributes:
-        name: "cautious", "trained" or "paper"; the temperature is in units of the readings' spread
-            in the first two only.
+        name: "cautious", or "paper", where temperatures are not in units of the readings' spread.
         vector: whether parameters of single options are learned, from tasks of the same K.
         units: power of classes in the unit of further parameters, by name.
         adjustments: of a trained prior, by channel and site, by how many of its scales the location
@@ -203,8 +202,7 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def forget(self) -> "Rule":
         """Return the rule before it was trained."""
-        name = "cautious" if self.name == "trained" else self.name
-        return msgspec.structs.replace(self, name=name, adjustments={}, counts={})
+        return msgspec.structs.replace(self, adjustments={}, counts={})
 
     @property
     def relative(self) -> bool:

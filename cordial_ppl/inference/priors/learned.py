@@ -68,7 +68,7 @@ class LearnedPrior:
     @property
     def weight_counts(self) -> dict[str, float]:
         """Pseudo-counts of the weights of a stack's members; none unless they were trained."""
-        return self.rule.counts if self.rule.name == "trained" else {}
+        return self.rule.counts
 
     def of(self, target: Target, spread: float = TYPICAL_SPREAD) -> Prior:
         """Derive the prior of a channel's unconstrained parameters on its scale.
@@ -119,7 +119,7 @@ class LearnedPrior:
     def leave_out(self, names: Collection[str]) -> "LearnedPrior":
         """Return the prior without some tasks, for an honest evaluation on them.
 
-        A trained prior becomes a cautious one: its training has seen the tasks.
+        What was trained goes: the training has seen the tasks.
 
         Args:
             names: tasks, with all their readers.
@@ -152,8 +152,12 @@ class LearnedPrior:
         return replace(self, fits=fits, channels=common)
 
     def with_rule(self, **settings) -> "LearnedPrior":
-        """Return the prior that follows from the same fits by another rule; see :class:`Rule`."""
-        return replace(self, rule=msgspec.structs.replace(self.rule, **settings))
+        """Return the prior that follows from the same fits by another rule; see :class:`Rule`.
+
+        A ``name`` of a rule takes back what was trained.
+        """
+        rule = self.rule.forget() if "name" in settings else self.rule
+        return replace(self, rule=msgspec.structs.replace(rule, **settings))
 
     def save(self, path: str | Path) -> None:
         """Write it to one small file of plain data; :meth:`load` reads it back.
@@ -224,10 +228,9 @@ def _derive(prior: LearnedPrior, target: Target) -> Prior:
                 modes.append(here.read(task_unit.express(np.array(fit.modes[channel][site.name]))))
             tasks = len({fit.task for fit in fits})
             loc[at], scale[at] = rule.combine(np.stack(modes), tasks, Prior(loc[at], scale[at]))
-        if rule.name == "trained":
-            shift, log_factor = rule.adjustments.get(channel, {}).get(site.name, (0.0, 0.0))
-            loc[at] += shift * scale[at]
-            scale[at] *= np.exp(log_factor)
+        shift, log_factor = rule.adjustments.get(channel, {}).get(site.name, (0.0, 0.0))
+        loc[at] += shift * scale[at]
+        scale[at] *= np.exp(log_factor)
     return target.check_prior(Prior(loc, scale))
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float
 
-from cordial_ppl.estimators.episodes import Draws, Episode
+from episodes import Draws, Episode
 from cordial_ppl.estimators.named import Cordial
 from cordial_ppl.inference.priors.sources import OWN
 from cordial_ppl.runtime.arrays import FLOOR

@@ -14,8 +14,8 @@ import numpy as np
 
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.errors import InputError, warn
-from cordial_ppl.estimators.descent import Moved, default_counts, descend, least_ess
-from cordial_ppl.estimators.episodes import Episode, movable_sites, play
+from descent import Moved, default_counts, descend, least_ess
+from episodes import Episode, movable_sites, play
 from cordial_ppl.estimators.named import Cordial
 from cordial_ppl.inference.priors import LearnedPrior
 from cordial_ppl.inference.target import build_target
@@ -173,4 +173,4 @@ def _move(prior: LearnedPrior, trained: Moved) -> LearnedPrior:
     before, factors = default_counts(trained.moves), np.exp(np.asarray(trained.counts, float))
     counts = (np.array([*before.values()]) * factors).round(3).tolist()
     settings = {"adjustments": adjustments, "counts": dict(zip(before, counts, strict=True))}
-    return replace(prior, rule=msgspec.structs.replace(prior.rule, name="trained", **settings))
+    return replace(prior, rule=msgspec.structs.replace(prior.rule, **settings))
