@@ -11,9 +11,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+from episodes import Draws, Episode
 from jaxtyping import Array, Float
 
-from episodes import Draws, Episode
 from cordial_ppl.estimators.named import Cordial
 from cordial_ppl.inference.priors.sources import OWN
 from cordial_ppl.runtime.arrays import FLOOR

@@ -17,10 +17,10 @@ import warnings
 from pathlib import Path
 
 from real import FOLDER, FURTHER, NEEDED, SOURCES, load_pairs
+from training import train_prior
 
 import cordial_ppl as cp
 from cordial_ppl.data.labelled import Labelled
-from training import train_prior
 from cordial_ppl.runtime.progress import watching
 
 BUDGETS = 5, 10, 20, 50

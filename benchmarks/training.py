@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import jax
 import msgspec
 import numpy as np
+from descent import Moved, default_counts, descend, least_ess
+from episodes import Episode, movable_sites, play
 
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.errors import InputError, warn
-from descent import Moved, default_counts, descend, least_ess
-from episodes import Episode, movable_sites, play
 from cordial_ppl.estimators.named import Cordial
 from cordial_ppl.inference.priors import LearnedPrior
 from cordial_ppl.inference.target import build_target
