@@ -75,6 +75,11 @@ class Labelled:
         """Return the first row of each text, in their order."""
         return np.sort(np.unique(self.texts, return_index=True)[1])
 
+    @property
+    def readers(self) -> int | None:
+        """Return the number of readers R; None where logits have no axis of readers."""
+        return self.logits.shape[1] if self.logits.ndim == 3 else None
+
     def take(self, rows: Any) -> "Labelled":
         """Return some of the rows, by position."""
         extra = {name: column[rows] for name, column in self.covariates.items()}

@@ -274,16 +274,14 @@ def verdict(fit: Any) -> Verdict | None:
 
 
 def reader_of(fit: Fit) -> Reader | None:
-    """Return the reader as it is; None for a file that was saved without it.
+    """Return the reader as it is; None without labels.
 
     Args:
         fit: the fit, ``calibrator.fit_``.
     """
-    if fit.reader is not None or fit.labelled is None or not len(fit.labels):
-        return fit.reader
-    if fit not in ASSESSED:
-        ASSESSED[fit] = assess(fit, fit.labelled)
-    return ASSESSED[fit]
+    if fit not in ASSESSED and len(fit.labels):
+        ASSESSED[fit] = assess(fit)
+    return ASSESSED.get(fit)
 
 
 def can_forecast(fit: Fit) -> bool:
@@ -303,15 +301,14 @@ def labelled_texts(
         covariates: their covariates, as in ``fit``.
 
     Raises:
-        InputError: logits came without labels or are invalid, or nothing came for a fit that was
-            loaded: files keep no texts.
+        InputError: logits came without labels or are invalid, or the fit had no labels.
     """
     if (logits is None) != (labels is None):
         raise InputError("logits and labels go together: give both, or neither.")
     if logits is not None:
         return enter_labels(fit, logits, labels, covariates)
-    if fit.labelled is None:
-        raise InputError("this calibrator keeps no texts of its fit: give logits and labels.")
+    if not len(fit.labels):
+        raise InputError("this calibrator was fitted without labels: give logits and labels.")
     return fit.labelled
 
 

@@ -96,7 +96,7 @@ def estimate(
     with doing("estimating"):
         first = fit.text_labels.first
         if units is not None:
-            fit = fit_by_cluster(fit, readings, extra, of_label, units)
+            fit = fit_by_cluster(fit, of_label, units)
         corpus = Corpus(
             rows,
             labels,
@@ -251,9 +251,10 @@ def check_rows(
         raise InputError(f"{wanted}.")
     if len(np.unique(text_rows)) < len(text_rows):
         raise InputError(f"{wanted}, where two texts have one position.")
-    # A stack from a file keeps no readings to compare with.
-    fitted = logits[positions] if fit.logits is None else fit.logits
-    others = np.abs(logits[positions] - fitted).reshape(len(positions), -1).max(axis=1) > TOLERANCE
+    others = (
+        np.abs(logits[positions] - fit.labelled.logits).reshape(len(positions), -1).max(axis=1)
+        > TOLERANCE
+    )
     if others.any():
         first = int(others.argmax())
         raise InputError(

@@ -164,15 +164,10 @@ class Reader(NamedTuple):
         return sorted({0, middle, last, frequent})
 
 
-def assess(fit: Fit, texts: Labelled) -> Reader:
-    """Compare what a reader states with labels, and with what a fit predicts of them.
-
-    Args:
-        fit: the fit.
-        texts: its labelled texts.
-    """
+def assess(fit: Fit) -> Reader:
+    """Compare what a reader states with labels, and with what a fit predicts of them."""
     per_text, size, rng = fit.text_labels, fit.scale.size, np.random.default_rng(fit.seed)
-    texts, classes = texts.take(per_text.first), np.arange(fit.scale.size, dtype=float)
+    texts, classes = fit.labelled.take(per_text.first), np.arange(fit.scale.size, dtype=float)
     shares, kind = state(texts.logits)
     distances = np.abs((shares @ fit.scale.values)[:, None] - fit.scale.values)
     options, codes = np.unique(distances.argmin(axis=1), return_inverse=True)

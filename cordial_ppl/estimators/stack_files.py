@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Float64, Int64, Num
+from jaxtyping import Bool, Float, Float64, Int64, Num
 
 from cordial_ppl.channels import CHANNELS, is_built_in
 from cordial_ppl.channels.channel import Channel
 from cordial_ppl.channels.loading import load_channel
+from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.decisions.answers import reader_of
-from cordial_ppl.decisions.judge import Reader
 from cordial_ppl.errors import InputError, SettingNeeded
 from cordial_ppl.inference.posterior import Diagnostics, Posterior
 from cordial_ppl.inference.priors import Priors
@@ -27,13 +26,17 @@ from cordial_ppl.inference.target import Prior
 from cordial_ppl.runtime import storage
 from cordial_ppl.runtime.storage import Record, blaming
 from cordial_ppl.stack.calibrators import CALIBRATORS
-from cordial_ppl.stack.fit import Fit
+from cordial_ppl.stack.fit import AnyFit, Fit
 from cordial_ppl.stack.members import CalibratorFit, Fitted
 from cordial_ppl.stack.settings import Defaults, make_settings
 from cordial_ppl.stack.sketch import check_sketch
 from cordial_ppl.stack.weighing import ExpectedLoss
 
 KIND = "calibrator"
+DRAWN = "diagnostics", "histogram", "draws", "weights", "transitions"
+SHARED = "scale", "weights", "expected", "out_of_fold"
+"""Values of a posterior, and of any fit, that a file has as they are."""
+
 SETTINGS = (
     *("inference", "weight_counts", "seed", "min_labels", "calibrators", "effort"),
     *("fixed_counts", "has_default_prior"),
@@ -47,38 +50,42 @@ class PosteriorRecord(Record):
     built_in: bool
     digest: str
     diagnostics: Diagnostics
-    covariates: tuple[str, ...]
     histogram: Float[np.ndarray, " _K"]
     draws: Float[np.ndarray, "_S _P"]
     weights: Float[np.ndarray, " _S"]
     thinned: Float[np.ndarray, " _S"]
     prior: Float[np.ndarray, "2 _P"] | None
+    transitions: dict[str, Num[np.ndarray, " _S"]]
 
     @classmethod
     def of(cls, posterior: Posterior) -> "PosteriorRecord":
         """Make the record of a posterior."""
-        prior, names = posterior.prior, ("diagnostics", "covariates", "histogram", "draws")
+        prior = posterior.prior
         return cls(
             built_in=is_built_in(posterior.channel),
             digest=posterior.channel.digest,
             prior=None if prior is None else np.asarray(prior, np.float64),
-            weights=posterior.weights,
             thinned=posterior.thinned_weights,
-            **{name: getattr(posterior, name) for name in names},
+            **{name: getattr(posterior, name) for name in DRAWN},
         )
 
-    def restore(self, channel: Channel, size: int, readers: int | None = None) -> Posterior:
-        """Make the posterior of a channel for K options.
+    def restore(self, channel: Channel, texts: Labelled) -> Posterior:
+        """Make the posterior of a channel that was fitted to these texts.
 
         Raises:
             ValueError: it is for other options or parameters, or its numbers cannot be used.
         """
-        names = "diagnostics", "covariates", "histogram", "draws", "weights", "thinned"
         prior = None if self.prior is None else Prior(*self.prior)
-        fields = {name: getattr(self, name) for name in names}
-        posterior = Posterior(channel, prior=prior, readers=readers, **fields)
+        fields = {name: getattr(self, name) for name in DRAWN}
+        seen = {"covariates": tuple(texts.covariates), "readers": texts.readers, "data": texts}
+        posterior = Posterior(channel, prior=prior, **fields, **seen)
+        # Other processors round otherwise, and might choose other draws to predict with.
+        vars(posterior)["thinned_weights"] = self.thinned
         for name in ("histogram", "weights", "thinned"):
-            check_shares(name, fields[name])
+            check_shares(name, getattr(self, name))
+        size = texts.logits.shape[-1]
+        if any(len(figures) != len(self.draws) for figures in self.transitions.values()):
+            raise ValueError("figures of transitions are of other draws")
         if len(self.histogram) != size or self.draws.shape[1] != posterior.target.size:
             raise ValueError(f"channel {channel.name!r} has other options or parameters than here")
         # Predictions are made in single precision.
@@ -89,17 +96,77 @@ class PosteriorRecord(Record):
         return posterior
 
 
+class LabelledRecord(Record):
+    """Labelled texts; names are those of ``Labelled``.
+
+    Attributes:
+        read: which texts each of several readers has read, whose logits of others are zero here.
+    """
+
+    logits: Float64[np.ndarray, "_n ..."]
+    labels: Int64[np.ndarray, " _n"]
+    covariates: dict[str, Float64[np.ndarray, " _n"]]
+    weights: Float64[np.ndarray, " _n"]
+    texts: Int64[np.ndarray, " _n"]
+    read: Bool[np.ndarray, "_n _R"] | None
+
+    @classmethod
+    def of(cls, texts: Labelled) -> "LabelledRecord":
+        """Make the record of labelled texts."""
+        return cls(
+            logits=np.nan_to_num(texts.logits),
+            labels=np.asarray(texts.labels, np.int64),
+            covariates={k: np.asarray(v, np.float64) for k, v in texts.covariates.items()},
+            weights=texts.weights,
+            texts=np.asarray(texts.texts, np.int64),
+            read=~np.isnan(texts.logits[..., 0]) if texts.readers else None,
+        )
+
+    def restore(self, size: int) -> Labelled:
+        """Make labelled texts of K options.
+
+        Raises:
+            ValueError: their numbers do not fit together.
+        """
+        logits, columns = self.logits, self.covariates.values()
+        if self.read is not None:
+            if logits.shape[:-1] != self.read.shape:
+                raise ValueError("what readers have read are other texts than their readings")
+            logits = np.where(self.read[..., None], logits, np.nan)
+        if (
+            logits.ndim < 2
+            or logits.shape[-1] != size
+            or any(len(each) != len(self.labels) for each in columns)
+        ):
+            raise ValueError("the labelled texts are of other options, or lack a covariate")
+        if not ((self.labels >= 0) & (self.labels < size)).all():
+            raise ValueError("the labels are no options of the scale")
+        if self.weights.min(initial=1) <= 0:
+            raise ValueError("the weights of the labels are not positive")
+        return Labelled(logits, self.labels, self.covariates, self.weights, self.texts)
+
+
 class AnyFitRecord(Record):
     """What a file has of a fit of one reader or of several; names are those of ``AnyFit``."""
 
     scale: Scale
-    covariates: tuple[str, ...]
     weights: dict[str, float]
     expected: ExpectedLoss
-    labels: Int64[np.ndarray, " _n"]
-    sample_weight: Float64[np.ndarray, " _n"]
-    texts: Int64[np.ndarray, " _n"]
+    labelled: LabelledRecord
     out_of_fold: Float64[np.ndarray, "_n _K"] | None
+    columns: list[str] | None
+
+    @staticmethod
+    def write_any(fit: AnyFit) -> dict[str, Any]:
+        """Return the fields of a record of any fit."""
+        columns = None if fit.columns is None else list(fit.columns)
+        labelled = LabelledRecord.of(fit.labelled)
+        return {"labelled": labelled, "columns": columns} | {k: getattr(fit, k) for k in SHARED}
+
+    def read_any(self, texts: Labelled) -> dict[str, Any]:
+        """Return the fields of any fit to these texts."""
+        columns = None if self.columns is None else np.array(self.columns, object)
+        return {"labelled": texts, "columns": columns} | {k: getattr(self, k) for k in SHARED}
 
     def check(self, members: Collection[str]) -> None:
         """Check that the numbers belong together, and to these members.
@@ -110,14 +177,11 @@ class AnyFitRecord(Record):
         check_shares("weights", np.array(list(self.weights.values())))
         if self.weights.keys() != {*members}:
             raise ValueError("the weights are of other members")
-        if not ((self.labels >= 0) & (self.labels < self.scale.size)).all():
-            raise ValueError("the labels are no options of the scale")
-        if self.sample_weight.min(initial=1) <= 0:
-            raise ValueError("the weights of the labels are not positive")
-        for probs in () if self.out_of_fold is None else self.out_of_fold:
-            if len(probs) != self.scale.size:
-                raise ValueError("the out-of-fold probabilities are of other options")
-            check_shares("out-of-fold probabilities", probs)
+        if self.out_of_fold is not None:
+            if self.out_of_fold.shape != (len(self.labelled.labels), self.scale.size):
+                raise ValueError("the out-of-fold probabilities are of other texts or options")
+            for probs in self.out_of_fold:
+                check_shares("out-of-fold probabilities", probs)
 
 
 class FitRecord(AnyFitRecord):
@@ -135,11 +199,9 @@ class FitRecord(AnyFitRecord):
     regressions: dict[str, dict[str, Num[np.ndarray, "..."]]]
     losses: dict[str, float]
     provenance: dict[str, list[str]]
-    label_counts: Num[np.ndarray, " _K"]
     sketch: Int64[np.ndarray, "2 _cells"]
     folds: Int64[np.ndarray, " _n"] | None
     fixed_counts: tuple[str, ...]
-    reader: Reader | None
 
     @classmethod
     def of(cls, fit: Fit, estimator: str) -> "FitRecord":
@@ -152,7 +214,7 @@ class FitRecord(AnyFitRecord):
                 name: {field: np.asarray(values) for field, values in params._asdict().items()}
                 for name, params in regressions.items()
             },
-            reader=reader_of(fit),
+            **cls.write_any(fit),
             **{name: getattr(fit.settings, name) for name in SETTINGS},
             **{name: getattr(fit, name) for name in VALUES},
         )
@@ -162,8 +224,9 @@ class FitRecord(AnyFitRecord):
         models, size = find_channels(self.posteriors, channels), self.scale.size
         with blaming(path):
             members: dict[str, Fitted] = {}
+            texts = self.labelled.restore(size)
             for name, posterior in self.posteriors.items():
-                members[name] = posterior.restore(models[name], size)
+                members[name] = posterior.restore(models[name], texts)
             for name, params in self.regressions.items():
                 kind = CALIBRATORS[name]
                 members[name] = fit = CalibratorFit(kind, kind.params(**params))
@@ -181,29 +244,21 @@ class FitRecord(AnyFitRecord):
                 **{name: value for name, value in arguments.items() if name != "has_default_prior"},
             )
             settings = replace(settings, has_default_prior=self.has_default_prior)
-            values = {name: getattr(self, name) for name in VALUES}
-            return Fit(settings=settings, members=members, reader=self.reader, **values)
+            values = {name: getattr(self, name) for name in VALUES} | self.read_any(texts)
+            return Fit(settings=settings, members=members, **values)
 
     def check(self, members: Collection[str]) -> None:
         """Check that the numbers belong together, and to these members; see ``AnyFitRecord``."""
         super().check(members)
-        size = self.scale.size
-        if not np.array_equal(
-            np.bincount(self.labels, self.sample_weight, size), self.label_counts
+        if self.folds is not None and (
+            self.folds.shape != self.labelled.labels.shape or self.folds.min(initial=0) < 0
         ):
-            raise ValueError("the labels are of another fit")
-        if self.folds is not None and self.folds.min(initial=0) < 0:
-            raise ValueError("a fold has a negative number")
-        check_sketch(self.sketch, size)
-        if self.reader and {len(self.reader.texts), len(self.reader.bias)} != {size}:
-            raise ValueError("what is known of the judge is of other options")
+            raise ValueError("the folds are of other labels, or one has a negative number")
+        check_sketch(self.sketch, self.scale.size)
 
 
-VALUES = (
-    *AnyFitRecord.__struct_fields__,
-    *("losses", "provenance", "label_counts", "sketch", "folds"),
-)
-"""Values of a fit that a file has as they are."""
+VALUES = "losses", "provenance", "sketch", "folds"
+"""Values of a fit of one reader that a file has as they are."""
 
 
 def save(fit: Fit, path: str | Path, estimator: str) -> None:

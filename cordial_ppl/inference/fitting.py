@@ -166,7 +166,7 @@ def make_posterior(target: Target, case: Case, sampled: Draws) -> Posterior:
         weights=sampled.weights,
         diagnostics=sampled.diagnostics,
         covariates=tuple(case.texts.covariates),
-        readers=case.texts.logits.shape[1] if case.texts.logits.ndim == 3 else None,
+        readers=case.texts.readers,
         prior=None if case.prior is None else choose_prior(target, case),
         data=case.texts,
         transitions=sampled.transitions,

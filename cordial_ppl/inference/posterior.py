@@ -128,10 +128,8 @@ class Posterior:
         covariates: names of the covariates that the channel was fitted with.
         readers: number of readers of each text; None for a channel of one reader.
         prior: location and scale of the unconstrained parameters; None for the channel's own.
-        data: the labelled texts that it was fitted to; None where it was loaded from a file.
+        data: the labelled texts that it was fitted to.
         transitions: of NUTS, figures of the step that led to each draw, each of shape ``[S]``.
-        thinned: weights of the draws in predictions, where a file has them; see
-            ``thinned_weights``.
     """
 
     channel: Channel
@@ -144,7 +142,6 @@ class Posterior:
     prior: Prior | None = None
     data: Labelled | None = None
     transitions: Mapping[str, Shaped[np.ndarray, " S"]] = field(default_factory=dict)
-    thinned: Float[np.ndarray, " S"] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the density, which a copy finds again: programs are known by it."""
@@ -221,8 +218,6 @@ class Posterior:
 
         All draws keep theirs in a method of the paper, and where there are no texts to choose by.
         """
-        if self.thinned is not None:
-            return self.thinned
         literal = self.diagnostics.method in PAPER_METHODS
         if literal or self.data is None or len(self.weights) <= DRAWS:
             return self.weights

@@ -65,8 +65,8 @@ def transfer_curve(
     Raises:
         NotFittedError: there was no fit yet.
         InputError: ``calibrator`` is not a stack, ``level`` is not between 0 and 1, logits came
-            without labels or cannot be used, none were given for a calibrator that keeps none (one
-            from a file), or matplotlib is not installed.
+            without labels or cannot be used, none were given for a calibrator without labels, or
+            matplotlib is not installed.
     """
     fit: Fit = as_fit(calibrator)
     data, scale = labelled_texts(fit, logits, labels, covariates), fit.scale

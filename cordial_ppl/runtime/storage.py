@@ -19,7 +19,7 @@ from cordial_ppl.errors import ChannelError, CordialError, FileError, as_path
 from cordial_ppl.runtime.outputs import replacing
 from cordial_ppl.runtime.platform import counting_memory
 
-VERSION = 2
+VERSION = 3
 """Version of the layout; it rises when an older program could misread the file."""
 
 MAKERS = {
@@ -46,8 +46,9 @@ class Record(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         for field in msgspec.structs.fields(self):
             array = getattr(self, field.name)
             for hint in (field.type, *get_args(field.type)):
-                axes = getattr(hint, "dim_str", "").split() if isinstance(array, np.ndarray) else ()
-                for axis, length in zip(axes, array.shape, strict=True) if axes else ():
+                axes = getattr(hint, "dim_str", "").partition("...")[0].split()
+                shape = array.shape if isinstance(array, np.ndarray) else ()
+                for axis, length in zip(axes, shape, strict=False):
                     if lengths.setdefault(axis, length) != length:
                         raise ValueError(f"{field.name} has {length} for {lengths[axis]} {axis}")
 

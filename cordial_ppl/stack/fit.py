@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -21,9 +21,6 @@ from cordial_ppl.stack.sketch import sketch
 from cordial_ppl.stack.stacking import MIN_LABELS, assign_folds
 from cordial_ppl.stack.weighing import ExpectedLoss, weigh
 
-if TYPE_CHECKING:
-    from cordial_ppl.decisions.judge import Reader
-
 FOLDS = 4
 
 
@@ -33,27 +30,40 @@ class AnyFit(ABC):
 
     Attributes:
         scale: the K options.
-        covariates: names of the covariates that the fit had, which predictions need too.
         weights: weight of each member by name; they sum to one.
         expected: out-of-fold log losses.
-        labels: labels of the fit, positions 0..K-1.
-        sample_weight: what each of these labels counts.
-        texts: which text each is of: a digest of its name, by which a report and a check recognise
-            it, or a negative number where it has none.
+        labelled: the labelled texts, with readings of all of the readers.
         out_of_fold: out-of-fold probabilities of the labelled texts, in the order of the labels;
             None without folds.
-        columns: names of the columns if the readings were a data frame; they are not saved.
+        columns: names of the columns if the readings were a data frame.
     """
 
     scale: Scale
-    covariates: tuple[str, ...]
     weights: Mapping[str, float]
     expected: ExpectedLoss
-    labels: Int[np.ndarray, " n"]
-    sample_weight: Float[np.ndarray, " n"]
-    texts: Int[np.ndarray, " texts"]
+    labelled: Labelled
     out_of_fold: Float[np.ndarray, "n K"] | None = None
     columns: np.ndarray | None = None
+
+    @property
+    def covariates(self) -> tuple[str, ...]:
+        """Names of the covariates that the fit had, which predictions need too."""
+        return tuple(self.labelled.covariates)
+
+    @property
+    def labels(self) -> Int[np.ndarray, " n"]:
+        """Labels of the fit, positions 0..K-1."""
+        return self.labelled.labels
+
+    @property
+    def sample_weight(self) -> Float[np.ndarray, " n"]:
+        """What each of these labels counts."""
+        return self.labelled.weights
+
+    @property
+    def texts(self) -> Int[np.ndarray, " n"]:
+        """Which text each label is of: a digest of its name, or a negative number without one."""
+        return self.labelled.texts
 
     @property
     @abstractmethod
@@ -82,25 +92,18 @@ class Fit(AnyFit):
         settings: what was fitted.
         members: fitted members by name.
         losses: out-of-fold log loss of each member alone, nats; empty without folds.
-        label_counts: sum of the weights of the labels with each option.
         sketch: counts of the readings that the fit was for.
         folds: fold of each label, 0..3, the same for those of a text; None with fewer than eight.
-        labelled: the labelled texts; None for a fit from a file, which keeps no texts.
         provenance: how the readings were made: lists of values under "model", "prompt" and
             "decoding".
-        reader: the reader as it is, in a fit from a file; `decisions.answers.reader_of` assesses
-            that of others.
     """
 
     settings: Settings
     members: Mapping[str, Fitted]
     losses: Mapping[str, float]
-    label_counts: Float[np.ndarray, " K"]
     sketch: Int[np.ndarray, "2 cells"]
     folds: Int[np.ndarray, " n"] | None = None
-    labelled: Labelled | None = None
     provenance: dict[str, list[str]] = field(default_factory=dict)
-    reader: "Reader | None" = None
 
     @property
     def posteriors(self) -> dict[str, Posterior]:
@@ -113,9 +116,9 @@ class Fit(AnyFit):
         return self.settings.seed
 
     @property
-    def logits(self) -> Float[np.ndarray, "n K"] | None:
-        """Centred logits of the labelled texts, nats; None for a fit from a file."""
-        return None if self.labelled is None else self.labelled.logits
+    def label_counts(self) -> Float[np.ndarray, " K"]:
+        """Sum of the weights of the labels with each option."""
+        return np.bincount(self.labels, self.sample_weight, self.scale.size).astype(float)
 
     @property
     def judged(self) -> bool:
@@ -182,19 +185,14 @@ def fit_stack(texts: Labelled, scale: Scale, settings: Settings) -> Fit:
     fit = Fit(
         settings=settings,
         scale=scale,
-        covariates=tuple(texts.covariates),
         members={name: fit.fitted for name, fit in zip(names, fits, strict=True)},
         weights=dict(zip(names, mixture.weights.tolist(), strict=True)),
         losses=dict(zip(names, mixture.losses, strict=False)),
         expected=mixture.expected,
-        labels=np.asarray(texts.labels, np.int64),
-        sample_weight=texts.weights,
-        texts=np.asarray(texts.texts, np.int64),
-        label_counts=np.bincount(texts.labels, texts.weights, scale.size),
+        labelled=texts,
         sketch=sketch(texts.logits[texts.first]),
         folds=folds,
         out_of_fold=mixture.out_of_fold,
-        labelled=texts,
     )
     warn_if_doubtful(*fit.posteriors.values())
     return fit
@@ -203,18 +201,14 @@ def fit_stack(texts: Labelled, scale: Scale, settings: Settings) -> Fit:
 def fit_without_labels(texts: Labelled, scale: Scale, settings: Settings) -> Fit:
     """Fit the one calibrator of the settings to readings alone; arguments as of ``fit_stack``."""
     (member,) = settings.members(0)
-    nothing, nan = np.zeros(0), float("nan")
+    nan = float("nan")
     return Fit(
         settings=settings,
         scale=scale,
-        covariates=(),
         members={member.name: member.fit([Case(texts)])[0].fitted},
         weights={member.name: 1.0},
         losses={},
         expected=ExpectedLoss(nan, nan, nan, 0),
-        labels=np.zeros(0, np.int64),
-        sample_weight=nothing,
-        texts=np.asarray(texts.texts, np.int64),
-        label_counts=nothing,
+        labelled=texts.take(slice(0)),
         sketch=sketch(texts.logits[texts.first]),
     )

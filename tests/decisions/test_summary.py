@@ -1,7 +1,6 @@
 """The summary: known posteriors are put into the right words."""
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +10,6 @@ from hypothesis.extra.numpy import arrays
 
 import cordial_ppl as cp
 from cordial_ppl.channels import CHANNELS
-from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.labelling import by_text
 from cordial_ppl.data.ratings import state
 from cordial_ppl.data.readings import as_logits, readings_from_counts
@@ -208,17 +206,6 @@ def test_a_reader_that_misses_without_bias_has_a_spread_alone():
     assert points == pytest.approx((0.5, 1.0, -np.log([0.5, 0.2]).mean()))
 
 
-def test_what_is_known_of_another_reader_is_refused(case, tmp_path):
-    ratings, labels = (each[:30] for each in case)
-    stack = cp.LogitStack().fit(hard(ratings), labels)
-    reader = answers.reader_of(stack.fit_)
-    assert reader is not None
-    stack.fit_ = replace(stack.fit_, reader=reader._replace(texts=(1, 2)))
-    stack.save(tmp_path / "a.cordial")
-    with pytest.raises(cp.FileError, match="of other options"):
-        cp.load(tmp_path / "a.cordial")
-
-
 def test_several_labels_of_a_text_are_one_observation(case):
     """A text that is labelled twice alike says no more of the reader than one that is once."""
     ratings, labels = (each[:40] for each in case)
@@ -239,7 +226,7 @@ def test_readings_of_a_mean_count_where_ratings_are_graded():
     logits = as_logits(-3.0 * (options - centres[:, None]) ** 2)
     labels = np.clip(np.rint(centres + 1), 0, 4).astype(int)
     stack = cp.LogitStack().fit(logits, labels)
-    reader = assess(stack.fit_, Labelled(logits, labels))
+    reader = assess(stack.fit_)
     shares, kind = state(logits)
     assert kind == "probabilities" and not reader.hard
     nearest = np.rint(shares @ options).astype(int)

@@ -138,8 +138,8 @@ def test_a_saved_fusion_predicts_the_same(fusion, tmp_path):
         lambda meta, arrays: meta["weights"].update(plain=2.0),
         lambda meta, arrays: meta["stacks"].pop("noise"),
         lambda meta, arrays: arrays.update(spreads=np.ones(2)),
-        lambda meta, arrays: arrays.update(labels=np.where(arrays["labels"] == 4, 5, 0)),
-        lambda meta, arrays: arrays.update(labels=arrays["labels"] - 1),
+        lambda meta, arrays: arrays["labelled.labels"].__iadd__(4),
+        lambda meta, arrays: arrays["labelled.labels"].__isub__(1),
         lambda meta, arrays: meta["settings"].update(average=False, magic=1),
     ],
 )

@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas
 import pytest
 from broken_channels import write_channel
 from few_labels import LABELS, LOGITS, STARS, TEST
@@ -147,10 +148,11 @@ DRAWS, WEIGHTS = "posteriors.mixture.draws", "posteriors.mixture.weights"
         ({}, {WEIGHTS: np.full(1024, 1.0)}),
         ({}, {"posteriors.mixture.prior": -np.ones((2, 5))}),
         ({}, {"regressions.vector.weights": np.ones(4)}),
-        ({}, {"labels": np.zeros(20, np.int64)}),
-        ({}, {"sample_weight": np.full(20, 2.0)}),
-        ({}, {"sample_weight": np.zeros(20)}),
-        ({}, {"texts": np.zeros(3, np.int64)}),
+        ({}, {"labelled.labels": np.full(20, 5)}),
+        ({}, {"labelled.weights": np.zeros(20)}),
+        ({}, {"labelled.texts": np.zeros(3, np.int64)}),
+        ({}, {"labelled.logits": np.zeros((20, 4))}),
+        ({}, {"folds": np.zeros(19, np.int64)}),
         ({}, {"out_of_fold": np.ones((20, 5))}),
         ({}, {"sketch": np.array([[0, 10**6], [10, 10]])}),
         ({}, {"sketch": np.ones((3, 4), np.int64)}),
@@ -200,6 +202,42 @@ def test_changed_users_are_refused(users, meta, arrays):
     change(users, "users", meta, arrays)
     with pytest.raises(cp.FileError, match="saved.cordial is damaged or was changed"):
         cp.load(users)
+
+
+CORPUS = np.concatenate([LOGITS, TEST])
+WHERE = np.arange(len(CORPUS)) % 3
+ANSWERS = {
+    "estimate": lambda c: c.estimate(CORPUS, np.arange(20), WHERE, passing=[3, 4]).to_dict(),
+    "clusters": lambda c: c.estimate(CORPUS, np.arange(20), clusters=WHERE).to_dict(),
+    "decide": lambda c: vars(c.decide(CORPUS, np.arange(20), within=1, agree=0.8)),
+    "forecast": lambda c: c.forecast(TEST),
+    "bias": lambda c: cp.find_bias(c, {"odd": LABELS % 2}),
+    "drift": lambda c: cp.check_readings(c, TEST),
+    "labels": lambda c: cp.check_labels(c, TEST, np.arange(len(TEST)) % 5),
+    "monitor": lambda c: cp.monitor(c, TEST, TEST + 0.1),
+    "draws": lambda c: cp.predict_draws(c, TEST),
+    "verdict": cp.verdict,
+    "summary": lambda c: cp.describe(c).to_dict(),
+    "arviz": lambda c: c.to_datatree()["mixture"]["log_likelihood"]["label"].values,
+    "columns": lambda c: c.feature_names_in_.tolist(),
+}
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory):
+    """A calibrator as it was fitted, of a data frame, and from its file."""
+    path = tmp_path_factory.mktemp("both") / "c.cordial"
+    fitted = cp.Cordial().fit(
+        pandas.DataFrame(LOGITS, columns=[f"logit_{z}" for z in "01234"]), LABELS
+    )
+    fitted.save(path)
+    return fitted, cp.load(path)
+
+
+@pytest.mark.parametrize("answer", ANSWERS)
+def test_a_loaded_calibrator_answers_as_the_fitted_one(both, answer):
+    found, expected = (ANSWERS[answer](each) for each in both)
+    np.testing.assert_equal(found, expected)
 
 
 def test_weights_and_texts_are_kept(tmp_path):

@@ -133,12 +133,12 @@ def test_of_ratings_there_is_a_bar_for_each_label(judge, tmp_path):
     np.testing.assert_allclose(y, judge.predict_mean(hard[[0, 10, 11]]), atol=1e-6)
     judge.save(tmp_path / "judge.cordial")
     loaded = cp.load(tmp_path / "judge.cordial")
-    for fitted in (loaded, cp.RawReading().fit(LOGITS)):
-        with pytest.raises(cp.InputError, match="keeps no texts of its fit"):
-            plots.transfer_curve(fitted)
+    with pytest.raises(cp.InputError, match="fitted without labels"):
+        plots.transfer_curve(cp.RawReading().fit(LOGITS))
     given = lines(plots.transfer_curve(loaded, LOGITS, judge.fit_.scale.decode(LABELS)))
-    for name, line in lines(plots.transfer_curve(judge)).items():
-        np.testing.assert_allclose(given[name], line, atol=1e-6)
+    for other in (judge, loaded):
+        for name, line in lines(plots.transfer_curve(other)).items():
+            np.testing.assert_allclose(given[name], line, atol=1e-6)
 
 
 def test_heatmaps_and_thresholds_compare_labels_with_predictions():

@@ -11,14 +11,13 @@ Source: Kish (1965), Survey sampling (the design effect); Ribatet, Cooley and Da
 Bayesian inference from composite likelihoods.
 """
 
-from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Int
 
 from cordial_ppl.data.checks import check_cells
-from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.decisions.estimates.effects import GROUP_SCALE, draw_spreads, find_residuals
 from cordial_ppl.errors import InputError, quote
 from cordial_ppl.stack.fit import Fit, fit_stack
@@ -81,18 +80,12 @@ def _check_pairs(codes: np.ndarray, groups: np.ndarray | None, names: np.ndarray
 
 
 def fit_by_cluster(
-    fit: Fit,
-    logits: Float[np.ndarray, "N K"],
-    covariates: Mapping[str, np.ndarray],
-    rows: Int[np.ndarray, " labels"],
-    clusters: Int[np.ndarray, " N"],
+    fit: Fit, rows: Int[np.ndarray, " labels"], clusters: Int[np.ndarray, " N"]
 ) -> Fit:
     """Fit again with whole clusters as folds, each label with the weight that it is worth.
 
     Args:
         fit: the fit, whose labels were taken for independent.
-        logits: centred logits of all texts.
-        covariates: of all texts, by name.
         rows: the text of each label.
         clusters: cluster of each text.
 
@@ -113,7 +106,4 @@ def fit_by_cluster(
     spreads = draw_spreads(residuals, texts, scale, expected, DRAWS, rng)
     alike = np.mean(spreads.tau**2 / (spreads.tau**2 + spreads.sigma**2))
     weights = fit.sample_weight / (1 + (sizes[of] - 1) * alike)
-    extra = {name: column[rows] for name, column in covariates.items()}
-    return fit_stack(
-        Labelled(logits[rows], fit.labels, extra, weights, of), fit.scale, fit.settings
-    )
+    return fit_stack(replace(fit.labelled, weights=weights, texts=of), fit.scale, fit.settings)

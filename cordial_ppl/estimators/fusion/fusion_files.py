@@ -19,7 +19,7 @@ from cordial_ppl.stack.fit import Fit
 
 KIND = "fusion"
 
-VALUES = (*AnyFitRecord.__struct_fields__, "settings", "readers", "spreads", "trust")
+VALUES = "settings", "readers", "spreads", "trust", "options"
 """Values of a fit that a file has as they are."""
 
 
@@ -35,6 +35,7 @@ class FusionRecord(AnyFitRecord):
     readers: tuple[str, ...]
     spreads: Float[np.ndarray, " _R"]
     trust: Float[np.ndarray, " _R"]
+    options: tuple[str, ...] | None
     stacks: dict[str, FitRecord]
     joint: PosteriorRecord | None
 
@@ -53,6 +54,7 @@ def save(fit: FusionFit, path: str | Path) -> None:
             if isinstance(member, Fit)
         },
         joint=PosteriorRecord.of(joint) if isinstance(joint, Posterior) else None,
+        **FusionRecord.write_any(fit),
         **{name: getattr(fit, name) for name in VALUES},
     )
     storage.write(path, KIND, *storage.pack(record))
@@ -70,12 +72,15 @@ def read(path: str | Path, channels: Sequence[str | Path | Channel]) -> FusionFi
     with blaming(path):
         if any(record.scale != saved.scale for record in saved.stacks.values()):
             raise ValueError("its stacks are of other scales")
-        readers = saved.readers
+        readers, texts = saved.readers, saved.labelled.restore(saved.scale.size)
+        if texts.logits.shape[1:-1] != (len(readers),):
+            raise ValueError("the labelled texts are of other readers")
         if tuple(members)[: len(readers)] != readers or len(saved.spreads) != len(readers):
             raise ValueError("the readers and their stacks do not fit together")
         if not ((saved.trust > 0) & (saved.trust <= 1)).all():
             raise ValueError("the average does not weigh its readers")
         if saved.joint is not None:
-            members[JOINT.name] = saved.joint.restore(JOINT, saved.scale.size, len(readers))
+            members[JOINT.name] = saved.joint.restore(JOINT, texts)
         saved.check(members)
-        return FusionFit(members=members, **{name: getattr(saved, name) for name in VALUES})
+        values = {name: getattr(saved, name) for name in VALUES} | saved.read_any(texts)
+        return FusionFit(members=members, **values)
