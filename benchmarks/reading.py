@@ -64,10 +64,10 @@ def judgments(path: Path = FILE) -> list[Judgment]:
 def outcome(judgment: Judgment) -> str:
     """Read a judgment, and say how that went: one of `OUTCOMES`."""
     span = Finder(Spellings(Scale(judgment.scale))).find(judgment.text)
-    answer = None if span is None or span.option is None else judgment.scale[span.option]
+    answer = None if span.option is None else judgment.scale[span.option]
     if answer == judgment.answer:
         return "right" if answer else "rightly left out"
-    if span is None:
+    if answer is None:
         return "left out"
     return "wrong, warned of" if span.several else "WRONG"
 

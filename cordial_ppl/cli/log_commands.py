@@ -54,8 +54,6 @@ class Chosen:
     "Field that names the text; several make one name."
     answer: Fields = None
     "Field of the judge's answer; several are tasks."
-    choices: Field = None
-    "Field of the options that a list of numbers is of."
     reader: Field = None
     "Field that names the judge; or the NAME to take; or FIELD=NAME."
     task: Field = None
@@ -199,12 +197,14 @@ def as_json(collected: "Collected") -> dict[str, Any]:
 
 def set_out(collected: "Collected") -> str:
     """Set out the first texts as they are read: a row each."""
+    from cordial_ppl.logs.collected import quote_beginning
+
     table = dict(collected.readings) or collected.labels
     kind = collected.values[0].kind if collected.values else ""
     names = [n for n in ("item_id", "reader", "task", "annotator", "user", "label") if n in table]
     columns = {name: list(map(str, table[name][:ROWS])) for name in names}
     if collected.values:
-        columns["answer"] = collected.beginnings[:ROWS]
+        columns["answer"] = [*map(quote_beginning, collected.records[:ROWS])]
         columns |= {o: [f"{v:.4g}" for v in table[f"{kind}_{o}"][:ROWS]] for o in collected.options}
         pairs = zip(collected.labels["item_id"], collected.labels["label"], strict=True)
         labels = dict(pairs) if collected.labelings else {}

@@ -7,7 +7,8 @@ tokens. `harvest` does all of it, and `collected` holds what came of it.
 """
 
 from cordial_ppl.logs.collected import Collected
-from cordial_ppl.logs.harvest import collect, read
+from cordial_ppl.logs.harvest import read
 from cordial_ppl.logs.presets import PRESETS
+from cordial_ppl.logs.reader import collect
 
 __all__ = ["PRESETS", "Collected", "collect", "read"]

@@ -1,7 +1,7 @@
 """What a file gave: tables, and what is to be said of them."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -12,7 +12,7 @@ from jaxtyping import Float64
 from cordial_ppl.data.ratings import PSEUDO_COUNT
 from cordial_ppl.data.readings import as_logits, readings_from_counts, readings_from_probabilities
 from cordial_ppl.errors import InputError, SettingNeeded, count, list_names, naming, quote
-from cordial_ppl.logs.evidence import CUT, FAILED, FILTERED, REFUSED, Evidence, Record, Scores
+from cordial_ppl.logs.evidence import CUT, FAILED, FILTERED, REFUSED, Answer, Orders, Record, Scores
 from cordial_ppl.logs.finder import LOST
 from cordial_ppl.logs.masses import Reading
 from cordial_ppl.logs.spellings import Spellings
@@ -52,10 +52,8 @@ class Collected:
 
     Attributes:
         spellings: How the options are written; None if the file holds labels alone.
-        rows: What each reading is of and who made it (`NAMES`), in the order of the file.
+        records: What each reading is of, in the order of the file.
         values: The readings.
-        cells: The other fields of their rows, by name.
-        beginnings: The beginnings of their answers.
         labelings: The records that hold labels.
         unread: Texts whose answers name no option.
         beginning: The first of these answers.
@@ -71,10 +69,8 @@ class Collected:
     """
 
     spellings: Spellings | None = None
-    rows: list[tuple[str | None, ...]] = field(default_factory=list)
+    records: list[Record] = field(default_factory=list)
     values: list[Reading] = field(default_factory=list)
-    cells: list[Mapping[str, Any]] = field(default_factory=list)
-    beginnings: list[str] = field(default_factory=list)
     labelings: list[Record] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
     beginning: str = ""
@@ -101,11 +97,17 @@ class Collected:
         """Return the options in order; none if the file holds labels alone."""
         return self.spellings.scale.options if self.spellings else ()
 
-    def keep(self, key: tuple[str | None, ...], record: Record, reading: Reading | None) -> None:
+    def lose(self, record: Record, answer: Answer) -> None:
+        """Count a record without an answer, by the reason."""
+        failed = answer.lost == FAILED
+        where = f"{record.location} ({answer.text})" if failed else record.location
+        self.lost.setdefault(str(answer.lost), []).append(where)
+
+    def keep(self, record: Record, reading: Reading | None) -> None:
         """Add a reading of a record, or that its answer names no option."""
         if reading is None:
-            self.beginning = self.beginning or _say(record.evidence)
-            self.unread.append(str(key[0]))
+            self.beginning = self.beginning or quote_beginning(record)
+            self.unread.append(record.item_id)
             return
         if self.values and reading.kind != self.values[0].kind:
             raise InputError(
@@ -113,9 +115,7 @@ class Collected:
                 "log-probabilities of all answers or of none."
             )
         self.values.append(reading)
-        self.rows.append((*key, *map(record.made.get, MADE)))
-        self.cells.append(record.extras)
-        self.beginnings.append(_say(record.evidence))
+        self.records.append(record)
 
     @property
     def doubts(self) -> Iterator[str]:
@@ -138,9 +138,8 @@ class Collected:
                 f"{count(self.pooled, 'text')} with several rows, which count as answers to one "
                 "question. If they are of different texts, name what tells these apart: --item"
             )
-        for name, words in DOUBTS.items():
-            if number := sum(bool(getattr(reading, name)) for reading in self.values):
-                yield f"{count(number, 'text')} {words}"
+        doubtful = Counter(name for reading in self.values for name in reading.doubts)
+        yield from (f"{count(doubtful[k], 'text')} {DOUBTS[k]}" for k in DOUBTS if doubtful[k])
         share = np.mean([reading.share for reading in self.values] or [np.nan])
         if share < LEAST_SHARE:
             yield (
@@ -178,9 +177,14 @@ class Collected:
         """
         if not self.values:
             return {}
-        columns: dict[str, Any] = dict(zip(NAMES, zip(*self.rows, strict=True), strict=True))
-        columns = {name: [*cells] for name, cells in columns.items() if {*cells} != {None}}
-        extras = {n: [row.get(n) for row in self.cells] for row in self.cells for n in row}
+        rows = [(*record.key, *map(record.made.get, MADE)) for record in self.records]
+        columns: dict[str, Any] = {
+            name: [*cells]
+            for name, cells in zip(NAMES, zip(*rows, strict=True), strict=True)
+            if {*cells} != {None}
+        }
+        names = dict.fromkeys(name for record in self.records for name in record.extras)
+        extras = {name: [record.extras.get(name) for record in self.records] for name in names}
         short = [n for n, cells in extras.items() if all(len(str(c)) <= LONGEST for c in cells)]
         for name in short[:MOST]:
             taken = name in NAMES or is_reading(name)
@@ -199,11 +203,11 @@ class Collected:
             InputError: A label is no option, or the same person said otherwise before.
             SettingNeeded: Nobody is named, and another label was said before.
         """
-        items = {row[0] for row in self.rows}
+        items = {record.item_id for record in self.records}
         labels: dict[tuple[str | None, ...], str] = {}
         for record in self.labelings:
             with naming(record.location):
-                label = self._name(record.label)
+                label = self._name(str(record.label).strip())
                 key = record.item_id, record.task, record.user
                 if labels.setdefault(key, label) != label:
                     item = quote(record.item_id)
@@ -222,14 +226,12 @@ class Collected:
             columns["user" if alone else "annotator"] = people
         return columns | {"label": texts}
 
-    def _name(self, label: str | InputError | None) -> str:
+    def _name(self, text: str) -> str:
         """Name the option that a label is; a number between two options stays as it is."""
-        if isinstance(label, InputError):
-            raise label
-        text = str(label).strip()
-        option = self.spellings and self.spellings.match(text)
-        if self.spellings is None or option is not None:
-            return text if option is None else self.options[option]
+        if self.spellings is None:
+            return text
+        if (option := self.spellings.match(text)) is not None:
+            return self.options[option]
         try:
             _ = self.spellings.scale.locate([text])
         except InputError:
@@ -268,10 +270,12 @@ class Collected:
         return self.logits[rows], [labels[self.readings["item_id"][i]] for i in rows]
 
 
-def _say(evidence: Evidence | None) -> str:
-    """Quote the beginning of an answer, for a message."""
+def quote_beginning(record: Record) -> str:
+    """Quote the beginning of a record's answer, for a message."""
+    evidence: Any = record.evidence
+    evidence = evidence.each[0] if isinstance(evidence, Orders) else evidence
     if isinstance(evidence, Scores):
         pairs = zip(evidence.options, evidence.values, strict=True)
         return quote(", ".join(f"{name}: {value:g}" for name, value in pairs))
-    texts = [one.text or "".join(p.token for p in one.positions) for one in evidence or ()]
+    texts = [one.text or "".join(p.token for p in one.positions) for one in evidence]
     return list_names(texts, 3)

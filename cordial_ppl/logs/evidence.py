@@ -1,6 +1,5 @@
 """What a file holds of one text: answers with or without their tokens, or a number an option."""
 
-import datetime
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -75,20 +74,16 @@ class Answer(NamedTuple):
     """A generated answer.
 
     Attributes:
-        text: What it says, without the thoughts that the log marks.
+        text: What it says, without the thoughts that the log marks; of one that failed, why.
         positions: Its tokens in order; none if the log has no log-probabilities.
         ended: Whether the model ended the answer, which else may go on in another token.
-        lost: Why it is no answer: `CUT` at the token limit, `REFUSED`, `FILTERED`; None if it is.
+        lost: Why it is no answer: `CUT`, `REFUSED`, `FILTERED`, `FAILED`; None if it is.
     """
 
     text: str
     positions: Sequence[Position] = ()
     ended: bool = True
     lost: str | None = None
-
-
-MUTE = Answer("", [Position("", {})])
-"""An answer with log-probabilities that names no option."""
 
 
 class Scores(NamedTuple):
@@ -99,18 +94,22 @@ class Scores(NamedTuple):
         values: The numbers; those of several texts that mean the same option add up.
         options: The text that each number is of.
         others: Other names of the same options, such as the numbers of named levels.
-        lost: Why there are no numbers, as in `Answer`.
     """
 
     kind: str
     values: Sequence[float]
     options: Sequence[str] = ()
     others: Sequence[str] = ()
-    lost: str | None = None
 
 
-Evidence = list[Answer] | Scores
-"""Answers to one prompt, or numbers of options."""
+class Orders(NamedTuple):
+    """Answers or scores of one text, for each of several orders of the options."""
+
+    each: Sequence[list[Answer] | Scores]
+
+
+Evidence = list[Answer] | Scores | Orders
+"""Answers to one prompt, numbers of options, or either for several orders of the options."""
 
 
 @dataclass(slots=True)
@@ -119,33 +118,38 @@ class Record:
 
     Attributes:
         location: Where it stands, for messages: "line 7".
-        item_id: The text; None if the file does not name it, and then its number is its name.
-        evidence: What the reading is made from; None if there is none.
-        lost: Why not: a text with `CUT` and so on before a colon; None if there is only a label.
+        item_id: The text.
+        evidence: What the reading is made from; None if there is only a label.
         reader: Who read it, usually the model's name.
         task: What was asked.
-        label: A person's label, or the error to raise if somebody wants it.
+        label: A person's label.
         user: That person.
         made: How the reading was made: "model", "prompt", "decoding", "date".
         extras: Other fields that hold a short text or a number.
-        fixed: Whether the file asks several questions, each with options of its own.
-        order: The order in which the options were listed, if there are several.
         numbered: Whether the text has its row's number as its name.
     """
 
     location: str
-    item_id: str | None = None
+    item_id: str
     evidence: Evidence | None = None
-    lost: str | None = None
     reader: str | None = None
     task: str | None = None
-    label: str | InputError | None = None
+    label: str | None = None
     user: str | None = None
     made: Mapping[str, str] = field(default_factory=dict)
     extras: Mapping[str, Any] = field(default_factory=dict)
-    fixed: bool = False
-    order: int | None = None
     numbered: bool = False
+
+    @property
+    def key(self) -> tuple[str, str | None, str | None]:
+        """Return what the reading is of: the text, who read it, and what was asked."""
+        return self.item_id, self.reader, self.task
+
+    @property
+    def lost(self) -> Answer | None:
+        """Return the first of its answers if all are lost."""
+        answers = self.evidence if isinstance(self.evidence, list) else []
+        return answers[0] if answers and all(one.lost for one in answers) else None
 
 
 def as_text(value: Any) -> str | None:
@@ -155,13 +159,3 @@ def as_text(value: Any) -> str | None:
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return None if value is None or value == "" or value != value else str(value)
-
-
-def as_day(stamp: Any) -> str | None:
-    """Take a time stamp (ISO 8601, or seconds since 1970) as a date; None for anything else."""
-    if isinstance(stamp, str):
-        return stamp[:10] if stamp[4:5] == "-" == stamp[7:8] else None
-    try:
-        return datetime.datetime.fromtimestamp(stamp, datetime.UTC).date().isoformat()
-    except (TypeError, ValueError, OverflowError, OSError):
-        return None

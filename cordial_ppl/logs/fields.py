@@ -6,24 +6,20 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import fsum
 from typing import Any
 
 import jmespath
 from jmespath.exceptions import JMESPathError
 from jmespath.functions import Functions, signature
 
-from cordial_ppl.errors import InputError, list_names, quote
-from cordial_ppl.logs.evidence import ROUNDING, Answer, Evidence, Scores, as_text, make_position
-from cordial_ppl.logs.protocols import read_choice, read_response
+from cordial_ppl.errors import InputError, quote
+from cordial_ppl.logs.evidence import as_text
+from cordial_ppl.logs.protocols import read_response
 from cordial_ppl.logs.rows import Row
 from cordial_ppl.tables import is_filled
 
-SIMPLE = re.compile(r"""(?P<field>[^=<>'"`]*?)\s*(?P<equals>!?=)\s*(?P<value>[^='"`]*)""")
+SIMPLE = re.compile(r"""([^=<>'"`]*?)\s*(!?=)\s*([^='"`]*)""")
 """A condition that a shell does not get in the way of: FIELD=VALUE or FIELD!=VALUE."""
-
-UNSURE = 0.02
-"""How far from 1 rounding may put a sum of probabilities."""
 
 
 class _Functions(Functions):
@@ -66,15 +62,10 @@ class Field:
         except JMESPathError:
             return None
 
-    @cached_property
+    @property
     def name(self) -> str:
         """Return the last key of the expression."""
         return re.split(r"[.\[\]|()\s]+", self.text.strip(" )]"))[-1] or self.text
-
-    @cached_property
-    def keys(self) -> list[str]:
-        """List the paths that the expression is made of."""
-        return [self.text, *re.findall(r"[\w.-]+", self.text)]
 
     def find(self, row: Mapping[str, Any]) -> Any:
         """Find what a row holds there; None if nothing.
@@ -89,19 +80,24 @@ class Field:
         except JMESPathError as error:
             raise InputError(f"the field `{self.text}`: {error}.") from error
 
-    def holds(self, row: Mapping[str, Any]) -> bool:
-        """Say whether a condition holds: an expression, or FIELD=VALUE whatever its capitals."""
-        if simple := SIMPLE.fullmatch(self.text):
-            text = as_text(self.subject.find(row)) or ""
-            same = text.casefold() == simple["value"].strip().casefold()
-            return same == (simple["equals"] == "=")
-        return self.find(row) not in (None, False, "", [], {})
-
     @cached_property
+    def condition(self) -> "tuple[Field, bool, str] | None":
+        """Return the field of a condition, whether it must be equal, and to what; None if none."""
+        simple = SIMPLE.fullmatch(self.text)
+        return simple and (Field(simple[1].strip()), simple[2] == "=", simple[3].strip().casefold())
+
+    @property
     def subject(self) -> "Field":
         """Return what a condition is about."""
-        simple = SIMPLE.fullmatch(self.text)
-        return Field(simple["field"].strip()) if simple else self
+        return self.condition[0] if self.condition else self
+
+    def holds(self, row: Mapping[str, Any]) -> bool:
+        """Say whether a condition holds: an expression, or FIELD=VALUE whatever its capitals."""
+        value = self.subject.find(row)
+        if self.condition is None:
+            return value not in (None, False, "", [], {})
+        _, equal, wanted = self.condition
+        return ((as_text(value) or "").casefold() == wanted) == equal
 
 
 def fields_of(names: str | Sequence[str]) -> tuple[Field, ...]:
@@ -140,12 +136,10 @@ def expand(rows: Iterable[Row], steps: Sequence[Field]) -> Iterator[Row]:
     if not steps:
         yield from rows
         return
-    inner: list[Row] = []
     for row in rows:
         value = steps[0].find(row.value)
-        if value is row.value:
-            inner = [row]
-        elif is_filled(value):
+        inner = [row] if value is row.value else []
+        if not inner and is_filled(value):
             inner = [
                 Row(
                     f"{row.location}, element {number}",
@@ -154,7 +148,6 @@ def expand(rows: Iterable[Row], steps: Sequence[Field]) -> Iterator[Row]:
                 for number, one in enumerate(value if isinstance(value, list) else [value])
             ]
         yield from expand(inner, steps[1:])
-        inner = []
 
 
 def list_cells(value: Mapping[str, Any], start: str = "") -> Iterator[tuple[str, Any]]:
@@ -164,74 +157,3 @@ def list_cells(value: Mapping[str, Any], start: str = "") -> Iterator[tuple[str,
             yield from list_cells(cell, f"{start}{name}.")
         elif isinstance(cell, str | int | float) and is_filled(cell):
             yield start + name, cell
-
-
-def read_value(value: Any, name: str) -> Evidence | None:
-    """Read what a field holds as evidence.
-
-    Args:
-        value: A text or a number, a list of them, a response of a server, one of its choices or
-            its log-probabilities, or an object of numbers by option: log-probabilities (none above
-            0), probabilities (which sum to 1), counts (whole) or logits.
-        name: The field, for messages.
-
-    Returns:
-        The evidence; None if there is nothing.
-
-    Raises:
-        InputError: It is something else.
-    """
-    if not is_filled(value):
-        return None
-    if (
-        isinstance(value, list)
-        and value
-        and isinstance(value[0], Mapping)
-        and "logprob" in value[0]
-    ):
-        # Tokens have alternatives, alternatives none.
-        if any("top_logprobs" in one for one in value):
-            return [read_choice({"logprobs": {"content": value}})]
-        return [_of_options({str(one["token"]): one["logprob"] for one in value})]
-    if isinstance(value, list):
-        # A sample that failed, or is empty, is one that names no option.
-        read = [read_value(one, name) or [Answer("")] for one in value]
-        if any(isinstance(one, list) for one in value) or any(isinstance(r, Scores) for r in read):
-            raise InputError(
-                f"`{name}` must be one answer or a list of answers; found {quote(value)}."
-            )
-        return [answer for answers in read if isinstance(answers, list) for answer in answers]
-    return (
-        _read_object(value, name) if isinstance(value, Mapping) else [Answer(str(as_text(value)))]
-    )
-
-
-def _read_object(value: Mapping[str, Any], name: str) -> Evidence | None:
-    """Read a response or a part of one, or numbers by option."""
-    if response := read_response(value):
-        return response.answers or None
-    if any(isinstance(value.get(part), Mapping) for part in ("message", "logprobs")):
-        return [read_choice(value)]
-    if isinstance(value.get("content"), list) or "token" in value:
-        return [read_choice({"logprobs": value if "content" in value else {"content": [value]}})]
-    numbers = {option: cell for option, cell in value.items() if cell is not None}
-    scores = list(numbers.values())
-    if not numbers or not all(type(score) in (int, float) for score in scores):
-        first = next(iter(value), "name")
-        raise InputError(
-            f"`{name}` is an object with {list_names(value, 6)}: name one of its fields, such as "
-            f"{name}.{first}, or several with commas."
-        )
-    if max(scores) <= ROUNDING and any(scores):
-        return [_of_options(numbers)]
-    if min(scores) >= 0 and all(isinstance(score, int) for score in scores):
-        return Scores("n", scores, [*numbers])
-    shares = min(scores) >= 0 and abs(fsum(scores) - 1.0) <= UNSURE
-    return Scores("p" if shares else "logit", scores, [*numbers])
-
-
-def _of_options(scores: Mapping[str, float]) -> Answer:
-    """Make an answer that is one of several texts, by their log-probabilities."""
-    # Of equal ones the first by name, so that the order of keys changes nothing.
-    chosen = max(sorted(scores), key=scores.__getitem__)
-    return Answer(chosen, [make_position(chosen, None, scores.items())])

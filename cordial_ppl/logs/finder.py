@@ -12,7 +12,6 @@ The last of these counts. There is no answer if it announces something that is n
 """
 
 import re
-from collections import Counter
 from typing import NamedTuple
 
 from cordial_ppl.errors import InputError
@@ -108,21 +107,21 @@ THOUGHT = re.compile(
 
 
 class Span(NamedTuple):
-    """An answer in a text.
+    """An answer in a text, or why there is none.
 
     Attributes:
-        option: Its position on the scale; None if the text announces something else.
+        option: Its position on the scale; None if the text names none.
         start: Its first character in the text.
         end: The character after it.
+        source: Where it stands, a key of `SOURCES`; or of `LOST`.
         several: Whether the text announces other options too.
-        source: Where it stands, a key of `SOURCES`.
     """
 
     option: int | None
     start: int
     end: int
+    source: str
     several: bool = False
-    source: str = ""
 
 
 def as_pattern(text: str | None) -> re.Pattern[str] | None:
@@ -134,66 +133,55 @@ def as_pattern(text: str | None) -> re.Pattern[str] | None:
 
 
 class Finder:
-    """Finds the answers of texts, and counts where they stand.
+    """Finds the answers of texts.
 
     Args:
         spellings: How options are written.
         before: The pattern that answers follow; then nothing else is looked at.
-
-    Attributes:
-        counts: Texts by the source of their answer, or by why they have none (`LOST`).
     """
 
     def __init__(self, spellings: Spellings, before: re.Pattern[str] | None = None):
         self.spellings, self.before = spellings, before
-        self.counts: Counter[str] = Counter()
         self._any, self._cased = spellings.pattern(cased=False), spellings.pattern()
 
-    def find(self, text: str) -> Span | None:
-        """Find the option that a text answers with.
+    def find(self, text: str) -> Span:
+        """Find the option that a text answers with, and where it is.
 
         Args:
             text: The generated text.
 
         Returns:
-            The option and where it is; None if there is none.
+            The last announcement, unless something after it speaks against it.
         """
         text = fold(text)
         start = _after_thoughts(text)
         if start is None:
-            self.counts["thought"] += 1
-            return None
-        rest = SPECIAL.sub(lambda match: " " * len(match[0]), text[start:])
-        span = self._last(rest)
-        if span is None or span.option is None:
-            self.counts["prose" if span is None else "off"] += 1
-            return None
-        self.counts[span.source] += 1
-        return span._replace(start=span.start + start, end=span.end + start)
-
-    def _last(self, text: str) -> Span | None:
-        """Find the last announcement, which counts unless something after it speaks against it."""
+            return Span(None, 0, 0, "thought")
+        # As long as before, so that places stay.
+        text = "\n" * start + SPECIAL.sub(lambda match: " " * len(match[0]), text[start:])
         if self.before is not None:
             spans = self._announced(text, self.before, "pattern")
-            return spans[-1] if spans else None
-        spans = self._announced(text, MARKED, "marked") + self._announced(text, NAMED, "named")
+            last = spans[-1] if spans else Span(None, 0, 0, "prose")
+            return last if last.option is not None or not spans else last._replace(source="off")
+        spans = self._announced(text, MARKED, "marked")
+        spans += self._announced(text, NAMED, "named")
         # Of two at one place, that of no option is the later.
         last = max(spans, key=lambda span: (span.start, span.option is None), default=None)
         last = last or self._value(text, 0, "alone")
         if last is None:
-            return None
+            return Span(None, 0, 0, "prose")
         end = _match(UNIT, text, last.end).end()
-        if self._cased.search(text, end) or REFUSED.search(text, end):
-            return last._replace(option=None)
-        options = {span.option for span in spans} - {None}
-        return last._replace(several=len(options) > 1)
+        if last.option is None or self._cased.search(text, end) or REFUSED.search(text, end):
+            return last._replace(option=None, source="off")
+        return last._replace(several=len({span.option for span in spans} - {None}) > 1)
 
     def _announced(self, text: str, opener: re.Pattern[str], source: str) -> list[Span]:
-        """List the answers that follow an expression."""
+        """List the answers that follow an expression; those that are no option too."""
         spans = []
         for match in opener.finditer(text):
             scale = TOP.search(match[0]) if source == "named" else None
-            span = self._value(text, match.end(), source) or Span(None, match.end(), match.end())
+            span = self._value(text, match.end(), source)
+            span = span or Span(None, match.end(), match.end(), source)
             off = scale is not None and not self._is_top(scale["top"])
             spans.append(span._replace(option=None) if off else span)
         return spans
@@ -210,7 +198,7 @@ class Finder:
         ends = source == "pattern" or (ENDED if alone else STOP).match(text, unit.end())
         if not ends or unit["top"] and not self._is_top(unit["top"]):
             return None
-        return Span(self.spellings.match(match[0]), *match.span(), source=source)
+        return Span(self.spellings.match(match[0]), *match.span(), source)
 
     def _is_top(self, number: str) -> bool:
         """Say whether a number is the greatest option."""

@@ -1,42 +1,44 @@
 """From a file of judgments to readings and labels."""
 
+import datetime
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from cordial_ppl.data.ratings import scale_of_ratings
-from cordial_ppl.data.rounding import round_positions
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.errors import (
-    FileError,
-    InputError,
-    SettingNeeded,
-    as_path,
-    list_names,
-    naming,
-    warn,
-)
+from cordial_ppl.errors import FileError, InputError, as_path, list_names, naming, warn
 from cordial_ppl.logs.collected import Collected
-from cordial_ppl.logs.evidence import ABSENT, ROUNDING, Answer, Evidence, Record, Scores
-from cordial_ppl.logs.fields import Field, fields_of
-from cordial_ppl.logs.finder import Finder, as_pattern
-from cordial_ppl.logs.masses import Reading, mix, read_masses
-from cordial_ppl.logs.presets import LOOKED, PRESETS, ROLES, find_preset, first_cells, read_records
-from cordial_ppl.logs.rows import read_rows
-from cordial_ppl.logs.spellings import Spellings, fold
+from cordial_ppl.logs.evidence import FAILED, Answer, Record, as_text
+from cordial_ppl.logs.fields import Field, expand, fields_of, list_cells
+from cordial_ppl.logs.finder import as_pattern
+from cordial_ppl.logs.presets import (
+    CONDITIONS,
+    LOOKED,
+    NAMES,
+    PRESETS,
+    ROLES,
+    Fields,
+    find_preset,
+    first_cells,
+    list_fields,
+)
+from cordial_ppl.logs.protocols import WRAPPED, Response, read_response, read_value, unwrap
+from cordial_ppl.logs.reader import collect
+from cordial_ppl.logs.rows import Row, at, read_rows
 from cordial_ppl.tables import is_filled
+from cordial_ppl.tables.choices import join_parts
+from cordial_ppl.tables.proposals import nearest
 
-BOUNDS = {
-    "logit": (-np.inf, np.finfo(float).max, "a number"),
-    "logprob": (-np.inf, ROUNDING, "0 or below"),
-    "p": (0.0, 1.0 + ROUNDING, "0..1"),
-    "n": (0.0, np.finfo(float).max, "0 or above"),
-}
-"""Between which numbers the scores of a kind are, and how a message says so."""
+FAILURES = (
+    "error", "exception", "graderError", "scoring_failed", "parse_error", "status=error",
+    "label=NOT_PARSABLE",
+)  # fmt: skip
+"""Fields beside a score, or values of them, that say that the grader failed."""
+
+FALSE = ("false", "none", "null", "no", "0", "")
 
 
 def read(
@@ -64,7 +66,7 @@ def read(
         round: What a number between two options, such as an average, counts for: "half-up",
             "nearest-even", or "split" for both.
         fields: The fields of `item` (several make one name), `answer` (several are tasks of their
-            own), `choices` (the options that a list of numbers is of), `reader`, `task`, `label`,
+            own), `reader`, `task`, `label`,
             `annotator`, `model` and `prompt`; `rows`, where the rows are, each with the one around
             it as `outer`; conditions `where` on the rows to take and `people` on those whose
             answers are labels. `reader` and `task` may be a name to take, or "field=name".
@@ -90,19 +92,9 @@ def read(
     first = list(islice(rows, LOOKED))
     preset = find_preset(path, first, form, typed)
     table = PRESETS.get(preset or "", {})
-    chosen: dict[str, str] = {}
-    for role in typed.keys() & {"reader", "task"}:
-        field = typed[role][0]
-        steps = typed.get("rows") or fields_of(table.get("rows", []))
-        # Where several answers are tasks, their fields are names of tasks.
-        answers = typed.get("answer") or fields_of(table.get("answer", []))
-        is_task = len(answers) > 1 and field.text in [answer.name for answer in answers]
-        if is_task or not is_filled(field.find(first_cells(first, *steps))):
-            name, _, chosen[role] = field.text.rpartition("=")
-            typed[role] = (Field(name),)
-            if not name:
-                del typed[role]
-    records = read_records(chain(first, rows), first, preset, typed)
+    preset_fields = {role: fields_of(table[role]) for role in ROLES if role in table}
+    chosen = _choose(first, preset_fields | typed, typed)
+    records = _read_records(chain(first, rows), first, preset_fields | typed, typed)
     how = round or table.get("round")
     try:
         collected = collect(
@@ -119,214 +111,159 @@ def read(
     return collected
 
 
-def collect(
-    records: Iterable[Record],
-    scale: Scale | None = None,
-    spell: Mapping[str, str] | None = None,
-    *,
-    before: re.Pattern[str] | None = None,
-    reverse: bool = False,
-    round: str | None = None,
-    **chosen: str,
-) -> Collected:
-    """Make a table of records.
-
-    Args:
-        records: What a file says of texts.
-        scale: The options; by default those that the records themselves name.
-        spell: Further ways to write an option: {"A": "1"}.
-        before: What answers follow.
-        reverse: Whether these options go from the last to the first.
-        round: What a number between two options counts for; by default it is no answer.
-        chosen: The `reader` and the `task` to take; by default all.
-
-    Returns:
-        Readings, labels, and what is to be said of them.
-
-    Raises:
-        InputError: There are no records, none names an option, or records are of different kinds
-            or options.
-        SettingNeeded: The file does not name the options, or asks several questions.
-    """
-    collected, groups = Collected(), dict[tuple, list[Record]]()
-    names: dict[str, dict[str, None]] = {"task": {}, "reader": {}}
-    for record in records:
-        for role, listed in names.items():
-            listed |= {name: None} if (name := getattr(record, role)) else {}
-        # A request that failed may not know its reader.
-        unknown = {"reader"} if record.lost and record.reader is None else set()
-        if any(getattr(record, r) != name for r, name in chosen.items() if r not in unknown):
-            continue
-        collected.unnamed |= record.numbered
-        if record.label is not None:
-            collected.labelings.append(record)
-        if record.lost is not None:
-            reason, _, detail = record.lost.partition(": ")
-            where = f"{record.location} ({detail})" if detail else record.location
-            collected.lost.setdefault(reason, []).append(where)
-        elif record.evidence is not None:
-            key = record.item_id, record.reader, record.task
-            groups.setdefault(key, []).append(record)
-    if groups:
-        evidence = [some[0].evidence for some in groups.values()]
-        listed = scale or _scale_of(evidence, names["task"] if "task" not in chosen else {})
-        listed = Scale(listed.options[::-1]) if reverse else listed
-        finder = Finder(Spellings(listed, spell), before)
-        collected.spellings, collected.answers = finder.spellings, finder.counts
-        for key, some in groups.items():
-            collected.pooled += len(some) > 1 and some[0].order is None
-            if some[0].fixed and not _suits(some[0].evidence, finder.spellings):
-                collected.otherwise[str(some[0].task)] += 1
-                continue
-            with naming(some[0].location):
-                collected.keep(key, some[0], _read_several(some, finder, round))
-        _fill_zeros(collected.values)
-        if not collected.values:
-            listed = ", ".join(collected.options)
-            raise InputError(
-                f"none of its answers names an option ({listed}); the first says "
-                f"{collected.beginning}. Name the options as the model writes them, or say how it "
-                "does (--spell 1=A) or what they follow (--after)."
-            )
-    if not collected.values and not collected.labelings:
-        every = "; ".join(f"its {role}s are {list_names(n)}" for role, n in names.items() if n)
-        lost = "; ".join(row for rows in collected.lost.values() for row in rows[:3])
-        wanted = f" of {' and '.join(map(repr, chosen.values()))}" if chosen else ""
-        raise InputError(f"it holds no readings{wanted} and no labels; {lost or every}.")
-    return collected
+def _choose(
+    first: Sequence[Row], fields: Fields, typed: dict[str, tuple[Field, ...]]
+) -> dict[str, str]:
+    """Take the reader or task that is a name, or FIELD=NAME, out of the fields; by role."""
+    chosen: dict[str, str] = {}
+    cells, answers = first_cells(first, *fields.get("rows", ())), fields.get("answer", ())
+    # Where several answers are tasks, their fields are names of tasks.
+    tasks = [answer.name for answer in answers] if len(answers) > 1 else []
+    for role in typed.keys() & {"reader", "task"}:
+        (one, *_) = typed.pop(role)
+        name = one.text
+        if one.text in tasks or not is_filled(one.find(cells)):
+            name, _, chosen[role] = one.text.rpartition("=")
+        if name:
+            typed[role] = (Field(name),)
+    return chosen
 
 
-def _scale_of(evidence: Sequence[Evidence | None], tasks: Iterable[str]) -> Scale:
-    """Return the options that scores name; else propose some by the answers."""
-    scales = {tuple(one.options or ()): one for one in evidence if isinstance(one, Scores)}
-    if len(scales) > 1 and (names := list(tasks)):
-        problem = f"it asks questions with different options: {list_names(names)}."
-        raise SettingNeeded(problem, "Choose one, for example", "task", names[0])
-    for options, scores in scales.items():
-        return Scale(options) if options else Scale.default(len(scores.values))
-    texts = [one.text for some in evidence if isinstance(some, list) for one in some]
-    return scale_of_ratings(texts)
+def _read_records(
+    rows: Iterator[Row], first: Sequence[Row], fields: Fields, typed: Fields
+) -> Iterator[Record]:
+    """Read a record for each answer and each label; fields that are typed must be in some row."""
+    missing = {one.subject: None for role in typed if role != "rows" for one in typed[role]}
+    steps, number = fields.get("rows", ()), -1
+    for number, row in enumerate(expand(rows, steps)):
+        with at(row.location):
+            for one in [one for one in missing if is_filled(one.find(row.value))]:
+                del missing[one]
+            if all(one.holds(row.value) for one in fields.get("where", ())):
+                yield from _read_row(row, number, fields)
+    if number < 0:
+        missing, steps = dict.fromkeys(steps), ()
+    if missing:
+        names, cells = [one.text for one in missing], first_cells(first, *steps)
+        near = nearest(names[0], list(cells))
+        hint = f" Did you mean `{near}`?" if near else ""
+        listed = " or ".join(f"`{name}`" for name in names)
+        raise InputError(f"its rows have no {listed}; they have {list_fields(cells)}.{hint}")
 
 
-def _suits(evidence: Evidence | None, spellings: Spellings) -> bool:
-    """Say whether the options of scores, or other names of them, are those of the scale."""
-    if not isinstance(evidence, Scores):
-        return True
-    every = set(range(spellings.scale.size))
-    return any(
-        {*map(spellings.match, s)} == every for s in (evidence.options or (), evidence.others)
+def _read_row(row: Row, number: int, fields: Fields) -> Iterator[Record]:
+    """Read a row: its answers, then its labels."""
+    cells = {
+        role: [one.find(row.value) for one in some]
+        for role, some in fields.items()
+        if role not in CONDITIONS
+    }
+    names = {role: _name(cells[role][0], role) for role in NAMES if role in cells}
+    named = [_name(part, "item") for part in cells.get("item", [row.value.get("item_id")])]
+    item = _join(*named) or _name(row.value.get("key"), "item")
+    record = Record(
+        row.location,
+        item or str(number),
+        numbered=not item,
+        reader=names.get("reader"),
+        task=names.get("task"),
+        user=names.get("annotator"),
+        made={role: text for role in ("model", "prompt") if (text := names.get(role))},
+        extras=_extras(row.value, fields),
     )
+    answers, labels = cells.get("answer", []), cells.get("label", [])
+    parts = [record] * len(answers)
+    if len(answers) > 1:
+        tasks = (_join(record.task, one.name) for one in fields["answer"])
+        parts = [replace(record, task=task) for task in tasks]
+    if any(one.holds(row.value) for one in fields.get("people", ())):
+        answers, labels = [], answers
+    for part, one, value in zip(parts, fields.get("answer", ()), answers, strict=False):
+        if is_filled(value) or len(answers) == 1:
+            yield from _read_answer(part, row.value, one.name, value)
+    if len(labels) != len(parts):
+        users = (one.text if len(labels) > 1 else None for one in fields.get("label", ()))
+        parts = [replace(record, user=record.user or user) for user in users]
+    for part, value in zip(parts, labels, strict=False):
+        yield from _read_label(part, value, *cells.get("annotator", ())[:1])
 
 
-def _read_several(records: Sequence[Record], finder: Finder, round: str | None) -> Reading | None:
-    """Make a reading of a text: of one row, of several orders, or of answers to one question."""
-    evidence = [record.evidence for record in records]
-    if records[0].order is not None:
-        return mix([_read_evidence(one, finder, round) for one in evidence], orders=True)
-    if len(evidence) > 1 and not all(isinstance(one, list) for one in evidence):
-        raise InputError("its text occurs again: name what tells these rows apart, or the task.")
-    answers = [answer for one in evidence if isinstance(one, list) for answer in one]
-    return _read_evidence(answers or evidence[0], finder, round)
+def _name(value: Any, role: str) -> str | None:
+    """Take a name, or those of a list together; an `InputError` for an object."""
+    if isinstance(value, list):
+        return join_parts([_name(one, role) or "" for one in value], always=True) or None
+    if isinstance(value, Mapping):
+        raise InputError(f"the field of the {role} is an object with {list_names(value, 6)}.")
+    return as_text(value)
 
 
-def _read_evidence(evidence: Any, finder: Finder, round: str | None) -> Reading | None:
-    """Make a reading of answers or scores; None if they name no option."""
-    if isinstance(evidence, Scores):
-        return _read_scores(evidence, finder.spellings)
-    if all(answer.positions for answer in evidence):
-        return mix([_read_tokens(answer, finder) for answer in evidence])
-    rounded = _round(evidence, finder.spellings.scale, round) if round else None
-    return rounded or _count_answers(evidence, finder)
+def _join(*parts: str | None) -> str | None:
+    """Join the parts of a name that are there."""
+    return join_parts([part for part in parts if part]) or None
 
 
-def _round(answers: Sequence[Answer], scale: Scale, how: str) -> Reading | None:
-    """Count averages for the options beside them; None if they are no such numbers."""
+def _extras(value: Mapping[str, Any], fields: Fields) -> dict[str, Any]:
+    """List the other cells of a row and of those around it; of a response its metadata's."""
+    roles = ["answer", "label", *NAMES, *["item"] * (len(fields.get("item", ())) == 1)]
+    texts = [one.text for role in roles for one in fields.get(role, ())]
+    used = {*WRAPPED, "outer", "request", "modelInput", "item_id", "custom_id", *texts}
+    used |= {key for text in texts for key in re.findall(r"[\w.-]+", text)}
+    if "@" in texts and not any(isinstance(value.get(name), Mapping) for name in WRAPPED):
+        value = {"metadata": value.get("metadata")}
+    cells: dict[str, Any] = {}
+    level: Any = value
+    while isinstance(level, Mapping):
+        for path, cell in list_cells({name: one for name, one in level.items() if name != "outer"}):
+            if not any(f"{path}.".startswith(f"{one}.") for one in used):
+                cells.setdefault(path, cell)
+        level = level.get("outer")
+    return cells
+
+
+def _read_answer(record: Record, row: Mapping[str, Any], name: str, value: Any) -> Iterator[Record]:
+    """Read the answer of a row, or several of a decision model."""
+    response, failure = read_response(value), None
+    if response is None:
+        failure = _find_failure(row)
+        response = Response({}, [], {"": None if failure else read_value(value, name)})
+    body = response.body
+    model = as_text(body.get("model") or body.get("modelVersion"))
+    date = _as_day(body.get("created") or body.get("created_at"))
+    made = {key: text for key, text in (("model", model), ("date", date)) if text}
+    record = replace(record, reader=record.reader or model, made=made | dict(record.made))
+    for question, evidence in (response.decisions or {"": response.answers}).items():
+        evidence = evidence or [Answer(failure or f"no `{name}`", lost=FAILED)]
+        yield replace(record, task=_join(record.task, question), evidence=evidence)
+
+
+def _as_day(stamp: Any) -> str | None:
+    """Take a time stamp (ISO 8601, or seconds since 1970) as a date; None for anything else."""
     try:
-        positions = scale.locate([answer.text for answer in answers])
-    except InputError:
+        if isinstance(stamp, str):
+            return datetime.date.fromisoformat(stamp[:10]).isoformat()
+        return datetime.datetime.fromtimestamp(stamp, datetime.UTC).date().isoformat()
+    except (TypeError, ValueError, OverflowError, OSError):
         return None
-    rounded = round_positions(positions, scale, how)
-    counts = np.bincount(rounded.labels, rounded.weights, scale.size)
-    return Reading("n", counts)
 
 
-def _read_tokens(answer: Answer, finder: Finder) -> Reading | None:
-    """Read the options' log-probabilities where the answer starts."""
-    positions, spellings = answer.positions, finder.spellings
-    pieces = [fold(position.token) for position in positions]
-    text = "".join(pieces)
-    if len(pieces) == 1 and finder.before is None:
-        # A single token is the answer, whatever it is: its alternatives may be options.
-        written = text if spellings.match(text) is not None else None
-        reading = read_masses(spellings, positions, answer=written, ended=answer.ended)
-        finder.counts["alone" if reading else "prose"] += 1
-        return reading
-    span = finder.find(text)
-    if span is None:
-        return None
-    # The token in which the answer starts, and what stands before the answer in it.
-    ends = np.cumsum([len(piece) for piece in pieces])
-    number = int(np.searchsorted(ends, span.start, side="right"))
-    prefix = pieces[number][: span.start - int(ends[number]) + len(pieces[number])]
-    # A model that writes " " and "4" might have written " 4".
-    if number and not prefix and not pieces[number - 1].strip():
-        number -= any(spellings.match(fold(one)) is not None for one in positions[number - 1].top)
-    written = text[span.start : span.end]
-    reading = read_masses(spellings, positions[number:], prefix, written, ended=answer.ended)
-    if reading is not None:
-        reading.several = int(span.several)
-    return reading
+def _read_label(record: Record, value: Any, people: Any = None) -> Iterator[Record]:
+    """Make a record of a label, or of each in a list, of people who may be in a list too."""
+    for number, one in enumerate(value if isinstance(value, list) else [value]):
+        user = people[number] if isinstance(people, list) else record.user
+        if isinstance(value, list):
+            user = user or f"person {number + 1}"
+        if (label := _name(one, "label")) is not None:
+            yield replace(record, label=label, user=as_text(user))
 
 
-def _count_answers(answers: Sequence[Answer], finder: Finder) -> Reading | None:
-    """Count the options that answers name."""
-    spellings, options, several = finder.spellings, [], 0
-    for answer in answers:
-        # "1" that was cut off may have become "10".
-        if not answer.ended and spellings.begun(answer.text):
-            finder.counts["prose"] += 1
-        elif finder.before is None and (option := spellings.match(answer.text)) is not None:
-            finder.counts["alone"] += 1
-            options.append(option)
-        elif (span := finder.find(answer.text)) is not None:
-            options.append(span.option)
-            several += span.several
-    if not options:
-        return None
-    counts = np.bincount(options, minlength=spellings.scale.size).astype(float)
-    return Reading("n", counts, unread=len(answers) - len(options), several=several)
-
-
-def _read_scores(scores: Scores, spellings: Spellings) -> Reading | None:
-    """Take numbers by the options that they are of; None if every option is without one."""
-    kind, texts, names = scores.kind, scores.options, spellings.scale.options
-    matches, every = [*map(spellings.match, texts)], set(range(len(names)))
-    matches = matches if set(matches) == every else [*map(spellings.match, scores.others)]
-    if set(matches) != every:
-        raise InputError(
-            f"expected scores of the options {', '.join(names)}; found those of "
-            f"{', '.join(texts)}. Logs of several scales are read one task at a time: --task NAME."
-        )
-    low, high, words = BOUNDS[kind]
-    add = np.logaddexp if kind in ("logit", "logprob") else np.add
-    numbers = np.full(len(names), np.nan)
-    for text, option, value in zip(texts, matches, scores.values, strict=True):
-        if not low <= value <= high:
-            raise InputError(f"the {kind} of {text!r} must be {words}; found {value:g}.")
-        if option is not None and value > ABSENT:
-            numbers[option] = value if np.isnan(numbers[option]) else add(numbers[option], value)
-    if np.isnan(numbers).all():
-        return None
-    # An option without a number is no likelier than the least likely text that has one.
-    floored = np.flatnonzero(np.isnan(numbers)).tolist()
-    numbers[floored] = np.nanmin(numbers)
-    return Reading(kind, numbers, floored)
-
-
-def _fill_zeros(readings: Sequence[Reading]) -> None:
-    """Take a probability of 0 as what rounding made of a small one: half of the last digit."""
-    shares = [reading for reading in readings if reading.kind == "p"]
-    digits = max((len(f"{p:.6f}".rstrip("0")) - 2 for one in shares for p in one.values), default=0)
-    for one in shares:
-        filled = np.where(one.values == 0, 0.5 * 10.0**-digits, one.values)
-        one.values = filled / filled.sum()
+def _find_failure(value: Any) -> str | None:
+    """Find what is text of a request or a grader that failed: batch results say it anywhere."""
+    for inner in unwrap(value):
+        for name, equals, wanted in (condition.partition("=") for condition in FAILURES):
+            cell = inner.get(name) or ""
+            text = str(cell.get("message") if isinstance(cell, Mapping) else cell)
+            if text == wanted if equals else text.casefold() not in FALSE:
+                return f"{name}: {' '.join(text.split())}"[:200].rstrip(".")
+        if isinstance(code := inner.get("status_code"), int) and code >= 400:
+            return f"status {code}"
+    return None

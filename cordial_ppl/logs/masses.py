@@ -16,8 +16,6 @@ from jaxtyping import Float64
 from cordial_ppl.logs.evidence import Position
 from cordial_ppl.logs.spellings import Spellings, fold
 
-DIGITS = ".0123456789"
-
 GOES_ON = re.compile(r"\w|[.,]\d|\.\Z")
 """What continues a number: the "5" of "1.5", a "." at the end of a token."""
 
@@ -33,26 +31,15 @@ class Reading:
         kind: "logprob", "n", "logit" or "p".
         values: One number per option, [K].
         floored: Options without evidence, which got the smallest log-probability returned.
-        guessed: Options that share the probability of a token that may begin several.
         share: Probability of all options together, as far as it was returned; NaN if unknown.
-        unread: Answers that name no option.
-        several: Answers that announce different options, of which the last was taken.
-        dropped: Orders of the options in which the answer names none.
+        doubts: What deserves a look, keys of `collected.DOUBTS`.
     """
 
     kind: str
     values: Float64[np.ndarray, " K"]
-    floored: list[int] = field(default_factory=list)
-    guessed: list[int] = field(default_factory=list)
+    floored: set[int] = field(default_factory=set)
     share: float = np.nan
-    unread: int = 0
-    several: int = 0
-    dropped: int = 0
-
-    @property
-    def lone(self) -> bool:
-        """Return whether a single option was returned, so that the others share what it leaves."""
-        return len(self.floored) == len(self.values) - 1
+    doubts: set[str] = field(default_factory=set)
 
 
 def read_masses(
@@ -78,68 +65,68 @@ def read_masses(
     """
     # A model that writes "b" for B does not mean the article with "a".
     cased = answer is None or spellings.match(answer, cased=True) is not None
-    size, match = spellings.scale.size, spellings.match
+    size = spellings.scale.size
     values, floors = np.full(size, -np.inf), np.full(size, np.inf)
-    guessed: set[int] = set()
+    doubts: set[str] = set()
     written, path, possible = "", 0.0, frozenset(range(size))
-    for number, position in enumerate(positions):
-        pieces = {token: fold(token) for token in position.top}
-        if not number:
-            pieces = {token: piece.removeprefix(prefix) for token, piece in pieces.items()}
-        first, stopped, rest, going = not written.strip(), match(written, cased), 1.0, None
+    for number, (token, top) in enumerate(positions):
+        last, following, rest = number + 1 == len(positions), None, 1.0
+        pieces = {one: fold(one).removeprefix("" if number else prefix) for one in top}
+        stopped = spellings.match(written, cased)
         # A vocabulary with a token for "10" does not write it as "1" and "0".
-        single = {match(piece, cased) for piece in pieces.values()} if first else set()
-        for option in possible if pieces else ():
-            floors[option] = min(floors[option], path + min(position.top.values()))
-        for token, score in position.top.items():
-            text, chosen = written + pieces[token], token == position.token
-            goes_on = chosen and number + 1 < len(positions)
-            whole = match(text, cased)
+        starts = () if written.strip() else pieces.values()
+        single = {spellings.match(piece, cased) for piece in starts}
+        for option in possible if top else ():
+            floors[option] = min(floors[option], path + min(top.values()))
+        for one, score in top.items():
+            text, chosen = written + pieces[one], one == token
+            if written.strip() and not GOES_ON.match(pieces[one]):
+                continue
             if not text.strip():
-                going = (text, path + score, possible) if goes_on else going
+                following = (text, path + score, possible) if chosen else following
                 continue
-            if not first and not GOES_ON.match(pieces[token]):
-                continue
+            whole, is_number = spellings.match(text, cased), text[-1] in ".0123456789"
             begun = spellings.begun(text) - {whole, *single}
-            is_number = text[-1] in DIGITS
-            if not is_number and len(begun) > 1 or chosen and begun and not goes_on and not ended:
-                # Its end is unknown: "very" of two options, or "1" that may have become "10".
-                if chosen and (is_number or whole is None):
-                    return None
+            if chosen and is_number and begun and not last:
+                following = text, path + score, begun | ({whole} - {None})
+                rest -= np.exp(score)
+                continue
+            # "very" of two options; or "1" that was cut off, and may have become "10".
+            unclear = not is_number and len(begun) > 1
+            cut = bool(begun) and last and not ended
+            if chosen and (unclear or cut) and (is_number or whole is None):
+                return None
+            if unclear or chosen and whole is not None:
                 begun = frozenset()
             if chosen and whole is None and not begun and answer and answer in text:
-                whole = match(answer)
-            if chosen and begun and is_number and goes_on:
-                going = text, path + score, begun | ({whole} - {None})
+                whole = spellings.match(answer)
+            if begun or whole is None or whole != stopped:
                 rest -= np.exp(score)
-                continue
-            begun = begun if not chosen or whole is None else frozenset()
-            options = begun if whole is None else begun | {whole}
-            if begun or whole != stopped or stopped is None:
-                rest -= np.exp(score)
-                part = path + score - np.log(max(len(options), 1))
+                options = begun | ({whole} - {None})
                 for option in options:
+                    part = path + score - np.log(len(options))
                     values[option] = np.logaddexp(values[option], part)
-                guessed |= options if begun else frozenset()
+                doubts |= {"guessed"} if begun else set()
         if stopped is not None and rest > 0.0:
             values[stopped] = np.logaddexp(values[stopped], path + np.log(rest))
-        if going is None:
+        if following is None or last:
             break
-        written, path, possible = going
-    return _close(values, floors, sorted(guessed))
+        written, path, possible = following
+    return _close(values, floors, doubts)
 
 
-def _close(values: np.ndarray, floors: np.ndarray, guessed: list[int]) -> Reading | None:
+def _close(values: np.ndarray, floors: np.ndarray, doubts: set[str]) -> Reading | None:
     """Fill in the options that have no evidence."""
     there = np.isfinite(values)
     if not there.any():
         return None
-    share = float(np.exp(values[there]).sum())
-    if not there.all():
+    share, floored = float(np.exp(values[there]).sum()), set(np.flatnonzero(~there).tolist())
+    if floored:
         # They have no more than what is left, which may be less than the least returned.
-        left = np.log(max(1.0 - share, LEAST) / (~there).sum())
+        left = np.log(max(1.0 - share, LEAST) / len(floored))
         values = np.where(there, values, np.minimum(floors, left))
-    return Reading("logprob", values, np.flatnonzero(~there).tolist(), guessed, share)
+    doubts |= {"lone"} if len(floored) == len(values) - 1 else set()
+    return Reading("logprob", values, floored, share, doubts)
 
 
 def mix(readings: Sequence[Reading | None], orders: bool = False) -> Reading | None:
@@ -159,20 +146,21 @@ def mix(readings: Sequence[Reading | None], orders: bool = False) -> Reading | N
         The mean of those that name one; None if there is none.
     """
     valid = [reading for reading in readings if reading is not None]
-    if len(valid) < 2 and len(readings) == len(valid):
-        return valid[0] if valid else None
     if not valid:
         return None
-    values, lost = np.stack([reading.values for reading in valid]), len(readings) - len(valid)
-    mean = values.mean(axis=0) if orders else np.logaddexp.reduce(values) - np.log(len(valid))
-    floored = [set(reading.floored) for reading in valid]
+    values = np.stack([reading.values for reading in valid])
+    if valid[0].kind == "n":
+        mean = values.sum(axis=0)
+    else:
+        mean = values.mean(axis=0) if orders else np.logaddexp.reduce(values) - np.log(len(valid))
+    floored = [reading.floored for reading in valid]
+    doubts = set.union(*(reading.doubts for reading in valid))
+    if len(valid) < len(readings):
+        doubts |= {"dropped" if orders else "unread"}
     return Reading(
         valid[0].kind,
-        values.sum(axis=0) if valid[0].kind == "n" else mean,
-        sorted(set.union(*floored) if orders else set.intersection(*floored)),
-        sorted({k for reading in valid for k in reading.guessed}),
+        mean,
+        set.union(*floored) if orders else set.intersection(*floored),
         float(np.mean([reading.share for reading in valid])),
-        unread=sum(reading.unread for reading in valid) + (0 if orders else lost),
-        several=sum(reading.several for reading in valid),
-        dropped=lost if orders else 0,
+        doubts,
     )

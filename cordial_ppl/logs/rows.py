@@ -46,17 +46,15 @@ def read_rows(path: Path) -> Iterator[Row]:
     """
     ending = path.suffix.lower()
     try:
-        with path.open("rb") as file:
-            start = file.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
         if ending == ".eval":
             yield Row("the log", _read_inspect(path))
-        elif ending in ENDINGS and ending not in JSON and start not in (b"[", b"{"):
+        elif ending in ENDINGS and ending not in JSON:
             columns = read_columns(path)
             numbers = columns.collect(ROW).to_series()
             for number, *cells in zip(numbers, *columns.cells.values(), strict=True):
                 yield Row(columns.name_row(number), dict(zip(columns.cells, cells, strict=True)))
         else:
-            yield from _check(path, _read_json(path, is_list=start == b"["))
+            yield from _read_json(path)
     except CordialError:
         raise
     except OSError as error:
@@ -83,43 +81,41 @@ def at(location: str) -> Iterator[None]:
         raise InputError(f"{location} has a form that is not known{lacking}.") from error
 
 
-def _check(path: Path, rows: Iterator[tuple[str, Any]]) -> Iterator[Row]:
-    """Yield rows that are objects; a `FileError` for others, or if there are none."""
+def _read_json(path: Path) -> Iterator[Row]:
+    """Read the objects of a file: one on each line, one in all, a list of them, or some by name."""
     location = None
-    for location, value in rows:
-        if not isinstance(value, dict):
-            raise FileError(f"{path}: {location} must be a JSON object; found {quote(value)}.")
-        cells = list(value.values())
-        by_name = len(cells) > 1 and all(isinstance(one, dict) for one in cells)
-        if "eval" in value and "plan" in value:
-            yield Row("the log", _read_inspect(path))
-        elif by_name and set.intersection(*map(set, cells)):
-            yield from (Row(key, {"key": key, **one}) for key, one in value.items())
-        else:
-            yield Row(location, value)
-    if location is None:
-        raise FileError(f"{path} is empty.")
-
-
-def _read_json(path: Path, *, is_list: bool) -> Iterator[tuple[str, Any]]:
-    """Read the elements of a list, the values of a file with one on each line, or one in all."""
     with path.open(encoding="utf-8-sig") as file:
-        if is_list:
-            yield from ((f"element {n}", value) for n, value in enumerate(json.load(file)))
-            return
-        started = False
         for number, line in enumerate(file, start=1):
             if not line.strip():
                 continue
             try:
-                value = json.loads(line)
+                location, value = f"line {number}", json.loads(line)
             except json.JSONDecodeError:
-                # An object over several lines; or the error is raised again, with the lines above.
-                text = line if started else line + file.read()
-                yield "the file", json.loads("\n" * (number - 1) + text)
-                return
-            started = True
-            yield f"line {number}", value
+                # A value over several lines; or the error is raised again, with the lines above.
+                text = line if location else line + file.read()
+                location, value = "the file", json.loads("\n" * (number - 1) + text)
+            if isinstance(value, list):
+                for position, one in enumerate(value):
+                    yield from _name_rows(path, f"element {position}", one)
+            else:
+                yield from _name_rows(path, location, value)
+    if location is None:
+        raise FileError(f"{path} is empty.")
+
+
+def _name_rows(path: Path, location: str, value: Any) -> Iterator[Row]:
+    """Make a row of an object, or one of each of its objects, by name."""
+    if not isinstance(value, dict):
+        raise FileError(f"{path}: {location} must be a JSON object; found {quote(value)}.")
+    cells = list(value.values())
+    if "eval" in value and "plan" in value:
+        yield Row("the log", _read_inspect(path))
+    elif len(cells) > 1 and all(
+        isinstance(one, dict) and set(one) & set(cells[0]) for one in cells
+    ):
+        yield from (Row(key, {"key": key, **one}) for key, one in value.items())
+    else:
+        yield Row(location, value)
 
 
 def load(module: str, extra: str) -> Any:

@@ -20,14 +20,8 @@ BEFORE = r"(?<![^\W_])(?<![^\W_]_)(?<![./#%+\\-])(?<!\d,)"
 AFTER = r"(?!(?![分点星])\w*[^\W_]|[.,:]\d|\+|-(?!\s|(?i:stars?)\b))"
 """Edges of a spelling in a text: 4 is not in "4.5", "-4", "4+" or "GPT-4"."""
 
-COUNTED = re.compile(r"#\s?\d|\d\s?[%+]")
-"""Numbers of something else: "#4", "4 %", "4+"."""
-
 NOISE = 1e-6
 """Difference, as a share, of numbers that are the same in single or double precision."""
-
-REMEMBERED = 2**16
-"""Texts whose meaning is cached: logs repeat the same few thousand tokens."""
 
 
 class Spellings:
@@ -47,23 +41,23 @@ class Spellings:
 
     def __init__(self, scale: Scale, extra: Mapping[str, str] | None = None):
         self.scale = scale
-        spelled = list(zip(scale.options, range(scale.size), strict=True))
-        for text, option in (extra or {}).items():
+        spelled = [(option, option) for option in scale.options] + [*(extra or {}).items()]
+        for text, option in spelled:
             if option not in scale.options:
                 raise InputError(
                     f"a spelling must stand for one of {', '.join(scale.options)}; "
                     f"found {text!r} for {option!r}."
                 )
-            spelled.append((text, scale.options.index(option)))
         alike = len({loose(option) for option in scale.options}) < scale.size
         self._exact = alike or not all(loose(text) for text, _ in spelled)
         self._texts: dict[str, int] = {}
         for text, option in spelled:
-            previous = self._texts.setdefault(self.plain(text), option)
-            if previous != option:
+            number = scale.options.index(option)
+            previous = self._texts.setdefault(self.plain(text), number)
+            if previous != number:
                 raise InputError(
-                    f"{text!r} cannot stand for the option {scale.options[option]!r}: it already "
-                    f"stands for {scale.options[previous]!r}."
+                    f"{text!r} cannot stand for the option {option!r}: it already stands for "
+                    f"{scale.options[previous]!r}."
                 )
         letters = [fold(text).strip() for text, _ in spelled]
         self._letters = {self.plain(one): one for one in letters if len(one) == 1 and one.isalpha()}
@@ -73,14 +67,14 @@ class Spellings:
             if NUMBER.fullmatch(text):
                 self._numbers.setdefault(float(text), option)
         for number, option in self._numbers.items():
-            if number.is_integer():
-                self._texts.setdefault(f"{number:.0f}", option)
+            self._texts.setdefault(f"{number:.15g}", option)
             if number > 0.0 > min(self._numbers):
                 self._texts.setdefault(f"+{number:g}", option)
             if number in range(len(WORDS)):
                 self._texts.setdefault(WORDS[int(number)], option)
-        self.match = lru_cache(REMEMBERED)(self._match)
-        self.begun = lru_cache(REMEMBERED)(self._begun)
+        # Logs repeat the same few thousand tokens.
+        self.match = lru_cache(2**16)(self._match)
+        self.begun = lru_cache(2**16)(self._begun)
 
     @cached_property
     def top(self) -> int | None:
@@ -93,12 +87,7 @@ class Spellings:
         return fold(text).strip() if self._exact else loose(text)
 
     def _match(self, text: str, cased: bool = False) -> int | None:
-        """Find the option that a text means, by its place on the scale; None if it means none.
-
-        Args:
-            text: The text.
-            cased: Whether single letters keep their case: "a" is also a word of English.
-        """
+        """Find the option that a text means, or none; letters may have to keep their case."""
         plain = self.plain(text)
         if cased and self._letters.get(plain, "") not in text:
             return None
@@ -124,21 +113,14 @@ class Spellings:
         )
 
     def pattern(self, cased: bool = True) -> re.Pattern[str]:
-        """Make the expression that finds a spelling as a whole word.
-
-        Args:
-            cased: Whether single letters keep their case.
-
-        Returns:
-            The expression.
-        """
+        """Make the expression that finds a spelling as a whole word, with the case of letters or not."""
         letters = self._letters if cased and not self._exact else {}
         words = sorted(self._texts.keys() - letters.keys(), key=len, reverse=True)
         either = "|".join(re.escape(text).replace(r"\ ", r"\s+") for text in words) or "(?!)"
         # "B-" is another grade.
         letter = rf"|(?:{'|'.join(letters.values())})(?!-)" if letters else ""
         flag = "" if self._exact else "i"
-        counted = r"\s?%?" if any(map(COUNTED.search, self.scale.options)) else r"(?!\s?%)"
+        counted = r"\s?%?" if "%" in "".join(self.scale.options) else r"(?!\s?%)"
         return re.compile(
             rf"{BEFORE}(?:(?{flag}:{either}){letter})(?:(?<=\d)\.0+|(?<=\.\d)0+)?{AFTER}{counted}"
         )
@@ -163,9 +145,8 @@ def _begin(text: str) -> str:
 
 
 def loose(text: str) -> str:
-    """Drop spaces, case and punctuation around the words of a text."""
+    """Drop spaces, case and punctuation around the words of a text; a sign belongs to a number."""
     plain = " ".join(fold(text).casefold().split())
-    # A sign belongs to a number.
     plain = re.sub(r"^(?:[^\w+-]|[+-](?!\d)|_)+", "", plain)
     # Not `[\W_]+$`, which tries every run of marks in a text from each of them.
     words = re.match(r".*[^\W_]", plain, re.DOTALL)

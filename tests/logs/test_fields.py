@@ -13,7 +13,8 @@ from logs_of_reviews import chat, reading, table
 import cordial_ppl as cp
 from cordial_ppl.errors import CordialWarning, FileError, InputError, SettingNeeded
 from cordial_ppl.logs.evidence import Scores
-from cordial_ppl.logs.fields import Field, fields_of, read_value
+from cordial_ppl.logs.fields import Field, fields_of
+from cordial_ppl.logs.protocols import read_value
 
 STARS = "1,2,3,4,5"
 ROW = {

@@ -11,41 +11,31 @@ from logs_of_reviews import DUMMY, LABELS, LOGS, REVIEWER, table
 
 import cordial_ppl as cp
 from cordial_ppl.errors import FileError, InputError
-from cordial_ppl.logs.fields import Field
-from cordial_ppl.logs.presets import PRESETS, first_cells
-from cordial_ppl.logs.rows import read_rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::cordial_ppl.errors.CordialWarning")
 
-CASES = [(name, make) for name, makers in judgments.FILES.items() for make in makers]
-CALLED = [make.__name__ for _, make in CASES]
 
-
-@pytest.mark.parametrize(("name", "make"), CASES, ids=CALLED)
-def test_a_tools_rows_are_read_as_their_fields_are(tmp_path, name, make):
+@pytest.mark.parametrize(("make", "form"), judgments.FILES.items())
+def test_a_tools_rows_are_read_as_their_fields_are(tmp_path, make, form):
     file = make()
     path = file.write(tmp_path)
-    read = cp.read(path, options=file.options, **file.choice)
-    assert (read.form, len(read), read.table[0]) == (name, 12, file.kind)
-    assert read.readings["item_id"] == file.items and not read.pooled
-    values = table(read)
+    named = cp.read(path, options=file.options, **file.naming)
+    assert (named.form, len(named), named.table[0]) == ("fields", 12, file.kind)
+    assert named.readings["item_id"] == file.items and not named.pooled
+    values = table(named)
     options = np.arange(1, 6) if file.kind == "n" else np.array([1, 5])
-    if file.kind == "n" and name != "g-eval":
+    if file.kind == "n" and make is not judgments.g_eval:
         np.testing.assert_array_equal(values.argmax(axis=1), np.array(RATINGS) - 1)
         assert ((values > 0).sum(axis=1) == 1).all()
     assert np.corrcoef(values @ options / values.sum(axis=1), RATINGS)[0, 1] > 0.95
-    named = cp.read(path, options=file.options, **file.naming)
-    assert named.form == "fields" and named.readings["item_id"] == file.items
-    np.testing.assert_array_equal(table(named), values)
+    if form is None:
+        with pytest.raises(FileError, match="--answer"):
+            cp.read(path, options=file.options)
+        return
+    read = cp.read(path, options=file.options, **file.choice)
+    assert read.form == form and read.readings["item_id"] == file.items
+    np.testing.assert_array_equal(table(read), values)
     assert (read.labels["label"] == [str(rating) for rating in RATINGS]) == file.labels
-
-
-def test_marks_are_of_one_tool_alone(tmp_path):
-    for name, makers in judgments.FILES.items():
-        for make in makers:
-            cells = first_cells(read_rows(make().write(tmp_path)))
-            known = [form for form, one in PRESETS.items() if Field(one["when"]).find(cells)]
-            assert known[0] == name
 
 
 def test_from_a_tools_rows_to_calibrated_probabilities_in_two_commands(cordial, tmp_path):
@@ -65,30 +55,31 @@ def test_lm_eval_scores_every_choice_and_generates():
     assert dict(zip(read.labels["item_id"], read.labels["label"], strict=True)) == LABELS
     assert len(read) == 20 and read.readings["doc.product"][0] == "kettle"
     # "3" may be the choice called 3 or the fourth one.
-    with pytest.raises(InputError, match="--label doc"):
-        _ = cp.read(DUMMY).labels
+    assert not cp.read(DUMMY).labels["label"]
     read = cp.read(REVIEWER, task="strict", options=read.options)
     assert len(read) == 20 and table(read).sum(axis=1).tolist() == [3] * 20
     assert read.labels["label"] == list(LABELS.values())
 
 
-def test_targets_that_count_choices(log):
-    asked = [["Q", f" {choice}"] for choice in ("bad", "fair", "good")]
-    scores = [[-2.0, False], [-0.3, True], [-3.0, False]]
-    rows = [
-        {"doc": {"q": i}, "doc_id": i, "arguments": asked, "resps": [[-2.0]],
-         "filtered_resps": scores, "target": i}
-        for i in range(3)
-    ]  # fmt: skip
-    read = cp.read(log(*rows))
-    assert read.options == ("bad", "fair", "good") and read.labels["label"] == [*read.options]
-    np.testing.assert_allclose(table(read)[0], [-2, -0.3, -3])
+def test_scores_of_options_that_another_field_names(log):
+    asked, scores = [["Q", f" {one}"] for one in ("bad", "fair", "good")], [-2.0, -0.3, -3.0]
+    resps = {"resps": [[-2.0]], "filtered_resps": [[score, False] for score in scores]}
+    read = cp.read(log({"doc": {"q": 1}, "doc_id": 1, "arguments": asked, **resps, "target": 1}))
+    assert read.options == ("bad", "fair", "good") and not read.labels["label"]
+    np.testing.assert_allclose(table(read)[0], scores)
+    by_hand = log({"id": 1, "levels": ["bad", "fair", "good"], "scores": scores})
+    read = cp.read(by_hand, item="id", answer="{options: levels, scores: scores}")
+    assert read.table[0] == "logprob" and read.options == ("bad", "fair", "good")
 
 
 def test_labels_of_annotation_tools():
     read = cp.read(LOGS / "argilla.json")
     assert len(read.labels["label"]) == 15 and len(set(read.labels["annotator"])) == 3
-    read = cp.read(LOGS / "label_studio.json", options="1,2,3,4,5")
+    read = cp.read(
+        LOGS / "label_studio.json", rows=["annotations[?was_cancelled != `true`]", "result"],
+        item="outer.outer.data.item_id || outer.outer.id", options="1,2,3,4,5",
+        label="value.choices[0] || value.rating", annotator="outer.completed_by",
+    )  # fmt: skip
     assert len(read.labels["label"]) == 19 and not read.readings
     flat = cp.read(
         LOGS / "argilla_flat.json",
@@ -168,7 +159,7 @@ def test_sampled_and_hard_ratings(log, tmp_path, empty):
     rows += [{"item_id": 2, "scores": [1]}]
     read = cp.read(log(*rows), options="1,2,3,4,5")
     assert read.form == "samples" and table(read).tolist() == [[0, 0, 0, 2, 1], [1, 0, 0, 0, 0]]
-    assert [one.unread for one in read.values] == [2, 0]
+    assert [one.doubts for one in read.values] == [{"unread"}, set()]
     rows = [{"item_id": "a", "rating": rating, "text": "2 cats"} for rating in (4, 5, empty)]
     read = cp.read(log(*rows), options="1,2,3,4,5")
     # Digits of a text never stand in for an empty rating.

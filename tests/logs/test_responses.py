@@ -176,7 +176,7 @@ def test_cut_samples_and_choices_of_questions_are_no_answers(log):
     choices = [openai("4")["choices"][0], openai("Score: 2", "length")["choices"][0]]
     with pytest.warns(CordialWarning, match="1 text in which sampled"):
         one = read(log, {"choices": choices})
-    assert table(one).tolist() == [[0, 0, 0, 1, 0]] and one.values[0].unread == 1
+    assert table(one).tolist() == [[0, 0, 0, 1, 0]] and one.values[0].doubts == {"unread"}
     tops = [chat(TOPS)["choices"][0], chat({"Score": 0.0}, {": 2": 0.0})["choices"][0]]
     tops[1]["finish_reason"] = "length"
     with pytest.warns(CordialWarning, match="1 text in which sampled"):
@@ -257,12 +257,7 @@ def test_who_answered_and_when_goes_along(log):
 
 @pytest.mark.parametrize(
     "response",
-    [
-        chat({"4": 0.5}),
-        chat({"4": math.nan}),
-        chat({"token_id:19": -0.1}),
-        {"choices": [{"message": 4}]},
-    ],
+    [chat({"4": 0.5}), chat({"4": math.nan}), chat({"token_id:19": -0.1}), openai([4])],
 )
 def test_what_is_no_response_names_its_row(log, response):
     with pytest.raises(InputError, match="line 2"):

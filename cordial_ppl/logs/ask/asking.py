@@ -19,7 +19,7 @@ from cordial_ppl.errors import FileError, Refused, ServerError
 from cordial_ppl.logs.ask.chat import Chat
 from cordial_ppl.logs.ask.local import LocalModel
 from cordial_ppl.logs.ask.prompt import Prompt
-from cordial_ppl.logs.evidence import MUTE, Answer, Evidence, Record, Scores
+from cordial_ppl.logs.evidence import Answer, Orders, Record, Scores
 from cordial_ppl.logs.protocols import read_response
 from cordial_ppl.runtime.progress import doing
 
@@ -123,29 +123,27 @@ class Asking:
         Yields:
             The records.
         """
-        # The bias of positions cancels only in the mean over all orders.
-        lacking = {item for item, _, key in self._questions if key not in self._rows}
-        orders = self.prompt.permutations
-        for number, (item, _, key) in enumerate(self._questions):
-            if item not in lacking:
-                row = self._rows[key]
-                evidence = _read(row["body"], "logprobs" in row["made"]["decoding"])
-                made = row["made"] | {"prompt": self.prompt.digest}
-                location, order = f"the answer about {item!r}", number if orders > 1 else None
-                yield Record(
-                    location, item, evidence, reader=reader, task=task, made=made, order=order
-                )
+        keys: dict[str, list[str]] = {}
+        for item, _, key in self._questions:
+            keys.setdefault(item, []).append(key)
+        for item, some in keys.items():
+            # The bias of positions cancels only in the mean over all orders.
+            rows = [self._rows[key] for key in some if key in self._rows]
+            if len(rows) == len(some):
+                evidence = Orders([*map(_read, rows)]) if len(rows) > 1 else _read(rows[0])
+                made = rows[0]["made"] | {"prompt": self.prompt.digest}
+                location = f"the answer about {item!r}"
+                yield Record(location, item, evidence, reader=reader, task=task, made=made)
 
 
-def _read(body: Mapping[str, Any], scored: bool) -> Evidence:
+def _read(row: Mapping[str, Any]) -> list[Answer] | Scores:
     """Read the scores of options, or the answers of a response, with or without their tokens."""
+    body, scored = row["body"], "logprobs" in row["made"]["decoding"]
     if "scores" in body:
         return Scores("logprob", list(body["scores"].values()), list(body["scores"]))
     response = read_response(body)
     answers = response.answers if response else []
-    if scored:
-        return [one if one.positions and not one.lost else MUTE for one in answers[:1]]
-    return [Answer("") if one.lost else one._replace(positions=()) for one in answers]
+    return answers[:1] if scored else [one._replace(positions=()) for one in answers]
 
 
 def _read_answers(path: Path) -> dict[str, dict[str, Any]]:
