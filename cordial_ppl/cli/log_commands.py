@@ -155,8 +155,6 @@ def describe(
         labels: The same of the labels.
         name: The preset, or the model that was asked.
     """
-    from cordial_ppl.logs.finder import SOURCES
-
     for number, noun, path in (
         (len(collected), f"reading of {', '.join(collected.options)}", readings),
         (len(collected.labels["item_id"]) if labels else 0, "label", labels),
@@ -165,9 +163,6 @@ def describe(
             where = "would be written" if path is True else f"in {path}"
             first, _, rest = noun.partition(" ")
             yield f"{count(number, first)} {rest} ({name}) {where}".replace("  ", " ")
-    if sources := [f"{collected.answers[key]} {words}" for key, words in SOURCES.items()
-                   if collected.answers[key]]:  # fmt: skip
-        yield f"answers found: {', '.join(sources)}"
     if collected.unnamed:
         yield "the log does not name its texts: item_id is their order, from 0 (--item names them)"
     if collected.floored:
@@ -180,16 +175,16 @@ def describe(
 
 def as_json(collected: "Collected") -> dict[str, Any]:
     """Return all of it for programs."""
+    from cordial_ppl.logs.collected import LEFT, UNREAD
+
     return {
         "format": collected.form,
         "options": list(collected.options),
         "readings": len(collected),
         "labels": len(collected.labelings),
-        "answers": dict(collected.answers),
-        "unread": collected.unread,
-        "lost": collected.lost,
-        "other_questions": dict(collected.otherwise),
-        "pooled": collected.pooled,
+        "unread": [row for key in UNREAD for row in collected.notes.get(key, ())],
+        "lost": {key: collected.notes[key] for key in LEFT if key in collected.notes},
+        "pooled": len(collected.notes.get("pooled", ())),
         "unnamed": collected.unnamed,
         "floored": dict(collected.floored),
     }
@@ -307,9 +302,6 @@ def ask(
     rows = [row_of[item] for item in collected.readings["item_id"]]
     passed = {name: [cells[row] for row in rows] for name, cells in extras.items()}
     write_table(output, collected.readings | passed)
-    warnings = list(collected.doubts)
-    if asking.refused:
-        lost = f"{count(len(asking.refused), 'text')} without an answer left out"
-        warnings.insert(0, f"{lost}: {asking.named}")
     content = as_json(collected) | {"missing": asking.refused}
-    return Result(content, warnings=warnings, done=describe(collected, output, None, wanted.model))
+    done = describe(collected, output, None, wanted.model)
+    return Result(content, warnings=[*collected.doubts], done=done)

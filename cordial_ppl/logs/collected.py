@@ -12,8 +12,7 @@ from jaxtyping import Float64
 from cordial_ppl.data.ratings import PSEUDO_COUNT
 from cordial_ppl.data.readings import as_logits, readings_from_counts, readings_from_probabilities
 from cordial_ppl.errors import InputError, SettingNeeded, count, list_names, naming, quote
-from cordial_ppl.logs.evidence import CUT, FAILED, FILTERED, REFUSED, Answer, Orders, Record, Scores
-from cordial_ppl.logs.finder import LOST
+from cordial_ppl.logs.evidence import CUT, FAILED, FILTERED, REFUSED, Orders, Record, Scores
 from cordial_ppl.logs.masses import Reading
 from cordial_ppl.logs.spellings import Spellings
 from cordial_ppl.tables import MADE
@@ -22,22 +21,30 @@ from cordial_ppl.tables.columns import is_reading
 NAMES = ("item_id", "reader", "task", *(f"reader_{name}" for name in MADE))
 """Columns beside the readings."""
 
-WHY = {
-    CUT: "cut off at the token limit: let the model write more tokens",
-    REFUSED: "refused by the model",
-    FILTERED: "blocked by the server's filter",
-    FAILED: "without an answer, or of a grader that failed",
-}
-"""What becomes of texts without an answer, in words."""
+WORDS = {
+    CUT: ("row", "cut off at the token limit left out: let the model write more tokens"),
+    REFUSED: ("row", "refused by the model left out"),
+    FILTERED: ("row", "blocked by the server's filter left out"),
+    FAILED: ("row", "without an answer, or of a grader that failed, left out"),
+    "other": ("row", "of other options, or of another question, left out"),
+    "prose": ("answer", "without an option left out: --after says what answers follow, --spell "
+              "how options are written"),
+    "off": ("answer", "without an option left out: what they announce is none, or an option or a "
+            "refusal follows"),
+    "thought": ("answer", "that end within a thought left out"),
+    "pooled": ("text", "with several rows, which count as answers to one question. If they are of "
+               "different texts, name what tells these apart: --item"),
+    "unread": ("text", "in which sampled answers without an option are not counted"),
+    "dropped": ("text", "without an option in some order of the options: position effects do not "
+                "cancel"),
+    "guessed": ("text", "in which a token stands for a part of an option, or may begin several"),
+    "lone": ("text", "with a single option returned: ask for more alternatives (top_logprobs)"),
+    "several": ("text", "announcing several options, of which the last one counts: see --after"),
+}  # fmt: skip
+"""What is told of rows, answers and texts."""
 
-DOUBTS = {
-    "unread": "in which sampled answers without an option are not counted",
-    "dropped": "without an option in some order of the options: position effects do not cancel",
-    "guessed": "in which a token stands for a part of an option, or may begin several",
-    "lone": "with a single option returned: ask for more alternatives (top_logprobs)",
-    "several": "announcing several options, of which the last one counts: see --after",
-}
-"""Attributes of readings that deserve a look, and how they are told."""
+LEFT, UNREAD = (CUT, REFUSED, FILTERED, FAILED, "other"), ("prose", "off", "thought")
+"""What is told of rows that are left out, and of answers that name no option."""
 
 LEAST_SHARE = 0.5
 """Probability of the options below which the judge mostly says something else."""
@@ -55,15 +62,7 @@ class Collected:
         records: What each reading is of, in the order of the file.
         values: The readings.
         labelings: The records that hold labels.
-        unread: Texts whose answers name no option.
-        beginning: The first of these answers.
-        lost: Places of rows without an answer by the reason: "cut", "refused", "filtered",
-            "failed".
-        otherwise: Number of texts by the question, for questions of other options.
-        answers: Number of answers by where they stand in a text (`finder.SOURCES`), or by why they
-            name no option (`finder.LOST`).
-        pooled: Number of texts whose answers stand in several rows.
-        repeats: Whether that is how such files are.
+        notes: Places of what is left out or deserves a look, by the keys of `WORDS`.
         unnamed: Whether texts are named by their order.
         form: The preset.
     """
@@ -72,13 +71,7 @@ class Collected:
     records: list[Record] = field(default_factory=list)
     values: list[Reading] = field(default_factory=list)
     labelings: list[Record] = field(default_factory=list)
-    unread: list[str] = field(default_factory=list)
-    beginning: str = ""
-    lost: dict[str, list[str]] = field(default_factory=dict)
-    otherwise: Counter[str] = field(default_factory=Counter)
-    answers: Counter[str] = field(default_factory=Counter)
-    pooled: int = 0
-    repeats: bool = True
+    notes: dict[str, list[str]] = field(default_factory=dict)
     unnamed: bool = False
     form: str = ""
 
@@ -88,7 +81,7 @@ class Collected:
 
     def __repr__(self) -> str:
         """Say in a line what was read."""
-        left = len(self.unread) + sum(map(len, self.lost.values()))
+        left = sum(len(self.notes.get(key, ())) for key in LEFT + UNREAD)
         options, labels = ", ".join(self.options), len(self.labelings)
         return f"<{len(self)} readings of {options}; {labels} labels; {left} rows left out>"
 
@@ -97,18 +90,12 @@ class Collected:
         """Return the options in order; none if the file holds labels alone."""
         return self.spellings.scale.options if self.spellings else ()
 
-    def lose(self, record: Record, answer: Answer) -> None:
-        """Count a record without an answer, by the reason."""
-        failed = answer.lost == FAILED
-        where = f"{record.location} ({answer.text})" if failed else record.location
-        self.lost.setdefault(str(answer.lost), []).append(where)
+    def note(self, key: str, text: str) -> None:
+        """Note what is to be told of a row or a text."""
+        self.notes.setdefault(key, []).append(text)
 
-    def keep(self, record: Record, reading: Reading | None) -> None:
-        """Add a reading of a record, or that its answer names no option."""
-        if reading is None:
-            self.beginning = self.beginning or quote_beginning(record)
-            self.unread.append(record.item_id)
-            return
+    def keep(self, record: Record, reading: Reading) -> None:
+        """Add the reading of a record."""
         if self.values and reading.kind != self.values[0].kind:
             raise InputError(
                 f"readings must all be of one kind, {self.values[0].kind}_ or {reading.kind}_: log "
@@ -116,30 +103,16 @@ class Collected:
             )
         self.values.append(reading)
         self.records.append(record)
+        for doubt in reading.doubts:
+            self.note(doubt, record.item_id)
 
     @property
     def doubts(self) -> Iterator[str]:
-        """List what was left out, with the first places, and what could be wrong, in words."""
-        for reason, places in self.lost.items():
-            rest = f" and {len(places) - 3} more" if len(places) > 3 else ""
-            shown = f"{', '.join(places[:3])}{rest}"
-            yield f"{count(len(places), 'row')} {WHY[reason]}; left out: {shown}"
-        for task, number in self.otherwise.items():
-            yield f"{count(number, 'text')} of the question {task!r}, of other options, left out"
-        if self.unread:
-            why = [f"{self.answers[k]} {words}" for k, words in LOST.items() if self.answers[k]]
-            yield (
-                f"{count(len(self.unread), 'answer')} without an option left out "
-                f"({'; '.join(why)}); the first says {self.beginning}. --after says what answers "
-                "follow, --spell how options are written"
-            )
-        if self.pooled and not self.repeats:
-            yield (
-                f"{count(self.pooled, 'text')} with several rows, which count as answers to one "
-                "question. If they are of different texts, name what tells these apart: --item"
-            )
-        doubtful = Counter(name for reading in self.values for name in reading.doubts)
-        yield from (f"{count(doubtful[k], 'text')} {DOUBTS[k]}" for k in DOUBTS if doubtful[k])
+        """List what was left out and what could be wrong, in words, with the first places."""
+        for key, (noun, words) in WORDS.items():
+            if places := self.notes.get(key):
+                rest = f" and {len(places) - 3} more" if len(places) > 3 else ""
+                yield f"{count(len(places), noun)} {words} ({', '.join(places[:3])}{rest})"
         share = np.mean([reading.share for reading in self.values] or [np.nan])
         if share < LEAST_SHARE:
             yield (
@@ -200,8 +173,8 @@ class Collected:
         `annotator` if several people labelled a text, else `user`.
 
         Raises:
-            InputError: A label is no option, or the same person said otherwise before.
-            SettingNeeded: Nobody is named, and another label was said before.
+            InputError: A label is no option.
+            SettingNeeded: One person, or nobody who is named, said otherwise before.
         """
         items = {record.item_id for record in self.records}
         labels: dict[tuple[str | None, ...], str] = {}
@@ -212,8 +185,6 @@ class Collected:
                 if labels.setdefault(key, label) != label:
                     item = quote(record.item_id)
                     problem = f"{item} has two labels, {quote(labels[key])} and {quote(label)}."
-                    if record.user is not None:
-                        raise InputError(problem)
                     advice = "Name the field of the annotator"
                     raise SettingNeeded(problem, advice, "annotator", "FIELD")
         rows = [(*key, label) for key, label in labels.items() if not items or key[0] in items]

@@ -48,26 +48,20 @@ def make_position(
         InputError: A log-probability is NaN or above 0, or a token is not text but a number.
     """
     top: dict[str, float] = {}
-    for text, logprob in others:
-        if logprob is not None and _is_there(text, logprob):
-            if top.get(text, logprob) != logprob:
-                logprob = np.logaddexp(top[text], logprob)
-            top[text] = float(logprob)
-    if score is not None and _is_there(token, score):
-        top.setdefault(token, float(score))
-    if {type(token), *map(type, top)} != {str} or token.startswith("token_id:"):
-        raise InputError(
-            f"tokens must be text; found {token!r}. Generate with detokenize=True, and run the "
-            "server without --return-tokens-as-token-ids."
-        )
+    listed = [*others]
+    for text, logprob in listed if token in dict(listed) else [*listed, (token, score)]:
+        if not isinstance(text, str) or text.startswith("token_id:"):
+            raise InputError(
+                f"tokens must be text; found {text!r}. Generate with detokenize=True, and run the "
+                "server without --return-tokens-as-token-ids."
+            )
+        if logprob is None:
+            continue
+        if not logprob <= ROUNDING:
+            raise InputError(f"log-probabilities must be 0 or below; found {logprob} of {text!r}.")
+        if logprob > ABSENT and top.get(text) != logprob:
+            top[text] = float(np.logaddexp(top.get(text, -np.inf), logprob))
     return Position(token, top)
-
-
-def _is_there(text: str, score: float) -> bool:
-    """Say whether a log-probability stands for one; an `InputError` if it is NaN or above 0."""
-    if not score <= ROUNDING:
-        raise InputError(f"log-probabilities must be 0 or below; found {score} of {text!r}.")
-    return score > ABSENT
 
 
 class Answer(NamedTuple):

@@ -1,6 +1,5 @@
 """Fields of rows, named by keys or by JMESPath expressions, and what they hold as evidence."""
 
-import csv
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -101,53 +100,31 @@ class Field:
 
 
 def fields_of(names: str | Sequence[str]) -> tuple[Field, ...]:
-    """Take one expression, several with commas between them, or a list.
+    """Take one expression, several with commas between them, or a list."""
+    if isinstance(names, str):
+        names = [names] if Field(names).parsed else names.split(",")
+    return tuple(Field(name.strip()) for name in names if name.strip())
 
-    Args:
-        names: The text of an expression; or "question_id,turn", one with a comma in quotes.
 
-    Returns:
-        The fields.
+def expand(rows: Iterable[Row], steps: Sequence[Field]) -> Iterable[Row]:
+    """Take what fields of rows hold as rows, each with the row as `outer`; one field after another.
 
-    Raises:
-        InputError: Quotes are not closed.
+    A list has a row for each element, an object is one, and the row itself stays as it is.
     """
-    if not isinstance(names, str):
-        return tuple(map(Field, names))
-    if "," not in names or Field(names).parsed:
-        return (Field(names),)
-    try:
-        (parts,) = csv.reader([names], skipinitialspace=True, strict=True)
-    except (csv.Error, ValueError) as error:
-        raise InputError(f"fields must be names separated by commas; found {names!r}.") from error
-    return tuple(Field(part) for part in parts if part)
+    for step in steps:
+        rows = _expand(rows, step)
+    return rows
 
 
-def expand(rows: Iterable[Row], steps: Sequence[Field]) -> Iterator[Row]:
-    """Take what fields of rows hold as rows: the elements of a list, each with the row as `outer`.
-
-    Args:
-        rows: The rows.
-        steps: The fields, one inside the other.
-
-    Yields:
-        The inner rows.
-    """
-    if not steps:
-        yield from rows
-        return
+def _expand(rows: Iterable[Row], step: Field) -> Iterator[Row]:
     for row in rows:
-        value = steps[0].find(row.value)
-        inner = [row] if value is row.value else []
-        if not inner and is_filled(value):
-            inner = [
-                Row(
-                    f"{row.location}, element {number}",
-                    {"outer": row.value, **(one if isinstance(one, dict) else {"value": one})},
-                )
-                for number, one in enumerate(value if isinstance(value, list) else [value])
-            ]
-        yield from expand(inner, steps[1:])
+        value = step.find(row.value)
+        if value is row.value:
+            yield row
+        elif is_filled(value):
+            for number, one in enumerate(value if isinstance(value, list) else [value]):
+                cells = one if isinstance(one, dict) else {"value": one}
+                yield Row(f"{row.location}, element {number}", {"outer": row.value, **cells})
 
 
 def list_cells(value: Mapping[str, Any], start: str = "") -> Iterator[tuple[str, Any]]:

@@ -17,21 +17,6 @@ from typing import NamedTuple
 from cordial_ppl.errors import InputError
 from cordial_ppl.logs.spellings import WORDS, Spellings, fold
 
-SOURCES = {
-    "pattern": "after the pattern",
-    "marked": "in brackets or under a key",
-    "named": 'after a word such as "Score:"',
-    "alone": "alone in the text or on its first line",
-}
-"""Where answers stand."""
-
-LOST = {
-    "off": "announce something that is not an option, or are followed by an option or a refusal",
-    "prose": "announce no option",
-    "thought": "end within a thought",
-}
-"""Why a text has no answer."""
-
 SPACE = r"[^\S\n]*"
 FINAL = r"(?:final|overall|total)"
 NOUN = (
@@ -113,7 +98,8 @@ class Span(NamedTuple):
         option: Its position on the scale; None if the text names none.
         start: Its first character in the text.
         end: The character after it.
-        source: Where it stands, a key of `SOURCES`; or of `LOST`.
+        source: Where it stands: "pattern", "marked", "named" or "alone"; or why there is none:
+            "prose" announces none, "off" something else, and "thought" never ends.
         several: Whether the text announces other options too.
     """
 

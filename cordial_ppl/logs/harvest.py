@@ -1,12 +1,13 @@
 """From a file of judgments to readings and labels."""
 
-import datetime
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import FileError, InputError, as_path, list_names, naming, warn
@@ -32,11 +33,12 @@ from cordial_ppl.tables import is_filled
 from cordial_ppl.tables.choices import join_parts
 from cordial_ppl.tables.proposals import nearest
 
-FAILURES = (
-    "error", "exception", "graderError", "scoring_failed", "parse_error", "status=error",
-    "label=NOT_PARSABLE",
-)  # fmt: skip
-"""Fields beside a score, or values of them, that say that the grader failed."""
+FAILURE = Field(
+    "error.message || error || exception || graderError.message || graderError || scoring_failed "
+    "|| parse_error || (status == 'error' && status) || (label == 'NOT_PARSABLE' && label) "
+    "|| (status_code >= `400` && status_code)"
+)
+"""What says that a request or a grader failed; beside a score, which then is none."""
 
 FALSE = ("false", "none", "null", "no", "0", "")
 
@@ -105,7 +107,9 @@ def read(
     except InputError:
         with naming(path):
             raise
-    collected.form, collected.repeats = preset or "fields", table.get("repeats", False)
+    collected.form = preset or "fields"
+    if table.get("repeats"):
+        collected.notes.pop("pooled", None)
     for words in collected.doubts:
         warn(words)
     return collected
@@ -228,22 +232,15 @@ def _read_answer(record: Record, row: Mapping[str, Any], name: str, value: Any) 
         response = Response({}, [], {"": None if failure else read_value(value, name)})
     body = response.body
     model = as_text(body.get("model") or body.get("modelVersion"))
-    date = _as_day(body.get("created") or body.get("created_at"))
-    made = {key: text for key, text in (("model", model), ("date", date)) if text}
+    stamp = body.get("created") or body.get("created_at") or ""
+    # ISO 8601, or seconds since 1970.
+    date = str(np.datetime64(int(stamp), "s") if isinstance(stamp, int | float) else stamp)
+    (day,) = re.findall(r"^\d{4}-\d\d-\d\d", date) or [None]
+    made = {key: text for key, text in (("model", model), ("date", day)) if text}
     record = replace(record, reader=record.reader or model, made=made | dict(record.made))
     for question, evidence in (response.decisions or {"": response.answers}).items():
         evidence = evidence or [Answer(failure or f"no `{name}`", lost=FAILED)]
         yield replace(record, task=_join(record.task, question), evidence=evidence)
-
-
-def _as_day(stamp: Any) -> str | None:
-    """Take a time stamp (ISO 8601, or seconds since 1970) as a date; None for anything else."""
-    try:
-        if isinstance(stamp, str):
-            return datetime.date.fromisoformat(stamp[:10]).isoformat()
-        return datetime.datetime.fromtimestamp(stamp, datetime.UTC).date().isoformat()
-    except (TypeError, ValueError, OverflowError, OSError):
-        return None
 
 
 def _read_label(record: Record, value: Any, people: Any = None) -> Iterator[Record]:
@@ -256,14 +253,7 @@ def _read_label(record: Record, value: Any, people: Any = None) -> Iterator[Reco
             yield replace(record, label=label, user=as_text(user))
 
 
-def _find_failure(value: Any) -> str | None:
+def _find_failure(row: Any) -> str | None:
     """Find what is text of a request or a grader that failed: batch results say it anywhere."""
-    for inner in unwrap(value):
-        for name, equals, wanted in (condition.partition("=") for condition in FAILURES):
-            cell = inner.get(name) or ""
-            text = str(cell.get("message") if isinstance(cell, Mapping) else cell)
-            if text == wanted if equals else text.casefold() not in FALSE:
-                return f"{name}: {' '.join(text.split())}"[:200].rstrip(".")
-        if isinstance(code := inner.get("status_code"), int) and code >= 400:
-            return f"status {code}"
-    return None
+    failures = (" ".join(str(FAILURE.find(inner) or "").split()) for inner in unwrap(row))
+    return next((text[:200].rstrip(".") for text in failures if text.casefold() not in FALSE), None)

@@ -32,7 +32,7 @@ class Reading:
         values: One number per option, [K].
         floored: Options without evidence, which got the smallest log-probability returned.
         share: Probability of all options together, as far as it was returned; NaN if unknown.
-        doubts: What deserves a look, keys of `collected.DOUBTS`.
+        doubts: What deserves a look, keys of `collected.WORDS`.
     """
 
     kind: str
@@ -65,30 +65,22 @@ def read_masses(
     """
     # A model that writes "b" for B does not mean the article with "a".
     cased = answer is None or spellings.match(answer, cased=True) is not None
-    size = spellings.scale.size
-    values, floors = np.full(size, -np.inf), np.full(size, np.inf)
-    doubts: set[str] = set()
-    written, path, possible = "", 0.0, frozenset(range(size))
+    values, doubts = np.full(spellings.scale.size, -np.inf), set[str]()
+    written, path = "", 0.0
     for number, (token, top) in enumerate(positions):
         last, following, rest = number + 1 == len(positions), None, 1.0
         pieces = {one: fold(one).removeprefix("" if number else prefix) for one in top}
         stopped = spellings.match(written, cased)
         # A vocabulary with a token for "10" does not write it as "1" and "0".
-        starts = () if written.strip() else pieces.values()
-        single = {spellings.match(piece, cased) for piece in starts}
-        for option in possible if top else ():
-            floors[option] = min(floors[option], path + min(top.values()))
+        single = {spellings.match(piece, cased) for piece in pieces.values() if not written}
         for one, score in top.items():
             text, chosen = written + pieces[one], one == token
-            if written.strip() and not GOES_ON.match(pieces[one]):
-                continue
-            if not text.strip():
-                following = (text, path + score, possible) if chosen else following
+            if not text.strip() or written and not GOES_ON.match(pieces[one]):
                 continue
             whole, is_number = spellings.match(text, cased), text[-1] in ".0123456789"
             begun = spellings.begun(text) - {whole, *single}
             if chosen and is_number and begun and not last:
-                following = text, path + score, begun | ({whole} - {None})
+                following = text, path + score
                 rest -= np.exp(score)
                 continue
             # "very" of two options; or "1" that was cut off, and may have become "10".
@@ -109,27 +101,21 @@ def read_masses(
                 doubts |= {"guessed"} if begun else set()
         if stopped is not None and rest > 0.0:
             values[stopped] = np.logaddexp(values[stopped], path + np.log(rest))
-        if following is None or last:
+        if following is None:
             break
-        written, path, possible = following
-    return _close(values, floors, doubts)
-
-
-def _close(values: np.ndarray, floors: np.ndarray, doubts: set[str]) -> Reading | None:
-    """Fill in the options that have no evidence."""
+        written, path = following
     there = np.isfinite(values)
     if not there.any():
         return None
     share, floored = float(np.exp(values[there]).sum()), set(np.flatnonzero(~there).tolist())
-    if floored:
-        # They have no more than what is left, which may be less than the least returned.
-        left = np.log(max(1.0 - share, LEAST) / len(floored))
-        values = np.where(there, values, np.minimum(floors, left))
+    # Options without evidence have no more than the least that was returned, nor than what is left.
+    left = np.log(max(1.0 - share, LEAST) / max(len(floored), 1))
+    values[~there] = min(left, *positions[0].top.values())
     doubts |= {"lone"} if len(floored) == len(values) - 1 else set()
     return Reading("logprob", values, floored, share, doubts)
 
 
-def mix(readings: Sequence[Reading | None], orders: bool = False) -> Reading | None:
+def mix(readings: Sequence[Reading | str], orders: bool = False) -> Reading | str:
     r"""Average readings of one text.
 
     Of answers to one prompt the options' probabilities are averaged,
@@ -139,15 +125,15 @@ def mix(readings: Sequence[Reading | None], orders: bool = False) -> Reading | N
     place equally often. Counts of sampled answers add up.
 
     Args:
-        readings: The readings, of one kind; None where an answer names no option.
+        readings: The readings, of one kind; or why an answer names no option.
         orders: Whether the options were listed in several orders.
 
     Returns:
-        The mean of those that name one; None if there is none.
+        The mean of those that name one; if there is none, why the first does not.
     """
-    valid = [reading for reading in readings if reading is not None]
+    valid = [reading for reading in readings if isinstance(reading, Reading)]
     if not valid:
-        return None
+        return readings[0]
     values = np.stack([reading.values for reading in valid])
     if valid[0].kind == "n":
         mean = values.sum(axis=0)

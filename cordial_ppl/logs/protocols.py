@@ -20,7 +20,6 @@ import jmespath
 from cordial_ppl.errors import InputError, list_names, quote
 from cordial_ppl.logs.evidence import (
     CUT,
-    FILTERED,
     REFUSED,
     ROUNDING,
     Answer,
@@ -32,32 +31,16 @@ from cordial_ppl.logs.evidence import (
 )
 from cordial_ppl.tables import is_filled
 
-PROTOCOLS: dict[str, dict[str, Any]] = tomllib.loads(
+_TABLE: dict[str, Any] = tomllib.loads(
     Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
 )
-"""Expressions by protocol."""
+WRAPPED, CALLS, ARGUMENTS = _TABLE.pop("names").values()
+"""What protocols call a field that holds a response, a call of a tool, and its arguments."""
 
-WRAPPED = ("response", "body", "result", "completion", "output", "modelOutput")
-"""Fields that may hold a response."""
+REASONS = {lost: re.compile(form, re.I) for lost, form in _TABLE.pop("reasons").items()}
+"""Reasons for which an answer is none."""
 
-DEPTH = 3
-"""How many wrappings are looked into."""
-
-CALLS = ("function", "functionCall", "function_call", "toolUse")
-"""What protocols call a tool's call, where it stands in an object of its own."""
-
-ARGUMENTS = ("arguments", "args", "input")
-"""What protocols call the arguments of a tool's call."""
-
-REASONS = {
-    CUT: re.compile(r"length|max.*tokens|token.?limit|incomplete|context.?window", re.I),
-    FILTERED: re.compile(r"filter|safety|recitation|block|prohibited|spii|guardrail", re.I),
-    REFUSED: re.compile(r"refus", re.I),
-}
-"""Reasons for which an answer is none, as protocols say why it ended."""
-
-UNSURE = 0.02
-"""How far from 1 rounding may put a sum of probabilities."""
+PROTOCOLS: Sequence[Mapping[str, Any]] = tuple(_TABLE.values())
 
 Body = Mapping[str, Any]
 
@@ -76,7 +59,7 @@ class Response(NamedTuple):
     decisions: Mapping[str, Evidence | None]
 
 
-def unwrap(value: Any, depth: int = DEPTH) -> Iterator[Body]:
+def unwrap(value: Any, depth: int = 3) -> Iterator[Body]:
     """List an object and those that it wraps."""
     if isinstance(value, Mapping):
         yield value
@@ -98,7 +81,7 @@ def read_response(value: Any) -> Response | None:
         AttributeError, KeyError, TypeError, ValueError: It has another form inside.
     """
     for body in unwrap(value):
-        for protocol in PROTOCOLS.values():
+        for protocol in PROTOCOLS:
             answers, marks = _find(protocol["answers"], body), protocol.get("marks", ())
             if not _is_objects(answers) or not (answers or marks):
                 continue
@@ -298,7 +281,8 @@ def _read_object(value: Mapping[str, Any], name: str) -> Evidence | None:
         return [_of_options(numbers)]
     if min(scores) >= 0 and all(isinstance(score, int) for score in scores):
         return Scores("n", scores, [*numbers])
-    shares = min(scores) >= 0 and abs(fsum(scores) - 1.0) <= UNSURE
+    # Rounding may put a sum of probabilities this far from 1.
+    shares = min(scores) >= 0 and abs(fsum(scores) - 1.0) <= 0.02
     return Scores("p" if shares else "logit", scores, [*numbers])
 
 

@@ -113,7 +113,7 @@ class Spellings:
         )
 
     def pattern(self, cased: bool = True) -> re.Pattern[str]:
-        """Make the expression that finds a spelling as a whole word, with the case of letters or not."""
+        """Make the expression that finds a spelling as a whole word; letters can keep a case."""
         letters = self._letters if cased and not self._exact else {}
         words = sorted(self._texts.keys() - letters.keys(), key=len, reverse=True)
         either = "|".join(re.escape(text).replace(r"\ ", r"\s+") for text in words) or "(?!)"

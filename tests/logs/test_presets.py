@@ -21,7 +21,7 @@ def test_a_tools_rows_are_read_as_their_fields_are(tmp_path, make, form):
     path = file.write(tmp_path)
     named = cp.read(path, options=file.options, **file.naming)
     assert (named.form, len(named), named.table[0]) == ("fields", 12, file.kind)
-    assert named.readings["item_id"] == file.items and not named.pooled
+    assert named.readings["item_id"] == file.items and "pooled" not in named.notes
     values = table(named)
     options = np.arange(1, 6) if file.kind == "n" else np.array([1, 5])
     if file.kind == "n" and make is not judgments.g_eval:
@@ -163,7 +163,7 @@ def test_sampled_and_hard_ratings(log, tmp_path, empty):
     rows = [{"item_id": "a", "rating": rating, "text": "2 cats"} for rating in (4, 5, empty)]
     read = cp.read(log(*rows), options="1,2,3,4,5")
     # Digits of a text never stand in for an empty rating.
-    assert table(read).tolist() == [[0, 0, 0, 1, 1]] and len(read.lost["failed"]) == 1
+    assert table(read).tolist() == [[0, 0, 0, 1, 1]] and len(read.notes["failed"]) == 1
     people = [{"item_id": "a", "annotator": who, "rating": r} for who, r in (("x", 4), ("y", 5))]
     read = cp.read(log(*people), options="1,2,3,4,5")
     assert not read.readings and read.labels["annotator"] == ["x", "y"]

@@ -153,23 +153,21 @@ LEFT_OUT = {
 def test_what_is_no_answer_is_left_out_by_its_reason(log, reason, options, response):
     whole = openai("2") if "logprobs" not in json.dumps(response) else chat({"2": -0.1, "1": -3.0})
     one = read(log, response, whole, options=options)
-    assert any("left out: line 1" in words for words in one.doubts)
-    assert one.readings["item_id"] == ["t1"] and {k: len(v) for k, v in one.lost.items()} == {
-        reason: 1
-    }
+    assert any("left out" in words and "line 1" in words for words in one.doubts)
+    assert one.readings["item_id"] == ["t1"] and len(one.notes[reason]) == 1
 
 
 @pytest.mark.filterwarnings("ignore::cordial_ppl.errors.CordialWarning")
 def test_texts_that_name_no_option_are_left_out(log):
     thought = gemini({"text": "Score: 4", "thought": True}, {"text": "A poor text."})
     one = read(log, thought, openai("<think>Score: 3"), openai("2"))
-    assert one.unread == ["t0", "t1"] and one.answers == {"prose": 1, "thought": 1, "alone": 1}
+    assert one.readings["item_id"] == ["t2"] and {*one.notes} == {"prose", "thought"}
     with pytest.raises(InputError, match="names an option"):
         read(log, thought, thought)
     # "1" of one token may have become "10".
     cut = openai("1", "length", usage={"completion_tokens": 1})
-    assert read(log, cut, openai("2"), options=TEN).unread == ["t0"]
-    assert not read(log, cut, openai("2")).unread
+    assert "cut" in read(log, cut, openai("2"), options=TEN).notes
+    assert not read(log, cut, openai("2")).notes
 
 
 def test_cut_samples_and_choices_of_questions_are_no_answers(log):
@@ -231,8 +229,10 @@ def test_several_questions_are_several_tasks_and_refusals_are_counted(log):
     assert needed.value.setting == "task"
     with pytest.warns(CordialWarning) as told:
         found = read(log, *bodies, options="0,1,2,3")
-    assert len(found) == 1 and {k: len(v) for k, v in found.lost.items()} == {"refused": 1}
-    assert found.otherwise == {"angry": 2} and any("'angry'" in str(one.message) for one in told)
+    assert len(found) == 1 and {k: len(v) for k, v in found.notes.items()} == {
+        "refused": 1, "other": 2
+    }  # fmt: skip
+    assert any("angry" in str(one.message) for one in told)
     found = read(log, *bodies, options=None, task="angry")
     assert found.options == ("no", "yes")
     np.testing.assert_allclose(table(found), [[0.7, 0.3]] * 2)

@@ -19,14 +19,12 @@ from cordial_ppl.errors import FileError, Refused, ServerError
 from cordial_ppl.logs.ask.chat import Chat
 from cordial_ppl.logs.ask.local import LocalModel
 from cordial_ppl.logs.ask.prompt import Prompt
-from cordial_ppl.logs.evidence import Answer, Orders, Record, Scores
+from cordial_ppl.logs.evidence import FAILED, Answer, Orders, Record, Scores
 from cordial_ppl.logs.protocols import read_response
 from cordial_ppl.runtime.progress import doing
 
 PATIENCE = 10
 """Refusals without any answer that end the run."""
-
-Model = Chat | LocalModel
 
 
 @dataclass
@@ -43,20 +41,20 @@ class Asking:
 
     prompt: Prompt
     texts: Mapping[str, Mapping[str, str]]
-    model: Model
+    model: Chat | LocalModel
     path: Path
     refused: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Read the answers that there are."""
         self._rows, self._lock = _read_answers(self.path), Lock()
-        self._questions = []
+        self._questions: dict[str, dict[str, str]] = {}
         for item, fields in self.texts.items():
             for question in self.prompt.fill(fields):
                 # Whichever server is asked.
                 asked = json.dumps([self.model.name, question, self.model.settings], sort_keys=True)
                 key = hashlib.sha256(asked.encode()).hexdigest()
-                self._questions.append((item, question, key))
+                self._questions.setdefault(item, {})[key] = question
 
     def run(self) -> None:
         """Ask all questions that have no answer yet.
@@ -66,34 +64,29 @@ class Asking:
             ServerError: A question got no answer, for a reason that may pass, or the first texts
                 were refused; the answers that came are kept.
         """
-        waiting = [one for one in self._questions if one[2] not in self._rows]
+        every = [(item, *one) for item, some in self._questions.items() for one in some.items()]
+        waiting = [one for one in every if one[1] not in self._rows]
         with (
             closing(self.model),
-            doing("asking", len(self._questions), "answers") as stage,
+            doing("asking", len(every), "answers") as stage,
             ThreadPoolExecutor(self.model.concurrency) as pool,
         ):
             try:
                 # The first one alone shows whether the key, the model and the address are right.
                 for one in waiting[:1]:
-                    self._work(one)
-                for _ in pool.map(self._work, waiting[1:]):
+                    self._work(*one)
+                for _ in pool.map(lambda one: self._work(*one), waiting[1:]):
                     stage.reach(len(self._rows))
             except BaseException:
                 # What is under way is paid for, and kept.
                 pool.shutdown(cancel_futures=True)
                 raise
         if self.refused and not self._rows:
-            raise ServerError(f"no text got an answer: {self.named}.")
+            item, why = next(iter(self.refused.items()))
+            raise ServerError(f"no text got an answer: {item!r} ({why}).")
 
-    @property
-    def named(self) -> str:
-        """Name the first texts that were refused: "'t5' (status 400: too long) and 7 more"."""
-        named = ", ".join(f"{item!r} ({why})" for item, why in [*self.refused.items()][:3])
-        return named + (f" and {len(self.refused) - 3} more" if len(self.refused) > 3 else "")
-
-    def _work(self, one: tuple[str, str, str]) -> None:
+    def _work(self, item: str, key: str, question: str) -> None:
         """Ask a question, and keep the answer."""
-        item, question, key = one
         if len(self.refused) >= PATIENCE and not self._rows:
             return
         try:
@@ -114,7 +107,7 @@ class Asking:
             self._rows[key] = row
 
     def records(self, reader: str, task: str | None = None) -> Iterator[Record]:
-        """Make a record of every text whose questions are all answered, in the texts' order.
+        """Make a record of every text, in the texts' order.
 
         Args:
             reader: What to call the reader.
@@ -123,17 +116,15 @@ class Asking:
         Yields:
             The records.
         """
-        keys: dict[str, list[str]] = {}
-        for item, _, key in self._questions:
-            keys.setdefault(item, []).append(key)
-        for item, some in keys.items():
+        for item, questions in self._questions.items():
             # The bias of positions cancels only in the mean over all orders.
-            rows = [self._rows[key] for key in some if key in self._rows]
-            if len(rows) == len(some):
+            rows = [self._rows.get(key, {}) for key in questions]
+            evidence, made = [Answer(self.refused.get(item, ""), lost=FAILED)], {}
+            if all(rows):
                 evidence = Orders([*map(_read, rows)]) if len(rows) > 1 else _read(rows[0])
                 made = rows[0]["made"] | {"prompt": self.prompt.digest}
-                location = f"the answer about {item!r}"
-                yield Record(location, item, evidence, reader=reader, task=task, made=made)
+            location = f"the answer about {item!r}"
+            yield Record(location, item, evidence, reader=reader, task=task, made=made)
 
 
 def _read(row: Mapping[str, Any]) -> list[Answer] | Scores:

@@ -71,21 +71,18 @@ class Chat:
         kind = {"n": samples} if samples else {"logprobs": True, "top_logprobs": TOP}
         self.settings = {"temperature": float(samples > 0), "max_tokens": max_tokens} | kind
         # What the server takes, which may be less.
-        self._taken = self.settings
+        self._taken: dict[str, Any] = dict(self.settings)
 
     def ask(self, question: str) -> dict[str, Any]:
         """Ask for a completion, or for several; less is asked for if the server refuses."""
-        sent: Mapping[str, Any] = self._taken
-        choices: list[Any] = []
-        while not choices or len(choices) < self.samples:
-            if "n" in sent:
-                sent = {**sent, "n": self.samples - len(choices)}
+        body, choices, sent = {}, [], self._taken
+        while len(choices) < max(self.samples, 1):
+            sent = sent | ({"n": self.samples - len(choices)} if "n" in sent else {})
             try:
                 body = self._complete(question, sent)
+                choices += body["choices"]
             except Refused as refusal:
                 sent = _concede(sent, refusal)
-            else:
-                choices += body["choices"]
         self._taken = sent
         shown = {name: value for name, value in sent.items() if name not in ("logprobs", "n")}
         shown |= {"samples": self.samples} if self.samples else {}
