@@ -173,21 +173,18 @@ class Collected:
         `annotator` if several people labelled a text, else `user`.
 
         Raises:
-            InputError: A label is no option.
-            SettingNeeded: One person, or nobody who is named, said otherwise before.
+            InputError: A label is no option, nor a number between two.
         """
-        items = {record.item_id for record in self.records}
-        labels: dict[tuple[str | None, ...], str] = {}
+        items, rows = {record.item_id for record in self.records}, dict[tuple, None]()
         for record in self.labelings:
-            with naming(record.location):
-                label = self._name(str(record.label).strip())
-                key = record.item_id, record.task, record.user
-                if labels.setdefault(key, label) != label:
-                    item = quote(record.item_id)
-                    problem = f"{item} has two labels, {quote(labels[key])} and {quote(label)}."
-                    advice = "Name the field of the annotator"
-                    raise SettingNeeded(problem, advice, "annotator", "FIELD")
-        rows = [(*key, label) for key, label in labels.items() if not items or key[0] in items]
+            label = str(record.label).strip()
+            if self.spellings is not None:
+                with naming(record.location):
+                    option = self.spellings.match(label)
+                    _ = self.spellings.scale.locate([label]) if option is None else None
+                label = label if option is None else self.options[option]
+            if not items or record.item_id in items:
+                rows[record.item_id, record.task, record.user, label] = None
         names, tasks, people, texts = map(list, zip(*rows, strict=True)) if rows else ([],) * 4
         columns: dict[str, list[Any]] = {"item_id": names}
         if any(task is not None for task in tasks):
@@ -196,19 +193,6 @@ class Collected:
             alone = len(set(zip(names, tasks, strict=True))) == len(rows)
             columns["user" if alone else "annotator"] = people
         return columns | {"label": texts}
-
-    def _name(self, text: str) -> str:
-        """Name the option that a label is; a number between two options stays as it is."""
-        if self.spellings is None:
-            return text
-        if (option := self.spellings.match(text)) is not None:
-            return self.options[option]
-        try:
-            _ = self.spellings.scale.locate([text])
-        except InputError:
-            names = ", ".join(self.options)
-            raise InputError(f"a label must be one of {names}; found {text!r}.") from None
-        return text
 
     @cached_property
     def logits(self) -> Float64[np.ndarray, "n K"]:
@@ -226,7 +210,7 @@ class Collected:
         """Return the logits of the labelled texts and their labels, in the order of the readings.
 
         Raises:
-            InputError: There are no labels.
+            InputError: There are no labels, or several of a text.
             SettingNeeded: There are several readers or several tasks.
         """
         for name in ("reader", "task"):
@@ -235,10 +219,13 @@ class Collected:
                 problem = f"the log holds several {name}s: {list_names(names)}."
                 raise SettingNeeded(problem, "Choose one, for example", name, names[0])
         labels = dict(zip(self.labels["item_id"], self.labels["label"], strict=True))
-        rows = [i for i, item in enumerate(self.readings.get("item_id", ())) if item in labels]
+        if len(labels) < len(self.labels["label"]):
+            problem = "the log holds several labels of a text: write them to a table, and fit with "
+            raise InputError(f"{problem}`cordial calibrate`.")
+        rows = [i for i, record in enumerate(self.records) if record.item_id in labels]
         if not rows:
             raise InputError("the log holds no labels; name their field: label=FIELD.")
-        return self.logits[rows], [labels[self.readings["item_id"][i]] for i in rows]
+        return self.logits[rows], [labels[self.records[i].item_id] for i in rows]
 
 
 def quote_beginning(record: Record) -> str:

@@ -211,7 +211,7 @@ def _read_decision(answer: Body) -> Evidence:
             {"value": value, "label": legend.get(value), "probability": number}
             for value, number in levels.items()
         ]
-    if not levels or not _is_objects(levels) or not all("probability" in one for one in levels):
+    if not levels or not _is_objects(levels):
         raise InputError(f"expected a probability for each level; found {quote(answer)}.")
     names = [as_text(level.get("value")) or "" for level in levels]
     labels = [as_text(one.get("label")) or name for one, name in zip(levels, names, strict=True)]
@@ -260,11 +260,10 @@ def _read_object(value: Mapping[str, Any], name: str) -> Evidence | None:
     """Read a response or a part of one, or numbers by option."""
     if response := read_response(value):
         return response.answers or None
-    parts = {"token": {"logprobs": {"content": [value]}}, "content": {"logprobs": value}}
-    parts |= dict.fromkeys(("message", "logprobs"), value)
-    for part, choice in parts.items():
-        if isinstance(value.get(part), str if part == "token" else Mapping | list):
-            return _read_object({"choices": [choice]}, name)
+    if isinstance(value.get("content"), list):
+        value = {"logprobs": value}
+    if any(isinstance(value.get(part), Mapping) for part in ("message", "logprobs")):
+        return _read_object({"choices": [value]}, name)
     if value.keys() == {"options", "scores"}:
         scores = [*map(float, value["scores"])]
         names = [str(option).strip() for option in value["options"]]

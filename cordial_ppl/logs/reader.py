@@ -51,14 +51,14 @@ class Reader:
         matches = next((one for one in lists if {*one} == {*range(size)}), None)
         if matches is None:
             return "other"
-        values = np.array(scores.values, float)
-        if np.isnan(values).any():
+        if np.isnan(np.array(scores.values, float)).any():
             raise InputError(f"the scores of {', '.join(scores.options)} must be numbers, not NaN.")
         add = np.logaddexp if scores.kind in ("logit", "logprob") else np.add
-        there = values > ABSENT
         numbers = np.full(size, np.nan)
-        for option in {*np.array(matches)[there].tolist()}:
-            numbers[option] = add.reduce(values[there & (np.array(matches) == option)])
+        for option, value in zip(matches, scores.values, strict=True):
+            if option is not None and value > ABSENT:
+                number = numbers[option]
+                numbers[option] = value if np.isnan(number) else add(number, value)
         if np.isnan(numbers).all():
             return "prose"
         # An option without a number is no likelier than the least likely text that has one.

@@ -66,7 +66,7 @@ TOPS = [{"token": token, "logprob": score} for token, score in LOGS.items()]
 @pytest.mark.parametrize(
     "value",
     [
-        LOGS, TOPS, [{**TOPS[0], "top_logprobs": TOPS}], {**TOPS[0], "top_logprobs": TOPS},
+        LOGS, TOPS, [{**TOPS[0], "top_logprobs": TOPS}],
         {"content": [{**TOPS[0], "top_logprobs": TOPS}]}, chat(LOGS)["choices"][0], chat(LOGS),
     ],
 )  # fmt: skip
@@ -213,10 +213,10 @@ def test_labels_are_options_or_between_two_and_of_whom(log):
     assert one.labels["annotator"] == ["person 1", "person 2"]
     with pytest.raises(InputError, match=r"line 1.*found '9'"):
         _ = cp.read(log({"item_id": "a", "score": 4, "label": 9}), options=STARS).labels
-    twice = [{"item_id": "a", "score": 4, "label": 4}, {"item_id": "a", "score": 4, "label": 5}]
-    with pytest.raises(SettingNeeded) as needed:
-        _ = cp.read(log(*twice), options=STARS).labels
-    assert needed.value.setting == "annotator"
+    with pytest.raises(InputError, match="calibrate"):
+        _ = cp.read(
+            log(*several), item="id", answer="score", label="labels", options=STARS
+        ).labelled
     down = cp.read(
         log({"item_id": "a", "score": "good", "label": "poor"}),
         options="good,fair,poor",
