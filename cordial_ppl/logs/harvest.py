@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.errors import FileError, InputError, as_path, list_names, naming, warn
+from cordial_ppl.errors import InputError, as_path, list_names, naming, warn
 from cordial_ppl.logs.collected import Collected
 from cordial_ppl.logs.evidence import FAILED, Answer, Record, as_text
 from cordial_ppl.logs.fields import Field, expand, fields_of, list_cells
@@ -97,16 +97,9 @@ def read(
     preset_fields = {role: fields_of(table[role]) for role in ROLES if role in table}
     chosen = _choose(first, preset_fields | typed, typed)
     records = _read_records(chain(first, rows), first, preset_fields | typed, typed)
-    how = round or table.get("round")
-    try:
-        collected = collect(
-            records, scale, spell, before=as_pattern(after), reverse=reverse, round=how, **chosen
-        )
-    except FileError:
-        raise
-    except InputError:
-        with naming(path):
-            raise
+    how = {"reverse": reverse, "round": round or table.get("round")}
+    with naming(path):
+        collected = collect(records, scale, spell, before=as_pattern(after), **how, **chosen)
     collected.form = preset or "fields"
     if table.get("repeats"):
         collected.notes.pop("pooled", None)
