@@ -11,6 +11,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from itertools import product
 from math import fsum
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -80,18 +81,17 @@ def read_response(value: Any) -> Response | None:
         InputError: A log-probability is NaN or above 0, or a token is not text.
         AttributeError, KeyError, TypeError, ValueError: It has another form inside.
     """
-    for body in unwrap(value):
-        for protocol in PROTOCOLS:
-            answers, marks = _find(protocol["answers"], body), protocol.get("marks", ())
-            if not _is_objects(answers) or not (answers or marks):
-                continue
-            if not marks or all(set(marks) & answer.keys() for answer in answers):
-                count = _find(protocol.get("count"), body)
-                read = (_read_answer(answer, protocol, count) for answer in answers)
-                return Response(body, [*read], {})
-        if decisions := _read_decisions(body):
-            return Response(body, [], decisions)
-    return None
+    bodies = [*unwrap(value)]
+    for protocol, body in product(PROTOCOLS, bodies):
+        answers, marks = _find(protocol["answers"], body), protocol.get("marks", ())
+        if not _is_objects(answers) or not (answers or marks):
+            continue
+        if not marks or all(set(marks) & answer.keys() for answer in answers):
+            count = _find(protocol.get("count"), body)
+            read = (_read_answer(answer, protocol, count) for answer in answers)
+            return Response(body, [*read], {})
+    decisions = ((body, _read_decisions(body)) for body in bodies)
+    return next((Response(body, [], one) for body, one in decisions if one), None)
 
 
 @cache
