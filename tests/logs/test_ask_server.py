@@ -158,13 +158,6 @@ def test_other_columns_go_along(ask):
     assert "label" in cells and not {"p_1", "rating", "text"} & set(cells)
 
 
-def test_trouble_passes(ask, server):
-    server.script = {1: (429, {"error": {"message": "slow down"}}), 2: (500, "oops"), 3: (408, "")}
-    ask("--concurrency", "3")
-    np.testing.assert_allclose(logprobs(), expected(), atol=1e-12)
-    assert len(server.asked) == 12 + 3
-
-
 @pytest.mark.parametrize(
     ("told", "words"),
     [
@@ -230,16 +223,6 @@ def test_a_text_that_is_refused_is_left_out(ask, server, refusal, numbers):
     assert sorted(json.loads(ask("--json").stdout)["missing"]) == [f"t{k}" for k in numbers]
 
 
-def test_a_server_that_answers_nothing_is_not_asked_for_ever(ask, server, monkeypatch):
-    monkeypatch.setattr("cordial_ppl.logs.ask.chat.RETRIES", 0)
-    write_texts(Path("texts.csv"), WORDS * 5)
-    server.respond = lambda _: (502, "")
-    ask("--concurrency", "2", status=1)
-    assert len(server.asked) < 12
-    shown = ask("--server", "http://127.0.0.1:9/v1", "--question", "How?", status=1).stderr
-    assert "no answer from http://127.0.0.1:9/v1: " in shown
-
-
 def test_an_answer_without_an_option_is_left_out(ask, server):
     mute = of_message({"role": "assistant", "content": None, "refusal": "I will not."})
     server.script = {0: mute, 5: mute}
@@ -302,15 +285,6 @@ def test_no_proxy_hears_what_is_meant_for_this_machine(ask, server, monkeypatch)
     monkeypatch.setenv("NO_PROXY", "")
     ask()
     assert len(server.asked) == 12
-
-
-def test_a_server_for_which_no_key_is_named_gets_none(ask, server, cordial, monkeypatch):
-    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", f"Authorization: Bearer {KEY}")
-    cordial("ask", "texts.csv", "-o", "out.csv", *OPTIONS, "--server", server.url)
-    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-    cordial("ask", "texts.csv", "-o", "again.csv", *OPTIONS)
-    assert len(server.asked) == 24
-    assert not any(KEY in key for key in server.keys)
 
 
 TABLES = {

@@ -5,13 +5,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from logs_of_reviews import chat, reading, table
 
 import cordial_ppl as cp
 from cordial_ppl.errors import CordialWarning, FileError, InputError, SettingNeeded
-from cordial_ppl.logs.fields import Field, fields_of
+from cordial_ppl.logs.fields import Field
 from cordial_ppl.logs.protocols import read_value
 
 STARS = "1,2,3,4,5"
@@ -33,18 +31,6 @@ ROW = {
 )  # fmt: skip
 def test_a_field_is_a_key_or_an_expression(text, value):
     assert Field(text).find(ROW) == value
-
-
-def test_names_of_fields_have_commas_between():
-    def names(text):
-        return [field.text for field in fields_of(text)]
-
-    assert names("question_id,model, turn") == ["question_id", "model", "turn"]
-    assert names("join(',', [a, b])") == ["join(',', [a, b])"]
-    assert names(["a,b"]) == ["a,b"] and names("user-id,x") == ["user-id", "x"]
-    assert Field("parse_json(id)[").find(ROW) is None
-    with pytest.raises(InputError):
-        Field("length(id)").find(ROW)
 
 
 @pytest.mark.parametrize(
@@ -282,23 +268,3 @@ def test_files_that_cannot_be_read(tmp_path, name):
         cp.read(path, answer="a", options=STARS)
     with pytest.raises(FileError, match="No such file"):
         cp.read(tmp_path / "gone.jsonl")
-
-
-RATED = st.lists(
-    st.tuples(st.integers(1, 5), st.booleans(), st.text("ab ", max_size=4)), min_size=1
-)
-
-
-@given(RATED, st.integers(0, 2**16))
-def test_the_order_of_rows_and_keys_changes_nothing(tmp_path_factory, rated, seed):
-    rng = np.random.default_rng(seed)
-    rows = [{"id": i, "score": s, "label": 3 if known else None, "note": note}
-            for i, (s, known, note) in enumerate(rated)]  # fmt: skip
-    path, found = tmp_path_factory.mktemp("rows") / "rows.json", []
-    for some in (rows, [dict(reversed(rows[i].items())) for i in rng.permutation(len(rows))]):
-        path.write_text(json.dumps(some))
-        fields: dict[str, Any] = {"label": "label"} if any(row["label"] for row in rows) else {}
-        one = cp.read(path, item="id", answer="score", options=STARS, **fields)
-        pairs = sorted(zip(one.readings["item_id"], table(one).argmax(axis=1), strict=True))
-        found.append((pairs, sorted(zip(*one.labels.values(), strict=True))))
-    assert found[0] == found[1]

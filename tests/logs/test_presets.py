@@ -1,6 +1,5 @@
 """Each preset on rows of its tool's shape: known, read, read alike by fields, calibrated."""
 
-import csv
 import json
 
 import judgments
@@ -36,17 +35,6 @@ def test_a_tools_rows_are_read_as_their_fields_are(tmp_path, make, form):
     assert read.form == form and read.readings["item_id"] == file.items
     np.testing.assert_array_equal(table(read), values)
     assert (read.labels["label"] == [str(rating) for rating in RATINGS]) == file.labels
-
-
-def test_from_a_tools_rows_to_calibrated_probabilities_in_two_commands(cordial, tmp_path):
-    path = judgments.promptfoo().write(tmp_path)
-    given = ("--options", judgments.HALVES, "--task", "llm-rubric")
-    cordial("read", path, "-o", "r.csv", *given)
-    names = judgments.HALVES.split(",")
-    with open("l.csv", "w", newline="") as out:
-        rows = [(f"{i}|openai:gpt-4o|0", names[rating - 1]) for i, rating in enumerate(RATINGS)]
-        csv.writer(out).writerows([("item_id", "label"), *rows])
-    cordial("calibrate", "r.csv", "l.csv", "-o", "o.csv", "--inference", "mode", "-q")
 
 
 def test_lm_eval_scores_every_choice_and_generates():

@@ -63,10 +63,3 @@ def test_the_digest_tells_prompts_apart(template):
     ]  # fmt: skip
     digests = {prompt.digest for prompt in prompts}
     assert len(digests) == 5 and set(map(len, digests)) == {12}
-
-
-def test_orders_put_every_option_everywhere(template):
-    orders = template("{text}{options}", 5).fill({"text": ""})
-    assert orders[0] == "1, 2, 3, 4, 5"
-    for places in (orders[0], *zip(*(order.split(", ") for order in orders), strict=True)):
-        assert sorted(set(places) - set(", ")) == ["1", "2", "3", "4", "5"]

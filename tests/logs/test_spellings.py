@@ -48,8 +48,3 @@ def test_spellings_that_are_given():
         Spellings(grades.scale, {"C": "3"})
     with pytest.raises(InputError, match="'One' cannot stand for .*'2': it already .* 'one'"):
         Spellings(Scale(("one", "2")), {"One": "2"}).match("x")
-
-
-def test_what_begins_an_option():
-    assert TEN.begun("1") == {9} and HALVES.begun("1.") == {2, 3} and TEN.begun("2") == set()
-    assert WORDS.begun(" Very") == {0, 3} and WORDS.begun("go") == {2} and WORDS.begun("x") == set()
