@@ -1,6 +1,9 @@
 """Each preset on rows of its tool's shape: known, read, read alike by fields, calibrated."""
 
+import csv
 import json
+import shlex
+from pathlib import Path
 
 import judgments
 import numpy as np
@@ -10,6 +13,8 @@ from logs_of_reviews import DUMMY, LABELS, LOGS, REVIEWER, table
 
 import cordial_ppl as cp
 from cordial_ppl.errors import FileError, InputError
+
+PAGE = Path(__file__).parents[2] / "docs" / "reading.md"
 
 pytestmark = pytest.mark.filterwarnings("ignore::cordial_ppl.errors.CordialWarning")
 
@@ -35,6 +40,26 @@ def test_a_tools_rows_are_read_as_their_fields_are(tmp_path, make, form):
     assert read.form == form and read.readings["item_id"] == file.items
     np.testing.assert_array_equal(table(read), values)
     assert (read.labels["label"] == [str(rating) for rating in RATINGS]) == file.labels
+
+
+BY_HAND = {
+    "G-Eval": judgments.g_eval, "AlpacaEval, `": judgments.alpaca_eval, "Ragas": judgments.ragas,
+    "HELM, annotations by one": judgments.helm, "BiGGen-Bench, eval": judgments.biggen,
+    "BiGGen-Bench, one": judgments.biggen_results, "LangSmith, feed": judgments.langsmith,
+    "LangSmith, exp": judgments.langsmith_table,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("start", "make"), BY_HAND.items())
+def test_the_options_on_the_page_read_a_tools_file(cordial, tmp_path, start, make):
+    rows = [line.replace("\\|", "|") for line in PAGE.read_text().splitlines()]
+    (row,) = [line for line in rows if line.startswith(f"| {start}")]
+    file = make()
+    scale = [] if "--options" in row else ["--options", file.options]
+    options = shlex.split(row.split("`")[-2])
+    cordial("read", file.write(tmp_path), "-o", "r.csv", "-q", *options, *scale)
+    with open("r.csv", newline="") as table:
+        assert [line["item_id"] for line in csv.DictReader(table)] == file.items
 
 
 def test_lm_eval_scores_every_choice_and_generates():
