@@ -46,12 +46,6 @@ WORDS = {
 LEFT, UNREAD = (CUT, REFUSED, FILTERED, FAILED, "other"), ("prose", "off", "thought")
 """What is told of rows that are left out, and of answers that name no option."""
 
-LEAST_SHARE = 0.5
-"""Probability of the options below which the judge mostly says something else."""
-
-LONGEST, MOST = 200, 40
-"""Characters of a cell, and number of columns, that are passed on at most."""
-
 
 @dataclass(repr=False)
 class Collected:
@@ -114,7 +108,8 @@ class Collected:
                 rest = f" and {len(places) - 3} more" if len(places) > 3 else ""
                 yield f"{count(len(places), noun)} {words} ({', '.join(places[:3])}{rest})"
         share = np.mean([reading.share for reading in self.values] or [np.nan])
-        if share < LEAST_SHARE:
+        # The judge mostly says something else.
+        if share < 0.5:
             yield (
                 f"the options have {share:.2f} of the probability on average; the rest goes to "
                 "other tokens. Does the model spell the options another way (--spell)?"
@@ -145,8 +140,8 @@ class Collected:
     def readings(self) -> dict[str, Any]:
         """Return the columns of a table of readings; none if the file holds labels alone.
 
-        Other fields of the rows are passed on: those without a long text, `LONGEST`, and at most
-        the first `MOST`. A name that has a meaning in the table gets `input_` before it.
+        Other fields of the rows are passed on: at most 40, none with a text of more than 200
+        characters. A name that has a meaning in the table gets `input_` before it.
         """
         if not self.values:
             return {}
@@ -158,8 +153,8 @@ class Collected:
         }
         names = dict.fromkeys(name for record in self.records for name in record.extras)
         extras = {name: [record.extras.get(name) for record in self.records] for name in names}
-        short = [n for n, cells in extras.items() if all(len(str(c)) <= LONGEST for c in cells)]
-        for name in short[:MOST]:
+        short = [n for n, cells in extras.items() if all(len(str(c)) <= 200 for c in cells)]
+        for name in short[:40]:
             taken = name in NAMES or is_reading(name)
             columns[f"input_{name}" if taken else name] = extras[name]
         kind, values = self.table

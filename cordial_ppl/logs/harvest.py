@@ -15,23 +15,18 @@ from cordial_ppl.logs.collected import Collected
 from cordial_ppl.logs.evidence import FAILED, Answer, Record, as_text
 from cordial_ppl.logs.fields import Field, expand, fields_of, list_cells
 from cordial_ppl.logs.finder import as_pattern
-from cordial_ppl.logs.presets import (
-    CONDITIONS,
-    LOOKED,
-    NAMES,
-    PRESETS,
-    ROLES,
-    Fields,
-    find_preset,
-    first_cells,
-    list_fields,
-)
+from cordial_ppl.logs.presets import LOOKED, PRESETS, Fields, find_preset, first_cells, list_fields
 from cordial_ppl.logs.protocols import WRAPPED, Response, read_response, read_value, unwrap
 from cordial_ppl.logs.reader import collect
 from cordial_ppl.logs.rows import Row, at, read_rows
 from cordial_ppl.tables import is_filled
 from cordial_ppl.tables.choices import join_parts
 from cordial_ppl.tables.proposals import nearest
+
+NAMES = ("reader", "task", "annotator", "model", "prompt")
+CONDITIONS = ("rows", "people", "where")
+ROLES = ("item", "answer", "label", *NAMES, *CONDITIONS)
+"""What fields may hold."""
 
 FAILURE = Field(
     "error.message || error || exception || graderError.message || graderError || scoring_failed "

@@ -19,9 +19,6 @@ from cordial_ppl.logs.spellings import Spellings, fold
 GOES_ON = re.compile(r"\w|[.,]\d|\.\Z")
 """What continues a number: the "5" of "1.5", a "." at the end of a token."""
 
-LEAST = 1e-4
-"""Least probability that is left to the options that were not returned, together."""
-
 
 @dataclass(slots=True)
 class Reading:
@@ -108,8 +105,9 @@ def read_masses(
     if not there.any():
         return None
     share, floored = float(np.exp(values[there]).sum()), set(np.flatnonzero(~there).tolist())
-    # Options without evidence have no more than the least that was returned, nor than what is left.
-    left = np.log(max(1.0 - share, LEAST) / max(len(floored), 1))
+    # Options without evidence have no more than the least that was returned, nor than what is left,
+    # at least 1e-4 together.
+    left = np.log(max(1.0 - share, 1e-4) / max(len(floored), 1))
     values[~there] = min(left, *positions[0].top.values())
     doubts |= {"lone"} if len(floored) == len(values) - 1 else set()
     return Reading("logprob", values, floored, share, doubts)

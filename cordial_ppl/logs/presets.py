@@ -13,11 +13,6 @@ from cordial_ppl.tables import is_filled
 from cordial_ppl.tables.columns import PREFIXES
 from cordial_ppl.tables.proposals import nearest
 
-NAMES = ("reader", "task", "annotator", "model", "prompt")
-CONDITIONS = ("rows", "people", "where")
-ROLES = ("item", "answer", "label", *NAMES, *CONDITIONS)
-"""What fields may hold."""
-
 LOOKED, SHOWN = 1000, 16
 """Rows that are looked at to tell what a file is, and fields that a message shows."""
 
@@ -27,7 +22,7 @@ PRESETS: dict[str, dict[str, Any]] = tomllib.loads(
 """Presets by name, in the order in which a file is compared with them."""
 
 Fields = Mapping[str, tuple[Field, ...]]
-"""Fields by what they hold, one of `ROLES`."""
+"""Fields by what they hold: "item", "answer" and so on."""
 
 
 def find_preset(path: Path, rows: Sequence[Row], name: str, typed: Fields) -> str | None:

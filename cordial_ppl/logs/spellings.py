@@ -20,9 +20,6 @@ BEFORE = r"(?<![^\W_])(?<![^\W_]_)(?<![./#%+\\-])(?<!\d,)"
 AFTER = r"(?!(?![分点星])\w*[^\W_]|[.,:]\d|\+|-(?!\s|(?i:stars?)\b))"
 """Edges of a spelling in a text: 4 is not in "4.5", "-4", "4+" or "GPT-4"."""
 
-NOISE = 1e-6
-"""Difference, as a share, of numbers that are the same in single or double precision."""
-
 
 class Spellings:
     """Every way to write each of K options.
@@ -95,7 +92,7 @@ class Spellings:
         # "4.0" is 4, and 0.6000000000000001 is 0.6; but "+4" belongs to scales with signs.
         if option is None and NUMBER.fullmatch(plain) and plain[0] != "+":
             number = float(plain)
-            near = (value for value in self._numbers if isclose(value, number, rel_tol=NOISE))
+            near = (value for value in self._numbers if isclose(value, number, rel_tol=1e-6))
             option = self._numbers.get(next(near, number))
         return option
 

@@ -16,9 +16,6 @@ ADDRESS = re.compile(r"(https?)://(\[[\da-fA-F:.]+\]|[\w.-]+)(?::\d+)?(?:/[^?#@\
 TIMEOUT, RETRIES = 300.0, 5
 """Seconds to wait for an answer, and how often `openai` repeats a request that may yet succeed."""
 
-TOP, FEWER = 20, 5
-"""Alternatives to a token to ask for; and from a server that refuses as many."""
-
 
 class Chat:
     """A model on a server; settings that the server does not take are left out.
@@ -68,7 +65,7 @@ class Chat:
         # Nothing else of the environment is sent: no organisation, project or headers.
         self._client.organization = self._client.project = None
         self._client._custom_headers = {}
-        kind = {"n": samples} if samples else {"logprobs": True, "top_logprobs": TOP}
+        kind = {"n": samples} if samples else {"logprobs": True, "top_logprobs": 20}
         self.settings = {"temperature": float(samples > 0), "max_tokens": max_tokens} | kind
         # What the server takes, which may be less.
         self._taken: dict[str, Any] = dict(self.settings)
@@ -160,8 +157,8 @@ def _concede(settings: Mapping[str, Any], refused: Refused) -> dict[str, Any]:
     rest, refusal = dict(settings), str(refused)
     if "max_tokens" in rest and "max_completion_tokens" in refusal:
         return {"max_completion_tokens": rest.pop("max_tokens")} | rest
-    if "logprob" in refusal and rest.get("top_logprobs", 0) > FEWER:
-        return rest | {"top_logprobs": FEWER}
+    if "logprob" in refusal and rest.get("top_logprobs", 0) > 5:
+        return rest | {"top_logprobs": 5}
     # Reasoning models have one temperature; some servers give one answer to a request.
     given_up = "temperature" if "temperature" in refusal and "temperature" in rest else "n"
     if rest.pop(given_up, None) is None:
