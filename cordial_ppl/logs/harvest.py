@@ -92,9 +92,11 @@ def read(
     preset_fields = {role: fields_of(table[role]) for role in ROLES if role in table}
     chosen = _choose(first, preset_fields | typed, typed)
     records = _read_records(chain(first, rows), first, preset_fields | typed, typed)
-    how = {"reverse": reverse, "round": round or table.get("round")}
+    before, how = as_pattern(after), round or table.get("round")
     with naming(path):
-        collected = collect(records, scale, spell, before=as_pattern(after), **how, **chosen)
+        collected = collect(
+            records, scale, spell, before=before, reverse=reverse, round=how, **chosen
+        )
     collected.form = preset or "fields"
     if table.get("repeats"):
         collected.notes.pop("pooled", None)

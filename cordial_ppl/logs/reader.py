@@ -176,16 +176,12 @@ def collect(
                     detail = task or quote_beginning(some[0])
                     collected.note(reading, f"{some[0].location}: {detail}")
         _fill_zeros(collected.values)
-    if groups and not collected.values:
-        raise InputError(
-            f"none of its answers names an option of {', '.join(collected.options)}: "
-            f"{'; '.join(collected.doubts)}."
-        )
-    if not collected.values and not collected.labelings:
+    if not collected.values and (groups or not collected.labelings):
         every = "; ".join(f"its {role}s are {list_names(n)}" for role, n in names.items() if n)
         wanted = f" of {' and '.join(map(repr, chosen.values()))}" if chosen else ""
-        lost = "; ".join(collected.doubts)
-        raise InputError(f"it holds no readings{wanted} and no labels; {lost or every}.")
+        scale_names = f" ({', '.join(collected.options)})" if groups else ""
+        told = "; ".join(collected.doubts) or every
+        raise InputError(f"none of its answers{wanted} names an option{scale_names}: {told}.")
     return collected
 
 
