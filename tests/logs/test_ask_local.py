@@ -58,21 +58,12 @@ def network(size):
     return transformers.Qwen2ForCausalLM(config)
 
 
-def network_of_places(size):
-    """A network that learns a vector for each place, as GPT-2: padding must not shift the text."""
-    torch.manual_seed(0)
-    sizes = {"n_positions": 256, "n_embd": 32, "n_layer": 2, "n_head": 4}
-    config = transformers.GPT2Config(vocab_size=size, initializer_range=0.2, **sizes)
-    return transformers.GPT2LMHeadModel(config)
-
-
-@pytest.fixture(params=["chat", "plain", "places"])
+@pytest.fixture(params=["chat", "plain"])
 def folder(request, tmp_path):
     """A folder with a model and its tokenizer."""
     words = tokenizer(request.param == "chat")
     words.save_pretrained(tmp_path / "tiny")
-    make = network_of_places if request.param == "places" else network
-    make(len(words)).save_pretrained(tmp_path / "tiny")
+    network(len(words)).save_pretrained(tmp_path / "tiny")
     return str(tmp_path / "tiny")
 
 

@@ -3,8 +3,6 @@
 import re
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from reading import judgments, outcome
 
 from cordial_ppl.data.scale import Scale
@@ -151,28 +149,3 @@ def test_invented_judgments_are_mostly_read_and_hardly_any_is_read_wrong_in_sile
     assert {how for how in explicit} == {"right", "left out"}
     assert explicit.count("right") >= 160
     assert sum(how.lower().startswith("wrong") for how, _ in outcomes) <= 12
-
-
-PROSE = st.sampled_from(
-    ["It has 2 flaws.", "1. **Clarity**: good.", "I'd give it a 3.", "- Style: 2/5", "Score: 1",
-     "## Rating", "| Tone | 2 |", "3", "```python\nx = [[1]]\n```", "评分：2",
-     "On a scale of 1 to 5", "(e.g. 5)", "***", "A rating of 2?", '"Score: 5"', "\t", "No.",
-     "Grade - 2 stars", "$x = 3$"]
-)  # fmt: skip
-
-
-@given(st.lists(PROSE | st.text(st.characters(exclude_characters="<[]\"'\\")), max_size=5))
-def test_what_stands_before_the_last_brackets_changes_nothing(before):
-    assert find(STARS, "\n".join([*before, "[[4]]"])) == ("4", "marked")
-    plain = [text for text in before if "[[" not in text]
-    assert find(STARS, "\n".join([*plain, "Final score: 4"])) == ("4", "named")
-
-
-LABELS = st.sampled_from(["Score: {}", "**Rating:** {}/5", "Final answer - {}", "评分：{}", "{}"])
-AFTER = st.lists(st.sampled_from([" ", "\n", "**", "_", "`", "\t", "</s>"]), max_size=4)
-
-
-@given(LABELS, st.sampled_from(["", "*", "**", "_", "`"]), st.sampled_from("12345"), AFTER)
-def test_emphasis_and_what_is_blank_at_the_end_change_nothing(label, mark, option, after):
-    text = label.format(f"{mark}{option}{mark}") + "".join(after)
-    assert find(STARS, text)[0] == option
