@@ -268,14 +268,13 @@ def ask(
     from cordial_ppl.logs.ask.chat import Chat
     from cordial_ppl.logs.ask.local import LocalModel
     from cordial_ppl.logs.ask.prompt import Prompt, read_template, read_texts
-    from cordial_ppl.logs.finder import as_pattern
+    from cordial_ppl.logs.finder import Finder
     from cordial_ppl.logs.spellings import Spellings
     from cordial_ppl.tables import write_table
 
     scale = Scale(wanted.options)
     # What is wrong is refused before anything is asked.
-    before = as_pattern(wanted.after)
-    Spellings(scale, spelled(wanted.spell))
+    Finder(Spellings(scale, spelled(wanted.spell)), wanted.after)
     template = read_template(wanted.prompt, wanted.question)
     made = Prompt(scale, template, wanted.permutations)
     fields, extras = read_texts(texts, made)
@@ -297,7 +296,7 @@ def ask(
         say(f"Answers are kept in {path}: the same command resumes.")
         raise
     records = asking.records(wanted.reader or wanted.model, wanted.task)
-    collected = collect(records, scale, spelled(wanted.spell), before=before)
+    collected = collect(records, scale, spelled(wanted.spell), before=wanted.after)
     row_of = {item: row for row, item in enumerate(fields)}
     rows = [row_of[item] for item in collected.readings["item_id"]]
     passed = {name: [cells[row] for row in rows] for name, cells in extras.items()}

@@ -110,24 +110,23 @@ class Span(NamedTuple):
     several: bool = False
 
 
-def as_pattern(text: str | None) -> re.Pattern[str] | None:
-    """Compile the pattern that answers follow; raise an `InputError` if it is none."""
-    try:
-        return re.compile(text) if text else None
-    except re.error as error:
-        raise InputError(f"{text!r} is no regular expression: {error}.") from error
-
-
 class Finder:
     """Finds the answers of texts.
 
     Args:
         spellings: How options are written.
-        before: The pattern that answers follow; then nothing else is looked at.
+        before: The regular expression that answers follow; then nothing else is looked at.
+
+    Raises:
+        InputError: It is none.
     """
 
-    def __init__(self, spellings: Spellings, before: re.Pattern[str] | None = None):
-        self.spellings, self.before = spellings, before
+    def __init__(self, spellings: Spellings, before: str | None = None):
+        self.spellings = spellings
+        try:
+            self.before = re.compile(before) if before else None
+        except re.error as error:
+            raise InputError(f"{before!r} is no regular expression: {error}.") from error
         self._any, self._cased = spellings.pattern(cased=False), spellings.pattern()
 
     def find(self, text: str) -> Span:

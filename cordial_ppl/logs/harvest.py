@@ -14,7 +14,6 @@ from cordial_ppl.errors import InputError, as_path, list_names, naming, warn
 from cordial_ppl.logs.collected import Collected
 from cordial_ppl.logs.evidence import FAILED, Answer, Record, as_text
 from cordial_ppl.logs.fields import Field, expand, fields_of, list_cells
-from cordial_ppl.logs.finder import as_pattern
 from cordial_ppl.logs.presets import LOOKED, PRESETS, Fields, find_preset, first_cells, list_fields
 from cordial_ppl.logs.protocols import WRAPPED, Response, read_response, read_value, unwrap
 from cordial_ppl.logs.reader import collect
@@ -92,10 +91,10 @@ def read(
     preset_fields = {role: fields_of(table[role]) for role in ROLES if role in table}
     chosen = _choose(first, preset_fields | typed, typed)
     records = _read_records(chain(first, rows), first, preset_fields | typed, typed)
-    before, how = as_pattern(after), round or table.get("round")
+    how = round or table.get("round")
     with naming(path):
         collected = collect(
-            records, scale, spell, before=before, reverse=reverse, round=how, **chosen
+            records, scale, spell, before=after, reverse=reverse, round=how, **chosen
         )
     collected.form = preset or "fields"
     if table.get("repeats"):

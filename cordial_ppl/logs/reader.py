@@ -1,6 +1,5 @@
 """From the answers or the scores of a text to its reading."""
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -116,7 +115,7 @@ def collect(
     scale: Scale | None = None,
     spell: Mapping[str, str] | None = None,
     *,
-    before: re.Pattern[str] | None = None,
+    before: str | None = None,
     reverse: bool = False,
     round: str | None = None,
     **chosen: str,
@@ -127,7 +126,7 @@ def collect(
         records: What a file says of texts.
         scale: The options; by default those that the records themselves name.
         spell: Further ways to write an option: {"A": "1"}.
-        before: What answers follow.
+        before: What answers follow, a regular expression.
         reverse: Whether these options go from the last to the first.
         round: What a number between two options counts for; by default it is no answer.
         chosen: The `reader` and the `task` to take; by default all.
