@@ -10,7 +10,6 @@ import json
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
 from itertools import product
 from math import fsum
 from pathlib import Path
@@ -94,14 +93,9 @@ def read_response(value: Any) -> Response | None:
     return next((Response(body, [], one) for body, one in decisions if one), None)
 
 
-@cache
-def _compile(expression: str) -> Any:
-    return jmespath.compile(expression)
-
-
 def _find(expression: str | None, value: Any) -> Any:
     """Find what an expression names; None if nothing, or if there is no expression."""
-    return _compile(expression).search(value) if expression else None
+    return jmespath.search(expression, value) if expression else None
 
 
 def _read_answer(answer: Body, protocol: Mapping[str, str], count: Any) -> Answer:
