@@ -22,26 +22,27 @@ NAMES = ("item_id", "reader", "task", *(f"reader_{name}" for name in MADE))
 """Columns beside the readings."""
 
 WORDS = {
-    CUT: ("row", "cut off at the token limit left out: let the model write more tokens"),
-    REFUSED: ("row", "refused by the model left out"),
-    FILTERED: ("row", "blocked by the server's filter left out"),
-    FAILED: ("row", "without an answer, or of a grader that failed, left out"),
-    "other": ("row", "of other options, or of another question, left out"),
-    "prose": ("answer", "without an option left out: --after says what answers follow, --spell "
-              "how options are written"),
-    "off": ("answer", "without an option left out: what they announce is none, or an option or a "
-            "refusal follows"),
-    "thought": ("answer", "that end within a thought left out"),
-    "pooled": ("text", "with several rows, which count as answers to one question. If they are of "
-               "different texts, name what tells these apart: --item"),
-    "unread": ("text", "in which sampled answers without an option are not counted"),
-    "dropped": ("text", "without an option in some order of the options: position effects do not "
-                "cancel"),
-    "guessed": ("text", "in which a token stands for a part of an option, or may begin several"),
-    "lone": ("text", "with a single option returned: ask for more alternatives (top_logprobs)"),
-    "several": ("text", "announcing several options, of which the last one counts: see --after"),
+    CUT: ("row", "cut off at the token limit, left out: {}. Let the model write more tokens"),
+    REFUSED: ("row", "refused by the model, left out: {}"),
+    FILTERED: ("row", "blocked by the server's filter, left out: {}"),
+    FAILED: ("row", "without an answer, or of a grader that failed, left out: {}"),
+    "other": ("row", "with other options, or of another question, left out: {}"),
+    "prose": ("answer", "without an option, left out: {}. --after says what answers follow, "
+              "--spell how options are written"),
+    "off": ("answer", "without a clear option, left out: {}. The last rating announced is not on "
+            "the scale, or an option or a refusal follows it"),
+    "thought": ("answer", "cut off within a thought, left out: {}"),
+    "pooled": ("text", "with several rows, which count as answers to one question: {}. If they are "
+               "of different texts, name what tells these apart: --item"),
+    "unread": ("text", "in which sampled answers without an option are not counted: {}"),
+    "dropped": ("text", "without an option in some order of the options, so that position effects "
+                "do not cancel: {}"),
+    "guessed": ("text", "in which a token is a part of an option, or may begin several: {}"),
+    "lone": ("text", "with a single option returned: {}. Ask for more alternatives (top_logprobs)"),
+    "several": ("text", "announcing several options, of which the last one counts: {}. See "
+                "--after"),
 }  # fmt: skip
-"""What is told of rows, answers and texts."""
+"""What is told of rows, answers and texts, and of which."""
 
 LEFT, UNREAD = (CUT, REFUSED, FILTERED, FAILED, "other"), ("prose", "off", "thought")
 """What is told of rows that are left out, and of answers that name no option."""
@@ -106,7 +107,8 @@ class Collected:
         for key, (noun, words) in WORDS.items():
             if places := self.notes.get(key):
                 rest = f" and {len(places) - 3} more" if len(places) > 3 else ""
-                yield f"{count(len(places), noun)} {words} ({', '.join(places[:3])}{rest})"
+                listed = f"{', '.join(places[:3])}{rest}"
+                yield f"{count(len(places), noun)} {words.format(listed)}"
         share = np.mean([reading.share for reading in self.values] or [np.nan])
         # The judge mostly says something else.
         if share < 0.5:

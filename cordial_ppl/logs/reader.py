@@ -153,7 +153,7 @@ def collect(
         if record.label is not None:
             collected.labelings.append(record)
         elif lost:
-            detail = f" ({lost.text})" if lost.lost == FAILED else ""
+            detail = f": {lost.text}" if lost.lost == FAILED else ""
             collected.note(str(lost.lost), f"{record.location}{detail}")
         else:
             groups.setdefault(record.key, []).append(record)
