@@ -8,7 +8,7 @@ from typing import Any
 
 from cordial_ppl.errors import FileError, InputError, quote
 from cordial_ppl.logs.fields import Field, expand
-from cordial_ppl.logs.rows import Row
+from cordial_ppl.logs.rows import Row, at
 from cordial_ppl.tables import is_filled
 from cordial_ppl.tables.columns import PREFIXES
 from cordial_ppl.tables.proposals import nearest
@@ -54,10 +54,11 @@ def find_preset(path: Path, rows: Sequence[Row], name: str, typed: Fields) -> st
     if sum(field.startswith(PREFIXES) for field in cells) > 1:
         raise FileError(f"{path} is a table of readings: give it to `cordial calibrate`.")
     # The first row may be of a request that failed.
-    some = [cells, *(row.value for row in rows[:SHOWN])]
     for preset, table in PRESETS.items():
-        if any(Field(table["when"]).find(one) for one in some):
-            return preset
+        for row in [*rows[:SHOWN], Row("the file", cells)]:
+            with at(row.location):
+                if Field(table["when"]).find(row.value):
+                    return preset
     if "label" in typed:
         return None
     raise FileError(

@@ -262,6 +262,8 @@ def test_who_answered_and_when_goes_along(log):
 def test_what_is_no_response_names_its_row(log, response):
     with pytest.raises(InputError, match="line 2"):
         read(log, chat(TOPS), response)
+    with pytest.raises(InputError, match="line 1"):
+        read(log, response, chat(TOPS))
 
 
 def test_readings_are_of_one_kind(log):
