@@ -17,6 +17,7 @@ from cordial_ppl.decisions.corpus import PosteriorDraws
 from cordial_ppl.decisions.estimates import bias
 from cordial_ppl.decisions.judge import Reader, assess
 from cordial_ppl.decisions.outlook import expected_loss_and_gap
+from cordial_ppl.decisions.residuals import residuals_of
 from cordial_ppl.decisions.verdict import Verdict, judge
 from cordial_ppl.errors import InputError, list_names, quote, warn
 from cordial_ppl.runtime.progress import doing
@@ -106,9 +107,9 @@ def find_bias(fit: Any, columns: Mapping[str, Any]) -> list[bias.Bias]:
         name: as_cells(cells, f"column {name!r}", len(fit.labels), object)
         for name, cells in columns.items()
     }
-    values, per_text = fit.scale.values, fit.text_labels
-    residuals = (per_text.shares - fit.out_of_fold[per_text.first]) @ values
-    text_columns = {name: [cells[row] for row in per_text.first] for name, cells in columns.items()}
+    values, first = fit.scale.values, fit.text_labels.first
+    residuals = residuals_of(fit).steps @ np.diff(values)
+    text_columns = {name: [cells[row] for row in first] for name, cells in columns.items()}
     return bias.find_bias(residuals, text_columns, fit.seed, LEAST_BIAS * float(np.ptp(values)))
 
 

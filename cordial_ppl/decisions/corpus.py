@@ -33,18 +33,6 @@ class CorpusDraws(NamedTuple):
     labelled: Float[np.ndarray, "D n K"]
     mixture: Float[np.ndarray, "N K"]
 
-    def regroup(self, homes: Int[np.ndarray, " G"], count: int) -> "CorpusDraws":
-        """Join groups.
-
-        Args:
-            homes: which group, 0..count-1, each becomes part of.
-            count: how many groups there are then.
-        """
-        sums = np.zeros((len(self.sums), count, self.sums.shape[2]))
-        for group, home in enumerate(homes):
-            sums[:, home] += self.sums[:, group]
-        return self._replace(sums=sums)
-
 
 class PosteriorDraws:
     """Draws of every member of a fitted stack, the same for all texts.

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float
 from scipy.stats import chi2
 
 from cordial_ppl.data.checks import check_level, check_names, check_number
@@ -16,12 +16,10 @@ from cordial_ppl.data.ratings import state
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions.corpus import PosteriorDraws, sum_draws
 from cordial_ppl.decisions.drift import compare
-from cordial_ppl.decisions.estimates.clusters import fit_by_cluster, number_clusters
-from cordial_ppl.decisions.estimates.effects import CORPUS_SCALE, GROUP_SCALE
+from cordial_ppl.decisions.effects import CORPUS_SCALE, GROUP_SCALE
+from cordial_ppl.decisions.estimates.clusters import GROUPS, fit_by_cluster, number_clusters
 from cordial_ppl.decisions.estimates.estimate import Estimate, name_groups
-from cordial_ppl.decisions.estimates.means import Corpus, MeanDraws, draw_means
 from cordial_ppl.decisions.estimates.passing import as_passing, rate_judge
-from cordial_ppl.decisions.estimates.population import sum_cells
 from cordial_ppl.decisions.estimates.quantities import (
     TARGETS,
     PassRate,
@@ -34,6 +32,8 @@ from cordial_ppl.decisions.estimates.rectified import (
     number_cells,
     rectified_mean,
 )
+from cordial_ppl.decisions.means import Cells, Corpus, draw_shares
+from cordial_ppl.decisions.residuals import find_residuals, residuals_of
 from cordial_ppl.errors import InputError, quote
 from cordial_ppl.runtime.progress import doing
 from cordial_ppl.scores import Interval
@@ -94,31 +94,39 @@ def estimate(
     rectified = [rectified_mean(raw, rows, mean_labels, of=each, **design) for each in TARGETS]
     marks = None if passing is None else as_passing(passing, scale)
     with doing("estimating"):
-        first = fit.text_labels.first
+        residuals = residuals_of(fit)
         if units is not None:
-            fit = fit_by_cluster(fit, of_label, units)
+            refitted = fit_by_cluster(fit, of_label, units)
+            residuals = find_residuals(fit.text_labels, refitted.out_of_fold)
         corpus = Corpus(
             rows,
             labels,
-            codes,
-            None if fit.out_of_fold is None else fit.out_of_fold[first],
+            scale.values,
             1 / inclusion,
-            units,
+            codes,
             CORPUS_SCALE if even and units is None else GROUP_SCALE,
+            plans=None if even or strata is None or strata.max() >= GROUPS else strata,
+            verdicts=None if marks is None else marks[stated.argmax(axis=1)].astype(int),
+            clusters=units,
         )
-        judged = None if marks is None else marks[stated.argmax(axis=1)].astype(int)
-        drawn, rates = _draw_values(fit, corpus, readings, extra, draws, marks, judged)
+        posterior = PosteriorDraws(fit if units is None else refitted, draws, True)
+        sums = sum_draws(posterior, readings, extra, corpus.cells.of, rows)
+        drawn = draw_shares(sums, corpus, residuals, fit.seed)
+    values = [scale.values, *(np.arange(scale.size) >= k for k in range(1, scale.size))]
+    values = np.stack([*values, *([] if marks is None else [marks])], axis=1).astype(float)
     target = TARGETS.index(of)
     targets = [
-        np.stack([getattr(each, t.replace("-", "_")) for each in drawn], axis=-1) for t in TARGETS
+        _find_means(table, corpus.cells, values) for table in (drawn.like_these, drawn.these)
     ]
     describe = partial(_describe, scale=scale, level=level, rated=marks is not None)
-    sizes = list(zip(corpus.count().tolist(), corpus.count(rows).tolist(), strict=True))
+    counts = (np.bincount(of, minlength=len(names)).tolist() for of in (codes, codes[rows]))
+    sizes = zip(*counts, strict=True)
     population = {
-        name: describe(size, targets[target][:, g], drawn[0].effects[:, g])
+        name: describe(size, targets[target][:, g], drawn.effects[:, g])
         for g, (name, size) in enumerate(zip(names, sizes, strict=True))
     }
     overall = describe((count, len(rows)), targets[target][:, -1], None)
+    table = drawn.like_these if of == TARGETS[0] else drawn.these
     others, fitted = np.delete(np.arange(count), rows), sketch(readings[rows])
     designed = strata is not None or probabilities is not None or units is not None
     return Estimate(
@@ -134,48 +142,26 @@ def estimate(
         uneven=_find_uneven(names, corpus, fit.seed) if probabilities is None else None,
         clusters=None if units is None else len(np.unique(units[rows])),
         passing=None
-        if marks is None or judged is None or overall.passing is None
+        if marks is None or corpus.verdicts is None or overall.passing is None
         else PassRate(
             tuple(np.array(scale.options)[marks].tolist()),
             overall.passing,
-            float(judged.mean()),
-            *(summarise(each, level) for each in rates[target]),
+            float(corpus.verdicts.mean()),
+            *(
+                summarise(each, level)
+                for each in rate_judge(table, corpus.cells.verdicts, marks, fit.seed)
+            ),
         ),
     )
 
 
-def _draw_values(
-    fit: Fit,
-    corpus: Corpus,
-    logits: Float[np.ndarray, "N K"],
-    covariates: dict[str, np.ndarray],
-    draws: int,
-    marks: Bool[np.ndarray, " K"] | None,
-    judged: Int[np.ndarray, " N"] | None,
-) -> tuple[list[MeanDraws], list[Any]]:
-    """Draw means of the label, of reaching each option but the first, and of passing, if wanted.
-
-    Also returned are draws of TPR and TNR for both targets, where options pass.
-    """
-    size, codes = fit.scale.size, corpus.groups
-    cells, homes = codes, codes
-    if judged is not None:
-        cells, homes = np.unique(2 * codes + judged, return_inverse=True)
-    by_cell = sum_draws(PosteriorDraws(fit, draws, True), logits, covariates, homes, corpus.rows)
-    values = [fit.scale.values, *(np.arange(size) >= k for k in range(1, size))]
-    if marks is None or judged is None:
-        return [draw_means(by_cell, corpus, np.array(v, float), fit.seed) for v in values], []
-    sums = by_cell.regroup(cells // 2, int(codes.max()) + 1)
-    values.append(marks)
-    drawn = [draw_means(sums, corpus, np.array(value, float), fit.seed) for value in values]
-    if np.ptp(judged):
-        by_judge = by_cell.regroup(cells % 2, 2)
-        parts = corpus._replace(groups=judged, scale=GROUP_SCALE)
-        by_judge = draw_means(by_judge, parts, marks.astype(float), fit.seed)
-    else:  # All texts are of one verdict, and none of the other.
-        like_these, these, effects = drawn[-1]
-        by_judge = MeanDraws(like_these[:, [-1] * 3], these[:, [-1] * 3], effects)
-    return drawn, [rate_judge(judged, by_judge, of, fit.seed) for of in TARGETS]
+def _find_means(
+    table: Float[np.ndarray, "S C K"], cells: Cells, values: Float[np.ndarray, "K V"]
+) -> Float[np.ndarray, "S M V"]:
+    """Compute means of values of the options in each group, and of all texts in the last row."""
+    masses = np.add.reduceat(table, cells.starts, axis=1)
+    masses = np.concatenate([masses, masses.sum(axis=1, keepdims=True)], axis=1)
+    return masses @ values / masses.sum(axis=2, keepdims=True)
 
 
 def _describe(
@@ -201,8 +187,8 @@ def _find_uneven(names: Sequence[str], corpus: Corpus, seed: int) -> str | None:
 
     A test of random choice, of texts or of whole clusters, with an error rate of one in a thousand.
     """
-    texts, rows = corpus.count(), corpus.rows
-    labels = corpus.count(rows)
+    rows, groups = corpus.rows, corpus.groups
+    texts, labels = (np.bincount(of, minlength=len(names)) for of in (groups, groups[rows]))
     if len(names) == 1 or len(rows) == len(corpus.groups):
         return None
     shares = texts / texts.sum()
@@ -219,7 +205,8 @@ def _find_uneven(names: Sequence[str], corpus: Corpus, seed: int) -> str | None:
     if corpus.clusters is None:
         drawn = rng.multivariate_hypergeometric(texts, len(rows), SIMULATIONS)
     else:
-        cells = sum_cells(np.ones(len(corpus.groups)), corpus.clusters, corpus.groups)
+        cells = np.zeros((corpus.clusters.max() + 1, len(names)))
+        np.add.at(cells, (corpus.clusters, groups), 1)
         labelled = np.bincount(corpus.clusters[rows], minlength=len(cells)) / cells.sum(axis=1)
         drawn = np.stack([rng.permutation(labelled) @ cells for _ in range(SIMULATIONS)])
     if np.mean(apart(drawn) >= apart(labels) - 1e-12) > UNEVEN:

@@ -21,15 +21,9 @@ from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.labelling import TextLabels
 from cordial_ppl.data.ratings import state
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.decisions.estimates.effects import (
-    DEGREES,
-    GROUP_SCALE,
-    VARIANCE_SHARE,
-    Residuals,
-    draw_effects,
-    draw_spreads,
-)
+from cordial_ppl.decisions.effects import CHAINS, GROUP_SCALE, Factor, draw_effects, find_axes
 from cordial_ppl.decisions.forecasting import Range
+from cordial_ppl.decisions.residuals import VARIANCE_SHARE, covariance_of, residuals_of
 from cordial_ppl.runtime.arrays import FLOOR
 from cordial_ppl.stack.fit import Fit
 from cordial_ppl.stack.weighing import stated
@@ -39,8 +33,6 @@ LEVEL = 0.9
 
 LEVELS = ((1 - LEVEL) / 2, 0.5, (1 + LEVEL) / 2)
 """Quantiles that describe a fault: its median within its 90 % interval."""
-
-DRAWS = 1000
 
 LEAST = 1e-4
 """Least variance of a label about its mean, squared classes."""
@@ -174,21 +166,20 @@ def assess(fit: Fit) -> Reader:
     member = np.eye(len(options))[codes] * per_text.weights[:, None]
     predicted, drawn = _draw_means(fit, texts, rng)
     bias = (drawn - shares @ classes) @ (member / member.sum(axis=0))
-    labels, within = _moments(per_text.shares)
-    held_out, residuals = predicted, np.empty(0)
-    if fit.out_of_fold is not None:
-        held_out = fit.out_of_fold[per_text.first]
-        residuals = labels - held_out @ classes
-    variance = max(float(np.mean(_moments(held_out)[1] - within)), LEAST)
-    scale, expected = GROUP_SCALE * (size - 1), math.sqrt(VARIANCE_SHARE * variance)
-    spreads = draw_spreads(residuals, codes[: len(residuals)], scale, expected, DRAWS, rng)
-    sigma = spreads.sigma
-    if len(residuals):
-        under = residuals - drawn + predicted @ classes
-        by_option = Residuals(codes, len(options), np.ones(len(codes)))
-        bias += draw_effects(under, by_option, spreads, rng, tails=False)
-    else:
-        sigma = sigma * np.sqrt(DEGREES / rng.chisquare(DEGREES, DRAWS))
+    within = _moments(per_text.shares)[1]
+    residuals = residuals_of(fit)
+    # Without folds nothing is known of single labels but what is predicted of them.
+    covariance = residuals.covariance
+    if fit.out_of_fold is None:
+        covariance = VARIANCE_SHARE * covariance_of(predicted) / len(predicted)
+    variance = np.array([[max(covariance.sum() - np.mean(within), LEAST)]])
+    axes = find_axes(variance, np.ones(1), np.array([size - 1.0]))
+    count = len(residuals.steps)
+    under = residuals.steps.sum(axis=1) - (drawn - predicted @ classes)[:, :count]
+    factors = {"option": Factor(codes[:count], len(options), GROUP_SCALE)}
+    effects = draw_effects(under[..., None], np.ones(count), factors, axes, variance, rng)
+    bias = bias[effects.chains] + effects.levels["option"][..., 0]
+    sigma = effects.sigma[:, 0] * effects.basis[0, 0]
     spread = np.sqrt(sigma**2 + np.average(within, weights=per_text.weights))
     ranges = dict(zip(options.tolist(), map(_summarise, bias.T), strict=True))
     stated_variance = np.average(_moments(shares)[1], weights=per_text.weights)
@@ -260,7 +251,7 @@ def _draw_means(
             means.append(np.asarray(drawn, np.float64))
             shares.append(weight * np.asarray(member.prediction_weights))
     pooled = np.concatenate(shares)
-    chosen = rng.choice(len(pooled), DRAWS, p=pooled / pooled.sum())
+    chosen = rng.choice(len(pooled), CHAINS[1], p=pooled / pooled.sum())
     return mixed / np.sum(mixed, axis=1, keepdims=True), np.concatenate(means)[chosen]
 
 

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import cordial_ppl as cp
-from cordial_ppl.decisions.estimates.means import MeanDraws
 from cordial_ppl.decisions.estimates.passing import rate_judge
 
 # With some seeds a posterior is doubtful: that is for tests of diagnostics.
@@ -85,22 +84,15 @@ def test_several_labels_of_a_text_vary_less_than_one():
 
 
 def test_rates_of_a_judge_that_passes_all_and_of_texts_that_do():
-    passed = np.full((40_000, 3), 0.8)
-    draws = MeanDraws(passed, passed, np.zeros((40_000, 1)))
-    judged = np.ones(50, int)
-    tpr, tnr = rate_judge(judged, draws, "these", 0)
+    marks = np.array([False, True])
+    table = np.tile([[0.0, 0.0], [0.2, 0.8]], (4000, 1, 1))
+    tpr, tnr = rate_judge(table, np.array([0, 1]), marks, 0)
     assert (tpr == 1).all() and (tnr == 0).all()
-    tpr, tnr = rate_judge(judged, draws, "like-these", 0)
-    # Half of Beta(40.5, 1) and of Beta(1, 10.5), and what was seen.
-    assert np.quantile(tpr, 0.95) == 1 and np.quantile(tnr, 0.05) == 0
-    # Sd .0005 and .0017 over 40 seeds.
-    assert np.quantile(tpr, 0.05) == pytest.approx(0.1 ** (1 / 40.5), abs=0.0025)
-    assert np.quantile(tnr, 0.95) == pytest.approx(1 - 0.1 ** (1 / 10.5), abs=0.008)
-    draws = MeanDraws(np.ones((4000, 3)), np.ones((4000, 3)), np.zeros((4000, 1)))
-    for of in ("these", "like-these"):
-        tpr, tnr = rate_judge(np.repeat([0, 1], [10, 40]), draws, of, 0)
-        assert tpr.mean() == pytest.approx(0.8, abs=0.01)  # .794, sd .001 over 40 seeds
-        assert np.quantile(tnr, 0.05) < 0.05 and np.quantile(tnr, 0.95) > 0.95
+    table = np.tile([[0.0, 0.2], [0.0, 0.8]], (4000, 1, 1))
+    tpr, tnr = rate_judge(table, np.array([0, 1]), marks, 0)
+    np.testing.assert_allclose(tpr, 0.8)
+    # Nothing is known of how it fails what people fail.
+    assert np.quantile(tnr, 0.05) < 0.05 and np.quantile(tnr, 0.95) > 0.95
 
 
 def test_whole_conversations_are_clusters():

@@ -8,7 +8,6 @@ import pytest
 import cordial_ppl as cp
 from cordial_ppl.decisions import answers
 from cordial_ppl.decisions.estimates.bias import find_bias
-from cordial_ppl.decisions.estimates.effects import draw_spreads
 from cordial_ppl.decisions.estimates.estimate import Estimate, PassRate, Population
 from cordial_ppl.decisions.estimates.rectified import RectifiedMean
 from cordial_ppl.decisions.estimates.requirement import parse
@@ -288,10 +287,6 @@ def test_a_group_and_an_option_without_labels_are_not_known():
     found = cp.Cordial(seed=0).fit(MADE.logits[rows], MADE.labels[rows])
     share = found.estimate(MADE.logits, rows).overall.at_least["4"]
     assert share.upper - share.mean > 0.02
-    alike, groups, rng = np.full(30, -0.05), np.zeros(30, int), np.random.default_rng(0)
-    spreads = draw_spreads(alike, groups, 0.05, 0.2, 4000, rng)
-    # Thirty labels without spread beside a prior that counts as many.
-    assert np.median(spreads.sigma) == pytest.approx(0.2 / np.sqrt(2), rel=0.05)
 
 
 @pytest.mark.parametrize(

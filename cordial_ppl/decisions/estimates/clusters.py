@@ -18,13 +18,11 @@ import numpy as np
 from jaxtyping import Int
 
 from cordial_ppl.data.checks import check_cells
-from cordial_ppl.decisions.estimates.effects import GROUP_SCALE, draw_spreads, find_residuals
+from cordial_ppl.decisions.effects import CHAINS, GROUP_SCALE, Factor, draw_effects, find_axes
+from cordial_ppl.decisions.residuals import residuals_of
 from cordial_ppl.errors import InputError, quote
 from cordial_ppl.stack.fit import Fit, fit_stack
 from cordial_ppl.stack.stacking import MIN_LABELS
-
-DRAWS = 1000
-"""Draws of the correlation of a cluster's labels, of which the mean is taken."""
 
 GROUPS = 100
 """Groups that clusters may be shared by, at most: their effects are drawn jointly."""
@@ -99,11 +97,14 @@ def fit_by_cluster(
     sizes = np.bincount(texts)
     if fit.out_of_fold is None or sizes.max() == 1 or len(units) < MIN_LABELS:
         return fit
-    values, first = fit.scale.values, fit.out_of_fold[per_text.first]
-    residuals, expected = find_residuals(per_text.shares, first, values)
+    residuals, steps = residuals_of(fit), np.diff(fit.scale.values)
+    variance = np.array([[steps @ residuals.covariance @ steps]])
+    axes = find_axes(variance, np.ones(1), np.array([np.ptp(fit.scale.values)]))
+    under = np.broadcast_to(residuals.steps @ steps, (CHAINS[1], len(texts)))[..., None]
+    factors = {"cluster": Factor(texts, len(units), GROUP_SCALE)}
     rng = np.random.default_rng(fit.seed)
-    scale = GROUP_SCALE * float(np.ptp(values))
-    spreads = draw_spreads(residuals, texts, scale, expected, DRAWS, rng)
-    alike = np.mean(spreads.tau**2 / (spreads.tau**2 + spreads.sigma**2))
+    drawn = draw_effects(under, np.ones(len(texts)), factors, axes, variance, rng)
+    tau = drawn.tau["cluster"] ** 2
+    alike = np.mean(tau / (tau + drawn.sigma**2))
     weights = fit.sample_weight / (1 + (sizes[of] - 1) * alike)
     return fit_stack(replace(fit.labelled, weights=weights, texts=of), fit.scale, fit.settings)

@@ -6,8 +6,10 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.decisions.estimates.means import MeanDraws
 from cordial_ppl.errors import SettingNeeded, list_names, quote
+
+LEAST = 1e-9
+"""Share of the texts below which there are none."""
 
 
 def as_passing(passing: Any, scale: Scale) -> Bool[np.ndarray, " K"]:
@@ -37,37 +39,26 @@ def as_passing(passing: Any, scale: Scale) -> Bool[np.ndarray, " K"]:
 
 
 def rate_judge(
-    judged: Int[np.ndarray, " N"],
-    draws: MeanDraws,
-    of: str,
+    table: Float[np.ndarray, "S C K"],
+    verdicts: Int[np.ndarray, " C"],
+    marks: Bool[np.ndarray, " K"],
     seed: int,
-) -> Float[np.ndarray, "2 D"]:
+) -> Float[np.ndarray, "2 S"]:
     r"""Draw how often the judge passes what people pass, and fails what they fail: TPR and TNR.
 
-    With the number of texts in each cell of judge and people, TPR is
-    :math:`n_{11} / (n_{11} + n_{01})`, TNR :math:`n_{00} / (n_{00} + n_{10})`.  Of texts like
-    these, the shares of the cells are drawn from the Dirichlet distribution of these numbers and
-    none or one more each.
+    With the share of texts in each cell of judge and people, TPR is
+    :math:`n_{11} / (n_{11} + n_{01})`, TNR :math:`n_{00} / (n_{00} + n_{10})`.
 
     Args:
-        judged: 1 for a text that the judge passes, else 0.
-        draws: the share that people pass, of the texts that the judge fails, passes, and of all.
-        of: "like-these" or "these".
+        table: draws of the shares of texts by cell and option.
+        verdicts: 1 for cells that the judge passes, else 0.
+        marks: the options that pass.
         seed: seed of the draws.
     """
-    numbers = np.bincount(judged, minlength=2).astype(float)
-    passed = draws.these[:, :-1] * numbers
-    table = np.stack([numbers - passed, passed], axis=-1)
-    rng = np.random.default_rng([seed, len(judged), 2])
-    if of == "like-these":
-        share = passed.sum(axis=1).mean() / numbers.sum()
-        simple = share * (1 - share) / numbers.sum()
-        # Clusters of texts that are alike say less than as many others.
-        error = np.var(draws.like_these[:, -1] - draws.these[:, -1])
-        alike = max(error / simple, 1.0) if simple > 0 else 1.0
-        # Half a count each on average, so that what was never seen may be, or may not.
-        table = rng.standard_gamma(table / alike + rng.integers(0, 2, table.shape))
-    right, total = np.stack([table[:, 1, 1], table[:, 0, 0]]), table.sum(axis=1).T[::-1]
+    cells = np.eye(2)[verdicts].T @ table
+    passed, failed = cells @ marks, cells @ ~marks
+    right = np.stack([passed[:, 1], failed[:, 0]])
+    total = np.stack([passed.sum(axis=1), failed.sum(axis=1)])
     # A draw where people pass all texts tells nothing of how a judge fails them.
-    unknown = rng.beta(0.5, 0.5, total.shape)
-    return np.where(total > 0, right / np.where(total > 0, total, 1.0), unknown)
+    unknown = np.random.default_rng([seed, len(table), 2]).beta(0.5, 0.5, total.shape)
+    return np.where(total > LEAST, right / np.where(total > LEAST, total, 1.0), unknown)
