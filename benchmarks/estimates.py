@@ -40,8 +40,8 @@ from real import FOLDER, NEEDED, SOURCES
 
 import cordial_ppl as cp
 from cordial_ppl.decisions.estimates.estimate import Estimate
-from cordial_ppl.decisions.estimates.quantities import TARGETS
 from cordial_ppl.decisions.judge import state
+from cordial_ppl.decisions.question import TARGETS
 from cordial_ppl.tables import match_labels, read_labels, read_readings
 
 OURS, LEVEL, SYSTEMS = "cordial_ppl", 0.9, 8
@@ -259,7 +259,7 @@ def measure(corpus: Corpus, sample: Sample, head: Key, draw: int, cells: Cells, 
         truth = find_truth(corpus, sample, of)
         ours: dict[Key, Any] = {}
         if len(set(systems)) <= SYSTEMS:
-            ours = list_intervals(fit.estimate(logits, rows, systems, of=of, **settings))
+            ours = list_intervals(fit.estimate(logits, rows, groups=systems, of=of, **settings))
         if design in ("random", "plan", "clusters"):
             ours |= list_intervals(fit.estimate(logits, rows, of=of, **settings))
         elif design in RATIOS:

@@ -1,7 +1,7 @@
 """`cordial estimate` and `cordial compare`: how good the texts are, all of them and by group."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -123,20 +123,11 @@ def _estimate(
     requirements = [parse(text) for text in wanted.require]
     design, weighed = read_design(*read)
     design |= {"clusters": grouping.get("cluster"), "pairs": grouping.get("pair")}
-    planned = design.get("groups")
     design |= {"groups": groups} if groups or wanted.pair else {}
     calibrator = fit_tables(read, fitting)
     covariates = table.covariates(calibrator.fit_.covariates)
     design |= {"of": wanted.of, "passing": wanted.passing, "level": wanted.level}
-    made = calibrator.estimate(table.logits, rows, covariates=covariates, **design)
-    if groups and planned and planned != groups:
-        # The mean of all texts is the sum of the plan's groups, whichever groups are asked for.
-        units = design["clusters"] or design["pairs"]
-        design |= {"groups": planned, "clusters": units, "pairs": None}
-        whole = calibrator.estimate(table.logits, rows, covariates=covariates, **design)
-        parts = ("overall", "rectified", "other", "passing")
-        made = replace(made, **{name: getattr(whole, name) for name in parts})
-    made = made if groups else replace(made, groups={}, draws=made.draws[:, :0])
+    made = calibrator.estimate(table.logits, rows, None, covariates, **design)
     judged = [each.answer(made) for each in requirements]
     done = _write(made, wanted, by or "group")
     # The column of the estimate is accounted for, and so is another of the same groups.

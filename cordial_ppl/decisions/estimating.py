@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Int
 from scipy.stats import chi2
 
-from cordial_ppl.data.checks import check_level, check_names, check_number
+from cordial_ppl.data.checks import check_number
 from cordial_ppl.data.containers import unmasked
 from cordial_ppl.data.frames import aligned
 from cordial_ppl.data.labelling import rank_texts
@@ -21,7 +21,6 @@ from cordial_ppl.decisions.estimates.clusters import GROUPS, fit_by_cluster, num
 from cordial_ppl.decisions.estimates.estimate import Estimate, name_groups
 from cordial_ppl.decisions.estimates.passing import as_passing, rate_judge
 from cordial_ppl.decisions.estimates.quantities import (
-    TARGETS,
     PassRate,
     Population,
     summarise,
@@ -32,8 +31,9 @@ from cordial_ppl.decisions.estimates.rectified import (
     number_cells,
     rectified_mean,
 )
-from cordial_ppl.decisions.means import Cells, Corpus, draw_shares
-from cordial_ppl.decisions.residuals import find_residuals, residuals_of
+from cordial_ppl.decisions.means import Cells, Corpus, Shares, draw_shares
+from cordial_ppl.decisions.question import TARGETS, Question
+from cordial_ppl.decisions.residuals import find_residuals
 from cordial_ppl.errors import InputError, quote
 from cordial_ppl.runtime.progress import doing
 from cordial_ppl.scores import Interval
@@ -51,107 +51,134 @@ SIMULATIONS = 5000
 """Choices of labels at random in this test."""
 
 
+class Posed(NamedTuple):
+    """A question whose cells are numbered.
+
+    Attributes:
+        corpus: the texts, and what they are of.
+        names: of the groups; one where none are asked for.
+        marks: the options that pass, if some do.
+        of_label: the text of each label.
+        strata: stratum of each text, for the design-based estimate.
+        inclusion: inclusion probability of each labelled text.
+    """
+
+    corpus: Corpus
+    names: list[str]
+    marks: Bool[np.ndarray, " K"] | None
+    of_label: Int[np.ndarray, " labels"]
+    strata: Int[np.ndarray, " N"] | None
+    inclusion: Float[np.ndarray, " n"]
+
+
 def estimate(
-    fit: Fit,
-    logits: Any,
-    rows: Any,
-    groups: Any = None,
-    covariates: Any = None,
-    *,
-    of: str = TARGETS[0],
-    clusters: Any = None,
-    pairs: Any = None,
-    passing: Any = None,
-    level: float = 0.9,
-    strata: Any = None,
-    probabilities: Any = None,
-    draws: int = 256,
+    fit: Fit, logits: Any, rows: Any, question: Question, covariates: Any = None, draws: int = 256
 ) -> Estimate:
     """Estimate a corpus; arguments, result and errors are those of ``Stack.estimate``."""
+    if not isinstance(question, Question):
+        raise InputError(
+            f"the question must be a Question; got {quote(question)}. Give its fields by name, "
+            "such as groups=systems."
+        )
     readings, extra = enter(fit, logits, covariates)
-    columns = {"groups": groups, "strata": strata, "clusters": clusters, "pairs": pairs}
-    groups, strata, clusters, pairs = (aligned(logits, c, noun) for noun, c in columns.items())
-    check_names("of", [of], TARGETS)
     draws = int(check_number("draws", draws, 2, whole=True))
-    level, scale, count = check_level(level), fit.scale, len(readings)
     if not fit.has_draws:
         raise InputError(
             "an estimate needs draws from a posterior: fit a stack with channels, such as Cordial, "
             'by another inference than "mode".'
         )
-    labels, rows, of_label = check_rows(fit, readings, rows)
+    stated = state(readings)[0]
+    posed = _pose(fit, logits, stated, rows, question)
+    with doing("estimating"):
+        fitted, corpus = fit, posed.corpus
+        if corpus.clusters is not None:
+            fitted = fit_by_cluster(fit, posed.of_label, corpus.clusters)
+        residuals = find_residuals(fit.text_labels, fitted.out_of_fold)
+        posterior = PosteriorDraws(fitted, draws, True)
+        sums = sum_draws(posterior, readings, extra, corpus.cells.of, corpus.rows)
+        shares = draw_shares(sums, corpus, residuals, fit.seed)
+    return _conclude(fit, readings, stated, question, posed, shares)
+
+
+def _pose(fit: Fit, logits: Any, stated: np.ndarray, rows: Any, question: Question) -> Posed:
+    """Validate what is asked, and number groups, clusters and strata."""
+    scale, count = fit.scale, len(stated)
+    columns = {noun: getattr(question, noun) for noun in ("groups", "strata", "clusters", "pairs")}
+    groups, strata, clusters, pairs = (aligned(logits, c, noun) for noun, c in columns.items())
+    labels, rows, of_label = check_rows(fit, fit.read(logits), rows)
     names, codes = (["all"], np.zeros(count, int)) if groups is None else name_groups(groups, count)
     units = number_clusters(clusters, pairs, None if groups is None else codes, count)
-    inclusion = as_probabilities(probabilities, len(rows))
-    even = is_even(1 / inclusion)
-    strata = number_cells(strata, "strata", count)
+    inclusion = as_probabilities(question.probabilities, len(rows))
+    even, strata = is_even(1 / inclusion), number_cells(strata, "strata", count)
     unlike = not is_even(1 / inclusion, 0 if strata is None else strata[rows])
-    if groups is not None and unlike:
-        strata = codes
-    stated = state(readings)[0]
-    design = {"strata": strata, "probabilities": probabilities, "clusters": units, "level": level}
-    raw, mean_labels = stated @ scale.values, labels @ scale.values
-    rectified = [rectified_mean(raw, rows, mean_labels, of=each, **design) for each in TARGETS]
-    marks = None if passing is None else as_passing(passing, scale)
-    with doing("estimating"):
-        residuals = residuals_of(fit)
-        if units is not None:
-            refitted = fit_by_cluster(fit, of_label, units)
-            residuals = find_residuals(fit.text_labels, refitted.out_of_fold)
-        corpus = Corpus(
-            rows,
-            labels,
-            scale.values,
-            1 / inclusion,
-            codes,
-            CORPUS_SCALE if even and units is None else GROUP_SCALE,
-            plans=None if even or strata is None or strata.max() >= GROUPS else strata,
-            verdicts=None if marks is None else marks[stated.argmax(axis=1)].astype(int),
-            clusters=units,
-        )
-        posterior = PosteriorDraws(fit if units is None else refitted, draws, True)
-        sums = sum_draws(posterior, readings, extra, corpus.cells.of, rows)
-        drawn = draw_shares(sums, corpus, residuals, fit.seed)
+    marks = None if question.passing is None else as_passing(question.passing, scale)
+    corpus = Corpus(
+        rows=rows,
+        labels=labels,
+        value=scale.values,
+        weights=1 / inclusion,
+        groups=codes,
+        scale=CORPUS_SCALE if even and units is None else GROUP_SCALE,
+        plans=None if even or unlike or strata is None or strata.max() >= GROUPS else strata,
+        verdicts=None if marks is None else marks[stated.argmax(axis=1)].astype(int),
+        clusters=units,
+    )
+    strata = codes if groups is not None and unlike else strata
+    return Posed(corpus, names, marks, of_label, strata, inclusion)
+
+
+def _conclude(
+    fit: Fit,
+    readings: np.ndarray,
+    stated: np.ndarray,
+    question: Question,
+    posed: Posed,
+    shares: Shares,
+) -> Estimate:
+    """Summarise draws, and put the design-based estimate and warnings beside them."""
+    scale, level, (corpus, names, marks, _, strata, inclusion) = fit.scale, question.level, posed
+    rows, target = corpus.rows, TARGETS.index(question.of)
     values = [scale.values, *(np.arange(scale.size) >= k for k in range(1, scale.size))]
     values = np.stack([*values, *([] if marks is None else [marks])], axis=1).astype(float)
-    target = TARGETS.index(of)
-    targets = [
-        _find_means(table, corpus.cells, values) for table in (drawn.like_these, drawn.these)
-    ]
+    tables = shares.like_these, shares.these
+    means, others = (_find_means(tables[t], corpus.cells, values) for t in (target, 1 - target))
+    design = {"strata": strata, "probabilities": inclusion, "clusters": corpus.clusters}
+    raw = stated @ scale.values, rows, corpus.labels @ scale.values
+    rectified = [rectified_mean(*raw, of=each, level=level, **design) for each in TARGETS]
     describe = partial(_describe, scale=scale, level=level, rated=marks is not None)
-    counts = (np.bincount(of, minlength=len(names)).tolist() for of in (codes, codes[rows]))
-    sizes = zip(*counts, strict=True)
+    counts = (np.bincount(of, minlength=len(names)) for of in (corpus.groups, corpus.groups[rows]))
     population = {
-        name: describe(size, targets[target][:, g], drawn.effects[:, g])
-        for g, (name, size) in enumerate(zip(names, sizes, strict=True))
+        name: describe(size, means[:, g], shares.effects[:, g])
+        for g, (name, size) in enumerate(
+            zip(names, zip(*(each.tolist() for each in counts), strict=True), strict=True)
+        )
     }
-    overall = describe((count, len(rows)), targets[target][:, -1], None)
-    table = drawn.like_these if of == TARGETS[0] else drawn.these
-    others, fitted = np.delete(np.arange(count), rows), sketch(readings[rows])
-    designed = strata is not None or probabilities is not None or units is not None
+    overall, passing = describe((len(readings), len(rows)), means[:, -1], None), None
+    if marks is not None and corpus.verdicts is not None and overall.passing is not None:
+        rates = rate_judge(tables[target], corpus.cells.verdicts, marks, fit.seed)
+        options = tuple(np.array(scale.options)[marks].tolist())
+        ends = (summarise(each, level) for each in rates)
+        passing = PassRate(options, overall.passing, float(corpus.verdicts.mean()), *ends)
+    given = question.probabilities is not None
+    designed = strata is not None or given or corpus.clusters is not None
+    unlabelled = np.delete(np.arange(len(readings)), rows)
+    sample = None
+    if not designed:
+        sample = compare(sketch(readings[unlabelled]), sketch(readings[rows]), scale)
+    grouped, units = question.groups is not None, corpus.clusters
     return Estimate(
         level=level,
         overall=overall,
-        groups={} if groups is None else population,
+        groups=population if grouped else {},
         rectified=rectified[target],
-        draws=targets[target][:, : 0 if groups is None else -1, 0],
-        of=of,
-        other=(summarise(targets[1 - target][:, -1, 0], level), rectified[1 - target]),
+        draws=means[:, : -1 if grouped else 0, 0],
+        of=question.of,
+        other=(summarise(others[:, -1, 0], level), rectified[1 - target]),
         alike=fit.text_labels.alike,
-        sample=None if designed else compare(sketch(readings[others]), fitted, scale),
-        uneven=_find_uneven(names, corpus, fit.seed) if probabilities is None else None,
+        sample=sample,
+        uneven=None if given else _find_uneven(names, corpus, fit.seed),
         clusters=None if units is None else len(np.unique(units[rows])),
-        passing=None
-        if marks is None or corpus.verdicts is None or overall.passing is None
-        else PassRate(
-            tuple(np.array(scale.options)[marks].tolist()),
-            overall.passing,
-            float(corpus.verdicts.mean()),
-            *(
-                summarise(each, level)
-                for each in rate_judge(table, corpus.cells.verdicts, marks, fit.seed)
-            ),
-        ),
+        passing=passing,
     )
 
 

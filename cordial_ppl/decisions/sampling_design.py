@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int64
 
-from cordial_ppl.decisions.estimates.clusters import GROUPS
 from cordial_ppl.decisions.estimates.rectified import is_even
 from cordial_ppl.decisions.planning import expected_scores, score_strata, share_drawn
 from cordial_ppl.errors import InputError, count, list_names, name_rows, naming, warn
@@ -43,9 +42,7 @@ def read_design(
         shares = share_drawn([groups[row] for row in rows[labels.first]], groups)
         design["probabilities"] = shares
         if not is_even(1 / shares):
-            # All texts are the sum of the groups, whether or not these are asked for.
             design["strata"] = groups
-            design |= {"groups": groups} if len(set(groups)) <= GROUPS else {}
         weighed = f"how much of each {by} is labelled: {columns.path} is of a plan by {by}."
     elif "probability" in names:
         with naming(columns.path):

@@ -18,6 +18,7 @@ from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions import answers, deciding, estimating
 from cordial_ppl.decisions.estimates.estimate import Estimate
 from cordial_ppl.decisions.forecasting import Forecast
+from cordial_ppl.decisions.question import Question
 from cordial_ppl.decisions.rule import Rule
 from cordial_ppl.errors import InputError
 from cordial_ppl.estimators import stack_files
@@ -164,9 +165,11 @@ class Stack(Estimator[Fit]):
         self,
         logits: Any,
         rows: Any,
-        groups: Any = None,
+        question: Question | None = None,
         covariates: Any = None,
-        **question: Any,
+        *,
+        draws: int = 256,
+        **fields: Any,
     ) -> Estimate:
         """Estimate the mean label and the shares of the options, of a corpus and of its groups.
 
@@ -178,21 +181,10 @@ class Stack(Estimator[Fit]):
             logits: option logits of all texts, labelled or not, shape ``[N, K]``.
             rows: positions in ``logits`` of the texts of the fit, in its order, one per label or
                 per text.  The mean of a text's labels counts as its label.
-            groups: group of each text, such as the system that wrote it, shape ``[N]``; None for
-                the whole corpus alone.
+            question: what is asked, and how texts were labelled: a ``Question``.
             covariates: per-text covariates, as in ``fit``, each of shape ``[N]``.
-            **question: by name, ``of``, what is estimated: "like-these", the population that the
-                texts were drawn from, by default, or "these", the labels of just these texts.
-                ``clusters``: texts that are alike, such as those of one conversation, have one name
-                here, shape ``[N]``; where whole clusters are labelled, intervals do not hold
-                without.  ``pairs``: what each text answers, such as a prompt, shape ``[N]``, where
-                groups answer the same: their differences are of the same prompts.  ``passing``: the
-                options that pass, for pass rates: of people, and how the judge agrees.  ``level``,
-                the probability inside the intervals, by default 0.9.  ``strata`` that labelled
-                texts were drawn from, shape ``[N]``, for the design-based estimate.
-                ``probabilities`` of inclusion of each labelled text, shape ``[n]``, such as a plan
-                gives: each text weighs as many as it stands for.  And ``draws``, how many draws of
-                each channel, by default 256.
+            draws: how many draws of each channel.
+            **fields: fields of the question, by name, such as ``groups=systems``.
 
         Returns:
             The estimates.
@@ -203,9 +195,13 @@ class Stack(Estimator[Fit]):
             NotFittedError: ``fit`` was not called yet.
 
         Source:
-            `cordial_ppl.decisions.estimates`; `cordial_ppl.decisions.estimating` has the formula.
+            `cordial_ppl.decisions.means` has the formula, `cordial_ppl.decisions.effects` that of
+            the effects of groups.
         """
-        return estimating.estimate(self.fit_, logits, rows, groups, covariates, **question)
+        asked = Question(**fields) if question is None else question
+        if isinstance(asked, Question) and question is not None:
+            asked = replace(asked, **fields)
+        return estimating.estimate(self.fit_, logits, rows, asked, covariates, draws)
 
     def decide(
         self, logits: Any, rows: Any = None, covariates: Any = None, **rule: Any

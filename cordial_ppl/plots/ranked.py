@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from cordial_ppl.decisions.estimates.estimate import Estimate
-from cordial_ppl.decisions.estimates.quantities import TARGETS
+from cordial_ppl.decisions.question import TARGETS
 from cordial_ppl.errors import InputError
 from cordial_ppl.estimators.users import UserShift
 from cordial_ppl.plots.axis import OURS, PEOPLE, Axes, drawing

@@ -158,16 +158,19 @@ def test_groups_of_many_texts_and_of_uneven_labels_stand_alone():
     weights = np.ones(20)
     weights[-1] = 9.0
     texts = Corpus(rows, np.eye(2)[np.arange(20) // 5 % 2], np.arange(2.0), weights, groups)
-    factors, _ = list_factors(texts, 20)
+
+    def alone(texts, name="group"):
+        marks = list_factors(texts, len(texts.rows))[0][name].alone
+        return marks if marks is None else marks.tolist()
+
     # 700 of 1000 texts have five of 20 labels.
-    assert factors["group"].alone.tolist() == [True, False, False, True]
+    assert alone(texts) == [True, False, False, True]
     # A single label is too few.
     one = replace(texts, rows=rows[4:], labels=texts.labels[4:], weights=np.ones(16))
-    assert list_factors(one, 16)[0]["group"].alone.tolist() == [False] * 4
+    assert alone(one) == [False] * 4
     # Of a plan by groups, these stand alone, and not those that an estimate is asked for.
-    factors, _ = list_factors(replace(texts, groups=np.arange(1000) % 2, plans=groups), 20)
-    assert factors["group"].alone is None
-    assert factors["plan"].alone.tolist() == [True, False, False, True]
+    planned = replace(texts, groups=np.arange(1000) % 2, plans=groups)
+    assert alone(planned) is None and alone(planned, "plan") == [True, False, False, True]
 
 
 def test_weights_of_a_design_are_as_good_as_fewer_labels():

@@ -42,7 +42,7 @@ def test_small_groups_that_are_wholly_labelled_are_still_samples(clusters, least
     labels, logits = rate(2.0 + clusters * rng.normal(0, 0.8, 33)[units], rng)
     rows = np.concatenate([np.flatnonzero(systems == s)[:8] for s in range(6)])
     fitted = cp.Cordial(seed=0).fit(logits[rows], labels[rows])
-    found = fitted.estimate(logits, rows, systems, clusters=units if clusters else None)
+    found = fitted.estimate(logits, rows, groups=systems, clusters=units if clusters else None)
     for name in ("0", "1", "2"):
         mean = found.groups[name].mean
         # Four labels of standard deviation .9 leave the mean open by 1.5, which is the least of
@@ -66,7 +66,7 @@ def test_random_choice_is_not_called_uneven(clusters):
         chosen = rng.permutation(24)[:4]
         rows = np.flatnonzero(np.isin(units, chosen)) if clusters else rng.permutation(160)[:40]
         fitted = cp.Cordial(seed=seed).fit(logits[rows], labels[rows])
-        found = fitted.estimate(logits, rows, systems, clusters=units if clusters else None)
+        found = fitted.estimate(logits, rows, groups=systems, clusters=units if clusters else None)
         warned += found.uneven is not None
     assert warned <= 1  # one of 88 over 22 seeds
 
@@ -123,8 +123,8 @@ def test_systems_that_answered_the_same_prompts_are_compared_by_prompt():
     logits = -1.5 * (np.arange(5) - labels[:, None] - rng.normal(0, 0.5, (200, 1))) ** 2
     rows = np.flatnonzero(np.isin(prompts, rng.permutation(100)[:25]))
     fitted = cp.Cordial().fit(logits[rows], labels[rows])
-    paired = fitted.estimate(logits, rows, systems, pairs=prompts).difference("y", "x")
-    plain = fitted.estimate(logits, rows, systems).difference("y", "x")
+    paired = fitted.estimate(logits, rows, groups=systems, pairs=prompts).difference("y", "x")
+    plain = fitted.estimate(logits, rows, groups=systems).difference("y", "x")
     truth = labels[systems == "y"].mean() - labels[systems == "x"].mean()
     # A ratio of .77, sd .046, and an error of -.02, sd .07, over 20 seeds.
     assert paired.upper - paired.lower < 0.92 * (plain.upper - plain.lower)

@@ -207,7 +207,7 @@ def test_changed_users_are_refused(users, meta, arrays):
 CORPUS = np.concatenate([LOGITS, TEST])
 WHERE = np.arange(len(CORPUS)) % 3
 ANSWERS = {
-    "estimate": lambda c: c.estimate(CORPUS, np.arange(20), WHERE, passing=[3, 4]).to_dict(),
+    "estimate": lambda c: c.estimate(CORPUS, np.arange(20), groups=WHERE, passing=[3, 4]).to_dict(),
     "clusters": lambda c: c.estimate(CORPUS, np.arange(20), clusters=WHERE).to_dict(),
     "decide": lambda c: vars(c.decide(CORPUS, np.arange(20), within=1, agree=0.8)),
     "forecast": lambda c: c.forecast(TEST),

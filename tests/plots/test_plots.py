@@ -213,7 +213,7 @@ def test_decisions_and_groups_are_drawn_and_what_cannot_be(judge):
     assert len(kept.figure.axes) == 1
     logits = np.concatenate([LOGITS, TEST, TEST[::-1]])
     names = [f"g{k % 70:02d}" for k in range(len(logits))]
-    made = judge.estimate(logits, np.arange(len(LABELS)), names)
+    made = judge.estimate(logits, np.arange(len(LABELS)), groups=names)
     shown = [text.split()[0] for text in words(plots.groups(made).get_yticklabels())]
     assert shown == [*made.ranking[::-1][:30], *made.ranking[::-1][-30:]]
     for plot in (plots.transfer_curve, plots.weights):

@@ -13,7 +13,6 @@ from cordial_ppl.decisions.drift import Drift
 from cordial_ppl.decisions.estimates import layout
 from cordial_ppl.decisions.estimates.quantities import (
     RESOLVING,
-    TARGETS,
     PassRate,
     Population,
     in_words,
@@ -21,6 +20,7 @@ from cordial_ppl.decisions.estimates.quantities import (
 )
 from cordial_ppl.decisions.estimates.rectified import RectifiedMean
 from cordial_ppl.decisions.planning import FEW
+from cordial_ppl.decisions.question import TARGETS
 from cordial_ppl.errors import InputError, list_names, quote
 from cordial_ppl.scores import Interval
 

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Any
 
 from cordial_ppl.decisions.estimates.quantities import (
     RESOLVING,
-    TARGETS,
     Population,
     in_percent,
     in_words,
     name_ends,
     round_ends,
 )
+from cordial_ppl.decisions.question import TARGETS
 from cordial_ppl.runtime.text_table import align
 from cordial_ppl.scores import Interval
 

@@ -8,9 +8,6 @@ from jaxtyping import Float
 
 from cordial_ppl.scores import Interval
 
-TARGETS = ("like-these", "these")
-"""What an estimate is of: the population that the texts were drawn from, or just these texts."""
-
 RESOLVING = 3
 """Labels that a group needs for its differences to be resolved: one or two that are far off would
 decide alone.  On real readings, of the differences whose interval excludes 0, 6 % have the wrong

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from cordial_ppl.decisions.estimates.estimate import Estimate
-from cordial_ppl.decisions.estimates.quantities import TARGETS
+from cordial_ppl.decisions.question import TARGETS
 from cordial_ppl.errors import InputError, list_names, quote
 from cordial_ppl.scores import Interval
 
