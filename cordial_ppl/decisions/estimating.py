@@ -112,6 +112,8 @@ def _pose(fit: Fit, logits: Any, stated: np.ndarray, rows: Any, question: Questi
     even, strata = is_even(1 / inclusion), number_cells(strata, "strata", count)
     unlike = not is_even(1 / inclusion, 0 if strata is None else strata[rows])
     marks = None if question.passing is None else as_passing(question.passing, scale)
+    # What passes and the rest have the same draws, so that their rates add up to one.
+    highest = None if marks is None else (marks == marks[-1]).astype(int)
     corpus = Corpus(
         rows=rows,
         labels=labels,
@@ -120,7 +122,7 @@ def _pose(fit: Fit, logits: Any, stated: np.ndarray, rows: Any, question: Questi
         groups=codes,
         scale=CORPUS_SCALE if even and units is None else GROUP_SCALE,
         plans=None if even or unlike or strata is None or strata.max() >= GROUPS else strata,
-        verdicts=None if marks is None else marks[stated.argmax(axis=1)].astype(int),
+        verdicts=None if highest is None else highest[stated.argmax(axis=1)],
         clusters=units,
     )
     strata = codes if groups is not None and unlike else strata
@@ -154,11 +156,14 @@ def _conclude(
         )
     }
     overall, passing = describe((len(readings), len(rows)), means[:, -1], None), None
-    if marks is not None and corpus.verdicts is not None and overall.passing is not None:
-        rates = rate_judge(tables[target], corpus.cells.verdicts, marks, fit.seed)
+    if marks is not None and overall.passing is not None:
+        passed = corpus.cells.verdicts == marks[-1]
+        rates = rate_judge(tables[target], passed.astype(int), marks, fit.seed)
         options = tuple(np.array(scale.options)[marks].tolist())
         ends = (summarise(each, level) for each in rates)
-        passing = PassRate(options, overall.passing, float(corpus.verdicts.mean()), *ends)
+        passing = PassRate(
+            options, overall.passing, float(marks[stated.argmax(axis=1)].mean()), *ends
+        )
     given = question.probabilities is not None
     designed = strata is not None or given or corpus.clusters is not None
     unlabelled = np.delete(np.arange(len(readings)), rows)

@@ -49,7 +49,7 @@ BLOCK = 1024
 """Clusters whose weights are in memory at a time."""
 
 EDGE = 1e-4
-"""Least distance of a mean from the ends of the scale, in units of its range."""
+"""Least distance of a mean from the ends of the scale, in units of its range; less is no share."""
 
 STEEPEST, HALVINGS = 80.0, 22
 """Largest exponential tilt over the scale, and halvings of its range."""
@@ -65,7 +65,7 @@ class Cells(NamedTuple):
         of: cell of each text, 0..C-1.
         groups: group of each cell, in order.
         plans: group of the plan of each cell.
-        verdicts: 1 for a cell of texts that the judge passes.
+        verdicts: 1 for a cell of texts with the verdict of the last option.
     """
 
     of: Int[np.ndarray, " N"]
@@ -115,7 +115,8 @@ class Corpus:
         groups: group of each text, 0..G-1.
         scale: scale of the prior of the whole corpus's effect, in units of the values' range.
         plans: the groups of a plan by which labels were drawn, 0..P-1, where they are others.
-        verdicts: 1 where the judge passes a text, else 0; None where no options pass.
+        verdicts: 1 where the judge's verdict is that of the last option, else 0; None where no
+            options pass.
         clusters: cluster of each text, 0..C-1; None where each is of another.
     """
 
@@ -307,7 +308,8 @@ def _inside(
         near /= total(near.sum(axis=2))[:, groups, None]
         below = total(near @ z) < mean
         low, high = np.where(below, middle, low), np.where(below, high, middle)
-    return near
+    near = np.where(near < EDGE, 0.0, near)
+    return near / total(near.sum(axis=2))[:, groups, None]
 
 
 def _draw_labels(

@@ -93,6 +93,33 @@ def test_an_estimate_is_of_the_corpus(estimate, fitted):
     assert alone.overall.mean.mean == pytest.approx(estimate.overall.mean.mean, abs=0.05)
 
 
+@pytest.mark.parametrize("clusters", [None, np.arange(TEXTS) // 6])
+@pytest.mark.parametrize("of", ["like-these", "these"])
+def test_all_that_is_estimated_agrees(fitted, of, clusters):
+    """Pass rates of complements, shares, means, rates of the judge: sums of the same draws."""
+    options = fitted.fit_.scale.options
+
+    def ask(*passing):
+        question = {"groups": NAMES, "of": of, "clusters": clusters, "passing": passing}
+        return fitted.estimate(MADE.logits, ROWS, **question)
+
+    high, low = ask(*options[3:]), ask(*options[:3])
+    rate, rest = high.passing.rate, low.passing.rate
+    for end, opposite in zip(rate, (rest.mean, rest.upper, rest.lower), strict=True):
+        assert end + opposite == pytest.approx(1, abs=1e-9)
+    # Who passes what the judge passes is who fails what it fails, turned round.
+    np.testing.assert_allclose(high.passing.tpr, low.passing.tnr, atol=1e-9)
+    for found in (high.overall, *high.groups.values()):
+        ends = np.array([*found.at_least.values()])
+        assert (np.diff(ends, axis=0) <= 1e-9).all()
+        np.testing.assert_allclose(ends[:, 0].sum(), found.mean.mean, atol=1e-9)
+        np.testing.assert_allclose(found.at_least[options[3]].mean, found.passing.mean, atol=1e-9)
+        np.testing.assert_allclose(sum(found.shares.values()), 1, atol=1e-9)
+    for a, b in (("a", "b"), ("d", "c")):
+        difference = high.groups[a].mean.mean - high.groups[b].mean.mean
+        np.testing.assert_allclose(high.difference(a, b).mean, difference, atol=1e-9)
+
+
 def test_where_all_texts_are_labelled_nothing_is_left_to_estimate():
     made = reviews(30, seed=2)
     rows, groups = np.arange(30), np.arange(30) % 3
