@@ -3,7 +3,8 @@
 `rows` are the objects of a file; `fields` finds what they hold, by keys or JMESPath expressions,
 and `presets` are such fields with a name. `protocols` reads responses of servers, `spellings` knows
 how options are written, `finder` where in a text the answer stands, and `masses` makes numbers of
-tokens. `harvest` does all of it, and `collected` holds what came of it.
+tokens. `harvest` makes records of rows, with `evidence` of which `reader` makes readings;
+`collected` holds what came of it.
 """
 
 from cordial_ppl.logs.collected import Collected

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -99,11 +99,17 @@ class Field:
         return ((as_text(value) or "").casefold() == wanted) == equal
 
 
-def fields_of(names: str | Sequence[str]) -> tuple[Field, ...]:
-    """Take one expression, several with commas between them, or a list."""
+def fields_of(names: str | Sequence[str], keys: Collection[str] = ()) -> tuple[Field, ...]:
+    """Take one of the keys, one expression, several with commas between them, or a list."""
     if isinstance(names, str):
-        names = [names] if Field(names).parsed else names.split(",")
+        names = [names] if names in keys or Field(names).parsed else names.split(",")
     return tuple(Field(name.strip()) for name in names if name.strip())
+
+
+def name_all(fields: Sequence[Field]) -> list[str]:
+    """Name fields by their last keys, or as they are where these are not different."""
+    names = [one.name for one in fields]
+    return names if len(set(names)) == len(names) else [one.text for one in fields]
 
 
 def expand(rows: Iterable[Row], steps: Sequence[Field]) -> Iterable[Row]:

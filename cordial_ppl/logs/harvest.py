@@ -1,5 +1,6 @@
 """From a file of judgments to readings and labels."""
 
+import csv
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -10,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.errors import InputError, as_path, list_names, naming, warn
+from cordial_ppl.errors import FileError, InputError, as_path, count, list_names, naming, warn
 from cordial_ppl.logs.collected import Collected
 from cordial_ppl.logs.evidence import FAILED, Answer, Record, as_text
-from cordial_ppl.logs.fields import Field, expand, fields_of, list_cells
+from cordial_ppl.logs.fields import Field, expand, fields_of, list_cells, name_all
 from cordial_ppl.logs.presets import LOOKED, PRESETS, Fields, find_preset, first_cells, list_fields
 from cordial_ppl.logs.protocols import WRAPPED, Response, read_response, read_value, unwrap
 from cordial_ppl.logs.reader import collect
@@ -79,13 +80,18 @@ def read(
     path = as_path(path)
     if unknown := fields.keys() - set(ROLES):
         raise InputError(f"no such field: {list_names(unknown)}; there are {', '.join(ROLES)}.")
-    typed = {role: fields_of(names) for role, names in fields.items() if names}
     scale = None
     if options is not None:
-        names = [one.text for one in fields_of(options)] if isinstance(options, str) else options
+        (names,) = (
+            csv.reader([options], skipinitialspace=True) if isinstance(options, str) else [options]
+        )
         scale = Scale(tuple(map(str, names)))
     rows = read_rows(path)
     first = list(islice(rows, LOOKED))
+    if not first:
+        raise FileError(f"{path} holds no rows.")
+    keys = {key for row in first for key in row.value}
+    typed = {role: fields_of(names, keys) for role, names in fields.items() if names}
     preset = find_preset(path, first, form, typed)
     table = PRESETS.get(preset or "", {})
     preset_fields = {role: fields_of(table[role]) for role in ROLES if role in table}
@@ -111,7 +117,7 @@ def _choose(
     chosen: dict[str, str] = {}
     cells, answers = first_cells(first, *fields.get("rows", ())), fields.get("answer", ())
     # Where several answers are tasks, their fields are names of tasks.
-    tasks = [answer.name for answer in answers] if len(answers) > 1 else []
+    tasks = name_all(answers) if len(answers) > 1 else []
     for role in typed.keys() & {"reader", "task"}:
         (one, *_) = typed.pop(role)
         name = one.text
@@ -127,12 +133,13 @@ def _read_records(
 ) -> Iterator[Record]:
     """Read a record for each answer and each label; fields that are typed must be in some row."""
     missing = {one.subject: None for role in typed if role != "rows" for one in typed[role]}
-    steps, number = fields.get("rows", ()), -1
+    steps, number, kept = fields.get("rows", ()), -1, 0
     for number, row in enumerate(expand(rows, steps)):
         with at(row.location):
             for one in [one for one in missing if is_filled(one.find(row.value))]:
                 del missing[one]
             if all(one.holds(row.value) for one in fields.get("where", ())):
+                kept += 1
                 yield from _read_row(row, number, fields)
     if number < 0:
         missing, steps = dict.fromkeys(steps), ()
@@ -140,8 +147,16 @@ def _read_records(
         names, cells = [one.text for one in missing], first_cells(first, *steps)
         near = nearest(names[0], list(cells))
         hint = f" Did you mean `{near}`?" if near else ""
+        if unknown := [one.text for one in missing if one.parsed is None]:
+            hint += (
+                f" `{unknown[0]}` is no JMESPath expression either, in which texts stand "
+                "in '' and numbers in ``."
+            )
         listed = " or ".join(f"`{name}`" for name in names)
         raise InputError(f"its rows have no {listed}; they have {list_fields(cells)}.{hint}")
+    if not kept:
+        conditions = " and ".join(f"`{one.text}`" for one in fields.get("where", ()))
+        raise InputError(f"none of its rows meets {conditions}.")
 
 
 def _read_row(row: Row, number: int, fields: Fields) -> Iterator[Record]:
@@ -167,13 +182,12 @@ def _read_row(row: Row, number: int, fields: Fields) -> Iterator[Record]:
     answers, labels = cells.get("answer", []), cells.get("label", [])
     parts = [record] * len(answers)
     if len(answers) > 1:
-        tasks = (_join(record.task, one.name) for one in fields["answer"])
-        parts = [replace(record, task=task) for task in tasks]
+        parts = [replace(record, task=_join(record.task, n)) for n in name_all(fields["answer"])]
     if any(one.holds(row.value) for one in fields.get("people", ())):
         answers, labels = [], answers
     for part, one, value in zip(parts, fields.get("answer", ()), answers, strict=False):
         if is_filled(value) or len(answers) == 1:
-            yield from _read_answer(part, row.value, one.name, value)
+            yield from _read_answer(part, row.value, one, value)
     if len(labels) != len(parts):
         users = (one.text if len(labels) > 1 else None for one in fields.get("label", ()))
         parts = [replace(record, user=record.user or user) for user in users]
@@ -213,9 +227,13 @@ def _extras(value: Mapping[str, Any], fields: Fields) -> dict[str, Any]:
     return cells
 
 
-def _read_answer(record: Record, row: Mapping[str, Any], name: str, value: Any) -> Iterator[Record]:
+def _read_answer(
+    record: Record, row: Mapping[str, Any], one: Field, value: Any
+) -> Iterator[Record]:
     """Read the answer of a row, or several of a decision model."""
     response, failure = read_response(value), None
+    # Of alternatives, as presets have them, none is there.
+    name = "answer" if "||" in one.text else one.name
     if response is None:
         failure = _find_failure(row)
         response = Response({}, [], {"": None if failure else read_value(value, name)})
@@ -234,6 +252,11 @@ def _read_answer(record: Record, row: Mapping[str, Any], name: str, value: Any) 
 
 def _read_label(record: Record, value: Any, people: Any = None) -> Iterator[Record]:
     """Make a record of a label, or of each in a list, of people who may be in a list too."""
+    if isinstance(people, list) and (not isinstance(value, list) or len(value) != len(people)):
+        labels = count(len(value) if isinstance(value, list) else 1, "label")
+        raise InputError(
+            f"{labels} came with {count(len(people), 'annotator')}: one each is needed."
+        )
     for number, one in enumerate(value if isinstance(value, list) else [value]):
         user = people[number] if isinstance(people, list) else record.user
         if isinstance(value, list):

@@ -95,7 +95,10 @@ class Reader:
         if len(pieces) == 1 and self.finder.before is None:
             # A single token is the answer, whatever it is: its alternatives may be options.
             written = text if spellings.match(text) is not None else None
-            return read_masses(spellings, positions, "", written, ended=answer.ended) or "prose"
+            reading = read_masses(spellings, positions, "", written, ended=answer.ended)
+            if reading is not None and written is None:
+                reading.doubts.add("beside")
+            return reading or "prose"
         span = self.finder.find(text)
         if span.option is None:
             return span.source

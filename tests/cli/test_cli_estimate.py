@@ -44,7 +44,7 @@ def test_groups_are_ranked_with_differences(cordial, as_json, tables, expected):
     assert cells["system"] == ["all", *made.ranking]
     assert cells["to_best"][0] == "" and float(cells["to_best"][1]) == 0
     assert float(cells["p_best"][1]) == made.best[first]
-    assert float(cells["mean_low"][1]) == pytest.approx(made.groups[first].mean.lower, rel=1e-12)
+    assert float(cells["mean_low"][1]) == pytest.approx(made.groups[first].mean.lower, rel=1e-4)
     shares = [sum(float(cells[f"share_{k}"][row]) for k in range(1, 6)) for row in range(4)]
     assert shares == pytest.approx([1] * 4)
     # With the options that pass, the judge's rates are in the table too.

@@ -138,5 +138,7 @@ def test_bad_input_is_refused_in_one_line(cordial, tmp_path, case):
     if content is not None:
         Path(name).write_bytes(content if isinstance(content, bytes) else content.encode())
     result = cordial("read", name, *arguments, status=2)
-    assert result.stdout == "" and result.stderr.count("\n") == 1 and fact in result.stderr
+    *warnings, line = result.stderr.splitlines()
+    assert result.stdout == "" and fact in line and line.startswith("cordial read: ")
+    assert all(warning.startswith("warning: ") for warning in warnings)
     assert [path.name for path in tmp_path.iterdir()] == [name] * (content is not None)

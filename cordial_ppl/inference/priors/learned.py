@@ -106,7 +106,8 @@ class LearnedPrior:
         names += ("centre", "default_centre")
         for channel in channels:
             with jax.enable_x64(True):
-                target = build_target(channel, size, self.channels[channel.name].covariates)
+                own = self.channels.get(channel.name)
+                target = build_target(channel, size, own.covariates if own else ())
                 learned = self.of(target)
                 ends = (_centres(target, prior.loc) for prior in (learned, target.prior))
                 numbers = target.coordinates, *learned, *target.prior, *ends

@@ -49,12 +49,14 @@ class Asking:
         """Read the answers that there are."""
         self._rows, self._lock = _read_answers(self.path), Lock()
         self._questions: dict[str, dict[str, str]] = {}
+        self._answered = False
         for item, fields in self.texts.items():
             for question in self.prompt.fill(fields):
                 # Whichever server is asked.
                 asked = json.dumps([self.model.name, question, self.model.settings], sort_keys=True)
                 key = hashlib.sha256(asked.encode()).hexdigest()
                 self._questions.setdefault(item, {})[key] = question
+                self._answered |= key in self._rows
 
     def run(self) -> None:
         """Ask all questions that have no answer yet.
@@ -75,19 +77,19 @@ class Asking:
                 # The first one alone shows whether the key, the model and the address are right.
                 for one in waiting[:1]:
                     self._work(*one)
-                for _ in pool.map(lambda one: self._work(*one), waiting[1:]):
-                    stage.reach(len(self._rows))
+                for number, _ in enumerate(pool.map(lambda one: self._work(*one), waiting[1:])):
+                    stage.reach(len(every) - len(waiting) + number + 2)
             except BaseException:
                 # What is under way is paid for, and kept.
                 pool.shutdown(cancel_futures=True)
                 raise
-        if self.refused and not self._rows:
+        if self.refused and not self._answered:
             item, why = next(iter(self.refused.items()))
             raise ServerError(f"no text got an answer: {item!r} ({why}).")
 
     def _work(self, item: str, key: str, question: str) -> None:
         """Ask a question, and keep the answer."""
-        if len(self.refused) >= PATIENCE and not self._rows:
+        if len(self.refused) >= PATIENCE and not self._answered:
             return
         try:
             body = self.model.ask(question)
@@ -104,7 +106,7 @@ class Asking:
         row = {"key": key, "made": made, "body": body}
         with self._lock, self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(row) + "\n")
-            self._rows[key] = row
+            self._rows[key], self._answered = row, True
 
     def records(self, reader: str, task: str | None = None) -> Iterator[Record]:
         """Make a record of every text, in the texts' order.
@@ -145,6 +147,8 @@ def _read_answers(path: Path) -> dict[str, dict[str, Any]]:
         with path.open("r+b") as file:
             *lines, rest = file.read().split(b"\n")
             rows = {row["key"]: row for row in map(json.loads, lines)}
+            if rest and not rows and not rest.startswith(b'{"key"'):
+                raise ValueError
             # A run that was killed while it wrote leaves half a line.
             file.truncate(file.tell() - len(rest))
         return rows

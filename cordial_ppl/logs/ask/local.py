@@ -36,8 +36,12 @@ class LocalModel:
         self._torch, transformers = load("torch", "local"), load("transformers", "local")
         transformers.utils.logging.set_verbosity_error()
         try:
-            self.tokenizer = transformers.AutoTokenizer.from_pretrained(name)
-            model = transformers.AutoModelForCausalLM.from_pretrained(name, torch_dtype="auto")
+            self.tokenizer = transformers.AutoTokenizer.from_pretrained(
+                name, trust_remote_code=False
+            )
+            model = transformers.AutoModelForCausalLM.from_pretrained(
+                name, torch_dtype="auto", trust_remote_code=False
+            )
             gpu = self._torch.accelerator.is_available()
             device = self._torch.accelerator.current_accelerator() if gpu else "cpu"
             self.model = (model if gpu else model.float()).to(device).eval()
