@@ -34,8 +34,9 @@ from real import SOURCES, load
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.data.readings import Readings, as_logits, label_histogram
 from cordial_ppl.evaluation.synthetic import reviews
+from cordial_ppl.inference.diagnostics import Diagnostics
 from cordial_ppl.inference.fitting import fit_channel
-from cordial_ppl.inference.posterior import Diagnostics, Posterior
+from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.inference.target import build_target
 from cordial_ppl.runtime.compilation import compiled
 

@@ -61,10 +61,10 @@ if TYPE_CHECKING:
     from cordial_ppl.estimators.single import VectorScaling as VectorScaling
     from cordial_ppl.estimators.users import UserShift as UserShift
     from cordial_ppl.evaluation import synthetic as synthetic
+    from cordial_ppl.inference.diagnostics import Diagnostics as Diagnostics
     from cordial_ppl.inference.fitting import fit_channel as fit_channel
     from cordial_ppl.inference.fitting import fit_laplace as fit_laplace
     from cordial_ppl.inference.fitting import fit_nuts as fit_nuts
-    from cordial_ppl.inference.posterior import Diagnostics as Diagnostics
     from cordial_ppl.inference.posterior import Posterior as Posterior
     from cordial_ppl.inference.priors import LearnedPrior as LearnedPrior
     from cordial_ppl.inference.priors import shipped_prior as shipped_prior
@@ -110,7 +110,8 @@ _ROOMS = {
     "cordial_ppl.logs.harvest": ("read",),
     "cordial_ppl.estimators.fusion": ("Fusion",),
     "cordial_ppl.inference.fitting": ("fit_channel", "fit_laplace", "fit_nuts"),
-    "cordial_ppl.inference.posterior": ("Diagnostics", "Posterior"),
+    "cordial_ppl.inference.diagnostics": ("Diagnostics",),
+    "cordial_ppl.inference.posterior": ("Posterior",),
     "cordial_ppl.inference.target": ("Prior",),
     "cordial_ppl.inference.sampler": ("Effort",),
     "cordial_ppl.estimators.users": ("UserShift",),

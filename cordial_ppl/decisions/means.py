@@ -435,9 +435,9 @@ def _sample_clusters(
         root = flat.T @ flat
         root /= max(value @ root @ value, LEAST)
         root = np.linalg.cholesky(root + LEAST * np.eye(len(root)))
-        own = rng.standard_normal((len(counts), len(sizes), len(value))) @ root.T
+        fresh = rng.standard_normal((len(counts), len(sizes), len(value))) @ root.T
         share = counts.mean(axis=0).sum(axis=1) / sizes[cells.groups]
-        errors += own[:, cells.groups] * (share * np.sqrt(hidden))[:, None]
+        errors += fresh[:, cells.groups] * (share * np.sqrt(hidden))[:, None]
     degrees = units - 1 + POOLED
     return _add_errors(counts, errors, masses, degrees, cells, value, rng)
 

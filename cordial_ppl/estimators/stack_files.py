@@ -19,7 +19,8 @@ from cordial_ppl.channels.loading import load_channel
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError, SettingNeeded
-from cordial_ppl.inference.posterior import Diagnostics, Posterior
+from cordial_ppl.inference.diagnostics import Diagnostics
+from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.inference.priors import Priors
 from cordial_ppl.inference.sampler import Effort
 from cordial_ppl.inference.target import Prior

@@ -13,8 +13,9 @@ from jaxtyping import Float, Int
 from cordial_ppl.data.labelled import Labelled, on_cpu, without_labels
 from cordial_ppl.estimators.estimator import Estimator
 from cordial_ppl.estimators.single import LabelFree
+from cordial_ppl.inference.diagnostics import Diagnostics
 from cordial_ppl.inference.fitting import Case, CaseFit
-from cordial_ppl.inference.posterior import Diagnostics, Posterior
+from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.runtime.blas import on_one_core
 from cordial_ppl.stack.fit import deal_folds
 from cordial_ppl.stack.members import ChannelMember, Member, fit_members

@@ -11,7 +11,7 @@ from cordial_ppl import scores
 from cordial_ppl.errors import InputError
 from cordial_ppl.estimators.subsets import BatchFit, Texts
 from cordial_ppl.evaluation.tasks import Task
-from cordial_ppl.inference.posterior import Diagnostics
+from cordial_ppl.inference.diagnostics import Diagnostics
 from cordial_ppl.runtime.text_table import align
 
 METRICS: Mapping[str, Callable[[np.ndarray, np.ndarray], float]] = {

@@ -25,9 +25,9 @@ from jaxtyping import Array, Float
 
 from cordial_ppl.data.labelled import TILE, Data, Labelled, pad_texts, texts_last
 from cordial_ppl.inference import fitting, laplace, minimise, sampler
+from cordial_ppl.inference.diagnostics import Draws
 from cordial_ppl.inference.fitting import Case, CaseFit
 from cordial_ppl.inference.moves import Gaussian, Particles, PCNState, init_pcn
-from cordial_ppl.inference.posterior import Draws
 from cordial_ppl.inference.programs import STEPS as STEPS_AT_ONCE
 from cordial_ppl.inference.programs import draw_prior, pcn_program, take_tile, tile_of, unwhiten
 from cordial_ppl.inference.sampler import DEFAULT_EFFORT, PRECISION, Effort, Problem, State

@@ -20,6 +20,7 @@ from cordial_ppl.data.labelled import Data, Labelled, hold_out, pad
 from cordial_ppl.data.readings import Readings, as_logits, as_logits_of_readers, label_histogram
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError, quote
+from cordial_ppl.inference.diagnostics import NOTHING, PAPER_METHODS, Draws, diagnose, precision
 from cordial_ppl.inference.importance import (
     effective_sample_size,
     normalise,
@@ -29,15 +30,7 @@ from cordial_ppl.inference.importance import (
 from cordial_ppl.inference.laplace import Mode, find_modes, sample_laplace
 from cordial_ppl.inference.moves import Particles
 from cordial_ppl.inference.nuts import sample_nuts
-from cordial_ppl.inference.posterior import (
-    NOTHING,
-    PAPER_METHODS,
-    Draws,
-    Posterior,
-    diagnose,
-    precision,
-    warn_if_doubtful,
-)
+from cordial_ppl.inference.posterior import Posterior, warn_if_doubtful
 from cordial_ppl.inference.programs import DRAWS, predict, relabel
 from cordial_ppl.inference.sampler import (
     DEFAULT_EFFORT,

@@ -23,7 +23,7 @@ from cordial_ppl.channels.channel import LABEL_SITE
 from cordial_ppl.channels.likelihood import Likelihood
 from cordial_ppl.data.labelled import Labelled, pad_texts
 from cordial_ppl.data.readings import Readings
-from cordial_ppl.inference.posterior import Draws, diagnose
+from cordial_ppl.inference.diagnostics import Draws, diagnose
 from cordial_ppl.inference.target import Prior, Target
 from cordial_ppl.inference.tracing import HANDLERS
 from cordial_ppl.runtime.arrays import bucket

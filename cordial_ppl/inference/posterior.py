@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
@@ -14,105 +14,20 @@ from cordial_ppl.data.covariates import as_covariates
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.readings import Readings, as_logits, as_logits_of_readers, name_readers
 from cordial_ppl.errors import InputError, name_rows, warn
-from cordial_ppl.inference.importance import khat_limit, resample
+from cordial_ppl.inference.diagnostics import (
+    LARGEST_GRADIENT,
+    LEAST_ACCEPTANCE,
+    PAPER_METHODS,
+    Diagnostics,
+    precision,
+)
+from cordial_ppl.inference.importance import resample
 from cordial_ppl.inference.programs import DRAWS, predict, predict_draws
 from cordial_ppl.inference.target import Prior, Target, build_target
 from cordial_ppl.inference.thinning import make_probes, thin
 
 if TYPE_CHECKING:
     from xarray import DataTree
-
-PAPER_METHODS = ("laplace", "mode")
-"""The paper's own methods, of which every draw and digit is kept."""
-
-NOTHING = float("nan")
-LEAST_ESS = 50.0
-LEAST_ACCEPTANCE = 0.02
-LARGEST_GRADIENT = 1e-4
-
-
-class Diagnostics(NamedTuple):
-    """How a posterior was found and whether it can be believed; NaN where a figure has no meaning.
-
-    Attributes:
-        method: "default", "laplace", "mode" or "nuts".
-        khat: Pareto shape of the importance weights: above `khat_limit` they are not reliable.
-        ess: effective sample size of the importance weights, or of the NUTS draws.
-        acceptance: acceptance rate of the last moves.
-        gradient_norm: largest component of the gradient at the mode, in prior-whitened coordinates.
-        repairs: how often the draws were moved and weighed again.
-        trusted: whether all figures are within their limits.
-        fold_khat: worst Pareto shape of the weights that carry the draws over to the folds of the
-            labels; where it was high, they were moved too.  NaN without folds, or where each
-            was fitted afresh.
-        divergences: how many transitions of NUTS diverged.
-    """
-
-    method: str
-    khat: float = NOTHING
-    ess: float = NOTHING
-    acceptance: float = NOTHING
-    gradient_norm: float = NOTHING
-    repairs: int = 0
-    trusted: bool = False
-    fold_khat: float = NOTHING
-    divergences: int = 0
-
-
-class Draws(NamedTuple):
-    """Weighted draws of the unconstrained parameters.
-
-    Attributes:
-        draws: unconstrained parameters, shape ``[S, P]``.
-        weights: their weights, which sum to one, shape ``[S]``.
-        diagnostics: what they are worth.
-        probs: probabilities of the texts under the draws, labels seen or not, with rows of padding
-            after them; None where they were not computed.
-        transitions: of NUTS, figures of the step that led to each draw, each of shape ``[S]``.
-    """
-
-    draws: Float[np.ndarray, "S P"]
-    weights: Float[np.ndarray, " S"]
-    diagnostics: Diagnostics
-    probs: Float[np.ndarray, "rows K"] | None = None
-    transitions: Mapping[str, Shaped[Any, " S"]] = {}
-
-
-def diagnose(
-    method: str, draws: Float[np.ndarray, "S P"], *, weighed: int = 0, **figures: Any
-) -> Diagnostics:
-    """Diagnose draws.
-
-    Draws are trusted with k-hat within `khat_limit`, an effective sample size of at least 50, moves
-    of which at least 2 % are accepted, a gradient below 1e-4 at the mode, no divergent transition
-    of NUTS, and not one that is not finite; a figure that a method does not have is not held
-    against it, nor are the weights of the folds, which only the stack's weights and the expected
-    loss depend on.  ``inference="mode"`` is judged by its gradient alone: trusted says that it is a
-    mode, not that one point is enough.
-
-    Args:
-        method: "default", "laplace", "mode" or "nuts".
-        draws: the draws.
-        weighed: number of the importance weights.
-        figures: those of `Diagnostics` that the method has.
-    """
-    judged = Diagnostics(method, **figures)
-    poor = (
-        judged.khat > khat_limit(weighed)
-        or judged.acceptance < LEAST_ACCEPTANCE
-        or judged.gradient_norm > LARGEST_GRADIENT
-        or not np.isfinite(draws).all()
-        # Where one transition diverges, chains may keep out of a region, and no other figure tells
-        # (Betancourt 2017, arXiv:1701.02434): as NumPyro and ArviZ, which warn of the first.
-        or judged.divergences > 0
-        or (method != "mode" and not judged.ess >= LEAST_ESS)
-    )
-    return judged._replace(trusted=not poor)
-
-
-def precision(method: str) -> Any:
-    """Return the precision of predictions: the paper's figures are compared digit by digit."""
-    return np.float64 if method in PAPER_METHODS else np.float32
 
 
 @dataclass(frozen=True, eq=False)

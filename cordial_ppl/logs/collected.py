@@ -39,8 +39,8 @@ WORDS = {
                 "do not cancel: {}"),
     "guessed": ("text", "in which a token is a part of an option, or may begin several: {}"),
     "lone": ("text", "with a single option returned: {}. Ask for more alternatives (top_logprobs)"),
-    "beside": ("text", "with an answer that is no option, whose alternatives were read: {}. Does the "
-               "scale have more options?"),
+    "beside": ("text", "with an answer that is no option, whose alternatives were read: {}. Are "
+               "there more options?"),
     "several": ("text", "announcing several options, of which the last one counts: {}. See "
                 "--after"),
 }  # fmt: skip

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.data.readings import Readings, as_logits
 from cordial_ppl.errors import InputError
-from cordial_ppl.inference.posterior import Diagnostics, Posterior, check_probs, diagnose
+from cordial_ppl.inference.diagnostics import Diagnostics, diagnose
+from cordial_ppl.inference.posterior import Posterior, check_probs
 
 NAN = float("nan")
 RNG = np.random.default_rng(0)

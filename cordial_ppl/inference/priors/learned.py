@@ -106,8 +106,8 @@ class LearnedPrior:
         names += ("centre", "default_centre")
         for channel in channels:
             with jax.enable_x64(True):
-                own = self.channels.get(channel.name)
-                target = build_target(channel, size, own.covariates if own else ())
+                fitted = self.channels.get(channel.name)
+                target = build_target(channel, size, fitted.covariates if fitted else ())
                 learned = self.of(target)
                 ends = (_centres(target, prior.loc) for prior in (learned, target.prior))
                 numbers = target.coordinates, *learned, *target.prior, *ends
