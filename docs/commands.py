@@ -10,8 +10,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from cordial_ppl.cli.app import COMMANDS, NAMES, app, explain
-from cordial_ppl.cli.help_page import HelpPage, describe_entry, name_entry
+from cordial_ppl.cli.app import COMMANDS, app
 
 PAGE = Path(__file__).parent / "cli.md"
 MARK = "<!-- From here on: python docs/commands.py -->\n"
@@ -19,7 +18,7 @@ SEVERAL = 4
 """Commands from which on an option is listed once for all."""
 
 
-class Recorder(HelpPage):
+class Recorder:
     """A help page that is kept: its options, with the help of each, and what stands above them."""
 
     def __init__(self):
@@ -29,7 +28,11 @@ class Recorder(HelpPage):
 
     def __call__(self, console: Any, options: Any, panel: Any) -> None:
         """Keep a group of options."""
-        self.options += [(name_entry(each), describe_entry(each)) for each in panel.entries]
+        for each in panel.entries:
+            names = ", ".join(sorted(each.all_options, key=len))
+            name = each.positional_label or f"{names} {each.metavar or ''}".strip()
+            default = f" [default: {each.default}]" if each.default else ""
+            self.options.append((name, each.description.primary_renderable.plain.strip() + default))
 
     def render_usage(self, console: Any, options: Any, usage: Any) -> None:
         """Keep how the command is called."""
@@ -43,7 +46,6 @@ class Recorder(HelpPage):
 def record(name: str) -> Recorder:
     """Return the help page of a command."""
     kept, shown = Recorder(), app.help_formatter
-    explain(name)
     app.help_formatter = kept
     try:
         app.help_print([name])
@@ -62,13 +64,17 @@ def tabulate(options: list[tuple[str, str]]) -> list[str]:
 def page() -> str:
     """Return the page, its second part made anew."""
     first, _, _ = PAGE.read_text(encoding="utf-8").partition(MARK)
-    records = {name: record(name) for name in NAMES}
+    groups = {
+        title: [each.__name__.replace("_", "-") for each in commands]
+        for title, commands in COMMANDS.items()
+    }
+    records = {name: record(name) for names in groups.values() for name in names}
     counts = Counter(option for each in records.values() for option in each.options)
     common = [option for option, number in counts.items() if number >= SEVERAL]
     lines = ["## Options of several commands", "", *tabulate(common)]
-    for title, commands in COMMANDS.items():
+    for title, names in groups.items():
         lines += [f"## {title}", ""]
-        for name in commands:
+        for name in names:
             options = [option for option in records[name].options if option not in common]
             lines += [f"### cordial {name}", "", "\n\n".join(records[name].words), ""]
             lines += tabulate(options) if options else []

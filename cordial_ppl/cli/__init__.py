@@ -2,16 +2,15 @@
 
 `app` lists the commands, which modules called `..._command` and `..._commands` hold: functions
 that read their input, call the package, write files and return an `output.Result`. `command` makes
-a command of such a function and prints the result. Options are parameters, or fields of `records`
-with a docstring each; `options` has their types, and `config_file` reads them from a file that is
-typed. `messages` turns errors into lines and a status, and `help_page` prints help. What needs
-JAX is imported once the input is read, so that help and refusals are quick.
+a command of such a function and prints the result. Options are parameters, or fields of records in
+`options`, with a line of help each; `app` reads them from a file that is typed, too. `messages`
+turns errors into lines and a status. What needs JAX is imported once the input is read, so that
+help and refusals are quick.
 """
 
+import os
 import signal
 import sys
-
-from cordial_ppl.cli.leaving import leave
 
 
 def main() -> None:
@@ -31,3 +30,12 @@ def main() -> None:
         if error.filename is not None:
             raise
         leave(1, f"cordial: cannot write the output: {error.strerror}.\n")
+
+
+def leave(status: int, words: str) -> None:
+    """End the program at once, as a signal asks, with words on stderr; remove unfinished files."""
+    # Nothing can be imported while the program may be importing it.
+    for module, name in (("progress", "clear"), ("outputs", "discard_unfinished")):
+        getattr(sys.modules.get(f"cordial_ppl.runtime.{module}"), name, lambda: None)()
+    os.write(2, words.encode())
+    os._exit(status)

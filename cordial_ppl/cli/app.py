@@ -1,99 +1,91 @@
-"""The program `cordial`: its commands, which are imported when they are called, and its status."""
+"""The program `cordial`: its commands and its exit status."""
 
 import gc
 import logging
 import os
 import sys
+import tomllib
 from collections.abc import Sequence
-from functools import partial
+from importlib.metadata import version
+from pathlib import Path
 
-from cyclopts import App, CycloptsError, Group, Parameter
+from cyclopts import App, ArgumentCollection, CycloptsError, Group, Parameter
+from cyclopts.config import Dict
+from cyclopts.help import DefaultFormatter, PanelSpec
+from rich.box import SIMPLE
 
-from cordial_ppl.cli.config_file import fill_in
-from cordial_ppl.cli.help_page import HelpPage
+from cordial_ppl.cli.calibrator_commands import monitor, predict, report
+from cordial_ppl.cli.decide_command import decide
+from cordial_ppl.cli.estimate_commands import compare, estimate
+from cordial_ppl.cli.fit_commands import calibrate, demo, fit
+from cordial_ppl.cli.judge_commands import fuse, shift
+from cordial_ppl.cli.log_commands import ask, read
 from cordial_ppl.cli.messages import complain, warning_in_lines
-from cordial_ppl.cli.options import FILES, MODEL
-from cordial_ppl.errors import CordialError
+from cordial_ppl.cli.plan_command import plan
+from cordial_ppl.cli.study_commands import check, learn_prior, sweep
+from cordial_ppl.errors import CordialError, FileError, InputError, say_error
 from cordial_ppl.runtime.cache import cache_programs
 from cordial_ppl.runtime.platform import counting_memory
 
 COMMANDS = {
-    "Start": {
-        "demo": ("fit_commands:demo", "Show what calibration does, on made-up reviews."),
-        "read": ("log_commands:read", "Make a table of readings from judgments or a tool's log."),
-        "ask": ("log_commands:ask", "Ask a model to rate texts."),
-        "plan": (
-            "plan_command:plan",
-            "Choose texts to label; forecast what more labels give.",
-        ),
-    },
-    "Calibrate": {
-        "calibrate": ("fit_commands:calibrate", "Fit on the labelled texts, calibrate all."),
-        "fit": ("fit_commands:fit", "Fit on the labelled texts, save the calibrator."),
-        "predict": ("calibrator_commands:predict", "Calibrate texts with a saved calibrator."),
-        "fuse": ("judge_commands:fuse", "Calibrate several judges of the same texts together."),
-        "shift": ("judge_commands:shift", "Calibrate texts for each of their users."),
-    },
-    "Decide": {
-        "estimate": (
-            "estimate_commands:estimate",
-            "Estimate the mean label and shares of options.",
-        ),
-        "compare": ("estimate_commands:compare", "Rank groups of texts, such as systems."),
-        "decide": ("decide_command:decide", "Pass, fail or ask a person, for each text."),
-        "monitor": ("calibrator_commands:monitor", "Check whether it is still the same judge."),
-        "report": ("calibrator_commands:report", "Write a page about a judge and its calibration."),
-    },
-    "Study": {
-        "learn-prior": ("study_commands:learn_prior", "Learn a prior from tasks with many labels."),
-        "check": ("study_commands:check", "Test a channel."),
-        "sweep": ("study_commands:sweep", "Compare calibrators on subsets of the labels."),
-    },
+    "Start": (demo, read, ask, plan),
+    "Calibrate": (calibrate, fit, predict, fuse, shift),
+    "Decide": (estimate, compare, decide, monitor, report),
+    "Study": (learn_prior, check, sweep),
 }
-"""The commands by group: the function that runs each, and what it does."""
-
-NAMES = [name for commands in COMMANDS.values() for name in commands]
+"""The commands by group."""
 
 
-def _find_version() -> str:
-    """Return the program's name and version."""
-    from importlib.metadata import version
-
-    return f"cordial {version('cordial-ppl')}"
-
-
-def _show_number(default: object) -> str:
+def _show_number(default: object) -> str | None:
     """Return a default that the help shows: numbers but 0."""
-    return f"{default:g}" if type(default) in (int, float) and default else ""
+    return f"{default:g}" if type(default) in (int, float) and default else None
 
 
-SHOWN = Parameter(negative=(), show_default=_show_number, allow_repeating=True)
+def _read_config(command: App, names: tuple[str, ...], arguments: ArgumentCollection) -> None:
+    """Take the options that are not typed from the file of `--config`, if that is typed.
+
+    A plain key is an option of any command; a section, named like a command, holds its options.
+    """
+    path = next((token.value for token in arguments["--config"].tokens), None)
+    if path is None:
+        return
+    try:
+        content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise FileError(f"cannot read {path}: {error.strerror}.") from error
+    except ValueError as error:
+        raise FileError(f"{path} is not a TOML file: {say_error(error, path)}.") from error
+    every = [each for name in NAMES for each in app[name].assemble_argument_collection()]
+    elsewhere = {name[2:] for each in every for name in each.names}
+    elsewhere -= {name[2:] for each in arguments for name in each.names}
+    elsewhere |= {name for name in NAMES if isinstance(content.get(name), dict)}
+    settings = {key: value for key, value in content.items() if key not in elsewhere}
+    settings |= content.get(names[0], {})
+    for key, value in settings.items():
+        for each in value if isinstance(value, list) else [value]:
+            if not isinstance(each, str | int | float | dict):
+                raise InputError(f"{path}: {key} must be text, a number, or a list of these.")
+    Dict(data={names[0]: settings}, source=path)(command, names, arguments)
+
+
 app = App(
     name="cordial",
     help="Turn a language model's ratings into calibrated probabilities with twenty labels.\n\n"
     "`cordial COMMAND --help` explains a command. Exit status: 0 done, 2 wrong usage or bad input, "
     "1 anything else.",
-    version=_find_version,
+    version=f"cordial {version('cordial-ppl')}",
     help_format="plaintext",
-    help_formatter=HelpPage(),
-    group_arguments=FILES,
-    group_parameters=MODEL,
-    default_parameter=SHOWN,
+    help_formatter=DefaultFormatter(panel_spec=PanelSpec(box=SIMPLE, padding=0)),
+    config=_read_config,
+    default_parameter=Parameter(negative=(), show_default=_show_number, allow_repeating=True),
 )
-app.config = partial(fill_in, app)
-for number, (title, commands) in enumerate(COMMANDS.items()):
+for number, (title, functions) in enumerate(COMMANDS.items()):
     group = Group(title, sort_key=number)
-    for order, (name, (function, text)) in enumerate(commands.items()):
-        path = f"cordial_ppl.cli.{function}"
-        about = {"help": text, "group": group, "sort_key": order, "default_parameter": SHOWN}
-        app.command(path, name=name, **about)
+    for order, function in enumerate(functions):
+        app.command(function, group=group, sort_key=order)
+NAMES = [name for name in app if name[0] != "-"]
 for flag in (*app.help_flags, *app.version_flags):
     app[flag].show = False
-
-
-def explain(name: str) -> None:
-    """Give a command its function's docstring as help, in place of its line in the list."""
-    app[name].help = app[name].default_command.__doc__
 
 
 def run(words: Sequence[str]) -> int:
@@ -106,17 +98,15 @@ def run(words: Sequence[str]) -> int:
         The exit status: 2 where the input or the command is at fault, 130 after Ctrl-C, 1 for
         another error of the package. Any other exception passes through.
     """
-    names = [word for word in words[:1] if word in NAMES]
+    program = " ".join(["cordial", *(word for word in words[:1] if word in app)])
     with warning_in_lines():
         try:
-            for name in names:
-                explain(name)
             cache_programs()
             command, bound, _ = app.parse_args(words, exit_on_error=False, print_error=False)
             with counting_memory():
                 return command(*bound.args, **bound.kwargs) or 0
         except (CordialError, CycloptsError) as error:
-            return complain(" ".join(["cordial", *names]), error)
+            return complain(program, error)
         except KeyboardInterrupt:
             return 130
 

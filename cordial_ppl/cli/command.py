@@ -5,16 +5,16 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, is_dataclass
 from functools import wraps
 from inspect import Parameter as Argument
-from inspect import signature
+from inspect import getdoc, signature
 from pathlib import Path
+from re import sub
 from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from cordial_ppl.cli.options import OUTPUT, Written
+from cordial_ppl.cli.options import OUTPUT, Output
 from cordial_ppl.cli.output import Result, show
 from cordial_ppl.errors import InputError
-from cordial_ppl.runtime.outputs import check_writable
 from cordial_ppl.runtime.progress import doing
 
 
@@ -42,22 +42,21 @@ def command(function: Callable[..., Result]) -> Callable[..., int]:
 
     @wraps(function)
     def run(*arguments: Any, printing: Printing = Printing(), **options: Any) -> int:
-        paths = list(_list_paths([*arguments, *options.values(), printing]))
-        written = [path for path in paths if isinstance(path, Written)]
-        check_outputs(written, [path for path in paths if not isinstance(path, Written)])
+        check_outputs([*_list_paths([*arguments, *options.values(), printing])])
         with doing("working", plain=not printing.json, quiet=printing.quiet):
             result = function(*arguments, **options)
-            if printing.config is not None:
-                name = str(printing.config)
-                content = {**result.content, "config": name}
-                result = result._replace(content=content, done=[f"options of {name}", *result.done])
+            if file := printing.config:
+                content, done = {**result.content, "config": file}, [f"options of {file}"]
+                result = result._replace(content=content, done=[*done, *result.done])
             show(result, json=printing.json, quiet=printing.quiet)
         return result.status
 
-    parameters = signature(function).parameters.values()
+    # Lines of a paragraph are wrapped anew.
+    run.__doc__ = sub(r"(?<=\S)\n(?=\S)", " ", getdoc(function) or "")
+    before = signature(function)
     printing = Argument("printing", Argument.KEYWORD_ONLY, default=Printing(), annotation=Printing)
-    run.__signature__ = signature(function).replace(  # pyright: ignore[reportAttributeAccessIssue]
-        parameters=[*parameters, printing], return_annotation=int
+    run.__signature__ = before.replace(  # pyright: ignore[reportAttributeAccessIssue]
+        parameters=[*before.parameters.values(), printing], return_annotation=int
     )
     return run
 
@@ -73,29 +72,20 @@ def _list_paths(values: Iterable[Any]) -> Iterable[Path]:
             yield from _list_paths(vars(value).values())
 
 
-def check_outputs(outputs: Collection[Path], inputs: Collection[Path]) -> None:
-    """Check before the work that outputs can be written and replace nothing that is needed.
+def check_outputs(paths: Collection[Path]) -> None:
+    """Check before the work that outputs replace nothing that is needed.
 
     Args:
-        outputs: The files to write, which have the endings of a table but for those `Written`.
-        inputs: The files that are read.
+        paths: The files that are read, and those to write: of type `Output`.
 
     Raises:
-        InputError: One cannot be written, is one of the inputs, or is written twice.
+        InputError: An output is one of those that are read, or is written twice.
     """
-    for path in outputs:
-        endings: Collection[str] = getattr(path, "endings", ())
-        if not endings:
-            from cordial_ppl.tables import SINKS
-
-            endings = SINKS
-        check_writable(path, endings=endings)
-        for source in inputs:
-            if os.path.exists(path) and os.path.exists(source) and path.samefile(source):
-                raise InputError(
-                    f"the output {path} would replace the input {source}: name another."
-                )
-    names = [path.absolute() for path in outputs]
-    for path in outputs:
-        if names.count(path.absolute()) > 1:
-            raise InputError(f"two outputs would both be {path}: name another for one.")
+    outputs = [path.absolute() for path in paths if isinstance(path, Output)]
+    for output in outputs:
+        for path in paths:
+            if not isinstance(path, Output) and os.path.exists(path) and os.path.exists(output):
+                if output.samefile(path):
+                    raise InputError(f"an output would replace the input {path}: name another.")
+        if outputs.count(output) > 1:
+            raise InputError(f"two outputs would both be {output}: name another for one.")

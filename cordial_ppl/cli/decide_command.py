@@ -1,41 +1,28 @@
 """`cordial decide`: which texts pass, which fail, and which a person has to see."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
-import numpy as np
 from cyclopts import Parameter
 
+from cordial_ppl.cli import options
 from cordial_ppl.cli.command import command
-from cordial_ppl.cli.options import (
-    FILES,
-    MODEL,
-    TABLE,
-    FigureWritten,
-    Names,
-    Natural,
-    Out,
-    Written,
-    option,
-)
+from cordial_ppl.cli.fit_commands import fit_tables
+from cordial_ppl.cli.options import Fitting, Tables
 from cordial_ppl.cli.output import Result, draw
-from cordial_ppl.cli.records import FITTING, Fitting, Tables
 from cordial_ppl.errors import InputError, count
-
-if TYPE_CHECKING:
-    pass
 
 Cost = Annotated[float, Parameter(metavar="COST")]
 
 
-@Parameter(name="*", group=MODEL)
+@Parameter(name="*", group=options.MODEL)
 @dataclass(frozen=True, kw_only=True)
 class Costs:
     """What passes, and what errors and people cost: arguments of `Rule`."""
 
-    passing: Annotated[Names, Parameter(name="--pass")] = None
+    passing: Annotated[options.Names, Parameter(name="--pass")] = None
     "Options that pass, as 4,5."
-    within: Annotated[Natural | None, Parameter(metavar="CLASSES")] = None
+    within: Annotated[options.Natural | None, Parameter(metavar="CLASSES")] = None
     "Instead, decide on options, which may be off by so many classes: 0, 1 ..."
     false_pass: Cost = 1.0
     "Cost of passing what people fail."
@@ -51,26 +38,21 @@ class Costs:
     "Share of the rest that people see, too, drawn at random."
 
 
-COSTS = Costs()
-Decided = Annotated[
-    Written | None, Out, option(f"Table to write {TABLE}: the decision about each text.")
-]
-Drawn = Annotated[
-    FigureWritten | None,
-    option("Picture of cost and agreement to write (.svg, .png, .pdf).", "FILE", FILES),
-]
-
-
 @command
 def decide(
     tables: Tables,
     *,
-    fitting: Fitting = FITTING,
-    costs: Costs = COSTS,
-    output: Decided = None,
-    figure: Drawn = None,
+    fitting: Fitting = Fitting(),
+    costs: Costs = Costs(),
+    output: Annotated[options.Written | None, options.Out] = None,
+    figure: options.Figure = None,
 ) -> Result:
-    """Which texts pass, which must people see? OUT begins with these; filled in, it is LABELS."""
+    """Which texts pass, which must people see? OUT begins with these; filled in, it is LABELS.
+
+    Args:
+        output: Table to write (.csv, .parquet, .jsonl): the decision about each text.
+        figure: Picture of cost and agreement to write (.svg, .png, .pdf).
+    """
     from cordial_ppl.decisions.rule import Rule
     from cordial_ppl.tables.unfilled import check_unfilled
 
@@ -84,7 +66,6 @@ def decide(
                 "--round split makes two labels of one, and OUT holds one of a text or annotator: "
                 "round half-up or nearest-even, or leave out -o."
             )
-    from cordial_ppl.cli.fit_commands import fit_tables
     from cordial_ppl.decisions.decided import describe_decisions
     from cordial_ppl.decisions.sampling_design import read_design
     from cordial_ppl.estimators.bulk import sheets
@@ -97,8 +78,8 @@ def decide(
     left = ~made.labelled
     if output is not None:
         sheets.write_decisions(output, made, *read)
-        asked, alone = made.asked, int(np.sum(left & (made.decision != "person")))
-        first, audited = count(int(asked.sum()), "text"), int(np.sum(made.probability[asked] < 1))
+        asked, alone = made.asked, int((left & (made.decision != "person")).sum())
+        first, audited = count(int(asked.sum()), "text"), int((made.probability[asked] < 1).sum())
         fill = f"fill in the label of the first {first}"
         fill += f", {audited} as an audit" if audited else ""
         done.append(f"wrote {output}: {fill if asked.any() else 'nothing is to be labelled'}.")
@@ -116,6 +97,6 @@ def decide(
     content: dict[str, Any] = {"decisions": made.counts, "labelled": int(made.labelled.sum())}
     content["to_label"] = int(made.asked.sum())
     content |= {name: getattr(made, name) for name in ("ways", "agree", "kept", "gain")}
-    content["checked"] = None if chosen else made.checked.tolist()
-    content["curve"] = {name: column.tolist() for name, column in made.curve.items()}
+    content["checked"] = None if chosen else made.checked
+    content["curve"] = made.curve
     return Result(content, describe_decisions(made, chosen), "", warnings, done)

@@ -1,72 +1,53 @@
 """`cordial estimate` and `cordial compare`: how good the texts are, all of them and by group."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from cyclopts import Parameter
 
+from cordial_ppl.cli import options
 from cordial_ppl.cli.command import command
-from cordial_ppl.cli.options import (
-    COLUMNS,
-    FILES,
-    MODEL,
-    Column,
-    FigureWritten,
-    Level,
-    Names,
-    Out,
-    Written,
-    option,
-)
+from cordial_ppl.cli.fit_commands import fit_tables
+from cordial_ppl.cli.options import Column, Fitting, Read, Tables
 from cordial_ppl.cli.output import Result, draw
-from cordial_ppl.cli.records import FITTING, Fitting, Read, Tables
 from cordial_ppl.errors import InputError, SettingNeeded
 
-if TYPE_CHECKING:
-    from cordial_ppl.decisions.estimates.estimate import Estimate
-    from cordial_ppl.tables import Columns
+GROUP = options.option("Column of READINGS that names groups, such as `system`.")
+By = Annotated[Column, GROUP]
+Ranked = Annotated[str, options.COLUMN, GROUP]
+
+MANY = 10
+"""Values of a column from which on they may name clusters of texts."""
 
 
-Group = option("Column of READINGS that names groups, such as `system`.", "COLUMN", COLUMNS)
-
-
-@Parameter(name="*", group=MODEL)
+@Parameter(name="*", group=options.MODEL)
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
     """What is estimated, and where it goes."""
 
-    output: Annotated[Written | None, Out] = None
+    output: Annotated[options.Written | None, options.Out] = None
     "Table to write (.csv, .parquet, .jsonl): a row for all texts and each group."
-    figure: Annotated[FigureWritten | None, Parameter(metavar="FILE", group=FILES)] = None
+    figure: options.Figure = None
     "Picture of the groups to write (.svg, .png, .pdf)."
     cluster: Column = None
     "Column of READINGS that names texts that are alike, such as `conversation`."
     pair: Column = None
     "Column that names what each text answers, such as a prompt, with --by."
-    level: Level = 0.9
+    level: options.Level = 0.9
     of: Annotated[Literal["like-these", "these"], Parameter(metavar="TARGET")] = "like-these"
     "What intervals are for: texts like-these (the default), or these alone."
-    passing: Annotated[Names, Parameter(name="--pass")] = None
+    passing: Annotated[options.Names, Parameter(name="--pass")] = None
     "Options that pass, as 4,5: rate, and the judge's TPR and TNR."
     require: Annotated[Sequence[str], Parameter(metavar="TEXT")] = ()
     'Such as "mean >= 4", "A - B > 0": exit status 0 yes, 3 no, 4 cannot say.'
 
 
-WANTED = Wanted()
-MANY = 10
-"""Values of a column from which on they may name clusters of texts."""
-
-
 @command
 def estimate(
-    tables: Tables,
-    *,
-    fitting: Fitting = FITTING,
-    wanted: Wanted = WANTED,
-    by: Annotated[str | None, Group] = None,
+    tables: Tables, *, fitting: Fitting = Fitting(), wanted: Wanted = Wanted(), by: By = None
 ) -> Result:
     """How good are the texts? Estimate their mean label and the share of each option.
 
@@ -77,11 +58,7 @@ def estimate(
 
 @command
 def compare(
-    tables: Tables,
-    *,
-    fitting: Fitting = FITTING,
-    wanted: Wanted = WANTED,
-    by: Annotated[str, Group],
+    tables: Tables, *, fitting: Fitting = Fitting(), wanted: Wanted = Wanted(), by: Ranked
 ) -> Result:
     """Which system is better? Rank groups of texts by their mean label.
 
@@ -106,56 +83,59 @@ def _estimate(
         if by is None:
             raise InputError("--figure draws groups: name a column with --by.")
         require_drawing()
-    named = {"by": by, "cluster": wanted.cluster, "pair": wanted.pair}
-    read = tables.read(apart=tuple(filter(None, named.values())))
+    columns = {"by": by, "cluster": wanted.cluster, "pair": wanted.pair}
+    read = tables.read(apart=tuple(filter(None, columns.values())))
     table, rows = read.table, read.rows
-    grouping = read_grouping(table.columns, **named)
+    grouping = read_grouping(table.columns, **columns)
     groups = grouping.get("by")
     if ranked and by and groups:
         _check_ranked(tables, read, by, groups)
     # What needs JAX is imported once the tables are read.
-    from cordial_ppl.cli.fit_commands import fit_tables
     from cordial_ppl.decisions import answers
     from cordial_ppl.decisions.estimates.bias import drop_copies
-    from cordial_ppl.decisions.estimates.requirement import STATUS, parse
+    from cordial_ppl.decisions.estimates.requirement import NO, STATUS, parse
     from cordial_ppl.decisions.sampling_design import read_design
 
     requirements = [parse(text) for text in wanted.require]
     design, weighed = read_design(*read)
+    planned = design.get("groups")
     design |= {"clusters": grouping.get("cluster"), "pairs": grouping.get("pair")}
     design |= {"groups": groups} if groups or wanted.pair else {}
     calibrator = fit_tables(read, fitting)
-    covariates = table.covariates(calibrator.fit_.covariates)
     design |= {"of": wanted.of, "passing": wanted.passing, "level": wanted.level}
-    made = calibrator.estimate(table.logits, rows, None, covariates, **design)
+    design["covariates"] = table.covariates(calibrator.fit_.covariates)
+    made = calibrator.estimate(table.logits, rows, **design)
+    if groups and planned and planned != groups:
+        # The mean of all texts is the sum of the plan's groups, whichever groups are asked for.
+        units = design["clusters"] or design["pairs"]
+        design |= {"groups": planned, "clusters": units, "pairs": None}
+        whole = calibrator.estimate(table.logits, rows, **design)
+        parts = ("overall", "rectified", "other", "passing")
+        made = replace(made, **{name: getattr(whole, name) for name in parts})
+    made = made if groups else replace(made, groups={}, draws=made.draws[:, :0])
     judged = [each.answer(made) for each in requirements]
     done = _write(made, wanted, by or "group")
     # The column of the estimate is accounted for, and so is another of the same groups.
-    columns = drop_copies(read.groups, [groups[row] for row in rows] if groups else ())
-    fit = calibrator.fit_
-    biases, verdict = answers.find_bias(fit, columns), answers.verdict(fit)
+    others = drop_copies(read.groups, [groups[row] for row in rows] if groups else ())
+    biases, verdict = answers.find_bias(calibrator, others), answers.verdict(calibrator)
     text = (made.ranked_text if ranked else made.text)(by or "group")
-    parts = [text, weighed, "\n".join(map(str, judged))]
-    text = "\n\n".join(filter(None, parts))
-    status = {STATUS[each.answer] for each in judged}
-    alike = find_clusters(read, grouping, wanted.cluster)
-    return Result(
-        {
-            **made.to_dict(),
-            "biases": [bias._asdict() for bias in biases],
-            "verdict": verdict and verdict.to_dict(),
-            "design": weighed or None,
-            "requirements": [each.to_dict() for each in judged],
-        },
-        text if wanted.output is None else "",
-        ("" if wanted.output is None else text) + (f"\n{verdict.text}" if verdict else ""),
-        (*made.warnings, *map(str, biases), *alike),
-        done,
-        max(status - {0}, default=0) if 3 not in status else 3,
-    )
+    text = "\n\n".join(filter(None, [text, weighed, "\n".join(map(str, judged))]))
+    content = {
+        **made.to_dict(),
+        "biases": [bias._asdict() for bias in biases],
+        "verdict": verdict and verdict.to_dict(),
+        "design": weighed or None,
+        "requirements": [each.to_dict() for each in judged],
+    }
+    result, text = ("", text) if wanted.output else (text, "")
+    text += f"\n{verdict.text}" if verdict else ""
+    warnings = *made.warnings, *map(str, biases), *find_clusters(read, grouping, wanted.cluster)
+    statuses = {STATUS[each.answer] for each in judged}
+    status = STATUS[NO] if STATUS[NO] in statuses else max(statuses, default=0)
+    return Result(content, result, text, warnings, done, status)
 
 
-def read_grouping(columns: "Columns", **names: str | None) -> dict[str, list[str]]:
+def read_grouping(columns: Any, **names: str | None) -> dict[str, list[str]]:
     """Read the group of each text, by each option that names a column.
 
     Raises:
@@ -198,25 +178,20 @@ def find_clusters(read: Read, grouping: Mapping[str, Sequence[str]], cluster: st
 
 
 def _check_ranked(tables: Tables, read: Read, by: str, groups: Sequence[str]) -> None:
-    """Check that groups can be ranked: they must be several, and the labels differ.
-
-    Raises:
-        InputError: Nothing can be ranked.
-    """
-    labels = read.labels.labels
-    if len(set(groups)) == 1:
+    """Refuse to rank one group alone, or groups by labels that are all of one option."""
+    options = {read.table.scale.options[label] for label in read.labels.labels}
+    if len({*groups}) == 1:
         raise InputError(
             f"{tables.readings} has one {by} alone, {groups[0]!r}: nothing to compare."
         )
-    if len(set(labels.tolist())) == 1:
-        option = read.table.scale.options[labels[0]]
+    if len(options) == 1:
         raise InputError(
-            f"{tables.labels}: every label is {option!r}, from which nothing can be learned of how "
-            f"groups differ. Label more texts; `cordial plan --by {by}` chooses them."
+            f"{tables.labels}: every label is {options.pop()!r}, from which nothing can be learned "
+            f"of how groups differ. Label more texts; `cordial plan --by {by}` chooses them."
         )
 
 
-def _write(made: "Estimate", wanted: Wanted, by: str) -> list[str]:
+def _write(made: Any, wanted: Wanted, by: str) -> list[str]:
     """Write the table and the picture that are wanted; say so."""
     if wanted.output is not None:
         import polars as pl

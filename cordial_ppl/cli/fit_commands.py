@@ -1,109 +1,107 @@
 """`cordial calibrate`, its first half `cordial fit`, and `cordial demo`: what is fitted."""
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 
+from cordial_ppl.cli import options
 from cordial_ppl.cli.command import command
-from cordial_ppl.cli.messages import leaving_at_once
-from cordial_ppl.cli.options import OUTPUT, CalibratorOut, Inference, Seed, TableOut, option
+from cordial_ppl.cli.options import Fitting, Read, Tables
 from cordial_ppl.cli.output import Result, as_table
-from cordial_ppl.cli.records import FITTING, Fitting, Read, Tables
 from cordial_ppl.errors import count
 from cordial_ppl.runtime.progress import doing
 
 FIGURES = {"draws": "draws", "khat": "k-hat", "ess": "effective draws"}
 """Diagnostics of a posterior, and what they are called."""
 
-if TYPE_CHECKING:
-    from cordial_ppl.data.labelled import Labelled
-    from cordial_ppl.data.scale import Scale
-    from cordial_ppl.estimators.stack import Stack
-    from cordial_ppl.tables import LabelTable
-
-
 DEMONSTRATED = 20
 """Reviews of the demonstration whose labels are used."""
 
-NEXT = """\
+NEXT = """
 Now with your own readings and labels (one row per text; item_id, logit_1 ... and item_id, label):
   cordial calibrate readings.csv labels.csv -o calibrated.csv"""
 
-Verbose = Annotated[bool, option("Print how well each posterior is known, too.", group=OUTPUT)]
+Verbose = Annotated[
+    bool, options.option("Print how well each posterior is known, too.", group=options.OUTPUT)
+]
 
 
 @command
 def calibrate(
-    tables: Tables, *, output: TableOut, fitting: Fitting = FITTING, verbose: Verbose = False
+    tables: Tables,
+    *,
+    output: options.TableOut,
+    fitting: Fitting = Fitting(),
+    verbose: Verbose = False,
 ) -> Result:
-    """Fit on the labelled texts; write calibrated probabilities for all texts."""
+    """Fit on the labelled texts; write calibrated probabilities for all texts.
+
+    Args:
+        output: Table to write (.csv, .parquet, .jsonl): p_..., mean and interval, label.
+    """
     read = tables.read()
     calibrator = fit_tables(read, fitting)
     from cordial_ppl.estimators.bulk.predictor import predict_table
 
     texts = predict_table(calibrator, read.table, output)
-    counts = {"output": str(output), "texts": texts, "labels": len(read.rows)}
-    done = f"wrote {output}: {count(texts, 'text')}, calibrated on {say_labels(read.labels)}"
-    return _describe(calibrator, read, counts, done, verbose)
+    done = f"wrote {output}: {count(texts, 'text')}, calibrated on {say_labels(read)}"
+    return _describe(calibrator, read, {"output": output, "texts": texts}, done, verbose)
 
 
 @command
 def fit(
-    tables: Tables, *, output: CalibratorOut, fitting: Fitting = FITTING, verbose: Verbose = False
+    tables: Tables,
+    *,
+    output: options.CalibratorOut,
+    fitting: Fitting = Fitting(),
+    verbose: Verbose = False,
 ) -> Result:
-    """Fit on the labelled texts; save the calibrator for `cordial predict`."""
+    """Fit on the labelled texts; save the calibrator for `cordial predict`.
+
+    Args:
+        output: Calibrator to write (.cordial).
+    """
     read = tables.read()
     calibrator = fit_tables(read, fitting)
     calibrator.save(output)
-    counts = {"output": str(output), "labels": len(read.rows)}
-    done = f"wrote {output}: a calibrator fitted on {say_labels(read.labels)}"
-    return _describe(calibrator, read, counts, done, verbose)
+    done = f"wrote {output}: a calibrator fitted on {say_labels(read)}"
+    return _describe(calibrator, read, {"output": output}, done, verbose)
 
 
 @command
-def demo(*, inference: Inference = "default", seed: Seed = 0) -> Result:
+def demo(*, inference: options.Inference = "default", seed: options.Seed = 0) -> Result:
     """Show what calibration does: fit on 20 labels of made-up reviews, score the others."""
     from cordial_ppl import scores
-    from cordial_ppl.data.labelled import Labelled
-    from cordial_ppl.data.readings import as_logits, label_histogram
-    from cordial_ppl.data.scale import Scale
+    from cordial_ppl.data.readings import label_histogram
     from cordial_ppl.decisions.answers import describe
+    from cordial_ppl.estimators.named import Cordial
     from cordial_ppl.evaluation import synthetic
     from cordial_ppl.stack.weighing import stated
 
     reviews = synthetic.reviews()
-    logits, unseen = as_logits(reviews.logits[:DEMONSTRATED]), reviews.logits[DEMONSTRATED:]
-    labels, truth = reviews.labels[:DEMONSTRATED], reviews.labels[DEMONSTRATED:]
-    settings = Fitting(seed=seed, inference=inference).settings
-    calibrator = fit_calibrator(Labelled(logits, labels, {}), Scale(reviews.options), settings)
-    histogram = label_histogram(labels, len(reviews.options))
+    logits, unseen = np.split(reviews.logits, [DEMONSTRATED])
+    labels, truth = np.split(reviews.labels, [DEMONSTRATED])
+    calibrator = Cordial(reviews.options, inference=inference, seed=seed)
+    calibrator.fit(logits, [reviews.options[label] for label in labels])
     predictions = {
         "raw reading": stated(unseen),
-        "label histogram": np.tile(histogram, (len(unseen), 1)),
+        "label histogram": np.tile(label_histogram(labels, unseen.shape[1]), (len(unseen), 1)),
         "calibrated": calibrator.predict_proba(unseen),
     }
-    scored = {
-        name: {
-            "log_loss": scores.log_loss(probs, truth),
-            "accuracy": scores.accuracy(probs, truth),
-            "confidence": float(probs.max(axis=1).mean()),
-        }
-        for name, probs in predictions.items()
-    }
-    summary = describe(calibrator.fit_)
-    content = {"labels": DEMONSTRATED, "held_out": len(unseen), "scores": scored}
+    scored, summary = {}, describe(calibrator)
+    for name, probs in predictions.items():
+        scored[name] = {"log_loss": scores.log_loss(probs, truth)}
+        scored[name] |= {"accuracy": scores.accuracy(probs, truth)}
+        scored[name] |= {"confidence": float(probs.max(axis=1).mean())}
     title = f"\nOn {len(unseen)} held-out texts, after {DEMONSTRATED} labels"
     rows = [(name, *(f"{value:.3f}" for value in row.values())) for name, row in scored.items()]
     table = as_table(title, ("", "log loss", "accuracy", "mean confidence"), rows)
-    content["summary"] = summary.to_dict()
-    return Result(content, f"{summary.text}\n{table}", f"\n{NEXT}")
+    content = {"labels": DEMONSTRATED, "held_out": len(unseen), "scores": scored}
+    return Result(content | {"summary": summary.to_dict()}, f"{summary.text}\n{table}", NEXT)
 
 
-def _describe(
-    calibrator: "Stack", read: Read, counts: Mapping[str, Any], done: str, verbose: bool
-) -> Result:
+def _describe(calibrator: Any, read: Read, content: Any, done: str, verbose: bool) -> Result:
     """Return the summary, with warnings of groups that are rated otherwise."""
     from cordial_ppl.decisions import answers
 
@@ -111,16 +109,18 @@ def _describe(
     if answers.can_forecast(fit):
         forecast = answers.forecast(fit, table.logits, table.covariates(fit.covariates))
     summary, biases = answers.describe(fit, forecast), answers.find_bias(fit, read.groups)
-    content = {"summary": summary.to_dict(), "biases": [bias._asdict() for bias in biases]}
+    content |= {"labels": len(read.rows), "summary": summary.to_dict()}
+    content |= {"biases": [bias._asdict() for bias in biases]}
     text = summary.text
     for name, each in summary.diagnostics.items() if verbose else ():
         figures = (f", {word} {each[key]:.4g}" for key, word in FIGURES.items() if each[key])
         text += f"\nPosterior of {name}: {each['method']}{''.join(figures)}"
-    return Result({**counts, **content}, text=text, warnings=map(str, biases), done=[done])
+    return Result(content, text=text, warnings=map(str, biases), done=[done])
 
 
-def say_labels(labels: "LabelTable") -> str:
+def say_labels(read: Read) -> str:
     """Count labels, and say whose label is predicted where texts have several."""
+    labels = read.labels
     number = count(len(labels.labels), "label")
     if labels.several:
         number += f" of {count(len(labels.first), 'text')}"
@@ -130,48 +130,34 @@ def say_labels(labels: "LabelTable") -> str:
     return number
 
 
-def fit_tables(read: Read, fitting: Fitting) -> "Stack":
-    """Fit a calibrator on the texts that have labels; it keeps what later readings must be like.
+def fit_labelled(estimator: Any, read: Read, fitting: Fitting, **more: Any) -> None:
+    """Fit an estimator on the texts that have labels.
 
     Args:
+        estimator: The estimator.
         read: The readings and the labels.
         fitting: Settings of the fit.
+        more: Further arguments of its method.
 
     Raises:
         InputError: The labels, the readings or the covariates do not allow this fit.
         ChannelError: A file's model breaks the contract of a channel.
     """
     from cordial_ppl.estimators.task_tables import take_labelled
-    from cordial_ppl.stack.sketch import sketch
-    from cordial_ppl.tables import read_provenance
 
-    texts = take_labelled(*read, fitting.channel)
-    calibrator = fit_calibrator(texts, read.table.scale, fitting.settings)
-    provenance = read_provenance(read.table.columns, read.rows.tolist())
-    calibrator.fit_ = replace(
-        calibrator.fit_, provenance=provenance, sketch=sketch(read.table.logits)
-    )
-    return calibrator
+    texts, scale = take_labelled(*read, fitting.channel), read.table.scale
+    rows = texts.logits, scale.decode(texts.labels), texts.covariates
+    estimator.fit(*rows, sample_weight=texts.weights, texts=texts.texts, **more)
 
 
-def fit_calibrator(texts: "Labelled", scale: "Scale", settings: Mapping[str, Any]) -> "Stack":
-    """Fit a calibrator to checked texts.
-
-    Args:
-        texts: The labelled texts.
-        scale: The options.
-        settings: Settings of `Cordial`.
-
-    Raises:
-        InputError: Nothing can be learned from these labels.
-        ChannelError: A file's model breaks the contract of a channel.
-    """
-    with doing("loading"), leaving_at_once():
+def fit_tables(read: Read, fitting: Fitting) -> Any:
+    """Fit a calibrator, which keeps what later readings must be like; raises as `fit_labelled`."""
+    with doing("loading"):
         from cordial_ppl.estimators.named import Cordial
-        from cordial_ppl.stack.fit import fit_stack
+        from cordial_ppl.tables import read_provenance
 
-        calibrator = Cordial(scale.options, **settings)
-        complete = calibrator.settings
-        complete.check(texts.logits, texts.covariates)
-        calibrator.fit_ = fit_stack(texts, scale, complete)
-        return calibrator
+        calibrator = Cordial(read.table.scale, **fitting.settings)
+        fit_labelled(calibrator, read, fitting, corpus=read.table.logits)
+    provenance = read_provenance(read.table.columns, read.rows.tolist())
+    calibrator.fit_ = replace(calibrator.fit_, provenance=provenance)
+    return calibrator

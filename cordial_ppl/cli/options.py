@@ -1,14 +1,25 @@
-"""Types of options: how each is typed, what its value is called in the help, and its group."""
+"""Options that several commands have: types of single ones, and records of those that go together.
+
+A type says how an option is typed, what its value is called in the help, and its group. Fields of a
+record have their line of help below them.
+"""
 
 import csv
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
-from cyclopts import Group, Parameter, Token
+import numpy as np
+from cyclopts import Group, Parameter, Token, validators
+from jaxtyping import Int64
 
-from cordial_ppl.errors import InputError
+from cordial_ppl.errors import InputError, SettingsClash
+from cordial_ppl.runtime.outputs import check_writable
+from cordial_ppl.runtime.progress import doing
+
+if TYPE_CHECKING:
+    from cordial_ppl.tables import LabelTable, ReadingTable
 
 FILES = Group("Files", sort_key=0)
 COLUMNS = Group("Columns", sort_key=1)
@@ -17,50 +28,8 @@ OUTPUT = Group("Output", sort_key=3)
 ADVANCED = Group("Advanced", sort_key=4)
 
 
-class Written(Path):
-    """A file that a command writes, which is checked before the command runs.
-
-    Attributes:
-        endings: The endings that its name may have; none for those of a table.
-    """
-
-    endings: tuple[str, ...] = ()
-
-
-class CalibratorWritten(Written):
-    """A calibrator or a prior to write."""
-
-    endings = (".cordial",)
-
-
-class FigureWritten(Written):
-    """A picture to write."""
-
-    endings = (".svg", ".png", ".pdf")
-
-
-class PageWritten(Written):
-    """A page to write."""
-
-    endings = (".html",)
-
-
-def split_names(text: str) -> tuple[str, ...]:
-    """Split "1,2,3" into names; one with a comma stands in quotes.
-
-    Raises:
-        ValueError: The quotes do not match.
-    """
-    try:
-        (names,) = csv.reader([text], skipinitialspace=True, strict=True)
-    except (csv.Error, ValueError) as error:
-        raise ValueError(f"it must be names with commas between; found {text!r}.") from error
-    return tuple(names)
-
-
-def _read_names(_: Any, tokens: Sequence[Token]) -> tuple[str, ...]:
-    """Read names that an option lists, once or several times."""
-    return tuple(name for token in tokens for name in split_names(token.value))
+class Output(Path):
+    """A file that a command writes, which is checked before the command runs."""
 
 
 def split_pairs[T](
@@ -79,14 +48,28 @@ def split_pairs[T](
     """
     pairs = []
     for text in texts:
-        name, equals, value = text.partition("=")
+        name, _, value = map(str.strip, text.partition("="))
         try:
-            if not (name.strip() and equals and value.strip()):
-                raise ValueError
-            pairs.append((name.strip(), read(value)))
+            pairs.append((name, read(value)))
         except ValueError:
-            raise InputError(f"{option} must be {form}; found {text!r}.") from None
+            value = ""
+        if not (name and value):
+            raise InputError(f"{option} must be {form}; found {text!r}.")
     return pairs
+
+
+def _read_names(_: Any, tokens: Sequence[Token]) -> tuple[str, ...]:
+    """Read names with commas between, listed once or several times; in quotes, a comma is part."""
+    try:
+        rows = csv.reader([each.value for each in tokens], skipinitialspace=True, strict=True)
+        return tuple(name for row in rows for name in row)
+    except csv.Error as error:
+        raise ValueError(f"it must be names with commas between ({error}).") from error
+
+
+def _read_whole(_: Any, tokens: Sequence[Token]) -> int:
+    """Read a whole number, such as a seed."""
+    return int(tokens[0].value)
 
 
 def option(help: str, metavar: str | None = None, group: Group | None = None) -> Parameter:
@@ -96,17 +79,9 @@ def option(help: str, metavar: str | None = None, group: Group | None = None) ->
 
 
 def whole(least: int) -> Parameter:
-    """Declare an option that is a whole number, such as a seed."""
-
-    def read(_: Any, tokens: Sequence[Token]) -> int:
-        """Read it."""
-        (token,) = tokens
-        with suppress(ValueError):
-            if least <= (number := int(token.value)) < 2**32:
-                return number
-        raise ValueError(f"it must be a whole number from {least}; found {token.value!r}.")
-
-    return Parameter(metavar="N", converter=read)
+    """Declare an option that is a whole number."""
+    within = validators.Number(gte=least, lt=2**32)
+    return Parameter(metavar="N", converter=_read_whole, validator=within)
 
 
 def listing(metavar: str, **more: Any) -> Parameter:
@@ -116,22 +91,34 @@ def listing(metavar: str, **more: Any) -> Parameter:
     )
 
 
+def ending(*endings: str) -> Parameter:
+    """Declare a file to write by the endings that its name may have."""
+    return Parameter(validator=lambda _, path: path and check_writable(path, endings=endings))
+
+
 List = Annotated[tuple[str, ...], listing("A,B,...")]
 Names = Annotated[tuple[str, ...] | None, listing("A,B,...")]
-ColumnList = Annotated[tuple[str, ...], listing("COLUMN,...", group=COLUMNS)]
 Some = Annotated[Sequence[str], Parameter(metavar="NAME")]
-Column = Annotated[str | None, Parameter(metavar="COLUMN", group=COLUMNS)]
+Name = Annotated[str | None, Parameter(metavar="NAME")]
+COLUMN = Parameter(metavar="COLUMN", group=COLUMNS)
+Column = Annotated[str | None, COLUMN]
+File = Annotated[Path | None, Parameter(metavar="FILE", group=FILES)]
 Number = Annotated[int, whole(1)]
 Natural = Annotated[int, whole(0)]
+Share = Annotated[float | None, Parameter(metavar="SHARE")]
 
-READINGS = "Table: item_id, and `rating`, or columns p_..., logit_..., logprob_..., n_..."
 TABLE = "(.csv, .parquet, .jsonl)"
-Out = Parameter(metavar="OUT", alias="-o", group=FILES)
-CALIBRATED = f"Table to write {TABLE}: p_..., mean and interval, label."
 TABLE_OUT = option(f"Table of readings to write {TABLE}.")
-TableOut = Annotated[Written, Out, Parameter(help=CALIBRATED)]
-CalibratorOut = Annotated[CalibratorWritten, Out, option("Calibrator to write (.cordial).")]
-CalibratorFile = Annotated[Path, option("Calibrator, from `cordial fit`.", group=FILES)]
+Out = Parameter(metavar="OUT", alias="-o", group=FILES)
+Given = Annotated[Path, Parameter(group=FILES)]
+Written = Annotated[Output, ending(".csv", ".parquet", ".jsonl", ".ndjson")]
+TableOut = Annotated[Written, Out]
+CalibratorOut = Annotated[Output, ending(".cordial"), Out]
+Saved = Annotated[Output | None, ending(".cordial"), Parameter(metavar="FILE", group=FILES)]
+Page = Annotated[Output, ending(".html"), Out]
+Figure = Annotated[
+    Output | None, ending(".svg", ".png", ".pdf"), Parameter(metavar="FILE", group=FILES)
+]
 Also = Annotated[
     Sequence[Path],
     option("Another table, with readings by other judges; may be repeated.", "READINGS", FILES),
@@ -144,28 +131,150 @@ Seed = Annotated[Natural, option("Seed of all random numbers.", group=MODEL)]
 Level = Annotated[float, option("Probability inside the intervals.", "P", MODEL)]
 Engine = Annotated[
     Literal["local", "ray"],
-    option(
-        "Work on this machine, or on the cluster that RAY_ADDRESS names.",
-        "ENGINE",
-        ADVANCED,
-    ),
+    option("Work on this machine, or on the cluster that RAY_ADDRESS names.", "ENGINE", ADVANCED),
 ]
 Spellings = Annotated[
     Sequence[str],
     option(
-        "Another spelling of an option by the model, as 1=A; repeatable.",
-        "OPTION=TEXT",
-        ADVANCED,
+        "Another spelling of an option by the model, as 1=A; repeatable.", "OPTION=TEXT", ADVANCED
     ),
 ]
 Inference = Annotated[
     Literal["default", "laplace", "mode", "nuts"],
     option(
-        "How to find posteriors: laplace (the paper's), mode, nuts (minutes).",
-        "METHOD",
-        ADVANCED,
+        "How to find posteriors: laplace (the paper's), mode, nuts (minutes).", "METHOD", ADVANCED
     ),
 ]
-
 Rule = Parameter(metavar="RULE", group=ADVANCED)
 Rounding = Annotated[Literal["half-up", "nearest-even", "split"] | None, Rule]
+
+
+class Read(NamedTuple):
+    """What is read of two tables.
+
+    Attributes:
+        table: The readings of all texts.
+        labels: The labels, each of a text that has a reading.
+        rows: The rows of the labelled texts, one per label.
+    """
+
+    table: "ReadingTable"
+    labels: "LabelTable"
+    rows: Int64[np.ndarray, " n"]
+
+    @property
+    def groups(self) -> Mapping[str, Sequence[str]]:
+        """List what may name groups of the labelled texts, by column."""
+        from cordial_ppl.tables import list_groups
+
+        return list_groups(self.table, self.rows, self.labels)
+
+
+@dataclass(frozen=True)
+class Files:
+    """Two tables, readings of all texts and labels of some."""
+
+    readings: Given
+    "Table: item_id, and `rating`, or columns p_..., logit_..., logprob_..., n_..."
+    labels: Given
+    "Table of labels: item_id and label, a row for each label."
+
+
+@Parameter(name="*", group=COLUMNS)
+@dataclass(frozen=True, kw_only=True)
+class Columns:
+    """Choice of what is read from tables: arguments of functions that read readings."""
+
+    options: Names = None
+    "Options of the scale in order, as 1,2,3,4,5, if not as in READINGS."
+    reader: Name = None
+    "Judge to take if there are several, from column `reader` (or COLUMN=NAME)."
+    task: Name = None
+    "Task to take if there are several, from column `task` (or COLUMN=NAME)."
+    id: Annotated[Sequence[str], Parameter(metavar="COLUMN")] = ()
+    "Column of the texts' ids, if not `item_id`; may be repeated."
+    rating: Column = None
+    "Column of ratings, one per text, to take as readings; needs --options."
+    round: Rounding = None
+    "Between options: half-up, nearest-even, or split into two halves."
+
+    @property
+    def shared(self) -> dict[str, Any]:
+        """Return what holds for tables of labels, too."""
+        return {"task": self.task, "id": self.id, "round": self.round}
+
+
+@Parameter(name="*", group=COLUMNS)
+@dataclass(frozen=True, kw_only=True)
+class Labelling:
+    """Columns of labels, and a rule by which they are taken: arguments of `read_labels`."""
+
+    label: Annotated[tuple[str, ...], listing("COLUMN,...")] = ()
+    "Column of labels, if not `label`; or a column for each annotator."
+    annotator: Column = None
+    "Column that names who gave a label, if not `annotator`."
+    annotators: Annotated[Literal["each", "mean", "median"], Rule] = "each"
+    "Several labels of one text: keep each (the default), or use mean or median."
+
+
+@Parameter(name="*", group=COLUMNS)
+@dataclass(frozen=True, kw_only=True)
+class Tables(Labelling, Columns, Files):
+    """Two tables and what is read from them: arguments of `read_labelled`."""
+
+    @property
+    def labelling(self) -> dict[str, Any]:
+        """Return arguments of `read_labels`."""
+        return {field.name: getattr(self, field.name) for field in fields(Labelling)}
+
+    def read(self, **settings: Any) -> Read:
+        """Read both tables.
+
+        Args:
+            settings: Arguments that take the place of those of the command.
+
+        Raises:
+            InputError: A table is not as it must be, or they do not fit together.
+        """
+        from cordial_ppl.tables import read_labelled
+
+        with doing("reading"):
+            return Read(*read_labelled(**(vars(self) | settings)))
+
+
+@Parameter(name="*", group=MODEL)
+@dataclass(frozen=True, kw_only=True)
+class Fitting:
+    """Settings of a fit."""
+
+    channel: Channels = ()
+    prior: Annotated[Path | None, Parameter(metavar="FILE")] = None
+    "Prior, from `cordial learn-prior`; or `own`, for the one of each channel."
+    seed: Seed = 0
+    inference: Inference = "default"
+
+    prior_of: Annotated[Sequence[str], Parameter(metavar="NAME=LOC,SCALE", group=ADVANCED)] = ()
+    "Prior of one parameter, in logs if positive, in log odds if a strength."
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Return settings of an estimator.
+
+        Raises:
+            SettingsClash: The prior is given twice.
+            InputError: The text of --prior-of has another form.
+        """
+        prior: Any = self.prior and str(self.prior)
+        if self.prior_of:
+            if prior:
+                raise SettingsClash("prior", "prior_of")
+            form = "NAME=LOC,SCALE, such as offset=0,0.5"
+            prior = dict(split_pairs("--prior-of", self.prior_of, form, _read_normal))
+        settings = {"inference": self.inference, "seed": self.seed, "prior": prior}
+        return settings | {"channels": tuple(map(str, self.channel))}
+
+
+def _read_normal(text: str) -> tuple[float, float]:
+    """Read location and scale."""
+    loc, scale = map(float, text.split(","))
+    return loc, scale

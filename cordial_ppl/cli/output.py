@@ -47,19 +47,24 @@ def show(result: Result, *, json: bool, quiet: bool) -> None:
     if json:
         import msgspec
 
-        encoded = msgspec.json.encode(result.content, enc_hook=lambda number: number.item())
+        encoded = msgspec.json.encode(result.content, enc_hook=_encode)
         # As bytes, for JSON is UTF-8 everywhere.
         sys.stdout.flush()
         sys.stdout.buffer.write(msgspec.json.format(encoded, indent=2) + b"\n")
         sys.stdout.buffer.flush()
-    else:
-        for text in (result.result, "" if quiet else result.text):
-            if text:
-                STDOUT.print(text)
-        for line in () if quiet else result.done:
-            say(line)
-        for warning in result.warnings:
-            say(f"warning: {warning}")
+        return
+    for text in (result.result, "" if quiet else result.text):
+        if text:
+            STDOUT.print(text)
+    for line in () if quiet else result.done:
+        say(line)
+    for warning in result.warnings:
+        say(f"warning: {warning}")
+
+
+def _encode(value: Any) -> Any:
+    """Encode the path of a file, or a number or array of NumPy's."""
+    return str(value) if isinstance(value, Path) else value.tolist()
 
 
 def draw(path: Path, drawing: Callable[[], Any]) -> str:

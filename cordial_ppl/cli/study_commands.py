@@ -7,112 +7,72 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
+from cordial_ppl.cli import options
 from cordial_ppl.cli.command import command
-from cordial_ppl.cli.messages import leaving_at_once
-from cordial_ppl.cli.options import (
-    ADVANCED,
-    COLUMNS,
-    FILES,
-    MODEL,
-    TABLE,
-    CalibratorWritten,
-    Channels,
-    Engine,
-    List,
-    Natural,
-    Number,
-    Out,
-    Seed,
-    Some,
-    Written,
-    option,
-    split_pairs,
-)
+from cordial_ppl.cli.options import Columns, Labelling, Tables, listing, split_pairs
 from cordial_ppl.cli.output import Result
-from cordial_ppl.cli.records import CHOICE, LABELLING, Columns, Labelling, Tables
 from cordial_ppl.errors import InputError, count
 from cordial_ppl.runtime.progress import doing
 
-LeaveOut = Annotated[
-    Sequence[str],
-    option("Task to leave out; may be repeated.", "TASK", COLUMNS),
-]
-Units = Annotated[
-    Sequence[str],
-    option(
-        "Power of K in the unit of a parameter, as drift=1; repeatable.",
-        "NAME=POWER",
-        ADVANCED,
-    ),
-]
-LearningRule = Annotated[
-    Literal["cautious", "paper"],
-    option(
-        "How far to trust the tasks: cautious, as far as they agree; or as in the paper.",
-        "RULE",
-    ),
-]
 
-
-@Parameter(name="*", group=COLUMNS)
+@Parameter(name="*", group=options.COLUMNS)
 @dataclass(frozen=True, kw_only=True)
 class Tasks(Labelling, Columns):
     """Choice of tasks and judges, and what is read of them."""
 
-    reader: Some = ()  # pyright: ignore[reportIncompatibleVariableOverride]
+    reader: options.Some = ()  # pyright: ignore[reportIncompatibleVariableOverride]
     "Judge to take, from column `reader` (or COLUMN=NAME); may be repeated."
-    task: Some = ()  # pyright: ignore[reportIncompatibleVariableOverride]
+    task: options.Some = ()  # pyright: ignore[reportIncompatibleVariableOverride]
     "Task to take, from column `task`; may be repeated."
 
 
-TASKS = Tasks()
+@Parameter(name="*", group=options.MODEL)
+@dataclass(frozen=True, kw_only=True)
+class Learning:
+    """What a prior is learned for, and how: arguments of `learn_prior`."""
+
+    leave_out: Annotated[Sequence[str], Parameter(metavar="TASK", group=options.COLUMNS)] = ()
+    "Task to leave out; may be repeated."
+    rule: Annotated[Literal["cautious", "paper"], Parameter(metavar="RULE")] = "cautious"
+    "How far to trust the tasks: cautious, as far as they agree; or as in the paper."
+    seed: options.Seed = 0
 
 
 @command
 def learn_prior(
-    tables: Annotated[
-        Sequence[Path],
-        option("Tables of readings and of labels in turn: READINGS LABELS READINGS LABELS."),
-    ],
+    tables: Sequence[Path],
     /,
     *,
-    output: Annotated[CalibratorWritten, Out, option("Prior to write (.cordial).")],
-    tasks: Tasks = TASKS,
-    leave_out: LeaveOut = (),
-    channel: Channels = (),
-    unit: Units = (),
-    rule: LearningRule = "cautious",
-    seed: Seed = 0,
+    output: options.CalibratorOut,
+    tasks: Tasks = Tasks(),
+    channel: options.Channels = (),
+    unit: Annotated[Sequence[str], Parameter(metavar="NAME=POWER", group=options.ADVANCED)] = (),
+    learning: Learning = Learning(),
 ) -> Result:
     """Learn a prior from tasks with many labels, for `--prior` of the other commands.
 
     Every channel is fitted to every task and judge of the tables, to 2,048 labels of each at most.
     A table without a column `task` is a task by its name.
+
+    Args:
+        tables: Tables of readings and of labels in turn: READINGS LABELS READINGS LABELS.
+        output: Prior to write (.cordial).
+        unit: Power of K in the unit of a parameter, as drift=1; repeatable.
     """
     units = dict(split_pairs("--unit", unit, "NAME=POWER, such as drift=1", float))
     from cordial_ppl.estimators.task_tables import read_pairs
 
     read = read_pairs(tables, of="cordial learn-prior", channels=channel, **vars(tasks))
-    labelled = {
-        (each.task, each.reader): (each.texts.logits, each.texts.labels, each.texts.covariates)
-        for each in read
-    }
-    with doing("loading"), leaving_at_once():
+    with doing("loading"):
         from cordial_ppl.channels import AFFINE_CHANNELS
         from cordial_ppl.channels.loading import load_channel
-        from cordial_ppl.estimators import learning
+        from cordial_ppl.estimators import learning as estimators
         from cordial_ppl.estimators.prior_report import describe_prior
 
+        texts = {(task, by): (t.logits, t.labels, t.covariates) for task, by, *_, t in read}
         models = [load_channel(name) for name in (*AFFINE_CHANNELS, *map(str, channel))]
-        prior = learning.learn_prior(
-            labelled,
-            channels=models,
-            leave_out=leave_out,
-            rule=rule,
-            vector=rule != "paper",
-            units=units,
-            seed=seed,
-        )
+        more = {"vector": learning.rule != "paper", "units": units, **vars(learning)}
+        prior = estimators.learn_prior(texts, channels=models, **more)
     prior.save(output)
     sizes = sorted(fit.size for fit in prior.fits)
     size = max(sizes, key=sizes.count)
@@ -121,42 +81,34 @@ def learn_prior(
         {"task": fit.task, "reader": fit.reader or None, "labels": sum(fit.counts)}
         for fit in prior.fits
     ]
-    content = {"output": str(output), "options": size, "fits": fits, "parameters": rows}
+    content = {"output": output, "options": size, "fits": fits, "parameters": rows}
     done = f"wrote {output}: {count(len(fits), 'fit')} of {count(len(prior.tasks), 'task')}"
     return Result(content, text=describe_prior(prior, rows), done=[done])
 
 
-Simulations = Annotated[
-    Natural, option("Data sets for simulation-based calibration, as 200; none by default.")
-]
-
-
-def _table(text: str) -> Parameter:
-    """Declare a table of data."""
-    return Parameter(help=text, metavar="FILE", group=FILES)
-
-
 @command
 def check(
-    channel: Annotated[str, option("Channel file, whose code is run, or the name of a channel.")],
+    channel: str,
     /,
     *,
-    columns: Columns = CHOICE,
-    labelling: Labelling = LABELLING,
-    readings: Annotated[
-        Path | None, _table("Table of readings to check it on, in place of made-up reviews.")
-    ] = None,
-    labels: Annotated[Path | None, _table("Table of labels of some of these texts.")] = None,
-    simulations: Simulations = 0,
-    seed: Seed = 0,
+    columns: Columns = Columns(),
+    labelling: Labelling = Labelling(),
+    readings: options.File = None,
+    labels: options.File = None,
+    simulations: options.Natural = 0,
+    seed: options.Seed = 0,
 ) -> Result:
     """Check a channel: contract, gradients, order, posteriors against NUTS, prior, predictions.
 
     One line a finding: pass, warn or fail. Exit status: 0 if nothing fails, 1 if something does,
     2 wrong usage or bad input.
+
+    Args:
+        channel: Channel file, whose code is run, or the name of a channel.
+        readings: Table of readings to check it on, in place of made-up reviews.
+        labels: Table of labels of some of these texts.
+        simulations: Data sets for simulation-based calibration, as 200; none by default.
     """
-    if (readings is None) != (labels is None):
-        raise InputError("--readings and --labels go together: give both, or neither.")
     texts: tuple[Any, ...] = ()
     if readings and labels:
         from cordial_ppl.estimators.task_tables import read_labelled_first
@@ -164,72 +116,68 @@ def check(
         settings = vars(columns) | vars(labelling)
         with doing("reading"):
             texts = read_labelled_first(readings, labels, channel, **settings)
-    with doing("loading"), leaving_at_once():
+    elif readings or labels:
+        raise InputError("--readings and --labels go together: give both, or neither.")
+    with doing("loading"):
         from cordial_ppl.evaluation.checks import check_channel
 
         report = check_channel(channel, *texts, simulations=simulations, seed=seed)
     return Result(report.to_dict(), report.text, status=int(report.status == "fail"))
 
 
-@Parameter(name="*", group=MODEL)
+@Parameter(name="*", group=options.MODEL)
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
     """What is compared, on how many labels, and where."""
 
-    methods: List = ()
+    methods: options.List = ()
     "Names, as raw, histogram, paper, cordial; or channel files, which are run."
-    budgets: Annotated[List, Parameter(metavar="N,...")] = ()
+    budgets: Annotated[options.List, listing("N,...")] = ()
     "Numbers of labels, as 10,20,50; by default 5 to 100."
-    draws: Number = 20
+    draws: options.Number = 20
     "Random subsets of each number of labels."
-    report: Number = 1000
-    "Labelled texts to score on; others are drawn."
-    seed: Seed = 0
-    engine: Engine = "local"
+    report: options.Number | None = None
+    "Labelled texts to score on; others are drawn. By default half of them, at most 1,000."
+    seed: options.Seed = 0
+    engine: options.Engine = "local"
 
     device: Annotated[
-        Literal["auto", "host", "accelerator"], Parameter(metavar="DEVICE", group=ADVANCED)
+        Literal["auto", "host", "accelerator"], Parameter(metavar="DEVICE", group=options.ADVANCED)
     ] = "auto"
     "Where to fit: on the host, on an accelerator, or there if JAX finds one (auto)."
 
 
-COMPARISON = Comparison()
-Scores = Annotated[Written, Out, option(f"Table to write {TABLE}: a row for each score.")]
-
-
 @command
-def sweep(tables: Tables, *, output: Scores, wanted: Comparison = COMPARISON) -> Result:
+def sweep(tables: Tables, *, output: options.TableOut, wanted: Comparison = Comparison()) -> Result:
     """Compare calibrators on the same random subsets of the labels, for each judge.
 
     OUT has a row for each score of each fit. A folder beside it, named OUT.parts, keeps what is
     done: an interrupted sweep resumes, and methods, numbers of labels and judges can be added.
+
+    Args:
+        output: Table to write (.csv, .parquet, .jsonl): a row for each score.
     """
-    with doing("loading"), leaving_at_once():
+    if unknown := [text for text in wanted.budgets if not text.isdecimal()]:
+        raise InputError(f"--budgets takes whole numbers, such as 10,20,50; got {unknown[0]!r}.")
+    with doing("loading"):
         from cordial_ppl.evaluation.methods import NINE, make_methods
         from cordial_ppl.evaluation.scoring import mean_losses, show_losses
         from cordial_ppl.evaluation.sweeps import BUDGETS, run_sweep
         from cordial_ppl.evaluation.tasks import read_tasks
         from cordial_ppl.tables import write_table
 
-        numbers = [_whole(text) for text in wanted.budgets] or BUDGETS
         made = make_methods(wanted.methods or NINE)
         channels = [c for estimator in made.values() for c in estimator.settings.channels]
         texts = {"report": wanted.report, "channels": channels, "seed": wanted.seed}
         tasks = read_tasks(**vars(tables), **texts)
+        budgets = [*map(int, wanted.budgets)] or BUDGETS
         parts = output.with_name(f"{output.name}.parts")
         where = {"parts": parts, "engine": wanted.engine, "device": wanted.device}
-        scores = run_sweep(tasks, made, numbers, wanted.draws, **where)
+        scores = run_sweep(tasks, made, budgets, wanted.draws, **where)
         write_table(output, scores.lazy())
-    failed = scores.filter(metric="failed")
-    means = mean_losses(scores)
+    failed, means = scores.filter(metric="failed"), mean_losses(scores)
     done = [f"wrote {output}: {count(len(scores), 'score')}"]
     if len(failed):
         done.append(f"{count(len(failed), 'fit')} failed: see the column reason of {output}")
-    content = {"output": str(output), "failed_fits": len(failed), "mean_log_loss": means.to_dicts()}
+    content = {"output": output, "failed_fits": len(failed), "mean_log_loss": means.to_dicts()}
     return Result(content, text=show_losses(means), done=done)
-
-
-def _whole(text: str) -> int:
-    if not text.isdecimal():
-        raise InputError(f"--budgets takes whole numbers, such as 10,20,50; got {text!r}.")
-    return int(text)

@@ -2,17 +2,19 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Int64
 
-from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.labelling import as_texts
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError, list_names, naming
 from cordial_ppl.runtime.progress import doing
 from cordial_ppl.tables import LabelTable, ReadingTable, list_values, read_labelled
+
+if TYPE_CHECKING:
+    from cordial_ppl.data.labelled import Labelled
 
 
 def take_labelled(
@@ -20,7 +22,7 @@ def take_labelled(
     labels: LabelTable,
     rows: Int64[np.ndarray, " n"],
     channels: Sequence[Any] = (),
-) -> Labelled:
+) -> "Labelled":
     """Take the labelled texts, with the covariates that channels ask for.
 
     Args:
@@ -33,6 +35,8 @@ def take_labelled(
         InputError: A column is missing, or does not hold finite numbers or the levels of a channel.
         ChannelError: A file does not hold a channel.
     """
+    from cordial_ppl.data.labelled import Labelled
+
     columns = take_covariates(table, channels)
     covariates = {name: column[rows] for name, column in columns.items()}
     texts = as_texts(labels.item_ids, len(rows))
@@ -70,7 +74,7 @@ class LabelledTask(NamedTuple):
     reader: str
     scale: Scale
     items: Sequence[str]
-    texts: Labelled
+    texts: "Labelled"
 
 
 def read_pairs(

@@ -87,7 +87,7 @@ def split_task(
 def read_tasks(
     readings: Path,
     labels: Path,
-    report: int = REPORT,
+    report: int | None = None,
     *,
     reader: str | None = None,
     task: str | None = None,
@@ -100,7 +100,7 @@ def read_tasks(
     Args:
         readings: table of readings.
         labels: table of labels.
-        report: number of labelled texts to score methods on.
+        report: number of labelled texts to score methods on; by default half, at most 1,000.
         reader: the judge; by default every judge of the table.
         task: the task; by default every one; named after the file where no column names tasks.
         channels: channels whose covariates are read too.
@@ -133,10 +133,11 @@ def _divide(
     scale: Scale,
     texts: Texts,
     labels: Int[np.ndarray, " n"],
-    report: int,
+    report: int | None,
     seed: int,
 ) -> Task:
     """Divide checked texts, all labelled."""
+    report = min(REPORT, len(labels) // 2) if report is None else report
     if not 0 < report < len(labels):
         raise InputError(
             f"task {name!r} has {len(labels)} labelled texts, and {report} of them are to be "

@@ -149,7 +149,7 @@ plan r.csv -o p.csv --by gap                               'gap'|line 4
 plan r.csv -o p.csv --labelled plan.csv                    plan.csv|'label'
 plan r.csv -o p.csv --options 1,2                          '1', '2'
 plan r.csv --more one.cordial --width 0                    --width
-plan r.csv --more one.cordial --options 1,2                --options|2
+plan r.csv --more one.cordial --options 1,2                '1', '2'|'logit_1'
 shift nobody.csv l.csv -o o.csv                            nobody.csv|'user'
 shift nobody.csv ann.csv -o o.csv                          nobody.csv|'user'
 shift blank.csv l.csv -o o.csv                             blank.csv|line 61
