@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from cordial_ppl.cli import options
 from cordial_ppl.cli.command import check_outputs, command
-from cordial_ppl.cli.options import Columns, Given, Labelling, Output, Tables
+from cordial_ppl.cli.options import BothColumns, Columns, Given, Output, Tables
 from cordial_ppl.cli.output import Result
 from cordial_ppl.errors import InputError, count
 from cordial_ppl.runtime.outputs import check_writable
@@ -92,12 +92,14 @@ def report(
     if not can_draw() or find_spec("jinja2") is None:
         raise InputError('a report needs matplotlib and jinja2: pip install -e ".[plots]".')
     fitted = load_calibrator(calibrator, channel)
-    table, labels, rows = read = tables.read(options=tables.options or fitted.fit_.scale)
+    table, labels, rows = tables.read(options=tables.options or fitted.fit_.scale)
     with doing("measuring and drawing"):
         from cordial_ppl.plots.report import TaskTexts, gather, write_report
+        from cordial_ppl.tables import list_groups
 
         extra = table.covariates(fitted.fit_.covariates, fitted.fit_.levels)
-        rated = rows, labels.labels, extra, read.groups, labels.weights
+        groups = list_groups(table, rows, labels)
+        rated = rows, labels.labels, extra, groups, labels.weights
         facts = gather(fitted, TaskTexts(table.item_ids, table.logits, *rated))
         write_report(output, facts, of=f"{calibrator} on {tables.readings}")
     done = f"wrote {output}: {count(len(table), 'text')}, {facts.labelled} labelled"
@@ -111,8 +113,7 @@ def monitor(
     new: Annotated[Sequence[Path], Parameter(group=options.FILES)],
     /,
     *,
-    columns: Columns = Columns(),
-    labelling: Labelling = Labelling(),
+    columns: BothColumns = BothColumns(),
     labels: options.File = None,
     channel: options.Channels = (),
     level: options.Level = 0.95,
@@ -136,7 +137,7 @@ def monitor(
     from cordial_ppl.estimators.bulk import intake
     from cordial_ppl.tables import match_labels, read_labels, read_readings
 
-    settings = {**vars(columns), "options": columns.options or fit.scale}
+    settings = columns.of_readings | {"options": columns.options or fit.scale}
     with doing("reading"):
         tables = [read_readings(path, **settings) for path in (old, *new)]
     for path, table in zip(new, tables[1:], strict=True):
@@ -150,7 +151,7 @@ def monitor(
         {**made.to_dict(), "labels": None},
     )
     if labels is not None:
-        read = read_labels(labels, tables[-1].scale, **columns.shared, **vars(labelling))
+        read = read_labels(labels, tables[-1].scale, **columns.of_labels)
         fresh = ~of_fit(as_texts(read.item_ids, len(read.labels)), fit.texts)
         if not fresh.any():
             raise InputError(f"{labels}: all labelled texts are of the fit: label others.")

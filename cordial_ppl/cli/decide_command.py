@@ -57,10 +57,11 @@ def decide(
     from cordial_ppl.tables.unfilled import check_unfilled
 
     rule = Rule(**vars(costs))
-    read, done, warnings = tables.read(), list[str](), list[str]()
+    table, labels, rows = read = tables.read()
+    done, warnings = list[str](), list[str]()
     if output is not None:
-        check_unfilled(output, f"or give {output} as LABELS", read.table, read.labels)
-        items, people = read.labels.item_ids, read.labels.annotators
+        check_unfilled(output, f"or give {output} as LABELS", table, labels)
+        items, people = labels.item_ids, labels.annotators
         if len({*zip(items, people or items, strict=True)}) < len(items):
             raise InputError(
                 "--round split makes two labels of one, and OUT holds one of a text or annotator: "
@@ -72,9 +73,9 @@ def decide(
 
     # The labels of texts that were chosen as doubtful say little of the others.
     chosen = bool(read_design(*read)[1])
-    calibrator = fit_tables(read, fitting)
-    covariates = read.table.covariates(calibrator.fit_.covariates)
-    made = calibrator.decide(read.table.logits, read.rows, covariates, **vars(rule))
+    calibrator = fit_tables(*read, fitting)
+    covariates = table.covariates(calibrator.fit_.covariates)
+    made = calibrator.decide(table.logits, rows, covariates, **vars(rule))
     left = ~made.labelled
     if output is not None:
         sheets.write_decisions(output, made, *read)

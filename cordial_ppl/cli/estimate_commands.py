@@ -11,7 +11,7 @@ from cyclopts import Parameter
 from cordial_ppl.cli import options
 from cordial_ppl.cli.command import command
 from cordial_ppl.cli.fit_commands import fit_tables
-from cordial_ppl.cli.options import Column, Fitting, Read, Tables
+from cordial_ppl.cli.options import Column, Fitting, Tables
 from cordial_ppl.cli.output import Result, draw
 from cordial_ppl.errors import InputError, SettingNeeded
 
@@ -85,23 +85,24 @@ def _estimate(
         require_drawing()
     columns = {"by": by, "cluster": wanted.cluster, "pair": wanted.pair}
     read = tables.read(apart=tuple(filter(None, columns.values())))
-    table, rows = read.table, read.rows
+    table, labels, rows = read
     grouping = read_grouping(table.columns, **columns)
     groups = grouping.get("by")
     if ranked and by and groups:
-        _check_ranked(tables, read, by, groups)
+        _check_ranked(tables, table.scale.decode(labels.labels), by, groups)
     # What needs JAX is imported once the tables are read.
     from cordial_ppl.decisions import answers
     from cordial_ppl.decisions.estimates.bias import drop_copies
     from cordial_ppl.decisions.estimates.requirement import NO, STATUS, parse
     from cordial_ppl.decisions.sampling_design import read_design
+    from cordial_ppl.tables import list_groups
 
     requirements = [parse(text) for text in wanted.require]
     design, weighed = read_design(*read)
     planned = design.get("groups")
     design |= {"clusters": grouping.get("cluster"), "pairs": grouping.get("pair")}
     design |= {"groups": groups} if groups or wanted.pair else {}
-    calibrator = fit_tables(read, fitting)
+    calibrator = fit_tables(*read, fitting)
     design |= {"of": wanted.of, "passing": wanted.passing, "level": wanted.level}
     design["covariates"] = table.covariates(calibrator.fit_.covariates)
     made = calibrator.estimate(table.logits, rows, **design)
@@ -116,7 +117,9 @@ def _estimate(
     judged = [each.answer(made) for each in requirements]
     done = _write(made, wanted, by or "group")
     # The column of the estimate is accounted for, and so is another of the same groups.
-    others = drop_copies(read.groups, [groups[row] for row in rows] if groups else ())
+    others = drop_copies(
+        list_groups(table, rows, labels), [groups[row] for row in rows] if groups else ()
+    )
     biases, verdict = answers.find_bias(calibrator, others), answers.verdict(calibrator)
     text = (made.ranked_text if ranked else made.text)(by or "group")
     text = "\n\n".join(filter(None, [text, weighed, "\n".join(map(str, judged))]))
@@ -129,7 +132,11 @@ def _estimate(
     }
     result, text = ("", text) if wanted.output else (text, "")
     text += f"\n{verdict.text}" if verdict else ""
-    warnings = *made.warnings, *map(str, biases), *find_clusters(read, grouping, wanted.cluster)
+    warnings = (
+        *made.warnings,
+        *map(str, biases),
+        *find_clusters(table, rows, grouping, wanted.cluster),
+    )
     statuses = {STATUS[each.answer] for each in judged}
     status = STATUS[NO] if STATUS[NO] in statuses else max(statuses, default=0)
     return Result(content, result, text, warnings, done, status)
@@ -154,11 +161,12 @@ def read_grouping(columns: Any, **names: str | None) -> dict[str, list[str]]:
     return cells
 
 
-def find_clusters(read: Read, grouping: Mapping[str, Sequence[str]], cluster: str | None) -> list:
+def find_clusters(
+    table: Any, rows: Any, grouping: Mapping[str, Sequence[str]], cluster: str | None
+) -> list:
     """Warn of columns few of whose values have all labels, as if whole clusters were labelled."""
     from cordial_ppl.tables import list_cells
 
-    table, _, rows = read
     texts, result = np.unique(rows), []
     instead = "" if cluster is None else f" in place of --cluster {cluster}"
     clusters = [cells for option, cells in grouping.items() if option != "by"]
@@ -177,16 +185,15 @@ def find_clusters(read: Read, grouping: Mapping[str, Sequence[str]], cluster: st
     return result
 
 
-def _check_ranked(tables: Tables, read: Read, by: str, groups: Sequence[str]) -> None:
+def _check_ranked(tables: Tables, labels: Any, by: str, groups: Sequence[str]) -> None:
     """Refuse to rank one group alone, or groups by labels that are all of one option."""
-    options = {read.table.scale.options[label] for label in read.labels.labels}
     if len({*groups}) == 1:
         raise InputError(
             f"{tables.readings} has one {by} alone, {groups[0]!r}: nothing to compare."
         )
-    if len(options) == 1:
+    if len({*labels}) == 1:
         raise InputError(
-            f"{tables.labels}: every label is {options.pop()!r}, from which nothing can be learned "
+            f"{tables.labels}: every label is {labels[0]!r}, from which nothing can be learned "
             f"of how groups differ. Label more texts; `cordial plan --by {by}` chooses them."
         )
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from cordial_ppl.cli import options
 from cordial_ppl.cli.command import command
-from cordial_ppl.cli.options import Fitting, Read, Tables
+from cordial_ppl.cli.options import Fitting, Tables
 from cordial_ppl.cli.output import Result, as_table
 from cordial_ppl.errors import count
 from cordial_ppl.runtime.progress import doing
@@ -41,11 +41,11 @@ def calibrate(
         output: Table to write (.csv, .parquet, .jsonl): p_..., mean and interval, label.
     """
     read = tables.read()
-    calibrator = fit_tables(read, fitting)
+    calibrator = fit_tables(*read, fitting)
     from cordial_ppl.estimators.bulk.predictor import predict_table
 
-    texts = predict_table(calibrator, read.table, output)
-    done = f"wrote {output}: {count(texts, 'text')}, calibrated on {say_labels(read)}"
+    texts = predict_table(calibrator, read[0], output)
+    done = f"wrote {output}: {count(texts, 'text')}, calibrated on {say_labels(read[1])}"
     return _describe(calibrator, read, {"output": output, "texts": texts}, done, verbose)
 
 
@@ -63,9 +63,9 @@ def fit(
         output: Calibrator to write (.cordial).
     """
     read = tables.read()
-    calibrator = fit_tables(read, fitting)
+    calibrator = fit_tables(*read, fitting)
     calibrator.save(output)
-    done = f"wrote {output}: a calibrator fitted on {say_labels(read)}"
+    done = f"wrote {output}: a calibrator fitted on {say_labels(read[1])}"
     return _describe(calibrator, read, {"output": output}, done, verbose)
 
 
@@ -101,15 +101,17 @@ def demo(*, inference: options.Inference = "default", seed: options.Seed = 0) ->
     return Result(content | {"summary": summary.to_dict()}, f"{summary.text}\n{table}", NEXT)
 
 
-def _describe(calibrator: Any, read: Read, content: Any, done: str, verbose: bool) -> Result:
+def _describe(calibrator: Any, read: Any, content: Any, done: str, verbose: bool) -> Result:
     """Return the summary, with warnings of groups that are rated otherwise."""
     from cordial_ppl.decisions import answers
+    from cordial_ppl.tables import list_groups
 
-    table, fit, forecast = read.table, calibrator.fit_, None
+    (table, labels, rows), fit, forecast = read, calibrator.fit_, None
     if answers.can_forecast(fit):
         forecast = answers.forecast(fit, table.logits, table.covariates(fit.covariates))
-    summary, biases = answers.describe(fit, forecast), answers.find_bias(fit, read.groups)
-    content |= {"labels": len(read.rows), "summary": summary.to_dict()}
+    summary = answers.describe(fit, forecast)
+    biases = answers.find_bias(fit, list_groups(table, rows, labels))
+    content |= {"labels": len(rows), "summary": summary.to_dict()}
     content |= {"biases": [bias._asdict() for bias in biases]}
     text = summary.text
     for name, each in summary.diagnostics.items() if verbose else ():
@@ -118,9 +120,8 @@ def _describe(calibrator: Any, read: Read, content: Any, done: str, verbose: boo
     return Result(content, text=text, warnings=map(str, biases), done=[done])
 
 
-def say_labels(read: Read) -> str:
+def say_labels(labels: Any) -> str:
     """Count labels, and say whose label is predicted where texts have several."""
-    labels = read.labels
     number = count(len(labels.labels), "label")
     if labels.several:
         number += f" of {count(len(labels.first), 'text')}"
@@ -130,34 +131,27 @@ def say_labels(read: Read) -> str:
     return number
 
 
-def fit_labelled(estimator: Any, read: Read, fitting: Fitting, **more: Any) -> None:
-    """Fit an estimator on the texts that have labels.
+def fit_tables(table: Any, labels: Any, rows: Any, fitting: Fitting) -> Any:
+    """Fit a calibrator on the texts that have labels; it keeps what later readings must be like.
 
     Args:
-        estimator: The estimator.
-        read: The readings and the labels.
+        table: The readings of all texts.
+        labels: The labels, each of a text that has a reading.
+        rows: The rows of the labelled texts, one per label.
         fitting: Settings of the fit.
-        more: Further arguments of its method.
 
     Raises:
         InputError: The labels, the readings or the covariates do not allow this fit.
         ChannelError: A file's model breaks the contract of a channel.
     """
-    from cordial_ppl.estimators.task_tables import take_labelled
-
-    texts, scale = take_labelled(*read, fitting.channel), read.table.scale
-    rows = texts.logits, scale.decode(texts.labels), texts.covariates
-    estimator.fit(*rows, sample_weight=texts.weights, texts=texts.texts, **more)
-
-
-def fit_tables(read: Read, fitting: Fitting) -> Any:
-    """Fit a calibrator, which keeps what later readings must be like; raises as `fit_labelled`."""
     with doing("loading"):
         from cordial_ppl.estimators.named import Cordial
+        from cordial_ppl.estimators.task_tables import take_labelled
         from cordial_ppl.tables import read_provenance
 
-        calibrator = Cordial(read.table.scale, **fitting.settings)
-        fit_labelled(calibrator, read, fitting, corpus=read.table.logits)
-    provenance = read_provenance(read.table.columns, read.rows.tolist())
+        calibrator = Cordial(table.scale, **fitting.settings)
+        texts = take_labelled(table, labels, rows, fitting.channel)
+        calibrator.fit(**texts, corpus=table.logits)
+    provenance = read_provenance(table.columns, rows.tolist())
     calibrator.fit_ = replace(calibrator.fit_, provenance=provenance)
     return calibrator

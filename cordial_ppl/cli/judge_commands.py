@@ -8,8 +8,8 @@ from cyclopts import Parameter
 from cordial_ppl.cli import options
 from cordial_ppl.cli.calibrator_commands import load_calibrator
 from cordial_ppl.cli.command import command
-from cordial_ppl.cli.fit_commands import fit_labelled, fit_tables, say_labels
-from cordial_ppl.cli.options import Fitting, Read, Tables
+from cordial_ppl.cli.fit_commands import fit_tables, say_labels
+from cordial_ppl.cli.options import Fitting, Tables
 from cordial_ppl.cli.output import Result
 from cordial_ppl.errors import InputError, SettingsClash, count
 from cordial_ppl.runtime.progress import doing
@@ -48,28 +48,29 @@ def fuse(
 
     settings = fitting.settings
     with doing("reading"):
-        paths, readers = [tables.readings, *tables.also], [*tables.reader, *(tables.readers or ())]
-        readings = {"options": tables.options, "readers": readers or None, "rating": tables.rating}
-        table = read_several(paths, **readings, **tables.shared)
-        labels = read_labels(tables.labels, table.scale, **tables.shared, **tables.labelling)
-        read = Read(table, *match_labels(table, labels))
+        columns, paths = tables.of_readings, [tables.readings, *tables.also]
+        readers = (*columns.pop("reader"), *(tables.readers or ())) or None
+        table = read_several(paths, readers=readers, **columns)
+        labels = read_labels(tables.labels, table.scale, **tables.of_labels)
+        labels, rows = match_labels(table, labels)
     with doing("loading"):
         from cordial_ppl.decisions import answers
         from cordial_ppl.estimators.bulk.predictor import predict_table
         from cordial_ppl.estimators.fusion import Fusion
+        from cordial_ppl.estimators.task_tables import take_labelled
 
         fusion = Fusion(table.scale, readers=table.readers, **settings)
-        fit_labelled(fusion, read, fitting)
+        fusion.fit(**take_labelled(table, labels, rows, fitting.channel))
     if save is not None:
         fusion.save(save)
     predict_table(fusion, table, output)
     fit, verdict = fusion.fit_, answers.verdict(fusion.fit_)
-    content = {"output": output, "texts": len(table), "labels": len(read.rows)}
+    content = {"output": output, "texts": len(table), "labels": len(rows)}
     content |= {"weights": fusion.weights_, "shares": fusion.shares_}
     readers = {name: answers.describe(each).to_dict() for name, each in fit.fits.items()}
     content |= {"expected": fit.expected._asdict(), "readers": readers}
     content |= {"verdict": verdict and verdict.to_dict()}
-    done = f"wrote {output}: {count(len(table), 'text')}, calibrated on {say_labels(read)}"
+    done = f"wrote {output}: {count(len(table), 'text')}, calibrated on {say_labels(labels)}"
     saved = "" if save is None else f", and the calibrator to {save}"
     return Result(content, text=fusion.summary(), done=[done + saved])
 
@@ -115,7 +116,7 @@ def shift(
             f"{count(len(rows), 'label')} are too few to compare users: {MIN_LABELS} are needed, "
             "or a calibrator fitted to other labels (--calibrator)."
         )
-    fitted = fitted or fit_tables(read, fitting)
+    fitted = fitted or fit_tables(*read, fitting)
     covariates = table.covariates(fitted.fit_.covariates, fitted.fit_.levels)
     population = fitted.predict_proba(table.logits, covariates)
     labelled = population[rows] if calibrator else fitted.fit_.out_of_fold

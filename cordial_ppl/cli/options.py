@@ -5,21 +5,16 @@ record have their line of help below them.
 """
 
 import csv
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal
 
-import numpy as np
 from cyclopts import Group, Parameter, Token, validators
-from jaxtyping import Int64
 
 from cordial_ppl.errors import InputError, SettingsClash
 from cordial_ppl.runtime.outputs import check_writable
 from cordial_ppl.runtime.progress import doing
-
-if TYPE_CHECKING:
-    from cordial_ppl.tables import LabelTable, ReadingTable
 
 FILES = Group("Files", sort_key=0)
 COLUMNS = Group("Columns", sort_key=1)
@@ -105,7 +100,6 @@ Column = Annotated[str | None, COLUMN]
 File = Annotated[Path | None, Parameter(metavar="FILE", group=FILES)]
 Number = Annotated[int, whole(1)]
 Natural = Annotated[int, whole(0)]
-Share = Annotated[float | None, Parameter(metavar="SHARE")]
 
 TABLE = "(.csv, .parquet, .jsonl)"
 TABLE_OUT = option(f"Table of readings to write {TABLE}.")
@@ -149,27 +143,6 @@ Rule = Parameter(metavar="RULE", group=ADVANCED)
 Rounding = Annotated[Literal["half-up", "nearest-even", "split"] | None, Rule]
 
 
-class Read(NamedTuple):
-    """What is read of two tables.
-
-    Attributes:
-        table: The readings of all texts.
-        labels: The labels, each of a text that has a reading.
-        rows: The rows of the labelled texts, one per label.
-    """
-
-    table: "ReadingTable"
-    labels: "LabelTable"
-    rows: Int64[np.ndarray, " n"]
-
-    @property
-    def groups(self) -> Mapping[str, Sequence[str]]:
-        """List what may name groups of the labelled texts, by column."""
-        from cordial_ppl.tables import list_groups
-
-        return list_groups(self.table, self.rows, self.labels)
-
-
 @dataclass(frozen=True)
 class Files:
     """Two tables, readings of all texts and labels of some."""
@@ -198,16 +171,11 @@ class Columns:
     round: Rounding = None
     "Between options: half-up, nearest-even, or split into two halves."
 
-    @property
-    def shared(self) -> dict[str, Any]:
-        """Return what holds for tables of labels, too."""
-        return {"task": self.task, "id": self.id, "round": self.round}
-
 
 @Parameter(name="*", group=COLUMNS)
 @dataclass(frozen=True, kw_only=True)
-class Labelling:
-    """Columns of labels, and a rule by which they are taken: arguments of `read_labels`."""
+class BothColumns(Columns):
+    """Choice of what is read from readings and labels: arguments of `read_labelled`."""
 
     label: Annotated[tuple[str, ...], listing("COLUMN,...")] = ()
     "Column of labels, if not `label`; or a column for each annotator."
@@ -216,22 +184,31 @@ class Labelling:
     annotators: Annotated[Literal["each", "mean", "median"], Rule] = "each"
     "Several labels of one text: keep each (the default), or use mean or median."
 
+    @property
+    def of_readings(self) -> dict[str, Any]:
+        """Return arguments of `read_readings`."""
+        return {field.name: getattr(self, field.name) for field in fields(Columns)}
+
+    @property
+    def of_labels(self) -> dict[str, Any]:
+        """Return arguments of `read_labels`."""
+        names = ("task", "id", "round", "label", "annotator", "annotators")
+        return {name: getattr(self, name) for name in names}
+
 
 @Parameter(name="*", group=COLUMNS)
 @dataclass(frozen=True, kw_only=True)
-class Tables(Labelling, Columns, Files):
+class Tables(BothColumns, Files):
     """Two tables and what is read from them: arguments of `read_labelled`."""
 
-    @property
-    def labelling(self) -> dict[str, Any]:
-        """Return arguments of `read_labels`."""
-        return {field.name: getattr(self, field.name) for field in fields(Labelling)}
-
-    def read(self, **settings: Any) -> Read:
+    def read(self, **settings: Any) -> tuple[Any, Any, Any]:
         """Read both tables.
 
         Args:
             settings: Arguments that take the place of those of the command.
+
+        Returns:
+            The readings of all texts, the labels, and the rows of the labelled texts.
 
         Raises:
             InputError: A table is not as it must be, or they do not fit together.
@@ -239,7 +216,7 @@ class Tables(Labelling, Columns, Files):
         from cordial_ppl.tables import read_labelled
 
         with doing("reading"):
-            return Read(*read_labelled(**(vars(self) | settings)))
+            return read_labelled(**(vars(self) | settings))
 
 
 @Parameter(name="*", group=MODEL)

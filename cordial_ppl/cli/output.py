@@ -5,21 +5,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rich.console import Console
-
 from cordial_ppl.runtime import progress
-
-STDERR = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
-STDOUT = Console(highlight=False, markup=False, soft_wrap=True)
-for _console in (STDERR, STDOUT):
-    if _console.width < 1:  # As COLUMNS=0 has it: nothing would be printed.
-        _console.width = 1
 
 
 def say(message: str) -> None:
     """Print one line on stderr."""
     progress.clear()
-    STDERR.print(" ".join(message.split("\n")))
+    print(" ".join(message.split("\n")), file=sys.stderr)
 
 
 class Result(NamedTuple):
@@ -55,7 +47,7 @@ def show(result: Result, *, json: bool, quiet: bool) -> None:
         return
     for text in (result.result, "" if quiet else result.text):
         if text:
-            STDOUT.print(text)
+            print(text)
     for line in () if quiet else result.done:
         say(line)
     for warning in result.warnings:

@@ -10,7 +10,7 @@ from cordial_ppl.cli import options
 from cordial_ppl.cli.calibrator_commands import load_calibrator
 from cordial_ppl.cli.command import command
 from cordial_ppl.cli.estimate_commands import read_grouping
-from cordial_ppl.cli.options import Column, Columns, Labelling
+from cordial_ppl.cli.options import BothColumns, Column
 from cordial_ppl.cli.output import Result, as_table
 from cordial_ppl.errors import InputError, SettingNeeded, count
 from cordial_ppl.runtime.progress import doing
@@ -42,8 +42,7 @@ def plan(
     readings: options.Given,
     /,
     *,
-    columns: Columns = Columns(),
-    labelling: Labelling = Labelling(),
+    columns: BothColumns = BothColumns(),
     wanted: Wanted = Wanted(),
     channel: options.Channels = (),
     seed: options.Seed = 0,
@@ -70,12 +69,12 @@ def plan(
     if output is not None:
         check_unfilled(output, f"or add --labelled {output} for further texts")
     apart = tuple(name for name in (by, wanted.cluster) if name)
-    settings, fitted = {**vars(columns), "apart": apart}, None
+    settings, fitted = columns.of_readings, None
     if more is not None:
         fitted = load_calibrator(more, channel)
         settings["options"] = columns.options or fitted.fit_.scale
     with doing("reading"):
-        table = read_readings(readings, **settings)
+        table = read_readings(readings, **settings, apart=apart)
     if output is None:
         forecast, content = _forecast(wanted, readings, table, fitted)
         return Result(content, forecast)
@@ -83,9 +82,8 @@ def plan(
     groups, column = grouping.get("by"), by and spell(table.columns, by)
     rows, kept = [], []
     if labelled is not None:
-        chosen = columns.shared | {"apart": apart}
-        read = read_labels(labelled, table.scale, **chosen, **vars(labelling))
-        labels, matched = match_labels(table, read)
+        labels = read_labels(labelled, table.scale, **columns.of_labels, apart=apart)
+        labels, matched = match_labels(table, labels)
         rows, kept = matched.tolist(), [table.scale.options[label] for label in labels.labels]
         if labels.planned_by not in (None, column):
             problem = f"{labelled} holds labels of a plan by {labels.planned_by!r}."

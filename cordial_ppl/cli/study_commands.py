@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from cordial_ppl.cli import options
 from cordial_ppl.cli.command import command
-from cordial_ppl.cli.options import Columns, Labelling, Tables, listing, split_pairs
+from cordial_ppl.cli.options import BothColumns, Tables, listing, split_pairs
 from cordial_ppl.cli.output import Result
 from cordial_ppl.errors import InputError, count
 from cordial_ppl.runtime.progress import doing
@@ -17,7 +17,7 @@ from cordial_ppl.runtime.progress import doing
 
 @Parameter(name="*", group=options.COLUMNS)
 @dataclass(frozen=True, kw_only=True)
-class Tasks(Labelling, Columns):
+class Tasks(BothColumns):
     """Choice of tasks and judges, and what is read of them."""
 
     reader: options.Some = ()  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -26,28 +26,18 @@ class Tasks(Labelling, Columns):
     "Task to take, from column `task`; may be repeated."
 
 
-@Parameter(name="*", group=options.MODEL)
-@dataclass(frozen=True, kw_only=True)
-class Learning:
-    """What a prior is learned for, and how: arguments of `learn_prior`."""
-
-    leave_out: Annotated[Sequence[str], Parameter(metavar="TASK", group=options.COLUMNS)] = ()
-    "Task to leave out; may be repeated."
-    rule: Annotated[Literal["cautious", "paper"], Parameter(metavar="RULE")] = "cautious"
-    "How far to trust the tasks: cautious, as far as they agree; or as in the paper."
-    seed: options.Seed = 0
-
-
 @command
 def learn_prior(
-    tables: Sequence[Path],
+    tables: Annotated[Sequence[Path], Parameter(group=options.FILES)],
     /,
     *,
     output: options.CalibratorOut,
     tasks: Tasks = Tasks(),
+    leave_out: Annotated[Sequence[str], Parameter(metavar="TASK", group=options.COLUMNS)] = (),
     channel: options.Channels = (),
     unit: Annotated[Sequence[str], Parameter(metavar="NAME=POWER", group=options.ADVANCED)] = (),
-    learning: Learning = Learning(),
+    rule: Annotated[Literal["cautious", "paper"], Parameter(group=options.MODEL)] = "cautious",
+    seed: options.Seed = 0,
 ) -> Result:
     """Learn a prior from tasks with many labels, for `--prior` of the other commands.
 
@@ -57,22 +47,27 @@ def learn_prior(
     Args:
         tables: Tables of readings and of labels in turn: READINGS LABELS READINGS LABELS.
         output: Prior to write (.cordial).
+        leave_out: Task to leave out; may be repeated.
         unit: Power of K in the unit of a parameter, as drift=1; repeatable.
+        rule: How far to trust the tasks: cautious, as far as they agree; or as in the paper.
     """
     units = dict(split_pairs("--unit", unit, "NAME=POWER, such as drift=1", float))
-    from cordial_ppl.estimators.task_tables import read_pairs
+    from cordial_ppl.estimators.task_tables import read_pairs, take_labelled
 
-    read = read_pairs(tables, of="cordial learn-prior", channels=channel, **vars(tasks))
+    read = read_pairs(tables, of="cordial learn-prior", **vars(tasks))
     with doing("loading"):
         from cordial_ppl.channels import AFFINE_CHANNELS
         from cordial_ppl.channels.loading import load_channel
-        from cordial_ppl.estimators import learning as estimators
+        from cordial_ppl.estimators import learning
         from cordial_ppl.estimators.prior_report import describe_prior
 
-        texts = {(task, by): (t.logits, t.labels, t.covariates) for task, by, *_, t in read}
         models = [load_channel(name) for name in (*AFFINE_CHANNELS, *map(str, channel))]
-        more = {"vector": learning.rule != "paper", "units": units, **vars(learning)}
-        prior = estimators.learn_prior(texts, channels=models, **more)
+        texts = {}
+        for key, each in read.items():
+            part = take_labelled(*each, channel)
+            texts[key] = part["logits"], each[1].labels, part["covariates"]
+        settings = {"leave_out": leave_out, "rule": rule, "vector": rule != "paper"}
+        prior = learning.learn_prior(texts, channels=models, units=units, seed=seed, **settings)
     prior.save(output)
     sizes = sorted(fit.size for fit in prior.fits)
     size = max(sizes, key=sizes.count)
@@ -91,8 +86,7 @@ def check(
     channel: str,
     /,
     *,
-    columns: Columns = Columns(),
-    labelling: Labelling = Labelling(),
+    columns: BothColumns = BothColumns(),
     readings: options.File = None,
     labels: options.File = None,
     simulations: options.Natural = 0,
@@ -113,9 +107,8 @@ def check(
     if readings and labels:
         from cordial_ppl.estimators.task_tables import read_labelled_first
 
-        settings = vars(columns) | vars(labelling)
         with doing("reading"):
-            texts = read_labelled_first(readings, labels, channel, **settings)
+            texts = read_labelled_first(readings, labels, channel, **vars(columns))
     elif readings or labels:
         raise InputError("--readings and --labels go together: give both, or neither.")
     with doing("loading"):
@@ -137,7 +130,7 @@ class Comparison:
     draws: options.Number = 20
     "Random subsets of each number of labels."
     report: options.Number | None = None
-    "Labelled texts to score on; others are drawn. By default half of them, at most 1,000."
+    "Labelled texts to score on; others are drawn. By default 1,000, or half of fewer."
     seed: options.Seed = 0
     engine: options.Engine = "local"
 

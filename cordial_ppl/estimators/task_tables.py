@@ -2,19 +2,14 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from jaxtyping import Int64
 
-from cordial_ppl.data.labelling import as_texts
-from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError, list_names, naming
 from cordial_ppl.runtime.progress import doing
 from cordial_ppl.tables import LabelTable, ReadingTable, list_values, read_labelled
-
-if TYPE_CHECKING:
-    from cordial_ppl.data.labelled import Labelled
 
 
 def take_labelled(
@@ -22,25 +17,27 @@ def take_labelled(
     labels: LabelTable,
     rows: Int64[np.ndarray, " n"],
     channels: Sequence[Any] = (),
-) -> "Labelled":
-    """Take the labelled texts, with the covariates that channels ask for.
+) -> dict[str, Any]:
+    """Take the labelled texts, as arguments of an estimator's ``fit``.
 
     Args:
         table: The readings of all texts.
         labels: The labels, each of a text that has a reading.
         rows: The rows of the labelled texts, one per label.
-        channels: Channels, or names or files of some.
+        channels: Channels whose covariates are taken, or names or files of some.
 
     Raises:
         InputError: A column is missing, or does not hold finite numbers or the levels of a channel.
         ChannelError: A file does not hold a channel.
     """
-    from cordial_ppl.data.labelled import Labelled
-
     columns = take_covariates(table, channels)
-    covariates = {name: column[rows] for name, column in columns.items()}
-    texts = as_texts(labels.item_ids, len(rows))
-    return Labelled(table.logits[rows], labels.labels, covariates, labels.weights, texts)
+    return {
+        "logits": table.logits[rows],
+        "labels": table.scale.decode(labels.labels),
+        "covariates": {name: column[rows] for name, column in columns.items()},
+        "sample_weight": labels.weights,
+        "texts": labels.item_ids,
+    }
 
 
 def take_covariates(table: ReadingTable, channels: Sequence[Any]) -> dict[str, np.ndarray]:
@@ -59,63 +56,45 @@ def take_covariates(table: ReadingTable, channels: Sequence[Any]) -> dict[str, n
     return covariates
 
 
-class LabelledTask(NamedTuple):
-    """A judge's readings of the labelled texts of a task.
-
-    Attributes:
-        task: The name of the task; of the file where no column names tasks.
-        reader: The name of the judge; empty where no column names judges.
-        scale: The options.
-        items: The names of the texts.
-        texts: The texts, with one label each.
-    """
-
-    task: str
-    reader: str
-    scale: Scale
-    items: Sequence[str]
-    texts: "Labelled"
-
-
 def read_pairs(
     tables: Sequence[Path],
     *,
     of: str,
-    channels: Sequence[Any] = (),
     reader: Sequence[str] = (),
     task: Sequence[str] = (),
     **columns: Any,
-) -> list[LabelledTask]:
+) -> dict[tuple[str, str], tuple[ReadingTable, LabelTable, Int64[np.ndarray, " n"]]]:
     """Read the labelled texts of every task and judge that is chosen.
 
     Args:
         tables: Tables of readings and of labels in turn.
         of: What needs them, for messages.
-        channels: Channels, or names or files of some, whose covariates are read too.
         reader: The judges to take, as names or "COLUMN=NAME"; by default all.
         task: The tasks to take, likewise; by default all.
         columns: Further arguments of ``read_labelled``.
+
+    Returns:
+        What ``read_labelled`` returns, by the name of the task, which is that of the file where no
+        column names tasks, and by the judge's, which is empty where none names judges.
 
     Raises:
         InputError: A table is not as it must be, two hold the same, or none what is chosen.
     """
     if len(tables) % 2:
         raise InputError(f"tables come in pairs, READINGS LABELS; got {len(tables)} of them.")
-    labelled: dict[tuple[str, str], LabelledTask] = {}
+    result: dict[tuple[str, str], Any] = {}
     for readings, labels in zip(tables[::2], tables[1::2], strict=True):
         with doing("reading"):
             for name, by, choice in _list_choices(readings, labels, reader, task, columns):
                 key = name or readings.stem, by
                 who = " by ".join(filter(None, key))
-                if key in labelled:
+                if key in result:
                     raise InputError(f"{readings}: {who} was in an earlier table.")
                 with naming(f"{readings}: {who}" if name or by else str(readings)):
-                    read = read_labelled(readings, labels, **(columns | choice))
-                    read[1].check_single(of)
-                    texts = take_labelled(*read, channels)
-                labelled[key] = LabelledTask(*key, read[0].scale, read[1].item_ids, texts)
+                    result[key] = read_labelled(readings, labels, **(columns | choice))
+                    result[key][1].check_single(of)
     for setting, chosen, part in (("reader", reader, 1), ("task", task, 0)):
-        names = {key[part] for key in labelled}
+        names = {key[part] for key in result}
         missing = {name for name in chosen if name.partition("=")[2] not in names} - names
         if missing:
             listed = [name for path in tables[::2] for name in list_values(path, setting)]
@@ -123,7 +102,7 @@ def read_pairs(
             raise InputError(
                 f"{setting} {min(missing)!r}: no table has labelled texts of it{more}."
             )
-    return [*labelled.values()]
+    return result
 
 
 def _list_choices(
@@ -140,11 +119,7 @@ def _list_choices(
     told = [*ids, *columns.get("label", ()), *filter(None, (columns.get("annotator"),))]
     here = list_values(readings, "task", None, tasks, rated)
     there = list_values(labels, "task", None, tasks, told)
-    wanted = {
-        name: choice
-        for name, choice in here.items()
-        if not tasks or {name, choice, f"task={name}"} & {*tasks}
-    }
+    wanted: dict[str, Any] = _choose(here, "task", tasks)
     if len(wanted) > 1 and not there:
         raise InputError(
             f"{labels} needs a column task, for {readings} holds {', '.join(wanted)}; or choose "
@@ -153,15 +128,22 @@ def _list_choices(
     if here and there and not here.keys() & there:
         raise InputError(f"{labels} has labels of none of the tasks {', '.join(here)}.")
     if not here and (not tasks or readings.stem in tasks):
-        wanted: dict[str, Any] = {"": None}
+        wanted = {"": None}
     for name, task in wanted.items():
-        if name and there and name not in there:
-            continue
-        by_name = list_values(readings, "reader", task, readers, rated)
-        for by, reader in (by_name or {"": None}).items():
-            if not readers or {by, reader, f"reader={by}"} & {*readers}:
+        if not name or not there or name in there:
+            judges = list_values(readings, "reader", task, readers, rated)
+            for by, reader in _choose(judges or {"": None}, "reader", readers).items():
                 # A judge need not have read every text that has a label.
-                yield name, by, {"task": task, "reader": reader, "sparse": len(by_name) > 1}
+                yield name, by, {"task": task, "reader": reader, "sparse": len(judges) > 1}
+
+
+def _choose(names: Mapping[str, Any], field: str, chosen: Sequence[str]) -> dict[str, Any]:
+    """Take the names that are chosen, as such or as "COLUMN=NAME"; by default all."""
+    return {
+        name: choice
+        for name, choice in names.items()
+        if not chosen or {name, choice, f"{field}={name}"} & {*chosen}
+    }
 
 
 def read_labelled_first(

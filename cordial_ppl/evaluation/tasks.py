@@ -15,7 +15,7 @@ from cordial_ppl.data.readings import as_logits
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError
 from cordial_ppl.estimators.subsets import Texts
-from cordial_ppl.estimators.task_tables import read_pairs
+from cordial_ppl.estimators.task_tables import read_pairs, take_labelled
 
 SPLIT, DRAW = 0, 1
 """Streams of random numbers: which texts are scored, and which are labelled."""
@@ -100,7 +100,7 @@ def read_tasks(
     Args:
         readings: table of readings.
         labels: table of labels.
-        report: number of labelled texts to score methods on; by default half, at most 1,000.
+        report: number of labelled texts to score methods on; by default 1,000, or half of fewer.
         reader: the judge; by default every judge of the table.
         task: the task; by default every one; named after the file where no column names tasks.
         channels: channels whose covariates are read too.
@@ -114,16 +114,17 @@ def read_tasks(
     """
     chosen = {"reader": [reader] if reader else (), "task": [task] if task else ()}
     tasks, first = [], dict[str, set[str]]()
-    for name, by, scale, items, labelled in read_pairs(
-        [readings, labels], of="a sweep", channels=channels, **chosen, **columns
-    ):
-        if odd := first.setdefault(name, {*items}) ^ {*items}:
+    read = read_pairs([readings, labels], of="a sweep", **chosen, **columns)
+    for (name, by), (table, labelled, rows) in read.items():
+        items = {*labelled.item_ids}
+        if odd := first.setdefault(name, items) ^ items:
             raise InputError(
                 f"{readings}: judges must have read the same labelled texts, but only some have "
                 f"read {min(odd)!r}. Name one judge, or remove what not all have read."
             )
-        texts = Texts(labelled.logits, labelled.covariates)
-        tasks.append(_divide(name, by or "reader", scale, texts, labelled.labels, report, seed))
+        part = take_labelled(table, labelled, rows, channels)
+        texts, codes = Texts(part["logits"], part["covariates"]), labelled.labels
+        tasks.append(_divide(name, by or "reader", table.scale, texts, codes, report, seed))
     return tasks
 
 
@@ -137,7 +138,7 @@ def _divide(
     seed: int,
 ) -> Task:
     """Divide checked texts, all labelled."""
-    report = min(REPORT, len(labels) // 2) if report is None else report
+    report = report or (REPORT if len(labels) > REPORT else len(labels) // 2)
     if not 0 < report < len(labels):
         raise InputError(
             f"task {name!r} has {len(labels)} labelled texts, and {report} of them are to be "
