@@ -8,6 +8,8 @@ turns errors into lines and a status. What needs JAX is imported once the input 
 help and refusals are quick.
 """
 
+import gc
+import logging
 import os
 import signal
 import sys
@@ -22,10 +24,15 @@ def main() -> None:
             signal.signal(number, lambda number, _: leave(128 + number, words))
     # What the encoding of a terminal lacks, such as "±", is escaped.
     getattr(sys.stdout, "reconfigure", dict)(errors="backslashreplace")
-    from cordial_ppl.cli.app import main as run_program
+    # Importing and tracing make many objects, and little garbage.
+    gc.set_threshold(50_000)
+    # JAX's own log is silent, unless the environment asks for it.
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    logging.getLogger("jax").setLevel(logging.CRITICAL)
+    from cordial_ppl.cli.app import run
 
     try:
-        run_program()
+        sys.exit(run(sys.argv[1:]))
     except OSError as error:  # Results are written to no file of a name.
         if error.filename is not None:
             raise

@@ -1,9 +1,5 @@
 """The program `cordial`: its commands and its exit status."""
 
-import gc
-import logging
-import os
-import sys
 import tomllib
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -36,11 +32,6 @@ COMMANDS = {
 """The commands by group."""
 
 
-def _show_number(default: object) -> str | None:
-    """Return a default that the help shows: numbers but 0."""
-    return f"{default:g}" if type(default) in (int, float) and default else None
-
-
 def _read_config(command: App, names: tuple[str, ...], arguments: ArgumentCollection) -> None:
     """Take the options that are not typed from the file of `--config`, if that is typed.
 
@@ -68,6 +59,10 @@ def _read_config(command: App, names: tuple[str, ...], arguments: ArgumentCollec
     Dict(data={names[0]: settings}, source=path)(command, names, arguments)
 
 
+def _show(default: object) -> str | None:
+    return f"{default:g}" if type(default) in (int, float) and default else None
+
+
 app = App(
     name="cordial",
     help="Turn a language model's ratings into calibrated probabilities with twenty labels.\n\n"
@@ -77,7 +72,7 @@ app = App(
     help_format="plaintext",
     help_formatter=DefaultFormatter(panel_spec=PanelSpec(box=SIMPLE, padding=0)),
     config=_read_config,
-    default_parameter=Parameter(negative=(), show_default=_show_number, allow_repeating=True),
+    default_parameter=Parameter(negative=(), show_default=_show, allow_repeating=True),
 )
 for number, (title, functions) in enumerate(COMMANDS.items()):
     group = Group(title, sort_key=number)
@@ -109,13 +104,3 @@ def run(words: Sequence[str]) -> int:
             return complain(program, error)
         except KeyboardInterrupt:
             return 130
-
-
-def main() -> None:
-    """Run the command that the arguments of the process name, and end with its status."""
-    # Importing and tracing make many objects, and little garbage.
-    gc.set_threshold(50_000)
-    # JAX's own log is silent, unless the environment asks for it.
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    logging.getLogger("jax").setLevel(logging.CRITICAL)
-    sys.exit(run(sys.argv[1:]))

@@ -38,45 +38,47 @@ def predict(
     Args:
         calibrator: Calibrator, from `cordial fit`.
         readings: Table of readings, as for `cordial fit`, or a folder of Parquet.
+        also: Another table, with readings by other judges; may be repeated.
+        engine: Work on this machine, or on the cluster that RAY_ADDRESS names.
         output: Table to write (.csv, .parquet, .jsonl): p_..., mean and interval, label.
     """
-    if engine == "local":
-        check_outputs([output, *(readings.iterdir() if readings.is_dir() else ())])
-    elif not (readings.is_dir() or readings.suffix.lower() == ".parquet"):
-        raise InputError(f"--engine ray reads Parquet, a file or a folder; got {readings}.")
-    elif output.exists():
-        raise InputError(f"cannot write {output}: it already exists. Remove it or name another.")
     from cordial_ppl.tables import SINKS
 
-    check_writable(output, endings=None if engine == "ray" else SINKS)
+    on_ray, folder = engine == "ray", readings.is_dir()
+    if on_ray and not (folder or readings.suffix.lower() == ".parquet"):
+        raise InputError(f"--engine ray reads Parquet, a file or a folder; got {readings}.")
+    if on_ray and output.exists():
+        raise InputError(f"cannot write {output}: it already exists. Remove it or name another.")
+    check_writable(output, endings=None if on_ray else SINKS)
+    check_outputs([output, *(readings.iterdir() if folder else ())])
     fitted = load_calibrator(calibrator, channel, several=True)
     with doing("loading"):
-        from cordial_ppl.estimators.bulk import intake
         from cordial_ppl.estimators.bulk.distributed import predict_on_ray
+        from cordial_ppl.estimators.bulk.intake import open_tables
         from cordial_ppl.estimators.bulk.predictor import predict_table
 
-    settings, drift = {**vars(columns), "options": columns.options or fitted.fit_.scale}, None
-    if hasattr(fitted, "readers_"):
-        if readings.is_dir() or engine == "ray":
-            raise InputError("several judges are predicted from files: leave out --engine ray.")
-        table = intake.read_for_fusion(fitted, [readings, *also], **settings)
-    elif also:
-        raise InputError(f"{calibrator} was fitted on one judge: leave out --also.")
-    else:
-        path = readings if engine == "local" else readings.absolute()
-        table, drift = intake.open_for_fit(calibrator, fitted.fit_, path, **settings)
-    if engine == "ray":
+    if on_ray and hasattr(fitted, "readers_"):
+        raise InputError("several judges are predicted from files: leave out --engine ray.")
+    scale, paths = fitted.fit_.scale, [readings, *also]
+    paths = [path.absolute() if on_ray else path for path in paths]
+    settings = {**vars(columns), "options": columns.options or scale}
+    table, drift = open_tables(calibrator, fitted, paths, **settings)
+    if on_ray:
         predict_on_ray(calibrator, table, output, channels=channel)
     else:
         predict_table(fitted, table, output)
-    content = {"output": output, "texts": len(table), "options": fitted.fit_.scale.options}
+    content = {"output": output, "texts": len(table), "options": scale.options}
     content["drift"] = drift and drift.to_dict()
     return Result(content, done=[f"wrote {output}: {count(len(table), 'text')}"])
 
 
 @command
 def report(
-    calibrator: Given, tables: Tables, *, output: options.Page, channel: options.Channels = ()
+    calibrator: Given,
+    tables: Tables,
+    *,
+    output: Annotated[Output, options.ending(".html"), options.Out],
+    channel: options.Channels = (),
 ) -> Result:
     """Write one page that shows what is wrong with the judge and what calibration changes.
 
@@ -168,12 +170,7 @@ def monitor(
 
 
 def load_calibrator(path: Path, channels: Sequence[Path], *, several: bool = False) -> Any:
-    """Load a calibrator.
-
-    Args:
-        path: Its file.
-        channels: The channel files that it was fitted with.
-        several: Whether it may be one of several judges.
+    """Load a calibrator of one judge, or of several if they may be, with its channel files.
 
     Raises:
         InputError: The file holds something else.
@@ -184,9 +181,7 @@ def load_calibrator(path: Path, channels: Sequence[Path], *, several: bool = Fal
         from cordial_ppl.estimators.stack import Stack
 
         fitted = load(path, channels=channels)
-    if not isinstance(fitted, Stack | Fusion if several else Stack):
-        raise InputError(
-            f"{path} holds a {type(fitted).__name__}; give a calibrator, from `cordial fit`"
-            + (" or `cordial fuse --save`." if several else ".")
-        )
-    return fitted
+    if isinstance(fitted, Stack) or several and isinstance(fitted, Fusion):
+        return fitted
+    source = "`cordial fit` or `cordial fuse --save`" if several else "`cordial fit`"
+    raise InputError(f"{path} holds a {type(fitted).__name__}; give a calibrator, from {source}.")

@@ -7,8 +7,7 @@ from cyclopts import Parameter
 
 from cordial_ppl.cli import options
 from cordial_ppl.cli.command import command
-from cordial_ppl.cli.fit_commands import fit_tables
-from cordial_ppl.cli.options import Fitting, Tables
+from cordial_ppl.cli.options import Fitting
 from cordial_ppl.cli.output import Result, draw
 from cordial_ppl.errors import InputError, count
 
@@ -40,9 +39,8 @@ class Costs:
 
 @command
 def decide(
-    tables: Tables,
+    tables: Fitting,
     *,
-    fitting: Fitting = Fitting(),
     costs: Costs = Costs(),
     output: Annotated[options.Written | None, options.Out] = None,
     figure: options.Figure = None,
@@ -73,7 +71,7 @@ def decide(
 
     # The labels of texts that were chosen as doubtful say little of the others.
     chosen = bool(read_design(*read)[1])
-    calibrator = fit_tables(*read, fitting)
+    calibrator = tables.fit(*read)
     covariates = table.covariates(calibrator.fit_.covariates)
     made = calibrator.decide(table.logits, rows, covariates, **vars(rule))
     left = ~made.labelled

@@ -1,6 +1,6 @@
 """`cordial estimate` and `cordial compare`: how good the texts are, all of them and by group."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Annotated, Any, Literal
@@ -10,8 +10,7 @@ from cyclopts import Parameter
 
 from cordial_ppl.cli import options
 from cordial_ppl.cli.command import command
-from cordial_ppl.cli.fit_commands import fit_tables
-from cordial_ppl.cli.options import Column, Fitting, Tables
+from cordial_ppl.cli.options import Column, Fitting
 from cordial_ppl.cli.output import Result, draw
 from cordial_ppl.errors import InputError, SettingNeeded
 
@@ -46,63 +45,62 @@ class Wanted:
 
 
 @command
-def estimate(
-    tables: Tables, *, fitting: Fitting = Fitting(), wanted: Wanted = Wanted(), by: By = None
-) -> Result:
+def estimate(tables: Fitting, *, wanted: Wanted = Wanted(), by: By = None) -> Result:
     """How good are the texts? Estimate their mean label and the share of each option.
 
     LABELS must be of texts that were drawn at random or by `cordial plan`, with its columns.
     """
-    return _estimate(tables, fitting, wanted, by)
+    return _estimate(tables, wanted, by)
 
 
 @command
-def compare(
-    tables: Tables, *, fitting: Fitting = Fitting(), wanted: Wanted = Wanted(), by: Ranked
-) -> Result:
+def compare(tables: Fitting, *, wanted: Wanted = Wanted(), by: Ranked) -> Result:
     """Which system is better? Rank groups of texts by their mean label.
 
     LABELS must be of texts that were drawn at random or by `cordial plan --by COLUMN`.
     """
-    return _estimate(tables, fitting, wanted, by, ranked=True)
+    return _estimate(tables, wanted, by, ranked=True)
 
 
-def _estimate(
-    tables: Tables, fitting: Fitting, wanted: Wanted, by: str | None, ranked: bool = False
-) -> Result:
+def _estimate(tables: Fitting, wanted: Wanted, by: str | None, ranked: bool = False) -> Result:
     """Fit, estimate, and write what came out."""
     from cordial_ppl.data.checks import check_level
+    from cordial_ppl.plots.figure import require_drawing
+    from cordial_ppl.tables import list_groups, write_table
 
     check_level(wanted.level)
-    if fitting.inference == "mode":
+    if tables.inference == "mode":
         problem = "a mode says nothing of how uncertain a mean is."
         raise SettingNeeded(problem, "Take draws of the posterior", "inference", "default")
+    if wanted.figure is not None and by is None:
+        raise InputError("--figure draws groups: name a column with --by.")
     if wanted.figure is not None:
-        from cordial_ppl.plots.figure import require_drawing
-
-        if by is None:
-            raise InputError("--figure draws groups: name a column with --by.")
         require_drawing()
     columns = {"by": by, "cluster": wanted.cluster, "pair": wanted.pair}
-    read = tables.read(apart=tuple(filter(None, columns.values())))
-    table, labels, rows = read
+    table, labels, rows = tables.read(apart=tuple(filter(None, columns.values())))
     grouping = read_grouping(table.columns, **columns)
-    groups = grouping.get("by")
-    if ranked and by and groups:
-        _check_ranked(tables, table.scale.decode(labels.labels), by, groups)
+    groups, name = grouping.get("by"), by or "group"
+    if ranked and groups and len({*groups}) == 1:
+        problem = f"has one {by} alone, {groups[0]!r}: nothing to compare."
+        raise InputError(f"{tables.readings} {problem}")
+    if ranked and len({*labels.labels.tolist()}) == 1:
+        raise InputError(
+            f"{tables.labels}: every label is {table.scale.options[labels.labels[0]]!r}, which "
+            "says nothing of how groups differ. Label more texts; "
+            f"`cordial plan --by {by}` chooses them."
+        )
     # What needs JAX is imported once the tables are read.
     from cordial_ppl.decisions import answers
     from cordial_ppl.decisions.estimates.bias import drop_copies
     from cordial_ppl.decisions.estimates.requirement import NO, STATUS, parse
     from cordial_ppl.decisions.sampling_design import read_design
-    from cordial_ppl.tables import list_groups
 
     requirements = [parse(text) for text in wanted.require]
-    design, weighed = read_design(*read)
+    design, weighed = read_design(table, labels, rows)
     planned = design.get("groups")
     design |= {"clusters": grouping.get("cluster"), "pairs": grouping.get("pair")}
     design |= {"groups": groups} if groups or wanted.pair else {}
-    calibrator = fit_tables(*read, fitting)
+    calibrator = tables.fit(table, labels, rows)
     design |= {"of": wanted.of, "passing": wanted.passing, "level": wanted.level}
     design["covariates"] = table.covariates(calibrator.fit_.covariates)
     made = calibrator.estimate(table.logits, rows, **design)
@@ -112,34 +110,32 @@ def _estimate(
         design |= {"groups": planned, "clusters": units, "pairs": None}
         whole = calibrator.estimate(table.logits, rows, **design)
         parts = ("overall", "rectified", "other", "passing")
-        made = replace(made, **{name: getattr(whole, name) for name in parts})
+        made = replace(made, **{part: getattr(whole, part) for part in parts})
     made = made if groups else replace(made, groups={}, draws=made.draws[:, :0])
-    judged = [each.answer(made) for each in requirements]
-    done = _write(made, wanted, by or "group")
+    judged, done = [each.answer(made) for each in requirements], []
+    if wanted.output is not None:
+        cells = {key: [row[key] for row in made.rows] for key in made.rows[0]}
+        write_table(wanted.output, cells if name in cells else {name: cells.pop("group"), **cells})
+        done.append(f"wrote {wanted.output}")
+    if wanted.figure is not None:
+        from cordial_ppl import plots
+
+        done.append(draw(wanted.figure, lambda: plots.groups(made, by=name)))
     # The column of the estimate is accounted for, and so is another of the same groups.
-    others = drop_copies(
-        list_groups(table, rows, labels), [groups[row] for row in rows] if groups else ()
-    )
+    others = list_groups(table, rows, labels)
+    others = drop_copies(others, [groups[row] for row in rows] if groups else ())
     biases, verdict = answers.find_bias(calibrator, others), answers.verdict(calibrator)
-    text = (made.ranked_text if ranked else made.text)(by or "group")
+    text = (made.ranked_text if ranked else made.text)(name)
     text = "\n\n".join(filter(None, [text, weighed, "\n".join(map(str, judged))]))
-    content = {
-        **made.to_dict(),
-        "biases": [bias._asdict() for bias in biases],
-        "verdict": verdict and verdict.to_dict(),
-        "design": weighed or None,
-        "requirements": [each.to_dict() for each in judged],
-    }
+    content = made.to_dict() | {"biases": [bias._asdict() for bias in biases]}
+    content |= {"verdict": verdict and verdict.to_dict(), "design": weighed or None}
+    content |= {"requirements": [each.to_dict() for each in judged]}
     result, text = ("", text) if wanted.output else (text, "")
     text += f"\n{verdict.text}" if verdict else ""
-    warnings = (
-        *made.warnings,
-        *map(str, biases),
-        *find_clusters(table, rows, grouping, wanted.cluster),
-    )
+    alike = find_clusters(table, rows, grouping, wanted.cluster)
     statuses = {STATUS[each.answer] for each in judged}
     status = STATUS[NO] if STATUS[NO] in statuses else max(statuses, default=0)
-    return Result(content, result, text, warnings, done, status)
+    return Result(content, result, text, (*made.warnings, *map(str, biases), *alike), done, status)
 
 
 def read_grouping(columns: Any, **names: str | None) -> dict[str, list[str]]:
@@ -161,9 +157,7 @@ def read_grouping(columns: Any, **names: str | None) -> dict[str, list[str]]:
     return cells
 
 
-def find_clusters(
-    table: Any, rows: Any, grouping: Mapping[str, Sequence[str]], cluster: str | None
-) -> list:
+def find_clusters(table: Any, rows: Any, grouping: Any, cluster: str | None) -> list[str]:
     """Warn of columns few of whose values have all labels, as if whole clusters were labelled."""
     from cordial_ppl.tables import list_cells
 
@@ -183,32 +177,3 @@ def find_clusters(
                 f"{name}{instead}."
             )
     return result
-
-
-def _check_ranked(tables: Tables, labels: Any, by: str, groups: Sequence[str]) -> None:
-    """Refuse to rank one group alone, or groups by labels that are all of one option."""
-    if len({*groups}) == 1:
-        raise InputError(
-            f"{tables.readings} has one {by} alone, {groups[0]!r}: nothing to compare."
-        )
-    if len({*labels}) == 1:
-        raise InputError(
-            f"{tables.labels}: every label is {labels[0]!r}, from which nothing can be learned "
-            f"of how groups differ. Label more texts; `cordial plan --by {by}` chooses them."
-        )
-
-
-def _write(made: Any, wanted: Wanted, by: str) -> list[str]:
-    """Write the table and the picture that are wanted; say so."""
-    if wanted.output is not None:
-        import polars as pl
-
-        from cordial_ppl.tables import write_table
-
-        rows = pl.DataFrame(made.rows)
-        write_table(wanted.output, rows.rename({} if by in rows.columns else {"group": by}).lazy())
-    if wanted.figure is not None:
-        from cordial_ppl import plots
-
-        draw(wanted.figure, lambda: plots.groups(made, by=by))
-    return [f"wrote {path}" for path in (wanted.output, wanted.figure) if path is not None]

@@ -1,16 +1,15 @@
 """`cordial calibrate`, its first half `cordial fit`, and `cordial demo`: what is fitted."""
 
-from dataclasses import replace
 from typing import Annotated, Any
 
 import numpy as np
+from cyclopts import Parameter
 
 from cordial_ppl.cli import options
 from cordial_ppl.cli.command import command
-from cordial_ppl.cli.options import Fitting, Tables
+from cordial_ppl.cli.options import Fitting
 from cordial_ppl.cli.output import Result, as_table
 from cordial_ppl.errors import count
-from cordial_ppl.runtime.progress import doing
 
 FIGURES = {"draws": "draws", "khat": "k-hat", "ess": "effective draws"}
 """Diagnostics of a posterior, and what they are called."""
@@ -18,30 +17,25 @@ FIGURES = {"draws": "draws", "khat": "k-hat", "ess": "effective draws"}
 DEMONSTRATED = 20
 """Reviews of the demonstration whose labels are used."""
 
+MEASURED = "log_loss", "accuracy", "confidence"
+
 NEXT = """
 Now with your own readings and labels (one row per text; item_id, logit_1 ... and item_id, label):
   cordial calibrate readings.csv labels.csv -o calibrated.csv"""
 
-Verbose = Annotated[
-    bool, options.option("Print how well each posterior is known, too.", group=options.OUTPUT)
-]
+Verbose = Annotated[bool, Parameter(group=options.OUTPUT)]
 
 
 @command
-def calibrate(
-    tables: Tables,
-    *,
-    output: options.TableOut,
-    fitting: Fitting = Fitting(),
-    verbose: Verbose = False,
-) -> Result:
+def calibrate(tables: Fitting, *, output: options.TableOut, verbose: Verbose = False) -> Result:
     """Fit on the labelled texts; write calibrated probabilities for all texts.
 
     Args:
         output: Table to write (.csv, .parquet, .jsonl): p_..., mean and interval, label.
+        verbose: Print how well each posterior is known, too.
     """
     read = tables.read()
-    calibrator = fit_tables(*read, fitting)
+    calibrator = tables.fit(*read)
     from cordial_ppl.estimators.bulk.predictor import predict_table
 
     texts = predict_table(calibrator, read[0], output)
@@ -50,20 +44,15 @@ def calibrate(
 
 
 @command
-def fit(
-    tables: Tables,
-    *,
-    output: options.CalibratorOut,
-    fitting: Fitting = Fitting(),
-    verbose: Verbose = False,
-) -> Result:
+def fit(tables: Fitting, *, output: options.CalibratorOut, verbose: Verbose = False) -> Result:
     """Fit on the labelled texts; save the calibrator for `cordial predict`.
 
     Args:
         output: Calibrator to write (.cordial).
+        verbose: Print how well each posterior is known, too.
     """
     read = tables.read()
-    calibrator = fit_tables(*read, fitting)
+    calibrator = tables.fit(*read)
     calibrator.save(output)
     done = f"wrote {output}: a calibrator fitted on {say_labels(read[1])}"
     return _describe(calibrator, read, {"output": output}, done, verbose)
@@ -91,9 +80,9 @@ def demo(*, inference: options.Inference = "default", seed: options.Seed = 0) ->
     }
     scored, summary = {}, describe(calibrator)
     for name, probs in predictions.items():
-        scored[name] = {"log_loss": scores.log_loss(probs, truth)}
-        scored[name] |= {"accuracy": scores.accuracy(probs, truth)}
-        scored[name] |= {"confidence": float(probs.max(axis=1).mean())}
+        losses = scores.log_loss(probs, truth), scores.accuracy(probs, truth)
+        confidence = float(probs.max(axis=1).mean())
+        scored[name] = dict(zip(MEASURED, (*losses, confidence), strict=True))
     title = f"\nOn {len(unseen)} held-out texts, after {DEMONSTRATED} labels"
     rows = [(name, *(f"{value:.3f}" for value in row.values())) for name, row in scored.items()]
     table = as_table(title, ("", "log loss", "accuracy", "mean confidence"), rows)
@@ -129,29 +118,3 @@ def say_labels(labels: Any) -> str:
         people = count(len(set(labels.annotators)), "annotator")
         number += f" by {people}; a probability is of a single annotator's label"
     return number
-
-
-def fit_tables(table: Any, labels: Any, rows: Any, fitting: Fitting) -> Any:
-    """Fit a calibrator on the texts that have labels; it keeps what later readings must be like.
-
-    Args:
-        table: The readings of all texts.
-        labels: The labels, each of a text that has a reading.
-        rows: The rows of the labelled texts, one per label.
-        fitting: Settings of the fit.
-
-    Raises:
-        InputError: The labels, the readings or the covariates do not allow this fit.
-        ChannelError: A file's model breaks the contract of a channel.
-    """
-    with doing("loading"):
-        from cordial_ppl.estimators.named import Cordial
-        from cordial_ppl.estimators.task_tables import take_labelled
-        from cordial_ppl.tables import read_provenance
-
-        calibrator = Cordial(table.scale, **fitting.settings)
-        texts = take_labelled(table, labels, rows, fitting.channel)
-        calibrator.fit(**texts, corpus=table.logits)
-    provenance = read_provenance(table.columns, rows.tolist())
-    calibrator.fit_ = replace(calibrator.fit_, provenance=provenance)
-    return calibrator

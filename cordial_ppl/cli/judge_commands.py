@@ -8,8 +8,8 @@ from cyclopts import Parameter
 from cordial_ppl.cli import options
 from cordial_ppl.cli.calibrator_commands import load_calibrator
 from cordial_ppl.cli.command import command
-from cordial_ppl.cli.fit_commands import fit_tables, say_labels
-from cordial_ppl.cli.options import Fitting, Tables
+from cordial_ppl.cli.fit_commands import say_labels
+from cordial_ppl.cli.options import Fitting
 from cordial_ppl.cli.output import Result
 from cordial_ppl.errors import InputError, SettingsClash, count
 from cordial_ppl.runtime.progress import doing
@@ -17,24 +17,19 @@ from cordial_ppl.runtime.progress import doing
 
 @Parameter(name="*", group=options.COLUMNS)
 @dataclass(frozen=True, kw_only=True)
-class SeveralTables(Tables):
-    """Tables with readings by several judges."""
+class SeveralTables(Fitting):
+    """Tables with readings by several judges, and settings of a fit."""
 
     also: options.Also = ()
-    readers: options.Names = None
+    "Another table, with readings by other judges; may be repeated."
+    readers: options.List = ()
     "Columns of ratings, one per judge; needs --options."
     reader: options.Some = ()  # pyright: ignore[reportIncompatibleVariableOverride]
     "Judge to take, from column `reader` (or COLUMN=NAME); may be repeated."
 
 
 @command
-def fuse(
-    tables: SeveralTables,
-    *,
-    output: options.TableOut,
-    fitting: Fitting = Fitting(),
-    save: options.Saved = None,
-) -> Result:
+def fuse(tables: SeveralTables, *, output: options.TableOut, save: options.Saved = None) -> Result:
     """Combine several judges of the same texts; calibrate all texts that one of them has read.
 
     READINGS has a row for each text and judge, named in the column `reader`, or a column of ratings
@@ -46,11 +41,14 @@ def fuse(
     """
     from cordial_ppl.tables import match_labels, read_labels, read_several
 
-    settings = fitting.settings
+    settings = tables.settings
     with doing("reading"):
         columns, paths = tables.of_readings, [tables.readings, *tables.also]
-        readers = (*columns.pop("reader"), *(tables.readers or ())) or None
-        table = read_several(paths, readers=readers, **columns)
+        both = {*tables.readers} & {*(tables.label or ["label"])}
+        if both and tables.readings == tables.labels:
+            raise InputError(f"column {min(both)!r} has labels: leave it out of --readers.")
+        columns["readers"] = (*columns.pop("reader"), *tables.readers) or None
+        table = read_several(paths, **columns)
         labels = read_labels(tables.labels, table.scale, **tables.of_labels)
         labels, rows = match_labels(table, labels)
     with doing("loading"):
@@ -60,7 +58,7 @@ def fuse(
         from cordial_ppl.estimators.task_tables import take_labelled
 
         fusion = Fusion(table.scale, readers=table.readers, **settings)
-        fusion.fit(**take_labelled(table, labels, rows, fitting.channel))
+        fusion.fit(**take_labelled(table, labels, rows, tables.channel))
     if save is not None:
         fusion.save(save)
     predict_table(fusion, table, output)
@@ -69,7 +67,7 @@ def fuse(
     content |= {"weights": fusion.weights_, "shares": fusion.shares_}
     readers = {name: answers.describe(each).to_dict() for name, each in fit.fits.items()}
     content |= {"expected": fit.expected._asdict(), "readers": readers}
-    content |= {"verdict": verdict and verdict.to_dict()}
+    content["verdict"] = verdict and verdict.to_dict()
     done = f"wrote {output}: {count(len(table), 'text')}, calibrated on {say_labels(labels)}"
     saved = "" if save is None else f", and the calibrator to {save}"
     return Result(content, text=fusion.summary(), done=[done + saved])
@@ -77,10 +75,9 @@ def fuse(
 
 @command
 def shift(
-    tables: Tables,
+    tables: Fitting,
     *,
     output: options.TableOut,
-    fitting: Fitting = Fitting(),
     user: options.Column = None,
     calibrator: options.File = None,
 ) -> Result:
@@ -99,9 +96,9 @@ def shift(
 
     fitted, more = None, dict[str, Any](apart=(user,) if user else ())
     if calibrator is not None:
-        if fitting.settings["prior"]:
+        if tables.settings["prior"]:
             raise SettingsClash("calibrator", "prior")
-        fitted = load_calibrator(calibrator, fitting.channel)
+        fitted = load_calibrator(calibrator, tables.channel)
         more["options"] = tables.options or fitted.fit_.scale
     if user is not None:
         more["annotator"] = tables.annotator or spell(read_columns(tables.labels), user)
@@ -116,7 +113,7 @@ def shift(
             f"{count(len(rows), 'label')} are too few to compare users: {MIN_LABELS} are needed, "
             "or a calibrator fitted to other labels (--calibrator)."
         )
-    fitted = fitted or fit_tables(*read, fitting)
+    fitted = fitted or tables.fit(*read)
     covariates = table.covariates(fitted.fit_.covariates, fitted.fit_.levels)
     population = fitted.predict_proba(table.logits, covariates)
     labelled = population[rows] if calibrator else fitted.fit_.out_of_fold

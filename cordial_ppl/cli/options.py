@@ -6,7 +6,7 @@ record have their line of help below them.
 
 import csv
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -91,54 +91,35 @@ def ending(*endings: str) -> Parameter:
     return Parameter(validator=lambda _, path: path and check_writable(path, endings=endings))
 
 
+COLUMN = Parameter(metavar="COLUMN", group=COLUMNS)
+FILE = Parameter(metavar="FILE", group=FILES)
+Out = Parameter(metavar="OUT", alias="-o", group=FILES)
+TABLE = "(.csv, .parquet, .jsonl)"
+TABLE_OUT = option(f"Table of readings to write {TABLE}.")
+CHANNEL = option("Channel file to add; its code is run, so trust it. Repeatable.", "PATH", MODEL)
+SPELLING = option("Another spelling of an option, as 1=A; repeatable.", "OPTION=TEXT", ADVANCED)
+METHOD = option("Posteriors by: laplace (the paper's), mode, nuts (minutes).", "METHOD", ADVANCED)
+
 List = Annotated[tuple[str, ...], listing("A,B,...")]
 Names = Annotated[tuple[str, ...] | None, listing("A,B,...")]
 Some = Annotated[Sequence[str], Parameter(metavar="NAME")]
-Name = Annotated[str | None, Parameter(metavar="NAME")]
-COLUMN = Parameter(metavar="COLUMN", group=COLUMNS)
 Column = Annotated[str | None, COLUMN]
-File = Annotated[Path | None, Parameter(metavar="FILE", group=FILES)]
 Number = Annotated[int, whole(1)]
 Natural = Annotated[int, whole(0)]
-
-TABLE = "(.csv, .parquet, .jsonl)"
-TABLE_OUT = option(f"Table of readings to write {TABLE}.")
-Out = Parameter(metavar="OUT", alias="-o", group=FILES)
 Given = Annotated[Path, Parameter(group=FILES)]
+File = Annotated[Path | None, FILE]
 Written = Annotated[Output, ending(".csv", ".parquet", ".jsonl", ".ndjson")]
 TableOut = Annotated[Written, Out]
 CalibratorOut = Annotated[Output, ending(".cordial"), Out]
-Saved = Annotated[Output | None, ending(".cordial"), Parameter(metavar="FILE", group=FILES)]
-Page = Annotated[Output, ending(".html"), Out]
-Figure = Annotated[
-    Output | None, ending(".svg", ".png", ".pdf"), Parameter(metavar="FILE", group=FILES)
-]
-Also = Annotated[
-    Sequence[Path],
-    option("Another table, with readings by other judges; may be repeated.", "READINGS", FILES),
-]
-Channels = Annotated[
-    Sequence[Path],
-    option("Channel file to add; its code is run, so trust it. May be repeated.", "PATH", MODEL),
-]
+Saved = Annotated[Output | None, ending(".cordial"), FILE]
+Figure = Annotated[Output | None, ending(".svg", ".png", ".pdf"), FILE]
+Also = Annotated[Sequence[Path], Parameter(metavar="READINGS", group=FILES)]
+Channels = Annotated[Sequence[Path], CHANNEL]
 Seed = Annotated[Natural, option("Seed of all random numbers.", group=MODEL)]
 Level = Annotated[float, option("Probability inside the intervals.", "P", MODEL)]
-Engine = Annotated[
-    Literal["local", "ray"],
-    option("Work on this machine, or on the cluster that RAY_ADDRESS names.", "ENGINE", ADVANCED),
-]
-Spellings = Annotated[
-    Sequence[str],
-    option(
-        "Another spelling of an option by the model, as 1=A; repeatable.", "OPTION=TEXT", ADVANCED
-    ),
-]
-Inference = Annotated[
-    Literal["default", "laplace", "mode", "nuts"],
-    option(
-        "How to find posteriors: laplace (the paper's), mode, nuts (minutes).", "METHOD", ADVANCED
-    ),
-]
+Engine = Annotated[Literal["local", "ray"], Parameter(metavar="ENGINE", group=ADVANCED)]
+Spellings = Annotated[Sequence[str], SPELLING]
+Inference = Annotated[Literal["default", "laplace", "mode", "nuts"], METHOD]
 Rule = Parameter(metavar="RULE", group=ADVANCED)
 Rounding = Annotated[Literal["half-up", "nearest-even", "split"] | None, Rule]
 
@@ -160,9 +141,9 @@ class Columns:
 
     options: Names = None
     "Options of the scale in order, as 1,2,3,4,5, if not as in READINGS."
-    reader: Name = None
+    reader: Annotated[str | None, Parameter(metavar="NAME")] = None
     "Judge to take if there are several, from column `reader` (or COLUMN=NAME)."
-    task: Name = None
+    task: Annotated[str | None, Parameter(metavar="NAME")] = None
     "Task to take if there are several, from column `task` (or COLUMN=NAME)."
     id: Annotated[Sequence[str], Parameter(metavar="COLUMN")] = ()
     "Column of the texts' ids, if not `item_id`; may be repeated."
@@ -215,21 +196,21 @@ class Tables(BothColumns, Files):
         """
         from cordial_ppl.tables import read_labelled
 
+        chosen = {field.name: getattr(self, field.name) for field in fields(Tables)}
         with doing("reading"):
-            return read_labelled(**(vars(self) | settings))
+            return read_labelled(**(chosen | settings))
 
 
-@Parameter(name="*", group=MODEL)
+@Parameter(name="*", group=COLUMNS)
 @dataclass(frozen=True, kw_only=True)
-class Fitting:
-    """Settings of a fit."""
+class Fitting(Tables):
+    """Two tables, and settings of a fit to them."""
 
     channel: Channels = ()
-    prior: Annotated[Path | None, Parameter(metavar="FILE")] = None
+    prior: Annotated[Path | None, Parameter(metavar="FILE", group=MODEL)] = None
     "Prior, from `cordial learn-prior`; or `own`, for the one of each channel."
     seed: Seed = 0
     inference: Inference = "default"
-
     prior_of: Annotated[Sequence[str], Parameter(metavar="NAME=LOC,SCALE", group=ADVANCED)] = ()
     "Prior of one parameter, in logs if positive, in log odds if a strength."
 
@@ -249,6 +230,30 @@ class Fitting:
             prior = dict(split_pairs("--prior-of", self.prior_of, form, _read_normal))
         settings = {"inference": self.inference, "seed": self.seed, "prior": prior}
         return settings | {"channels": tuple(map(str, self.channel))}
+
+    def fit(self, table: Any, labels: Any, rows: Any) -> Any:
+        """Fit a calibrator on labelled texts; it keeps what later readings must be like.
+
+        Args:
+            table: The readings of all texts.
+            labels: The labels, each of a text that has a reading.
+            rows: The rows of the labelled texts, one per label.
+
+        Raises:
+            InputError: The labels, the readings or the covariates do not allow this fit.
+            ChannelError: A file's model breaks the contract of a channel.
+        """
+        with doing("loading"):
+            from cordial_ppl.estimators.named import Cordial
+            from cordial_ppl.estimators.task_tables import take_labelled
+            from cordial_ppl.tables import read_provenance
+
+            calibrator = Cordial(table.scale, **self.settings)
+            texts = take_labelled(table, labels, rows, self.channel)
+            calibrator.fit(**texts, corpus=table.logits)
+        provenance = read_provenance(table.columns, rows.tolist())
+        calibrator.fit_ = replace(calibrator.fit_, provenance=provenance)
+        return calibrator
 
 
 def _read_normal(text: str) -> tuple[float, float]:

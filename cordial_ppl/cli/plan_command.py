@@ -89,7 +89,7 @@ def plan(
             problem = f"{labelled} holds labels of a plan by {labels.planned_by!r}."
             raise SettingNeeded(problem, "Plan the other texts by it, too", "by", labels.planned_by)
     from cordial_ppl.decisions import planning
-    from cordial_ppl.decisions.sampling_design import count_groups, list_doubts
+    from cordial_ppl.decisions.sampling_design import count_groups
     from cordial_ppl.estimators.bulk import sheets
 
     before = list(dict.fromkeys(rows))
@@ -112,11 +112,10 @@ def plan(
     plan |= {"forecast": content} if content else {}
     text, warnings = "", []
     if groups:
-        plan["groups"] = counts = count_groups(groups, before, made.rows.tolist())
-        lines = [(name, *map(str, each.values())) for name, each in counts.items()]
+        plan["groups"], warnings = count_groups(groups, before, made.rows.tolist())
+        lines = [(name, *map(str, each.values())) for name, each in plan["groups"].items()]
         header = by or "", "texts", "labelled", "planned"
         text = as_table(f"{count(number, 'text')} to label", header, lines)
-        warnings = list_doubts(counts)
     return Result(plan, forecast, text, warnings, [f"{done}: it is then a table of labels."])
 
 

@@ -104,13 +104,20 @@ def check(
         simulations: Data sets for simulation-based calibration, as 200; none by default.
     """
     texts: tuple[Any, ...] = ()
+    if bool(readings) != bool(labels):
+        raise InputError("--readings and --labels go together: give both, or neither.")
     if readings and labels:
-        from cordial_ppl.estimators.task_tables import read_labelled_first
+        from cordial_ppl.estimators.task_tables import take_covariates
+        from cordial_ppl.tables import read_labelled
 
         with doing("reading"):
-            texts = read_labelled_first(readings, labels, channel, **vars(columns))
-    elif readings or labels:
-        raise InputError("--readings and --labels go together: give both, or neither.")
+            table, labelled, rows = read_labelled(readings, labels, **vars(columns))
+            labelled.check_single("cordial check")
+            # Those with labels come first.
+            order = [*rows, *sorted({*range(len(table))} - {*rows.tolist()})]
+            extra = take_covariates(table, [channel])
+            extra = {name: column[order] for name, column in extra.items()}
+            texts = table.logits[order], labelled.labels, extra
     with doing("loading"):
         from cordial_ppl.evaluation.checks import check_channel
 
@@ -133,7 +140,7 @@ class Comparison:
     "Labelled texts to score on; others are drawn. By default 1,000, or half of fewer."
     seed: options.Seed = 0
     engine: options.Engine = "local"
-
+    "Work on this machine, or on the cluster that RAY_ADDRESS names."
     device: Annotated[
         Literal["auto", "host", "accelerator"], Parameter(metavar="DEVICE", group=options.ADVANCED)
     ] = "auto"

@@ -1,7 +1,5 @@
 """What was decided, in words."""
 
-import numpy as np
-
 from cordial_ppl.decisions.deciding import MORE, Decisions
 from cordial_ppl.errors import count
 from cordial_ppl.runtime.text_table import align
@@ -18,22 +16,26 @@ def describe_decisions(made: Decisions, chosen: bool) -> str:
     texts, labelled = len(made.decision), int(made.labelled.sum())
     if labelled == texts:
         return f"all {count(texts, 'text')} have labels, which decide."
-    each = ", ".join(f"{name}: {number}" for name, number in made.counts.items())
-    rows = [
-        (way, f"{share:.0%}", f"{agreement:.0%}" if share < 1 else "", f"{cost:.3g}")
-        for way, (share, cost, agreement) in made.ways.items()
-    ]
     # Without the cost of a person there is none of a text.
-    header = ("", "to people", "the rest agrees", "cost a text")[: 4 if made.agree is None else 3]
-    rows = [row[: len(header)] for row in rows]
-    title = f"Expected of the {count(texts - labelled, 'text')} without a label"
-    lines = [f"{texts - labelled} of {count(texts, 'text')} have no label; {each}"]
-    lines += ["", title, *align(header, *rows), ""]
-    if made.agree is not None:
+    width = 4 if made.agree is None else 3
+    rows = [("", "to people", "the rest agrees", "cost a text")[:width]]
+    for way, (share, cost, agreement) in made.ways.items():
+        rest = f"{agreement:.0%}" if share < 1 else ""
+        rows.append((way, f"{share:.0%}", rest, f"{cost:.3g}")[:width])
+    lines = [
+        f"{texts - labelled} of {count(texts, 'text')} have no label; "
+        + ", ".join(f"{name}: {number}" for name, number in made.counts.items()),
+        f"\nExpected of the {count(texts - labelled, 'text')} without a label",
+        *align(*rows),
+        "",
+    ]
+    if made.agree is not None and made.kept != made.kept:
         lines.append(
             f"No share of the texts keeps an agreement of {made.agree:g}: people decide all."
-            if np.isnan(made.kept)
-            else f"The agreement of {made.agree:g} is kept with a probability of {made.kept:.2f}."
+        )
+    elif made.agree is not None:
+        lines.append(
+            f"The agreement of {made.agree:g} is kept with a probability of {made.kept:.2f}."
         )
     of, right = made.checked
     if of and not chosen:

@@ -32,7 +32,8 @@ def read_design(
     design, weighed = dict[str, Any](), ""
     columns, by = labels.columns, labels.planned_by
     names = columns.schema.keys() - columns.apart
-    if "stratum" in names:
+    planned = "stratum" in names
+    if planned:
         scores = expected_scores(table.logits, table.scale)
         design["strata"] = score_strata(scores, len(labels.first))
     if by is not None:
@@ -40,9 +41,9 @@ def read_design(
             table.columns.require(by)
         groups = read_groups(table.columns, by)
         shares = share_drawn([groups[row] for row in rows[labels.first]], groups)
-        design["probabilities"] = shares
         if not is_even(1 / shares):
             design["strata"] = groups
+        design["probabilities"] = shares
         weighed = f"how much of each {by} is labelled: {columns.path} is of a plan by {by}."
     elif "probability" in names:
         with naming(columns.path):
@@ -54,23 +55,23 @@ def read_design(
                     f"above 0 and at most 1; found {shares[wrong[0]]:g} in "
                     f"{name_rows(wrong, columns.where)}. Without such a design remove the column."
                 )
-        design["probabilities"] = shares[labels.first]
         others = len(table) - len(labels.first)
-        # Of a plan, whose texts are in order, the first are a plan themselves.
-        if "stratum" not in names and labels.unfilled and (np.ptp(shares) or shares[0] == 1):
-            warn(
-                f"{columns.path}: {count(labels.unfilled, 'row')} with a probability, whose texts "
-                "were chosen, have no label: others stand for them. Fill in all of them."
-            )
-        elif "stratum" not in names and others and (shares == 1).all():
-            warn(
-                f"{columns.path}: all labels have probability 1, so that the other "
-                f"{count(others, 'text')} had no chance of one, and may be unlike. Let people see "
-                "a random part of them, too, as an audit."
-            )
-        if "strata" not in design:
+        if not planned:
+            # Of a plan, whose texts are in order, the first are a plan themselves.
+            if labels.unfilled and (np.ptp(shares) or shares[0] == 1):
+                warn(
+                    f"{columns.path}: {count(labels.unfilled, 'row')} with a probability, whose "
+                    "texts were chosen, have no label: others stand for them. Fill in all of them."
+                )
+            elif others and (shares == 1).all():
+                warn(
+                    f"{columns.path}: all labels have probability 1, so that the other "
+                    f"{count(others, 'text')} had no chance of one, and may be unlike. Let people "
+                    "see a random part of them, too, as an audit."
+                )
             # Texts that were sure to be labelled stand for themselves alone.
             design["strata"] = np.isin(np.arange(len(table)), rows[shares == 1])
+        design["probabilities"] = shares[labels.first]
         meaning = "the chance that each was chosen. Rename the column if it says something else"
         weighed = f"1 / column 'probability' of {columns.path}, {meaning}."
     varies = np.ptp(design.get("probabilities", 1.0)) > 0
@@ -79,28 +80,28 @@ def read_design(
 
 def count_groups(
     groups: Sequence[str], labelled: Sequence[int], rows: Sequence[int]
-) -> dict[str, dict[str, int]]:
-    """Count texts of each group: all, labelled before, and planned."""
+) -> tuple[dict[str, dict[str, int]], list[str]]:
+    """Count texts of each group: all, labelled before, and planned; warn of those with few labels.
+
+    Args:
+        groups: The group of each text.
+        labelled: Texts that have labels.
+        rows: Texts that are to be labelled.
+    """
     sizes, before = Counter(groups), Counter(groups[row] for row in labelled)
     planned = Counter(groups[row] for row in rows)
-    return {
-        name: {"texts": texts, "labelled": before[name], "planned": planned[name]}
-        for name, texts in sizes.items()
+    counts = {
+        name: {"texts": size, "labelled": before[name], "planned": planned[name]}
+        for name, size in sizes.items()
     }
-
-
-def list_doubts(counts: dict[str, dict[str, int]]) -> list[str]:
-    """Say which groups are left without labels, or have fewer texts than their share."""
-    labels = {name: each["labelled"] + each["planned"] for name, each in counts.items()}
-    most = max(labels.values())
-    none = [name for name, number in labels.items() if number == 0]
-    short = [name for name, number in labels.items() if number == counts[name]["texts"] < most - 1]
-    doubts = (
-        (none, f"get no label: plan for more, {len(labels)} give one each"),
-        (short, "have fewer texts than their share: the others get more labels"),
-    )
-    return [
-        f"{len(names)} of {len(labels)} groups {problem} ({list_names(names)})."
-        for names, problem in doubts
-        if names
-    ]
+    labels = {name: before[name] + planned[name] for name in sizes}
+    most, doubts = max(labels.values()), []
+    none = [name for name in sizes if not labels[name]]
+    short = [name for name in sizes if labels[name] == sizes[name] < most - 1]
+    if none:
+        problem = f"get no label: plan for more, {len(sizes)} give one each"
+        doubts.append(f"{len(none)} of {len(sizes)} groups {problem} ({list_names(none)}).")
+    if short:
+        problem = "have fewer texts than their share: the others get more labels"
+        doubts.append(f"{len(short)} of {len(sizes)} groups {problem} ({list_names(short)}).")
+    return counts, doubts

@@ -22,33 +22,28 @@ def describe_prior(prior: LearnedPrior, rows: Sequence[Mapping[str, Any]]) -> st
         rows: Its parameters, from ``LearnedPrior.describe``.
     """
     readers = {fit.reader for fit in prior.fits if fit.reader}
-    sizes = sorted({sum(fit.counts) for fit in prior.fits})
-    labels = f"{sizes[0]:,} to {sizes[-1]:,} labels" if len(sizes) > 1 else f"{sizes[0]:,} labels"
+    least, *_, most = sorted(sum(fit.counts) for fit in prior.fits * 2)
+    labels = f"{least:,} to {most:,} labels" if most > least else f"{least:,} labels"
     by = f" by {count(len(readers), 'reader')}" if readers else ""
-    tasks = f"{count(len(prior.tasks), 'task')}{by}"
-
-    def move(row: Mapping[str, Any]) -> float:
-        """Measure how far a centre has moved, in units of the channel's own width."""
-        return abs(row["loc"] - row["default_loc"]) / row["default_scale"]
-
+    # How far a centre has moved, in units of the channel's own width.
+    moves = [abs(row["loc"] - row["default_loc"]) / row["default_scale"] for row in rows]
     cells = []
-    for channel, group in groupby(rows, lambda row: row["channel"]):
-        parameters = list(group)
-        far = np.median([move(row) for row in parameters])
-        width = np.median([row["scale"] / row["default_scale"] for row in parameters])
-        cells.append((channel, str(len(parameters)), f"{far:.2f}", f"{width:.2f}"))
-    title = "Against the channels' own priors, in units of their widths (medians)"
-    return "\n".join(
-        [
-            f"A prior from {tasks}, {count(len(prior.fits), 'fit')} to {labels} each",
-            f"  {list_names(prior.tasks)}\n",
-            title,
-            *align(("", "parameters", "centres move by", "widths become"), *cells),
-            "\nMoved most: what a fit expects before it has seen a label",
-            *(
-                f"  {row['channel']}: {row['parameter']} {row['centre']:.2f} in place of "
-                f"{row['default_centre']:.2f}"
-                for row in sorted(rows, key=move, reverse=True)[:MOST]
-            ),
-        ]
-    )
+    for channel, group in groupby(zip(rows, moves, strict=True), lambda pair: pair[0]["channel"]):
+        parameters, far = zip(*group, strict=True)
+        widths = [row["scale"] / row["default_scale"] for row in parameters]
+        medians = (f"{np.median(each):.2f}" for each in (far, widths))
+        cells.append((channel, str(len(parameters)), *medians))
+    lines = [
+        f"A prior from {count(len(prior.tasks), 'task')}{by}, {count(len(prior.fits), 'fit')} to "
+        f"{labels} each\n  {list_names(prior.tasks)}\n",
+        "Against the channels' own priors, in units of their widths (medians)",
+        *align(("", "parameters", "centres move by", "widths become"), *cells),
+        "\nMoved most: what a fit expects before it has seen a label",
+    ]
+    for index in np.argsort(moves, stable=True)[::-1][:MOST]:
+        row = rows[index]
+        lines.append(
+            f"  {row['channel']}: {row['parameter']} {row['centre']:.2f} in place of "
+            f"{row['default_centre']:.2f}"
+        )
+    return "\n".join(lines)

@@ -144,25 +144,3 @@ def _choose(names: Mapping[str, Any], field: str, chosen: Sequence[str]) -> dict
         for name, choice in names.items()
         if not chosen or {name, choice, f"{field}={name}"} & {*chosen}
     }
-
-
-def read_labelled_first(
-    readings: Path, labels: Path, channel: str, **columns: Any
-) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
-    """Read all texts, those that are labelled first, for a check of a channel.
-
-    Args:
-        readings: The table of readings.
-        labels: The table of labels, one of each labelled text.
-        channel: The name or file of the channel.
-        columns: Further arguments of ``read_labelled``.
-
-    Returns:
-        Logits of all texts, labels of the first ones, and covariates of all.
-    """
-    table, labelled, rows = read_labelled(readings, labels, **columns)
-    labelled.check_single("cordial check")
-    order = np.concatenate([rows, np.setdiff1d(np.arange(len(table)), rows)])
-    covariates = take_covariates(table, [channel])
-    extra = {name: column[order] for name, column in covariates.items()}
-    return table.logits[order], labelled.labels, extra

@@ -58,6 +58,7 @@ def made(tmp_path_factory):
     change("soon.csv", **labels, order=["soon"] * LABELLED)
     change("ann.csv", **labels, annotator=["Ann"] * LABELLED)
     change("few.csv", of="l.csv", rows=7)
+    write_table(folder / "both.csv", {"item_id": ids, "a": stated, "human": stated})
     (folder / "folder.csv").mkdir()
     for name, text in CONFIG.items():
         (folder / f"{name}.toml").write_text(text)
@@ -127,6 +128,7 @@ fuse r.csv l.csv -o p.csv --reader nobody                  'nobody'
 fuse r.csv l.csv -o p.csv --also r.csv                     'logits'
 fuse r.csv l.csv -o p.csv --also other.csv                 other.csv
 fuse r.csv l.csv -o p.csv --also apart.csv                 'apart'
+fuse both.csv both.csv -o p.csv --options 1,2,3,4,5 --label human --readers a,human  'human'|--readers
 fuse r.csv l.csv -o p.csv --save j.csv                     j.csv|.cordial
 predict several.cordial r.csv -o p.csv --reader hard       leave out
 predict one.cordial r.csv -o p.csv --also hard.csv         one.cordial|--also

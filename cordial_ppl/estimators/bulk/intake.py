@@ -22,25 +22,45 @@ from cordial_ppl.tables import (
 )
 
 
-def read_for_fusion(
-    fitted: Fusion, paths: Sequence[Path], reader: str | None, **settings: Any
-) -> ReadingTable:
-    """Read the tables of a calibrator of several judges, some of whom may be missing.
+def open_tables(
+    path: Path, fitted: Any, paths: Sequence[Path], **settings: Any
+) -> tuple[ReadingTable, Drift | None]:
+    """Check the tables for a calibrator; that of one judge need not fit in memory.
 
     Args:
+        path: The file of the calibrator, for messages.
         fitted: The calibrator.
-        paths: The tables.
-        reader: The column of judges, if it is not `reader`.
-        settings: Further arguments of ``read_several``.
+        paths: The tables: one, or several for a calibrator of several judges.
+        settings: Further arguments of ``open_readings`` or ``read_several``.
+
+    Returns:
+        The readings, and for one judge how they differ from those of the fit.
 
     Raises:
         InputError: A table is not as it must be.
     """
+    with doing("reading"):
+        if isinstance(fitted, Fusion):
+            return _read_judges(fitted, paths, **settings), None
+        if len(paths) > 1:
+            raise InputError(f"{path} was fitted on one judge: leave out --also.")
+        counted, fit = list[np.ndarray](), fitted.fit_
+        table = open_readings(paths[0], **settings)
+        table.check(fit.covariates, fit.levels, lambda logits: counted.append(sketch(logits)))
+        drift = compare(fit.sketch, merge(counted), fit.scale)
+    warn_of_kind(path, fit, paths[0], table)
+    warn_of_drift(path, fit, paths[0], drift)
+    return table, drift
+
+
+def _read_judges(
+    fitted: Fusion, paths: Sequence[Path], reader: str | None, **settings: Any
+) -> ReadingTable:
+    """Read the tables of several judges, some of whom may be missing."""
     if reader and not any(reader in read_columns(path).schema for path in paths):
         raise InputError("leave out the reader, or name the column of judges: all are taken.")
     readers = [name if reader is None else f"{reader}={name}" for name in fitted.readers_]
-    with doing("reading"):
-        table = read_several(paths, **settings, readers=readers, gaps=True)
+    table = read_several(paths, **settings, readers=readers, gaps=True)
     silent = np.isnan(table.logits).all(axis=(0, 2))
     if silent.any():
         absent = [name for name, gone in zip(table.readers, silent, strict=True) if gone]
@@ -49,30 +69,6 @@ def read_for_fusion(
             "proportion to their weights."
         )
     return table
-
-
-def open_for_fit(
-    path: Path, fit: Fit, readings: Path, **settings: Any
-) -> tuple[ReadingTable, Drift | None]:
-    """Check a table, which need not fit in memory, and compare it with that of the fit.
-
-    Args:
-        path: The file of the calibrator, for warnings.
-        fit: The fit.
-        readings: The table.
-        settings: Further arguments of ``open_readings``.
-
-    Raises:
-        InputError: The table is not as it must be.
-    """
-    counted: list[np.ndarray] = []
-    with doing("reading"):
-        table = open_readings(readings, **settings)
-        table.check(fit.covariates, fit.levels, lambda logits: counted.append(sketch(logits)))
-        drift = compare(fit.sketch, merge(counted), fit.scale)
-    warn_of_kind(path, fit, readings, table)
-    warn_of_drift(path, fit, readings, drift)
-    return table, drift
 
 
 def warn_of_kind(path: Path, fit: Fit, readings: Path, table: ReadingTable) -> None:

@@ -46,8 +46,8 @@ def write_plan(
         grouping: The group of each text, with the column that names it; None without groups.
     """
     (rows, labels), (groups, by) = labelled, grouping
-    every = [*rows, *made.rows.tolist()]
-    drawn, names = list(dict.fromkeys(every)), groups or [""] * len(table)
+    every, names = [*rows, *made.rows.tolist()], groups or [""] * len(table)
+    drawn = list(dict.fromkeys(every))
     shares = dict(zip(drawn, share_drawn([names[row] for row in drawn], names), strict=True))
     strata = score_strata(expected_scores(table.logits, table.scale), len(drawn))
     sheet = _list_texts(table)[every].with_columns(
@@ -77,16 +77,12 @@ def write_decisions(
     """
     asked, others = np.flatnonzero(made.asked), np.flatnonzero(~(made.asked | made.labelled))
     every = np.concatenate([asked, rows, others])
-    filled = {"label": [table.scale.options[label] for label in labels.labels]}
-    if labels.annotators is not None:
-        filled = {"annotator": labels.annotators} | filled
-    added = {name: getattr(made, name)[every] for name in DECIDED}
-    if made.agree is not None:
-        del added["cost"]
-    probability = pl.Series(made.probability[every]).fill_nan(None)
-    texts = _list_texts(table, (*added, *filled))[every.tolist()]
-    texts = texts.with_columns(**added, probability=probability)
+    names = DECIDED if made.agree is None else ("decision", "p_wrong")
+    added = {name: pl.Series(getattr(made, name)[every]) for name in names}
+    added["probability"] = pl.Series(made.probability[every]).fill_nan(None)
+    people = {} if labels.annotators is None else {"annotator": labels.annotators}
+    filled = people | {"label": table.scale.decode(labels.labels)}
     for name, cells in filled.items():
         cells = [*[None] * len(asked), *cells, *[None] * len(others)]
-        texts = texts.with_columns(pl.Series(name, cells, pl.String))
-    write_table(output, texts.lazy())
+        added[name] = pl.Series(cells, dtype=pl.String)
+    write_table(output, _list_texts(table, [*added])[every.tolist()].with_columns(**added).lazy())

@@ -50,14 +50,7 @@ def read_users(
 def write_users(
     output: Path, table: ReadingTable, users: Sequence[str], probs: Float[np.ndarray, "m K"]
 ) -> None:
-    """Write what each text's user would say of it.
-
-    Args:
-        output: The table to write.
-        table: The readings of the texts.
-        users: The user of each.
-        probs: Probabilities of that user's label.
-    """
+    """Write what each text's user would say of it, by the probabilities of that user's label."""
     scale = table.scale
     first, last = map(scale.decode, label_range(probs, LEVEL))
     columns = {"item_id": table.item_ids, "user": users}
@@ -69,9 +62,8 @@ def write_users(
 
 def list_users(shifts: UserShift) -> str:
     """Set out the users that differ most from the population."""
-    values, counts = shifts.values_, shifts.counts_
-    furthest = sorted(values, key=lambda user: -abs(values[user]))[:SHOWN]
-    lines = [(user, str(counts[user]), f"{values[user]:+.2f}") for user in furthest]
+    values = sorted(shifts.values_.items(), key=lambda pair: -abs(pair[1]))
+    lines = [(user, str(shifts.counts_[user]), f"{value:+.2f}") for user, value in values[:SHOWN]]
     title = f"{count(len(values), 'user')}: shifts with standard deviation {shifts.sigma_:.2f}"
     title += f", the {SHOWN} largest" if len(values) > SHOWN else ""
     return "\n".join([title, *align(("", "labels", "shift"), *lines)])
