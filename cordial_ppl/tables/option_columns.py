@@ -136,4 +136,5 @@ def _scale_of(columns: Columns, group: dict[str, str]) -> Scale:
         problem = f"{columns.path}: the columns {names} are not in order, or leave out an option."
         advice = "Name all options in order, also one that was never read"
         raise SettingNeeded(problem, advice, "options", ("WORST", "...", "BEST"))
-    return Scale(tuple(group))
+    with naming(columns.path):
+        return Scale(tuple(group))

@@ -113,7 +113,7 @@ def test_bad_labels(complain, content, facts):
 
 def test_labels_of_other_texts(complain):
     others = ["item_id,label", "text 0,1", *(f"{c},2" for c in "abcdefg")]
-    complain("7 of 8|'a' (line 3)|'e' (line 7)", labels=others)
+    complain("l.csv|r.csv|7 of 8|'a' (line 3)|'e' (line 7)", labels=others)
     complain("'7.0' (line 2)|'text 0', 'text 1'", labels=["item_id,label", "7.0,1"])
 
 
@@ -121,7 +121,7 @@ def test_options_that_do_not_fit(complain):
     complain("'1', '2', '3'|'logit_0'", "--options", "1,2,3")
     complain("'0'|twice", "--options", "0,0,1")
     complain("empty", "--options", "0,1,,3,4")
-    complain("empty", readings=number("logit_1,logit_", "1,2"))
+    complain("r.csv|empty", readings=number("logit_1,logit_", "1,2"))
     complain("commas", "--options", '"0,1')
     complain("'reader'", "--reader", "gpt")
     complain("'task'", "--task", "fluency")

@@ -128,7 +128,7 @@ fuse r.csv l.csv -o p.csv --reader nobody                  'nobody'
 fuse r.csv l.csv -o p.csv --also r.csv                     'logits'
 fuse r.csv l.csv -o p.csv --also other.csv                 other.csv
 fuse r.csv l.csv -o p.csv --also apart.csv                 'apart'
-fuse both.csv both.csv -o p.csv --options 1,2,3,4,5 --label human --readers a,human  'human'|--readers
+fuse both.csv both.csv -o p.csv --label human --readers a,human  'human'|--readers
 fuse r.csv l.csv -o p.csv --save j.csv                     j.csv|.cordial
 predict several.cordial r.csv -o p.csv --reader hard       leave out
 predict one.cordial r.csv -o p.csv --also hard.csv         one.cordial|--also
