@@ -11,13 +11,11 @@ from cyclopts.help import DefaultFormatter, PanelSpec
 from rich.box import SIMPLE
 
 from cordial_ppl.cli.calibrator_commands import monitor, predict, report
-from cordial_ppl.cli.decide_command import decide
 from cordial_ppl.cli.estimate_commands import compare, estimate
-from cordial_ppl.cli.fit_commands import calibrate, demo, fit
-from cordial_ppl.cli.judge_commands import fuse, shift
+from cordial_ppl.cli.fit_commands import calibrate, demo, fit, fuse, shift
+from cordial_ppl.cli.labelling_commands import decide, plan
 from cordial_ppl.cli.log_commands import ask, read
 from cordial_ppl.cli.messages import complain, warning_in_lines
-from cordial_ppl.cli.plan_command import plan
 from cordial_ppl.cli.study_commands import check, learn_prior, sweep
 from cordial_ppl.errors import CordialError, FileError, InputError, say_error
 from cordial_ppl.runtime.cache import cache_programs

@@ -7,8 +7,9 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+import cordial_ppl as cp
 from cordial_ppl.cli import options
-from cordial_ppl.cli.command import check_outputs, command
+from cordial_ppl.cli.command import command
 from cordial_ppl.cli.options import BothColumns, Columns, Given, Output, Tables
 from cordial_ppl.cli.output import Result
 from cordial_ppl.errors import InputError, count
@@ -44,24 +45,22 @@ def predict(
     """
     from cordial_ppl.tables import SINKS
 
-    on_ray, folder = engine == "ray", readings.is_dir()
-    if on_ray and not (folder or readings.suffix.lower() == ".parquet"):
+    on_ray = engine == "ray"
+    if on_ray and not (readings.is_dir() or readings.suffix.lower() == ".parquet"):
         raise InputError(f"--engine ray reads Parquet, a file or a folder; got {readings}.")
     if on_ray and output.exists():
         raise InputError(f"cannot write {output}: it already exists. Remove it or name another.")
     check_writable(output, endings=None if on_ray else SINKS)
-    check_outputs([output, *(readings.iterdir() if folder else ())])
-    fitted = load_calibrator(calibrator, channel, several=True)
-    with doing("loading"):
-        from cordial_ppl.estimators.bulk.distributed import predict_on_ray
-        from cordial_ppl.estimators.bulk.intake import open_tables
-        from cordial_ppl.estimators.bulk.predictor import predict_table
+    fitted, names = load_calibrator(calibrator, channel, columns.options, several=True)
+    from cordial_ppl.estimators.bulk.distributed import predict_on_ray
+    from cordial_ppl.estimators.bulk.intake import open_tables
+    from cordial_ppl.estimators.bulk.predictor import predict_table
 
-    if on_ray and hasattr(fitted, "readers_"):
+    if on_ray and isinstance(fitted, cp.Fusion):
         raise InputError("several judges are predicted from files: leave out --engine ray.")
     scale, paths = fitted.fit_.scale, [readings, *also]
     paths = [path.absolute() if on_ray else path for path in paths]
-    settings = {**vars(columns), "options": columns.options or scale}
+    settings = {**vars(columns), "options": names}
     table, drift = open_tables(calibrator, fitted, paths, **settings)
     if on_ray:
         predict_on_ray(calibrator, table, output, channels=channel)
@@ -93,16 +92,16 @@ def report(
 
     if not can_draw() or find_spec("jinja2") is None:
         raise InputError('a report needs matplotlib and jinja2: pip install -e ".[plots]".')
-    fitted = load_calibrator(calibrator, channel)
-    table, labels, rows = tables.read(options=tables.options or fitted.fit_.scale)
+    fitted, names = load_calibrator(calibrator, channel, tables.options)
+    table, labels, rows = tables.read(options=names)
     with doing("measuring and drawing"):
         from cordial_ppl.plots.report import TaskTexts, gather, write_report
         from cordial_ppl.tables import list_groups
 
         extra = table.covariates(fitted.fit_.covariates, fitted.fit_.levels)
-        groups = list_groups(table, rows, labels)
-        rated = rows, labels.labels, extra, groups, labels.weights
-        facts = gather(fitted, TaskTexts(table.item_ids, table.logits, *rated))
+        rated = rows, labels.labels, extra, list_groups(table, rows, labels), labels.weights
+        texts = TaskTexts(table.item_ids, table.logits, *rated)
+        facts = gather(fitted, texts)
         write_report(output, facts, of=f"{calibrator} on {tables.readings}")
     done = f"wrote {output}: {count(len(table), 'text')}, {facts.labelled} labelled"
     return Result({"output": output, **facts.to_dict()}, done=[done])
@@ -132,26 +131,22 @@ def monitor(
         new: Tables of readings of the same texts since, in order.
         labels: Labels of texts of the last table, to check the calibration.
     """
-    fit = load_calibrator(calibrator, channel).fit_
+    fitted, names = load_calibrator(calibrator, channel, columns.options)
     from cordial_ppl.data.labelling import as_texts, of_fit
-    from cordial_ppl.decisions import answers
     from cordial_ppl.decisions.estimates.requirement import NO, STATUS
     from cordial_ppl.estimators.bulk import intake
     from cordial_ppl.tables import match_labels, read_labels, read_readings
 
-    settings = columns.of_readings | {"options": columns.options or fit.scale}
+    fit, settings = fitted.fit_, columns.of_readings | {"options": names}
     with doing("reading"):
         tables = [read_readings(path, **settings) for path in (old, *new)]
     for path, table in zip(new, tables[1:], strict=True):
         intake.warn_of_kind(calibrator, fit, path, table)
     extras = [table.covariates(fit.covariates, fit.levels) for table in tables]
     logits, texts = [table.logits for table in tables], [table.item_ids for table in tables]
-    made = answers.monitor(fit, *logits, texts=texts, covariates=extras, level=level)
-    answer, text, content = (
-        made.answer,
-        made.describe(fit.scale),
-        {**made.to_dict(), "labels": None},
-    )
+    made = cp.monitor(fit, *logits, texts=texts, covariates=extras, level=level)
+    answer, text = made.answer, made.describe(fit.scale)
+    content = {**made.to_dict(), "labels": None}
     if labels is not None:
         read = read_labels(labels, tables[-1].scale, **columns.of_labels)
         fresh = ~of_fit(as_texts(read.item_ids, len(read.labels)), fit.texts)
@@ -161,7 +156,7 @@ def monitor(
         rated = logits[-1][rows], fit.scale.decode(matched.labels)
         extra = {name: column[rows] for name, column in extras[-1].items()}
         weighed = {"sample_weight": matched.weights, "texts": matched.item_ids}
-        check = answers.check_labels(fit, *rated, extra, **weighed)
+        check = cp.check_labels(fit, *rated, extra, **weighed)
         answer = NO if (broken := check.evidence >= 1 / (1 - level)) else answer
         content |= {"labels": check.to_dict(), "answer": answer}
         holds = "does not hold" if broken else "is not refuted"
@@ -169,19 +164,32 @@ def monitor(
     return Result(content, text, status=STATUS[answer])
 
 
-def load_calibrator(path: Path, channels: Sequence[Path], *, several: bool = False) -> Any:
+def load_calibrator(
+    path: Path, channels: Sequence[Path], names: Any = None, *, several: bool = False
+) -> tuple[Any, Any]:
     """Load a calibrator of one judge, or of several if they may be, with its channel files.
 
-    Raises:
-        InputError: The file holds something else.
-    """
-    with doing("loading"):
-        from cordial_ppl.estimators.fusion import Fusion
-        from cordial_ppl.estimators.saved import load
-        from cordial_ppl.estimators.stack import Stack
+    Args:
+        path: Its file.
+        channels: The channel files that it was fitted with.
+        names: What a table calls its options; by default what it calls them itself.
+        several: Whether it may be one of several judges.
 
-        fitted = load(path, channels=channels)
-    if isinstance(fitted, Stack) or several and isinstance(fitted, Fusion):
-        return fitted
-    source = "`cordial fit` or `cordial fuse --save`" if several else "`cordial fit`"
-    raise InputError(f"{path} holds a {type(fitted).__name__}; give a calibrator, from {source}.")
+    Returns:
+        The calibrator, and the options of the table.
+
+    Raises:
+        InputError: The file holds something else, or `names` are more or fewer than its options.
+    """
+    from cordial_ppl.estimators.stack import Stack
+
+    fitted = cp.load(path, channels=channels)
+    if not (isinstance(fitted, Stack) or several and isinstance(fitted, cp.Fusion)):
+        source = "`cordial fit` or `cordial fuse --save`" if several else "`cordial fit`"
+        kind = type(fitted).__name__
+        raise InputError(f"{path} holds a {kind}; give a calibrator, from {source}.")
+    scale = fitted.fit_.scale
+    if names and len(names) != scale.size:
+        problem = f"--options names {len(names)} options, but {path} was fitted on {scale.size}"
+        raise InputError(f"{problem}: {', '.join(scale.options)}.")
+    return fitted, names or scale

@@ -1,6 +1,5 @@
 """A function as a command: options that every command has, checks before it, what it prints."""
 
-import os
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, is_dataclass
 from functools import wraps
@@ -42,7 +41,7 @@ def command(function: Callable[..., Result]) -> Callable[..., int]:
 
     @wraps(function)
     def run(*arguments: Any, printing: Printing = Printing(), **options: Any) -> int:
-        check_outputs([*_list_paths([*arguments, *options.values(), printing])])
+        _check_outputs([*_list_paths([*arguments, *options.values(), printing])])
         with doing("working", plain=not printing.json, quiet=printing.quiet):
             result = function(*arguments, **options)
             if file := printing.config:
@@ -62,30 +61,26 @@ def command(function: Callable[..., Result]) -> Callable[..., int]:
 
 
 def _list_paths(values: Iterable[Any]) -> Iterable[Path]:
-    """List the paths among the values of options, their records and lists."""
+    """List the paths among the values of options, their records and lists, and inside folders."""
     for value in values:
         if isinstance(value, Path):
             yield value
+            yield from value.iterdir() if value.is_dir() and type(value) is not Output else ()
         elif isinstance(value, list | tuple):
             yield from _list_paths(value)
         elif is_dataclass(value):
             yield from _list_paths(vars(value).values())
 
 
-def check_outputs(paths: Collection[Path]) -> None:
-    """Check before the work that outputs replace nothing that is needed.
-
-    Args:
-        paths: The files that are read, and those to write: of type `Output`.
-
-    Raises:
-        InputError: An output is one of those that are read, or is written twice.
-    """
-    outputs = [path.absolute() for path in paths if isinstance(path, Output)]
+def _check_outputs(paths: Collection[Path]) -> None:
+    """Refuse before the work an output that is one of the files to read, or is written twice."""
+    outputs = [path for path in paths if isinstance(path, Output)]
+    inputs = [path for path in paths if not isinstance(path, Output) and path.exists()]
     for output in outputs:
-        for path in paths:
-            if not isinstance(path, Output) and os.path.exists(path) and os.path.exists(output):
-                if output.samefile(path):
-                    raise InputError(f"an output would replace the input {path}: name another.")
-        if outputs.count(output) > 1:
+        for path in inputs if output.exists() else ():
+            if output.samefile(path):
+                raise InputError(
+                    f"the output {output} would replace the input {path}: name another."
+                )
+        if [path.absolute() for path in outputs].count(output.absolute()) > 1:
             raise InputError(f"two outputs would both be {output}: name another for one.")

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from cyclopts import Parameter
 
+import cordial_ppl as cp
 from cordial_ppl.cli import options
 from cordial_ppl.cli.command import command
 from cordial_ppl.cli.options import Column, Fitting
@@ -90,7 +91,6 @@ def _estimate(tables: Fitting, wanted: Wanted, by: str | None, ranked: bool = Fa
             f"`cordial plan --by {by}` chooses them."
         )
     # What needs JAX is imported once the tables are read.
-    from cordial_ppl.decisions import answers
     from cordial_ppl.decisions.estimates.bias import drop_copies
     from cordial_ppl.decisions.estimates.requirement import NO, STATUS, parse
     from cordial_ppl.decisions.sampling_design import read_design
@@ -118,13 +118,11 @@ def _estimate(tables: Fitting, wanted: Wanted, by: str | None, ranked: bool = Fa
         write_table(wanted.output, cells if name in cells else {name: cells.pop("group"), **cells})
         done.append(f"wrote {wanted.output}")
     if wanted.figure is not None:
-        from cordial_ppl import plots
-
-        done.append(draw(wanted.figure, lambda: plots.groups(made, by=name)))
+        done.append(draw(wanted.figure, lambda: cp.plots.groups(made, by=name)))
     # The column of the estimate is accounted for, and so is another of the same groups.
     others = list_groups(table, rows, labels)
     others = drop_copies(others, [groups[row] for row in rows] if groups else ())
-    biases, verdict = answers.find_bias(calibrator, others), answers.verdict(calibrator)
+    biases, verdict = cp.find_bias(calibrator, others), cp.verdict(calibrator)
     text = (made.ranked_text if ranked else made.text)(name)
     text = "\n\n".join(filter(None, [text, weighed, "\n".join(map(str, judged))]))
     content = made.to_dict() | {"biases": [bias._asdict() for bias in biases]}

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Group, Parameter, Token, validators
 
+import cordial_ppl as cp
 from cordial_ppl.errors import InputError, SettingsClash
 from cordial_ppl.runtime.outputs import check_writable
 from cordial_ppl.runtime.progress import doing
@@ -243,14 +244,12 @@ class Fitting(Tables):
             InputError: The labels, the readings or the covariates do not allow this fit.
             ChannelError: A file's model breaks the contract of a channel.
         """
-        with doing("loading"):
-            from cordial_ppl.estimators.named import Cordial
-            from cordial_ppl.estimators.task_tables import take_labelled
-            from cordial_ppl.tables import read_provenance
+        from cordial_ppl.estimators.task_tables import take_labelled
+        from cordial_ppl.tables import read_provenance
 
-            calibrator = Cordial(table.scale, **self.settings)
-            texts = take_labelled(table, labels, rows, self.channel)
-            calibrator.fit(**texts, corpus=table.logits)
+        calibrator = cp.Cordial(table.scale, **self.settings)
+        texts = take_labelled(table, labels, rows, self.channel)
+        calibrator.fit(**texts, corpus=table.logits)
         provenance = read_provenance(table.columns, rows.tolist())
         calibrator.fit_ = replace(calibrator.fit_, provenance=provenance)
         return calibrator

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
+import cordial_ppl as cp
 from cordial_ppl.cli import options
 from cordial_ppl.cli.command import command
 from cordial_ppl.cli.options import BothColumns, Tables, listing, split_pairs
@@ -55,19 +56,17 @@ def learn_prior(
     from cordial_ppl.estimators.task_tables import read_pairs, take_labelled
 
     read = read_pairs(tables, of="cordial learn-prior", **vars(tasks))
-    with doing("loading"):
-        from cordial_ppl.channels import AFFINE_CHANNELS
-        from cordial_ppl.channels.loading import load_channel
-        from cordial_ppl.estimators import learning
-        from cordial_ppl.estimators.prior_report import describe_prior
+    from cordial_ppl.channels import AFFINE_CHANNELS
+    from cordial_ppl.channels.loading import load_channel
+    from cordial_ppl.estimators.prior_report import describe_prior
 
-        models = [load_channel(name) for name in (*AFFINE_CHANNELS, *map(str, channel))]
-        texts = {}
-        for key, each in read.items():
-            part = take_labelled(*each, channel)
-            texts[key] = part["logits"], each[1].labels, part["covariates"]
-        settings = {"leave_out": leave_out, "rule": rule, "vector": rule != "paper"}
-        prior = learning.learn_prior(texts, channels=models, units=units, seed=seed, **settings)
+    models = [load_channel(name) for name in (*AFFINE_CHANNELS, *map(str, channel))]
+    texts = {}
+    for key, each in read.items():
+        part = take_labelled(*each, channel)
+        texts[key] = part["logits"], each[1].labels, part["covariates"]
+    settings = {"leave_out": leave_out, "rule": rule, "vector": rule != "paper"}
+    prior = cp.learn_prior(texts, channels=models, units=units, seed=seed, **settings)
     prior.save(output)
     sizes = sorted(fit.size for fit in prior.fits)
     size = max(sizes, key=sizes.count)
@@ -118,10 +117,9 @@ def check(
             extra = take_covariates(table, [channel])
             extra = {name: column[order] for name, column in extra.items()}
             texts = table.logits[order], labelled.labels, extra
-    with doing("loading"):
-        from cordial_ppl.evaluation.checks import check_channel
+    from cordial_ppl.evaluation.checks import check_channel
 
-        report = check_channel(channel, *texts, simulations=simulations, seed=seed)
+    report = check_channel(channel, *texts, simulations=simulations, seed=seed)
     return Result(report.to_dict(), report.text, status=int(report.status == "fail"))
 
 
@@ -159,22 +157,21 @@ def sweep(tables: Tables, *, output: options.TableOut, wanted: Comparison = Comp
     """
     if unknown := [text for text in wanted.budgets if not text.isdecimal()]:
         raise InputError(f"--budgets takes whole numbers, such as 10,20,50; got {unknown[0]!r}.")
-    with doing("loading"):
-        from cordial_ppl.evaluation.methods import NINE, make_methods
-        from cordial_ppl.evaluation.scoring import mean_losses, show_losses
-        from cordial_ppl.evaluation.sweeps import BUDGETS, run_sweep
-        from cordial_ppl.evaluation.tasks import read_tasks
-        from cordial_ppl.tables import write_table
+    from cordial_ppl.evaluation.methods import NINE, make_methods
+    from cordial_ppl.evaluation.scoring import mean_losses, show_losses
+    from cordial_ppl.evaluation.sweeps import BUDGETS, run_sweep
+    from cordial_ppl.evaluation.tasks import read_tasks
+    from cordial_ppl.tables import write_table
 
-        made = make_methods(wanted.methods or NINE)
-        channels = [c for estimator in made.values() for c in estimator.settings.channels]
-        texts = {"report": wanted.report, "channels": channels, "seed": wanted.seed}
-        tasks = read_tasks(**vars(tables), **texts)
-        budgets = [*map(int, wanted.budgets)] or BUDGETS
-        parts = output.with_name(f"{output.name}.parts")
-        where = {"parts": parts, "engine": wanted.engine, "device": wanted.device}
-        scores = run_sweep(tasks, made, budgets, wanted.draws, **where)
-        write_table(output, scores.lazy())
+    made = make_methods(wanted.methods or NINE)
+    channels = [c for estimator in made.values() for c in estimator.settings.channels]
+    texts = {"report": wanted.report, "channels": channels, "seed": wanted.seed}
+    tasks = read_tasks(**vars(tables), **texts)
+    budgets = [*map(int, wanted.budgets)] or BUDGETS
+    parts = output.with_name(f"{output.name}.parts")
+    where = {"parts": parts, "engine": wanted.engine, "device": wanted.device}
+    scores = run_sweep(tasks, made, budgets, wanted.draws, **where)
+    write_table(output, scores.lazy())
     failed, means = scores.filter(metric="failed"), mean_losses(scores)
     done = [f"wrote {output}: {count(len(scores), 'score')}"]
     if len(failed):

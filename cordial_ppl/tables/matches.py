@@ -98,8 +98,8 @@ def match_labels(
     problem = f"{len(unknown)} of {len(rows)} labels are for items without a reading"
     if 2 * len(unknown) > len(rows):
         raise InputError(
-            f"{labels.columns.path}: {problem}: {shown}{more}. {readings.columns.path} has items such "
-            f"as {list_names(readings.item_ids, 2)}: use the same ids in both files, or remove "
+            f"{labels.columns.path}: {problem}: {shown}{more}. {readings.columns.path} has items "
+            f"such as {list_names(readings.item_ids, 2)}: use the same ids in both, or remove "
             "these labels."
         )
     warn(f"{labels.columns.path}: {problem} and are left out: {shown}{more}.")

@@ -87,11 +87,6 @@ def test_errors_become_a_line_and_a_status(fail, raised, status, told):
     assert fail(raised, status) == ([] if told is None else [f"cordial demo: {told}"])
 
 
-def test_settings_that_are_needed_are_arguments_in_python():
-    assert str(needed("leave_out", ("a b",))) == "No. Say: leave_out=('a b',)."
-    assert str(needed("units", {"drift": 0})) == "No. Say: units={'drift': 0}."
-
-
 def test_a_bug_stays_one(fail):
     with pytest.raises(ZeroDivisionError):
         fail(ZeroDivisionError())
@@ -131,26 +126,17 @@ def test_options_of_a_file_are_those_that_are_typed(cordial, tmp_path):
         result = cordial("plan", "r.csv", "-n", 9, *settings, "-o", "p.csv")
         return result.stderr, read("p.csv")
 
+    # No file is read that was not typed.
+    (tmp_path / "cordial.toml").write_text("seed = 9")
+    (tmp_path / "pyproject.toml").write_text("[tool.cordial]\nseed = 9")
     # Keys are of every command, of which another has --level, or of one.
     (tmp_path / "o.toml").write_text("seed = 3\nlevel = 0.8\n[plan]\nby = 'system'\n[fit]\nno = 1")
     told, made = plan("--config", "o.toml")
-    assert "o.toml" in told and made == plan("--by", "system", "--seed", 3)[1]
+    assert "o.toml" in told and made == plan("--by", "system", "--seed", 3)[1] != plan()[1]
+    assert plan() != plan("--seed", 9) and plan() == plan("--seed", 0)
     other = plan("--config", "o.toml", "--seed", 5)[1]
     # The last counts of what is typed twice.
     assert made != other == plan("--by", "system", "--seed", 3, "--seed", 5)[1]
-
-
-def test_no_file_is_read_that_was_not_typed(cordial, tmp_path):
-    write_tables(tmp_path)
-    command = "plan", "r.csv", "-n", 9, "-o", "p.csv"
-    cordial(*command)
-    before = read("p.csv")
-    for name in ("cordial.toml", "pyproject.toml", ".cordial.toml"):
-        (tmp_path / name).write_text("seed = 9\n[plan]\nseed = 9\n[tool.cordial]\nseed = 9\n")
-    cordial(*command)
-    assert read("p.csv") == before
-    cordial(*command, "--seed", 9)
-    assert read("p.csv") != before
 
 
 def test_an_interrupt_ends_the_work_at_once():

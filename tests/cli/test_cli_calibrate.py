@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from review_tables import LABELLED, TEXTS, fast, read, read_probabilities, write_tables
 
-from cordial_ppl.tables import read_readings, write_table
+from cordial_ppl.tables import read_readings
 
 
 def test_the_calibrated_table(cordial, tmp_path):
@@ -32,41 +32,6 @@ def test_the_calibrated_table(cordial, tmp_path):
     inside = (first[:, None] <= np.arange(5)) & (np.arange(5) <= last[:, None])
     assert (np.where(inside, p, 0).sum(axis=1) >= 0.9 - 1e-9).all() and not inside.all()
     assert read_readings("o.csv").kind == "p"
-
-
-@pytest.mark.parametrize(
-    ("prefix", "values", "labels"),
-    [
-        ("logit", np.eye(6, 2) * 4, "1"),  # one label
-        ("logit", np.tile(np.eye(5) * 4, (12, 1)), "01" * 10),  # options without a label
-        ("p", np.tile([0.3, 0.7], (6, 1)), "0111"),
-        ("n", np.eye(6, 2) * 7 + 1, "0111"),
-    ],
-)
-def test_little_is_enough(cordial, prefix, values, labels):
-    ids, size = [f"text {i}" for i in range(len(values))], values.shape[1]
-    write_table("r.csv", {"item_id": ids, **{f"{prefix}_{k}": values[:, k] for k in range(size)}})
-    write_table("l.csv", {"item_id": ids[: len(labels)], "label": [*labels]})
-    cordial(*fast("calibrate", "r.csv", "l.csv", "-o", "o.csv"))
-    out = read("o.csv")
-    p = np.array([out[f"p_{k}"] for k in range(size)], float)
-    assert np.isfinite(p).all() and (p > 0).all()
-    np.testing.assert_allclose(p.sum(axis=0), 1, atol=1e-12)
-
-
-def test_a_column_of_ratings_is_a_reading(cordial, tmp_path):
-    """Whatever it is called, and whatever other readings the table has."""
-    readings, labels = write_tables(tmp_path)
-    cells = read(readings)
-    stars = 1 + np.argmax([cells[f"logit_{k}"] for k in range(1, 6)], axis=0)
-    write_table("both.csv", {**cells, "stars": stars})
-    write_table("rating.csv", {"item_id": cells["item_id"], "rating": stars})
-    probs = []
-    for name, more in (("rating", ()), ("both", ("--rating", "stars"))):
-        command = "calibrate", f"{name}.csv", labels, "-o", "o.csv", "--options", "1,2,3,4,5"
-        cordial(*fast(*command, *more))
-        probs.append(read_probabilities("o.csv"))
-    np.testing.assert_array_equal(*probs)
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl"])

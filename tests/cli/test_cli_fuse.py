@@ -1,9 +1,8 @@
 """`cordial fuse`: readers in one table or in several, of different kinds, with gaps."""
 
 import numpy as np
-import polars as pl
 import pytest
-from review_tables import LABELLED, TEXTS, fast, read, read_probabilities, write_tables
+from review_tables import LABELLED, TEXTS, read, read_probabilities, write_tables
 
 import cordial_ppl as cp
 from cordial_ppl.tables import read_several, write_table
@@ -50,20 +49,3 @@ def test_readers_of_different_kinds_with_gaps(cordial, as_json, files):
     counts = {name: own["expected"]["labels"] for name, own in found["readers"].items()}
     assert counts == {"logits": 20, "hard": 18} and found["expected"]["cordial"] > 0
     assert sum(found["weights"].values()) == pytest.approx(1)
-
-
-def test_columns_in_which_readers_differ_say_whose_they_are(cordial, tmp_path):
-    """Equal ones stand once, also where one reader lacks a value, or has numbers for text."""
-    write_tables(tmp_path)
-    cells, last = read("r.csv"), TEXTS - 1
-    both = {"system": ["s1", "s2"] * (TEXTS // 2), "topic": ["t"] * TEXTS}
-    write_table("gpt.csv", {**cells, **both, "length": range(TEXTS), "n": [1] * TEXTS})
-    both["system"] = ["s1", "s2"] * (TEXTS // 2 - 1) + ["s1", ""]
-    own = {"length": np.arange(TEXTS) * 1.0, "n": [1] * last + [2], "note": ["x"] * TEXTS}
-    pl.DataFrame({**cells, **both, **own}).cast({"^logit.*$": float}).write_parquet("us.parquet")
-    cordial(*fast("fuse", "gpt.csv", "l.csv", "--also", "us.parquet", "-o", "o.csv"))
-    found = read("o.csv")
-    assert [*found][-6:] == ["system", "topic", "length", "input_n_gpt", "input_n_us", "note"]
-    assert found["system"][last] == "s2" and found["length"][last] == str(last)
-    assert (found["input_n_gpt"][last], found["input_n_us"][last]) == ("1", "2")
-    assert [*read_several(["gpt.csv"]).columns.schema][-1] == "n"

@@ -96,20 +96,6 @@ def test_letters_for_options_and_a_scale_that_goes_down(cordial, log):
     assert cells("l.csv") == {"item_id": ["a"], "label": ["fair"]}
 
 
-def test_one_task_of_several(cordial, log):
-    path = log(
-        *(
-            chat({"4": -0.3, "5": -1.5}, item_id="a", task=task, reader=reader)
-            for task in ("tone", "style")
-            for reader in ("x", "y")
-        )
-    )
-    cordial("read", path, "-o", "r.csv", "--options", OPTIONS)
-    assert cells("r.csv")["reader"] == ["x", "y", "x", "y"]
-    cordial("read", path, "-o", "r.csv", "--options", OPTIONS, "--task", "tone", "--reader", "y")
-    assert cells("r.csv")["task"] == ["tone"]
-
-
 GOOD = ["-o", "o.csv", "--options", OPTIONS]
 CHAT = (LOGS / "openai_chat.jsonl").read_text()
 BAD = {

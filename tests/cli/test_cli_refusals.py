@@ -16,11 +16,11 @@ MODELS = Path(__file__).parents[2] / "models"
 
 CONFIG = {
     "key": "[plan]\nbogus = 1\n",
-    "every": "sede = 1",
     "table": "[plam]\nseed = 1\n",
     "text": "[plan]\nseed = 'x'\n",
     "date": "seed = 2025-01-01",
     "half": "seed = [\n",
+    "sweep": "[sweep]\nreport = 5\n",
 }
 
 
@@ -56,7 +56,6 @@ def made(tmp_path_factory):
     change("odd.csv", **labels, probability=[2.0] + [0.5] * (LABELLED - 1))
     change("half.csv", **labels, label=["3.5"] + [3] * (LABELLED - 1))
     change("soon.csv", **labels, order=["soon"] * LABELLED)
-    change("ann.csv", **labels, annotator=["Ann"] * LABELLED)
     change("few.csv", of="l.csv", rows=7)
     write_table(folder / "both.csv", {"item_id": ids, "a": stated, "human": stated})
     (folder / "folder.csv").mkdir()
@@ -71,30 +70,24 @@ def made(tmp_path_factory):
 
 CASES = """
 predit r.csv                                               predit|predict
---bogus                                                    --bogus
 compare r.csv                                              LABELS
 compare r.csv l.csv                                        --by
 fit r.csv l.csv --optoins 1,2 -o o.cordial                 --optoins|--options
-fit r.csv l.csv -o o.cordial --magic                       --magic
 fit r.csv l.csv -o o.cordial --inference magic             --inference|magic|laplace
 calibrate r.csv l.csv                                      --output
 calibrate r.csv l.csv more.csv -o o.csv                    more.csv
 calibrate r.csv l.csv -o o.csv --seed                      --seed
 calibrate r.csv l.csv -o o.csv --seed -1                   --seed|-1
 calibrate r.csv l.csv -o o.csv --seed 1.5                  --seed|1.5
-calibrate r.csv none.csv -o o.csv                          none.csv
 calibrate none.csv l.csv -o o.csv                          none.csv
 calibrate none.csv l.csv -o none/o.csv                     none/o.csv
 calibrate r.csv l.csv -o folder.csv                        folder.csv
 calibrate r.csv l.csv -o o.txt                             o.txt
-calibrate r.csv l.csv -o o                                 o
 calibrate r.csv l.csv -o r.csv                             r.csv
-calibrate r.csv l.csv -o l.csv                             l.csv
 calibrate r.csv l.csv -o r.csv/o.csv                       r.csv/o.csv
 calibrate r.csv l.csv -o LONG.csv                          LONG.csv
 plan r.csv -o p.csv --config none.toml                     none.toml
 plan r.csv -o p.csv --config key.toml                      key.toml|bogus
-plan r.csv -o p.csv --config every.toml                    every.toml|sede
 plan r.csv -o p.csv --config table.toml                    table.toml|plam
 plan r.csv -o p.csv --config text.toml                     text.toml|seed
 plan r.csv -o p.csv --config date.toml                     date.toml|seed
@@ -107,17 +100,13 @@ decide r.csv l.csv --pass 4,5                              --agree 0.9.
 decide r.csv l.csv --pass 4-5 --person 1                   --pass 4,5.
 decide r.csv l.csv --within 1 --false-pass 2 --person 1    --false-pass|--within
 decide r.csv l.csv --pass 5 --agree 90%                    --agree
-decide r.csv l.csv --within 1.5 --person 1                 --within
 decide r.csv half.csv --pass 5 --false-pass 2 --person 1 --round split -o d.csv  --round split
 estimate r.csv l.csv --require mean                        'mean'
 estimate r.csv l.csv --require pass>0                      pass|--pass 4,5.
 estimate r.csv l.csv --pass 9                              '9'
-estimate r.csv l.csv --cluster talk                        'talk'|--cluster COLUMN.
 estimate r.csv l.csv --cluster user --pair system          clusters|pairs
-estimate r.csv l.csv --of x                                --of
 estimate r.csv l.csv --by nothing                          r.csv|'nothing'
 estimate r.csv l.csv --figure x.svg                        --figure|--by
-estimate r.csv l.csv --by system --figure x.gif            x.gif
 estimate r.csv l.csv --level 2                             level|0|1
 compare r.csv l.csv --by constant                          r.csv|constant|'x'
 compare r.csv l.csv --by system --pair prompt              'prompt'|--pair COLUMN.
@@ -135,30 +124,26 @@ predict one.cordial r.csv -o p.csv --also hard.csv         one.cordial|--also
 monitor one.cordial r.csv renamed.csv                      look 1|'text 0'|'xtext 0'
 monitor r.csv r.csv r.csv                                  r.csv
 monitor one.cordial r.csv four.csv                         four.csv
-monitor one.cordial r.csv l.csv                            l.csv
 monitor one.cordial r.csv r.csv --labels l.csv             l.csv
-monitor one.cordial r.csv r.csv --labels nothing.csv       nothing.csv
 monitor one.cordial r.csv r.csv --level 1                  level
 plan r.csv                                                 -o
 plan r.csv -o p.csv --width 1                              --width
 plan r.csv -o p.csv -n 61                                  60|61
-plan r.csv -o p.csv -n 0                                   0
 plan r.csv -o p.csv -n 41 --labelled l.csv                 40|41
 plan r.csv -o p.csv --by topic                             'topic'|'item_id'
-plan r.csv -o p.csv --cluster talk                         'talk'|--cluster COLUMN.
 plan r.csv -o p.csv --by item_id --cluster ITEM_ID         --by|--cluster
 plan r.csv -o p.csv --by gap                               'gap'|line 4
 plan r.csv -o p.csv --labelled plan.csv                    plan.csv|'label'
 plan r.csv -o p.csv --options 1,2                          '1', '2'
-plan r.csv --more one.cordial --width 0                    --width
-plan r.csv --more one.cordial --options 1,2                '1', '2'|'logit_1'
+plan r.csv --more one.cordial --options 1,2                --options|2
 shift nobody.csv l.csv -o o.csv                            nobody.csv|'user'
-shift nobody.csv ann.csv -o o.csv                          nobody.csv|'user'
 shift blank.csv l.csv -o o.csv                             blank.csv|line 61
 shift r.csv soon.csv -o o.csv                              soon.csv|order
 shift r.csv few.csv -o o.csv                               7 labels
 shift r.csv l.csv -o o.csv --calibrator one.cordial --prior-of offset=0,1  --calibrator
 shift other.csv l.csv -o o.csv --calibrator one.cordial    other.csv
+sweep r.csv l.csv -o s.csv --methods raw --budgets 11       only 10|10 that are scored
+sweep r.csv l.csv -o s.csv --methods raw --budgets 16 --config sweep.toml  only 15|5 that
 learn-prior r.csv -o p.cordial                             READINGS LABELS
 learn-prior r.csv l.csv -o p.cordial --task odd            odd
 learn-prior r.csv l.csv r.csv l.csv -o p.cordial           r.csv

@@ -256,7 +256,7 @@ def test_columns_of_other_names(cordial, folder):
     [
         ("parts", "o", "--engine ray needs Ray: pip install"),
         ("r.csv", "o", "got r.csv"),
-        ("parts", "parts", "parts: it already exists"),
+        ("parts", "parts", "would replace the input parts"),
         ("parts", "no/o", "no/o: its folder is missing"),
     ],
 )

@@ -1,4 +1,4 @@
-"""`cordial plan`: which texts to label, and what more labels would give."""
+"""Which texts people label: `cordial plan`, at random, and `cordial decide`, the doubtful ones."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,12 +6,13 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+import cordial_ppl as cp
 from cordial_ppl.cli import options
 from cordial_ppl.cli.calibrator_commands import load_calibrator
 from cordial_ppl.cli.command import command
 from cordial_ppl.cli.estimate_commands import read_grouping
-from cordial_ppl.cli.options import BothColumns, Column
-from cordial_ppl.cli.output import Result, as_table
+from cordial_ppl.cli.options import BothColumns, Column, Fitting
+from cordial_ppl.cli.output import Result, as_table, draw
 from cordial_ppl.errors import InputError, SettingNeeded, count
 from cordial_ppl.runtime.progress import doing
 
@@ -71,8 +72,7 @@ def plan(
     apart = tuple(name for name in (by, wanted.cluster) if name)
     settings, fitted = columns.of_readings, None
     if more is not None:
-        fitted = load_calibrator(more, channel)
-        settings["options"] = columns.options or fitted.fit_.scale
+        fitted, settings["options"] = load_calibrator(more, channel, columns.options)
     with doing("reading"):
         table = read_readings(readings, **settings, apart=apart)
     if output is None:
@@ -88,26 +88,18 @@ def plan(
         if labels.planned_by not in (None, column):
             problem = f"{labelled} holds labels of a plan by {labels.planned_by!r}."
             raise SettingNeeded(problem, "Plan the other texts by it, too", "by", labels.planned_by)
-    from cordial_ppl.decisions import planning
     from cordial_ppl.decisions.sampling_design import count_groups
     from cordial_ppl.estimators.bulk import sheets
 
     before = list(dict.fromkeys(rows))
-    made = planning.plan(
-        table.logits,
-        wanted.number,
-        groups=groups,
-        clusters=grouping.get("cluster"),
-        labelled=before,
-        options=table.scale,
-        seed=seed,
-    )
+    texts = {"groups": groups, "clusters": grouping.get("cluster"), "labelled": before}
+    made = cp.plan(table.logits, wanted.number, **texts, options=table.scale, seed=seed)
     forecast, content = _forecast(wanted, readings, table, fitted)
     sheets.write_plan(output, table, made, (rows, kept), (groups, column))
     number = len(made.rows)
-    done = f"wrote {output}: {count(number, 'text')}. Fill in label "
-    done += f"({', '.join(table.scale.options)}) from the top"
-    done += f"; the {count(len(kept), 'label')} of {labelled} stand first" if kept else ""
+    first = f"; the {count(len(kept), 'label')} of {labelled} stand first" if kept else ""
+    scale = ", ".join(table.scale.options)
+    done = f"wrote {output}: {count(number, 'text')}. Fill in label ({scale}) from the top"
     plan = {"output": output, "texts": len(table), "labelled": len(before), "planned": number}
     plan |= {"forecast": content} if content else {}
     text, warnings = "", []
@@ -116,22 +108,110 @@ def plan(
         lines = [(name, *map(str, each.values())) for name, each in plan["groups"].items()]
         header = by or "", "texts", "labelled", "planned"
         text = as_table(f"{count(number, 'text')} to label", header, lines)
-    return Result(plan, forecast, text, warnings, [f"{done}: it is then a table of labels."])
+    done += f"{first}: it is then a table of labels."
+    return Result(plan, forecast, text, warnings, [done])
 
 
 def _forecast(wanted: Wanted, readings: Path, table: Any, fitted: Any) -> tuple[str, Any]:
     """Forecast what more labels would give a saved calibrator, for people and for programs."""
     if wanted.more is None:
         return "", {}
-    from cordial_ppl.decisions.answers import check_readings
     from cordial_ppl.estimators.bulk.intake import warn_of_drift
 
     fit, width = fitted.fit_, wanted.width
     forecast = fitted.forecast(table.logits, table.covariates(fit.covariates, fit.levels))
-    warn_of_drift(wanted.more, fit, readings, check_readings(fit, table.logits))
+    warn_of_drift(wanted.more, fit, readings, cp.check_readings(fit, table.logits))
     text, content = forecast.text, forecast.to_dict()
     if width is not None:
         needed = forecast.needed(width)
         content |= {"width": width, "needed": needed and needed._asdict()}
         text += f"\n{forecast.say_needed(width)}" if forecast.loss is not None else ""
     return text, content
+
+
+Cost = Annotated[float, Parameter(metavar="COST")]
+
+
+@Parameter(name="*", group=options.MODEL)
+@dataclass(frozen=True, kw_only=True)
+class Costs:
+    """What passes, and what errors and people cost: arguments of `Rule`."""
+
+    passing: Annotated[options.Names, Parameter(name="--pass")] = None
+    "Options that pass, as 4,5."
+    within: Annotated[options.Natural | None, Parameter(metavar="CLASSES")] = None
+    "Instead, decide on options, which may be off by so many classes: 0, 1 ..."
+    false_pass: Cost = 1.0
+    "Cost of passing what people fail."
+    false_fail: Cost = 1.0
+    "Cost of failing what people pass."
+    person: Annotated[float | None, Parameter(metavar="COST")] = None
+    "Cost of asking a person, in the same unit."
+    agree: Annotated[float | None, Parameter(metavar="SHARE")] = None
+    "Instead, ask as few as keep this agreement of the rest with people, as .9."
+    level: Annotated[float, Parameter(metavar="P")] = 0.9
+    "How probable that has to be."
+    audit: Annotated[float, Parameter(metavar="SHARE")] = 0.05
+    "Share of the rest that people see, too, drawn at random."
+
+
+@command
+def decide(
+    tables: Fitting,
+    *,
+    costs: Costs = Costs(),
+    output: Annotated[options.Written | None, options.Out] = None,
+    figure: options.Figure = None,
+) -> Result:
+    """Which texts pass, which must people see? OUT begins with these; filled in, it is LABELS.
+
+    Args:
+        output: Table to write (.csv, .parquet, .jsonl): the decision about each text.
+        figure: Picture of cost and agreement to write (.svg, .png, .pdf).
+    """
+    from cordial_ppl.decisions.rule import Rule
+    from cordial_ppl.tables.unfilled import check_unfilled
+
+    rule = Rule(**vars(costs))
+    table, labels, rows = read = tables.read()
+    done, warnings = list[str](), list[str]()
+    if output is not None:
+        check_unfilled(output, f"or give {output} as LABELS", table, labels)
+        items, people = labels.item_ids, labels.annotators
+        if len({*zip(items, people or items, strict=True)}) < len(items):
+            raise InputError(
+                "--round split makes two labels of one, and OUT holds one of a text or annotator: "
+                "round half-up or nearest-even, or leave out -o."
+            )
+    from cordial_ppl.decisions.decided import describe_decisions
+    from cordial_ppl.decisions.sampling_design import read_design
+    from cordial_ppl.estimators.bulk import sheets
+
+    # The labels of texts that were chosen as doubtful say little of the others.
+    chosen = bool(read_design(*read)[1])
+    calibrator = tables.fit(*read)
+    covariates = table.covariates(calibrator.fit_.covariates)
+    made = calibrator.decide(table.logits, rows, covariates, **vars(rule))
+    left = ~made.labelled
+    if output is not None:
+        sheets.write_decisions(output, made, *read)
+        asked, alone = made.asked, int((left & (made.decision != "person")).sum())
+        first, audited = count(int(asked.sum()), "text"), int((made.probability[asked] < 1).sum())
+        fill = f"fill in the label of the first {first}"
+        fill += f", {audited} as an audit" if audited else ""
+        done.append(f"wrote {output}: {fill if asked.any() else 'nothing is to be labelled'}.")
+        if alone and not rule.audit:
+            warnings.append(
+                f"without an audit nobody sees {count(alone, 'text')}, and labels say nothing of "
+                "them: a mean of the labels will be off. Leave out --audit 0."
+            )
+    if figure is not None and left.any():
+        done.append(draw(figure, lambda: cp.plots.decisions(made)))
+    elif figure is not None:
+        done.append(f"{figure} is not drawn: all texts have labels.")
+    content: dict[str, Any] = {"decisions": made.counts, "labelled": int(made.labelled.sum())}
+    content["to_label"] = int(made.asked.sum())
+    content |= {name: getattr(made, name) for name in ("ways", "agree", "kept", "gain")}
+    content["checked"] = None if chosen else made.checked
+    content["curve"] = made.curve
+    return Result(content, describe_decisions(made, chosen), "", warnings, done)
