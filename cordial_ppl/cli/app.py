@@ -2,7 +2,6 @@
 
 import tomllib
 from collections.abc import Sequence
-from importlib.metadata import version
 from pathlib import Path
 
 from cyclopts import App, ArgumentCollection, CycloptsError, Group, Parameter
@@ -57,6 +56,12 @@ def _read_config(command: App, names: tuple[str, ...], arguments: ArgumentCollec
     Dict(data={names[0]: settings}, source=path)(command, names, arguments)
 
 
+def _find_version() -> str:
+    from importlib.metadata import version
+
+    return f"cordial {version('cordial-ppl')}"
+
+
 def _show(default: object) -> str | None:
     return f"{default:g}" if type(default) in (int, float) and default else None
 
@@ -66,7 +71,7 @@ app = App(
     help="Turn a language model's ratings into calibrated probabilities with twenty labels.\n\n"
     "`cordial COMMAND --help` explains a command. Exit status: 0 done, 2 wrong usage or bad input, "
     "1 anything else.",
-    version=f"cordial {version('cordial-ppl')}",
+    version=_find_version,
     help_format="plaintext",
     help_formatter=DefaultFormatter(panel_spec=PanelSpec(box=SIMPLE, padding=0)),
     config=_read_config,

@@ -181,13 +181,13 @@ def load_calibrator(
     Raises:
         InputError: The file holds something else, or `names` are more or fewer than its options.
     """
-    from cordial_ppl.estimators.stack import Stack
+    from cordial_ppl.runtime.storage import find_kind
 
-    fitted = cp.load(path, channels=channels)
-    if not (isinstance(fitted, Stack) or several and isinstance(fitted, cp.Fusion)):
+    # What is no calibrator is refused before JAX is imported.
+    if (kind := find_kind(path)) not in ("calibrator", "fusion")[: 1 + several]:
         source = "`cordial fit` or `cordial fuse --save`" if several else "`cordial fit`"
-        kind = type(fitted).__name__
         raise InputError(f"{path} holds a {kind}; give a calibrator, from {source}.")
+    fitted = cp.load(path, channels=channels)
     scale = fitted.fit_.scale
     if names and len(names) != scale.size:
         problem = f"--options names {len(names)} options, but {path} was fitted on {scale.size}"

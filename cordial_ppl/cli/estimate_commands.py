@@ -1,11 +1,10 @@
 """`cordial estimate` and `cordial compare`: how good the texts are, all of them and by group."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Annotated, Any, Literal
 
-import numpy as np
 from cyclopts import Parameter
 
 import cordial_ppl as cp
@@ -97,21 +96,12 @@ def _estimate(tables: Fitting, wanted: Wanted, by: str | None, ranked: bool = Fa
 
     requirements = [parse(text) for text in wanted.require]
     design, weighed = read_design(table, labels, rows)
-    planned = design.get("groups")
     design |= {"clusters": grouping.get("cluster"), "pairs": grouping.get("pair")}
     design |= {"groups": groups} if groups or wanted.pair else {}
     calibrator = tables.fit(table, labels, rows)
     design |= {"of": wanted.of, "passing": wanted.passing, "level": wanted.level}
-    design["covariates"] = table.covariates(calibrator.fit_.covariates)
-    made = calibrator.estimate(table.logits, rows, **design)
-    if groups and planned and planned != groups:
-        # The mean of all texts is the sum of the plan's groups, whichever groups are asked for.
-        units = design["clusters"] or design["pairs"]
-        design |= {"groups": planned, "clusters": units, "pairs": None}
-        whole = calibrator.estimate(table.logits, rows, **design)
-        parts = ("overall", "rectified", "other", "passing")
-        made = replace(made, **{part: getattr(whole, part) for part in parts})
-    made = made if groups else replace(made, groups={}, draws=made.draws[:, :0])
+    covariates = table.covariates(calibrator.fit_.covariates)
+    made = calibrator.estimate(table.logits, rows, None, covariates, **design)
     judged, done = [each.answer(made) for each in requirements], []
     if wanted.output is not None:
         cells = {key: [row[key] for row in made.rows] for key in made.rows[0]}
@@ -157,6 +147,8 @@ def read_grouping(columns: Any, **names: str | None) -> dict[str, list[str]]:
 
 def find_clusters(table: Any, rows: Any, grouping: Any, cluster: str | None) -> list[str]:
     """Warn of columns few of whose values have all labels, as if whole clusters were labelled."""
+    import numpy as np
+
     from cordial_ppl.tables import list_cells
 
     texts, result = np.unique(rows), []

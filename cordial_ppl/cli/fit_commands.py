@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-import numpy as np
 from cyclopts import Parameter
 
 import cordial_ppl as cp
@@ -212,6 +211,8 @@ def shift(
 @command
 def demo(*, inference: options.Inference = "default", seed: options.Seed = 0) -> Result:
     """Show what calibration does: fit on 20 labels of made-up reviews, score the others."""
+    import numpy as np
+
     from cordial_ppl.data.readings import label_histogram
     from cordial_ppl.stack.weighing import stated
 

@@ -1,6 +1,7 @@
 """Labelled texts of tables: of one task and judge, or of every one of several tables."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -90,7 +91,7 @@ def read_pairs(
                 who = " by ".join(filter(None, key))
                 if key in result:
                     raise InputError(f"{readings}: {who} was in an earlier table.")
-                with naming(f"{readings}: {who}" if name or by else str(readings)):
+                with naming(who) if name or by else nullcontext():
                     result[key] = read_labelled(readings, labels, **(columns | choice))
                     result[key][1].check_single(of)
     for setting, chosen, part in (("reader", reader, 1), ("task", task, 0)):
