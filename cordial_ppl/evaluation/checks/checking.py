@@ -21,7 +21,6 @@ NEEDED: tuple[Check, ...] = (density.check_indices, density.check_finite)
 
 PROMISES: tuple[Check, ...] = (
     density.check_gradients,
-    density.check_single_texts,
     prior.check_saturated_order,
     prior.check_unsaturated_order,
 )

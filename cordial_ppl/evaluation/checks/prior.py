@@ -104,7 +104,7 @@ def check_conflict(trial: Trial) -> Finding:
     evidence = _evidence(probs, np.vstack([labels[None], simulated]))
     p_value = float(np.mean(evidence[1:] <= evidence[0]) * SETS + 1) / (SETS + 1)
     loc, scale = trial.target.prior
-    distances = (trial.posterior.weights @ trial.posterior.draws - loc) / scale
+    distances = (trial.fit().weights @ trial.fit().draws - loc) / scale
     index = int(np.abs(distances).argmax())
     name, distance = trial.target.coordinates[index], float(distances[index])
     words = (
