@@ -8,8 +8,7 @@ import numpy as np
 
 from cordial_ppl.decisions.forecasting import FEWEST, Forecast
 from cordial_ppl.errors import InputError
-from cordial_ppl.plots.axis import CHANNEL, OURS, RAW, Axes, drawing
-from cordial_ppl.plots.figure import INK, literal
+from cordial_ppl.plots.figure import CHANNEL, INK, OURS, RAW, Axes, drawing, literal
 
 if TYPE_CHECKING:
     import polars as pl
@@ -51,10 +50,9 @@ def learning_curve(
     pairs = scores.select("task", "reader").unique(maintain_order=True).rows()
     chosen = [(t, r) for t, r in pairs if task in (None, t) and reader in (None, r)]
     if len(chosen) != 1:
-        available = "; ".join(f"{t}, {r}" for t, r in pairs)
         raise InputError(
-            f"name one task and one judge (reader) of the sweep; {len(chosen)} match. "
-            f"It has: {available}."
+            f"name one task and one judge (reader) of the sweep; {len(chosen)} match. It has: "
+            f"{'; '.join(map(', '.join, pairs))}."
         )
     losses = scores.filter(metric="log_loss", task=chosen[0][0], reader=chosen[0][1])
     names = losses["method"].unique(maintain_order=True).to_list()

@@ -12,7 +12,7 @@ from scipy.stats import beta
 import cordial_ppl as cp
 from cordial_ppl import plots
 from cordial_ppl.decisions import answers
-from cordial_ppl.plots.axis import OURS
+from cordial_ppl.plots.figure import OURS
 from cordial_ppl.plots.reliability import MARKS
 
 matplotlib.use("Agg")

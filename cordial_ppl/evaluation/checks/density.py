@@ -98,13 +98,13 @@ def check_finite(trial: Trial) -> Finding:
 
 def check_gradients(trial: Trial) -> Finding:
     """Compare the gradient with finite differences."""
-    target, given = trial.target, (trial.target.prior, trial.readings, trial.labelled.labels)
+    target, data = trial.target, (trial.target.prior, trial.readings, trial.labelled.labels)
     loc, scale = target.prior
     points = loc + scale * trial.rng(3).normal(0, 1.0, (FEW, target.size))
-    slope = np.asarray(_density(trial, points, *given)[1]) * scale
+    slope = np.asarray(_density(trial, points, *data)[1]) * scale
     steps = STEP * scale * np.eye(target.size)
     above, below = (
-        np.stack([_density(trial, points + sign * step, *given)[0] for step in steps], axis=1)
+        np.stack([_density(trial, points + sign * step, *data)[0] for step in steps], axis=1)
         for sign in (1, -1)
     )
     difference = (above - below) / (2 * STEP)

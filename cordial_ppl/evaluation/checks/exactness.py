@@ -32,11 +32,11 @@ BLOCK = 20
 
 
 def check_diagnostics(trial: Trial) -> Finding:
-    """Look at the default posterior's own diagnostics."""
-    own = trial.fit().diagnostics
-    words = f"k-hat {own.khat:.2f}, effective sample size {own.ess:.0f}"
-    figures = {"khat": own.khat, "ess": own.ess, "trusted": own.trusted}
-    return Finding("diagnostics", PASS if own.trusted else WARN, words, figures)
+    """Look at the default posterior's diagnostics diagnostics."""
+    diagnostics = trial.fit().diagnostics
+    words = f"k-hat {diagnostics.khat:.2f}, effective sample size {diagnostics.ess:.0f}"
+    figures = {"khat": diagnostics.khat, "ess": diagnostics.ess, "trusted": diagnostics.trusted}
+    return Finding("diagnostics", PASS if diagnostics.trusted else WARN, words, figures)
 
 
 def check_nuts(trial: Trial) -> Finding:
