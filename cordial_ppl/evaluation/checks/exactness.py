@@ -32,7 +32,7 @@ BLOCK = 20
 
 
 def check_diagnostics(trial: Trial) -> Finding:
-    """Look at the default posterior's diagnostics diagnostics."""
+    """Look at the default posterior's own diagnostics."""
     diagnostics = trial.fit().diagnostics
     words = f"k-hat {diagnostics.khat:.2f}, effective sample size {diagnostics.ess:.0f}"
     figures = {"khat": diagnostics.khat, "ess": diagnostics.ess, "trusted": diagnostics.trusted}

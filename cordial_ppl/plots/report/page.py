@@ -13,8 +13,8 @@ from cordial_ppl.decisions.judge import Fault, number
 from cordial_ppl.plots.report.facts import DISTANCE, Facts
 from cordial_ppl.plots.report.pictures import draw_pictures
 from cordial_ppl.runtime.arrays import FLOOR
+from cordial_ppl.runtime.outputs import replacing
 from cordial_ppl.scores import Interval
-from cordial_ppl.tables import replacing
 
 UNITS = {
     "temperature": "factor on the logits",
