@@ -5,7 +5,7 @@ of these labels is right, the rank of the true parameter among its draws is unif
 Betancourt, Simpson, Vehtari and Gelman 2018, arXiv 1804.06788).
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -159,7 +159,5 @@ def check_simulation(ranks: Ranks) -> Finding:
         f"(p {worst:.2g} after {p_values.size} tests; mean rank {values.mean():.2f}, normal scores "
         f"with a standard deviation of {norm.ppf(values).std():.2f})"
     )
-    figures: dict[str, Any] = {"p": worst}
-    for name, column in tests.items():
-        figures[name] = dict(zip(ranks.names, column.tolist(), strict=True))
-    return Finding("simulation-based calibration", verdict(worst), words, figures)
+    each = {n: dict(zip(ranks.names, p.tolist(), strict=True)) for n, p in tests.items()}
+    return Finding("simulation-based calibration", verdict(worst), words, {"p": worst, **each})
