@@ -1,7 +1,5 @@
 """Plots: what is drawn is what was computed, on an axis that is given or on one of its own."""
 
-from typing import Any
-
 import matplotlib
 import numpy as np
 import pytest
@@ -11,7 +9,6 @@ from scipy.stats import beta
 
 import cordial_ppl as cp
 from cordial_ppl import plots
-from cordial_ppl.decisions import answers
 from cordial_ppl.plots.figure import OURS
 from cordial_ppl.plots.reliability import MARKS
 
@@ -172,17 +169,6 @@ def test_heatmaps_and_thresholds_compare_labels_with_predictions():
         np.testing.assert_allclose(points[:, 0], points[:, 1])
     with pytest.raises(cp.InputError, match="came with 3 labels"):
         plots.thresholds(np.eye(5)[truth], truth[:3])
-
-
-@pytest.mark.literal
-def test_an_interval_weighs_its_draws():
-    single = cp.ChannelCalibrator("mixture", inference="laplace").fit(LOGITS, LABELS)
-    found = answers.describe(single.fit_).parameters
-    fault: Any = next(each for each in found if each.name == "offset")
-    draws, weights = single.posterior_.parameters()["offset"], single.posterior_.weights
-    for level, found in ((0.05, fault.low), (0.5, fault.median), (0.95, fault.high)):
-        below = weights[draws <= found + 1e-9].sum()
-        assert level <= below + 1e-9 and below <= level + weights.max()
 
 
 def test_user_values_with_their_intervals():
