@@ -109,10 +109,10 @@ def forecast(forecast: Forecast, *, ax: Axes | None = None) -> Axes:
     loss, gain = (np.array([getattr(s, name) for s in curve]) for name in ("loss", "gain"))
     now, steps = forecast.loss, [forecast.at(forecast.labels), *forecast.steps]
     with drawing(ax, height=3.0) as axis:
-        light, dark = {"alpha": 0.15, "lw": 0}, {"alpha": 0.35, "lw": 0}
-        axis.fill_between(numbers, *loss[:, 1:].T, color=OURS, label="log loss", **light)
-        ends = now.value - gain[:, 2], now.value - gain[:, 1]
-        axis.fill_between(numbers, *ends, color=OURS, label="effect of labels", **dark)
+        band = {"color": OURS, "lw": 0}
+        axis.fill_between(numbers, *loss[:, 1:].T, label="log loss", alpha=0.15, **band)
+        ends = (now.value - gain[:, 2:0:-1]).T
+        axis.fill_between(numbers, *ends, label="effect of labels", alpha=0.35, **band)
         axis.plot(numbers, loss[:, 0], color=OURS, marker="")
         bar = [[now.value - now.low], [now.high - now.value]]
         mark = {"color": RAW, "fmt": "o", "capsize": 3, "label": "now"}

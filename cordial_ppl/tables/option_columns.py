@@ -50,12 +50,10 @@ def find_layout(columns: Columns, options: Any = None) -> tuple[Scale, str, tupl
     absent = [option for k, option in enumerate(scale.options) if k not in matches]
     if {*filled.values()} <= {*matches.values()} and (not absent or changing and len(names) > 1):
         if absent:
-            warn(
-                f"{columns.path} has no column for {list_names(absent)}: no text has such a "
-                "reading."
-            )
-        missing = {k: f"{kind}_{option}" for k, option in enumerate(scale.options)}
-        return scale, kind, tuple((missing | matches)[k] for k in range(scale.size))
+            problem = f"{columns.path} has no column for {list_names(absent)}"
+            warn(f"{problem}: no text has such a reading.")
+        named = enumerate(scale.options)
+        return scale, kind, tuple(matches.get(k, f"{kind}_{option}") for k, option in named)
     if _can_rename(names, scale, changing):
         return replace(scale, aliases=names), kind, tuple(filled.values())
     problem = (

@@ -73,6 +73,8 @@ def test_a_broken_promise_fails_in_its_line(tmp_path, name, line):
     orders = {f"order of {kind} readings" for kind in ("saturated", "unsaturated")}
     others = {*orders, line}
     assert all(own.status == "pass" for own in report.findings if own.name not in others)
+    if line in orders:  # Readings are centred, each by itself.
+        assert sum(report[line].figures["lower"]) == pytest.approx(0, abs=0.5)
     assert len(report.findings) == (2 if line == "indices" else 5)
 
 
