@@ -1,5 +1,7 @@
 """Plots: what is drawn is what was computed, on an axis that is given or on one of its own."""
 
+from dataclasses import replace
+
 import matplotlib
 import numpy as np
 import pytest
@@ -205,3 +207,15 @@ def test_decisions_and_groups_are_drawn_and_what_cannot_be(judge):
     for plot in (plots.transfer_curve, plots.weights):
         with pytest.raises(cp.NotFittedError):
             plot(cp.Fusion())
+
+
+def test_a_forecast_has_bands_of_the_loss_and_of_what_labels_do(judge):
+    ahead = judge.forecast(np.concatenate([LOGITS, TEST]))
+    last, now = ahead.at(ahead.counts[-1]), ahead.loss
+    ends = [last.loss.low, last.loss.high], [now.value - last.gain.high, now.value - last.gain.low]
+    for band, expected in zip(plots.forecast(ahead).collections, ends, strict=False):
+        points = band.get_paths()[0].vertices
+        heights = points[points[:, 0] == ahead.counts[-1], 1]
+        np.testing.assert_allclose([heights.min(), heights.max()], expected)
+    with pytest.raises(cp.InputError, match="no forecast"):
+        plots.forecast(replace(ahead, loss=None))
