@@ -1,7 +1,6 @@
 """`cordial predict`, `report` and `monitor`: what is done with a saved calibrator."""
 
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -98,10 +97,9 @@ def report(
     LABELS may include the labels of the fit: they are recognised and left out of the scores. The
     page is a single file that loads nothing from elsewhere.
     """
-    from cordial_ppl.plots.figure import can_draw
+    from cordial_ppl.plots.figure import require_drawing
 
-    if not can_draw() or find_spec("jinja2") is None:
-        raise InputError('a report needs matplotlib and jinja2: pip install -e ".[plots]".')
+    require_drawing("a report", "jinja2")
     with doing("loading"):
         from cordial_ppl.plots.report import TaskTexts, gather, write_report
     fitted, options = load_calibrator(calibrator, tables.options, channel)

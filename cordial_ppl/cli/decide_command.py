@@ -72,7 +72,7 @@ def decide(
 ) -> Result:
     """Which texts pass, which must people see? OUT begins with these; filled in, it is LABELS."""
     from cordial_ppl.decisions.rule import Rule
-    from cordial_ppl.tables.unfilled import check_unfilled
+    from cordial_ppl.tables import check_unfilled
 
     rule = Rule(**vars(costs))
     read, done, warnings = tables.read(), list[str](), list[str]()

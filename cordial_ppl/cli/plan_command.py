@@ -76,7 +76,7 @@ def plan(
     if wanted.width is not None and (more is None or not wanted.width > 0):
         raise InputError("--width must be a positive number, with --more: name a calibrator.")
     if output is not None:
-        from cordial_ppl.tables.unfilled import check_unfilled
+        from cordial_ppl.tables import check_unfilled
 
         check_unfilled(output, f"or add --labelled {output} for further texts")
     forecast, content = "", {}

@@ -50,9 +50,10 @@ class Read(NamedTuple):
     @property
     def groups(self) -> Mapping[str, Sequence[str]]:
         """List what may name groups of the labelled texts, by column."""
-        from cordial_ppl.tables import list_groups
+        from cordial_ppl.tables import list_cells
 
-        return list_groups(self.table, self.rows, self.labels)
+        of_labels = list_cells(self.labels.columns, range(len(self.rows)))
+        return of_labels | list_cells(self.table.columns, self.rows.tolist())
 
 
 @dataclass(frozen=True)

@@ -80,8 +80,16 @@ def split_task(
     codes, count = scale.encode(labels), len(readings)
     if len(codes) != count:
         raise InputError(f"{count} rows of logits came with {len(codes)} labels.")
+    if not 0 < report < count:
+        raise InputError(
+            f"task {name!r} has {count} labelled texts, and {report} of them are to be scored: "
+            f"score 1 to {count - 1}, so that some are left to draw labels from."
+        )
     texts = Texts(readings, as_covariates(covariates, count))
-    return _divide(name, reader, scale, texts, codes, report, check_seed(seed))
+    order = np.random.default_rng([check_seed(seed), SPLIT]).permutation(count)
+    scored, rest = np.split(order, [report])
+    parts = texts.take(rest), codes[rest], texts.take(scored), codes[scored]
+    return Task(name, reader, scale, *parts, seed)
 
 
 def read_tasks(
@@ -122,30 +130,10 @@ def read_tasks(
                 f"{readings}: judges must have read the same labelled texts, but only some have "
                 f"read {min(odd)!r}. Name one judge, or remove what not all have read."
             )
-        texts = Texts(labelled.logits, labelled.covariates)
-        tasks.append(_divide(name, by or "reader", scale, texts, labelled.labels, report, seed))
+        names, extra = scale.decode(labelled.labels), labelled.covariates
+        chosen = {"reader": by or "reader", "covariates": extra, "options": scale, "seed": seed}
+        tasks.append(split_task(name, labelled.logits, names, report, **chosen))
     return tasks
-
-
-def _divide(
-    name: str,
-    reader: str,
-    scale: Scale,
-    texts: Texts,
-    labels: Int[np.ndarray, " n"],
-    report: int,
-    seed: int,
-) -> Task:
-    """Divide checked texts, all labelled."""
-    if not 0 < report < len(labels):
-        raise InputError(
-            f"task {name!r} has {len(labels)} labelled texts, and {report} of them are to be "
-            f"scored: score 1 to {len(labels) - 1}, so that some are left to draw labels from."
-        )
-    order = np.random.default_rng([seed, SPLIT]).permutation(len(labels))
-    scored, rest = np.split(order, [report])
-    parts = texts.take(rest), labels[rest], texts.take(scored), labels[scored]
-    return Task(name, reader, scale, *parts, seed)
 
 
 def draw_subsets(task: Task, n: int, draws: int) -> Int[np.ndarray, "S n"]:
