@@ -39,13 +39,11 @@ BODIES = {
     )
     + END,
     "factor": PLAIN + "    numpyro.factor('more', -(offset**2))\n" + END,
-    "not_normalised": PLAIN + END.replace("0.97", "1.97"),
     "peeks": "    centre = mean + (offset if labels is None else offset + labels.mean())\n" + END,
     "not_finite": "    centre = mean + offset / 0.0\n" + END,
     "tails": PLAIN + TAILS,
     "undefined": LONGER + END,
     "backward": "    centre = offset + options[-1] - mean\n" + END,
-    "neighbours": "    centre = mean + offset + 0.1 * jnp.mean(mean)\n" + END,
     "beyond": "    own = numpyro.sample('own', dist.Normal(jnp.zeros(3), 1.0).to_event(1))\n"
     "    centre = mean + own[readings.covariates['user'].astype(int) + 2]\n" + END,
     "plate": "    with numpyro.plate('user', 3):\n"

@@ -42,14 +42,6 @@ def test_the_example_gives_the_answer_and_the_losses_beside_it(capsys):
     assert any(line.strip().startswith("temperature") for line in printed[1:])
 
 
-def test_the_two_commands():
-    commands = "".join(code_of(README, "sh")).splitlines()
-    assert commands[:2] == [
-        "pip install -e . && cordial demo",
-        'pip install -e ".[test]" && python -m pytest',
-    ]
-
-
 @pytest.mark.pinned
 def test_the_commands_on_files(tmp_path, monkeypatch):
     """They run one after the other, with labels filled in; the ranking is that of the tutorial."""

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 from scipy.special import softmax
 from sklearn import metrics
 
@@ -17,7 +16,6 @@ from cordial_ppl.evaluation.scoring import saturated_readings
 from cordial_ppl.stack.calibrators.vector import fit_vector, vector_log_probs
 
 FOLDER = Path(__file__).parent / "reference"
-REFERENCE = json.loads((FOLDER / "scores.json").read_text())
 ANALYSES = json.loads((FOLDER / "analyses.json").read_text())
 
 
@@ -126,34 +124,6 @@ def test_reversals_crossover_and_differences_by_hand():
 def test_bad_input_is_refused_by_every_score(score, probs, labels, message):
     with pytest.raises(cp.InputError, match=message):
         score(probs, labels)
-
-
-def test_reference_values():
-    probs, labels = REFERENCE["probs"], REFERENCE["labels"]
-    found = {
-        "log_loss": cp.scores.log_loss(probs, labels, per_text=True),
-        "rps": cp.scores.rps(probs, labels, per_text=True),
-        "accuracy": cp.scores.accuracy(probs, labels),
-        "class_weighted_kl": cp.scores.class_weighted_kl(probs, labels, REFERENCE["stated"]),
-        "reversals": cp.scores.reversals(REFERENCE["adjacent_probs"]),
-    }
-    for name, values in found.items():
-        np.testing.assert_allclose(values, REFERENCE[name], rtol=0, atol=1e-12)
-    for case in REFERENCE["crossover"]:
-        n_star = cp.scores.crossover(case["d_u"], case["d_s"], case["delta"])
-        assert n_star == pytest.approx(case["labels"], abs=1e-9)
-
-
-@pytest.mark.parametrize("axis", [0, 1])
-def test_the_interval_of_one_subset_or_one_text_is_scipys(axis):
-    values = np.random.default_rng(0).gamma(2.0, 0.1, 60) - 0.15
-    ours = cp.scores.paired_bootstrap(np.expand_dims(values, axis), draws=20_000)
-    theirs = stats.bootstrap(
-        (values,), np.mean, n_resamples=20_000, method="percentile", rng=np.random.default_rng(1)
-    )
-    assert ours.mean == pytest.approx(values.mean())
-    assert ours.lower == pytest.approx(theirs.confidence_interval.low, abs=0.03 * values.std())
-    assert ours.upper == pytest.approx(theirs.confidence_interval.high, abs=0.03 * values.std())
 
 
 def test_the_interval_of_texts_and_subsets_is_that_of_resampling_one_by_one(monkeypatch):

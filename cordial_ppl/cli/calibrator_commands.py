@@ -1,7 +1,6 @@
 """`cordial predict`, `report` and `monitor`: what is done with a saved calibrator."""
 
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -88,18 +87,16 @@ def report(
         calibrator: Calibrator, from `cordial fit`.
         output: Page to write (.html).
     """
-    from cordial_ppl.plots.figure import can_draw
+    from cordial_ppl.plots.figure import require_drawing
 
-    if not can_draw() or find_spec("jinja2") is None:
-        raise InputError('a report needs matplotlib and jinja2: pip install -e ".[plots]".')
+    require_drawing("a report", "jinja2")
     fitted, names = load_calibrator(calibrator, channel, tables.options)
     table, labels, rows = tables.read(options=names)
     with doing("measuring and drawing"):
         from cordial_ppl.plots.report import TaskTexts, gather, write_report
-        from cordial_ppl.tables import list_groups
 
         extra = table.covariates(fitted.fit_.covariates, fitted.fit_.levels)
-        rated = rows, labels.labels, extra, list_groups(table, rows, labels), labels.weights
+        rated = rows, labels.labels, extra, options.list_groups(table, labels, rows), labels.weights
         texts = TaskTexts(table.item_ids, table.logits, *rated)
         facts = gather(fitted, texts)
         write_report(output, facts, of=f"{calibrator} on {tables.readings}")

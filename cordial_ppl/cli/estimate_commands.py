@@ -66,7 +66,7 @@ def _estimate(tables: Fitting, wanted: Wanted, by: str | None, ranked: bool = Fa
     """Fit, estimate, and write what came out."""
     from cordial_ppl.data.checks import check_level
     from cordial_ppl.plots.figure import require_drawing
-    from cordial_ppl.tables import list_groups, write_table
+    from cordial_ppl.tables import write_table
 
     check_level(wanted.level)
     if tables.inference == "mode":
@@ -110,7 +110,7 @@ def _estimate(tables: Fitting, wanted: Wanted, by: str | None, ranked: bool = Fa
     if wanted.figure is not None:
         done.append(draw(wanted.figure, lambda: cp.plots.groups(made, by=name)))
     # The column of the estimate is accounted for, and so is another of the same groups.
-    others = list_groups(table, rows, labels)
+    others = options.list_groups(table, labels, rows)
     others = drop_copies(others, [groups[row] for row in rows] if groups else ())
     biases, verdict = cp.find_bias(calibrator, others), cp.verdict(calibrator)
     text = (made.ranked_text if ranked else made.text)(name)

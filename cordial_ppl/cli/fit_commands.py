@@ -64,13 +64,12 @@ def fit(tables: Fitting, *, output: options.CalibratorOut, verbose: Verbose = Fa
 def _describe(calibrator: Any, read: Any, content: Any, done: str, verbose: bool) -> Result:
     """Return the summary, with warnings of groups that are rated otherwise."""
     from cordial_ppl.decisions import answers
-    from cordial_ppl.tables import list_groups
 
     (table, labels, rows), fit, forecast = read, calibrator.fit_, None
     if answers.can_forecast(fit):
         forecast = answers.forecast(fit, table.logits, table.covariates(fit.covariates))
     summary = answers.describe(fit, forecast)
-    biases = answers.find_bias(fit, list_groups(table, rows, labels))
+    biases = answers.find_bias(fit, options.list_groups(table, labels, rows))
     content |= {"labels": len(rows), "summary": summary.to_dict()}
     content |= {"biases": [bias._asdict() for bias in biases]}
     text = summary.text

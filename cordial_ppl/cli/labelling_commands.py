@@ -63,9 +63,8 @@ def plan(
         raise InputError("name the table to write, -o to-label.csv; or a calibrator, --more.")
     if wanted.width is not None and (more is None or not wanted.width > 0):
         raise InputError("--width must be a positive number, with --more: name a calibrator.")
-    from cordial_ppl.tables import match_labels, read_labels, read_readings
+    from cordial_ppl.tables import check_unfilled, match_labels, read_labels, read_readings
     from cordial_ppl.tables.proposals import spell
-    from cordial_ppl.tables.unfilled import check_unfilled
 
     if output is not None:
         check_unfilled(output, f"or add --labelled {output} for further texts")
@@ -170,7 +169,7 @@ def decide(
         figure: Picture of cost and agreement to write (.svg, .png, .pdf).
     """
     from cordial_ppl.decisions.rule import Rule
-    from cordial_ppl.tables.unfilled import check_unfilled
+    from cordial_ppl.tables import check_unfilled
 
     rule = Rule(**vars(costs))
     table, labels, rows = read = tables.read()

@@ -255,6 +255,14 @@ class Fitting(Tables):
         return calibrator
 
 
+def list_groups(table: Any, labels: Any, rows: Any) -> dict[str, list[str]]:
+    """List what may name groups of the labelled texts, by column of both tables."""
+    from cordial_ppl.tables import list_cells
+
+    of_labels = list_cells(labels.columns, range(len(rows)))
+    return of_labels | list_cells(table.columns, rows.tolist())
+
+
 def _read_normal(text: str) -> tuple[float, float]:
     """Read location and scale."""
     loc, scale = map(float, text.split(","))

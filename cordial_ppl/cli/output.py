@@ -62,7 +62,7 @@ def _encode(value: Any) -> Any:
 def draw(path: Path, drawing: Callable[[], Any]) -> str:
     """Save the picture of an axis that a function draws; return what was done."""
     from cordial_ppl.plots.figure import looking
-    from cordial_ppl.tables import replacing
+    from cordial_ppl.runtime.outputs import replacing
 
     with looking(), replacing(path) as temporary:
         drawing().figure.savefig(temporary, format=path.suffix.removeprefix("."))

@@ -164,8 +164,8 @@ def _conclude(
         passing = PassRate(
             options, overall.passing, float(marks[stated.argmax(axis=1)].mean()), *ends
         )
-    given = question.probabilities is not None
-    designed = strata is not None or given or corpus.clusters is not None
+    weighed = question.probabilities is not None
+    designed = strata is not None or weighed or corpus.clusters is not None
     unlabelled = np.delete(np.arange(len(readings)), rows)
     sample = None
     if not designed:
@@ -181,7 +181,7 @@ def _conclude(
         other=(summarise(others[:, -1, 0], level), rectified[1 - target]),
         alike=fit.text_labels.alike,
         sample=sample,
-        uneven=None if given else _find_uneven(names, corpus, fit.seed),
+        uneven=None if weighed else _find_uneven(names, corpus, fit.seed),
         clusters=None if units is None else len(np.unique(units[rows])),
         passing=passing,
     )

@@ -59,20 +59,17 @@ def make_methods(
         InputError: there is no such method, two have one name, or a setting cannot be used.
         ChannelError: a file does not hold a channel.
     """
-    made: dict[str, Estimator[Any]] = {}
-    if isinstance(methods, Mapping):
-        made.update(methods)
-    else:
-        for name in check_list("methods", methods):
-            title = Path(name).stem if name.endswith(".py") else name
-            if title in made:
-                raise InputError(f"two methods are called {title!r}: name each once.")
-            if not (name in METHODS or name in CHANNELS or name.endswith(".py")):
-                raise InputError(
-                    f"there is no method {name!r}: take one of {', '.join(METHODS)}, a channel "
-                    f"({', '.join(CHANNELS)}) or the path of a channel file."
-                )
-            made[title] = METHODS[name]() if name in METHODS else ChannelCalibrator(name)
+    made: dict[str, Estimator[Any]] = dict(methods) if isinstance(methods, Mapping) else {}
+    for name in () if isinstance(methods, Mapping) else check_list("methods", methods):
+        title = Path(name).stem if name.endswith(".py") else name
+        if title in made:
+            raise InputError(f"two methods are called {title!r}: name each once.")
+        if not (name in METHODS or name in CHANNELS or name.endswith(".py")):
+            raise InputError(
+                f"there is no method {name!r}: take one of {', '.join(METHODS)}, a channel "
+                f"({', '.join(CHANNELS)}) or the path of a channel file."
+            )
+        made[title] = METHODS[name]() if name in METHODS else ChannelCalibrator(name)
     if not made:
         raise InputError("a sweep needs a method: name one.")
     for name, estimator in made.items():

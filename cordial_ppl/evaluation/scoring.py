@@ -8,7 +8,6 @@ import polars as pl
 from jaxtyping import Float, Int
 
 from cordial_ppl import scores
-from cordial_ppl.errors import InputError
 from cordial_ppl.estimators.subsets import BatchFit, Texts
 from cordial_ppl.evaluation.tasks import Task
 from cordial_ppl.inference.diagnostics import Diagnostics
@@ -83,13 +82,14 @@ def score(task: Task, method: str, n: int, draws: int, fits: BatchFit | Exceptio
     for draw in range(draws):
         row: dict[str, Any] = {"task": task.name, "reader": task.reader, "method": method}
         row |= {"n": n, "draw": draw}
-        try:
-            if isinstance(fits, Exception):
-                raise fits
+        # A fit that failed is a result: it stands in the table.
+        if isinstance(fits, Exception):
+            row["reason"] = " ".join(str(fits).split()) or type(fits).__name__
+        elif not np.isfinite(fits.probs[draw]).all():
+            row["reason"] = "the predictions are not finite"
+        else:
             channels = [each[draw] for each in fits.diagnostics]
             row |= _score(fits.probs[draw], channels, task.report_labels, stated)
-        except Exception as error:  # A fit that failed is a result: it stands in the table.
-            row["reason"] = " ".join(str(error).split()) or type(error).__name__
         rows.append(row)
     numbers = pl.col(*METRICS, *FURTHER)
     return pl.DataFrame(rows, SCHEMA).with_columns(pl.when(numbers.is_finite()).then(numbers))
@@ -101,8 +101,6 @@ def _score(
     labels: Int[np.ndarray, " m"],
     stated: Int[np.ndarray, " m"],
 ) -> dict[str, Any]:
-    if not np.isfinite(probs).all():
-        raise InputError("the predictions are not finite")
     probs, saturated = np.split(probs, [len(labels)])
     values: dict[str, Any] = {name: metric(probs, labels) for name, metric in METRICS.items()}
     values["class_weighted_kl"] = scores.class_weighted_kl(probs, labels, stated)

@@ -6,7 +6,7 @@ they are made from: a later run finds what it would make, and never takes what o
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 from itertools import groupby, product
 from pathlib import Path
@@ -47,12 +47,8 @@ class Job(NamedTuple):
     path: Path
 
 
-class Plan(NamedTuple):
-    """What the fits of a sweep have in common: methods by name, number of draws, and device."""
-
-    methods: Mapping[str, Estimator[Any]]
-    draws: int
-    device: str
+Work = tuple[Mapping[str, Estimator[Any]], int, str, Sequence[Sequence[Job]]]
+"""Methods by name, number of draws, device, and cells: all jobs of a task and number of labels."""
 
 
 def run_sweep(
@@ -114,9 +110,10 @@ def make_parts(
     """
     check_names("engine", [engine], ("local", "ray"))
     check_names("device", [device], ("auto", "host", "accelerator"))
-    plan = Plan(make_methods(methods), int(check_number("draws", draws, 1, whole=True)), device)
+    made, draws = make_methods(methods), int(check_number("draws", draws, 1, whole=True))
+    tasks, budgets = check_list("tasks", tasks), check_list("budgets", budgets)
     folder = as_path(folder, "write")
-    jobs = _list_jobs(plan, check_list("tasks", tasks), {*check_list("budgets", budgets)}, folder)
+    jobs = _list_jobs(tasks, made, budgets, draws, folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -125,12 +122,16 @@ def make_parts(
         check_writable(job.path)
     missing = (job for job in jobs if not job.path.exists())
     cells = [[*cell] for _, cell in groupby(missing, lambda job: (id(job.task), job.n))]
-    _fit(plan, cells, ray=engine == "ray")
+    _fit((made, draws, device, cells), ray=engine == "ray")
     return [job.path for job in jobs]
 
 
 def _list_jobs(
-    plan: Plan, tasks: Sequence[Task], budgets: Collection[int], folder: Path
+    tasks: Sequence[Task],
+    methods: Mapping[str, Estimator[Any]],
+    budgets: Iterable[int],
+    draws: int,
+    folder: Path,
 ) -> list[Job]:
     """List the fits of a sweep, and refuse what does not fit together."""
     jobs, names = [], [(task.name, task.reader) for task in tasks]
@@ -145,11 +146,11 @@ def _list_jobs(
                     f"from, beside {scored} that are scored."
                 )
         data, contents = _digest_task(task), {}
-        for method, estimator in plan.methods.items():
+        for method, estimator in methods.items():
             with naming(f"method {method!r}, task {task.name!r}"):
                 contents[method] = _describe(estimator, task)
-        for n, (method, content) in product(sorted(budgets), contents.items()):
-            parts = [version("cordial-ppl"), data, plan.draws, n, method, *content]
+        for n, (method, content) in product(sorted({*budgets}), contents.items()):
+            parts = [version("cordial-ppl"), data, draws, n, method, *content]
             digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
             jobs.append(Job(task, n, method, folder / f"{digest[:32]}.parquet"))
     return jobs
@@ -183,10 +184,10 @@ def _digest_task(task: Task) -> str:
     return hashlib.sha256(b"".join(map(bytes, content))).hexdigest()
 
 
-def _fit(plan: Plan, cells: Sequence[Sequence[Job]], ray: bool) -> None:
+def _fit(work: Work, *, ray: bool) -> None:
     """Make cells, in turn on all cores or side by side on Ray, and keep their scores."""
-    costs, order = [cell[0].n + OVERHEAD for cell in cells], range(len(cells))
-    work, done = (plan, *cells), 0
+    *_, cells = work
+    costs, order, done = [cell[0].n + OVERHEAD for cell in cells], range(len(cells)), 0
     if ray:  # The largest begin first.
         made = run_on_ray(_make_cell, work, sorted(order, key=lambda index: -costs[index]))
     else:
@@ -201,25 +202,20 @@ def _fit(plan: Plan, cells: Sequence[Sequence[Job]], ray: bool) -> None:
             stage.reach(done, f"fitted {task.name}, {task.reader}, {n} labels")
 
 
-def _make_cell(work: tuple[Any, ...], index: int) -> list[pl.DataFrame]:
-    """Fit methods to every subset of n labels of one task, and score them on its report texts.
-
-    Args:
-        work: the plan, and after it cells: the methods of a task and a number of labels.
-        index: which of the cells.
-    """
-    plan, jobs = work[0], work[1 + index]
-    (task, n, *_), draws = jobs[0], plan.draws
+def _make_cell(work: Work, index: int) -> list[pl.DataFrame]:
+    """Fit methods to every subset of n labels of one task, and score them on its report texts."""
+    methods, draws, device, cells = work
+    task, n, *_ = cells[index][0]
     fits = fit_subsets(
-        {job.method: plan.methods[job.method] for job in jobs},
+        {job.method: methods[job.method] for job in cells[index]},
         task.pool,
         task.pool_labels,
         draw_subsets(task, n, draws),
         [task.seed + draw for draw in range(draws)],
         with_saturated(task),
-        device=plan.device,
+        device=device,
     )
-    return [score(task, job.method, n, draws, fits[job.method]) for job in jobs]
+    return [score(task, job.method, n, draws, fits[job.method]) for job in cells[index]]
 
 
 def _list_scores(paths: Iterable[Path]) -> pl.DataFrame:

@@ -80,8 +80,16 @@ def split_task(
     codes, count = scale.encode(labels), len(readings)
     if len(codes) != count:
         raise InputError(f"{count} rows of logits came with {len(codes)} labels.")
+    if not 0 < report < count:
+        raise InputError(
+            f"task {name!r} has {count} labelled texts, and {report} of them are to be scored: "
+            f"score 1 to {count - 1}, so that some are left to draw labels from."
+        )
     texts = Texts(readings, as_covariates(covariates, count))
-    return _divide(name, reader, scale, texts, codes, report, check_seed(seed))
+    order = np.random.default_rng([check_seed(seed), SPLIT]).permutation(count)
+    scored, rest = np.split(order, [report])
+    parts = texts.take(rest), codes[rest], texts.take(scored), codes[scored]
+    return Task(name, reader, scale, *parts, seed)
 
 
 def read_tasks(
@@ -122,32 +130,12 @@ def read_tasks(
                 f"{readings}: judges must have read the same labelled texts, but only some have "
                 f"read {min(odd)!r}. Name one judge, or remove what not all have read."
             )
-        part = take_labelled(table, labelled, rows, channels)
-        texts, codes = Texts(part["logits"], part["covariates"]), labelled.labels
-        tasks.append(_divide(name, by or "reader", table.scale, texts, codes, report, seed))
+        part, count = take_labelled(table, labelled, rows, channels), len(rows)
+        scored = report or (REPORT if count > REPORT else count // 2)
+        rest = {"reader": by or "reader", "covariates": part["covariates"], "seed": seed}
+        texts = part["logits"], part["labels"], scored
+        tasks.append(split_task(name, *texts, options=table.scale, **rest))
     return tasks
-
-
-def _divide(
-    name: str,
-    reader: str,
-    scale: Scale,
-    texts: Texts,
-    labels: Int[np.ndarray, " n"],
-    report: int | None,
-    seed: int,
-) -> Task:
-    """Divide checked texts, all labelled."""
-    report = report or (REPORT if len(labels) > REPORT else len(labels) // 2)
-    if not 0 < report < len(labels):
-        raise InputError(
-            f"task {name!r} has {len(labels)} labelled texts, and {report} of them are to be "
-            f"scored: score 1 to {len(labels) - 1}, so that some are left to draw labels from."
-        )
-    order = np.random.default_rng([seed, SPLIT]).permutation(len(labels))
-    scored, rest = np.split(order, [report])
-    parts = texts.take(rest), labels[rest], texts.take(scored), labels[scored]
-    return Task(name, reader, scale, *parts, seed)
 
 
 def draw_subsets(task: Task, n: int, draws: int) -> Int[np.ndarray, "S n"]:

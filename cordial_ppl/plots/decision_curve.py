@@ -2,8 +2,7 @@
 
 from cordial_ppl.decisions.deciding import Decisions
 from cordial_ppl.errors import InputError
-from cordial_ppl.plots.axis import OURS, RAW, Axes, drawing
-from cordial_ppl.plots.figure import INK
+from cordial_ppl.plots.figure import INK, OURS, RAW, Axes, drawing
 
 
 def decisions(made: Decisions, *, ax: Axes | None = None) -> Axes:

@@ -8,8 +8,7 @@ import numpy as np
 
 from cordial_ppl.decisions.forecasting import FEWEST, Forecast
 from cordial_ppl.errors import InputError
-from cordial_ppl.plots.axis import CHANNEL, OURS, RAW, Axes, drawing
-from cordial_ppl.plots.figure import INK, literal
+from cordial_ppl.plots.figure import CHANNEL, INK, OURS, RAW, Axes, drawing, literal
 
 if TYPE_CHECKING:
     import polars as pl
@@ -51,10 +50,9 @@ def learning_curve(
     pairs = scores.select("task", "reader").unique(maintain_order=True).rows()
     chosen = [(t, r) for t, r in pairs if task in (None, t) and reader in (None, r)]
     if len(chosen) != 1:
-        available = "; ".join(f"{t}, {r}" for t, r in pairs)
         raise InputError(
-            f"name one task and one judge (reader) of the sweep; {len(chosen)} match. "
-            f"It has: {available}."
+            f"name one task and one judge (reader) of the sweep; {len(chosen)} match. It has: "
+            f"{'; '.join(map(', '.join, pairs))}."
         )
     losses = scores.filter(metric="log_loss", task=chosen[0][0], reader=chosen[0][1])
     names = losses["method"].unique(maintain_order=True).to_list()
@@ -111,10 +109,10 @@ def forecast(forecast: Forecast, *, ax: Axes | None = None) -> Axes:
     loss, gain = (np.array([getattr(s, name) for s in curve]) for name in ("loss", "gain"))
     now, steps = forecast.loss, [forecast.at(forecast.labels), *forecast.steps]
     with drawing(ax, height=3.0) as axis:
-        light, dark = {"alpha": 0.15, "lw": 0}, {"alpha": 0.35, "lw": 0}
-        axis.fill_between(numbers, *loss[:, 1:].T, color=OURS, label="log loss", **light)
-        ends = now.value - gain[:, 2], now.value - gain[:, 1]
-        axis.fill_between(numbers, *ends, color=OURS, label="effect of labels", **dark)
+        band = {"color": OURS, "lw": 0}
+        axis.fill_between(numbers, *loss[:, 1:].T, label="log loss", alpha=0.15, **band)
+        ends = (now.value - gain[:, 2:0:-1]).T
+        axis.fill_between(numbers, *ends, label="effect of labels", alpha=0.35, **band)
         axis.plot(numbers, loss[:, 0], color=OURS, marker="")
         bar = [[now.value - now.low], [now.high - now.value]]
         mark = {"color": RAW, "fmt": "o", "capsize": 3, "label": "now"}

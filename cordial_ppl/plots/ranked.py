@@ -9,8 +9,7 @@ from cordial_ppl.decisions.estimates.estimate import Estimate
 from cordial_ppl.decisions.question import TARGETS
 from cordial_ppl.errors import InputError
 from cordial_ppl.estimators.users import UserShift
-from cordial_ppl.plots.axis import OURS, PEOPLE, Axes, drawing
-from cordial_ppl.plots.figure import INK, literal
+from cordial_ppl.plots.figure import INK, OURS, PEOPLE, Axes, drawing, literal
 
 GROUPS, USERS = 60, 40
 """Groups and users that are drawn; of more, those at both ends."""
@@ -45,16 +44,9 @@ def groups(made: Estimate, *, by: str = "group", ax: Axes | None = None) -> Axes
     with drawing(ax, height=0.7 + 0.15 * len(names)) as axis:
         axis.axvspan(whole.lower, whole.upper, color=PEOPLE, alpha=0.35, lw=0)
         axis.axvline(whole.mean, color=INK, lw=0.6, ls=":")
-        means = [made.groups[name].mean for name in names]
-        _draw_rows(
-            axis,
-            [(literal(name), made.groups[name].labels) for name in names],
-            [mean.mean for mean in means],
-            [(mean.lower, mean.upper) for mean in means],
-            cut=bool(cut),
-            color=OURS,
-            lw=1.2,
-        )
+        shown = [(literal(name), made.groups[name]) for name in names]
+        rows = [(name, each.labels, *each.mean[:3]) for name, each in shown]
+        _draw_rows(axis, rows, cut=bool(cut), color=OURS, lw=1.2)
         # One entry of a legend, for who draws one.
         axis.plot([], [], color=OURS, lw=1.2, marker="o", label=f"estimate, {interval}")
         axis.set_ylim(-0.7, len(names) - 0.3)
@@ -87,15 +79,8 @@ def user_values(users: UserShift, *, level: float = 0.9, ax: Axes | None = None)
     names = _both_ends(sorted(values, key=lambda name: values[name]), USERS)
     with drawing(ax, height=0.7 + 0.13 * len(names)) as axis:
         axis.axvline(0, color=INK, lw=0.6, ls=":")
-        _draw_rows(
-            axis,
-            [(_short(name), counts[name]) for name in names],
-            [values[name] for name in names],
-            [ends[name] for name in names],
-            cut=len(names) < len(values),
-            color=PEOPLE,
-            lw=2.5,
-        )
+        rows = [(_short(name), counts[name], values[name], *ends[name]) for name in names]
+        _draw_rows(axis, rows, cut=len(names) < len(values), color=PEOPLE, lw=2.5)
         axis.set_xlabel(f"{users.effect.name}, {100 * level:.0f} % interval")
         axis.set_ylabel("user (labels)")
     return axis
@@ -111,21 +96,15 @@ def _short(name: str) -> str:
     return literal(name if len(name) <= LONGEST else f"{name[: half - 1]}…{name[-half:]}")
 
 
-def _draw_rows(
-    axis: Axes,
-    names: Sequence[tuple[str, int]],
-    values: Sequence[float],
-    ends: Sequence[tuple[float, float]],
-    *,
-    cut: bool,
-    **line: Any,
-) -> None:
-    """Draw a mark, hollow without labels, over an interval, with a name and a number of labels."""
-    rows, labelled = np.arange(len(names)), np.array([number > 0 for _, number in names])
-    axis.plot(np.transpose(ends), (rows, rows), marker="", zorder=1, **line)
+def _draw_rows(axis: Axes, rows: Sequence[Any], *, cut: bool, **line: Any) -> None:
+    """Draw rows of name, number of labels, value and interval; a hollow mark has no labels."""
+    names, numbers, values, *ends = zip(*rows, strict=True)
+    places, labelled = np.arange(len(rows)), np.array(numbers) > 0
+    axis.plot(ends, (places, places), marker="", zorder=1, **line)
     for face, some in ((OURS, labelled), ("white", ~labelled)):
         mark = {"color": OURS, "marker": "o", "mfc": face, "ls": "", "zorder": 2}
-        axis.plot(np.array(values)[some], rows[some], **mark)
+        axis.plot(np.array(values)[some], places[some], **mark)
     if cut:
-        axis.axhline(len(names) / 2 - 0.5, color=INK, lw=0.6)
-    axis.set_yticks(rows, [f"{name} ({number})" for name, number in names])
+        axis.axhline(len(rows) / 2 - 0.5, color=INK, lw=0.6)
+    labels = [f"{name} ({number})" for name, number in zip(names, numbers, strict=True)]
+    axis.set_yticks(places, labels)

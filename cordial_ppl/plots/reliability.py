@@ -10,8 +10,16 @@ from cordial_ppl.data.readings import as_logits
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions.judge import LEVEL
 from cordial_ppl.errors import InputError
-from cordial_ppl.plots.axis import Axes, drawing, group, name_options, short
-from cordial_ppl.plots.figure import INK, draw_heatmap, wrap
+from cordial_ppl.plots.figure import (
+    INK,
+    Axes,
+    draw_heatmap,
+    drawing,
+    group,
+    name_options,
+    short,
+    wrap,
+)
 from cordial_ppl.scores import as_probabilities, means_given_stated
 
 TEXTS, MOST, DECIMALS = 20, 8, 3
@@ -63,15 +71,15 @@ def stated_classes(
             f"{shares.shape} and {readings.shape}."
         )
     scale = Scale.of(options, shares.shape[1])
+    means = means_given_stated(shares, readings.argmax(axis=1))
+    largest = float(np.nanmax(means))
+    darkest = largest if most is None else most
     with drawing(ax, height=2.9) as axis:
-        means = means_given_stated(shares, readings.argmax(axis=1))
-        largest = float(np.nanmax(means))
-        darkest = largest if most is None else most
         draw_heatmap(axis, means, darkest)
         beyond = "max" if largest > darkest else "neither"
         axis.figure.colorbar(axis.images[0], ax=axis, label="share", shrink=0.8, extend=beyond)
-        name_options(axis.xaxis, scale, range(scale.size))
-        name_options(axis.yaxis, scale, range(scale.size))
+        for side in (axis.xaxis, axis.yaxis):
+            name_options(side, scale, range(scale.size))
         axis.set(title=wrap(title, LETTERS), xlabel="label", ylabel="stated class")
     return axis
 
@@ -124,10 +132,8 @@ def thresholds(
             hits, sizes, sums = np.array(
                 [(below[rows].sum(), len(rows), predicted[rows].sum()) for rows in bins]
             ).T
-            low, high = (
-                beta.ppf(share, hits + 0.5, sizes - hits + 0.5)
-                for share in ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
-            )
+            ends = (1 - LEVEL) / 2, (1 + LEVEL) / 2
+            low, high = (beta.ppf(end, hits + 0.5, sizes - hits + 0.5) for end in ends)
             x, seen = sums / sizes, hits / sizes
             x[(x < END) | (x > 1 - END)] += BESIDE * (index - (len(shown) - 1) / 2)
             bars = np.maximum([seen - low, high - seen], 0)
@@ -135,8 +141,7 @@ def thresholds(
             axis.errorbar(x, seen, yerr=bars, label=f"≤ {short(scale.options[t])}", **look)
         ends, ticks = (-0.07, 1.07), [0, 0.25, 0.5, 0.75, 1]
         axis.set(xlim=ends, ylim=ends, xticks=ticks, yticks=ticks, aspect="equal")
-        axis.set(
-            xlabel="predicted P(label ≤ t)", ylabel="observed share", title=wrap(title, LETTERS)
-        )
+        axis.set(xlabel="predicted P(label ≤ t)", ylabel="observed share")
+        axis.set_title(wrap(title, LETTERS))
         axis.legend(loc="best")
     return axis

@@ -9,7 +9,7 @@ from cordial_ppl.data.ratings import state
 from cordial_ppl.data.readings import as_logits
 from cordial_ppl.decisions.answers import as_fit, labelled_texts
 from cordial_ppl.estimators.estimator import Estimator
-from cordial_ppl.plots.axis import (
+from cordial_ppl.plots.figure import (
     OURS,
     PEOPLE,
     RAW,
@@ -71,47 +71,42 @@ def transfer_curve(
     fit: Fit = as_fit(calibrator)
     data, scale = labelled_texts(fit, logits, labels, covariates), fit.scale
     (shares, kind), values = state(data.logits), scale.values
-    hard = kind == "rating"
-    raw = shares @ values
+    hard, raw = kind == "rating", shares @ values
     _, *curves = predict_all(fit, data.logits, check_level(level), data.covariates)
     step, lowest, highest = np.min(np.diff(np.sort(values))), min(values), max(values)
-    count = int(np.clip(len(raw) // LEAST, 1, GROUPS))
-    nearest = np.abs(raw[:, None] - values).argmin(axis=1)
-    parts = (
-        [np.flatnonzero(nearest == option) for option in np.unique(nearest)]
-        if hard
-        else group(raw / step, count, DECIMALS)
-    )
+    if hard:
+        nearest = np.abs(raw[:, None] - values).argmin(axis=1)
+        parts = [np.flatnonzero(nearest == option) for option in np.unique(nearest)]
+    else:
+        parts = group(raw / step, int(np.clip(len(raw) // LEAST, 1, GROUPS)), DECIMALS)
     x, y, low, high = (np.array([curve[rows].mean() for rows in parts]) for curve in (raw, *curves))
+    words = f"calibrated, {100 * level:.0f} % intervals"
     with drawing(ax) as axis:
+        stated = {"color": RAW, "ls": ":", "marker": "", "label": "as stated", "zorder": 2}
         if hard:
             for rows, rating in zip(parts, x, strict=True):
                 counts = np.bincount(data.labels[rows], data.weights[rows], len(values))
                 length = BAR * step * counts / counts.max()
                 axis.barh(values, length, BAR * step, left=rating - length / 2, color=PEOPLE)
             axis.plot([], [], color=PEOPLE, ls="", marker="s", label="labels of each rating")
+            axis.plot((lowest, highest), (lowest, highest), **stated)
+            error = np.maximum([y - low, high - y], 0)
+            axis.errorbar(x, y, error, color=OURS, ls="", marker="o", label=words, zorder=3)
         else:
             rng = np.random.default_rng(0)
             rows = rng.permutation(len(data.labels))[:MOST]
             moved = values[data.labels[rows]] + step * rng.uniform(-JITTER, JITTER, len(rows))
             circles = {"ls": "", "marker": "o", "mfc": "none", "mec": PEOPLE, "ms": 3.5}
             axis.plot(raw[rows], moved, label="labelled texts", zorder=1, **circles)
-        diagonal = lowest, highest
-        axis.plot(diagonal, diagonal, color=RAW, ls=":", marker="", label="as stated", zorder=2)
-        words = f"calibrated, {100 * level:.0f} % intervals"
-        if hard:
-            error = np.maximum([y - low, high - y], 0)
-            axis.errorbar(x, y, error, color=OURS, ls="", marker="o", label=words, zorder=3)
-        else:
+            axis.plot((lowest, highest), (lowest, highest), **stated)
             axis.fill_between(x, low, high, color=OURS, alpha=0.2, lw=0, zorder=2)
             axis.plot(x, y, color=OURS, marker="o", label=words, zorder=3)
         name_options(axis.xaxis, scale)
         name_options(axis.yaxis, scale)
-        axis.set_ylim(lowest - 0.5 * step, highest + 0.5 * step)
         aside = (0.5 if hard else 0.2) * step
+        axis.set_ylim(lowest - 0.5 * step, highest + 0.5 * step)
         axis.set_xlim(lowest - aside, highest + aside)
-        axis.set_xlabel("rating" if hard else "mean that the judge states")
-        axis.set_ylabel("label")
+        axis.set(xlabel="rating" if hard else "mean that the judge states", ylabel="label")
         axis.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
     return axis
 

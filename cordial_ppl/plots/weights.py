@@ -4,8 +4,7 @@ from cordial_ppl.decisions.answers import as_fit
 from cordial_ppl.estimators.fusion import Fusion
 from cordial_ppl.estimators.fusion.fusion_fit import FusionFit
 from cordial_ppl.estimators.stack import Stack
-from cordial_ppl.plots.axis import CHANNEL, OURS, Axes, drawing
-from cordial_ppl.plots.figure import literal
+from cordial_ppl.plots.figure import CHANNEL, OURS, Axes, drawing, literal
 from cordial_ppl.stack.fit import AnyFit
 
 

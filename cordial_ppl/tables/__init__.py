@@ -6,35 +6,31 @@ among the columns. `reading_table`, `label_table` (`annotators`: several of a te
 names groups of texts, and the models and prompts of readings.
 """
 
-from cordial_ppl.runtime.outputs import check_writable, discard_unfinished, replacing
 from cordial_ppl.tables.formats import ENDINGS, SINKS, read_columns, write_table
 from cordial_ppl.tables.frame import Columns, is_filled
 from cordial_ppl.tables.groups import (
     MADE,
     differences,
     list_cells,
-    list_groups,
     read_groups,
     read_provenance,
 )
 from cordial_ppl.tables.judges import read_several
 from cordial_ppl.tables.label_table import LabelTable, read_labels
-from cordial_ppl.tables.matches import match_labels, read_labelled
+from cordial_ppl.tables.matches import check_unfilled, match_labels, read_labelled
 from cordial_ppl.tables.reading_table import ReadingTable, list_values, open_readings, read_readings
 
 __all__ = [
+    "check_unfilled",
     "ENDINGS",
     "SINKS",
     "MADE",
     "Columns",
     "LabelTable",
     "ReadingTable",
-    "check_writable",
     "differences",
-    "discard_unfinished",
     "is_filled",
     "list_cells",
-    "list_groups",
     "list_values",
     "match_labels",
     "open_readings",
@@ -45,6 +41,5 @@ __all__ = [
     "read_provenance",
     "read_readings",
     "read_several",
-    "replacing",
     "write_table",
 ]

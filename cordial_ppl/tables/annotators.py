@@ -89,17 +89,12 @@ def read_annotators(
             f"{columns.path}: an annotator labels a text once; {person} labels {item} in {lines}. "
             "Keep one of these rows."
         )
+    name = nearest("annotator", [name for name in columns.schema if name not in FIXED], PEOPLE)
+    people = [] if name is None else columns.collect(named(name)).to_series()
+    tells = len({*zip(items, people, strict=False)}) == len(items)
     raise SettingNeeded(
         f"{columns.path}: each item_id must be unique; {item} is in {lines}.",
         "Keep one of these rows, or name the column that says which person a label is of",
         "annotator",
-        _find_people(columns, items),
+        name if name and tells else UNKNOWN,
     )
-
-
-def _find_people(columns: Columns, items: Sequence[str]) -> str:
-    """Find the column of annotators, by its name, that tells the labels of a text apart."""
-    name = nearest("annotator", [n for n in columns.schema if n not in FIXED], PEOPLE)
-    people = [] if name is None else columns.collect(named(name)).to_series().to_list()
-    pairs = {*zip(items, people, strict=False)}
-    return name if name and len(pairs) == len(items) else UNKNOWN

@@ -58,12 +58,11 @@ def open_columns(
     if task is not None:
         there = split_choice(columns, "task", task)[0] in columns.schema
         return select(columns, "task", task) if needed or there else columns
-    free = "task" in columns.schema and "task" not in columns.apart
-    if free and len(list_distinct(columns, "task")) > 1:
-        pair = pl.struct(named("item_id"), named("task")).n_unique()
-        pairs, items = columns.collect(pair.alias("pairs"), named("item_id").n_unique()).row(0)
-        return columns if pairs == items else select(columns, "task", None)
-    return columns
+    if "task" not in columns.schema or "task" in columns.apart:
+        return columns
+    pair = pl.struct(named("item_id"), named("task")).n_unique()
+    pairs, items = columns.collect(pair.alias("pairs"), named("item_id").n_unique()).row(0)
+    return columns if pairs == items else select(columns, "task", None)
 
 
 def select(columns: Columns, field: str, chosen: str | None) -> Columns:

@@ -18,11 +18,8 @@ from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError, name_rows, quote, warn
 from cordial_ppl.tables.frame import ROW, Columns, as_list
 
-KINDS = ("logit", "logprob", "p", "n")
-"""Kinds of reading, each the prefix of its columns before an underscore."""
-
-PREFIXES = tuple(f"{kind}_" for kind in KINDS)
-"""How columns of readings begin."""
+PREFIXES = ("logit_", "logprob_", "p_", "n_")
+"""How columns of readings begin: their kind, before an underscore."""
 
 BLANK = {"", "nan", "na", "n/a", "#n/a", "<na>", "null", "none"}
 """Cells without a label or a rating, in small letters, unless an option has the name."""

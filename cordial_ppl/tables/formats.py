@@ -16,8 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import partial
-from itertools import batched
+from itertools import batched, starmap
 from pathlib import Path
 from typing import Any
 
@@ -109,18 +108,15 @@ def _read_parquet(path: Path) -> Columns:
         scans.append(scan.select(header))
         starts.append(starts[-1] + count)
 
+    def name_row(row: int) -> str:
+        number = bisect_right(starts, row) - 1
+        return f"row {row - starts[number]}" + f" of {files[number].name}" * path.is_dir()
+
     # A column without a value, or of whole numbers, may be of another type in another file.
     frame = scans[0] if len(scans) == 1 else pl.concat(scans, how="vertical_relaxed")
     with reading(path):
         frame.collect_schema()
-    names = [f" of {file.name}" * path.is_dir() for file in files]
-    return Columns(path, frame, partial(_name_row, starts, names))
-
-
-def _name_row(starts: Sequence[int], names: Sequence[str], row: int) -> str:
-    """Name a row of Parquet files that begin at these rows, and end a message so."""
-    number = bisect_right(starts, row) - 1
-    return f"row {row - starts[number]}{names[number]}"
+    return Columns(path, frame, name_row)
 
 
 def _read_text(path: Path) -> Columns:
@@ -131,7 +127,7 @@ def _read_text(path: Path) -> Columns:
         file.seek(0)
         reader = csv.reader(file, delimiter=separator, strict=True)
         try:
-            frame = _as_frame(path, _numbered(path, reader))
+            frame = _as_frame(path, _number_lines(reader))
         except csv.Error as error:
             raise FileError(
                 f"{path} is not a CSV table: {error}, line {reader.line_num}."
@@ -141,17 +137,12 @@ def _read_text(path: Path) -> Columns:
     return Columns(path, frame, "line {}".format, commas=separator != ",")
 
 
-def _numbered(path: Path, reader: Any) -> Iterator[list]:
-    """Yield rows, the header first, with the line in which each begins."""
-    size = line = 0
+def _number_lines(reader: Any) -> Iterator[tuple[int, list[str]]]:
+    """Yield rows with the line in which each begins."""
+    line = 0
     for row in reader:
-        start, line = line + 1, reader.line_num
-        if any(map(str.strip, row)):
-            size = size or len(row)
-            if len(row) != size:
-                problem = f"line {start} has {len(row)} cells, the header has {size}."
-                raise FileError(f"{path}: {problem}")
-            yield [*row, start]
+        yield line + 1, row
+        line = reader.line_num
 
 
 def _read_sheet(path: Path) -> Columns:
@@ -170,20 +161,27 @@ def _read_sheet(path: Path) -> Columns:
         raise FileError(f"{path} is damaged or no workbook: {first_line(error)}.") from error
     if others:
         warn(f"{path}: the first sheet is read, {quote(first)}; left out: {list_names(others)}.")
-    filled = ([*row, number] for number, row in enumerate(rows, 1) if any(map(str.strip, row)))
-    return Columns(path, _as_frame(path, filled), "row {}".format)
+    return Columns(path, _as_frame(path, enumerate(rows, 1)), "row {}".format)
 
 
-def _as_frame(path: Path, rows: Iterable[list]) -> pl.LazyFrame:
-    """Make a frame of rows of text with their numbers; the first has the columns' names."""
-    rows = iter(rows)
-    header = [name.strip() for name in next(rows, [""])[:-1]]
+def _as_frame(path: Path, rows: Iterable[tuple[int, Sequence[str]]]) -> pl.LazyFrame:
+    """Make a frame of numbered rows of text without the empty ones; the first names the columns."""
+    filled = ((number, row) for number, row in rows if any(map(str.strip, row)))
+    header = [name.strip() for name in next(filled, (0, ()))[1]]
     names = [name or f"column_{position}" for position, name in enumerate(header, 1)]
     doubled = [name for name, times in Counter(names).items() if times > 1]
     if doubled:
         raise FileError(f"{path}: column {quote(doubled[0])} occurs twice in the header.")
+
+    def check(number: int, row: Sequence[str]) -> list[Any]:
+        if len(row) != len(names):
+            problem = f"line {number} has {len(row)} cells, the header has {len(names)}."
+            raise FileError(f"{path}: {problem}")
+        return [*row, number]
+
     schema = dict.fromkeys(names, pl.String) | {ROW: pl.Int64}
-    parts = (pl.DataFrame(list(chunk), schema, orient="row") for chunk in batched(rows, CHUNK))
+    cells = batched(starmap(check, filled), CHUNK)
+    parts = (pl.DataFrame(list(chunk), schema, orient="row") for chunk in cells)
     frame = pl.concat([pl.DataFrame(schema=schema), *parts])
     unnamed = {*names} - {*header}
     filled = frame.select(pl.col(name).str.contains(r"\S").any() for name in unnamed)

@@ -3,18 +3,14 @@
 The origin of readings is their provenance: the model, the prompt and the decoding.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import polars as pl
-from jaxtyping import Int64
 
 from cordial_ppl.errors import list_names
 from cordial_ppl.tables.columns import FIXED, as_names, filled, is_reading, named
 from cordial_ppl.tables.frame import ROW, Columns
-from cordial_ppl.tables.label_table import LabelTable
 from cordial_ppl.tables.proposals import find_columns
-from cordial_ppl.tables.reading_table import ReadingTable
 
 MADE = ("model", "prompt", "decoding", "date")
 """Columns of a reading's provenance, `reader_model`, ..."""
@@ -45,23 +41,6 @@ def read_groups(columns: Columns, by: str, setting: str = "by") -> list[str]:
     (by,) = find_columns(columns, [by], setting, words)
     filled(columns, by, "Give every text one, or leave the text out.")
     return columns.collect(named(by)).to_series().to_list()
-
-
-def list_groups(
-    readings: ReadingTable, rows: Int64[Any, " n"], labels: LabelTable
-) -> Mapping[str, Sequence[str]]:
-    """List the groups of the labelled texts by every other column of both tables.
-
-    Args:
-        readings: The readings.
-        rows: The labelled texts among them.
-        labels: The labels.
-
-    Returns:
-        Cells of the labelled texts by column; an empty one is "".
-    """
-    of_labels = list_cells(labels.columns, range(len(rows)))
-    return of_labels | list_cells(readings.columns, rows.tolist())
 
 
 def list_cells(columns: Columns, rows: Sequence[int]) -> dict[str, list[str]]:

@@ -1,5 +1,6 @@
-"""Matching: labels and the readings of their texts."""
+"""Matching: labels and the readings of their texts, and tables that hold labels already."""
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,8 @@ from unicodedata import normalize
 import numpy as np
 from jaxtyping import Int64
 
-from cordial_ppl.errors import InputError, SettingNeeded, as_path, list_names, quote, warn
+from cordial_ppl.data.numerals import is_missing
+from cordial_ppl.errors import InputError, SettingNeeded, as_path, count, list_names, quote, warn
 from cordial_ppl.tables.formats import read_columns
 from cordial_ppl.tables.label_table import LabelTable, read_labels
 from cordial_ppl.tables.proposals import spell
@@ -62,8 +64,7 @@ def read_labelled(
         )
     labelled = read_labels(labels, table.scale, **chosen, **both, apart=told)
     if sparse:
-        items = {*table.item_ids}
-        labelled = labelled.take([i for i, item in enumerate(labelled.item_ids) if item in items])
+        labelled = labelled.among(table.item_ids)
     return table, *match_labels(table, labelled)
 
 
@@ -104,3 +105,41 @@ def match_labels(
         )
     warn(f"{labels.columns.path}: {problem} and are left out: {shown}{more}.")
     return labels.take(np.flatnonzero(rows >= 0)), rows[rows >= 0]
+
+
+def check_unfilled(
+    output: Path,
+    advice: str,
+    table: ReadingTable | None = None,
+    labels: LabelTable | None = None,
+) -> None:
+    """Refuse to replace a table in which somebody has filled in labels, but those that were read.
+
+    Args:
+        output: The table that would be replaced.
+        advice: What to do instead.
+        table: The readings, if labels were read.
+        labels: The labels that were read.
+
+    Raises:
+        InputError: There is such a table.
+    """
+    try:
+        columns = read_columns(output)
+    except InputError:
+        return  # Whatever it is, it is no table of labels.
+    if "label" not in columns.schema:
+        return
+    cells = [columns.cells[name] for name in ("item_id", "label") if name in columns.schema]
+    rows = zip(*cells, strict=True)
+    filled = Counter(tuple(map(str, row)) for row in rows if not is_missing(row[-1]))
+    kept, another = Counter[tuple[str, ...]](), "a new plan"
+    if table is not None and labels is not None:
+        options, another = table.scale.options, "another"
+        codes = zip(labels.item_ids, labels.labels, strict=True)
+        kept.update((item, options[label]) for item, label in codes)
+    if filled - kept:
+        raise InputError(
+            f"{output} already holds {count(filled.total(), 'label')}, which {another} would "
+            f"overwrite. Name another output, {advice}."
+        )

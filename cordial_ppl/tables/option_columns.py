@@ -37,12 +37,10 @@ def find_layout(columns: Columns, options: Any = None) -> tuple[Scale, str, tupl
             options, or `options` does not name the columns.
         SettingNeeded: `options` is needed and not given, or a column of ratings has another name.
     """
-    kind, group = _find_group(columns)
+    kind, group, filled = _find_group(columns)
     if kind == "rating":
         return _scale_of_ratings(columns, options), kind, ("rating",)
-    empty, changing = _find_empty(columns), not isinstance(options, Scale)
-    filled = {option: name for option, name in group.items() if name not in empty}
-    names = tuple(filled)
+    names, changing = tuple(filled), not isinstance(options, Scale)
     if options is None:
         return _scale_of(columns, filled), kind, tuple(filled.values())
     scale = Scale.of(options)
@@ -52,12 +50,10 @@ def find_layout(columns: Columns, options: Any = None) -> tuple[Scale, str, tupl
     absent = [option for k, option in enumerate(scale.options) if k not in matches]
     if {*filled.values()} <= {*matches.values()} and (not absent or changing and len(names) > 1):
         if absent:
-            warn(
-                f"{columns.path} has no column for {list_names(absent)}: no text has such a "
-                "reading."
-            )
-        missing = {k: f"{kind}_{option}" for k, option in enumerate(scale.options)}
-        return scale, kind, tuple((missing | matches)[k] for k in range(scale.size))
+            problem = f"{columns.path} has no column for {list_names(absent)}"
+            warn(f"{problem}: no text has such a reading.")
+        named = enumerate(scale.options)
+        return scale, kind, tuple(matches.get(k, f"{kind}_{option}") for k, option in named)
     if _can_rename(names, scale, changing):
         return replace(scale, aliases=names), kind, tuple(filled.values())
     problem = (
@@ -68,9 +64,10 @@ def find_layout(columns: Columns, options: Any = None) -> tuple[Scale, str, tupl
     raise InputError(f"{problem} {advice}, or take another table.")
 
 
-def _find_group(columns: Columns) -> tuple[str, dict[str, str]]:
-    """Find the kind of the readings, and their columns by option; "" is that of `rating`."""
-    empty = _find_empty(columns)
+def _find_group(columns: Columns) -> tuple[str, dict[str, str], dict[str, str]]:
+    """Find the kind of the readings, and their columns by option: all, and those with values."""
+    cells = columns.collect(*filter(is_reading, columns.schema)) if columns.masks else ()
+    empty = {column.name for column in cells if (as_names(column) == "").all()}
     groups: dict[str, dict[str, str]] = {}
     for name in columns.schema:
         kind, _, option = name.partition("_")
@@ -78,7 +75,8 @@ def _find_group(columns: Columns) -> tuple[str, dict[str, str]]:
             groups.setdefault(kind, {})[option.strip()] = name
     filled = {kind: group for kind, group in groups.items() if {*group.values()} - empty}
     if len(filled) == 1:
-        return filled.popitem()
+        ((kind, group),) = filled.items()
+        return kind, group, {option: name for option, name in group.items() if name not in empty}
     several = " and ".join(list_names(group.values(), shown=3) for group in filled.values())
     problem = (
         f"{columns.path} must have one group of columns logit_, logprob_, p_ or n_, or "
@@ -111,14 +109,6 @@ def _scale_of_ratings(columns: Columns, options: Any) -> Scale:
         if not cells:
             raise InputError("column 'rating' is empty in all rows.")
         return scale_of_ratings(cells, categories if options is None else options)
-
-
-def _find_empty(columns: Columns) -> set[str]:
-    """Find the columns of readings without a value in the selected rows."""
-    if not columns.masks:
-        return set()
-    cells = columns.collect(*filter(is_reading, columns.schema))
-    return {column.name for column in cells if (as_names(column) == "").all()}
 
 
 def _scale_of(columns: Columns, group: dict[str, str]) -> Scale:

@@ -87,15 +87,15 @@ def find_columns(
         SettingNeeded: There is none of a name; the message offers one with a similar name.
     """
     spelt = [spell(columns, name) for name in names]
-    if None not in spelt:
+    absent = [name for name, here in zip(names, spelt, strict=True) if here is None]
+    if not absent:
         return [name for name in spelt if name is not None]
-    missing = names[spelt.index(None)]
     free = [name for name in columns.schema if name not in (*columns.apart, "item_id", *spelt)]
     # A table of ids and one other column is of labels.
     only = free[0] if setting == "label" and len(free) == 1 else UNKNOWN
-    match = nearest(missing, free, words) or only
-    offered = tuple(match if name == missing else name for name in names)
-    problem = f"{columns.path} has no column {missing!r}; found {columns.listed}."
+    match = nearest(absent[0], free, words) or only
+    offered = tuple(match if name == absent[0] else name for name in names)
+    problem = f"{columns.path} has no column {absent[0]!r}; found {columns.listed}."
     raise SettingNeeded(problem, "Name the column", setting, offered if len(offered) > 1 else match)
 
 

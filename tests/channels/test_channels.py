@@ -88,17 +88,6 @@ def test_padding_and_order_change_nothing(name):
     assert float(run(flat, READINGS, LABELS)[0]) < float(value)
 
 
-@pytest.mark.parametrize("name", CHANNELS)
-def test_a_constant_of_a_text_says_nothing(name):
-    """Only for the temperature reading: vector scaling multiplies each option by its own factor."""
-    flat = somewhere(name)
-    if len(flat) >= 10:
-        flat[-10:-5] = 0.3
-    shift = np.random.default_rng(0).normal(size=(len(TEST.logits), 1))
-    found = probs_of(name, 5)(flat, TEST._replace(logits=TEST.logits + shift))
-    np.testing.assert_allclose(found, probs_of(name, 5)(flat, TEST), rtol=0, atol=1e-12)
-
-
 @pytest.mark.parametrize("name", ["mixture", "mixture-vector"])
 def test_the_scalar_channel_is_a_limit_of_the_mixture(name):
     """A concentration without end, no offset and unit gain trust or distrust the reader only."""

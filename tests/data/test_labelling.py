@@ -29,9 +29,6 @@ from cordial_ppl.stack.stacking import assign_folds
 
 WEIGHTS = np.random.default_rng(0).integers(1, 4, 20).astype(float)
 TIMES = WEIGHTS.astype(int)
-# Texts with one to three labels: 20 labels of 11 texts.
-OF = np.sort(np.random.default_rng(1).integers(0, 11, 20))
-SEVERAL = LOGITS[OF]
 
 
 NEAR = 1e-5

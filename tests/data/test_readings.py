@@ -3,7 +3,6 @@
 import warnings
 from functools import partial
 
-import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -36,26 +35,6 @@ def test_centring_keeps_the_distribution(values, shift):
     np.testing.assert_allclose(logits.mean(axis=1), 0, atol=1e-9)
     np.testing.assert_allclose(softmax(logits, axis=1), softmax(values, axis=1), atol=1e-9)
     np.testing.assert_allclose(as_logits(logits), logits, atol=1e-9)
-
-
-@pytest.mark.parametrize(
-    "container",
-    [
-        np.asarray,
-        lambda x: np.asarray(x, np.float32),
-        jnp.asarray,
-        lambda x: jnp.asarray(x, jnp.bfloat16),
-        list,
-        pd.DataFrame,
-        lambda x: pd.DataFrame(x, dtype="Int64"),
-        lambda x: pl.DataFrame(np.array(x), schema=["a", "b", "c"]),
-    ],
-)
-def test_containers(container):
-    logits = as_logits(container([[1, 2, 6], [0, 3, 0]]))
-    assert isinstance(logits, np.ndarray)
-    assert logits.dtype == np.float64
-    np.testing.assert_array_equal(logits, [[-2, -1, 3], [-1, 2, -1]])
 
 
 def test_missing_options_are_floored_and_counted_once():

@@ -53,13 +53,6 @@ def test_the_scale_may_run_either_way(labels, how):
         np.testing.assert_allclose(found.weights[order[0]], other.weights[order[1]], atol=1e-8)
 
 
-@given(averages)
-def test_nearest_is_nearest(labels):
-    for how in ("half-up", "nearest-even"):
-        found = cp.round_labels(labels, 6, how).labels
-        assert (np.abs(found - np.array(labels)) <= 0.5 + 1e-8).all()
-
-
 def test_what_cannot_be_rounded():
     with pytest.raises(InputError, match=r"1..5; found 5.5 in row 1"):
         cp.round_labels([3.5, 5.5], STARS)

@@ -3,10 +3,8 @@
 import pickle
 import unicodedata
 
-import jax.numpy as jnp
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -37,26 +35,6 @@ def test_names_round_trip(names):
 def test_default_labels_of_every_kind_are_positions(size, kind):
     labels = [kind(i) for i in range(size)]
     np.testing.assert_array_equal(Scale.default(size).encode(labels), np.arange(size))
-
-
-@pytest.mark.parametrize(
-    "labels",
-    [
-        [2, 0, 1],
-        np.array([2, 0, 1], np.uint8),
-        lambda: jnp.array([2, 0, 1]),
-        pd.Series([2, 0, 1], index=[7, 8, 9]),
-        pl.Series([2, 0, 1]),
-        pd.Series(["good", "bad", "fair"], dtype="category"),
-        pl.Series(["good", "bad", "fair"]),
-        ["good", " bad ", "1"],
-        [2, 0.0, True],
-    ],
-)
-def test_containers(labels):
-    codes = WORDS.encode(labels() if callable(labels) else labels)
-    assert codes.dtype == np.int64
-    np.testing.assert_array_equal(codes, [2, 0, 1])
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ import pytest
 import cordial_ppl as cp
 from cordial_ppl.decisions import answers
 from cordial_ppl.decisions.estimates.bias import find_bias
-from cordial_ppl.decisions.estimates.estimate import Estimate, PassRate, Population
+from cordial_ppl.decisions.estimates.estimate import Estimate
+from cordial_ppl.decisions.estimates.quantities import PassRate, Population
 from cordial_ppl.decisions.estimates.rectified import RectifiedMean
 from cordial_ppl.decisions.estimates.requirement import parse
 from cordial_ppl.estimators.stack import Stack

@@ -4,7 +4,7 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
-from excess import ExcessLosses, excess_losses
+from excess import excess_losses
 from likeliest import fit_channels
 from populations import AFFINE, affine_channel, known_gap
 from scipy.optimize import minimize
@@ -13,7 +13,6 @@ from scipy.special import softmax
 from cordial_ppl.errors import InputError
 
 TEXTS, K, DRAWS, FOLDS = 150, 4, 20, 4
-PHI = np.array([0.4, -0.2, 0.6, 1.1])
 DELTAS = 0.02, 0.08
 MULTIPLES = 0.25, 0.5, 1, 2, 40
 
@@ -68,26 +67,6 @@ def test_the_affine_fit_is_where_general_optimisers_end(populations):
     np.testing.assert_allclose(found, affine_channel(theirs.x, K)[0], atol=1e-4)
 
 
-def curves(delta, budgets, *dimensions):
-    n = np.array(budgets)
-    return ExcessLosses(delta, 5, n, *(np.repeat(d / (2 * n[:, None]), 3, 1) for d in dimensions))
-
-
-def test_where_curves_cross():
-    found = curves(0.01, [50 * 2**k for k in range(7)], 4, 20, 12)
-    np.testing.assert_allclose(found.dimensions("full"), 20)
-    assert found.crossover == pytest.approx(800)
-    assert found.overtaking("full") == pytest.approx(800, rel=0.02)
-    assert found.overtaking("shrunk") == pytest.approx(400, rel=0.02)
-    # Out of reach, throughout, and after a lead that is lost.
-    budgets = [100, 200, 300]
-    assert curves(0.001, budgets, 4, 20, 12).overtaking("full") == np.inf
-    assert curves(0.09, budgets, 4, 20, 12).overtaking("full") == 100
-    full = np.array([[0.01], [0.03], [0.01]])
-    back = ExcessLosses(0.02, 5, np.array(budgets), np.zeros((3, 1)), full, full)
-    assert 200 < back.overtaking("full") < 300
-
-
 @pytest.mark.parametrize("delta", [0.001, 0.09])
 def test_the_gap_is_the_one_asked_for_and_is_what_the_nearest_channel_loses(delta):
     made = reachable(delta)
@@ -97,17 +76,6 @@ def test_the_gap_is_the_one_asked_for_and_is_what_the_nearest_channel_loses(delt
     np.testing.assert_allclose(made.truth, reading @ made.channel, atol=1e-12)
     np.testing.assert_allclose(made.truth.sum(axis=1), 1.0)
     assert made.excess(made.truth) == pytest.approx(0.0, abs=1e-12)
-
-
-def test_the_affine_channel_is_the_papers_and_its_derivatives_are_right():
-    channel, slopes = affine_channel(PHI, 5)
-    offset, gain, kappa, rho = PHI[0], np.exp(PHI[1]), np.exp(PHI[2]), 1 / (1 + np.exp(-PHI[3]))
-    for y in range(5):
-        g = np.exp(-kappa * (np.arange(5) - gain * y - offset) ** 2)
-        np.testing.assert_allclose(channel[y], rho * g / g.sum() + (1 - rho) / 5)
-    for k, step in enumerate(1e-6 * np.eye(4)):
-        rise = affine_channel(PHI + step, 5)[0] - affine_channel(PHI - step, 5)[0]
-        np.testing.assert_allclose(slopes[k], rise / 2e-6, atol=1e-8)
 
 
 def test_a_gap_out_of_reach_is_refused():

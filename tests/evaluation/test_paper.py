@@ -8,7 +8,6 @@ import matplotlib
 import numpy as np
 import polars as pl
 import pytest
-from averaging import averaging_gain
 from comparison import Results, paired_intervals, read_results
 from crossover_table import crossover_table
 from differences_table import loss_differences
@@ -26,7 +25,6 @@ from stated_classes import stated_classes
 from sweep_files import tasks_of, write_sweep
 
 from cordial_ppl import scores
-from cordial_ppl.errors import InputError
 from cordial_ppl.evaluation.sweeps import make_parts
 
 matplotlib.use("Agg")
@@ -50,20 +48,6 @@ def test_differences_are_in_table_and_figure(results):
     np.testing.assert_allclose(lines["CORDIAL, literal (ours)"].get_ydata(), 0)
     low, high = figure.axes[1].get_ylim()
     assert low < -0.05 and high > 1.5
-
-
-def test_differences_leave_other_forms_of_ours_out_of_the_figure_and_cut_what_is_far():
-    losses = {"paper": 0.5, "cordial": 0.4, "raw": 9.0, "odds": 0.7, "vector": 0.8, "batch": 0.9}
-    product = loss_differences(sweep({("music", "main", n): losses for n in (5, 20)}))
-    assert row(product, n=5, method="cordial")["difference"] == pytest.approx(-0.1)
-    figure = drawn(product)
-    (axis,) = figure.axes
-    assert "CORDIAL, default" not in [line.get_label() for line in axis.get_lines()]
-    assert 0.4 < axis.get_ylim()[1] < 1
-    assert len(axis.collections) == 3
-    named = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert "Raw reading" not in named and "Ordinal regression" in named
-    assert product.caption.endswith("nothing in sight of Raw reading.")
 
 
 def test_the_first_table_counts_wins_up_to_100_labels_and_not_against_other_forms_of_ours():
@@ -99,15 +83,6 @@ def test_means_are_over_the_draws_that_all_share():
     assert odds["difference"] is odds["lower"] is odds["resolved"] is None and odds["draws"] == 0
 
 
-def test_a_method_that_lacks_many_draws_takes_them_from_nobody():
-    losses = {"raw": [1, 2, 3, 4], "zero": 5.0, "one": 5.0, "most": 5.0, "paper": 0.5}
-    losses["half"] = 5.0  # Two of the four draws that there are, though two of three with "most".
-    only = {"zero": [0, 3], "one": [1], "most": [0, 1, 2], "half": [0, 1]}
-    failed = [(m, draw) for m, kept in only.items() for draw in range(DRAWS) if draw not in kept]
-    product = loss_table(sweep({KEY: {"losses": losses, "failed": failed}}))
-    assert product.table["log_loss"].to_list() == [2.0, None, None, 5.0, 0.5, None]
-
-
 def test_intervals_are_those_of_one_method_at_a_time():
     rng, plan = np.random.default_rng(0), cell(dict.fromkeys(("paper", "raw", "odds"), 0.0))
     for outcome in plan.values():
@@ -117,19 +92,6 @@ def test_intervals_are_those_of_one_method_at_a_time():
     for method, draws in {"raw": [0, 1, 2, 3], "odds": [0, 2, 3]}.items():
         expected = scores.paired_bootstrap((plan[method].losses - plan["paper"].losses)[draws])
         np.testing.assert_allclose(found[method], expected, rtol=1e-9)
-
-
-def test_noise_and_few_draws_resolve_nothing():
-    losses = {"paper": 0.5, "raw": 0.51, "odds": 0.51, "vector": 0.6}
-    failed = [("vector", draw) for draw in (1, 3)]
-    product = loss_differences(
-        sweep({KEY: {"losses": losses, "noise": ["odds"], "failed": failed}})
-    )
-    resolved = {r["method"]: r["resolved"] for r in rows(product)}
-    assert resolved == {"raw": True, "odds": False, "vector": False}
-    odds = row(product, method="odds")
-    assert odds["lower"] < 0 < odds["upper"]
-    assert "fewer than 3 shared draws (Vector scaling)" in product.notes[0]
 
 
 def test_further_scores_are_by_method_and_ours_minus_the_stacks_is_paired():
@@ -179,26 +141,6 @@ def test_the_crossover_is_predicted_from_the_gap_and_observed_when_resolved():
     )
 
 
-@pytest.mark.parametrize(
-    ("make", "losses", "settings", "message"),
-    [
-        (further_scores, {"paper": 1.0}, {}, "'logit-stack'"),
-        (crossover_table, {"paper": 1.0}, {}, "'dirichlet'"),
-        (averaging_gain, {"paper": 0.5}, {}, "'mode'"),
-        (reversal_shares, {"raw": 0.5}, {}, "'paper'"),
-        (loss_table, {"cordial": 0.5, "paper": 0.5}, {}, "the sweep has none"),
-        (loss_differences, {"cordial": 0.5, "paper": 0.5}, {}, "the sweep has none"),
-        *(
-            (make, {"paper": 0.5, "logit-stack": 0.5}, {"n": 50}, "50 labels")
-            for make in (stated_classes, equivalent_labels, reader_table)
-        ),
-    ],
-)
-def test_what_is_missing_is_named(make, losses, settings, message):
-    with pytest.raises(InputError, match=message):
-        make(sweep({("music", "main", 20): losses}), **settings)
-
-
 def test_equivalents_of_curves_straight_in_log_n_are_exact():
     def losses(n):
         curve = 1.0 - 0.1 * np.log(n)
@@ -210,25 +152,6 @@ def test_equivalents_of_curves_straight_in_log_n_are_exact():
     assert row(product, method="raw")["labels"] == np.inf
     assert row(product, method="odds")["labels"] == 5
     assert product.shown["music, main"].to_list() == ["33", "> 50", "≤ 5"]
-
-
-def test_a_curve_is_read_where_a_method_has_one():
-    def results(failing):
-        failed = [(failing, draw) for draw in range(DRAWS)]
-        return sweep(
-            {
-                ("music", "main", n): {"losses": {"paper": 0.5, "odds": loss}}
-                | {"failed": failed if n == 20 else []}
-                for n, loss in {5: 0.9, 20: 0.8, 50: 0.4}.items()
-            }
-        )
-
-    for n in (5, 20):
-        found = row(equivalent_labels(results("odds"), n=n), method="odds")
-        assert found["labels"] == pytest.approx(5 * 10**0.8)
-    without = equivalent_labels(results("paper"), n=20)
-    assert row(without, method="odds")["labels"] is None
-    assert without.shown.rows() == [("Ordinal regression", "–")]
 
 
 def test_reliability_shows_the_mean_tables_and_their_divergence():
@@ -269,16 +192,6 @@ def test_reversals_are_shares_of_fits():
     assert lines.keys() == {"Vector scaling", "CORDIAL, literal"}
     np.testing.assert_array_equal(lines["Vector scaling"], 0.75)
     np.testing.assert_array_equal(lines["CORDIAL, literal"], 0)
-
-
-def test_averaging_compares_ours_with_its_mode():
-    losses = {"cordial": 0.3, "paper": 0.4, "mode": 0.5}
-    product = averaging_gain(sweep({("music", "main", n): losses for n in (5, 20)}))
-    assert [r["difference"] for r in product.table.to_dicts()] == pytest.approx([0.1, 0.1])
-    (axis,) = drawn(product).axes
-    lines = {line.get_label(): line.get_ydata() for line in axis.get_lines()}
-    np.testing.assert_allclose(lines["mode"], 0.1)
-    assert len(axis.collections) == 1
 
 
 def test_readers_have_gains_wins_and_the_most_that_ours_trails():

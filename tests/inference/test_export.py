@@ -191,30 +191,6 @@ def test_texts_of_ones_own_are_those_of_the_fit(judge):
         cp.Cordial().to_datatree()
 
 
-@pytest.mark.parametrize(
-    ("weights", "texts"),
-    [
-        (np.repeat([0.5, 1.5], 10), np.arange(20)),
-        (np.linspace(0.5, 1.5, 20), np.arange(20)),
-        (np.repeat([0.5, 1.5], 10), np.arange(20) // 2 % 8),
-    ],
-)
-def test_leaving_weighted_labels_out_by_weights_is_leaving_them_out(weights, texts):
-    rng = np.random.default_rng(0)
-    logits, labels = rng.normal(0, 3, (20, 5)), rng.integers(1, 4, 20)
-    channel: Any = cp.ChannelCalibrator("location", inference="laplace")
-    channel.fit(logits, labels, sample_weight=weights, texts=texts)
-    tree: Any = channel.to_datatree()
-    found = tree["log_likelihood"]["label"].values[0].mean(axis=0)
-    for row in (0, 15):
-        others = texts != texts[row]
-        histogram = label_histogram(labels[others], 5, weights=weights[others])
-        own: Any = replace(channel.posterior_, histogram=histogram)
-        data = Labelled(logits - logits.mean(1)[:, None], labels, {}, weights)
-        known = own.to_datatree(data=data)["log_likelihood"]["label"].values[0].mean(axis=0)
-        assert found[row] == pytest.approx(known[row])
-
-
 def test_an_option_is_drawn_by_the_inverse_of_its_distribution():
     class Points(np.random.Generator):
         def random(self, size):  # pyright: ignore[reportIncompatibleMethodOverride]

@@ -72,18 +72,6 @@ def test_each_draw_appears_as_often_as_its_weight_says(seed, draws, start):
     assert np.abs(counts - expected).max() < 1 + 1e-9
 
 
-def test_resampling_is_unbiased_over_its_start():
-    log_weights, draws = tail(0, 50, 1.0, 4.0), 20
-    starts = (np.arange(500) + 0.5) / 500
-    index = np.stack([resample(start, log_weights, draws) for start in starts])
-    share = np.bincount(index.ravel(), minlength=50) / index.size
-    np.testing.assert_allclose(share, np.exp(normalise(log_weights)), rtol=0, atol=2e-4)
-    log_weights = np.where(np.isin(np.arange(50), [3, 40]), 0.0, -np.inf)
-    for start in (0.0, 0.5, 1 - 1e-9):
-        index = resample(np.float64(start), log_weights, 64)
-        assert set(index) == {3, 40}
-
-
 @pytest.mark.parametrize("broken", [[np.nan] + [0.0] * 99, [-np.inf] * 100])
 def test_weights_that_are_no_numbers_are_not_believed(broken):
     _, khat = pareto_smooth(np.asarray(broken))

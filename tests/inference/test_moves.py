@@ -93,18 +93,3 @@ def test_a_skewed_density_and_one_with_an_end_are_left_unchanged():
     assert (moved.points > 0).all() and np.isfinite(log_step) and 0.1 < rate < 0.9
     assert np.abs(moved.points - points).mean() > 0.3
     assert_quantiles(moved.points[:, 0], stats.halfnorm.ppf(LEVELS))
-
-
-@pytest.mark.float32
-def test_a_gaussian_has_the_moments_of_its_points():
-    rng = np.random.default_rng(6)
-    points, weights = rng.normal(size=(500, 3)), rng.dirichlet(np.ones(500))
-    own = gaussian(points, np.log(weights))
-    mean = weights @ points
-    covariance = (points - mean).T @ ((points - mean) * weights[:, None])
-    np.testing.assert_allclose(own.mean, mean, rtol=0, atol=1e-5)
-    np.testing.assert_allclose(own.factor @ own.factor.T, covariance, atol=1e-4)
-    standard = own.whiten(points)
-    expected = np.einsum("ij,jk,ik->i", points - mean, np.linalg.inv(covariance), points - mean)
-    np.testing.assert_allclose((standard**2).sum(axis=1), expected, rtol=1e-2)
-    np.testing.assert_allclose(own.unwhiten(standard), points, atol=1e-4)

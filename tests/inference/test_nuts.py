@@ -10,14 +10,13 @@ import numpyro
 import numpyro.distributions as dist
 import pytest
 from numpyro import handlers
-from numpyro.infer.util import log_density
 
 import cordial_ppl as cp
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.readings import Readings, as_logits, label_histogram
 from cordial_ppl.evaluation.synthetic import reviews
 from cordial_ppl.inference.fitting import Case, fit_cases
-from cordial_ppl.inference.nuts import CHAINS, WeighLabels, sample_nuts
+from cordial_ppl.inference.nuts import CHAINS, sample_nuts
 from cordial_ppl.inference.target import Prior, Target, build_target
 
 TEXTS = reviews(60, seed=3)
@@ -131,24 +130,3 @@ def test_the_default_agrees_with_nuts(name, size):
     assert judged.divergences == int(figures["diverging"].sum()) < 20
     assert set(figures) == {"diverging", "acceptance_rate", "energy", "n_steps"}
     assert {np.shape(own) for own in figures.values()} == {(2000,)}
-
-
-def test_weights_reach_the_label_alone():
-    """In NumPyro's own density of the model, whatever else the model scales."""
-    weights = np.random.default_rng(0).uniform(0.2, 3, 20)
-    for model in (powered, steep):
-        target = build_target(cp.Channel(model.__name__, model), 5)
-        (site,) = target.sites
-        with jax.numpy_dtype_promotion("standard"), jax.enable_x64(True):
-            for value in (0.3, 1.7):
-                given = {"slope": jnp.asarray(value)}
-                weighed = WeighLabels(model, jnp.asarray(weights))
-                theirs, _ = log_density(weighed, (READINGS, LABELS), {}, given)
-                flat = jnp.ravel(site.transform.inv(given["slope"]))
-                ours = target.log_density(flat, target.prior, READINGS, LABELS, weights)
-                jacobian = site.transform.log_abs_det_jacobian(flat[0], given["slope"])
-                scale = 0.5 if model is powered else 1.0
-                plain = target.log_density(flat, target.prior, READINGS, LABELS)
-                assert float(ours) != pytest.approx(float(plain))
-                # NumPyro scales the Jacobian with the prior.
-                assert float(ours - scale * jacobian) == pytest.approx(float(theirs), rel=1e-5)

@@ -82,16 +82,6 @@ def test_the_density_of_any_number_of_texts(count):
         np.testing.assert_allclose(own, expected, rtol=1e-10)
 
 
-@pytest.mark.x64
-def test_any_number_of_points_is_taken():
-    data, points = data_of(texts_of(40)), points_of(2500)
-    whole = density(target(), target().prior, data, points)
-    for some in (slice(3), slice(1020, 1030), slice(2499, None)):
-        found = density(target(), target().prior, data, points[some])
-        for own, expected in zip(found, whole, strict=True):
-            np.testing.assert_allclose(own, expected[some], rtol=1e-12)
-
-
 def sets_of(texts, sets=PROBLEMS):
     """Texts under several sets of labels, those labels and their histograms."""
     rng = np.random.default_rng(1)

@@ -326,27 +326,6 @@ def test_draws_are_repeatable_and_agree_between_seeds(name):
     assert good(again, DEFAULT_EFFORT)
 
 
-def test_posteriors_are_calibrated():
-    """Ranks of true parameters among draws are uniform (Talts et al. 2018)."""
-    sets, draws, bins = 60, 127, 8
-    target = build_target(CHANNELS["location"], 5)
-    histogram, rng = np.array([0.1, 0.15, 0.2, 0.25, 0.3]), np.random.default_rng(0)
-    texts = Readings(LOGITS[:20], histogram)
-    truth = target.prior.loc + target.prior.scale * rng.normal(size=(sets, target.size))
-    probs = np.asarray(jax.jit(jax.vmap(target.probs, (0, None)))(truth, texts))
-    labels = (rng.random((sets, 20, 1)) > probs.cumsum(axis=2)[:, :, :-1]).sum(axis=2)
-    effort, ranks = Effort(particles=draws, proposals=16, last_moves=3), []
-    data = [data_of(LOGITS[:20], own, histogram) for own in labels]
-    for seed, (own, texts) in enumerate(zip(truth, data, strict=True)):
-        state = run(Problem(target, single(target.prior), texts), seed, effort)
-        found = target.prior.loc + target.prior.scale * state.particles.points
-        ranks.append((found < own).sum(axis=0))
-    for column in np.array(ranks).T:
-        counts = np.bincount(column * bins // (draws + 1), minlength=bins)
-        # Uniform (.47, sd .28 over 100): 1e-4 are four standard deviations.
-        assert stats.chisquare(counts).pvalue > 1e-4
-
-
 @pytest.mark.parametrize("name", ["mixture", "location-vector"])
 def test_folds_agree_with_fits_of_their_own(name, monkeypatch):
     """On texts that have no label: `test_fit` looks for a lean to a text's own."""

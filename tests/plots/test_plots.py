@@ -1,6 +1,6 @@
 """Plots: what is drawn is what was computed, on an axis that is given or on one of its own."""
 
-from typing import Any
+from dataclasses import replace
 
 import matplotlib
 import numpy as np
@@ -11,8 +11,7 @@ from scipy.stats import beta
 
 import cordial_ppl as cp
 from cordial_ppl import plots
-from cordial_ppl.decisions import answers
-from cordial_ppl.plots.axis import OURS
+from cordial_ppl.plots.figure import OURS
 from cordial_ppl.plots.reliability import MARKS
 
 matplotlib.use("Agg")
@@ -174,17 +173,6 @@ def test_heatmaps_and_thresholds_compare_labels_with_predictions():
         plots.thresholds(np.eye(5)[truth], truth[:3])
 
 
-@pytest.mark.literal
-def test_an_interval_weighs_its_draws():
-    single = cp.ChannelCalibrator("mixture", inference="laplace").fit(LOGITS, LABELS)
-    found = answers.describe(single.fit_).parameters
-    fault: Any = next(each for each in found if each.name == "offset")
-    draws, weights = single.posterior_.parameters()["offset"], single.posterior_.weights
-    for level, found in ((0.05, fault.low), (0.5, fault.median), (0.95, fault.high)):
-        below = weights[draws <= found + 1e-9].sum()
-        assert level <= below + 1e-9 and below <= level + weights.max()
-
-
 def test_user_values_with_their_intervals():
     rng = np.random.default_rng(0)
     users = [f"reviewer of many products {k}" for k in rng.integers(0, 50, 400)]
@@ -219,3 +207,15 @@ def test_decisions_and_groups_are_drawn_and_what_cannot_be(judge):
     for plot in (plots.transfer_curve, plots.weights):
         with pytest.raises(cp.NotFittedError):
             plot(cp.Fusion())
+
+
+def test_a_forecast_has_bands_of_the_loss_and_of_what_labels_do(judge):
+    ahead = judge.forecast(np.concatenate([LOGITS, TEST]))
+    last, now = ahead.at(ahead.counts[-1]), ahead.loss
+    ends = [last.loss.low, last.loss.high], [now.value - last.gain.high, now.value - last.gain.low]
+    for band, expected in zip(plots.forecast(ahead).collections, ends, strict=False):
+        points = band.get_paths()[0].vertices
+        heights = points[points[:, 0] == ahead.counts[-1], 1]
+        np.testing.assert_allclose([heights.min(), heights.max()], expected)
+    with pytest.raises(cp.InputError, match="no forecast"):
+        plots.forecast(replace(ahead, loss=None))

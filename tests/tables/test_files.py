@@ -15,14 +15,8 @@ from hypothesis.extra.numpy import array_shapes, arrays
 from cordial_ppl.data.readings import as_logits
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import FileError, InputError
-from cordial_ppl.tables import (
-    SINKS,
-    check_writable,
-    read_columns,
-    read_readings,
-    replacing,
-    write_table,
-)
+from cordial_ppl.runtime.outputs import check_writable, replacing
+from cordial_ppl.tables import SINKS, read_columns, read_readings, write_table
 
 FORMATS = ["csv", "parquet", "jsonl", "ndjson"]
 

@@ -195,26 +195,6 @@ def test_the_order_of_rows_and_other_columns_change_nothing(tmp_path_factory, ce
     assert labels(dict(other), rows, mark) == expected
 
 
-@given(st.permutations(range(5)), st.permutations(["item_id", "p_1", "p_2", "p_3", "note"]))
-def test_the_order_of_a_table_of_readings(tmp_path_factory, rows, names):
-    """But for that of the options, which is the scale's unless they are named."""
-    cells = {
-        "item_id": list("abcde"),
-        "p_1": [0.2, 0.5, 0.1, 0.3, 0.6],
-        "p_2": [0.3, 0.3, 0.1, 0.3, 0.1],
-        "p_3": [0.5, 0.2, 0.8, 0.4, 0.3],
-        "note": list("vwxyz"),
-    }
-    path = tmp_path_factory.mktemp("order") / "r.csv"
-    write_table(path, {name: [cells[name][row] for row in rows] for name in names})
-    table = read_readings(path, options=SCALE.options)
-    found = dict(zip(table.item_ids, softmax(table.logits, axis=1), strict=True))
-    plain = np.array([cells[f"p_{k}"] for k in (1, 2, 3)]).T
-    assert sorted(found) == cells["item_id"]
-    for row, item in enumerate("abcde"):
-        np.testing.assert_allclose(found[item], plain[row])
-
-
 def test_the_separator_and_marks_of_encoding(tmp_path):
     path = tmp_path / "r.txt"
     text = 'item_id;"a, b; c";p_1;p_2\nx;"1;2";0,25;0,75\n'

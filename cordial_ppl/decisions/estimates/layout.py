@@ -1,8 +1,9 @@
 """An estimate as text, as rows of a table, and as JSON can express it."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from cordial_ppl.decisions.estimates.comparison import Comparison
 from cordial_ppl.decisions.estimates.quantities import (
     RESOLVING,
     Population,
@@ -15,14 +16,11 @@ from cordial_ppl.decisions.question import TARGETS
 from cordial_ppl.runtime.text_table import align
 from cordial_ppl.scores import Interval
 
-if TYPE_CHECKING:
-    from cordial_ppl.decisions.estimates.estimate import Estimate
-
 COMPARED = "to_best", "to_best_low", "to_best_high", "p_best"
 """Columns of the comparison with the best group."""
 
 
-def write_estimate(made: "Estimate", by: str) -> str:
+def write_estimate(made: Comparison, by: str) -> str:
     """Write what is known of all texts, and a table of the groups if there are any."""
     parts = [f"{name}: {100 * part:.0f} %" for name, part in made.overall.shares.items()]
     lines = _write_whole(made, ", ".join(parts))
@@ -37,7 +35,7 @@ def write_estimate(made: "Estimate", by: str) -> str:
     return "\n".join(lines)
 
 
-def write_ranking(made: "Estimate", by: str) -> str:
+def write_ranking(made: Comparison, by: str) -> str:
     """Write the groups from the best to the worst, with their differences to the best."""
     best = made.ranking[0]
     cells = [
@@ -59,7 +57,7 @@ def write_ranking(made: "Estimate", by: str) -> str:
     return "\n".join([*_write_whole(made), "", *table, "", count])
 
 
-def _write_whole(made: "Estimate", shares: str = "") -> list[str]:
+def _write_whole(made: Comparison, shares: str = "") -> list[str]:
     """Say what is labelled, what the intervals are of, and the mean of all texts for both."""
     whole, alone = made.overall, "from sampling alone"
     kind, other = "texts like these", "just these texts"
@@ -84,7 +82,7 @@ def _cells(result: Interval, sign: str = "") -> tuple[str, str]:
     return f"{mean:{sign}.2f}", f"({lower:{sign}.2f} to {upper:{sign}.2f})"
 
 
-def list_rows(made: "Estimate") -> list[dict[str, Any]]:
+def list_rows(made: Comparison) -> list[dict[str, Any]]:
     """List a row for the corpus and one for each group, the highest mean first."""
     none: dict[str, Any] = dict.fromkeys(COMPARED) if made.groups else {}
     rates: dict[str, Any] = {}
@@ -111,7 +109,7 @@ def list_rows(made: "Estimate") -> list[dict[str, Any]]:
     return rows
 
 
-def as_dict(made: "Estimate") -> dict[str, Any]:
+def as_dict(made: Comparison) -> dict[str, Any]:
     """Return everything but the draws as values that JSON can express."""
     total, resolved, wrong = made.pairs
     orders = [sorted(pair, key=made.ranking.index) for *pair, _ in made.resolved]
@@ -141,5 +139,4 @@ def as_dict(made: "Estimate") -> dict[str, Any]:
                 for a, b in orders
             ],
         },
-        "warnings": list(made.warnings),
     }

@@ -1,6 +1,5 @@
 """Users who differ from the population, as far as their earlier labels tell."""
 
-from cordial_ppl.estimators.users.shift_files import load
-from cordial_ppl.estimators.users.users import UserShift
+from cordial_ppl.estimators.users.users import UserShift, load
 
 __all__ = ["UserShift", "load"]

@@ -19,14 +19,17 @@ from cordial_ppl.data.labelling import as_weights
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError, NotFittedError
 from cordial_ppl.estimators.params import Parameters
+from cordial_ppl.estimators.users.shift_files import KIND, UsersRecord
 from cordial_ppl.estimators.users.spreads import (
     SPREAD_PROBS,
     SPREADS,
     WIDEST,
     Spreads,
     in_chunks,
+    log_normals,
 )
 from cordial_ppl.estimators.users.validation import as_order, as_population, as_users
+from cordial_ppl.runtime import storage
 from cordial_ppl.runtime.arrays import CHUNK_ROWS, FLOOR
 from cordial_ppl.runtime.blas import on_one_core
 from cordial_ppl.runtime.progress import doing
@@ -310,12 +313,19 @@ class UserShift(Parameters):
             InputError: the effect is not the shift.
             FileError: the file cannot be written.
         """
-        from cordial_ppl.estimators.users import shift_files
-
         self._check_fitted()
         if self.effect not in FRACTIONS.values():
             raise InputError(f"only the shift of UserShift can be saved; got {self.effect.name!r}.")
-        shift_files.save(self, path)
+        state = UsersRecord(
+            scale=self.scale_,
+            sigma=self.sigma if isinstance(self.sigma, str) else float(self.sigma),
+            names=self.users_,
+            totals=self._totals,
+            counts=np.array(list(self.counts_.values())),
+            spreads=self._spreads._replace(logs=self._spreads.logs[:, :0]),
+            nearest=self.effect == FRACTIONS["nearest"],
+        )
+        storage.write(path, KIND, *storage.pack(state))
 
     @property
     def _grid(self) -> Float[np.ndarray, " G"]:
@@ -404,3 +414,30 @@ def _as_labelled(
     names = as_users(users, len(population))
     weights = as_weights(aligned(probs, weights, "sample_weight"), np.arange(len(population)))
     return population, codes, names, weights
+
+
+def load(path: str | Path) -> UserShift:
+    """Read a fitted `UserShift`; errors are those of ``cp.load``."""
+    meta, arrays = storage.read(path, KIND)
+    with storage.blaming(path):
+        state = storage.unpack(UsersRecord, meta, arrays)
+        spreads, scale = state.spreads, state.scale
+        shift = UserShift(scale, sigma=state.sigma)
+        shift.effect = FRACTIONS["nearest" if state.nearest else "divided"]
+        shift.scale_, shift._totals, shift._spreads = scale, state.totals, spreads
+        shift.counts_ = dict(zip(state.names, state.counts.tolist(), strict=True))
+        deviations = shift._deviations(scale.size)[0]
+        if state.sigma == VALIDATED:
+            deviations = deviations[np.isin(deviations, spreads.deviations)]
+        if not (
+            len(spreads.evidence) <= len(shift.counts_) == len(state.totals)
+            and len(deviations) == len(spreads.log_shares) == spreads.evidence.shape[1]
+            and np.array_equal(deviations, spreads.deviations)
+            and state.counts.min(initial=1) >= 1
+            and 1 / WIDEST <= deviations.min() <= deviations.max() <= WIDEST
+            and state.totals.shape[1] == len(shift._grid)
+        ):
+            raise ValueError("its users, counts, values and standard deviations do not fit")
+        shift._spreads = spreads._replace(logs=log_normals(shift._grid, deviations))
+        shift.sigma_ = shift._spreads.mean
+        return shift

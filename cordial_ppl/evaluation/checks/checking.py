@@ -21,7 +21,6 @@ NEEDED: tuple[Check, ...] = (density.check_indices, density.check_finite)
 
 PROMISES: tuple[Check, ...] = (
     density.check_gradients,
-    density.check_single_texts,
     prior.check_saturated_order,
     prior.check_unsaturated_order,
 )
@@ -74,15 +73,13 @@ def check_channel(
         raise InputError(
             f"simulation-based calibration needs {LEAST_SETS} or more data sets; got {simulations}."
         )
-    chosen, ranks = load_channel(channel), None
+    chosen = load_channel(channel)
     with doing("checking the contract"):
         findings = [density.check_contract(chosen)]
     if findings[0].status == FAIL:
         return Report(chosen.name, tuple(findings))
-    if logits is None:
-        trial = make_trial(chosen, seed)
-    else:
-        trial = take_trial(chosen, logits, labels, covariates, seed)
+    texts = logits, labels, covariates
+    trial = make_trial(chosen, seed) if logits is None else take_trial(chosen, *texts, seed)
     with doing("checking", len(NEEDED) + len(checks), "properties") as stage:
         for number, check in enumerate((*NEEDED, *checks), 1):
             findings += filter(None, [_run(check, trial)])
@@ -90,9 +87,8 @@ def check_channel(
             if check in NEEDED and findings[-1].status == FAIL:
                 return Report(chosen.name, tuple(findings))
     if simulations:
-        ranks = exactness.simulate(trial, simulations)
-        findings.append(exactness.check_simulation(ranks))
-    return Report(chosen.name, tuple(findings), ranks)
+        findings.append(exactness.check_simulation(exactness.simulate(trial, simulations)))
+    return Report(chosen.name, tuple(findings))
 
 
 def _run(check: Check, trial: Trial) -> Finding | None:

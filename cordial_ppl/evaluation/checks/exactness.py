@@ -5,7 +5,7 @@ of these labels is right, the rank of the true parameter among its draws is unif
 Betancourt, Simpson, Vehtari and Gelman 2018, arXiv 1804.06788).
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -33,15 +33,15 @@ BLOCK = 20
 
 def check_diagnostics(trial: Trial) -> Finding:
     """Look at the default posterior's own diagnostics."""
-    figures = {name: getattr(trial.posterior.diagnostics, name) for name in ("khat", "ess")}
-    trusted = trial.posterior.diagnostics.trusted
-    words = f"k-hat {figures['khat']:.2f}, effective sample size {figures['ess']:.0f}"
-    return Finding("diagnostics", PASS if trusted else WARN, words, {**figures, "trusted": trusted})
+    diagnostics = trial.fit().diagnostics
+    words = f"k-hat {diagnostics.khat:.2f}, effective sample size {diagnostics.ess:.0f}"
+    figures = {"khat": diagnostics.khat, "ess": diagnostics.ess, "trusted": diagnostics.trusted}
+    return Finding("diagnostics", PASS if diagnostics.trusted else WARN, words, figures)
 
 
 def check_nuts(trial: Trial) -> Finding:
     """Look at the chains of NUTS, which the other posteriors are compared with."""
-    nuts, draws = trial.reference.diagnostics, len(trial.reference.draws)
+    nuts, draws = trial.fit("nuts").diagnostics, len(trial.fit("nuts").draws)
     status = PASS if nuts.trusted else WARN
     words = f"effective sample size {nuts.ess:.0f}, {nuts.divergences} divergences"
     if nuts.divergences > draws / 2:
@@ -53,15 +53,16 @@ def check_nuts(trial: Trial) -> Finding:
 
 def check_against_nuts(trial: Trial, method: str) -> Finding | None:
     """Compare the posterior of a method with NUTS, unless its chains failed."""
-    nuts, reference, unseen = trial.reference.diagnostics, trial.reference.draws, trial.unseen
-    if nuts.divergences > len(reference) / 2 or not nuts.ess > 0:
+    reference, unseen = trial.fit("nuts"), trial.unseen
+    nuts, draws = reference.diagnostics, reference.draws
+    if nuts.divergences > len(draws) / 2 or not nuts.ess > 0:
         return None
-    posterior = trial.posterior if method == "default" else trial.fit(method)
-    distances = posterior.weights @ posterior.draws - reference.mean(axis=0)
-    distances = np.abs(distances) / reference.std(axis=0)
+    posterior = trial.fit(method)
+    distances = np.abs(posterior.weights @ posterior.draws - draws.mean(axis=0)) / draws.std(axis=0)
     means, coordinate = distances.max(), trial.target.coordinates[int(distances.argmax())]
-    both = posterior, trial.reference
-    one, other = (p.predict(unseen.logits, unseen.covariates)[0] for p in both)
+    one, other = (
+        each.predict(unseen.logits, unseen.covariates)[0] for each in (posterior, reference)
+    )
     rms, worst = np.sqrt(((one - other) ** 2).mean()), np.abs(one - other).max()
     trusted = posterior.diagnostics.trusted
     words = (
@@ -158,7 +159,5 @@ def check_simulation(ranks: Ranks) -> Finding:
         f"(p {worst:.2g} after {p_values.size} tests; mean rank {values.mean():.2f}, normal scores "
         f"with a standard deviation of {norm.ppf(values).std():.2f})"
     )
-    figures: dict[str, Any] = {"p": worst}
-    for name, column in tests.items():
-        figures[name] = dict(zip(ranks.names, column.tolist(), strict=True))
-    return Finding("simulation-based calibration", verdict(worst), words, figures)
+    each = {n: dict(zip(ranks.names, p.tolist(), strict=True)) for n, p in tests.items()}
+    return Finding("simulation-based calibration", verdict(worst), words, {"p": worst, **each})

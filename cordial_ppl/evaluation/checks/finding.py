@@ -39,12 +39,10 @@ class Report:
     Attributes:
         channel: name of the channel.
         findings: the lines, in the order in which they were found.
-        ranks: ``Ranks`` of simulation-based calibration, to be drawn; None without simulations.
     """
 
     channel: str
     findings: tuple[Finding, ...]
-    ranks: Any = None
 
     @property
     def status(self) -> str:

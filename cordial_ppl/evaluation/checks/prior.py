@@ -66,8 +66,7 @@ def _search(
     readings = [trial.plain(logits, histogram) for logits in (low, high)]
     draws = trial.draw_prior(FEWER, int(rng.integers(2**31)), readings[0])
     violations = violation(*(trial.predict(draws, rows) for rows in readings))
-    undefined = float((~np.isfinite(violations)).mean())
-    if undefined:
+    if undefined := float((~np.isfinite(violations)).mean()):
         words = f"predictions are not finite for {100 * undefined:.2g} % of draws and readings"
         # Within the contract's range "finite density" fails for that.
         return Finding(name, WARN, words, {"not_finite": undefined})
@@ -77,12 +76,12 @@ def _search(
     if worst <= TOLERANCE:
         words = f"kept for {len(low)} pairs of readings under {FEWER} draws from the prior"
         return Finding(name, PASS, words, figures)
-    figures |= {"lower": low[pair].round(1).tolist(), "higher": high[pair].round(1).tolist()}
+    lower, higher = (logits[pair].round(1).tolist() for logits in (low, high))
     words = (
         f"reversed by up to {worst:.2g}, under {100 * share:.2g} % of draws from the prior: logits "
-        f"{figures['lower']} are predicted above {figures['higher']}"
+        f"{lower} are predicted above {higher}"
     )
-    return Finding(name, reversed_status, words, figures)
+    return Finding(name, reversed_status, words, figures | {"lower": lower, "higher": higher})
 
 
 def check_conflict(trial: Trial) -> Finding:
@@ -104,16 +103,15 @@ def check_conflict(trial: Trial) -> Finding:
     evidence = _evidence(probs, np.vstack([labels[None], simulated]))
     p_value = float(np.mean(evidence[1:] <= evidence[0]) * SETS + 1) / (SETS + 1)
     loc, scale = trial.target.prior
-    distances = (trial.posterior.weights @ trial.posterior.draws - loc) / scale
-    index = int(np.abs(distances).argmax())
+    distances = (trial.fit().weights @ trial.fit().draws - loc) / scale
+    index, status = int(np.abs(distances).argmax()), verdict(p_value)
     name, distance = trial.target.coordinates[index], float(distances[index])
-    words = (
+    words = "" if status == PASS else "prior and labels disagree: "
+    words += (
         f"{100 * p_value:.3g} % of label sets drawn from the prior are as unlikely as these; "
         f"{name} is furthest from its prior's location, {distance:+.1f} standard deviations"
     )
-    status = verdict(p_value)
-    hint = "" if status == PASS else "prior and labels disagree: "
-    return Finding("prior against labels", status, hint + words, {"p": p_value, name: distance})
+    return Finding("prior against labels", status, words, {"p": p_value, name: distance})
 
 
 def _evidence(

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import jax
@@ -14,7 +14,7 @@ from cordial_ppl.data.covariates import as_covariates
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.readings import Readings, as_logits, as_logits_of_readers, label_histogram
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.errors import InputError
+from cordial_ppl.errors import InputError, naming
 from cordial_ppl.evaluation.synthetic import reviews
 from cordial_ppl.inference.export import draw_options
 from cordial_ppl.inference.fitting import Case, fit_cases
@@ -48,20 +48,9 @@ class Trial:
         """Return the readings of the labelled texts."""
         return Readings(self.labelled.logits, self.unseen.histogram, dict(self.labelled.covariates))
 
-    @cached_property
-    def posterior(self) -> Posterior:
-        """Return what the default inference says."""
-        return self.fit("default")
-
-    @cached_property
-    def reference(self) -> Posterior:
-        """Return what NUTS says."""
-        return self.fit("nuts")
-
-    def fit(self, method: str) -> Posterior:
+    def fit(self, method: str = "default") -> Posterior:
         """Fit the channel to the labelled texts; findings say what a warning would."""
-        cases = [Case(self.labelled, seed=(self.seed,))]
-        return fit_cases(self.target, cases, method=method)[0].fitted
+        return _fit(self, method)
 
     def plain(self, logits: Float[np.ndarray, "m K"], histogram: Any = None) -> Readings:
         """Return readings with these logits, alike for every reader, with the covariates."""
@@ -138,14 +127,9 @@ def take_trial(
     codes = Scale.default(size).encode(labels)
     if len(codes) > len(readings):
         raise InputError(f"{len(readings)} rows of logits came with {len(codes)} labels.")
-    needed = find_covariates(channel, size)
-    names = {*(covariates or {})}
-    missing = [name for name in needed if not {name, name.partition("[")[0]} & names]
-    if missing:
-        raise InputError(
-            f"channel {channel.name!r} needs the covariate {missing[0]!r}: give it too."
-        )
-    extra = as_covariates(covariates, len(readings), needed, levels=count_levels(channel))
+    with naming(f"channel {channel.name!r}"):
+        needed, levels = find_covariates(channel, size), count_levels(channel)
+        extra = as_covariates(covariates, len(readings), needed, levels)
     return _divide(channel, readings, codes, extra, seed)
 
 
@@ -167,6 +151,7 @@ def _divide(
     return Trial(target, Labelled(logits[:count], labels, first), readings, seed)
 
 
+@lru_cache(maxsize=32)
 def over_draws(function: Callable[..., Any], *, gradient: bool = False) -> Callable[..., Any]:
     """Compile a method of a target over many draws, its first argument, in 64 bits.
 
@@ -174,7 +159,8 @@ def over_draws(function: Callable[..., Any], *, gradient: bool = False) -> Calla
         function: the method, such as ``target.probs``.
         gradient: whether to return the gradient by the draws too.
     """
-    program = _over_draws(function, gradient)
+    single = jax.value_and_grad(function) if gradient else function
+    program = compiled(lambda draws, *rest: jax.vmap(lambda draw: single(draw, *rest))(draws))
 
     def run(*args: Any) -> Any:
         with jax.enable_x64(True):
@@ -183,10 +169,10 @@ def over_draws(function: Callable[..., Any], *, gradient: bool = False) -> Calla
     return run
 
 
-@lru_cache(maxsize=32)
-def _over_draws(function: Callable[..., Any], gradient: bool) -> Callable[..., Any]:
-    single = jax.value_and_grad(function) if gradient else function
-    return compiled(lambda draws, *rest: jax.vmap(lambda draw: single(draw, *rest))(draws))
+@lru_cache(maxsize=8)
+def _fit(trial: Trial, method: str) -> Posterior:
+    cases = [Case(trial.labelled, seed=(trial.seed,))]
+    return fit_cases(trial.target, cases, method=method)[0].fitted
 
 
 @lru_cache(maxsize=16)

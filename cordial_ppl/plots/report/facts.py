@@ -176,11 +176,10 @@ def gather(calibrator: Stack, texts: TaskTexts) -> Facts:
     """
     if not len(texts.rows):
         raise InputError("a report needs at least one labelled text; got none.")
-    fit, forecast = calibrator.fit_, None
-    if answers.can_forecast(fit):
-        forecast = answers.forecast(fit, texts.logits, texts.covariates)
+    fit, readings = calibrator.fit_, (texts.logits, texts.covariates)
+    forecast = answers.forecast(fit, *readings) if answers.can_forecast(fit) else None
     raw, kind = state(texts.logits)
-    probs = calibrator.predict_proba(texts.logits, texts.covariates)
+    probs = calibrator.predict_proba(*readings)
     unseen = ~of_fit(texts.labelled.texts, fit.texts)
     others = texts.labelled.take(unseen)
     check = None
@@ -209,8 +208,9 @@ def _find_bias(fit: Fit, texts: TaskTexts) -> Sequence[Bias]:
     if not np.array_equal(names[order], fit.texts[fitted]):
         return ()
     order = order[np.argsort(fitted)]
-    columns = {name: [cells[row] for row in order] for name, cells in texts.columns.items()}
-    return answers.find_bias(fit, columns)
+    return answers.find_bias(
+        fit, {of: [cells[row] for row in order] for of, cells in texts.columns.items()}
+    )
 
 
 def _score(fit: Fit, texts: Labelled, probs: Float[np.ndarray, "s K"]) -> dict[str, Score]:
@@ -218,32 +218,29 @@ def _score(fit: Fit, texts: Labelled, probs: Float[np.ndarray, "s K"]) -> dict[s
     (raw, kind), labels, values = state(texts.logits), texts.labels, fit.scale.values
     smoothed = fit.label_counts + 1
     histogram = np.tile(smoothed / smoothed.sum(), (len(labels), 1))
-    predictions = {"raw": raw, "calibrated": probs, "histogram": histogram}
-    measures: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-        "log loss": lambda p: scores.log_loss(p, labels, per_text=True),
-        "ranked probability score": lambda p: scores.rps(p, labels, per_text=True),
-        DISTANCE: lambda p: np.abs(values[find_medians(p)] - values[labels]),
-        "most probable option is wrong": lambda p: (p.argmax(axis=1) != labels).astype(float),
+    reading, others = {"raw": raw}, {"calibrated": probs, "histogram": histogram}
+    # Half a count for each option keeps ratings from a log loss of a probability of zero.
+    smooth = {"raw": stated(texts.logits)} if kind != "rating" else {}
+    measures: dict[str, tuple[dict[str, np.ndarray], Callable[[np.ndarray], np.ndarray]]] = {
+        "log loss": (smooth, lambda p: scores.log_loss(p, labels, per_text=True)),
+        "ranked probability score": (reading, lambda p: scores.rps(p, labels, per_text=True)),
+        DISTANCE: (reading, lambda p: np.abs(values[find_medians(p)] - values[labels])),
+        "most probable option is wrong": (reading, lambda p: (p.argmax(1) != labels).astype(float)),
     }
     # A text is one observation, the mean of its labels' losses.
-    shares = texts.weights * texts.count / texts.weights.sum()
-
-    def compare(name: str) -> Score:
-        # Half a count for each option keeps ratings from a log loss of a probability of zero.
-        of_raw = {"raw": stated(texts.logits)} if name == "log loss" else {}
+    shares, scored = texts.weights * texts.count / texts.weights.sum(), dict[str, Score]()
+    for name, (stating, measure) in measures.items():
         losses = {
-            of: np.bincount(texts.ranks, shares * measures[name](p))
-            for of, p in (predictions | of_raw).items()
-            if not (of_raw and of == "raw" and kind == "rating")
+            of: np.bincount(texts.ranks, shares * measure(p))
+            for of, p in (stating | others).items()
         }
         gains = {
             of: scores.paired_bootstrap((each - losses["calibrated"])[None], level=LEVEL)
             for of, each in losses.items()
             if of != "calibrated"
         }
-        return Score({of: float(each.mean()) for of, each in losses.items()}, gains)
-
-    return {name: compare(name) for name in measures}
+        scored[name] = Score({of: float(each.mean()) for of, each in losses.items()}, gains)
+    return scored
 
 
 def _list_moved(
@@ -255,18 +252,12 @@ def _list_moved(
     same = np.column_stack([texts.logits, np.round(after, 6)])
     _, first, counts = np.unique(same, axis=0, return_index=True, return_counts=True)
     far = np.lexsort([first, -np.abs(after - before)[first]])[:MOVED]
-    rows = first[far]
+    rows, labels = first[far], np.array(scale.decode(texts.labels), str)
     extra = {name: column[rows] for name, column in texts.covariates.items()}
     ends = calibrator.predict_interval(texts.logits[rows], LEVEL, extra)
-    labels: dict[int, list[str]] = {}
-    for row, label in zip(texts.rows.tolist(), scale.decode(texts.labels), strict=True):
-        labels.setdefault(row, []).append(str(label))
     numbers = np.stack([before[rows], after[rows], *ends], axis=1).tolist()
-    return tuple(
-        Moved(
-            texts.items[int(row)], number - 1, was, now, low, high, ", ".join(labels.get(row, []))
-        )
-        for row, number, (was, now, low, high) in zip(
-            rows.tolist(), counts[far].tolist(), numbers, strict=True
-        )
-    )
+    moved: list[Moved] = []
+    for row, number, (was, now, low, high) in zip(rows, counts[far], numbers, strict=True):
+        label = ", ".join(labels[texts.rows == row])
+        moved.append(Moved(texts.items[int(row)], int(number) - 1, was, now, low, high, label))
+    return tuple(moved)

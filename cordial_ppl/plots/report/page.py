@@ -13,8 +13,8 @@ from cordial_ppl.decisions.judge import Fault, number
 from cordial_ppl.plots.report.facts import DISTANCE, Facts
 from cordial_ppl.plots.report.pictures import draw_pictures
 from cordial_ppl.runtime.arrays import FLOOR
+from cordial_ppl.runtime.outputs import replacing
 from cordial_ppl.scores import Interval
-from cordial_ppl.tables import replacing
 
 UNITS = {
     "temperature": "factor on the logits",
@@ -67,28 +67,18 @@ def make_page(facts: Facts, *, of: str) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    loss = facts.scores.get("log loss")
-    point, (*others, _) = facts.scores.get(DISTANCE), COLUMNS
-    options = facts.calibrator.fit_.scale.options
+    environment.filters["cells"] = lambda faults: [*map(_cells, faults)]
+    parameters, (*others, _) = map(_cells, facts.summary.parameters), COLUMNS
     return environment.get_template("page.html").render(
         facts=facts,
         of=of,
-        loss=loss,
         style=files("cordial_ppl.plots.report").joinpath("style.css").read_text("utf-8"),
         pictures=draw_pictures(facts),
         floor=FLOOR,
-        seen=facts.labelled - facts.held_out,
         # Words have their positions from 0 as values.
-        counted=any(parse_number(option) is None for option in options),
-        faults=list(map(_cells, facts.summary.faults)),
-        parameters=[
-            (*cells[::2], cells[3], UNITS.get(cells[0], ""))
-            for cells in map(_cells, facts.summary.parameters)
-        ],
-        nearer=point and point.gains["raw"].mean > 0,
-        channel_faults={
-            name: list(map(_cells, faults)) for name, faults in facts.summary.channel_faults.items()
-        },
+        counted=None in map(parse_number, facts.calibrator.fit_.scale.options),
+        parameters=[(*cells[::2], cells[3], UNITS.get(cells[0], "")) for cells in parameters],
+        point=facts.scores.get(DISTANCE),
         score_head=("score", *COLUMNS.values(), *(f"gain over {COLUMNS[of]}" for of in others)),
         scores=[
             (f"{name} ({SCORED[name]})" if name in SCORED else name,)

@@ -1,0 +1,123 @@
+"""Estimates of groups beside each other: their order, and which differences are resolved."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float
+
+from cordial_ppl.decisions.drift import Drift
+from cordial_ppl.decisions.estimates.quantities import (
+    RESOLVING,
+    PassRate,
+    Population,
+    summarise,
+)
+from cordial_ppl.decisions.estimates.rectified import RectifiedMean
+from cordial_ppl.decisions.question import TARGETS
+from cordial_ppl.errors import InputError, list_names, quote
+from cordial_ppl.scores import Interval
+
+WRONG = 0.2
+"""Expected share of wrong signs among resolved differences, at most, in units of 1 - level."""
+
+ROUNDING = 1e-9
+"""Share of a mean by which two intervals of no width may miss each other."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Estimates of a corpus, and of groups of its texts, which draws compare.
+
+    Attributes:
+        level: probability that an interval holds what it estimates.
+        overall: the whole corpus.
+        groups: each group by name.
+        rectified: the design-based estimate of the overall mean from the raw reading, beside the
+            posterior's.
+        draws: of the groups' means, jointly, on the scale.
+        of: what is estimated: "like-these", the population that the texts were drawn from, or
+            "these" texts alone.
+        other: the overall mean of the other target, and its design-based estimate.
+        alike: whether all labels are of one option, by which groups cannot be compared.
+        sample: how readings of the labelled texts differ from those of the others, if texts were
+            to be labelled at random.
+        uneven: a group whose share of the labels is not that of the texts, where no probabilities
+            account for it.
+        clusters: how many clusters have labels; None where texts are not of clusters.
+        passing: pass rates, where options that pass are named.
+    """
+
+    level: float
+    overall: Population
+    groups: Mapping[str, Population]
+    rectified: RectifiedMean
+    draws: Float[np.ndarray, "D G"] = field(repr=False)
+    of: str = TARGETS[0]
+    other: tuple[Interval, RectifiedMean] | None = None
+    alike: bool = False
+    sample: Drift | None = None
+    uneven: str | None = None
+    clusters: int | None = None
+    passing: PassRate | None = None
+
+    @property
+    def ranking(self) -> list[str]:
+        """Names of the groups, the highest mean first."""
+        return sorted(self.groups, key=lambda name: -self.groups[name].mean.mean)
+
+    def difference(self, a: str, b: str) -> Interval:
+        """Mean of group a less that of group b, with its interval.
+
+        Raises:
+            InputError: there is no such group.
+        """
+        for name in (a, b):
+            if name not in self.groups:
+                names = list_names(self.groups)
+                raise InputError(f"there is no group {quote(name)}; the groups are {names}.")
+        index = list(self.groups).index
+        return summarise(self.draws[:, index(a)] - self.draws[:, index(b)], self.level)
+
+    @cached_property
+    def best(self) -> dict[str, float]:
+        """Probability that each group's mean is the highest, shared by those that tie.
+
+        None if all labels are alike.
+        """
+        if not self.groups or self.alike:
+            return {}
+        highest = self.draws == self.draws.max(axis=1, keepdims=True)
+        shares = (highest / highest.sum(axis=1, keepdims=True)).mean(axis=0)
+        return dict(zip(self.groups, shares.tolist(), strict=True))
+
+    @cached_property
+    def resolved(self) -> list[tuple[str, str, float]]:
+        """Pairs of groups whose order is resolved, with the probability of the other one.
+
+        The interval of their difference excludes 0, each has at least three labels, and of all such
+        pairs at a level of 0.9 no more than one in fifty is expected to have the other order.
+        """
+        if self.alike:
+            return []
+        names = np.array(list(self.groups), object)
+        labelled = np.array([group.labels >= RESOLVING for group in self.groups.values()], bool)
+        names, draws, clear = names[labelled], self.draws[:, labelled], []
+        for position, name in enumerate(names):
+            one, others = draws[:, position, None], draws[:, position + 1 :]
+            doubt = 1 - np.maximum(np.mean(one > others, axis=0), np.mean(one < others, axis=0))
+            sure = np.flatnonzero(doubt <= (1 - self.level) / 2)
+            clear += [(name, names[position + 1 + other], float(doubt[other])) for other in sure]
+        # The surest of them, as many as keep the expected share of wrong signs low.
+        doubts = np.sort([doubt for *_, doubt in clear])
+        most = WRONG * (1 - self.level) * np.arange(1, len(doubts) + 1)
+        kept = np.flatnonzero(doubts.cumsum() <= most + ROUNDING)
+        limit = doubts[kept[-1]] if kept.size else -1.0
+        return [pair for pair in clear if pair[2] <= limit]
+
+    @property
+    def pairs(self) -> tuple[int, int, float]:
+        """Pairs of groups, how many are resolved, and how many of these to expect misjudged."""
+        count, doubts = len(self.groups), [doubt for *_, doubt in self.resolved]
+        return count * (count - 1) // 2, len(doubts), sum(doubts)
