@@ -5,12 +5,13 @@ from functools import cache
 import jax
 import numpy as np
 import pytest
+from few_labels import LABELS, LOGITS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import cordial_ppl as cp
-from cordial_ppl.channels import CHANNELS
+from cordial_ppl.channels import AFFINE_CHANNELS, CHANNELS
 from cordial_ppl.evaluation.checks import violation
 from cordial_ppl.inference.target import build_target
 
@@ -52,3 +53,19 @@ def test_every_form_keeps_first_order_stochastic_order(name, shares, moved, hist
     logits -= logits.mean(axis=1, keepdims=True)
     probs = np.asarray(probs_of(flat, cp.Readings(logits, normalised(histogram))))
     assert violation(*probs) <= 1e-9
+
+
+@pytest.mark.literal
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=() if name == "mixture" else pytest.mark.nightly)
+        for name in AFFINE_CHANNELS
+    ],
+)
+def test_the_posterior_predictive_keeps_the_order_of_saturated_readings(name):
+    for seed in range(3):
+        labels = np.random.default_rng(seed).integers(0, SIZE, len(LABELS))
+        judge = cp.ChannelCalibrator(name, inference="laplace").fit(LOGITS, labels)
+        probs = judge.predict_proba(990 * np.eye(SIZE))
+        assert violation(probs[:-1], probs[1:]).max() <= ROUNDING

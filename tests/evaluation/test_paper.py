@@ -8,6 +8,7 @@ import matplotlib
 import numpy as np
 import polars as pl
 import pytest
+from averaging import averaging_gain
 from comparison import Results, paired_intervals, read_results
 from crossover_table import crossover_table
 from differences_table import loss_differences
@@ -192,6 +193,16 @@ def test_reversals_are_shares_of_fits():
     assert lines.keys() == {"Vector scaling", "CORDIAL, literal"}
     np.testing.assert_array_equal(lines["Vector scaling"], 0.75)
     np.testing.assert_array_equal(lines["CORDIAL, literal"], 0)
+
+
+def test_averaging_compares_ours_with_its_mode():
+    losses = {"cordial": 0.3, "paper": 0.4, "mode": 0.5}
+    product = averaging_gain(sweep({("music", "main", n): losses for n in (5, 20)}))
+    assert [r["difference"] for r in product.table.to_dicts()] == pytest.approx([0.1, 0.1])
+    (axis,) = drawn(product).axes
+    lines = {line.get_label(): line.get_ydata() for line in axis.get_lines()}
+    np.testing.assert_allclose(lines["mode"], 0.1)
+    assert len(axis.collections) == 1
 
 
 def test_readers_have_gains_wins_and_the_most_that_ours_trails():

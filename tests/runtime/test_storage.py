@@ -90,7 +90,7 @@ def forge(path, header=None, arrays=None):
 @pytest.mark.parametrize(
     ("header", "arrays", "message"),
     [
-        ({"version": 3}, None, "has file format 3; this version .* reads 2: fit and save again"),
+        ({"version": 2}, None, "has file format 2; this version .* reads 3: fit and save again"),
         ({"kind": "prior"}, None, "holds a 'prior'; expected a 'calibrator', made by `cordial"),
         ({"meta": META | {"seed": 1}}, None, "do not match its digest"),
         ({}, {"count": np.array(np.nan)}, "'count' does not hold finite numbers"),
