@@ -17,7 +17,7 @@ import sys
 
 def main() -> None:
     """Run the program with the arguments of the process; Ctrl-C ends it from the first moment."""
-    words = "" if "--quiet" in sys.argv else "stopped\n"
+    words = "" if {"-q", "--quiet"} & {*sys.argv} else "stopped\n"
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)  # Windows has fewer.
         if number and signal.getsignal(number) is not signal.SIG_IGN:

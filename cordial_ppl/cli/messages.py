@@ -74,7 +74,9 @@ def _describe_usage(error: CycloptsError) -> str:
     """Describe what is wrong with what was typed."""
     argument = error.argument
     if isinstance(error, MissingArgumentError) and argument:
-        name = argument.name if argument.index is None else argument.name[2:].upper()
+        name = argument.name
+        if argument.index is not None:
+            name = name.removeprefix("--").upper()
         return f"{name} {'needs a value' if error.keyword or argument.tokens else 'is missing'}."
     if isinstance(error, UnusedCliTokensError) and error.unused_tokens:
         return f"nothing is expected at {errors.quote(error.unused_tokens[0])}."

@@ -157,3 +157,17 @@ def test_what_is_refused_is_named(refused, made, tmp_path, case):
     shutil.copytree(made, tmp_path, dirs_exist_ok=True)
     words, facts = case.replace("MODELS", str(MODELS)).replace("LONG", "o" * 300).rsplit("  ", 1)
     refused(facts, *shlex.split(words))
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        (["plan"], "READINGS"),
+        (["read"], "FILE"),
+        (["check"], "CHANNEL"),
+        (["fit", "r.csv"], "LABELS"),
+        (["learn-prior", "-o", "p.cordial"], "TABLES"),
+    ],
+)
+def test_a_file_that_is_missing_is_named_as_in_the_help(cordial, words, name):
+    assert f" {name} is missing" in cordial(*words, status=2).stderr
