@@ -65,7 +65,6 @@ def compare(tables: Fitting, *, wanted: Wanted = Wanted(), by: Ranked) -> Result
 def _estimate(tables: Fitting, wanted: Wanted, by: str | None, ranked: bool = False) -> Result:
     """Fit, estimate, and write what came out."""
     from cordial_ppl.data.checks import check_level
-    from cordial_ppl.plots.figure import require_drawing
     from cordial_ppl.tables import write_table
 
     check_level(wanted.level)
@@ -75,6 +74,8 @@ def _estimate(tables: Fitting, wanted: Wanted, by: str | None, ranked: bool = Fa
     if wanted.figure is not None and by is None:
         raise InputError("--figure draws groups: name a column with --by.")
     if wanted.figure is not None:
+        from cordial_ppl.plots.figure import require_drawing
+
         require_drawing()
     columns = {"by": by, "cluster": wanted.cluster, "pair": wanted.pair}
     table, labels, rows = tables.read(apart=tuple(filter(None, columns.values())))
