@@ -111,6 +111,11 @@ def _pose(fit: Fit, logits: Any, stated: np.ndarray, rows: Any, question: Questi
     inclusion = as_probabilities(question.probabilities, len(rows))
     even, strata = is_even(1 / inclusion), number_cells(strata, "strata", count)
     unlike = not is_even(1 / inclusion, 0 if strata is None else strata[rows])
+    plans = None if even or unlike or strata is None or strata.max() >= GROUPS else strata
+    if plans is not None:
+        # The plan's groups have an effect already, where the estimate is of these.
+        both = np.unique(np.stack([codes, plans]), axis=1).shape[1]
+        plans = None if both == len(names) == plans.max() + 1 else plans
     marks = None if question.passing is None else as_passing(question.passing, scale)
     # What passes and the rest have the same draws, so that their rates add up to one.
     highest = None if marks is None else (marks == marks[-1]).astype(int)
@@ -121,7 +126,7 @@ def _pose(fit: Fit, logits: Any, stated: np.ndarray, rows: Any, question: Questi
         weights=1 / inclusion,
         groups=codes,
         scale=CORPUS_SCALE if even and units is None else GROUP_SCALE,
-        plans=None if even or unlike or strata is None or strata.max() >= GROUPS else strata,
+        plans=plans,
         verdicts=None if highest is None else highest[stated.argmax(axis=1)],
         clusters=units,
     )

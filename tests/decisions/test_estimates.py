@@ -121,6 +121,15 @@ def test_all_that_is_estimated_agrees(fitted, of, clusters):
         np.testing.assert_allclose(high.difference(a, b).mean, difference, atol=1e-9)
 
 
+def test_groups_of_a_plan_that_are_asked_for_have_one_effect(fitted):
+    """Naming the groups as strata, too, changes nothing but what sampling alone says."""
+    question = {"groups": NAMES, "probabilities": np.where(NAMES[ROWS] == "a", 0.5, 0.1)}
+    one, other = (fitted.estimate(MADE.logits, ROWS, **question, strata=s) for s in (None, NAMES))
+    for name in one.groups:
+        assert one.groups[name] == other.groups[name]
+    assert one.overall == other.overall
+
+
 def test_where_all_texts_are_labelled_nothing_is_left_to_estimate():
     made = reviews(30, seed=2)
     rows, groups = np.arange(30), np.arange(30) % 3
