@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
@@ -12,13 +11,9 @@ from jaxtyping import Float, Int
 from cordial_ppl.data.labelling import rank_texts
 from cordial_ppl.data.readings import Readings
 from cordial_ppl.runtime.arrays import pad_rows, repeat_rows
-from cordial_ppl.runtime.platform import start_jax
 
 TILE = 32
 """Rows that a program on a CPU computes at a time: how many tiles there are is data, not shape."""
-
-WIDE = 512
-"""Rows at a time on an accelerator, at most."""
 
 CAPACITY = 2048
 """Rows that there is room for: one program serves any number of labels up to here."""
@@ -121,23 +116,13 @@ class Data(NamedTuple):
         return Readings(jnp.moveaxis(self.logits, -1, 0), self.histogram, self.covariates)
 
 
-def on_cpu() -> bool:
-    """Return whether programs run on a CPU, and not on an accelerator."""
-    start_jax()
-    return jax.default_backend() == "cpu"
-
-
 def capacity(rows: int) -> int:
-    """Compute the number of rows that texts are padded to.
+    """Compute the number of rows that texts are padded to: 2,048, or twice as many, and so on.
 
     Args:
         rows: how many texts there are.
-
-    Returns:
-        On a CPU 2,048, whose tiles are computed as far as there are texts; on an accelerator, whose
-        tiles are wide, a power of two from 32 on.  Beyond, twice as many, and so on.
     """
-    size = CAPACITY if on_cpu() else TILE
+    size = CAPACITY
     while size < rows:
         size *= 2
     return size
@@ -164,7 +149,7 @@ def pad(
         weights=padded.weights.astype(dtype),
         histogram=np.asarray(histogram, dtype),
         covariates={name: column.astype(dtype) for name, column in padded.covariates.items()},
-        tiles=np.int32(-(-len(labels) // (TILE if on_cpu() else WIDE))),
+        tiles=np.int32(-(-len(labels) // TILE)),
     )
 
 
