@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from cordial_ppl.data.labelling import rank_texts
 from cordial_ppl.data.readings import Readings
@@ -24,7 +24,8 @@ class Labelled:
     """Labels of texts, one per row; a text with several labels has several rows.
 
     Attributes:
-        logits: centred logits, nats; with an axis of readers if there are several.
+        logits: centred logits, nats; with an axis of readers if there are several; NaN for what was
+            not read.
         labels: options 0..K-1; -1 for a label that is held out.
         covariates: what else is known of each row, by name.
         weights: what each label counts in the likelihood, positive; by default one.
@@ -69,6 +70,17 @@ class Labelled:
     def first(self) -> Int[np.ndarray, " T"]:
         """Return the first row of each text, in their order."""
         return np.sort(np.unique(self.texts, return_index=True)[1])
+
+    @property
+    def unread(self) -> Bool[np.ndarray, " n"]:
+        """Tell rows of texts that were not read: all of their logits are NaN."""
+        return np.isnan(self.logits).all(axis=tuple(range(1, self.logits.ndim)))
+
+    @property
+    def read(self) -> "Labelled":
+        """Return the rows of texts that were read."""
+        unread = self.unread
+        return self.take(~unread) if unread.any() else self
 
     @property
     def readers(self) -> int | None:

@@ -12,8 +12,9 @@ from cordial_ppl.errors import InputError, SettingNeeded, list_names
 from cordial_ppl.tables.choices import open_columns, select, split_choice
 from cordial_ppl.tables.columns import is_reading, list_distinct, named, skip_blank, unpivot
 from cordial_ppl.tables.frame import ROW, Columns, reading
+from cordial_ppl.tables.option_columns import find_layout
 from cordial_ppl.tables.proposals import UNKNOWN, find_columns, spell
-from cordial_ppl.tables.reading_table import ReadingTable, as_table
+from cordial_ppl.tables.reading_table import ReadingTable
 
 
 def read_several(
@@ -81,7 +82,10 @@ def read_several(
     for last in (False, True):
         for name in [name for name in names if name in sources and name not in tables]:
             try:
-                tables[name] = as_table(sources[name], options, round)
+                scale, kind, names_ = find_layout(part := sources[name], options)
+                if kind == "rating":
+                    part = skip_blank(part, "rating", scale)
+                tables[name] = ReadingTable(part, scale, kind, names_, round=round)
             except SettingNeeded as error:
                 if last or error.setting != "options":
                     raise

@@ -91,7 +91,7 @@ def predict_batch(calibrator: "Estimator", table: ReadingTable) -> pl.DataFrame:
         table: The readings.
 
     Returns:
-        The columns that `BatchPredictor` returns.
+        The columns that `BatchPredictor` returns; where texts were not read, `unread` says why.
 
     Raises:
         InputError: A cell is invalid; with its row.
@@ -121,7 +121,9 @@ def predict_batch(calibrator: "Estimator", table: ReadingTable) -> pl.DataFrame:
             "label_high": options.gather(last),
         }
     )
-    return add_extras(predictions, table)
+    if gaps := table.gaps or bool(np.isnan(table.logits).all(axis=-1).any() and table.names):
+        predictions = predictions.with_columns(table.reasons)
+    return add_extras(predictions, table, ("unread",) if gaps else ())
 
 
 def add_extras(
