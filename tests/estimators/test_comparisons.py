@@ -84,14 +84,10 @@ def test_the_comparison_stacks(kind, tmp_path):
     judge.fit(LOGITS, np.array(STARS)[TRUTH])
     own = ("scalar", "scalar-vector") if kind is cp.ScalarStack else FULL_CHANNELS
     assert set(judge.weights_) == {*own, *PAPER_CALIBRATORS}
-    assert sum(judge.weights_.values()) == pytest.approx(1.0, abs=1e-9)
     assert set(judge.settings.weight_counts.values()) == {0.0}
     probs = judge.predict_proba(TEXTS)
     # Below the loss of equal probabilities by 1.01, sd .11 over 20 seeds; the reader's is 5.
     assert cp.scores.log_loss(probs[20:], CLASSES[20:]) < np.log(5) - 0.6
-    assert judge.fit_.expected.labels == 20 and own[0] in judge.summary()
-    low, high = judge.predict_interval(TEXTS)
-    assert (low <= high).all()
     judge.save(tmp_path / "judge.cordial")
     again = cp.load(tmp_path / "judge.cordial")
     assert type(again) is kind

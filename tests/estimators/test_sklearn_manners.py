@@ -17,7 +17,6 @@ from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_s
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator
-from sklearn.utils.validation import check_is_fitted
 
 import cordial_ppl as cp
 from cordial_ppl.errors import (
@@ -41,6 +40,7 @@ PRIOR = cp.Prior(np.zeros(5), np.ones(5))
 ESTIMATORS = [
     cp.Cordial(STARS, prior={"mixture": PRIOR, "location": {"offset": (0.0, 0.3)}}, seed=3),
     cp.Cordial(channels=["scalar"], weight_counts=COUNTS),
+    cp.Cordial.paper(STARS, weights="flat"),
     cp.Cordial.paper(weights="one-count", seed=3),
     cp.LogitStack(seed=3),
     cp.ScalarStack(inference="mode"),
@@ -65,6 +65,8 @@ def clone(estimator) -> Any:
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
 def test_settings_are_kept_as_they_were_given(estimator):
     given, found = estimator.get_params(), clone(estimator)
+    if isinstance(estimator, Stack):
+        assert settings_of(found) == settings_of(estimator)
     assert type(found) is type(estimator) and repr(found) == repr(estimator)
     assert found.get_params(deep=False).keys() == given.keys()
     assert all(found.get_params()[name] is given[name] for name in given)
@@ -97,13 +99,6 @@ def settings_of(stack):
     }
 
 
-@pytest.mark.parametrize("weights", ["flat", "one-count"])
-def test_a_clone_of_the_papers_stack_is_the_papers(weights):
-    paper = cp.Cordial.paper(STARS, weights=weights, seed=3)
-    assert settings_of(clone(paper)) == settings_of(paper)
-    assert clone(paper).set_params(seed=4).settings.names == paper.settings.names
-
-
 def test_a_clone_of_a_loaded_calibrator_has_the_settings_of_its_file(stack, tmp_path):
     fields, arrays = storage.pack(FitRecord.of(stack.fit_, "Cordial"))
     # It is of another class, whose default prior is another.
@@ -116,25 +111,6 @@ def test_a_clone_of_a_loaded_calibrator_has_the_settings_of_its_file(stack, tmp_
         found.fit(LOGITS, LABELS).predict_proba(TEST), stack.predict_proba(TEST)
     )
     assert found.set_params(seed=4).seed == 4 and found.settings.names == stack.settings.names
-
-
-@pytest.mark.parametrize("make", [cp.TemperatureScaling, cp.BatchCalibration, cp.LogitStack])
-def test_what_is_known_after_a_fit(make):
-    plain, named = make(), make(STARS)
-    assert base.is_classifier(plain)
-    for attribute in ("classes_", "n_features_in_"):
-        assert not hasattr(plain, attribute)
-    with pytest.raises(Exception, match="not fitted"):
-        check_is_fitted(plain)
-    plain.fit(X, Y)
-    named.fit(X, Y + 1)
-    check_is_fitted(plain)
-    assert named.score(X, Y + 1) == named.score(X, [STARS[k] for k in Y]) == plain.score(X, Y)
-    assert plain.classes_.tolist() == [0, 1, 2, 3, 4] and plain.n_features_in_ == 5
-    assert named.classes_.tolist() == list(STARS)
-    for found in (plain, named):
-        best = found.predict_proba(TEST).argmax(axis=1)
-        np.testing.assert_array_equal(found.predict(TEST), found.classes_[best])
 
 
 def test_pipelines_and_searches():
@@ -212,10 +188,7 @@ def test_a_fit_changes_no_setting_and_knows_no_other(make):
     given, shown = judge.get_params(), repr(judge)
     once = judge.fit(LOGITS, LABELS).predict_proba(TEST)
     judge.fit(X[5:], Y[5:])
-    index = np.random.default_rng(0).permutation(len(LABELS)) + 7
-    labels = pandas.Series(LABELS, index).sort_index()
-    again = judge.fit(pandas.DataFrame(LOGITS, index), labels)
-    np.testing.assert_array_equal(again.predict_proba(TEST), once)
+    np.testing.assert_array_equal(judge.fit(LOGITS, LABELS).predict_proba(TEST), once)
     assert judge.get_params() == given and repr(judge) == shown
 
 
