@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy.optimize import minimize, rosen, rosen_der
+from scipy.special import expit
 
 from cordial_ppl.inference.minimise import search
 from cordial_ppl.stack.calibrators.newton import newton
@@ -58,6 +59,30 @@ def edge(x):
     bends = np.stack([x[:, 0] ** -2.0, 9.0 * np.exp(3.0 * x[:, 1])], axis=1)[:, :, None]
     value = x[:, 0] - np.log(x[:, 0]) + np.exp(3.0 * x[:, 1]) - x[:, 1]
     return value, np.stack(slopes, axis=1), bends * np.eye(2)
+
+
+@pytest.mark.parametrize("scale", [0.1, 3.0, 50.0])
+def test_newton_ends_at_the_minimum_of_a_convex_loss(scale):
+    rng = np.random.default_rng(0)
+    signed = scale * rng.normal(size=(20, 12, 4)) * rng.choice([-1.0, 1.0], (20, 12, 1))
+
+    def loss(x, at):
+        margins = (signed[at] @ x[:, :, None])[:, :, 0]
+        pulls = -(signed[at] * expit(-margins)[:, :, None]).mean(axis=1)
+        return np.logaddexp(0.0, -margins).mean(axis=1) + 5e-3 * (x**2).sum(
+            axis=1
+        ), pulls + 0.01 * x
+
+    def hessian(x, at):
+        margins = (signed[at] @ x[:, :, None])[:, :, 0]
+        bend = (expit(margins) * expit(-margins))[:, :, None] * signed[at] / 12
+        return signed[at].swapaxes(1, 2) @ bend + 1e-2 * np.eye(4)
+
+    starts = 3.0 * rng.normal(size=(20, 4))
+    x, value = newton(loss, hessian, starts)
+    its_value, slope = loss(x, np.arange(20))
+    np.testing.assert_allclose(value, its_value, rtol=1e-12)
+    np.testing.assert_allclose(slope, 0.0, atol=1e-9)
 
 
 def test_newton_evaluates_no_more_what_is_done():
