@@ -199,6 +199,18 @@ def log(tmp_path):
     return write
 
 
+@pytest.fixture
+def text(tmp_path):
+    """Write lines to a file of a given name; return its path."""
+
+    def write(name, *lines):
+        path = tmp_path / name
+        path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        return path
+
+    return write
+
+
 @pytest.fixture(scope="session")
 def stack():
     from few_labels import LABELS, LOGITS, small

@@ -73,20 +73,11 @@ rating / 1                                                   'label'|--label rat
 
 
 @pytest.fixture
-def write(tmp_path):
-    def write(name, content):
-        (tmp_path / name).write_text("".join(f"{line}\n" for line in content), encoding="utf-8")
-        return name
-
-    return write
-
-
-@pytest.fixture
-def complain(refused, write):
+def complain(refused, text):
     """Calibrate readings by labels, one of which is wrong."""
 
     def run(facts, *more, readings=GOOD_READINGS, labels=GOOD_LABELS, name="r.csv", out="o.csv"):
-        files = write(name, readings), write("l.csv", labels)
+        files = text(name, *readings).name, text("l.csv", *labels).name
         refused(facts, "calibrate", *files, "-o", out, *more)
 
     return run

@@ -1,10 +1,8 @@
 """The estimators that the paper compares with: full channels, label-free ones, and two stacks."""
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
+from golden import read_golden
 from scipy.special import softmax
 
 import cordial_ppl as cp
@@ -13,10 +11,9 @@ from cordial_ppl.stack.calibrators import CALIBRATORS
 from cordial_ppl.stack.calibrators.full import fit_scalar, full_log_probs, shrink_channel
 from cordial_ppl.stack.settings import PAPER_CALIBRATORS
 
-FOLDER = Path(__file__).parents[1] / "reference"
-REFERENCE = json.loads((FOLDER / "baselines.json").read_text())["full"]
-CHANNELS = json.loads((FOLDER / "channels.json").read_text())
-SHARED = json.loads((FOLDER / "calibrators.json").read_text())
+REFERENCE = read_golden("baselines")["full"]
+CHANNELS = read_golden("channels")
+SHARED = read_golden("calibrators")
 READ, LABELS = np.array(SHARED["logits"]), np.array(SHARED["labels"])
 STARS = ("1", "2", "3", "4", "5")
 BETA, HISTOGRAM = REFERENCE["beta"], np.array(REFERENCE["histogram"])

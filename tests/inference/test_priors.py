@@ -1,8 +1,5 @@
 """Priors: learned from other tasks, in units of the scale's length, or given by name."""
 
-import json
-from pathlib import Path
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -10,6 +7,7 @@ import numpyro
 import numpyro.distributions as dist
 import pytest
 from few_labels import LABELS, LOGITS, TEST
+from golden import read_golden
 from review_tables import fast, read, write_tables
 
 import cordial_ppl as cp
@@ -30,7 +28,7 @@ from cordial_ppl.inference.priors.sources import as_priors, resolve
 from cordial_ppl.inference.target import Prior, build_target
 from cordial_ppl.runtime import storage
 
-GOLDEN = json.loads((Path(__file__).parents[1] / "reference" / "priors.json").read_text())
+GOLDEN = read_golden("priors")
 TASKS = {"ours": (LOGITS, LABELS), ("theirs", "a"): (LOGITS[::-1], LABELS)}
 
 

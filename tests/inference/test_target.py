@@ -1,8 +1,6 @@
 """The flat log density: exact priors, agreement with NumPyro's own, and the contract of a model."""
 
-import json
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from threading import Barrier
 
 import jax
@@ -11,6 +9,7 @@ import numpy as np
 import numpyro
 import numpyro.distributions as dist
 import pytest
+from golden import read_golden
 from numpyro import handlers
 from numpyro.distributions.transforms import SigmoidTransform
 from numpyro.infer.util import log_density, potential_energy
@@ -19,7 +18,7 @@ import cordial_ppl as cp
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.inference.target import Prior, build_target
 
-REFERENCE = json.loads((Path(__file__).parents[1] / "reference" / "channels.json").read_text())
+REFERENCE = read_golden("channels")
 READINGS = cp.Readings(np.array(REFERENCE["logits"]), np.array(REFERENCE["histogram"]))
 LABELS = np.array(REFERENCE["labels"])
 

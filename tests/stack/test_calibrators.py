@@ -1,13 +1,12 @@
 """Calibrators without a posterior: their objectives, their optima, and labels at their limits."""
 
-import json
-from pathlib import Path
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from golden import read_golden
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit, log_softmax
@@ -20,9 +19,8 @@ from cordial_ppl.stack.calibrators.odds import DECADES, Odds, fit_odds, odds_log
 from cordial_ppl.stack.calibrators.temperature import HIGHEST, LOWEST
 from cordial_ppl.stack.calibrators.vector import Vector, fit_vector, vector_log_probs
 
-FOLDER = Path(__file__).parents[1] / "reference"
-SHARED = json.loads((FOLDER / "calibrators.json").read_text())
-BASELINES = json.loads((FOLDER / "baselines.json").read_text())
+SHARED = read_golden("calibrators")
+BASELINES = read_golden("baselines")
 LOGITS, LABELS = np.array(SHARED["logits"]), np.array(SHARED["labels"])
 TEST, ROWS = np.array(SHARED["test_logits"]), len(LABELS)
 NAMES = [name for name in CALIBRATORS if name not in ("concatenated", "full", "full-vector")]

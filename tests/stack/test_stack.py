@@ -1,8 +1,5 @@
 """Stacks: the default's seven members, and how stacking weighs members."""
 
-import json
-from pathlib import Path
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -10,6 +7,7 @@ import numpyro
 import numpyro.distributions as dist
 import pytest
 from few_labels import LABELS, LOGITS, STARS, TEST, assert_probabilities
+from golden import read_golden
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
@@ -95,7 +93,7 @@ def rugged(readings, labels=None):
     cp.observe(jnp.zeros_like(readings.logits) - depth, labels)
 
 
-REFERENCE = json.loads((Path(__file__).parents[1] / "reference" / "stacking.json").read_text())
+REFERENCE = read_golden("stacking")
 
 
 @st.composite

@@ -186,7 +186,8 @@ def test_readers_in_another_column(desk, cordial):
     cells = read("r.csv")
     both = {name: column * 2 for name, column in cells.items()}
     write("both.csv", both | {"judge": ["a"] * TEXTS + ["b"] * TEXTS}, ",")
-    assert len(read_readings("both.csv", reader="judge=a")) == TEXTS
+    one = read_readings("both.csv", reader="judge=a")
+    assert len(one) == TEXTS and one.extras == {"reader": ["a"] * TEXTS}
     with pytest.raises(SettingNeeded, match="2 readers: 'a', 'b'") as raised:
         read_readings("both.csv", reader="judge")
     assert (raised.value.setting, raised.value.value) == ("reader", "judge=a")
