@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 import cordial_ppl as cp
 from cordial_ppl.data.rounding import ROUNDINGS
-from cordial_ppl.errors import InputError
 
 STARS = ("1", "2", "3", "4", "5")
 averages = st.lists(st.floats(1, 5, allow_subnormal=False), min_size=1, max_size=20)
@@ -50,9 +49,9 @@ def test_the_scale_may_run_either_way(labels, how):
 
 
 def test_what_cannot_be_rounded():
-    with pytest.raises(InputError, match=r"1..5; found 5.5 in row 1"):
+    with pytest.raises(cp.InputError, match=r"1..5; found 5.5 in row 1"):
         cp.round_labels([3.5, 5.5], STARS)
-    with pytest.raises(InputError, match="half-up, nearest-even, split; got 'up'"):
+    with pytest.raises(cp.InputError, match="half-up, nearest-even, split; got 'up'"):
         cp.round_labels([3.5], STARS, "up")
-    with pytest.raises(InputError, match="found 3.5 in row 0. Labels between .* round_labels"):
+    with pytest.raises(cp.InputError, match="found 3.5 in row 0. Labels between .* round_labels"):
         cp.TemperatureScaling(STARS).fit(np.zeros((1, 5)), [3.5])

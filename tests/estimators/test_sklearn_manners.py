@@ -19,14 +19,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator
 
 import cordial_ppl as cp
-from cordial_ppl.errors import (
-    PACKAGE,
-    ChannelError,
-    CordialWarning,
-    InputError,
-    NotFittedError,
-    warn,
-)
+from cordial_ppl.errors import PACKAGE, warn
 from cordial_ppl.estimators.stack import Stack
 from cordial_ppl.estimators.stack_files import FitRecord
 from cordial_ppl.runtime import storage
@@ -71,14 +64,14 @@ def test_settings_are_kept_as_they_were_given(estimator):
     assert found.get_params(deep=False).keys() == given.keys()
     assert all(found.get_params()[name] is given[name] for name in given)
     assert clone(estimator).set_params(**given).get_params().keys() == given.keys()
-    with pytest.raises(InputError, match="set_params may name one of .*options.*; got 'sede'"):
+    with pytest.raises(cp.InputError, match="set_params may name one of .*options.*; got 'sede'"):
         estimator.set_params(sede=1)
 
 
 def test_settings_of_its_own_those_shown_and_other_ones():
     found = cp.TemperatureScaling().fit(X, Y)
     assert found.set_params().predict_proba(X).shape == (25, 5)
-    with pytest.raises(NotFittedError):
+    with pytest.raises(cp.NotFittedError):
         found.set_params(options=STARS).predict_proba(X)
     assert set(found.fit(X, Y + 1).predict(X)) <= set(STARS)
     stack = cp.LogitStack(STARS).set_params(seed=3, weight_counts={"odds": 2.0})
@@ -175,7 +168,7 @@ def test_columns_of_data_frames_keep_their_order(library, tmp_path):
         (lambda given: cp.TemperatureScaling().fit(given, Y), mixed),
         (lambda given: cp.BatchCalibration().fit(given, Y), mixed),
     ):
-        with pytest.raises(InputError, match="in this order: logit_1, .*; got logit_"):
+        with pytest.raises(cp.InputError, match="in this order: logit_1, .*; got logit_"):
             call(wrong)
     numbered = pandas.DataFrame(X)
     np.testing.assert_array_equal(judge.predict_proba(numbered), expected)
@@ -251,11 +244,11 @@ def test_a_pickle_needs_the_channel_file_as_it_was(of_a_file):
     judge, path = of_a_file
     content = pickle.dumps(judge)
     path.write_text(path.read_text() + "\n")
-    with pytest.raises(ChannelError, match="sound.py was changed"):
+    with pytest.raises(cp.ChannelError, match="sound.py was changed"):
         pickle.loads(content)
     path.unlink()
     assert copy.deepcopy(judge).weights_ == judge.weights_
-    with pytest.raises(ChannelError, match="there is no channel file"):
+    with pytest.raises(cp.ChannelError, match="there is no channel file"):
         pickle.loads(content)
 
 
@@ -264,7 +257,7 @@ def test_warnings_point_at_the_line_outside_the_package():
     scope = {"warn": inspect.unwrap(warn)}
     source = "def read():\n    warn('odd')\n\ndef fit():\n    read()"
     exec(compile(source, f"{PACKAGE}/stack/some.py", "exec"), scope)
-    with pytest.warns(CordialWarning, match="odd") as told:
+    with pytest.warns(cp.CordialWarning, match="odd") as told:
         scope["fit"]()
     assert told[0].filename == __file__
 
@@ -328,9 +321,9 @@ def test_an_index_says_which_label_is_whose(make):
     np.testing.assert_array_equal(judge.predict_proba(TEST), expected.predict_proba(TEST))
     assert judge.score(logits, labels.iloc[order]) == judge.score(X, Y)
     for other in (labels.reset_index(drop=True), labels.rename({"text 3": "text 4"})):
-        with pytest.raises(InputError, match="labels and readings"):
+        with pytest.raises(cp.InputError, match="labels and readings"):
             make().fit(logits, other)
-    with pytest.raises(InputError, match="different indexes"):
+    with pytest.raises(cp.InputError, match="different indexes"):
         judge.score(logits, labels[:-1])
     # By position where one has no index.
     for given in ((X, labels), (polars.DataFrame(X), labels), (logits, Y.tolist())):
@@ -354,7 +347,7 @@ def test_covariates_and_users_follow_the_index():
     plain = cp.UserShift().fit(expected, LABELS, users.tolist())
     shift = cp.UserShift().fit(probs, labels.iloc[order], users.iloc[order[::-1]])
     assert shift.values_ == plain.values_
-    with pytest.raises(InputError, match="users and readings have different indexes"):
+    with pytest.raises(cp.InputError, match="users and readings have different indexes"):
         shift.predict_proba(probs, users[1:])
 
 
@@ -369,7 +362,7 @@ def test_scikit_learn_gets_no_columns_that_it_would_pair_wrongly(options, piped)
     # No fold shows that a label is beyond the options.
     above, lowest = np.flatnonzero(Y > 0), np.flatnonzero(Y == 0)
     folds = [(above, lowest), (above, above)]
-    with pytest.raises(InputError, match=r"alphabetical order .*neg_log_loss"):
+    with pytest.raises(cp.InputError, match=r"alphabetical order .*neg_log_loss"):
         cross_val_predict(judge, X, labels, method="predict_proba", cv=folds)
     assert set(cross_val_predict(judge, X, labels)) <= set(labels)
     fitted = judge.fit(X, labels)
@@ -379,14 +372,14 @@ def test_scikit_learn_gets_no_columns_that_it_would_pair_wrongly(options, piped)
         expected = cp.scores.neg_log_loss(fitted, X, labels)
         assert loss(fitted, X, labels) == pytest.approx(expected, abs=0.01)
     else:
-        with pytest.raises(InputError, match="alphabetical order"):
+        with pytest.raises(cp.InputError, match="alphabetical order"):
             loss(fitted, X, labels)
 
 
 def test_numbers_from_one_are_told_that_scikit_learn_counts_from_zero():
     judge, settings = cp.TemperatureScaling((1, 2, 3, 4, 5)), dict[str, Any](error_score="raise")
-    with pytest.raises(InputError, match="scikit-learn numbers labels from 0"):
+    with pytest.raises(cp.InputError, match="scikit-learn numbers labels from 0"):
         cross_val_predict(judge, X, Y + 1, method="predict_proba")
     assert set(cross_val_predict(judge, X, Y + 1)) <= {1, 2, 3, 4, 5}
-    with pytest.raises(InputError, match="whole numbers 1..5; found 0"):
+    with pytest.raises(cp.InputError, match="whole numbers 1..5; found 0"):
         cross_val_score(judge, X, Y, **settings)

@@ -11,7 +11,6 @@ from sweep_files import IDS, LOGITS, TEXTS, tasks_of, write_sweep
 
 import cordial_ppl as cp
 from cordial_ppl import plots
-from cordial_ppl.errors import FileError, InputError
 from cordial_ppl.evaluation.methods import METHODS, NINE
 from cordial_ppl.evaluation.sweeps import make_parts, run_sweep
 from cordial_ppl.evaluation.tasks import draw_subsets, split_task
@@ -82,7 +81,7 @@ def test_the_learning_curve_is_of_the_means(finished):
     np.testing.assert_array_equal(lines["histogram"].get_xdata(), [4, 9])
     axis.figure.clear()
     for wanted, fact in (({}, "stars, b"), ({"reader": "a", "methods": ["odds"]}, "'odds'")):
-        with pytest.raises(InputError, match=fact):
+        with pytest.raises(cp.InputError, match=fact):
             plots.learning_curve(scores, **wanted)
 
 
@@ -208,7 +207,7 @@ def test_a_damaged_part_is_found(folder):
     whole = run_sweep(*settings, parts=folder / "parts")
     path = next((folder / "parts").iterdir())
     path.write_bytes(path.read_bytes()[:-50])
-    with pytest.raises(FileError, match=path.name):
+    with pytest.raises(cp.FileError, match=path.name):
         run_sweep(*settings, parts=folder / "parts")
     path.unlink()
     assert run_sweep(*settings, parts=folder / "parts").equals(whole)
@@ -236,7 +235,7 @@ def test_what_cannot_be_swept_is_refused_before_the_work(folder, monkeypatch, se
     monkeypatch.chdir(Path(__file__).parents[2])
     sweep = {"methods": ["raw"], "budgets": [4], "draws": 2} | settings
     tasks = tasks_of(folder, reader="a") * sweep.pop("tasks", 1)
-    with pytest.raises((InputError, cp.ChannelError)) as caught:
+    with pytest.raises((cp.InputError, cp.ChannelError)) as caught:
         run_sweep(tasks, parts=folder / "parts", **sweep)
     assert all(fact in str(caught.value) for fact in facts) and not (folder / "parts").exists()
 
@@ -256,7 +255,7 @@ def test_tables_that_do_not_fit_are_refused(folder, monkeypatch, readings, setti
     fewer = {"item_id": IDS + IDS[1:], "reader": ["a"] * 90 + ["b"] * 89}
     write_table(folder / "fewer.csv", fewer | {name: own[1:] for name, own in LOGITS.items()})
     monkeypatch.chdir(Path(__file__).parents[2])
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(cp.InputError) as caught:
         tasks_of(folder, readings, **settings)
     assert all(fact in str(caught.value) for fact in facts)
 
@@ -265,7 +264,7 @@ def test_a_folder_that_cannot_be_written_is_refused_before_the_work(folder, monk
     monkeypatch.setattr("cordial_ppl.evaluation.sweeps.fit_subsets", lambda *_: pytest.fail("fit"))
     (folder / "file").write_text("")
     for parts in ("file", "file/parts"):
-        with pytest.raises(FileError):
+        with pytest.raises(cp.FileError):
             run_sweep(tasks_of(folder), ["raw"], [4], 2, parts=folder / parts)
 
 

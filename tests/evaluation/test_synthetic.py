@@ -49,20 +49,6 @@ def test_scales_of_two_to_eleven_options(size):
     assert (lower <= 0).all() and (lower < 0).any()
 
 
-def test_labels_follow_the_shares_and_logits_saturate_at_the_ceiling():
-    raters, weights = Raters(options=4, skew=1.0), np.exp(np.linspace(0, 1, 4) ** 2)
-    quality = np.random.default_rng(1).normal(size=40_000)
-    labels = raters.label(np.random.default_rng(0), quality)
-    # Sd .002 over 20 seeds.
-    np.testing.assert_allclose(np.bincount(labels) / 40_000, weights / weights.sum(), atol=0.01)
-    bounded, free = (
-        Reader(jitter=0.0, ceiling=ceiling).read(np.random.default_rng(1), quality, raters.cuts())
-        for ceiling in (6.0, np.inf)
-    )
-    assert -6 <= bounded.min() < -5.9 and (bounded >= free).all()
-    np.testing.assert_array_equal(np.argsort(bounded[0]), np.argsort(free[0]))
-
-
 @pytest.mark.parametrize(
     ("make", "arguments", "message"),
     [
