@@ -53,5 +53,3 @@ def test_what_cannot_be_rounded():
         cp.round_labels([3.5, 5.5], STARS)
     with pytest.raises(cp.InputError, match="half-up, nearest-even, split; got 'up'"):
         cp.round_labels([3.5], STARS, "up")
-    with pytest.raises(cp.InputError, match="found 3.5 in row 0. Labels between .* round_labels"):
-        cp.TemperatureScaling(STARS).fit(np.zeros((1, 5)), [3.5])

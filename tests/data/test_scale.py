@@ -71,16 +71,9 @@ def test_labels_from_one_up_get_the_remedy():
     labels[[3, 17]] = 5
     with pytest.raises(SettingNeeded) as raised:
         Scale.default(5).encode(labels)
-    error = raised.value
-    assert (error.setting, error.value) == ("options", ("1", "2", "3", "4", "5"))
-    assert (
-        str(error)
-        == str(pickle.loads(pickle.dumps(error)))
-        == (
-            "labels must be whole numbers 0..4; found 5 in rows 3 and 17. "
-            "If your scale starts at 1, name the options: options=('1','2','3','4','5')."
-        )
-    )
+    for error in (raised.value, pickle.loads(pickle.dumps(raised.value))):
+        assert (error.setting, error.value) == ("options", ("1", "2", "3", "4", "5"))
+        assert "5 in rows 3 and 17" in str(error) and "('1','2','3','4','5')" in str(error)
 
 
 def test_words_are_told_by_more_than_capitals_and_blanks():

@@ -85,19 +85,6 @@ def test_newton_ends_at_the_minimum_of_a_convex_loss(scale):
     np.testing.assert_allclose(slope, 0.0, atol=1e-9)
 
 
-def test_newton_evaluates_no_more_what_is_done():
-    sizes, bends = [], np.array([1.0, 1e3, 1.0])[:, None] * np.arange(1, 5) ** 3
-
-    def bowl(x, at):
-        sizes.append(len(at))
-        return 0.5 * (bends[at] * x**2).sum(axis=1), bends[at] * x
-
-    starts = np.outer([0.0, 1.0, 1e-16], np.ones(4))
-    x, _ = newton(bowl, lambda x, at: bends[at][:, :, None] * np.eye(4), starts)
-    np.testing.assert_allclose(x, 0.0, atol=1e-12)
-    assert sizes[0] == 3 and set(sizes[1:]) == {1} and len(sizes) <= 3
-
-
 def test_of_several_searches_the_lowest_goes_to_its_end():
     starts, depths = np.array([1.0, 2.0, -1.6, 0.3] * 2)[:, None], jnp.array([0.3, -0.3])
 
