@@ -69,6 +69,11 @@ def made(tmp_path_factory):
 
 
 CASES = """
+plan                                                       READINGS is missing
+read                                                       FILE is missing
+check                                                      CHANNEL is missing
+fit r.csv                                                  LABELS is missing
+learn-prior -o p.cordial                                   TABLES is missing
 predit r.csv                                               predit|predict
 compare r.csv                                              LABELS
 compare r.csv l.csv                                        --by
@@ -164,17 +169,3 @@ def test_what_is_refused_is_named(refused, made, tmp_path, case):
     shutil.copytree(made, tmp_path, dirs_exist_ok=True)
     words, facts = case.replace("MODELS", str(MODELS)).replace("LONG", "o" * 300).rsplit("  ", 1)
     refused(facts, *shlex.split(words))
-
-
-@pytest.mark.parametrize(
-    ("words", "name"),
-    [
-        (["plan"], "READINGS"),
-        (["read"], "FILE"),
-        (["check"], "CHANNEL"),
-        (["fit", "r.csv"], "LABELS"),
-        (["learn-prior", "-o", "p.cordial"], "TABLES"),
-    ],
-)
-def test_a_file_that_is_missing_is_named_as_in_the_help(cordial, words, name):
-    assert f" {name} is missing" in cordial(*words, status=2).stderr

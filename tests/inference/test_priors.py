@@ -14,7 +14,6 @@ import cordial_ppl as cp
 from cordial_ppl.channels import AFFINE_CHANNELS, CHANNELS
 from cordial_ppl.data.readings import as_logits
 from cordial_ppl.estimators.stack import Stack
-from cordial_ppl.estimators.subsets import BatchFit, Texts, fit_subsets
 from cordial_ppl.evaluation.synthetic import reviews
 from cordial_ppl.inference.priors import NamedPrior
 from cordial_ppl.inference.priors.fits import (
@@ -230,20 +229,6 @@ def test_fits_of_another_channel_are_refused(learned, tmp_path):
 def test_tasks_that_nothing_can_be_learned_from(tasks, settings, message):
     with pytest.raises(cp.InputError, match=message):
         cp.learn_prior(tasks, **{"channels": ["mixture"], **settings})
-
-
-@pytest.mark.nightly
-def test_each_subset_has_the_prior_of_its_readings():
-    """Flat readings and steep ones, fitted together as each would be alone."""
-    steep, labels = np.concatenate([LOGITS, 8 * LOGITS]), np.concatenate([LABELS, LABELS])
-    rows, settings = np.arange(40).reshape(2, 20), {"prior": cp.shipped_prior(), "calibrators": ()}
-    stacks = [Stack(channels=("mixture",), inference="mode", seed=n, **settings) for n in (0, 1)]
-    texts = Texts(as_logits(TEST))
-    found = fit_subsets({"x": stacks[0]}, Texts(as_logits(steep)), labels, rows, (0, 1), texts)["x"]
-    assert isinstance(found, BatchFit)
-    for draw, own in enumerate(rows):
-        alone = stacks[draw].fit(steep[own], labels[own]).predict_proba(TEST)
-        np.testing.assert_allclose(found.probs[draw], alone, rtol=0, atol=1e-5)
 
 
 def test_the_default_has_the_prior_that_is_shipped_and_a_name_is_for_every_channel():
