@@ -105,7 +105,6 @@ def test_one_of_several(tmp_path, ending):
 @pytest.mark.parametrize(
     ("chosen", "message"),
     [
-        ({}, "2 tasks: 'fluency', 'style'. Choose one, for example: task='fluency'.$"),
         ({"reader": "r1"}, "2 tasks: 'fluency', 'style'. Choose one.* task='fluency'.$"),
         ({"task": "fluency"}, "2 readers: 'r1', 'r2'. Choose one.* reader='r1'.$"),
         ({"task": "taste"}, "no task 'taste'; found 'fluency', 'style'"),
@@ -144,8 +143,6 @@ def test_labels_of_one_task(text):
     path = text("l.csv", "item_id,task,label", "a,x,1", "a,y,2", " b , y , 3 ")
     np.testing.assert_array_equal(read_labels(path, SCALE, task="y").labels, [1, 2])
     assert read_labels(path, SCALE, task="y").item_ids == ["a", "b"]
-    with pytest.raises(InputError, match="2 tasks: 'x', 'y'. Choose one"):
-        read_labels(path, SCALE)
     plain = text("p.csv", "item_id,label", "a,1")
     assert read_labels(plain, SCALE, task="y").item_ids == ["a"]
 
