@@ -36,12 +36,6 @@ def assert_same(found, fitted):
 def test_a_calibrator_comes_back_bit_for_bit(judge, saved, tmp_path):
     found = cp.load(saved)
     assert_same(found, judge)
-    for name, posterior in judge.posteriors_.items():
-        np.testing.assert_array_equal(found.posteriors_[name].draws, posterior.draws)
-        np.testing.assert_equal(found.posteriors_[name].diagnostics, posterior.diagnostics)
-    np.testing.assert_array_equal(found.fit_.out_of_fold, judge.fit_.out_of_fold)
-    np.testing.assert_array_equal(found.fit_.labels, LABELS)
-    np.testing.assert_array_equal(found.fit_.sketch, judge.fit_.sketch)
     found.save(tmp_path / "again.cordial")
     assert (tmp_path / "again.cordial").read_bytes() == saved.read_bytes()
 

@@ -1,8 +1,5 @@
 """The flat log density: exact priors, agreement with NumPyro's own, and the contract of a model."""
 
-from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -194,18 +191,6 @@ def test_scales_and_masks_count_as_numpyro_counts_them():
 def prior_draws(target, readings, count):
     run = jax.jit(lambda *own: target.sample_prior(*own, count))
     return np.asarray(run(jax.random.key(1), target.prior, readings))
-
-
-def test_threads_that_ask_at_once_get_one_target():
-    """Targets are equal only to themselves: two of them would compile every program twice."""
-    barrier = Barrier(4)
-
-    def ask(_):
-        barrier.wait()
-        return build_target(cp.Channel("bounded again", bounded), 5, ("quality",))
-
-    with ThreadPoolExecutor(4) as pool:
-        assert len(set(pool.map(ask, range(4)))) == 1
 
 
 def _child(readings, labels=None):
