@@ -109,7 +109,6 @@ def test_labels_of_other_texts(complain):
 
 
 def test_options_that_do_not_fit(complain):
-    complain("'1', '2', '3'|'logit_0'", "--options", "1,2,3")
     complain("'0'|twice", "--options", "0,0,1")
     complain("empty", "--options", "0,1,,3,4")
     complain("r.csv|empty", readings=number("logit_1,logit_", "1,2"))

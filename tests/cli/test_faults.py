@@ -105,32 +105,6 @@ def start(folder, words, program=PROGRAM):
 
 
 @pytest.mark.nightly
-def test_ctrl_c_in_a_sweep_loses_nothing_that_was_done(tmp_path):
-    write_sweep(tmp_path)
-    budgets, parts = range(4, 14), tmp_path / "o.csv.parts"
-    what = f"--methods raw,histogram --budgets {','.join(map(str, budgets))} --draws 3 --report 30"
-    running = start(tmp_path, f"sweep stars.parquet labels.csv -o o.csv --quiet {what}")
-    try:
-        deadline = time.monotonic() + 120
-        while not sum(1 for _ in parts.rglob("[!.]*.parquet")) and time.monotonic() < deadline:
-            time.sleep(0.02)
-        running.send_signal(signal.SIGINT)
-        _, told = running.communicate(timeout=60)
-    finally:
-        running.kill()
-    assert (running.returncode, told) == (130, "")
-    done = {path: path.read_bytes() for path in parts.rglob("*.parquet")}
-    assert 0 < len(done) < 2 * 2 * len(budgets)
-    # As a kill would leave it: half of a part, under a name that nobody looks for.
-    half = next(iter(done)).with_name(f".{'0' * 32}.parquet")
-    half.write_bytes(next(iter(done.values()))[:100])
-    sweep = tasks_of(tmp_path), ["raw", "histogram"], budgets, 3
-    resumed = run_sweep(*sweep, parts=parts)
-    assert {path: path.read_bytes() for path in done} == done
-    assert resumed.equals(run_sweep(*sweep))
-
-
-@pytest.mark.nightly
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 @pytest.mark.parametrize("seconds", [0.2, 0.3, 0.5, 0.9])
 def test_a_signal_ends_a_command_from_its_first_moment(tmp_path, number, status, seconds):

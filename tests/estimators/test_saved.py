@@ -18,12 +18,6 @@ PROBS, RATED = RNG.dirichlet(np.ones(5), 40), RNG.integers(0, 5, 40)
 WHO = [f"user {row % 7}" for row in range(40)]
 
 
-@pytest.fixture
-def saved(judge, tmp_path):
-    judge.save(tmp_path / "saved.cordial")
-    return tmp_path / "saved.cordial"
-
-
 def assert_same(found, fitted):
     assert type(found) is type(fitted)
     assert found.fit_.scale == fitted.fit_.scale and found.weights_ == fitted.weights_
@@ -33,11 +27,11 @@ def assert_same(found, fitted):
         np.testing.assert_array_equal(getattr(found, method)(TEST), expected)
 
 
-def test_a_calibrator_comes_back_bit_for_bit(judge, saved, tmp_path):
-    found = cp.load(saved)
-    assert_same(found, judge)
-    found.save(tmp_path / "again.cordial")
-    assert (tmp_path / "again.cordial").read_bytes() == saved.read_bytes()
+def test_every_kind_comes_back_bit_for_bit(judge, folder, tmp_path):
+    assert_same(cp.load(folder / "calibrator"), judge)
+    for path in folder.iterdir():
+        cp.load(path).save(tmp_path / path.name)
+        assert (tmp_path / path.name).read_bytes() == path.read_bytes()
 
 
 @pytest.mark.parametrize("labels", [3, 20])  # With three, the losses to expect are NaN.

@@ -356,9 +356,10 @@ def test_folds_agree_with_fits_of_their_own(name, monkeypatch):
 
 
 @settings(max_examples=30)
-@given(st.integers(0, 2**32 - 1), st.floats(0.01, 200), st.floats(0, 0.9))
-def test_the_next_temper_keeps_the_effective_sample_size(seed, spread, temper):
+@given(st.integers(0, 2**32 - 1), st.floats(0.01, 200), st.floats(0, 0.9), st.booleans())
+def test_the_next_temper_keeps_the_effective_sample_size(seed, spread, temper, impossible):
     log_likelihood = spread * np.random.default_rng(seed).normal(size=256)
+    log_likelihood[:64] = -np.inf if impossible else log_likelihood[:64]
     found = float(next_temper(np.float64(temper), np.zeros(256), log_likelihood, 128.0))
     assert temper < found <= 1.0
     kept = float(effective_sample_size((found - temper) * log_likelihood))

@@ -77,7 +77,7 @@ FILES: dict[str, tuple[Any, dict[str, Any], int]] = {
     "blank labels": (lambda c: lines(some_blank(c)), {}, 15),
     "blank rows": (lambda c: (lines({**c, "": [""] * LABELLED}), ";;\r\n;;\r\n"), {}, 20),
     "another id": (lambda c: lines(renamed(c, "ItemID"), ","), {"id": "ItemID"}, 20),
-    "words of an id": (lambda c: lines(renamed(c, "text id")), {"id": "text id"}, 20),
+    "words of an id": (lambda c: lines(renamed(c, "Text  ID")), {"id": "Text  ID"}, 20),
     "another name": (
         lambda c: lines(renamed(c, label="Human Label"), ","),
         {"label": "Human Label"},
@@ -268,12 +268,9 @@ def test_commands_that_take_several_labels_of_a_text(desk, cordial):
 def test_both_columns_by_other_names(desk):
     readings, columns = desk
     named = renamed(columns, "Text ID", "Rating")
-    write("desk.csv", named, ",")
-    other: dict[str, Any] = {"id": ["text  id"], "label": ["Rating"]}
-    assert len(read_labels("desk.csv", readings.scale, **other).labels) == LABELLED
+    other: dict[str, Any] = {"id": ["Text ID"], "label": ["Rating"]}
     # Two that differ in capitals alone are told apart by these.
     write("desk.csv", named | {"text id": ["x"] * LABELLED}, ",")
-    other["id"] = ["Text ID"]
     assert len(read_labels("desk.csv", readings.scale, **other).labels) == LABELLED
     other["id"] = ["TEXT ID"]
     with pytest.raises(SettingNeeded, match="'item_id'"):
