@@ -24,16 +24,6 @@ STARS = tuple("0123456")
 LINES = "item_id,score,p_x,note", "a,0,.1,u", "b,6,.2,v", "c,,.3,w", "d,3,.4,x"
 
 
-@pytest.fixture
-def text(tmp_path):
-    def write(name, *lines):
-        path = tmp_path / name
-        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-        return path
-
-    return write
-
-
 def test_a_column_of_ratings_is_the_readings(text):
     path = text("r.csv", *LINES)
     with pytest.warns(CordialWarning, match="1 of 4 texts"):
