@@ -261,8 +261,8 @@ def open_readings(
         raise InputError(f"{columns.path}: none of the {every} texts has a reading.")
     if unread:
         warn(
-            f"{columns.path}: {unread} of {every} texts have no reading: only labels of such texts "
-            "tell of them."
+            f"{columns.path}: {unread} of {every} texts have no reading; only labels of such texts "
+            "say anything about them."
         )
     return replace(table, gaps=unread > 0)
 

@@ -77,11 +77,12 @@ def _write_whole(made: Comparison, shares: str = "") -> list[str]:
     if made.unknown:
         lines.insert(
             0,
-            f"nothing is known of {unread:,} of {every:,} texts, which the judge did not read: all "
-            f"that follows is of the {whole.texts:,} others. Label some of these",
+            f"Nothing is known about {unread:,} of {every:,} texts: the judge did not read them "
+            f"and none is labelled. Everything below is about the other {whole.texts:,}.",
         )
     elif unread:
-        lines.append(f"  {unread:,} texts were not read by the judge: {labels} labels tell of them")
+        noun = "text" if unread == 1 else "texts"
+        lines.append(f"  {unread:,} {noun} without a reading, of which {labels} labelled")
     if made.other:
         mean, rectified = map(in_words, made.other)
         lines.append(f"  of {other}: {mean}; {alone} {rectified}")
