@@ -25,7 +25,7 @@ from cordial_ppl.data.readings import (
 )
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError, naming, warn
-from cordial_ppl.tables.choices import open_columns, read_items, select, split_choice
+from cordial_ppl.tables.choices import Choice, open_columns, read_items, select, split_choice
 from cordial_ppl.tables.columns import (
     finite,
     is_blank,
@@ -218,31 +218,13 @@ class ReadingTable:
             return logits
 
 
-def open_readings(
-    path: str | Path,
-    *,
-    options: Any = None,
-    reader: str | None = None,
-    task: str | None = None,
-    id: Sequence[str] = (),
-    rating: str | None = None,
-    round: str | None = None,
-    apart: Sequence[str] = (),
-) -> ReadingTable:
+def open_readings(path: str | Path, **chosen: Any) -> ReadingTable:
     """Find the readings of a table, which need not fit in memory.
 
     Args:
         path: As `read_columns` reads it, with `item_id` and one group of columns `logit_`,
             `logprob_`, `p_` or `n_` (or one column `rating`).
-        options: The K options in the scale's order; by default the columns' order in the file. A
-            column `rating` needs them.
-        reader: The reader to take, where the file holds several; see `choices.select`.
-        task: The task to take, where the file holds several and a text is of more than one.
-        id: Other names of the column `item_id`.
-        rating: The column of hard ratings, one stated option per text; other columns are then no
-            readings.
-        round: How ratings between options, such as averages, are rounded; see `round_labels`.
-        apart: Columns that are named for something else, such as groups, and are nothing else.
+        chosen: Fields of `Choice`.
 
     Returns:
         The readings of that reader and task, not yet checked. Rows with an `item_id` and nothing in
@@ -253,9 +235,9 @@ def open_readings(
         InputError: A column or a name is missing, or no text has a reading.
         SettingNeeded: The file holds several readers or tasks, or a column `rating` has no options.
     """
-    columns = open_columns(path, task=task, id=id, rating=rating, apart=apart)
-    columns = select(columns, "reader", reader)
-    table = ReadingTable(columns, *find_layout(columns, options), round=round)
+    choice = Choice(**chosen)
+    columns = select(open_columns(path, choice), "reader", choice.reader)
+    table = ReadingTable(columns, *find_layout(columns, choice.options), round=choice.round)
     unread, every = columns.collect(table.unread.sum()).item(), len(columns)
     if unread == every:
         raise InputError(f"{columns.path}: none of the {every} texts has a reading.")
