@@ -175,15 +175,21 @@ def describe(
 
 def as_json(collected: "Collected") -> dict[str, Any]:
     """Return all of it for programs."""
-    from cordial_ppl.logs.collected import LEFT, UNREAD
+    from cordial_ppl.logs.collected import LOST, REASONS
 
+    left = {
+        key: rows
+        for key in (*REASONS, "other")
+        if (rows := collected.kept.get(key, []) + collected.notes.get(key, []))
+    }
     return {
         "format": collected.form,
         "options": list(collected.options),
         "readings": len(collected),
         "labels": len(collected.labelings),
-        "unread": [row for key in UNREAD for row in collected.notes.get(key, ())],
-        "lost": {key: collected.notes[key] for key in LEFT if key in collected.notes},
+        "kept": len(collected.outcomes) - len(collected),
+        "unread": [row for key in left.keys() - {*LOST, "other"} for row in left[key]],
+        "lost": {key: left[key] for key in (*LOST, "other") if key in left},
         "pooled": len(collected.notes.get("pooled", ())),
         "unnamed": collected.unnamed,
         "floored": dict(collected.floored),
@@ -200,7 +206,9 @@ def set_out(collected: "Collected") -> str:
     columns = {name: list(map(str, table[name][:ROWS])) for name in names}
     if collected.values:
         columns["answer"] = [*map(quote_beginning, collected.records[:ROWS])]
-        columns |= {o: [f"{v:.4g}" for v in table[f"{kind}_{o}"][:ROWS]] for o in collected.options}
+        for name in collected.options:
+            cells = table[f"{kind}_{name}"][:ROWS]
+            columns[name] = ["" if cell is None else f"{cell:.4g}" for cell in cells]
         pairs = zip(collected.labels["item_id"], collected.labels["label"], strict=True)
         labels = dict(pairs) if collected.labelings else {}
         if labels:

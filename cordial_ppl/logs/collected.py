@@ -12,7 +12,16 @@ from jaxtyping import Float64
 from cordial_ppl.data.ratings import PSEUDO_COUNT
 from cordial_ppl.data.readings import as_logits, readings_from_counts, readings_from_probabilities
 from cordial_ppl.errors import InputError, SettingNeeded, count, list_names, naming, quote
-from cordial_ppl.logs.evidence import CUT, FAILED, FILTERED, REFUSED, Orders, Record, Scores
+from cordial_ppl.logs.evidence import (
+    CUT,
+    FAILED,
+    FILTERED,
+    NO_OPTION,
+    REFUSED,
+    Orders,
+    Record,
+    Scores,
+)
 from cordial_ppl.logs.masses import Reading
 from cordial_ppl.logs.spellings import Spellings
 from cordial_ppl.tables import MADE
@@ -22,16 +31,16 @@ NAMES = ("item_id", "reader", "task", *(f"reader_{name}" for name in MADE))
 """Columns beside the readings."""
 
 WORDS = {
-    CUT: ("row", "cut off at the token limit, left out: {}. Let the model write more tokens"),
-    REFUSED: ("row", "refused by the model, left out: {}"),
-    FILTERED: ("row", "blocked by the server's filter, left out: {}"),
-    FAILED: ("row", "without an answer, or of a grader that failed, left out: {}"),
-    "other": ("row", "with other options, or of another question, left out: {}"),
-    "prose": ("answer", "without an option, left out: {}. --after says what answers follow, "
+    CUT: ("row", "cut off at the token limit, {stays}: {}. Let the model write more tokens"),
+    REFUSED: ("row", "refused by the model, {stays}: {}"),
+    FILTERED: ("row", "blocked by the server's filter, {stays}: {}"),
+    FAILED: ("row", "without an answer, or of a grader that failed, {stays}: {}"),
+    "other": ("row", "with other options, or of another question, {stays}: {}"),
+    "prose": ("answer", "without an option, {stays}: {}. --after says what answers follow, "
               "--spell how options are written"),
-    "off": ("answer", "without a clear option, left out: {}. The last rating announced is not on "
+    "off": ("answer", "without a clear option, {stays}: {}. The last rating announced is not on "
             "the scale, or an option or a refusal follows it"),
-    "thought": ("answer", "cut off within a thought, left out: {}"),
+    "thought": ("answer", "cut off within a thought, {stays}: {}"),
     "pooled": ("text", "with several rows, which count as answers to one question: {}. If they are "
                "of different texts, name what tells these apart: --item"),
     "unread": ("text", "in which sampled answers without an option are not counted: {}"),
@@ -46,8 +55,9 @@ WORDS = {
 }  # fmt: skip
 """What is told of rows, answers and texts, and of which."""
 
-LEFT, UNREAD = (CUT, REFUSED, FILTERED, FAILED, "other"), ("prose", "off", "thought")
-"""What is told of rows that are left out, and of answers that name no option."""
+LOST: tuple[str, ...] = (CUT, REFUSED, FILTERED, FAILED)
+REASONS = {"prose": NO_OPTION, "off": NO_OPTION, "thought": CUT, **{key: key for key in LOST}}
+"""The word of the column `unread` for each reason why a text is not read."""
 
 
 @dataclass(repr=False)
@@ -56,61 +66,68 @@ class Collected:
 
     Attributes:
         spellings: How the options are written; None if the file holds labels alone.
-        records: What each reading is of, in the order of the file.
-        values: The readings.
+        records: What each row of the table is of, in the order of the file.
+        outcomes: The reading of each; or why it was not read, a key of `REASONS`.
         labelings: The records that hold labels.
         notes: Places of what is left out or deserves a look, by the keys of `WORDS`.
+        kept: Places of what is kept without a reading, by the keys of `REASONS`.
         unnamed: Whether texts are named by their order.
         form: The preset.
     """
 
     spellings: Spellings | None = None
     records: list[Record] = field(default_factory=list)
-    values: list[Reading] = field(default_factory=list)
+    outcomes: list[Reading | str] = field(default_factory=list)
     labelings: list[Record] = field(default_factory=list)
     notes: dict[str, list[str]] = field(default_factory=dict)
+    kept: dict[str, list[str]] = field(default_factory=dict)
     unnamed: bool = False
     form: str = ""
 
     def __len__(self) -> int:
-        """Count the readings."""
+        """Count the readings; texts that are kept without one do not count."""
         return len(self.values)
+
+    @property
+    def values(self) -> list[Reading]:
+        """List the readings, in the order of the file."""
+        return [one for one in self.outcomes if isinstance(one, Reading)]
 
     def __repr__(self) -> str:
         """Say in a line what was read."""
-        left = sum(len(self.notes.get(key, ())) for key in LEFT + UNREAD)
+        left = sum(len(self.notes.get(key, ())) for key in (*REASONS, "other"))
         options, labels = ", ".join(self.options), len(self.labelings)
-        return f"<{len(self)} readings of {options}; {labels} labels; {left} rows left out>"
+        kept = len(self.outcomes) - len(self)
+        return (
+            f"<{len(self)} readings of {options}; {kept} texts without a reading; {labels} labels; "
+            f"{left} rows left out>"
+        )
 
     @property
     def options(self) -> tuple[str, ...]:
         """Return the options in order; none if the file holds labels alone."""
         return self.spellings.scale.options if self.spellings else ()
 
-    def note(self, key: str, text: str) -> None:
-        """Note what is to be told of a row or a text."""
-        self.notes.setdefault(key, []).append(text)
+    def note(self, key: str, text: str, kept: bool = False) -> None:
+        """Note what is to be told of a row or a text, and whether it stays without a reading."""
+        (self.kept if kept else self.notes).setdefault(key, []).append(text)
 
-    def keep(self, record: Record, reading: Reading) -> None:
-        """Add the reading of a record."""
-        if self.values and reading.kind != self.values[0].kind:
-            raise InputError(
-                f"readings must all be of one kind, {self.values[0].kind}_ or {reading.kind}_: log "
-                "log-probabilities of all answers or of none."
-            )
-        self.values.append(reading)
+    def keep(self, record: Record, outcome: Reading | str) -> None:
+        """Add the reading of a record; or the record without one, and why."""
         self.records.append(record)
-        for doubt in reading.doubts:
+        self.outcomes.append(outcome)
+        for doubt in outcome.doubts if isinstance(outcome, Reading) else ():
             self.note(doubt, record.item_id)
 
     @property
     def doubts(self) -> Iterator[str]:
         """List what was left out and what could be wrong, in words, with the first places."""
         for key, (noun, words) in WORDS.items():
-            if places := self.notes.get(key):
-                rest = f" and {len(places) - 3} more" if len(places) > 3 else ""
-                listed = f"{', '.join(places[:3])}{rest}"
-                yield f"{count(len(places), noun)} {words.format(listed)}"
+            for notes, stays in (self.kept, "kept without a reading"), (self.notes, "left out"):
+                if places := notes.get(key):
+                    rest = f" and {len(places) - 3} more" if len(places) > 3 else ""
+                    listed = f"{', '.join(places[:3])}{rest}"
+                    yield f"{count(len(places), noun)} {words.format(listed, stays=stays)}"
         share = np.mean([reading.share for reading in self.values] or [np.nan])
         # The judge mostly says something else.
         if share < 0.5:
@@ -126,7 +143,7 @@ class Collected:
 
     @cached_property
     def table(self) -> tuple[str, Float64[np.ndarray, "n K"]]:
-        """Return the kind of the readings and their numbers, [n, K].
+        """Return the kind of the readings and their numbers, [n, K], of the texts that were read.
 
         Raises:
             InputError: There are no readings.
@@ -144,6 +161,9 @@ class Collected:
     def readings(self) -> dict[str, Any]:
         """Return the columns of a table of readings; none if the file holds labels alone.
 
+        Texts that could not be read are rows with empty cells, and `unread` says why; there is no
+        such column if all were read.
+
         Other fields of the rows are passed on: at most 40, none with a text of more than 200
         characters. A name that has a meaning in the table gets `input_` before it.
         """
@@ -159,16 +179,24 @@ class Collected:
         extras = {name: [record.extras.get(name) for record in self.records] for name in names}
         short = [n for n, cells in extras.items() if all(len(str(c)) <= 200 for c in cells)]
         for name in short[:40]:
-            taken = name in NAMES or is_reading(name)
+            taken = name in (*NAMES, "unread") or is_reading(name)
             columns[f"input_{name}" if taken else name] = extras[name]
-        kind, values = self.table
-        return columns | {f"{kind}_{o}": row for o, row in zip(self.options, values.T, strict=True)}
+        reasons = [None if isinstance(o, Reading) else REASONS[o] for o in self.outcomes]
+        (kind, values), read = self.table, [reason is None for reason in reasons]
+        if all(read):
+            named = zip(self.options, values.T, strict=True)
+            return columns | {f"{kind}_{option}": column for option, column in named}
+        for option, column in zip(self.options, values.T.tolist(), strict=True):
+            cells = iter(column)
+            columns[f"{kind}_{option}"] = [next(cells) if there else None for there in read]
+        return columns | {"unread": reasons}
 
     @cached_property
     def labels(self) -> dict[str, list[Any]]:
         """Return the columns of a table of labels; no rows if the file has none.
 
-        From a file with readings, those of texts with a reading. Who said it is the column
+        From a file with readings, those of texts in the table of readings, also of texts that
+        could not be read. Who said it is the column
         `annotator` if several people labelled a text, else `user`.
 
         Raises:
@@ -195,7 +223,7 @@ class Collected:
 
     @cached_property
     def logits(self) -> Float64[np.ndarray, "n K"]:
-        """Return centred logits (nats), one row a reading, as other commands make them of a table.
+        """Return centred logits (nats) of the texts that were read, as other commands make them.
 
         Raises:
             InputError: There are no readings, or one is not what its kind says.
@@ -206,7 +234,7 @@ class Collected:
 
     @property
     def labelled(self) -> tuple[Float64[np.ndarray, "n K"], list[str]]:
-        """Return the logits of the labelled texts and their labels, in the order of the readings.
+        """Return logits and labels of the labelled texts that were read, in the readings' order.
 
         Raises:
             InputError: There are no labels, or several of a text.
@@ -221,10 +249,12 @@ class Collected:
         if len(labels) < len(self.labels["label"]):
             problem = "the log holds several labels of a text: write them to a table, and fit with "
             raise InputError(f"{problem}`cordial calibrate`.")
-        rows = [i for i, record in enumerate(self.records) if record.item_id in labels]
+        read = zip(self.records, self.outcomes, strict=True)
+        items = [record.item_id for record, one in read if isinstance(one, Reading)]
+        rows = [row for row, item in enumerate(items) if item in labels]
         if not rows:
             raise InputError("the log holds no labels; name their field: label=FIELD.")
-        return self.logits[rows], [labels[self.records[i].item_id] for i in rows]
+        return self.logits[rows], [labels[items[row]] for row in rows]
 
 
 def quote_beginning(record: Record) -> str:

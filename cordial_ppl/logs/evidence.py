@@ -17,6 +17,9 @@ ROUNDING = 1e-3
 CUT, REFUSED, FILTERED, FAILED = "cut", "refused", "filtered", "failed"
 """Why a text has no answer: the token limit, the model, a filter of the server, or an error."""
 
+NO_OPTION = "no option"
+"""Why an answer is no reading: it names none of the options."""
+
 
 class Position(NamedTuple):
     """One generated token and its alternatives.

@@ -1,7 +1,7 @@
 """From the answers or the scores of a text to its reading."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -147,44 +147,86 @@ def collect(
     for record in records:
         for role, listed in names.items():
             listed |= {name: None} if (name := getattr(record, role)) else {}
-        lost = record.lost
-        # A request that failed may not know its reader.
-        unknown = {"reader"} if lost and record.reader is None else set()
+        # A request that failed may know neither its reader nor the question.
+        unknown = {role for role in names if record.lost and getattr(record, role) is None}
         if any(getattr(record, r) != name for r, name in chosen.items() if r not in unknown):
             continue
         collected.unnamed |= record.numbered
         if record.label is not None:
             collected.labelings.append(record)
-        elif lost:
-            detail = f": {lost.text}" if lost.lost == FAILED else ""
-            collected.note(str(lost.lost), f"{record.location}{detail}")
         else:
             groups.setdefault(record.key, []).append(record)
-    if groups:
-        evidence = [some[0].evidence for some in groups.values()]
+    answered = [some for some in groups.values() if not all(one.lost for one in some)]
+    reader = None
+    if answered:
+        evidence = [one.evidence for some in answered for one in some if not one.lost]
         listed = scale or _scale_of(evidence, [*names["task"]] if "task" not in chosen else [])
         listed = Scale(listed.options[::-1]) if reverse else listed
         spellings = collected.spellings = Spellings(listed, spell)
         reader = Reader(spellings, Finder(spellings, before), round)
-        for some in groups.values():
-            if len(some) > 1:
-                collected.note("pooled", some[0].item_id)
-            with naming(some[0].location):
-                reading = reader.read(_pool(some))
-                if isinstance(reading, Reading):
-                    collected.keep(some[0], reading)
-                else:
-                    task = some[0].task if reading == "other" else None
-                    detail = task or quote_beginning(some[0])
-                    collected.note(reading, f"{some[0].location}: {detail}")
-        _fill_zeros(collected.values)
-    if not collected.values and (groups or not collected.labelings):
+    _read_groups(collected, reader, groups)
+    if len(kinds := sorted({reading.kind for reading in collected.values})) > 1:
+        raise InputError(
+            f"readings must all be of one kind, {' or '.join(f'{kind}_' for kind in kinds)}: log "
+            "log-probabilities of all answers or of none."
+        )
+    _fill_zeros(collected.values)
+    if not collected.values and (answered or not collected.labelings):
         every = "; ".join(f"its {role}s are {list_names(n)}" for role, n in names.items() if n)
         wanted = f" of {' and '.join(map(repr, chosen.values()))}" if chosen else ""
-        scale_names = f" ({', '.join(collected.options)})" if groups else ""
+        scale_names = f" ({', '.join(collected.options)})" if answered else ""
         told = "; ".join(collected.doubts) or every
         raise InputError(f"none of its answers{wanted} names an option{scale_names}: {told}.")
     return collected
+
+
+def _read_groups(
+    collected: Collected, reader: Reader | None, groups: Mapping[tuple, Sequence[Record]]
+) -> None:
+    """Read the answers about each text; a text that is not read stays if it can be named."""
+    outcomes = [_read_group(collected, reader, some) for some in groups.values()]
+    read = {one.key[1:]: outcome for one, outcome in outcomes if isinstance(outcome, Reading)}
+    for record, outcome in outcomes:
+        if isinstance(outcome, Reading):
+            collected.keep(record, outcome)
+        elif outcome == "other":
+            where = record.task or quote_beginning(record)
+            collected.note(outcome, f"{record.location}: {where}")
+        else:
+            # Of an unknown judge or task it is unread for each of those that did not read it.
+            kept = (
+                []
+                if record.numbered
+                else [
+                    one
+                    for name, task in read
+                    if (one := replace(record, reader=record.reader or name, task=task))
+                    and record.task in (None, task)
+                    and (one.key == record.key or one.key not in groups)
+                ]
+            )
+            for one in {one.key: one for one in kept}.values():
+                collected.keep(one, outcome)
+            failed = f": {record.lost.text}" if record.lost and outcome == FAILED else ""
+            detail = failed if record.lost else f": {quote_beginning(record)}"
+            collected.note(outcome, f"{record.location}{detail}", bool(kept))
+
+
+def _read_group(
+    collected: Collected, reader: Reader | None, some: Sequence[Record]
+) -> tuple[Record, Reading | str]:
+    """Read the answers of several rows to one question; those that are lost only if all are."""
+    answered = [one for one in some if not one.lost]
+    (first, *more) = answered or some
+    if reader is None or first.lost:
+        return first, (first.lost and first.lost.lost) or FAILED
+    if more:
+        collected.note("pooled", first.item_id)
+    with naming(first.location):
+        outcome = reader.read(_pool(answered))
+    if isinstance(outcome, Reading) and len(answered) < len(some):
+        outcome.doubts.add("unread")
+    return first, outcome
 
 
 def _scale_of(evidence: Sequence[Evidence | None], tasks: Sequence[str]) -> Scale:

@@ -79,9 +79,9 @@ def test_what_deserves_a_look_is_said_even_when_quiet(cordial, log):
     assert "1 answer without an option" in told and "a single option returned" in told
     told = cordial("read", log(chat({"No": -0.1, "5": -7.0, "4": -8.0})), *good, "-q").stderr
     assert "0.00 of the probability" in told
-    lost = {"custom_id": "b", "error": {"message": "It expired."}}
+    lost = [{"custom_id": f"b{i}", "error": {"message": "It expired."}} for i in range(4)]
     fine = {"custom_id": "a", "response": {"body": chat({"4": -0.1, "5": -3.0})}}
-    told = cordial("read", log(*[lost] * 4, fine), *good, "-q").stderr
+    told = cordial("read", log(*lost, fine), *good, "-q").stderr
     assert "4 rows" in told and "It expired" in told and "and 1 more" in told
 
 

@@ -219,10 +219,10 @@ def test_labels_are_options_or_between_two_and_of_whom(log):
     ],
 )  # fmt: skip
 @pytest.mark.filterwarnings("ignore::cordial_ppl.errors.CordialWarning")
-def test_scores_of_graders_that_failed_are_left_out(log, row):
+def test_scores_of_graders_that_failed_are_none(log, row):
     good = {"item_id": "b", "score": 2, "error": None, "status": "ok", "scoring_failed": False}
     one = cp.read(log({"item_id": "a", "score": 1} | row, good), answer="score", options=STARS)
-    assert one.readings["item_id"] == ["b"] and len(one.notes["failed"]) == 1
+    assert one.readings["unread"] == ["failed", None] and len(one) == 1
 
 
 def test_options_that_are_not_known_are_proposed(log):
