@@ -27,7 +27,7 @@ from cordial_ppl.cli.options import (
     option,
     split_pairs,
 )
-from cordial_ppl.cli.output import Result, as_table, say
+from cordial_ppl.cli.output import Result, say
 from cordial_ppl.errors import InputError, ServerError, count, naming
 from cordial_ppl.runtime.progress import doing
 
@@ -70,17 +70,11 @@ class Chosen:
     "Rows whose answers are labels, as source=HUMAN."
     options: Names = None
     "Options of the scale in order, as 1,2,3,4,5, if FILE does not name them."
-    reverse: bool = False
-    "The options are named from the best to the worst."
     form: Annotated[str, Parameter(name="--from", metavar="FORMAT", group=ADVANCED)] = "auto"
     "Format of FILE, if it is not recognised."
     after: After = None
     round: Rounding = None
     "Between options: half-up, nearest-even, or split into two halves."
-    model: Annotated[Field, Parameter(group=ADVANCED)] = None
-    "Field of the judge's model."
-    prompt: Annotated[Field, Parameter(group=ADVANCED)] = None
-    "Field of the judge's prompt."
 
 
 CHOSEN = Chosen()
@@ -115,11 +109,7 @@ def read(
             "first: --dry-run."
         )
     with doing(f"reading {file}"):
-        collected = read_file(
-            file,
-            spell=spelled(spell),
-            **vars(fields),
-        )
+        collected = read_file(file, spell=spelled(spell), **vars(fields))
     with naming(file):
         if labels is not None and not collected.labels["item_id"]:
             raise InputError(
@@ -127,42 +117,30 @@ def read(
             )
         if output is not None and not len(collected):
             raise InputError("there are labels in it but no readings; leave -o out.")
-    if output is not None and not dry_run:
-        write_table(output, collected.readings)
-    if labels is not None and not dry_run:
-        write_table(labels, collected.labels)
-    return Result(
-        as_json(collected),
-        set_out(collected) if dry_run else "",
-        done=describe(collected, output or dry_run, labels or dry_run, collected.form),
-    )
+    if dry_run:
+        return Result(as_json(collected), set_out(collected), done=describe(collected))
+    for path, table in (output, collected.readings), (labels, collected.labels):
+        if path is not None:
+            write_table(path, table)
+    return Result(as_json(collected), done=describe(collected, output, labels))
 
 
 def spelled(spellings: Sequence[str]) -> dict[str, str]:
     """Read what --spell says: options by the texts that mean them."""
-    form = "OPTION=TEXT, such as 1=A"
-    return {text: option for option, text in split_pairs("--spell", spellings, form, str)}
+    pairs = split_pairs("--spell", spellings, "OPTION=TEXT, such as 1=A", str)
+    return {text: option for option, text in pairs}
 
 
 def describe(
-    collected: "Collected", readings: Path | bool | None, labels: Path | bool | None, name: str
+    collected: "Collected", readings: Path | None = None, labels: Path | None = None
 ) -> Iterator[str]:
-    """Say what was read.
-
-    Args:
-        collected: The readings and labels.
-        readings: The table of readings that was written; True if it would be.
-        labels: The same of the labels.
-        name: The preset, or the model that was asked.
-    """
-    for number, noun, path in (
-        (len(collected), f"reading of {', '.join(collected.options)}", readings),
-        (len(collected.labels["item_id"]) if labels else 0, "label", labels),
-    ):
-        if path and number:
-            where = "would be written" if path is True else f"in {path}"
-            first, _, rest = noun.partition(" ")
-            yield f"{count(number, first)} {rest} ({name}) {where}".replace("  ", " ")
+    """Say what was read, and which tables of it were written."""
+    if readings is not None:
+        scale = ", ".join(collected.options)
+        number = count(len(collected), "reading")
+        yield f"{number} of {scale} ({collected.form}) in {readings}"
+    if labels is not None:
+        yield f"{count(len(collected.labels['label']), 'label')} ({collected.form}) in {labels}"
     if collected.unnamed:
         yield "the log does not name its texts: item_id is their order, from 0 (--item names them)"
     if collected.floored:
@@ -175,49 +153,35 @@ def describe(
 
 def as_json(collected: "Collected") -> dict[str, Any]:
     """Return all of it for programs."""
-    from cordial_ppl.logs.collected import LOST, REASONS
-
-    left = {
-        key: rows
-        for key in (*REASONS, "other")
-        if (rows := collected.kept.get(key, []) + collected.notes.get(key, []))
-    }
     return {
         "format": collected.form,
         "options": list(collected.options),
         "readings": len(collected),
         "labels": len(collected.labelings),
-        "kept": len(collected.outcomes) - len(collected),
-        "unread": [row for key in left.keys() - {*LOST, "other"} for row in left[key]],
-        "lost": {key: left[key] for key in (*LOST, "other") if key in left},
-        "pooled": len(collected.notes.get("pooled", ())),
+        "unread": collected.kept,
+        "notes": collected.notes,
         "unnamed": collected.unnamed,
         "floored": dict(collected.floored),
     }
 
 
 def set_out(collected: "Collected") -> str:
-    """Set out the first texts as they are read: a row each."""
-    from cordial_ppl.logs.collected import quote_beginning
+    """Set out the first readings and labels as they are read: a row each."""
+    import polars as pl
 
-    table = dict(collected.readings) or collected.labels
-    kind = collected.values[0].kind if collected.values else ""
-    names = [n for n in ("item_id", "reader", "task", "annotator", "user", "label") if n in table]
-    columns = {name: list(map(str, table[name][:ROWS])) for name in names}
-    if collected.values:
-        columns["answer"] = [*map(quote_beginning, collected.records[:ROWS])]
-        for name in collected.options:
-            cells = table[f"{kind}_{name}"][:ROWS]
-            columns[name] = ["" if cell is None else f"{cell:.4g}" for cell in cells]
-        pairs = zip(collected.labels["item_id"], collected.labels["label"], strict=True)
-        labels = dict(pairs) if collected.labelings else {}
-        if labels:
-            columns["label"] = [labels.get(item, "") for item in columns["item_id"]]
-    rows = [
-        [cell if len(cell) <= WIDTH else f"{cell[: WIDTH - 3]}..." for cell in row]
-        for row in zip(*columns.values(), strict=True)
-    ]
-    return as_table(f"The first {count(len(rows), 'row')} as they are read", [*columns], rows)
+    answers = {"answer": [record.quoted for record in collected.records[:ROWS]]}
+    readings = {name: column[:ROWS] for name, column in collected.readings.items()}
+    labels = {name: column[:ROWS] for name, column in collected.labels.items()}
+    layout = pl.Config(
+        tbl_formatting="NOTHING", tbl_cols=-1, tbl_width_chars=10_000, fmt_str_lengths=WIDTH,
+        tbl_hide_dataframe_shape=True, tbl_hide_column_data_types=True,
+    )  # fmt: skip
+    with layout:
+        return "\n".join(
+            f"The first {name} as they are read\n{pl.DataFrame(table, strict=False)}"
+            for name, table in (("readings", readings and answers | readings), ("labels", labels))
+            if table.get("item_id")
+        )
 
 
 AFile = Annotated[Path | None, Parameter(metavar="FILE", group=FILES)]
@@ -275,28 +239,27 @@ def ask(
     from cordial_ppl.logs.ask.asking import Asking
     from cordial_ppl.logs.ask.chat import Chat
     from cordial_ppl.logs.ask.local import LocalModel
-    from cordial_ppl.logs.ask.prompt import Prompt, read_template, read_texts
+    from cordial_ppl.logs.ask.prompt import Prompt, read_template
     from cordial_ppl.logs.finder import Finder
     from cordial_ppl.logs.spellings import Spellings
     from cordial_ppl.tables import write_table
 
-    scale = Scale(wanted.options)
+    scale, spell = Scale(wanted.options), spelled(wanted.spell)
     # What is wrong is refused before anything is asked.
-    Finder(Spellings(scale, spelled(wanted.spell)), wanted.after)
-    template = read_template(wanted.prompt, wanted.question)
-    made = Prompt(scale, template, wanted.permutations)
-    fields, extras = read_texts(texts, made)
+    Finder(Spellings(scale, spell), wanted.after)
+    prompt = Prompt(scale, read_template(wanted.prompt, wanted.question), wanted.permutations)
+    fields, extras = prompt.read_texts(texts)
     if wanted.local:
         if wanted.server or wanted.key_variable or wanted.samples:
             raise InputError("--server, --key-variable, --samples: not with --local.")
         with doing(f"loading {wanted.model}"):
-            asked = LocalModel(wanted.model, scale.options)
+            model = LocalModel(wanted.model, scale.options)
     else:
-        names = "samples", "max_tokens", "concurrency"
+        names = ("samples", "max_tokens", "concurrency")
         limits = {name: getattr(wanted, name) for name in names}
-        asked = Chat(wanted.model, wanted.server, wanted.key_variable, **limits)
+        model = Chat(wanted.model, wanted.server, wanted.key_variable, **limits)
     path = output.with_name(f"{output.name}.answers.jsonl")
-    asking = Asking(made, fields, asked, path)
+    asking = Asking(prompt, fields, model, path)
     try:
         with interrupting():
             asking.run()
@@ -304,11 +267,8 @@ def ask(
         say(f"Answers are kept in {path}: the same command resumes.")
         raise
     records = asking.records(wanted.reader or wanted.model, wanted.task)
-    collected = collect(records, scale, spelled(wanted.spell), before=wanted.after)
-    row_of = {item: row for row, item in enumerate(fields)}
-    rows = [row_of[item] for item in collected.readings["item_id"]]
-    passed = {name: [cells[row] for row in rows] for name, cells in extras.items()}
-    write_table(output, collected.readings | passed)
-    content = as_json(collected) | {"missing": asking.refused}
-    done = describe(collected, output, None, wanted.model)
-    return Result(content, warnings=[*collected.doubts], done=done)
+    collected = collect(records, scale, spell, before=wanted.after)
+    collected.form = wanted.model
+    write_table(output, collected.readings | extras)
+    done = describe(collected, output)
+    return Result(as_json(collected), warnings=[*collected.doubts], done=done)

@@ -10,8 +10,8 @@ from cordial_ppl.data.ratings import scale_of_ratings
 from cordial_ppl.data.rounding import round_positions
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError, SettingNeeded, list_names, naming
-from cordial_ppl.logs.collected import Collected, quote_beginning
-from cordial_ppl.logs.evidence import ABSENT, CUT, FAILED, Answer, Evidence, Orders, Record, Scores
+from cordial_ppl.logs.collected import Collected
+from cordial_ppl.logs.evidence import ABSENT, CUT, FAILED, Answer, Orders, Record, Scores
 from cordial_ppl.logs.finder import Finder, Span
 from cordial_ppl.logs.masses import Reading, mix, read_masses
 from cordial_ppl.logs.spellings import Spellings, fold
@@ -119,7 +119,6 @@ def collect(
     spell: Mapping[str, str] | None = None,
     *,
     before: str | None = None,
-    reverse: bool = False,
     round: str | None = None,
     **chosen: str,
 ) -> Collected:
@@ -130,7 +129,6 @@ def collect(
         scale: The options; by default those that the records themselves name.
         spell: Further ways to write an option: {"A": "1"}.
         before: What answers follow, a regular expression.
-        reverse: Whether these options go from the last to the first.
         round: What a number between two options counts for; by default it is no answer.
         chosen: The `reader` and the `task` to take; by default all.
 
@@ -156,60 +154,55 @@ def collect(
             collected.labelings.append(record)
         else:
             groups.setdefault(record.key, []).append(record)
-    answered = [some for some in groups.values() if not all(one.lost for one in some)]
+    answered = [one for some in groups.values() for one in some if not one.lost]
     reader = None
     if answered:
-        evidence = [one.evidence for some in answered for one in some if not one.lost]
-        listed = scale or _scale_of(evidence, [*names["task"]] if "task" not in chosen else [])
-        listed = Scale(listed.options[::-1]) if reverse else listed
-        spellings = collected.spellings = Spellings(listed, spell)
+        scale = scale or _scale_of(answered, [*names["task"]] if "task" not in chosen else [])
+        spellings = collected.spellings = Spellings(scale, spell)
         reader = Reader(spellings, Finder(spellings, before), round)
-    _read_groups(collected, reader, groups)
-    if len(kinds := sorted({reading.kind for reading in collected.values})) > 1:
-        raise InputError(
-            f"readings must all be of one kind, {' or '.join(f'{kind}_' for kind in kinds)}: log "
-            "log-probabilities of all answers or of none."
+    pairs = [_read_group(collected, reader, some) for some in groups.values()]
+    read = {one.key[1:]: None for one, outcome in pairs if isinstance(outcome, Reading)}
+    for record, outcome in pairs:
+        # A failure of an unknown judge or task is one of each that did not read the text.
+        kept = (
+            {record.key: record}
+            if isinstance(outcome, Reading)
+            else {
+                one.key: one
+                for name, task in (() if record.numbered or outcome == "other" else read)
+                if record.task in (None, task)
+                and (one := replace(record, reader=record.reader or name, task=task))
+                and (one.key == record.key or one.key not in groups)
+            }
         )
-    _fill_zeros(collected.values)
-    if not collected.values and (answered or not collected.labelings):
+        for one in kept.values():
+            collected.records.append(one)
+            collected.outcomes.append(outcome)
+        if not isinstance(outcome, Reading):
+            detail = record.quoted if not record.lost else record.lost.text * (outcome == FAILED)
+            detail = outcome == "other" and record.task or detail
+            collected.note(outcome, ": ".join(filter(None, (record.location, detail))), bool(kept))
+    if read:
+        _ = collected.table  # Readings of several kinds are refused.
+    elif answered or not collected.labelings:
         every = "; ".join(f"its {role}s are {list_names(n)}" for role, n in names.items() if n)
         wanted = f" of {' and '.join(map(repr, chosen.values()))}" if chosen else ""
-        scale_names = f" ({', '.join(collected.options)})" if answered else ""
+        listed = f" ({', '.join(collected.options)})" if answered else ""
         told = "; ".join(collected.doubts) or every
-        raise InputError(f"none of its answers{wanted} names an option{scale_names}: {told}.")
+        raise InputError(f"none of its answers{wanted} names an option{listed}: {told}.")
     return collected
 
 
-def _read_groups(
-    collected: Collected, reader: Reader | None, groups: Mapping[tuple, Sequence[Record]]
-) -> None:
-    """Read the answers about each text; a text that is not read stays if it can be named."""
-    outcomes = [_read_group(collected, reader, some) for some in groups.values()]
-    read = {one.key[1:]: outcome for one, outcome in outcomes if isinstance(outcome, Reading)}
-    for record, outcome in outcomes:
-        if isinstance(outcome, Reading):
-            collected.keep(record, outcome)
-        elif outcome == "other":
-            where = record.task or quote_beginning(record)
-            collected.note(outcome, f"{record.location}: {where}")
-        else:
-            # Of an unknown judge or task it is unread for each of those that did not read it.
-            kept = (
-                []
-                if record.numbered
-                else [
-                    one
-                    for name, task in read
-                    if (one := replace(record, reader=record.reader or name, task=task))
-                    and record.task in (None, task)
-                    and (one.key == record.key or one.key not in groups)
-                ]
-            )
-            for one in {one.key: one for one in kept}.values():
-                collected.keep(one, outcome)
-            failed = f": {record.lost.text}" if record.lost and outcome == FAILED else ""
-            detail = failed if record.lost else f": {quote_beginning(record)}"
-            collected.note(outcome, f"{record.location}{detail}", bool(kept))
+def _scale_of(records: Sequence[Record], tasks: Sequence[str]) -> Scale:
+    """Return the options that scores name; else propose some by the answers."""
+    scores = [one.evidence for one in records if isinstance(one.evidence, Scores)]
+    if len({(*one.options,) for one in scores}) > 1 and tasks:
+        problem = f"it asks questions with different options: {list_names(tasks)}."
+        raise SettingNeeded(problem, "Choose one, for example", "task", tasks[0])
+    if scores:
+        return Scale(tuple(scores[0].options))
+    answers = (one.evidence for one in records if isinstance(one.evidence, list))
+    return scale_of_ratings([one.text for some in answers for one in some if not one.lost])
 
 
 def _read_group(
@@ -220,43 +213,18 @@ def _read_group(
     (first, *more) = answered or some
     if reader is None or first.lost:
         return first, (first.lost and first.lost.lost) or FAILED
-    if more:
-        collected.note("pooled", first.item_id)
+    evidence: Any = first.evidence
     with naming(first.location):
-        outcome = reader.read(_pool(answered))
-    if isinstance(outcome, Reading) and len(answered) < len(some):
-        outcome.doubts.add("unread")
+        if more:
+            collected.note("pooled", first.item_id)
+            if not all(isinstance(one.evidence, list) for one in answered):
+                raise InputError(
+                    "its text occurs again: name what tells these rows apart, or the task."
+                )
+            evidence = [answer for one in answered for answer in one.evidence or ()]
+        outcome = reader.read(evidence)
+    if isinstance(outcome, Reading):
+        outcome.doubts |= {"unread"} if len(answered) < len(some) else set()
+        for doubt in outcome.doubts:
+            collected.note(doubt, first.item_id)
     return first, outcome
-
-
-def _scale_of(evidence: Sequence[Evidence | None], tasks: Sequence[str]) -> Scale:
-    """Return the options that scores name; else propose some by the answers."""
-    scores = [one for one in evidence if isinstance(one, Scores)]
-    if len({(*one.options,) for one in scores}) > 1 and tasks:
-        problem = f"it asks questions with different options: {list_names(tasks)}."
-        raise SettingNeeded(problem, "Choose one, for example", "task", tasks[0])
-    if scores:
-        return Scale(tuple(scores[0].options))
-    texts = [one.text for some in evidence if isinstance(some, list) for one in some]
-    return scale_of_ratings(texts)
-
-
-def _pool(records: Sequence[Record]) -> Evidence | None:
-    """Put the answers of several rows to one question together."""
-    (first, *more) = (record.evidence for record in records)
-    for one in more:
-        if not isinstance(first, list) or not isinstance(one, list):
-            raise InputError(
-                "its text occurs again: name what tells these rows apart, or the task."
-            )
-        first = first + one
-    return first
-
-
-def _fill_zeros(readings: Sequence[Reading]) -> None:
-    """Take a probability of 0 as what rounding made of a small one: half of the last digit."""
-    shares = [reading for reading in readings if reading.kind == "p"]
-    digits = max((len(f"{p:.6f}".rstrip("0")) - 2 for one in shares for p in one.values), default=0)
-    for one in shares:
-        filled = np.where(one.values == 0, 0.5 * 10.0**-digits, one.values)
-        one.values = filled / filled.sum()

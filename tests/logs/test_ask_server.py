@@ -223,7 +223,8 @@ def test_a_text_that_is_refused_is_kept_without_a_reading(ask, server, refusal, 
     assert set(column("reader")) == {"tiny"}
     # What was refused is asked again; the others are not.
     server.respond = lambda _: TOO_LONG
-    assert sorted(json.loads(ask("--json").stdout)["missing"]) == [f"t{k}" for k in numbers]
+    (places,) = json.loads(ask("--json").stdout)["unread"].values()
+    assert [place.split("'")[1] for place in places] == [f"t{k}" for k in numbers]
 
 
 def test_an_answer_without_an_option_is_no_reading(ask, server):

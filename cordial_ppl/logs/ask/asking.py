@@ -48,15 +48,17 @@ class Asking:
     def __post_init__(self) -> None:
         """Read the answers that there are."""
         self._rows, self._lock = _read_answers(self.path), Lock()
-        self._questions: dict[str, dict[str, str]] = {}
-        self._answered = False
+        self._keys: dict[str, list[str]] = {}
+        self._waiting: dict[str, tuple[str, str]] = {}
         for item, fields in self.texts.items():
             for question in self.prompt.fill(fields):
                 # Whichever server is asked.
                 asked = json.dumps([self.model.name, question, self.model.settings], sort_keys=True)
                 key = hashlib.sha256(asked.encode()).hexdigest()
-                self._questions.setdefault(item, {})[key] = question
-                self._answered |= key in self._rows
+                self._keys.setdefault(item, []).append(key)
+                if key not in self._rows:
+                    self._waiting[key] = item, question
+        self._answered = len(self._waiting) < sum(map(len, self._keys.values()))
 
     def run(self) -> None:
         """Ask all questions that have no answer yet.
@@ -66,19 +68,17 @@ class Asking:
             ServerError: A question got no answer, for a reason that may pass, or the first texts
                 were refused; the answers that came are kept.
         """
-        every = [(item, *one) for item, some in self._questions.items() for one in some.items()]
-        waiting = [one for one in every if one[1] not in self._rows]
+        first, *rest = self._waiting or [""]
         with (
             closing(self.model),
-            doing("asking", len(every), "answers") as stage,
+            doing("asking", len(self._waiting), "answers") as stage,
             ThreadPoolExecutor(self.model.concurrency) as pool,
         ):
             try:
                 # The first one alone shows whether the key, the model and the address are right.
-                for one in waiting[:1]:
-                    self._work(*one)
-                for number, _ in enumerate(pool.map(lambda one: self._work(*one), waiting[1:])):
-                    stage.reach(len(every) - len(waiting) + number + 2)
+                self._ask(first)
+                for number, _ in enumerate(pool.map(self._ask, rest), 2):
+                    stage.reach(number)
             except BaseException:
                 # What is under way is paid for, and kept.
                 pool.shutdown(cancel_futures=True)
@@ -87,10 +87,11 @@ class Asking:
             item, why = next(iter(self.refused.items()))
             raise ServerError(f"no text got an answer: {item!r} ({why}).")
 
-    def _work(self, item: str, key: str, question: str) -> None:
+    def _ask(self, key: str) -> None:
         """Ask a question, and keep the answer."""
-        if len(self.refused) >= PATIENCE and not self._answered:
+        if not key or len(self.refused) >= PATIENCE and not self._answered:
             return
+        item, question = self._waiting[key]
         try:
             body = self.model.ask(question)
         except Refused as error:
@@ -109,18 +110,10 @@ class Asking:
             self._rows[key], self._answered = row, True
 
     def records(self, reader: str, task: str | None = None) -> Iterator[Record]:
-        """Make a record of every text, in the texts' order.
-
-        Args:
-            reader: What to call the reader.
-            task: What to call the task, if anything.
-
-        Yields:
-            The records.
-        """
-        for item, questions in self._questions.items():
+        """Make a record of every text, in the texts' order, by a reader and of a task so called."""
+        for item, keys in self._keys.items():
             # The bias of positions cancels only in the mean over all orders.
-            rows = [self._rows.get(key, {}) for key in questions]
+            rows = [self._rows.get(key, {}) for key in keys]
             evidence, made = [Answer(self.refused.get(item, ""), lost=FAILED)], {}
             if all(rows):
                 evidence = Orders([*map(_read, rows)]) if len(rows) > 1 else _read(rows[0])
