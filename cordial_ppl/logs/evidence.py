@@ -1,6 +1,6 @@
 """What a file holds of one text: answers with or without their tokens, or a number an option."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -28,15 +28,13 @@ class Position(NamedTuple):
     top: Mapping[str, float]
 
 
-def make_position(
-    token: str, score: float | None, others: Iterable[tuple[str, float | None]]
-) -> Position:
+def make_position(token: str, score: float | None, others: Mapping[str, float | None]) -> Position:
     """Make a position from what a log lists.
 
     Args:
         token: The chosen token.
         score: Its log-probability (nats); None if unknown.
-        others: Tokens with their log-probabilities, which may include the chosen one.
+        others: Log-probabilities of tokens, which may include the chosen one.
 
     Returns:
         The position, without tokens whose log-probability stands for none.
@@ -44,9 +42,7 @@ def make_position(
     Raises:
         InputError: A log-probability is NaN or above 0, or a token is not text but a number.
     """
-    top = {
-        text: score for text, score in {token: score, **dict(others)}.items() if score is not None
-    }
+    top = {text: score for text, score in {token: score, **others}.items() if score is not None}
     for text, logprob in top.items():
         if not isinstance(text, str) or text.startswith("token_id:"):
             raise InputError(

@@ -147,14 +147,14 @@ def test_a_small_letter_that_is_all_of_the_answer(options, top, expected):
 
 def test_what_a_server_did_not_have_is_absent():
     listed = [("4", log(0.7)), ("5", log(0.2)), ("1", -9999.0), ("2", -math.inf)]
-    one = reading(STARS, [Answer("", [make_position("4", None, listed)])])
+    one = reading(STARS, [Answer("", [make_position("4", None, dict(listed))])])
     assert one.floored == {0, 1, 2}
     np.testing.assert_allclose(np.exp(one.values), [0.1 / 3] * 3 + [0.7, 0.2])
     for wrong in (float("nan"), 0.5):
         with pytest.raises(InputError, match="0 or below"):
-            make_position("4", wrong, [])
+            make_position("4", wrong, {})
     with pytest.raises(InputError, match="tokens must be text"):
-        make_position("token_id:19", -0.1, [])
+        make_position("token_id:19", -0.1, {})
 
 
 def test_samples_with_log_probabilities_are_averaged():

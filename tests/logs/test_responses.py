@@ -60,8 +60,6 @@ WITH_TOKENS = {
         "content": {"parts": [{"text": "4"}]}, "finishReason": "STOP", "logprobsResult": {
             "topCandidates": [{"candidates": entries(logprob="logProbability")}],
             "chosenCandidates": entries(logprob="logProbability")[:1]}}]},
-    "vllm": {"outputs": [{"text": "4", "token_ids": [19], "finish_reason": "stop", "logprobs": [
-        {str(15 + int(t)): {"logprob": s, "decoded_token": t} for t, s in TOPS.items()}]}]},
 }  # fmt: skip
 
 
@@ -73,7 +71,7 @@ def test_log_probabilities_are_found_in_every_protocol(log, name):
 
 
 @pytest.mark.parametrize(
-    "name", ["openai_chat", "openai_batch", "openai_completions", "openai_responses", "vllm"]
+    "name", ["openai_chat", "openai_batch", "openai_completions", "openai_responses"]
 )
 def test_recorded_logs_say_what_was_said(name):
     one = cp.read(LOGS / f"{name}.jsonl", options=STARS)
@@ -87,6 +85,9 @@ def test_recorded_logs_say_what_was_said(name):
     }
     one = cp.read(LOGS / "llama_cpp.jsonl", options=STARS, **native)
     assert one.table[0] == "logprob" and len(one.labels["label"]) == len(one) == 8
+    tops = "outputs[0].logprobs[0].*.{token: decoded_token, logprob: logprob}"
+    one = cp.read(LOGS / "vllm.jsonl", options=STARS, item="item_id", answer=tops)
+    assert one.table[0] == "logprob" and len(one) == 8 and not one.floored["5"]
 
 
 ANSWERS = {
