@@ -240,13 +240,12 @@ def ask(
     from cordial_ppl.logs.ask.chat import Chat
     from cordial_ppl.logs.ask.local import LocalModel
     from cordial_ppl.logs.ask.prompt import Prompt, read_template
-    from cordial_ppl.logs.finder import Finder
-    from cordial_ppl.logs.spellings import Spellings
+    from cordial_ppl.logs.reader import Reader
     from cordial_ppl.tables import write_table
 
     scale, spell = Scale(wanted.options), spelled(wanted.spell)
     # What is wrong is refused before anything is asked.
-    Finder(Spellings(scale, spell), wanted.after)
+    Reader(scale, spell, wanted.after)
     prompt = Prompt(scale, read_template(wanted.prompt, wanted.question), wanted.permutations)
     fields, extras = prompt.read_texts(texts)
     if wanted.local:
@@ -267,7 +266,7 @@ def ask(
         say(f"Answers are kept in {path}: the same command resumes.")
         raise
     records = asking.records(wanted.reader or wanted.model, wanted.task)
-    collected = collect(records, scale, spell, before=wanted.after)
+    collected = collect(records, scale, spell=spell, before=wanted.after)
     collected.form = wanted.model
     write_table(output, collected.readings | extras)
     done = describe(collected, output)

@@ -98,6 +98,13 @@ class Collected:
         """Note what is to be told of a row or a text, and whether it stays without a reading."""
         (self.kept if kept else self.notes).setdefault(key, []).append(text)
 
+    def keep(self, record: Record, outcome: Reading | str) -> None:
+        """Add a row to the table: the reading of a record, or why it was not read."""
+        self.records.append(record)
+        self.outcomes.append(outcome)
+        for doubt in outcome.doubts if isinstance(outcome, Reading) else ():
+            self.note(doubt, record.item_id)
+
     @property
     def doubts(self) -> Iterator[str]:
         """List what was left out and what could be wrong, in words, with the first places."""

@@ -8,8 +8,6 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import FileError, InputError, as_path, count, list_names, naming, warn
 from cordial_ppl.logs.collected import Collected
@@ -107,7 +105,7 @@ def read(
     records = _read_records(chain(first, rows), cells, usual | typed, typed)
     how = round or table.get("round")
     with naming(path):
-        collected = collect(records, scale, spell, before=after, round=how, **chosen)
+        collected = collect(records, scale, chosen, spell=spell, before=after, round=how)
     collected.form = preset or "fields"
     if table.get("repeats"):
         collected.notes.pop("pooled", None)
@@ -243,13 +241,8 @@ def _read_answer(
     if response is None:
         failure = _find_failure(row)
         response = Response({}, [], {"": None if failure else read_value(value, name)})
-    body = response.body
-    model = as_text(body.get("model") or body.get("modelVersion"))
-    stamp = body.get("created") or body.get("created_at") or ""
-    # ISO 8601, or seconds since 1970.
-    date = str(np.datetime64(int(stamp), "s") if isinstance(stamp, int | float) else stamp)
-    (day,) = re.findall(r"^\d{4}-\d\d-\d\d", date) or [None]
-    made = {key: text for key, text in (("model", model), ("date", day)) if text}
+    model = as_text(response.body.get("model") or response.body.get("modelVersion"))
+    made = {"model": model} if model else {}
     record = replace(record, reader=record.reader or model, made=made)
     for question, evidence in (response.decisions or {"": response.answers}).items():
         evidence = evidence or [Answer(failure or f"no `{name}`", lost=FAILED)]

@@ -219,7 +219,7 @@ def read_value(value: Any, name: str) -> Evidence | None:
         tokens = any("top_logprobs" in one for one in value)
         return _read_object({"content": value} if tokens else _list_scores(value), name)
     # A sample that failed, or is empty, is one that names no option.
-    samples = [read_value(one, name) or [Answer("")] for one in value]
+    samples: list[Any] = [read_value(one, name) or [Answer("")] for one in value]
     if any(isinstance(one, list) for one in value) or not all(isinstance(s, list) for s in samples):
         raise InputError(f"`{name}` must be one answer or a list of answers; found {quote(value)}.")
     return [answer for sample in samples for answer in sample]

@@ -1,7 +1,7 @@
 """From the answers or the scores of a text to its reading."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,19 +17,28 @@ from cordial_ppl.logs.masses import Reading, mix, read_masses
 from cordial_ppl.logs.spellings import Spellings, fold
 
 
-@dataclass
 class Reader:
     """Makes readings of answers and of scores.
 
-    Attributes:
-        spellings: How options are written.
-        finder: Finds the options in texts.
-        round: What a number between two options counts for; None if it is no answer.
+    Args:
+        scale: The options.
+        spell: Further ways to write an option: {"A": "1"}.
+        before: What answers follow, a regular expression.
+        round: What a number between two options counts for; by default it is no answer.
+
+    Raises:
+        InputError: A spelling names no option, or the expression is none.
     """
 
-    spellings: Spellings
-    finder: Finder
-    round: str | None = None
+    def __init__(
+        self,
+        scale: Scale,
+        spell: Mapping[str, str] | None = None,
+        before: str | None = None,
+        round: str | None = None,
+    ):
+        self.spellings, self.round = Spellings(scale, spell), round
+        self.finder = Finder(self.spellings, before)
 
     def read(self, evidence: Any) -> Reading | str:
         """Make a reading of answers or scores; or say why they name no option."""
@@ -52,17 +61,17 @@ class Reader:
             return "other"
         if np.isnan(np.array(scores.values, float)).any():
             raise InputError(f"the scores of {', '.join(scores.options)} must be numbers, not NaN.")
-        add = np.logaddexp if scores.kind in ("logit", "logprob") else np.add
-        numbers = np.full(size, np.nan)
-        for option, value in zip(matches, scores.values, strict=True):
-            if option is not None and value > ABSENT:
-                number = numbers[option]
-                numbers[option] = value if np.isnan(number) else add(number, value)
-        if np.isnan(numbers).all():
+        pairs = zip(matches, map(float, scores.values), strict=True)
+        pairs = [(k, value) for k, value in pairs if value > ABSENT]
+        if not pairs:
             return "prose"
+        there, values = map(list, zip(*pairs, strict=True))
+        logs = scores.kind in ("logit", "logprob")
+        numbers = np.full(size, -np.inf if logs else 0.0)
+        (np.logaddexp if logs else np.add).at(numbers, there, values)
         # An option without a number is no likelier than the least likely text that has one.
-        floored = set(np.flatnonzero(np.isnan(numbers)).tolist())
-        numbers[[*floored]] = np.nanmin(numbers)
+        floored = {*range(size)} - {*there}
+        numbers[[*floored]] = numbers[there].min()
         return Reading(scores.kind, numbers, floored)
 
     def _round(self, answers: Sequence[Answer]) -> Reading | None:
@@ -116,21 +125,16 @@ class Reader:
 def collect(
     records: Iterable[Record],
     scale: Scale | None = None,
-    spell: Mapping[str, str] | None = None,
-    *,
-    before: str | None = None,
-    round: str | None = None,
-    **chosen: str,
+    chosen: Mapping[str, str] | None = None,
+    **settings: Any,
 ) -> Collected:
     """Make a table of records.
 
     Args:
         records: What a file says of texts.
         scale: The options; by default those that the records themselves name.
-        spell: Further ways to write an option: {"A": "1"}.
-        before: What answers follow, a regular expression.
-        round: What a number between two options counts for; by default it is no answer.
         chosen: The `reader` and the `task` to take; by default all.
+        settings: How answers are read, settings of `Reader`.
 
     Returns:
         Readings, labels, and what is to be said of them.
@@ -140,6 +144,7 @@ def collect(
             or options.
         SettingNeeded: The file does not name the options, or asks several questions.
     """
+    chosen = chosen or {}
     collected, groups = Collected(), dict[tuple, list[Record]]()
     names: dict[str, dict[str, None]] = {"task": {}, "reader": {}}
     for record in records:
@@ -158,30 +163,27 @@ def collect(
     reader = None
     if answered:
         scale = scale or _scale_of(answered, [*names["task"]] if "task" not in chosen else [])
-        spellings = collected.spellings = Spellings(scale, spell)
-        reader = Reader(spellings, Finder(spellings, before), round)
-    pairs = [_read_group(collected, reader, some) for some in groups.values()]
+        reader = Reader(scale, **settings)
+        collected.spellings = reader.spellings
+    pairs = [_read_group(reader, some) for some in groups.values()]
     read = {one.key[1:]: None for one, outcome in pairs if isinstance(outcome, Reading)}
     for record, outcome in pairs:
+        if isinstance(outcome, Reading):
+            collected.keep(record, outcome)
+            continue
         # A failure of an unknown judge or task is one of each that did not read the text.
-        kept = (
-            {record.key: record}
-            if isinstance(outcome, Reading)
-            else {
-                one.key: one
-                for name, task in (() if record.numbered or outcome == "other" else read)
-                if record.task in (None, task)
-                and (one := replace(record, reader=record.reader or name, task=task))
-                and (one.key == record.key or one.key not in groups)
-            }
-        )
+        kept = {
+            one.key: one
+            for name, task in (() if record.numbered or outcome == "other" else read)
+            if record.task in (None, task)
+            and (one := replace(record, reader=record.reader or name, task=task))
+            and (one.key == record.key or one.key not in groups)
+        }
         for one in kept.values():
-            collected.records.append(one)
-            collected.outcomes.append(outcome)
-        if not isinstance(outcome, Reading):
-            detail = record.quoted if not record.lost else record.lost.text * (outcome == FAILED)
-            detail = outcome == "other" and record.task or detail
-            collected.note(outcome, ": ".join(filter(None, (record.location, detail))), bool(kept))
+            collected.keep(one, outcome)
+        detail = record.lost.text * (outcome == FAILED) if record.lost else record.quoted
+        detail = outcome == "other" and record.task or detail
+        collected.note(outcome, f"{record.location}: {detail}".removesuffix(": "), bool(kept))
     if read:
         _ = collected.table  # Readings of several kinds are refused.
     elif answered or not collected.labelings:
@@ -205,18 +207,15 @@ def _scale_of(records: Sequence[Record], tasks: Sequence[str]) -> Scale:
     return scale_of_ratings([one.text for some in answers for one in some if not one.lost])
 
 
-def _read_group(
-    collected: Collected, reader: Reader | None, some: Sequence[Record]
-) -> tuple[Record, Reading | str]:
+def _read_group(reader: Reader | None, records: Sequence[Record]) -> tuple[Record, Reading | str]:
     """Read the answers of several rows to one question; those that are lost only if all are."""
-    answered = [one for one in some if not one.lost]
-    (first, *more) = answered or some
+    answered = [one for one in records if not one.lost]
+    (first, *more) = answered or records
     if reader is None or first.lost:
         return first, (first.lost and first.lost.lost) or FAILED
     evidence: Any = first.evidence
     with naming(first.location):
         if more:
-            collected.note("pooled", first.item_id)
             if not all(isinstance(one.evidence, list) for one in answered):
                 raise InputError(
                     "its text occurs again: name what tells these rows apart, or the task."
@@ -224,7 +223,6 @@ def _read_group(
             evidence = [answer for one in answered for answer in one.evidence or ()]
         outcome = reader.read(evidence)
     if isinstance(outcome, Reading):
-        outcome.doubts |= {"unread"} if len(answered) < len(some) else set()
-        for doubt in outcome.doubts:
-            collected.note(doubt, first.item_id)
+        outcome.doubts |= {"pooled"} if more else set()
+        outcome.doubts |= {"unread"} if len(answered) < len(records) else set()
     return first, outcome
