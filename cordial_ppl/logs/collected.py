@@ -39,8 +39,6 @@ WORDS = {
     "pooled": "text with several rows, which count as answers to one question: {}. If they are of "
     "different texts, name what tells these apart: --item",
     "unread": "text in which sampled answers without an option are not counted: {}",
-    "dropped": "text without an option in some order of the options, so that position effects do "
-    "not cancel: {}",
     "guessed": "text in which a token is a part of an option, or may begin several: {}",
     "lone": "text with a single option returned: {}. Ask for more alternatives (top_logprobs)",
     "beside": "text with an answer that is no option, whose alternatives were read: {}. Are there "

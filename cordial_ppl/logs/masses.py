@@ -126,24 +126,21 @@ def mix(readings: Sequence[Reading | str], orders: bool = False) -> Reading | st
         orders: Whether the options were listed in several orders.
 
     Returns:
-        The mean of those that name one; if there is none, why the first does not.
+        The mean of those that name one; if there is none, or not in every order, why not.
     """
     valid = [reading for reading in readings if isinstance(reading, Reading)]
-    if not valid:
-        return readings[0]
-    values = np.stack([reading.values for reading in valid])
-    if valid[0].kind == "n":
-        mean = values.sum(axis=0)
-    else:
-        mean = values.mean(axis=0) if orders else np.logaddexp.reduce(values) - np.log(len(valid))
+    unread = [reason for reason in readings if isinstance(reason, str)]
+    if unread and (orders or not valid):
+        return unread[0]
+    kind, values = valid[0].kind, np.stack([reading.values for reading in valid])
+    mean = values.sum(axis=0)
+    if kind != "n":
+        mean = mean / len(valid) if orders else np.logaddexp.reduce(values) - np.log(len(valid))
     floored = [reading.floored for reading in valid]
-    doubts = set.union(*(reading.doubts for reading in valid))
-    if len(valid) < len(readings):
-        doubts |= {"dropped" if orders else "unread"}
     return Reading(
-        valid[0].kind,
+        kind,
         mean,
         set.union(*floored) if orders else set.intersection(*floored),
         float(np.mean([reading.share for reading in valid])),
-        doubts,
+        set.union(*(reading.doubts for reading in valid)) | ({"unread"} if unread else set()),
     )

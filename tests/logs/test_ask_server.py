@@ -223,10 +223,11 @@ def test_a_text_that_is_refused_is_kept_without_a_reading(ask, server, refusal, 
     truth[[*numbers]] = np.nan
     np.testing.assert_allclose(logprobs(), truth, atol=1e-12)
     assert set(column("reader")) == {"tiny"}
-    # What was refused is asked again; the others are not.
-    server.respond = lambda _: TOO_LONG
+    # Nothing is asked again, refused or not.
+    asked = len(server.asked)
     (places,) = json.loads(ask("--json").stdout)["unread"].values()
     assert [place.split("'")[1] for place in places] == [f"t{k}" for k in numbers]
+    assert len(server.asked) == asked
 
 
 def test_an_answer_without_an_option_is_no_reading(ask, server):

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
@@ -36,29 +36,29 @@ class Asking:
         texts: The columns that the prompt uses, by the text's name.
         model: The model.
         path: The file of answers; it is made if it is not there.
-        refused: Texts that the model does not answer about, and why.
     """
 
     prompt: Prompt
     texts: Mapping[str, Mapping[str, str]]
     model: Chat | LocalModel
     path: Path
-    refused: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Read the answers that there are."""
         self._rows, self._lock = _read_answers(self.path), Lock()
         self._keys: dict[str, list[str]] = {}
         self._waiting: dict[str, tuple[str, str]] = {}
+        self._answered, self._refused = False, list[str]()
         for item, fields in self.texts.items():
             for question in self.prompt.fill(fields):
                 # Whichever server is asked.
                 asked = json.dumps([self.model.name, question, self.model.settings], sort_keys=True)
                 key = hashlib.sha256(asked.encode()).hexdigest()
                 self._keys.setdefault(item, []).append(key)
-                if key not in self._rows:
+                if key in self._rows:
+                    self._answered |= not _find_refusal(self._rows[key])
+                else:
                     self._waiting[key] = item, question
-        self._answered = len(self._waiting) < sum(map(len, self._keys.values()))
 
     def run(self) -> None:
         """Ask all questions that have no answer yet.
@@ -83,41 +83,40 @@ class Asking:
                 # What is under way is paid for, and kept.
                 pool.shutdown(cancel_futures=True)
                 raise
-        if self.refused and not self._answered:
-            item, why = next(iter(self.refused.items()))
-            raise ServerError(f"no text got an answer: {item!r} ({why}).")
+        if self._refused and not self._answered:
+            raise ServerError(f"no text got an answer: {self._refused[0]}.")
 
     def _ask(self, key: str) -> None:
-        """Ask a question, and keep the answer."""
-        if not key or len(self.refused) >= PATIENCE and not self._answered:
+        """Ask a question, and keep the answer; or why there is none, which no retry helps."""
+        if not key or len(self._refused) >= PATIENCE and not self._answered:
             return
         item, question = self._waiting[key]
         try:
             body = self.model.ask(question)
         except Refused as error:
-            self.refused[item] = str(error)
-            return
+            body = {"refused": str(error)}
         except ServerError as error:
             raise ServerError(f"{item!r} got no answer ({error}).") from error
         made = {
             "model": body.pop("model", None) or self.model.name,
-            "decoding": body.pop("decoding"),
+            "decoding": body.pop("decoding", ""),
             "date": datetime.now(UTC).date().isoformat(),
         }
         row = {"key": key, "made": made, "body": body}
+        refusal = _find_refusal(row)
         with self._lock, self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(row) + "\n")
-            self._rows[key], self._answered = row, True
+            self._rows[key] = row
+            self._answered |= not refusal
+            self._refused += [f"{item!r} ({refusal})"] if refusal else []
 
     def records(self, reader: str, task: str | None = None) -> Iterator[Record]:
         """Make a record of every text, in the texts' order, by a reader and of a task so called."""
         for item, keys in self._keys.items():
-            # The bias of positions cancels only in the mean over all orders.
-            rows = [self._rows.get(key, {}) for key in keys]
-            evidence, made = [Answer(self.refused.get(item, ""), lost=FAILED)], {}
-            if all(rows):
-                evidence = Orders([*map(_read, rows)]) if len(rows) > 1 else _read(rows[0])
-                made = rows[0]["made"] | {"prompt": self.prompt.digest}
+            rows = [self._rows[key] for key in keys]
+            evidence = Orders([*map(_read, rows)]) if len(rows) > 1 else _read(rows[0])
+            made = {name: text for name, text in rows[0]["made"].items() if text}
+            made["prompt"] = self.prompt.digest
             location = f"the answer about {item!r}"
             yield Record(location, item, evidence, reader=reader, task=task, made=made)
 
@@ -128,8 +127,22 @@ def _read(row: Mapping[str, Any]) -> list[Answer] | Scores:
     if "scores" in body:
         return Scores("logprob", list(body["scores"].values()), list(body["scores"]))
     response = read_response(body)
-    answers = response.answers if response else []
-    return answers[:1] if scored else [one._replace(positions=()) for one in answers]
+    if response is None:
+        return [Answer(body.get("refused", ""), lost=FAILED)]
+    if not scored:
+        return [one._replace(positions=()) for one in response.answers]
+    (answer, *_) = response.answers
+    alone = all(len(one.top) < 2 for one in answer.positions)
+    if alone and answer.text and not answer.lost:
+        why = "its answer has no logprobs: sample answers instead, --samples 20"
+        answer = Answer(why, lost=FAILED)
+    return [answer]
+
+
+def _find_refusal(row: Mapping[str, Any]) -> str:
+    """Return why a question got no answer; an empty text if it did."""
+    evidence = _read(row)
+    return evidence[0].text if isinstance(evidence, list) and evidence[0].lost == FAILED else ""
 
 
 def _read_answers(path: Path) -> dict[str, dict[str, Any]]:
