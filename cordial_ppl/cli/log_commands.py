@@ -1,6 +1,6 @@
 """`cordial read` and `cordial ask`: readings out of files of judgments, and out of models."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -34,8 +34,12 @@ from cordial_ppl.runtime.progress import doing
 if TYPE_CHECKING:
     from cordial_ppl.logs import Collected
 
-ROWS, WIDTH = 5, 32
-"""Rows that --dry-run shows, and characters of a cell."""
+ROWS = 5
+LAYOUT: dict[str, Any] = {
+    **{"tbl_formatting": "NOTHING", "tbl_cols": -1, "tbl_width_chars": 10_000},
+    **{"tbl_hide_dataframe_shape": True, "tbl_hide_column_data_types": True},
+}
+"""Rows that are shown of tables that are not written, and settings of polars."""
 
 After = Annotated[
     str | None,
@@ -43,6 +47,7 @@ After = Annotated[
 ]
 Field = Annotated[str | None, Parameter(metavar="FIELD")]
 Fields = Annotated[str | None, Parameter(metavar="FIELD,...")]
+AFile = Annotated[Path | None, Parameter(metavar="FILE", group=FILES)]
 
 
 @Parameter(name="*", group=COLUMNS)
@@ -91,23 +96,15 @@ def read(
         Written | None,
         option("Table to write of the labels that FILE holds.", "LABELS", FILES),
     ] = None,
-    dry_run: Annotated[
-        bool, option("Show five rows as they would be read; write nothing.", group=FILES)
-    ] = False,
     spell: Spellings = (),
 ) -> Result:
     """Make tables of readings and of labels from a file of judgments or a log.
 
-    A FIELD is a key of the rows, or else a JMESPath expression, such as scores[0].value.
+    A FIELD is a key of the rows, or else a JMESPath expression, such as scores[0].value. Without
+    -o and --labels the first rows are shown as they are read.
     """
     from cordial_ppl.logs import read as read_file
-    from cordial_ppl.tables import write_table
 
-    if output is None and labels is None and not dry_run:
-        raise InputError(
-            "say what to write: readings (-o OUT), labels (--labels LABELS) or both; or look "
-            "first: --dry-run."
-        )
     with doing(f"reading {file}"):
         collected = read_file(file, spell=spelled(spell), **vars(fields))
     with naming(file):
@@ -117,12 +114,7 @@ def read(
             )
         if output is not None and not len(collected):
             raise InputError("there are labels in it but no readings; leave -o out.")
-    if dry_run:
-        return Result(as_json(collected), set_out(collected), done=describe(collected))
-    for path, table in (output, collected.readings), (labels, collected.labels):
-        if path is not None:
-            write_table(path, table)
-    return Result(as_json(collected), done=describe(collected, output, labels))
+    return report(collected, output, labels)
 
 
 def spelled(spellings: Sequence[str]) -> dict[str, str]:
@@ -131,29 +123,50 @@ def spelled(spellings: Sequence[str]) -> dict[str, str]:
     return {text: option for option, text in pairs}
 
 
-def describe(
-    collected: "Collected", readings: Path | None = None, labels: Path | None = None
-) -> Iterator[str]:
-    """Say what was read, and which tables of it were written."""
-    if readings is not None:
-        scale = ", ".join(collected.options)
-        number = count(len(collected), "reading")
-        yield f"{number} of {scale} ({collected.form}) in {readings}"
-    if labels is not None:
-        yield f"{count(len(collected.labels['label']), 'label')} ({collected.form}) in {labels}"
+def report(
+    collected: "Collected",
+    output: Path | None,
+    labels: Path | None = None,
+    more: dict[str, list] | None = None,
+) -> Result:
+    """Write tables of what was read, or set out their first rows if there is no file to write.
+
+    Args:
+        collected: The readings and labels.
+        output: The table of readings to write.
+        labels: The table of labels to write.
+        more: Further columns of the readings.
+    """
+    import polars as pl
+
+    from cordial_ppl.tables import write_table
+
+    done, shown, number = [], [], count(len(collected), "reading")
+    readings = collected.readings | (more or {})
+    answers = {"answer": [record.quoted for record in collected.records[:ROWS]]}
+    for words, path, table, first in (
+        (f"{number} of {', '.join(collected.options)}", output, readings, answers),
+        (count(len(collected.labels["label"]), "label"), labels, collected.labels, {}),
+    ):
+        if path is not None:
+            write_table(path, table)
+            done.append(f"{words} ({collected.form}) in {path}")
+        elif output is labels is None and table.get("item_id"):
+            cells = {name: column[:ROWS] for name, column in (first | table).items()}
+            with pl.Config(**LAYOUT):
+                shown += [
+                    f"{words} ({collected.form}), such as",
+                    str(pl.DataFrame(cells, strict=False)),
+                ]
     if collected.unnamed:
-        yield "the log does not name its texts: item_id is their order, from 0 (--item names them)"
+        done.append("the log does not name its texts: item_id is their order, from 0; see --item")
     if collected.floored:
         floored = ", ".join(f"{name} in {number}" for name, number in collected.floored.items())
-        yield (
+        done.append(
             "options that were not returned got the smallest log-probability that was: "
             f"{floored} of {count(len(collected), 'text')}"
         )
-
-
-def as_json(collected: "Collected") -> dict[str, Any]:
-    """Return all of it for programs."""
-    return {
+    content = {
         "format": collected.form,
         "options": list(collected.options),
         "readings": len(collected),
@@ -163,28 +176,7 @@ def as_json(collected: "Collected") -> dict[str, Any]:
         "unnamed": collected.unnamed,
         "floored": dict(collected.floored),
     }
-
-
-def set_out(collected: "Collected") -> str:
-    """Set out the first readings and labels as they are read: a row each."""
-    import polars as pl
-
-    answers = {"answer": [record.quoted for record in collected.records[:ROWS]]}
-    readings = {name: column[:ROWS] for name, column in collected.readings.items()}
-    labels = {name: column[:ROWS] for name, column in collected.labels.items()}
-    layout = pl.Config(
-        tbl_formatting="NOTHING", tbl_cols=-1, tbl_width_chars=10_000, fmt_str_lengths=WIDTH,
-        tbl_hide_dataframe_shape=True, tbl_hide_column_data_types=True,
-    )  # fmt: skip
-    with layout:
-        return "\n".join(
-            f"The first {name} as they are read\n{pl.DataFrame(table, strict=False)}"
-            for name, table in (("readings", readings and answers | readings), ("labels", labels))
-            if table.get("item_id")
-        )
-
-
-AFile = Annotated[Path | None, Parameter(metavar="FILE", group=FILES)]
+    return Result(content, "\n".join(shown), done=done)
 
 
 @Parameter(name="*", group=MODEL)
@@ -241,7 +233,6 @@ def ask(
     from cordial_ppl.logs.ask.local import LocalModel
     from cordial_ppl.logs.ask.prompt import Prompt, read_template
     from cordial_ppl.logs.reader import Reader
-    from cordial_ppl.tables import write_table
 
     scale, spell = Scale(wanted.options), spelled(wanted.spell)
     # What is wrong is refused before anything is asked.
@@ -268,6 +259,4 @@ def ask(
     records = asking.records(wanted.reader or wanted.model, wanted.task)
     collected = collect(records, scale, spell=spell, before=wanted.after)
     collected.form = wanted.model
-    write_table(output, collected.readings | extras)
-    done = describe(collected, output)
-    return Result(as_json(collected), warnings=[*collected.doubts], done=done)
+    return report(collected, output, more=extras)._replace(warnings=[*collected.doubts])

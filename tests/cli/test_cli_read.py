@@ -60,14 +60,15 @@ def test_the_report_for_programs(cordial):
     assert report["floored"] == {"1": 4} and report["unread"] == report["notes"] == {}
 
 
-def test_a_dry_run_shows_rows_and_writes_nothing(cordial, log, tmp_path):
+def test_without_a_table_to_write_rows_are_shown(cordial, log, tmp_path):
     rows = [
         {"doc": i, "judge": "m", "scores": {"tone": 4, "style": 5}, "human": 3} for i in range(9)
     ]
     naming = ("--item", "doc", "--answer", "scores.tone,scores.style", "--label", "human")
-    shown = cordial("read", log(*rows), *naming, "--options", OPTIONS, "--dry-run", "-o", "r.csv")
+    shown = cordial("read", log(*rows), *naming, "--options", OPTIONS)
     assert [path.name for path in tmp_path.iterdir()] == ["log.jsonl"]
     lines = [line.split() for line in shown.stdout.splitlines()]
+    assert lines[0][:2] == ["18", "readings"] and lines[7][:2] == ["9", "labels"]
     assert lines[1][:3] == ["answer", "item_id", "task"] and lines[1][-1] == "n_5"
     assert lines[2][:3] == ["'4'", "0", "tone"] and lines[2][-2:] == ["1.0", "0.0"]
     assert lines[8] == ["item_id", "label"] and lines[9] == ["0", "3"]
@@ -106,7 +107,6 @@ BAD = {
     "other labels": (CHAT, ["-o", "o.csv", "--labels", "l.csv", "--options", "1,2,3,4"], "'5'"),
     "labels alone": ((LOGS / "argilla.json").read_text(), GOOD, "leave -o out"),
     "no labels": ('{"item_id": 1, "score": 4}', [*GOOD, "--labels", "l.csv"], "no labels in it"),
-    "nothing to write": (CHAT, ["--options", OPTIONS], "-o OUT"),
     "one file for both": (CHAT, [*GOOD, "--labels", "o.csv"], "o.csv"),
     "no such format": (CHAT, [*GOOD, "--from", "excel"], "'excel'"),
     "no options": ('{"item_id": 1, "score": 4}', ["-o", "o.csv"], "--options 1,2,3,4"),
