@@ -23,9 +23,6 @@ from cordial_ppl.logs.evidence import FAILED, Answer, Orders, Record, Scores
 from cordial_ppl.logs.protocols import read_response
 from cordial_ppl.runtime.progress import doing
 
-PATIENCE = 10
-"""Refusals without any answer that end the run."""
-
 
 @dataclass
 class Asking:
@@ -48,16 +45,13 @@ class Asking:
         self._rows, self._lock = _read_answers(self.path), Lock()
         self._keys: dict[str, list[str]] = {}
         self._waiting: dict[str, tuple[str, str]] = {}
-        self._answered, self._refused = False, list[str]()
         for item, fields in self.texts.items():
             for question in self.prompt.fill(fields):
                 # Whichever server is asked.
                 asked = json.dumps([self.model.name, question, self.model.settings], sort_keys=True)
                 key = hashlib.sha256(asked.encode()).hexdigest()
                 self._keys.setdefault(item, []).append(key)
-                if key in self._rows:
-                    self._answered |= not _find_refusal(self._rows[key])
-                else:
+                if key not in self._rows:
                     self._waiting[key] = item, question
 
     def run(self) -> None:
@@ -65,10 +59,10 @@ class Asking:
 
         Raises:
             InputError: The key, the model or the address is wrong.
-            ServerError: A question got no answer, for a reason that may pass, or the first texts
-                were refused; the answers that came are kept.
+            ServerError: A question got no answer, for a reason that may pass, or the first one was
+                refused; the answers that came are kept.
         """
-        first, *rest = self._waiting or [""]
+        alone = len(self._waiting) == sum(map(len, self._keys.values()))
         with (
             closing(self.model),
             doing("asking", len(self._waiting), "answers") as stage,
@@ -76,20 +70,22 @@ class Asking:
         ):
             try:
                 # The first one alone shows whether the key, the model and the address are right.
-                self._ask(first)
-                for number, _ in enumerate(pool.map(self._ask, rest), 2):
+                for key in [*self._waiting][:alone]:
+                    self._ask(key)
+                    answer = _read(self._rows[key])
+                    if isinstance(answer, list) and answer[0].lost == FAILED:
+                        item, _ = self._waiting[key]
+                        raise ServerError(f"{item!r} was refused ({answer[0].text}).")
+                rest = [*self._waiting][alone:]
+                for number, _ in enumerate(pool.map(self._ask, rest), 1):
                     stage.reach(number)
             except BaseException:
                 # What is under way is paid for, and kept.
                 pool.shutdown(cancel_futures=True)
                 raise
-        if self._refused and not self._answered:
-            raise ServerError(f"no text got an answer: {self._refused[0]}.")
 
     def _ask(self, key: str) -> None:
         """Ask a question, and keep the answer; or why there is none, which no retry helps."""
-        if not key or len(self._refused) >= PATIENCE and not self._answered:
-            return
         item, question = self._waiting[key]
         try:
             body = self.model.ask(question)
@@ -103,12 +99,9 @@ class Asking:
             "date": datetime.now(UTC).date().isoformat(),
         }
         row = {"key": key, "made": made, "body": body}
-        refusal = _find_refusal(row)
         with self._lock, self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(row) + "\n")
             self._rows[key] = row
-            self._answered |= not refusal
-            self._refused += [f"{item!r} ({refusal})"] if refusal else []
 
     def records(self, reader: str, task: str | None = None) -> Iterator[Record]:
         """Make a record of every text, in the texts' order, by a reader and of a task so called."""
@@ -137,12 +130,6 @@ def _read(row: Mapping[str, Any]) -> list[Answer] | Scores:
         why = "its answer has no logprobs: sample answers instead, --samples 20"
         answer = Answer(why, lost=FAILED)
     return [answer]
-
-
-def _find_refusal(row: Mapping[str, Any]) -> str:
-    """Return why a question got no answer; an empty text if it did."""
-    evidence = _read(row)
-    return evidence[0].text if isinstance(evidence, list) and evidence[0].lost == FAILED else ""
 
 
 def _read_answers(path: Path) -> dict[str, dict[str, Any]]:

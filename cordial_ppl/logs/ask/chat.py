@@ -156,8 +156,7 @@ def _concede(settings: Mapping[str, Any], refused: Refused) -> dict[str, Any]:
     if "logprob" in refusal and rest.get("top_logprobs", 0) > 5:
         return rest | {"top_logprobs": 5}
     # Reasoning models have one temperature; some servers give one answer to a request.
-    given_up = "temperature" if "temperature" in refusal and "temperature" in rest else "n"
-    if rest.pop(given_up, None) is None:
+    if rest.pop("temperature" if "temperature" in refusal else "n", None) is None:
         advice = ": sample answers instead, --samples 20" if "logprob" in refusal else ""
         raise Refused(f"{refusal}{advice}") from refused
     return rest
