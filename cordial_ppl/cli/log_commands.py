@@ -160,12 +160,6 @@ def report(
                 ]
     if collected.unnamed:
         done.append("the log does not name its texts: item_id is their order, from 0; see --item")
-    if collected.floored:
-        floored = ", ".join(f"{name} in {number}" for name, number in collected.floored.items())
-        done.append(
-            "options that were not returned got the smallest log-probability that was: "
-            f"{floored} of {count(len(collected), 'text')}"
-        )
     content = {
         "format": collected.form,
         "options": list(collected.options),
@@ -174,7 +168,6 @@ def report(
         "unread": collected.kept,
         "notes": collected.notes,
         "unnamed": collected.unnamed,
-        "floored": dict(collected.floored),
     }
     return Result(content, "\n".join(shown), done=done)
 

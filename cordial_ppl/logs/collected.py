@@ -1,6 +1,5 @@
 """What a file gave: tables, and what is to be said of them."""
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -39,10 +38,7 @@ WORDS = {
     "pooled": "text with several rows, which count as answers to one question: {}. If they are of "
     "different texts, name what tells these apart: --item",
     "unread": "text in which sampled answers without an option are not counted: {}",
-    "guessed": "text in which a token is a part of an option, or may begin several: {}",
     "lone": "text with a single option returned: {}. Ask for more alternatives (top_logprobs)",
-    "beside": "text with an answer that is no option, whose alternatives were read: {}. Are there "
-    "more options?",
     "several": "text announcing several options, of which the last one counts: {}. See --after",
 }
 """What is told of rows, answers and texts."""
@@ -120,11 +116,6 @@ class Collected:
                 f"the options have {share:.2f} of the probability on average; the rest goes to "
                 "other tokens. Does the model spell the options another way (--spell)?"
             )
-
-    @property
-    def floored(self) -> Counter[str]:
-        """Count the texts by the option that had to be filled."""
-        return Counter(self.options[k] for reading in self.values for k in reading.floored)
 
     @cached_property
     def table(self) -> tuple[str, Float64[np.ndarray, "n K"]]:

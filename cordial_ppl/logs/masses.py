@@ -27,14 +27,12 @@ class Reading:
     Attributes:
         kind: "logprob", "n", "logit" or "p".
         values: One number per option, [K].
-        floored: Options without evidence, which got the smallest log-probability returned.
         share: Probability of all options together, as far as it was returned; NaN if unknown.
         doubts: What deserves a look, keys of `collected.WORDS`.
     """
 
     kind: str
     values: Float64[np.ndarray, " K"]
-    floored: set[int] = field(default_factory=set)
     share: float = np.nan
     doubts: set[str] = field(default_factory=set)
 
@@ -64,8 +62,7 @@ def read_masses(
     cased = answer is None or spellings.match(answer, cased=True) is not None
     # A vocabulary with a token for "10" does not write it as "1" and "0".
     single = {spellings.match(fold(one).removeprefix(prefix), cased) for one in positions[0].top}
-    values, doubts = np.full(spellings.scale.size, -np.inf), set[str]()
-    written, path = "", 0.0
+    values, written, path = np.full(spellings.scale.size, -np.inf), "", 0.0
     for number, (token, top) in enumerate(positions):
         stopped, rest, following = spellings.match(written, cased), 1.0, None
         for one, score in top.items():
@@ -94,7 +91,6 @@ def read_masses(
             for option in options:
                 part = path + score - np.log(len(options))
                 values[option] = np.logaddexp(values[option], part)
-            doubts |= {"guessed"} if begun else set()
         if stopped is not None and rest > 0.0:
             values[stopped] = np.logaddexp(values[stopped], path + np.log(rest))
         if following is None:
@@ -103,13 +99,12 @@ def read_masses(
     there = np.isfinite(values)
     if not there.any():
         return None
-    share, floored = float(np.exp(values[there]).sum()), set(np.flatnonzero(~there).tolist())
+    share, absent = float(np.exp(values[there]).sum()), int((~there).sum())
     # Options without evidence have no more than the least that was returned, nor than what is left,
     # at least 1e-4 together.
-    left = np.log(max(1.0 - share, 1e-4) / max(len(floored), 1))
+    left = np.log(max(1.0 - share, 1e-4) / max(absent, 1))
     values[~there] = min(left, *positions[0].top.values())
-    doubts |= {"lone"} if len(floored) == len(values) - 1 else set()
-    return Reading("logprob", values, floored, share, doubts)
+    return Reading("logprob", values, share, {"lone"} if absent == len(values) - 1 else set())
 
 
 def mix(readings: Sequence[Reading | str], orders: bool = False) -> Reading | str:
@@ -136,11 +131,6 @@ def mix(readings: Sequence[Reading | str], orders: bool = False) -> Reading | st
     mean = values.sum(axis=0)
     if kind != "n":
         mean = mean / len(valid) if orders else np.logaddexp.reduce(values) - np.log(len(valid))
-    floored = [reading.floored for reading in valid]
-    return Reading(
-        kind,
-        mean,
-        set.union(*floored) if orders else set.intersection(*floored),
-        float(np.mean([reading.share for reading in valid])),
-        set.union(*(reading.doubts for reading in valid)) | ({"unread"} if unread else set()),
-    )
+    share = float(np.mean([reading.share for reading in valid]))
+    doubts = set.union(*(reading.doubts for reading in valid))
+    return Reading(kind, mean, share, doubts | ({"unread"} if unread else set()))

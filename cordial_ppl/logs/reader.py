@@ -70,9 +70,8 @@ class Reader:
         numbers = np.full(size, -np.inf if logs else 0.0)
         (np.logaddexp if logs else np.add).at(numbers, there, values)
         # An option without a number is no likelier than the least likely text that has one.
-        floored = {*range(size)} - {*there}
-        numbers[[*floored]] = numbers[there].min()
-        return Reading(scores.kind, numbers, floored)
+        numbers[[k for k in range(size) if k not in there]] = numbers[there].min()
+        return Reading(scores.kind, numbers)
 
     def _round(self, answers: Sequence[Answer]) -> Reading | None:
         """Count averages for the options beside them; None if they are no such numbers."""
@@ -101,25 +100,22 @@ class Reader:
         positions, spellings = answer.positions, self.spellings
         pieces = [fold(position.token) for position in positions]
         text = "".join(pieces)
-        if len(pieces) == 1 and self.finder.before is None:
-            # A single token is the answer, whatever it is: its alternatives may be options.
-            written = text if spellings.match(text) is not None else None
-            reading = read_masses(spellings, positions, "", written, ended=answer.ended)
-            if reading is not None and written is None:
-                reading.doubts.add("beside")
-            return reading or "prose"
         span = self.finder.find(text)
-        if span.option is None:
+        alone = len(pieces) == 1 and self.finder.before is None
+        if alone:
+            # A single token is the answer, whatever it is: its alternatives may be options.
+            span = Span(spellings.match(text), 0, len(text), "prose")
+        elif span.option is None:
             return span.source
         # The token in which the answer starts, and what stands before the answer in it.
         ends = np.cumsum([len(piece) for piece in pieces])
-        number = int(np.searchsorted(ends, span.start, side="right"))
+        number = min(int(np.searchsorted(ends, span.start, side="right")), len(pieces) - 1)
         prefix = pieces[number][: span.start - int(ends[number]) + len(pieces[number])]
-        written = text[span.start : span.end]
+        written = None if span.option is None else text[span.start : span.end]
         reading = read_masses(spellings, positions[number:], prefix, written, ended=answer.ended)
         if reading is not None and span.several:
             reading.doubts.add("several")
-        return reading or CUT
+        return reading or (CUT if written else "prose")
 
 
 def collect(

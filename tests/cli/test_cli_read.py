@@ -57,7 +57,7 @@ def test_the_report_for_programs(cordial):
     arguments = ("-o", "r.csv", "--labels", "l.csv", "--options", OPTIONS, "--json")
     report = json.loads(cordial("read", LOGS / "openai_chat.jsonl", *arguments).stdout)
     assert (report["format"], report["readings"], report["labels"]) == ("responses", 20, 20)
-    assert report["floored"] == {"1": 4} and report["unread"] == report["notes"] == {}
+    assert report["unread"] == report["notes"] == {}
 
 
 def test_without_a_table_to_write_rows_are_shown(cordial, log, tmp_path):
