@@ -170,7 +170,8 @@ class Collected:
         return {
             name: column
             for name, column in columns.items()
-            if {*column} != {None} and all(len(str(cell)) <= 200 for cell in column)
+            if {*column} != {None}
+            if name in (*NAMES, *last) or all(len(str(cell)) <= 200 for cell in column)
         }
 
     @cached_property

@@ -146,9 +146,9 @@ def collect(
     for record in records:
         for role, listed in names.items():
             listed |= {name: None} if (name := getattr(record, role)) else {}
-        # A request that failed may know neither its reader nor the question.
-        unknown = {role for role in names if record.lost and getattr(record, role) is None}
-        if any(getattr(record, r) != name for r, name in chosen.items() if r not in unknown):
+        # A label, or a request that failed, may know neither the reader nor the question.
+        loose = (None,) if record.lost or record.label is not None else ()
+        if any(getattr(record, role) not in (name, *loose) for role, name in chosen.items()):
             continue
         collected.unnamed |= record.numbered
         if record.label is not None:

@@ -197,6 +197,16 @@ def test_a_text_that_is_not_read_keeps_what_else_is_known(log):
     assert logits.argmax(axis=1).tolist() == [1, 3] and labels == ["2", "4"]
 
 
+def test_labels_are_of_no_judge_and_long_names_stay(log):
+    rows = [
+        {"item_id": item * 300, "label": 3, "response": openai("2", model=model)}
+        for item in "ab" for model in "xy"
+    ]  # fmt: skip
+    one = cp.read(log(*rows), options=STARS, reader="x")
+    assert one.readings["item_id"] == one.labels["item_id"] == ["a" * 300, "b" * 300]
+    assert one.labels["label"] == ["3", "3"]
+
+
 def test_a_failure_of_an_unknown_judge_is_of_those_that_have_not_read_the_text(log):
     failed = {"error": {"message": "expired"}}
     rows = [
