@@ -240,11 +240,11 @@ def _read_answer(
     name = "answer" if "||" in one.text else one.name
     if response is None:
         failure = _find_failure(row)
-        response = Response({}, [], {"": None if failure else read_value(value, name)})
+        response = Response({}, {"": None if failure else read_value(value, name)})
     model = as_text(response.body.get("model") or response.body.get("modelVersion"))
     made = {"model": model} if model else {}
     record = replace(record, reader=record.reader or model, made=made)
-    for question, evidence in (response.decisions or {"": response.answers}).items():
+    for question, evidence in response.answers.items():
         evidence = evidence or [Answer(failure or f"no `{name}`", lost=FAILED)]
         yield replace(record, task=_join(record.task, question), evidence=evidence)
 

@@ -50,13 +50,11 @@ class Response(NamedTuple):
 
     Attributes:
         body: The response itself, without what it is wrapped in.
-        answers: Its answers; none if the model gave none.
-        decisions: Or the probabilities of a decision model, by question.
+        answers: Its answers, or a decision model's probabilities, by question; "" if unnamed.
     """
 
     body: Body
-    answers: list[Answer]
-    decisions: Mapping[str, Evidence | None]
+    answers: Mapping[str, Any]
 
 
 def unwrap(value: Any, depth: int = 3) -> Iterator[Body]:
@@ -88,9 +86,9 @@ def read_response(value: Any) -> Response | None:
         if not marks or all(set(marks) & answer.keys() for answer in answers):
             count = _find(protocol.get("count"), body)
             read = (_read_answer(answer, protocol, count) for answer in answers)
-            return Response(body, [*read], {})
+            return Response(body, {"": [*read]})
     decisions = ((body, _read_decisions(body)) for body in bodies)
-    return next((Response(body, [], one) for body, one in decisions if one), None)
+    return next((Response(body, one) for body, one in decisions if one), None)
 
 
 def _find(expression: str | None, value: Any) -> Any:
@@ -229,7 +227,7 @@ def _read_object(value: Mapping[str, Any], name: str) -> Evidence | None:
     """Read a response or a part of one, or numbers by option."""
     part = {"choices": [{"logprobs": value} if isinstance(value.get("content"), list) else value]}
     if response := read_response(value) or read_response(part):
-        return response.answers or None
+        return response.answers.get("") or None
     if value.keys() == {"options", "scores"}:
         scores = [*map(float, value["scores"])]
         names = [str(option).strip() for option in value["options"]]
