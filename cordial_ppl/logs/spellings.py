@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from math import isclose
 
 from cordial_ppl.data.scale import Scale
@@ -70,11 +70,10 @@ class Spellings:
         self.match = lru_cache(2**16)(self._match)
         self.begun = lru_cache(2**16)(self._begun)
 
-    @cached_property
-    def top(self) -> int | None:
-        """Return the option that is the greatest number, if all are numbers; else None."""
-        numeric = set(self._numbers.values()) == set(range(self.scale.size))
-        return self._numbers[max(self._numbers)] if numeric else None
+    def is_top(self, number: str) -> bool:
+        """Say whether a number is the greatest option; any may be if options are words."""
+        numeric = {*self._numbers.values()} == {*range(self.scale.size)}
+        return not numeric or self.match(number) == self._numbers[max(self._numbers)]
 
     def plain(self, text: str) -> str:
         """Drop what does not count: spaces, case and punctuation around the words."""
