@@ -40,7 +40,8 @@ WRAPPED, CALLS, ARGUMENTS = _TABLE.pop("names").values()
 REASONS = {lost: re.compile(form, re.I) for lost, form in _TABLE.pop("reasons").items()}
 """Reasons for which an answer is none."""
 
-PROTOCOLS: Sequence[Mapping[str, Any]] = tuple(_TABLE.values())
+_NONE = dict.fromkeys(("parts", "tokens", "count"), "`null`") | {"marks": ()}
+PROTOCOLS: Sequence[Mapping[str, Any]] = [_NONE | protocol for protocol in _TABLE.values()]
 
 Body = Mapping[str, Any]
 
@@ -80,29 +81,22 @@ def read_response(value: Any) -> Response | None:
     """
     bodies = [*unwrap(value)]
     for protocol, body in product(PROTOCOLS, bodies):
-        answers, marks = _find(protocol["answers"], body), protocol.get("marks", ())
+        answers, marks = jmespath.search(protocol["answers"], body), protocol["marks"]
         if not _is_objects(answers) or not (answers or marks):
             continue
         if not marks or all(set(marks) & answer.keys() for answer in answers):
-            count = _find(protocol.get("count"), body)
-            read = (_read_answer(answer, protocol, count) for answer in answers)
-            return Response(body, {"": [*read]})
+            count = jmespath.search(protocol["count"], body)
+            return Response(body, {"": [_read_answer(one, protocol, count) for one in answers]})
     decisions = ((body, _read_decisions(body)) for body in bodies)
     return next((Response(body, one) for body, one in decisions if one), None)
 
 
-def _find(expression: str | None, value: Any) -> Any:
-    """Find what an expression names; None if nothing, or if there is no expression."""
-    return jmespath.search(expression, value) if expression else None
-
-
 def _read_answer(answer: Body, protocol: Mapping[str, str], count: Any) -> Answer:
     """Read an answer by the expressions of its protocol, or say why it is none."""
-    parts = _find(protocol.get("parts"), answer) or []
-    text = _read_parts(parts)
-    tokens = _read_tokens(_find(protocol.get("tokens"), answer))
-    reason = _find(protocol["reason"], answer)
-    if not text and any(isinstance(part, Mapping) and part.get("refusal") for part in parts):
+    names = ("parts", "tokens", "reason")
+    parts, listed, reason = (jmespath.search(protocol[name], answer) for name in names)
+    text, tokens = _read_parts(parts or ()), _read_tokens(listed)
+    if not text and any(isinstance(part, Mapping) and part.get("refusal") for part in parts or ()):
         reason = "refusal"
     lost = next((name for name, form in REASONS.items() if form.search(str(reason or ""))), None)
     ended = lost is None and (reason is not None or not tokens)
