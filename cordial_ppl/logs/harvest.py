@@ -157,27 +157,25 @@ def _read_records(
 
 def _read_row(row: Row, number: int, fields: Fields) -> Iterator[Record]:
     """Read a row: its answers, then its labels."""
-    cells = {
-        role: [one.find(row.value) for one in some]
-        for role, some in fields.items()
-        if role not in CONDITIONS
-    }
-    names = {role: _name(cells[role][0], role) for role in NAMES if role in cells}
-    named = [_name(part, "item") for part in cells.get("item", [row.value.get("item_id")])]
-    item = _join(*named) or _name(row.value.get("key"), "item")
+
+    def find(role: str) -> list[Any]:
+        return [one.find(row.value) for one in fields.get(role, ())]
+
+    reader, task, people = (next(iter(find(role)), None) for role in NAMES)
+    named = find("item") or [row.value.get("item_id")]
+    item = _join(*map(_name, named)) or _name(row.value.get("key"))
     record = Record(
         row.location,
         item or str(number),
         numbered=not item,
-        reader=names.get("reader"),
-        task=names.get("task"),
-        user=names.get("annotator"),
+        reader=_name(reader),
+        task=_name(task),
+        user=_name(people),
         extras=_extras(row.value, fields),
     )
-    answers, labels = cells.get("answer", []), cells.get("label", [])
-    parts = [record] * len(answers)
-    if len(answers) > 1:
-        parts = [replace(record, task=_join(record.task, n)) for n in name_all(fields["answer"])]
+    answers, labels = find("answer"), find("label")
+    tasks = name_all(fields["answer"]) if len(answers) > 1 else [None] * len(answers)
+    parts = [replace(record, task=_join(record.task, name)) for name in tasks]
     if any(one.holds(row.value) for one in fields.get("people", ())):
         answers, labels = [], answers
     for part, one, value in zip(parts, fields.get("answer", ()), answers, strict=False):
@@ -187,15 +185,15 @@ def _read_row(row: Row, number: int, fields: Fields) -> Iterator[Record]:
         users = (one.text if len(labels) > 1 else None for one in fields.get("label", ()))
         parts = [replace(record, user=record.user or user) for user in users]
     for part, value in zip(parts, labels, strict=False):
-        yield from _read_label(part, value, *cells.get("annotator", ())[:1])
+        yield from _read_label(part, value, people)
 
 
-def _name(value: Any, role: str) -> str | None:
+def _name(value: Any) -> str | None:
     """Take a name, or those of a list together; an `InputError` for an object."""
     if isinstance(value, list):
-        return join_parts([_name(one, role) or "" for one in value], always=True) or None
+        return join_parts([_name(one) or "" for one in value], always=True) or None
     if isinstance(value, Mapping):
-        raise InputError(f"the field of the {role} is an object with {list_names(value, 6)}.")
+        raise InputError(f"a name must be text or a number; found {list_names(value, 6)} in it.")
     return as_text(value)
 
 
@@ -258,7 +256,7 @@ def _read_label(record: Record, value: Any, people: Any = None) -> Iterator[Reco
         raise InputError(f"{came}: one each is needed.")
     for number, (one, user) in enumerate(zip(labels, users, strict=True), 1):
         user = user or (f"person {number}" if isinstance(value, list) else None)
-        if (label := _name(one, "label")) is not None:
+        if (label := _name(one)) is not None:
             yield replace(record, label=label, user=as_text(user))
 
 

@@ -232,7 +232,7 @@ def test_options_that_are_not_known_are_proposed(log):
         ({"answer": "score", "where": "kind!=x"}, "kind"),
         ({"answer": "score", "rows": "x"}, "`x`"),
         ({"answer": "length(score)"}, "line 1.*length"), ({"answer": "meta"}, "meta.lang"),
-        ({"answer": "score", "item": "meta"}, "line 1.*item"),
+        ({"answer": "score", "item": "meta"}, "line 1.*lang"),
         ({"answer": "score", "after": "("}, "regular"),
         ({"answer": "score", "points": "x"}, "no such field"),
         ({"answer": "score", "where": "score=9"}, "no"),
