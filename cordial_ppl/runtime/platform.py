@@ -37,15 +37,6 @@ def start_jax() -> None:
             "jax.disable_jit() before you call the package."
         )
     _start()
-    _guard(jax.config.jax_compilation_cache_dir)
-
-
-@cache
-def _guard(folder: str | None) -> None:
-    from cordial_ppl.runtime.cache import guard_cache
-
-    if folder:
-        guard_cache(folder)
 
 
 @cache
