@@ -11,7 +11,6 @@ import pytest
 from cordial_ppl.errors import CordialWarning, InputError
 from cordial_ppl.runtime import cache
 from cordial_ppl.runtime.cache import VARIABLE, cache_directory, cache_programs
-from cordial_ppl.runtime.compilation import compiled
 
 SETTINGS = ("jax_compilation_cache_dir", *cache.SETTINGS)
 
