@@ -81,7 +81,7 @@ def predict_part(shared: tuple[Any, ...], part: int) -> int:
     files, table, folder, size = shared
     path = folder / f"part-{part:05d}.parquet"
     rows = replace(table.columns, frame=table.columns.frame.slice(part * size, size))
-    texts = predict_table(_load(*files), replace(table, columns=rows), path, jobs=1)
+    texts = predict_table(_load(*files), replace(table, columns=rows), path)
     if not texts:
         path.unlink()
     return texts

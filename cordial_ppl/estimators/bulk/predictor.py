@@ -1,10 +1,7 @@
 """A calibrator as a function of tables: readings in, predictions out, batch by batch."""
 
-from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +26,7 @@ LEVEL = 0.9
 """Probability that the mean lies in its interval, and the least that a label lies in its own."""
 
 ROWS = 1 << 15
-"""Texts that one thread predicts at a time."""
+"""Texts that are predicted at a time."""
 
 
 class BatchPredictor:
@@ -150,20 +147,13 @@ def add_extras(
     return predictions.hstack(table.columns.collect(*names).rename(names))
 
 
-def predict_table(
-    calibrator: "Estimator",
-    table: ReadingTable,
-    output: Path,
-    *,
-    jobs: int | None = None,
-) -> int:
+def predict_table(calibrator: "Estimator", table: ReadingTable, output: Path) -> int:
     """Predict a table that has been checked, and need not fit in memory.
 
     Args:
         calibrator: The fitted calibrator.
         table: The readings.
         output: The table to write, in the order of the readings.
-        jobs: How many batches are predicted at a time; by default one a core.
 
     Returns:
         The number of texts predicted.
@@ -171,32 +161,17 @@ def predict_table(
     Raises:
         FileError: A file cannot be read or written; nothing is left behind.
     """
-    from cordial_ppl.runtime.compilation import workers
-
-    texts, done = len(table), 0
-    predict = partial(predict_batch, calibrator)
+    done = 0
 
     def predictions(*_: Any) -> Iterator[pl.DataFrame]:
         nonlocal done
-        for part in _in_order(predict, table.batches(ROWS), jobs or workers(-(-texts // ROWS))):
-            yield part
-            done += len(part)
+        for batch in table.batches(ROWS):
+            yield predict_batch(calibrator, batch)
+            done += len(batch)
             stage.reach(done)
 
     header = replace(table.columns, frame=table.columns.frame.clear())
-    schema = predict(replace(table, columns=header)).schema
-    with doing("calibrating", texts, "texts") as stage:
+    schema = predict_batch(calibrator, replace(table, columns=header)).schema
+    with doing("calibrating", len(table), "texts") as stage:
         write_table(output, register_io_source(predictions, schema=schema))
     return done
-
-
-def _in_order[A, B](function: Callable[[A], B], items: Iterable[A], jobs: int) -> Iterator[B]:
-    """Map in threads and in order, reading only a few items ahead."""
-    running: deque[Future[B]] = deque()
-    with ThreadPoolExecutor(max_workers=jobs) as pool:
-        for item in items:
-            running.append(pool.submit(function, item))
-            if len(running) > jobs:
-                yield running.popleft().result()
-        while running:
-            yield running.popleft().result()
