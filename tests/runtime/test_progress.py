@@ -1,6 +1,5 @@
 """Progress as a user sees it: a line on a terminal, lines in a pipe, or nothing."""
 
-import importlib
 import io
 import sys
 import threading
@@ -32,7 +31,6 @@ class Terminal(io.StringIO):
 @pytest.fixture
 def stderr(monkeypatch):
     """Replace stderr, and let every stage be shown after a hundredth of a second."""
-    importlib.import_module("rich.progress")  # The first time takes longer than tests wait.
     monkeypatch.setattr(progress, "DELAY", 0.01)
     monkeypatch.setenv(progress.VARIABLE, "1")
     monkeypatch.setenv("TERM", "xterm")
@@ -61,7 +59,6 @@ def test_a_line_shows_the_outermost_stage_that_counts_and_goes_at_the_end(stderr
         wait_for(stream, "fitting, 2 of 7 members")
         progress.clear()
         wait_for(stream, "members", start=len(stream.getvalue()))
-    # Rich erases the line, and shows the cursor again.
     assert "inside" not in stream.getvalue() and stream.getvalue().endswith("\x1b[2K")
 
 
