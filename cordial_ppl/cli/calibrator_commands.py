@@ -12,7 +12,7 @@ from cordial_ppl.cli.command import command
 from cordial_ppl.cli.options import BothColumns, Columns, Given, Output, Tables
 from cordial_ppl.cli.output import Result
 from cordial_ppl.errors import InputError, count
-from cordial_ppl.runtime.outputs import check_writable
+from cordial_ppl.runtime.outputs import check_writable, replacing
 from cordial_ppl.runtime.progress import doing
 
 
@@ -93,13 +93,15 @@ def report(
     fitted, names = load_calibrator(calibrator, channel, tables.options)
     table, labels, rows = tables.read(options=names)
     with doing("measuring and drawing"):
-        from cordial_ppl.plots.report import TaskTexts, gather, write_report
+        from cordial_ppl.plots.report import TaskTexts, gather, make_page
 
         extra = table.covariates(fitted.fit_.covariates, fitted.fit_.levels)
         rated = rows, labels.labels, extra, options.list_groups(table, labels, rows), labels.weights
         texts = TaskTexts(table.item_ids, table.logits, *rated)
         facts = gather(fitted, texts)
-        write_report(output, facts, of=f"{calibrator} on {tables.readings}")
+        with replacing(output) as temporary:
+            page = make_page(facts, of=f"{calibrator} on {tables.readings}")
+            temporary.write_text(page, "utf-8")
     done = f"wrote {output}: {count(len(table), 'text')}, {facts.labelled} labelled"
     return Result({"output": output, **facts.to_dict()}, done=[done])
 
