@@ -34,9 +34,6 @@ from cordial_ppl.tables import write_table
 
 BUDGETS = 5, 10, 20, 50, 100
 
-OVERHEAD = 100
-"""Labels that compiling and predicting take as long as, for the estimate of the time left."""
-
 
 class Job(NamedTuple):
     """Fits of one method to all subsets of n labels of one task, and where scores are kept."""
@@ -187,19 +184,18 @@ def _digest_task(task: Task) -> str:
 def _fit(work: Work, *, ray: bool) -> None:
     """Make cells, in turn on all cores or side by side on Ray, and keep their scores."""
     *_, cells = work
-    costs, order, done = [cell[0].n + OVERHEAD for cell in cells], range(len(cells)), 0
+    order = range(len(cells))
     if ray:  # The largest begin first.
-        made = run_on_ray(_make_cell, work, sorted(order, key=lambda index: -costs[index]))
+        made = run_on_ray(_make_cell, work, sorted(order, key=lambda index: -cells[index][0].n))
     else:
         made = ((index, _make_cell(work, index)) for index in order)
-    with doing("fitting", sum(costs)) as stage:
+    with doing("fitting", len(cells), "parts") as stage:
         stage.reach(0)
-        for index, tables in made:
+        for finished, (index, tables) in enumerate(made, 1):
             for job, table in zip(cells[index], tables, strict=True):
                 write_table(job.path, table.lazy())
-            done += costs[index]
             task, n, *_ = cells[index][0]
-            stage.reach(done, f"fitted {task.name}, {task.reader}, {n} labels")
+            stage.reach(finished, f"fitted {task.name}, {task.reader}, {n} labels")
 
 
 def _make_cell(work: Work, index: int) -> list[pl.DataFrame]:

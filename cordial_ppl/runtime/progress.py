@@ -6,9 +6,8 @@ or a pipe, each stage of over two seconds writes one.
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from contextvars import ContextVar
 from multiprocessing import parent_process
 from shutil import get_terminal_size
 from threading import Event, RLock, Thread, current_thread, main_thread
@@ -23,22 +22,17 @@ DELAY = 2.0
 ERASE = "\r\x1b[2K"
 """What erases the line of a terminal."""
 
-_watchers: ContextVar[tuple[Callable[[float, str], None], ...]] = ContextVar("watchers", default=())
-
 
 class Stage:
     """Something that takes a while; see `doing` for the arguments."""
 
     def __init__(self, text: str, total: float, unit: str):
         self.text, self.total, self.unit, self.done = text, total, unit, 0.0
-        self.begun, self.watchers, self.lock = monotonic(), _watchers.get(), RLock()
+        self.begun = monotonic()
 
     def reach(self, done: float, text: str | None = None) -> None:
-        """Note the parts that are done, from any thread; watchers are called one at a time."""
-        with self.lock:
-            self.done, self.text = done, text or self.text
-            for watch in self.watchers if self.total else ():
-                watch(done / self.total, self.text)
+        """Note the parts that are done, from any thread."""
+        self.done, self.text = done, text or self.text
 
 
 class Display(Thread):
@@ -130,27 +124,14 @@ def doing(
     display = _display if main else None
     if display:
         display.stages.append(stage)
-    # Watchers hear of the outermost stage that counts.
-    token = _watchers.set(() if total else stage.watchers)
     try:
         yield stage
     finally:
-        _watchers.reset(token)
         if display:
             display.stages.remove(stage)
         if display and first:
             display.clear(for_good=True)
             _display = None
-
-
-@contextmanager
-def watching(watch: Callable[[float, str], None]) -> Iterator[None]:
-    """Tell a function the share that is done, and the text, of each counted stage begun inside."""
-    token = _watchers.set((*_watchers.get(), watch))
-    try:
-        yield
-    finally:
-        _watchers.reset(token)
 
 
 def clear() -> None:

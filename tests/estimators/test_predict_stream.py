@@ -13,13 +13,13 @@ import pyarrow as pa
 import pytest
 from few_labels import LABELS, LOGITS, STARS, TEXTS, lengthy, small
 from polars.testing import assert_frame_equal
+from sweep_files import watching
 
 import cordial_ppl as cp
 from cordial_ppl.decisions import answers
 from cordial_ppl.estimators.bulk import predictor
 from cordial_ppl.estimators.bulk.predictor import BatchPredictor, predict_batch, predict_table
 from cordial_ppl.estimators.stack import Stack
-from cordial_ppl.runtime.progress import watching
 from cordial_ppl.tables import open_readings, read_readings, write_table
 from cordial_ppl.tables import reading_table as tables
 

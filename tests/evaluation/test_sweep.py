@@ -7,7 +7,7 @@ import matplotlib
 import numpy as np
 import polars as pl
 import pytest
-from sweep_files import IDS, LOGITS, TEXTS, tasks_of, write_sweep
+from sweep_files import IDS, LOGITS, TEXTS, tasks_of, watching, write_sweep
 
 import cordial_ppl as cp
 from cordial_ppl import plots
@@ -15,7 +15,6 @@ from cordial_ppl.errors import FileError, InputError
 from cordial_ppl.evaluation.methods import METHODS, NINE
 from cordial_ppl.evaluation.sweeps import make_parts, run_sweep
 from cordial_ppl.evaluation.tasks import draw_subsets, split_task
-from cordial_ppl.runtime.progress import watching
 from cordial_ppl.stack.calibrators import CALIBRATORS
 from cordial_ppl.tables import write_table
 
