@@ -120,7 +120,8 @@ def check(
     from cordial_ppl.evaluation.checks import check_channel
 
     report = check_channel(channel, *texts, simulations=simulations, seed=seed)
-    return Result(report.to_dict(), report.text, status=int(report.status == "fail"))
+    content = {"channel": report.channel, "status": report.status, "findings": report.findings}
+    return Result(content, report.text, status=int(report.status == "fail"))
 
 
 @Parameter(name="*", group=options.MODEL)

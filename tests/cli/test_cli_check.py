@@ -8,9 +8,9 @@ import pytest
 from broken_channels import write_channel
 from review_tables import write_tables
 
-from cordial_ppl.evaluation.checks import Ranks, check_channel
+from cordial_ppl.evaluation.checks import check_channel
 from cordial_ppl.evaluation.checks.checking import PROMISES
-from cordial_ppl.evaluation.checks.exactness import check_diagnostics
+from cordial_ppl.evaluation.checks.exactness import Ranks, check_diagnostics
 
 MODELS = Path(__file__).parents[2] / "models"
 

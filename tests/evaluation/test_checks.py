@@ -12,9 +12,9 @@ import cordial_ppl as cp
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.channels.loading import load_channel
 from cordial_ppl.data.labelled import Labelled
-from cordial_ppl.evaluation.checks import check_channel, check_simulation, simulate
+from cordial_ppl.evaluation.checks import check_channel
 from cordial_ppl.evaluation.checks.checking import NEEDED, PROMISES
-from cordial_ppl.evaluation.checks.exactness import Ranks
+from cordial_ppl.evaluation.checks.exactness import Ranks, check_simulation, simulate
 from cordial_ppl.evaluation.checks.prior import check_conflict
 from cordial_ppl.evaluation.checks.trial import make_trial
 
