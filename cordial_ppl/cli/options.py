@@ -72,9 +72,7 @@ def option(help: str, metavar: str | None = None, group: Group | None = None) ->
 def whole(least: int) -> Parameter:
     """Declare an option that is a whole number."""
     ends = validators.Number(gte=least, lt=2**32)
-    return Parameter(
-        metavar="N", converter=lambda _, tokens: int(tokens[0].value), validator=within
-    )
+    return Parameter(metavar="N", converter=lambda _, tokens: int(tokens[0].value), validator=ends)
 
 
 def listing(metavar: str, **more: Any) -> Parameter:

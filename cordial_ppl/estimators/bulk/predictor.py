@@ -1,6 +1,6 @@
 """A calibrator as a function of tables: readings in, predictions out, batch by batch."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,75 +9,19 @@ import numpy as np
 import polars as pl
 from polars.io.plugins import register_io_source
 
-from cordial_ppl.errors import InputError
 from cordial_ppl.runtime.progress import doing
 from cordial_ppl.tables import write_table
 from cordial_ppl.tables.columns import is_reading, name_items
-from cordial_ppl.tables.frame import ROW, Columns
-from cordial_ppl.tables.option_columns import find_layout
 from cordial_ppl.tables.reading_table import ReadingTable
 
 if TYPE_CHECKING:
-    from cordial_ppl.channels.channel import Channel
     from cordial_ppl.estimators.estimator import Estimator
-    from cordial_ppl.estimators.stack import Stack
 
 LEVEL = 0.9
 """Probability that the mean lies in its interval, and the least that a label lies in its own."""
 
 ROWS = 1 << 15
 """Texts that are predicted at a time."""
-
-
-class BatchPredictor:
-    """Predictions for tables of readings, batch by batch.
-
-    A call is a pure function of its batch: batches may be predicted anywhere, in any order, again
-    and in threads.
-
-    Args:
-        calibrator: A fitted stack, or the path of its file.
-        channels: The channel files that the calibrator was fitted with, if any; their code is run.
-
-    Raises:
-        FileError: The calibrator's file cannot be read or is damaged.
-        InputError: The file holds something else than a calibrator of one reader.
-    """
-
-    def __init__(
-        self, calibrator: "Stack | str | Path", *, channels: "Sequence[str | Path | Channel]" = ()
-    ):
-        """Load the calibrator."""
-        from cordial_ppl.estimators.saved import load
-        from cordial_ppl.estimators.stack import Stack
-
-        is_path = isinstance(calibrator, str | Path)
-        fitted = load(calibrator, channels=channels) if is_path else calibrator
-        if not isinstance(fitted, Stack):
-            raise InputError(f"{calibrator} is no calibrator of one reader, from `cordial fit`.")
-        self.calibrator = fitted
-
-    def __call__(self, batch: Any) -> Any:
-        """Predict the texts of a batch.
-
-        Args:
-            batch: The columns `item_id` and the readings', those of the covariates, and any other:
-                a frame of polars, lazy or not, or a table or record batch of Arrow.
-
-        Returns:
-            The columns `item_id`, `p_<option>`, `mean`, `mean_low`, `mean_high`, `label`,
-            `label_low`, `label_high` and, with their types, all others; a table of Arrow for one of
-            Arrow.
-
-        Raises:
-            InputError: A column is missing, or a reading is invalid; with its row in the batch.
-        """
-        batch = batch.collect() if isinstance(batch, pl.LazyFrame) else batch
-        rows = pl.DataFrame(batch).with_row_index(ROW)
-        columns = Columns(Path("the batch"), rows.lazy())
-        layout = find_layout(columns, self.calibrator.fit_.scale)
-        predictions = predict_batch(self.calibrator, ReadingTable(columns, *layout))
-        return predictions if isinstance(batch, pl.DataFrame) else predictions.to_arrow()
 
 
 def predict_batch(calibrator: "Estimator", table: ReadingTable) -> pl.DataFrame:
@@ -88,7 +32,8 @@ def predict_batch(calibrator: "Estimator", table: ReadingTable) -> pl.DataFrame:
         table: The readings.
 
     Returns:
-        The columns that `BatchPredictor` returns.
+        The columns `item_id`, `p_<option>`, `mean`, `mean_low`, `mean_high`, `label`,
+        `label_low`, `label_high` and, with their types, all others.
 
     Raises:
         InputError: A cell is invalid; with its row.
