@@ -51,9 +51,8 @@ def predict(
         raise InputError(f"cannot write {output}: it already exists. Remove it or name another.")
     check_writable(output, endings=None if on_ray else SINKS)
     fitted, names = load_calibrator(calibrator, channel, columns.options, several=True)
-    from cordial_ppl.estimators.bulk.distributed import predict_on_ray
     from cordial_ppl.estimators.bulk.intake import open_tables
-    from cordial_ppl.estimators.bulk.predictor import predict_table
+    from cordial_ppl.estimators.bulk.predictor import predict_on_ray, predict_table
 
     if on_ray and isinstance(fitted, cp.Fusion):
         raise InputError("several judges are predicted from files: leave out --engine ray.")

@@ -7,7 +7,7 @@ import warnings
 from contextlib import suppress
 from pathlib import Path
 
-from cordial_ppl.errors import InputError, warn
+from cordial_ppl.errors import warn
 
 CHOSEN = "JAX_COMPILATION_CACHE_DIR"
 """JAX's own environment variable."""
@@ -45,7 +45,7 @@ def cache_directory() -> Path | None:
     return None
 
 
-def cache_programs(folder: str | os.PathLike | None = None) -> Path | None:
+def cache_programs() -> Path | None:
     """Switch JAX's cache of compiled programs on, for this process and those that it starts.
 
     Where the user has chosen a cache of JAX's (``JAX_COMPILATION_CACHE_DIR``), that one stays, as
@@ -53,36 +53,25 @@ def cache_programs(folder: str | os.PathLike | None = None) -> Path | None:
     write to or replace, is not used, and one warning says so.  Processes may share the folder: one
     that meets a program half written compiles it itself.
 
-    Args:
-        folder: an existing folder, or one to make; by default `cache_directory`.
-
     Returns:
-        The folder; None where nothing is cached.
-
-    Raises:
-        InputError: the folder named here cannot be made, or others can write to it.
+        The folder, which is made if need be; None where nothing is cached.
     """
     if chosen := os.environ.get(CHOSEN):
         return Path(chosen)
-    path = cache_directory() if folder is None else Path(folder)
+    path = cache_directory()
     if path is None:
         return None
+    # Beyond the links that lead there, so that nobody can turn them.
+    path = Path(os.path.realpath(path))
     try:
-        # Beyond the links that lead there, so that nobody can turn them.
-        path = Path(os.path.realpath(path))
         fault = _find_fault(path)
-    except OSError as error:
-        if folder is None:
-            return None
-        fault = str(error)
+    except OSError:
+        return None
     if fault:
-        words = (
+        return warn(
             f"compiled programs cannot be cached in {str(path)!r}: {fault}. Name a folder of your "
             "own that only you can write to (chmod 700), in folders like it."
         )
-        if folder is not None:
-            raise InputError(words)
-        return warn(words)
     _delete_oldest(path)
     settings = {CHOSEN.lower(): str(path), **SETTINGS}
     for name, value in settings.items():
