@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from multiprocessing import parent_process
 from shutil import get_terminal_size
 from threading import Event, RLock, Thread, current_thread, main_thread
@@ -23,12 +24,15 @@ ERASE = "\r\x1b[2K"
 """What erases the line of a terminal."""
 
 
+@dataclass(eq=False)
 class Stage:
     """Something that takes a while; see `doing` for the arguments."""
 
-    def __init__(self, text: str, total: float, unit: str):
-        self.text, self.total, self.unit, self.done = text, total, unit, 0.0
-        self.begun = monotonic()
+    text: str
+    total: float
+    unit: str
+    done: float = 0.0
+    begun: float = field(default_factory=monotonic)
 
     def reach(self, done: float, text: str | None = None) -> None:
         """Note the parts that are done, from any thread."""
