@@ -5,7 +5,6 @@ they are made from: a later run finds what it would make, and never takes what o
 """
 
 import hashlib
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 from itertools import groupby, product
@@ -14,6 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 from uuid import uuid4
 
+import msgspec
 import numpy as np
 import polars as pl
 
@@ -142,13 +142,14 @@ def _list_jobs(
                     f"a budget is {n}, but task {task.name!r} has only {size} texts to draw labels "
                     f"from, beside {scored} that are scored."
                 )
-        data, contents = _digest_task(task), {}
+        texts = task.pool, task.pool_labels, task.report, task.report_labels
+        data = _digest(task.name, task.reader, task.scale.options, task.seed, texts)
+        contents: dict[str, list[Any]] = {}
         for method, estimator in methods.items():
             with naming(f"method {method!r}, task {task.name!r}"):
                 contents[method] = _describe(estimator, task)
         for n, (method, content) in product(sorted({*budgets}), contents.items()):
-            parts = [version("cordial-ppl"), data, draws, n, method, *content]
-            digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+            digest = _digest(version("cordial-ppl"), data, draws, n, method, *content)
             jobs.append(Job(task, n, method, folder / f"{digest[:32]}.parquet"))
     return jobs
 
@@ -168,17 +169,14 @@ def _describe(estimator: Estimator[Any], task: Task) -> list[Any]:
             target = part.target(logits.shape[1], task.pool.covariates)
             prior = resolve(part.prior, target, reading_spread(logits)) or target.prior
             identity = part.channel.digest or is_built_in(part.channel) or uuid4().hex
-            content += [part.name, identity, *(np.asarray(each).tolist() for each in prior)]
+            content += [part.name, identity, *map(np.asarray, prior)]
     return content
 
 
-def _digest_task(task: Task) -> str:
-    arrays = [task.pool_labels, task.report_labels]
-    for texts in (task.pool, task.report):
-        arrays += [texts.logits, *texts.covariates.values()]
-    names = task.name, task.reader, task.scale.options, task.seed, tuple(task.pool.covariates)
-    content = [json.dumps(names).encode(), *map(np.ascontiguousarray, arrays)]
-    return hashlib.sha256(b"".join(map(bytes, content))).hexdigest()
+def _digest(*parts: Any) -> str:
+    """Digest names, numbers and arrays."""
+    encoded = msgspec.msgpack.encode(parts, enc_hook=np.ndarray.tobytes, order="sorted")
+    return hashlib.sha256(encoded).hexdigest()
 
 
 def _fit(work: Work, *, ray: bool) -> None:
