@@ -133,6 +133,7 @@ def monitor(
     from cordial_ppl.data.labelling import as_texts, of_fit
     from cordial_ppl.decisions.estimates.requirement import NO, STATUS
     from cordial_ppl.estimators.bulk import intake
+    from cordial_ppl.estimators.task_tables import take_labelled
     from cordial_ppl.tables import match_labels, read_labels, read_readings
 
     fit, settings = fitted.fit_, columns.of_readings | {"options": names}
@@ -151,10 +152,7 @@ def monitor(
         if not fresh.any():
             raise InputError(f"{labels}: all labelled texts are of the fit: label others.")
         matched, rows = match_labels(tables[-1], read.take(fresh.nonzero()[0]))
-        rated = logits[-1][rows], fit.scale.decode(matched.labels)
-        extra = {name: column[rows] for name, column in extras[-1].items()}
-        weighed = {"sample_weight": matched.weights, "texts": matched.item_ids}
-        check = cp.check_labels(fit, *rated, extra, **weighed)
+        check = cp.check_labels(fit, **take_labelled(tables[-1], matched, rows, channel))
         answer = NO if (broken := check.evidence >= 1 / (1 - level)) else answer
         content |= {"labels": check.to_dict(), "answer": answer}
         holds = "does not hold" if broken else "is not refuted"

@@ -1,7 +1,7 @@
 """Checks of what the prior predicts: readings in their order, no conflict with the labels."""
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from scipy.special import logsumexp
 
 from cordial_ppl.evaluation.checks.finding import FAIL, PASS, WARN, Finding, verdict
@@ -73,9 +73,11 @@ def check_conflict(trial: Trial) -> Finding:
     """
     labels, rng = np.asarray(trial.labelled.labels), trial.rng(11)
     draws = trial.draw_prior(DRAWS + SETS, int(rng.integers(2**31)))
-    simulated = trial.draw_labels(draws[DRAWS:], rng)
+    sets = np.vstack([labels[None], trial.draw_labels(draws[DRAWS:], rng)])
     probs = trial.predict(draws[:DRAWS], trial.readings)
-    evidence = _evidence(probs, np.vstack([labels[None], simulated]))
+    logs = np.log(np.maximum(probs, 1e-300)).reshape(DRAWS, -1)
+    # The mean likelihood over draws from the prior, up to a constant.
+    evidence = logsumexp(np.eye(probs.shape[2])[sets].reshape(len(sets), -1) @ logs.T, axis=1)
     p_value = float(np.mean(evidence[1:] <= evidence[0]) * SETS + 1) / (SETS + 1)
     loc, scale = trial.target.prior
     distances = (trial.fit().weights @ trial.fit().draws - loc) / scale
@@ -87,12 +89,3 @@ def check_conflict(trial: Trial) -> Finding:
         f"{name} is furthest from its prior's location, {distance:+.1f} standard deviations"
     )
     return Finding("prior against labels", status, words, {"p": p_value, name: distance})
-
-
-def _evidence(
-    probs: Float[np.ndarray, "S n K"], labels: Int[np.ndarray, "sets n"]
-) -> Float[np.ndarray, " sets"]:
-    """Compute the log evidence of label sets: the mean likelihood over draws from the prior."""
-    logs = np.log(np.maximum(probs, 1e-300)).reshape(len(probs), -1)
-    chosen = np.eye(probs.shape[2])[labels].reshape(len(labels), -1)
-    return np.asarray(logsumexp(chosen @ logs.T, axis=1))
