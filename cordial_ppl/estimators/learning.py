@@ -11,11 +11,12 @@ import numpy as np
 from cordial_ppl.channels import AFFINE_CHANNELS
 from cordial_ppl.channels.channel import Channel, count_levels
 from cordial_ppl.channels.loading import load_channel
+from cordial_ppl.data.checks import check_list
 from cordial_ppl.data.covariates import as_covariates
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.readings import as_logits
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.errors import InputError, count, list_names, naming, quote, warn
+from cordial_ppl.errors import InputError, count, list_names, naming, warn
 from cordial_ppl.inference.fitting import Case, fit_cases
 from cordial_ppl.inference.priors.fits import (
     LearnedChannel,
@@ -86,14 +87,11 @@ def learn_prior(
             doubled or unknown, or tasks of different K have a parameter of unknown unit.
         ChannelError: there is no such channel, or it breaks the contract.
     """
-    models = [load_channel(channel) for channel in channels]
-    if isinstance(channels, str) or not models or len({m.name for m in models}) < len(models):
-        raise InputError("channels must be a list of one or several, each of another name.")
-    if isinstance(tasks, str) or not isinstance(tasks, Iterable):
-        raise InputError(
-            f"tasks must be a mapping or a sequence of (logits, labels); got {quote(tasks)}."
-        )
-    named = tasks if isinstance(tasks, Mapping) else {f"task {i}": t for i, t in enumerate(tasks)}
+    models = [load_channel(channel) for channel in check_list("channels", channels)]
+    if not models or len({model.name for model in models}) < len(models):
+        raise InputError("channels must be one or several, each of another name.")
+    listed = check_list("tasks", tasks)
+    named = tasks if isinstance(tasks, Mapping) else {f"task {i}": t for i, t in enumerate(listed)}
     data = [_check(key, task, count_levels(*models)) for key, task in named.items()]
     if len({fit.name for fit, _ in data}) < len(data):
         raise InputError("a task and reader occur twice: give each pair its own name.")
