@@ -115,8 +115,7 @@ def make_parts(
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise FileError(f"cannot make {folder}: {error.strerror or error}.") from error
-    for job in jobs:
-        check_writable(job.path)
+    check_writable(folder / "part.parquet")
     missing = (job for job in jobs if not job.path.exists())
     cells = [[*cell] for _, cell in groupby(missing, lambda job: (id(job.task), job.n))]
     _fit((made, draws, device, cells), ray=engine == "ray")

@@ -27,9 +27,6 @@ DARK = (
 STYLE = f"<style>@media screen and (prefers-color-scheme: dark){{{DARK}}}</style>"
 """How an image adapts to a dark page."""
 
-Picture = tuple[str, Callable[..., object], str, tuple[float, float]]
-"""Its name in the template, what draws it, what it shows in words, and its size, inches."""
-
 
 class Image(NamedTuple):
     """An image in the page.
@@ -51,7 +48,10 @@ def draw_pictures(facts: Facts) -> dict[str, list[Image]]:
     return images
 
 
-def _list_pictures(facts: Facts) -> Iterator[Picture]:
+def _list_pictures(
+    facts: Facts,
+) -> Iterator[tuple[str, Callable[..., object], str, tuple[float, float]]]:
+    """List pictures: name in the template, what draws it, what it shows, and its size in inches."""
     calibrator, texts, summary = facts.calibrator, facts.texts, facts.summary
     scale, (rows, labels) = calibrator.fit_.scale, facts.scored
     names, logits = scale.decode(labels), texts.logits[rows]
