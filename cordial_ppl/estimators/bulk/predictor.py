@@ -9,22 +9,23 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
 from polars.io.plugins import register_io_source
 
+from cordial_ppl.estimators.estimator import Estimator
+from cordial_ppl.estimators.saved import load
 from cordial_ppl.runtime.cluster import run_on_ray
 from cordial_ppl.runtime.outputs import replacing
 from cordial_ppl.runtime.progress import doing
+from cordial_ppl.stack.entering import predict_all
+from cordial_ppl.stack.interval import label_range
 from cordial_ppl.tables import write_table
 from cordial_ppl.tables.columns import is_reading, name_items
 from cordial_ppl.tables.frame import reading
 from cordial_ppl.tables.reading_table import ReadingTable
-
-if TYPE_CHECKING:
-    from cordial_ppl.estimators.estimator import Estimator
 
 LEVEL = 0.9
 """Probability that the mean lies in its interval, and the least that a label lies in its own."""
@@ -36,7 +37,7 @@ PART = 1 << 17
 """Rows of a part on Ray, and of a file that is written: five seconds of a core."""
 
 
-def predict_batch(calibrator: "Estimator", table: ReadingTable) -> pl.DataFrame:
+def predict_batch(calibrator: Estimator, table: ReadingTable) -> pl.DataFrame:
     """Predict the texts of a table in memory.
 
     Args:
@@ -50,9 +51,6 @@ def predict_batch(calibrator: "Estimator", table: ReadingTable) -> pl.DataFrame:
     Raises:
         InputError: A cell is invalid; with its row.
     """
-    from cordial_ppl.stack.entering import predict_all
-    from cordial_ppl.stack.interval import label_range
-
     fit = calibrator.fit_
     scale = fit.scale
     options = pl.Series(scale.options)
@@ -104,7 +102,7 @@ def add_extras(
     return predictions.hstack(table.columns.collect(*names).rename(names))
 
 
-def predict_table(calibrator: "Estimator", table: ReadingTable, output: Path) -> int:
+def predict_table(calibrator: Estimator, table: ReadingTable, output: Path) -> int:
     """Predict a table that has been checked, and need not fit in memory.
 
     Args:
@@ -196,8 +194,6 @@ def predict_part(shared: tuple[Any, ...], part: int) -> int:
 
 
 @lru_cache(maxsize=1)
-def _load(path: Path, channels: tuple[Path, ...]) -> "Estimator":
+def _load(path: Path, channels: tuple[Path, ...]) -> Estimator:
     """Load the calibrator, once a worker."""
-    from cordial_ppl.estimators.saved import load
-
     return load(path, channels=channels)  # pyright: ignore[reportReturnType]
