@@ -28,11 +28,7 @@ LONGER = '    centre = mean + offset - 0.1 * jnp.log(readings.covariates["length
 BODIES = {
     "sound": PLAIN + END,
     "no_label": PLAIN,
-    "two_labels": PLAIN + END + '    numpyro.sample("more", dist.Normal(offset, 1.0), obs=0.0)\n',
-    "discrete": '    kind = numpyro.sample("kind", dist.Bernoulli(0.5))\n'
-    "    centre = mean + offset * kind\n" + END,
     "branch": "    centre = mean + (offset if offset > 0 else 0.0)\n" + END,
-    "shape": PLAIN + "    observe(jnp.zeros((3, 2)), labels)\n",
     "slash": PLAIN.replace("offset", "numpyro.sample('a/b', dist.Normal(0.0, 1.0))") + END,
     "every_text": PLAIN.replace(
         "offset", "numpyro.sample('own', dist.Normal(jnp.zeros(mean.shape), 1.0))"

@@ -3,7 +3,6 @@
 import os
 import warnings
 from pathlib import Path
-from typing import Any
 
 # Programs that were compiled are found again by the next run.  JAX writes them where others may
 # read them, so each worker has a folder of its own.
@@ -28,17 +27,6 @@ jax.config.update("jax_enable_x64", X64)
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 shift_seeds()
-
-COMPILED: list[Any] = []
-"""Programs that were compiled while tests were collected."""
-
-
-def note_compiled(event: str, duration_secs: float, **about: Any):
-    if event.endswith("backend_compile_duration"):
-        COMPILED.append(about.get("fun_name"))
-
-
-jax.monitoring.register_event_duration_secs_listener(note_compiled)
 
 # Wrapping a function takes milliseconds, and some that are made inside others are made thousands of
 # times: such a one is checked the first time.
@@ -96,10 +84,6 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.skip(reason="nightly: CORDIAL_TEST_NIGHTLY=1"))
 
 
-def pytest_collection_finish(session):
-    jax.monitoring.unregister_event_duration_listener(note_compiled)
-
-
 def pytest_runtest_setup(item):
     pin(item.get_closest_marker("pinned") is not None)
 
@@ -154,12 +138,6 @@ def refused(cordial, tmp_path):
 
 
 @pytest.fixture
-def compiled_by_collection():
-    """Names of the programs that were compiled while this process collected its tests."""
-    return COMPILED
-
-
-@pytest.fixture
 def server():
     """A server on this machine, to be asked."""
     from loopback import serving
@@ -194,6 +172,18 @@ def log(tmp_path):
     def write(*rows, name="log.jsonl"):
         path = tmp_path / name
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        return path
+
+    return write
+
+
+@pytest.fixture
+def text(tmp_path):
+    """Write lines to a file of a given name; return its path."""
+
+    def write(name, *lines):
+        path = tmp_path / name
+        path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
         return path
 
     return write

@@ -1,11 +1,10 @@
 """Scores are their plain loops, and refuse what cannot be scored."""
 
-import json
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
+from golden import read_golden
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import softmax
@@ -15,8 +14,7 @@ import cordial_ppl as cp
 from cordial_ppl.evaluation.scoring import saturated_readings
 from cordial_ppl.stack.calibrators.vector import fit_vector, vector_log_probs
 
-FOLDER = Path(__file__).parent / "reference"
-ANALYSES = json.loads((FOLDER / "analyses.json").read_text())
+ANALYSES = read_golden("analyses")
 
 
 @st.composite

@@ -172,10 +172,12 @@ def shift(
         fitted, more["options"] = loaded
     if user is not None:
         more["annotator"] = tables.annotator or spell(read_columns(tables.labels), user)
-    table, labels, rows = read = tables.read(**more)
+    read = tables.read(**more)
+    from cordial_ppl.estimators.task_tables import drop_unread
     from cordial_ppl.estimators.users import user_tables
     from cordial_ppl.stack.stacking import MIN_LABELS
 
+    table, labels, rows = read = drop_unread(*read)
     users, raters, order = user_tables.read_users(*read, user or "user")
     if fitted is None and len(rows) < MIN_LABELS:
         raise InputError(

@@ -4,21 +4,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from cordial_ppl.data.labelling import rank_texts
 from cordial_ppl.data.readings import Readings
 from cordial_ppl.runtime.arrays import pad_rows, repeat_rows
-from cordial_ppl.runtime.platform import start_jax
 
 TILE = 32
 """Rows that a program on a CPU computes at a time: how many tiles there are is data, not shape."""
-
-WIDE = 512
-"""Rows at a time on an accelerator, at most."""
 
 CAPACITY = 2048
 """Rows that there is room for: one program serves any number of labels up to here."""
@@ -29,7 +24,8 @@ class Labelled:
     """Labels of texts, one per row; a text with several labels has several rows.
 
     Attributes:
-        logits: centred logits, nats; with an axis of readers if there are several.
+        logits: centred logits, nats; with an axis of readers if there are several; NaN for what was
+            not read.
         labels: options 0..K-1; -1 for a label that is held out.
         covariates: what else is known of each row, by name.
         weights: what each label counts in the likelihood, positive; by default one.
@@ -74,6 +70,17 @@ class Labelled:
     def first(self) -> Int[np.ndarray, " T"]:
         """Return the first row of each text, in their order."""
         return np.sort(np.unique(self.texts, return_index=True)[1])
+
+    @property
+    def unread(self) -> Bool[np.ndarray, " n"]:
+        """Tell rows of texts that were not read: all of their logits are NaN."""
+        return np.isnan(self.logits).all(axis=tuple(range(1, self.logits.ndim)))
+
+    @property
+    def read(self) -> "Labelled":
+        """Return the rows of texts that were read."""
+        unread = self.unread
+        return self.take(~unread) if unread.any() else self
 
     @property
     def readers(self) -> int | None:
@@ -121,23 +128,13 @@ class Data(NamedTuple):
         return Readings(jnp.moveaxis(self.logits, -1, 0), self.histogram, self.covariates)
 
 
-def on_cpu() -> bool:
-    """Return whether programs run on a CPU, and not on an accelerator."""
-    start_jax()
-    return jax.default_backend() == "cpu"
-
-
 def capacity(rows: int) -> int:
-    """Compute the number of rows that texts are padded to.
+    """Compute the number of rows that texts are padded to: 2,048, or twice as many, and so on.
 
     Args:
         rows: how many texts there are.
-
-    Returns:
-        On a CPU 2,048, whose tiles are computed as far as there are texts; on an accelerator, whose
-        tiles are wide, a power of two from 32 on.  Beyond, twice as many, and so on.
     """
-    size = CAPACITY if on_cpu() else TILE
+    size = CAPACITY
     while size < rows:
         size *= 2
     return size
@@ -164,7 +161,7 @@ def pad(
         weights=padded.weights.astype(dtype),
         histogram=np.asarray(histogram, dtype),
         covariates={name: column.astype(dtype) for name, column in padded.covariates.items()},
-        tiles=np.int32(-(-len(labels) // (TILE if on_cpu() else WIDE))),
+        tiles=np.int32(-(-len(labels) // TILE)),
     )
 
 

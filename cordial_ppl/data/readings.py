@@ -93,7 +93,7 @@ GIVEN = Source()
 
 
 def as_logits(
-    values: Any, *, size: int | None = None, source: Source = GIVEN
+    values: Any, *, size: int | None = None, source: Source = GIVEN, gaps: bool = False
 ) -> Float64[np.ndarray, "n K"]:
     """Validate logits and centre each row to mean 0: l_k - (1/K) sum_j l_j.
 
@@ -105,9 +105,10 @@ def as_logits(
         values: logits or log-probabilities [n, K] (nats): NumPy, JAX, pandas, polars or lists.
         size: number of options K expected, if known.
         source: where the values come from.
+        gaps: whether a row of NaN is a text that was not read, and stays one.
 
     Returns:
-        Centred finite logits [n, K].
+        Centred finite logits [n, K]; NaN for a text that was not read.
 
     Raises:
         InputError: the values are not a table of numbers with n >= 1 and K >= 2 (or K = `size`), a
@@ -115,6 +116,12 @@ def as_logits(
     """
     table = _Table(values, "logits", source, size)
     numbers = table.numbers
+    if gaps and (unread := np.isnan(numbers).all(axis=1)).any():
+        rows, logits = np.flatnonzero(~unread), np.full(numbers.shape, np.nan)
+        if rows.size:
+            some = source._replace(where=lambda row: table.where(int(rows[row])))
+            logits[rows] = as_logits(numbers[rows], source=some._replace(columns=table.columns))
+        return logits
     inside = len(numbers) >= SURE and numbers.min() >= 0 and numbers.max() <= 1
     if inside and np.allclose(numbers.sum(axis=1), 1):
         warn(

@@ -67,9 +67,13 @@ def predict_draws(
     check_names("histogram", [histogram], ("redrawn", "fixed"))
     count = int(check_number("draws", draws, 2, whole=True))
     posterior = PosteriorDraws(fit, count, histogram == "redrawn")
-    shares, probs = zip(*posterior.predict(readings, extra), strict=True)
-    weights = [np.full(len(p), share / len(p)) for share, p in zip(shares, probs, strict=True)]
-    return np.concatenate(probs), np.concatenate(weights)
+    shares, parts = zip(*posterior.predict(readings, extra), strict=True)
+    weights = [np.full(len(p), share / len(p)) for share, p in zip(shares, parts, strict=True)]
+    probs, unread = np.concatenate(parts), np.isnan(readings[:, 0])
+    if unread.any():
+        rng = np.random.default_rng([fit.seed, count])
+        probs[:, unread] = rng.dirichlet(fit.unread_counts, len(probs))[:, None]
+    return probs, np.concatenate(weights)
 
 
 def as_fit(fit: Any, kind: type[AnyFit] = Fit) -> Any:
@@ -103,8 +107,9 @@ def find_bias(fit: Any, columns: Mapping[str, Any]) -> list[bias.Bias]:
     """
     if (fit := as_fit(fit)).out_of_fold is None:
         return []
+    read = ~fit.entered.unread
     columns = {
-        name: as_cells(cells, f"column {name!r}", len(fit.labels), object)
+        name: as_cells(cells, f"column {name!r}", len(read), object)[read]
         for name, cells in columns.items()
     }
     values, first = fit.scale.values, fit.text_labels.first
@@ -118,6 +123,8 @@ def forecast(
 ) -> forecasting.Forecast:
     """Forecast what more labels give; arguments, result and errors are of ``Stack.forecast``."""
     readings, extra = enter(fit := as_fit(fit), logits, covariates)
+    read = ~np.isnan(readings[:, 0])
+    readings, extra = readings[read], {name: column[read] for name, column in extra.items()}
     if not can_forecast(fit):
         raise InputError(
             "this calibrator cannot forecast: it has no folds, or no channel with "
@@ -187,7 +194,10 @@ def monitor(
     scores = np.full((len(first), count), np.nan)
     stated, others = np.full((*scores.shape, fit.scale.size), np.nan), None
     for t, (each, (logits, extra)) in enumerate(zip(names, entered, strict=True)):
-        again = np.array([name in first for name in each])
+        read = ~np.isnan(logits[:, 0])
+        logits, extra = logits[read], {name: column[read] for name, column in extra.items()}
+        each = [name for name, seen in zip(each, read, strict=True) if seen]
+        again = np.array([name in first for name in each], bool)
         if len({*each}) < len(each):
             raise InputError(f"look {t} has a text twice: give each text one reading.")
         if not again.any():
@@ -232,7 +242,9 @@ def check_labels(
         InputError: the readings or the labels are invalid.
     """
     fit = as_fit(fit)
-    data = enter_labels(fit, logits, labels, covariates, sample_weight, texts)
+    data = enter_labels(fit, logits, labels, covariates, sample_weight, texts).read
+    if not len(data.labels):
+        raise InputError("none of the labelled texts has a reading: there is nothing to check.")
     fitted = of_fit(data.texts, fit.texts)
     if fitted.any():
         warn(
@@ -307,7 +319,7 @@ def labelled_texts(
     if (logits is None) != (labels is None):
         raise InputError("logits and labels go together: give both, or neither.")
     if logits is not None:
-        return enter_labels(fit, logits, labels, covariates)
+        return enter_labels(fit, logits, labels, covariates).read
     if not len(fit.labels):
         raise InputError("this calibrator was fitted without labels: give logits and labels.")
     return fit.labelled

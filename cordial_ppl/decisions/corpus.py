@@ -71,6 +71,7 @@ def sum_draws(
     covariates: Mapping[str, np.ndarray],
     groups: Int[np.ndarray, " N"],
     rows: Int[np.ndarray, " n"],
+    count: int,
 ) -> CorpusDraws:
     """Predict a corpus under draws and sum over the unlabelled texts of each group.
 
@@ -80,8 +81,9 @@ def sum_draws(
         covariates: of the texts, by name.
         groups: group of each text, 0..G-1.
         rows: the labelled texts.
+        count: how many groups G there are.
     """
-    count, size = int(groups.max()) + 1, logits.shape[1]
+    size = logits.shape[1]
     label_ranks = np.full(len(logits), -1)
     label_ranks[rows] = np.arange(len(rows))
     mixed, every = np.zeros((count, size)), np.empty((len(logits), size))

@@ -14,6 +14,7 @@ def describe_decisions(made: Decisions, chosen: bool) -> str:
             the others.
     """
     texts, labelled = len(made.decision), int(made.labelled.sum())
+    free = texts - labelled
     if labelled == texts:
         return f"all {count(texts, 'text')} have labels, which decide."
     # Without the cost of a person there is none of a text.
@@ -23,9 +24,10 @@ def describe_decisions(made: Decisions, chosen: bool) -> str:
         rest = f"{agreement:.0%}" if share < 1 else ""
         rows.append((way, f"{share:.0%}", rest, f"{cost:.3g}")[:width])
     lines = [
-        f"{texts - labelled} of {count(texts, 'text')} have no label; "
+        f"{free} of {count(texts, 'text')} have no label; "
         + ", ".join(f"{name}: {number}" for name, number in made.counts.items()),
-        f"\nExpected of the {count(texts - labelled, 'text')} without a label",
+        f"\nExpected of the {count(free - made.unread, 'text')} without a label"
+        + f"; people see {made.unread} more, which the judge did not read" * bool(made.unread),
         *align(*rows),
         "",
     ]
@@ -46,6 +48,6 @@ def describe_decisions(made: Decisions, chosen: bool) -> str:
     if made.gain == made.gain:
         lines.append(
             f"{MORE} more labels would lower the cost by about {made.gain:.2g} a text, "
-            f"{made.gain * (texts - labelled):.2g} for all."
+            f"{made.gain * (free - made.unread):.2g} for all."
         )
     return "\n".join(lines)

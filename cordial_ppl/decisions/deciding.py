@@ -57,8 +57,8 @@ class Decisions:
         probability: chance that people see the text: 1 where they decide or have labelled it, the
             audited share of the others, NaN where it was not chosen, [N].
         labelled: whether the text has labels, which decide, [N].
-        ways: of texts without labels, by way to decide them: share that people see, expected cost
-            a text, and expected agreement of the others with people.
+        ways: of texts that were read and have no label, by way to decide them: share that people
+            see, expected cost a text, and expected agreement of the others with people.
         curve: by the share of "people" who see the most doubtful texts: "cost", "agreement" with
             the ends of its 90 % interval, "low" and "high", and the probability "kept".
         agree: the agreement that is to be kept; None where costs decide.
@@ -66,6 +66,7 @@ class Decisions:
         checked: number of labelled texts that would be decided without a person by what is
             predicted of them out of fold, and of those decided as people did.  With ``agree`` they
             are the surest, as many in proportion as of the others.  For texts chosen at random.
+        unread: how many texts were not read and have no label, which people see.
         gain: by how much twenty labels more would lower the cost a text; NaN without costs.
     """
 
@@ -79,6 +80,7 @@ class Decisions:
     agree: float | None
     kept: float
     checked: Float[np.ndarray, " 2"]
+    unread: int
     gain: float
 
     @property
@@ -133,7 +135,8 @@ def decide(
         shares, text_rows, _ = check_rows(fit, readings, rows)
         probs[text_rows], labelled[text_rows] = shares, True
     action, cost, p_wrong = losses.choose(probs)
-    order = np.flatnonzero(~labelled)
+    unread = np.isnan(readings[:, 0]) & ~labelled
+    order = np.flatnonzero(~labelled & ~unread)
     order = order[np.argsort((cost if rule.agree is None else p_wrong)[order], kind="stable")]
     # Without the cost of a person there is none of a text.
     priced = 1.0 if rule.agree is None else np.nan
@@ -147,14 +150,18 @@ def decide(
         enough = curve["kept"] >= rule.level
         alone = int(missed[0][enough].max(initial=0))
         kept = float(curve["kept"][enough][-1]) if alone else np.nan
-    asked, rest, count = order[alone:], order[:alone], max(len(order), 1)
+    doubtful, rest, count = order[alone:], order[:alone], max(len(order), 1)
+    asked = np.concatenate([doubtful, np.flatnonzero(unread)])
     probability = np.where(labelled, 1.0, np.nan)
     probability[asked], probability[rest] = 1.0, _audit(alone, rule.audit, [fit.seed, len(probs)])
     stated = losses.judged[state(readings[order])[0].argmax(axis=1)]
     by_judge = (probs[order] @ losses.wrong)[np.arange(len(order)), stated]
-    total, every = cost[rest].sum() + person * len(asked), len(order) / count
+    total, every = cost[rest].sum() + person * len(doubtful), len(order) / count
     ways = {
-        "as decided": (len(asked) / count, total / count, 1 - p_wrong[rest].sum() / max(alone, 1)),
+        "as decided": (
+            *(len(doubtful) / count, total / count),
+            1 - p_wrong[rest].sum() / max(alone, 1),
+        ),
         "calibrated alone": (0.0, cost[order].sum() / count, 1 - p_wrong[order].sum() / count),
         "judge alone": (0.0, by_judge @ price[stated] / count, 1 - by_judge.sum() / count),
         "people alone": (every, person * every, 1.0),
@@ -164,7 +171,7 @@ def decide(
     decision[asked], cost[asked] = PERSON, person
     answer = decision, cost, p_wrong, probability, labelled, ways, curve, rule.agree, kept
     checked = _check_out_of_fold(fit, losses, rule, alone / count)
-    return Decisions(*answer, checked, GAIN_SHARE * gap * MORE / (labels + MORE))
+    return Decisions(*answer, checked, int(unread.sum()), GAIN_SHARE * gap * MORE / (labels + MORE))
 
 
 def _weigh_errors(rule: Rule, scale: Scale) -> Losses:

@@ -1,6 +1,7 @@
 """Estimating a corpus with a fitted stack: what is asked is checked, answers are put together."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -11,7 +12,7 @@ from scipy.stats import chi2
 from cordial_ppl.data.checks import check_number
 from cordial_ppl.data.containers import unmasked
 from cordial_ppl.data.frames import aligned
-from cordial_ppl.data.labelling import rank_texts
+from cordial_ppl.data.labelling import by_text
 from cordial_ppl.data.ratings import state
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions.corpus import PosteriorDraws, sum_draws
@@ -41,6 +42,9 @@ from cordial_ppl.stack.entering import enter
 from cordial_ppl.stack.fit import Fit
 from cordial_ppl.stack.sketch import sketch
 
+COLUMNS = "groups", "strata", "clusters", "pairs"
+"""Fields of a question that have a cell for each text."""
+
 TOLERANCE = 1e-2
 """Nats by which a reading may differ from that of the fit, from rounding in a table."""
 
@@ -58,7 +62,6 @@ class Posed(NamedTuple):
         corpus: the texts, and what they are of.
         names: of the groups; one where none are asked for.
         marks: the options that pass, if some do.
-        of_label: the text of each label.
         strata: stratum of each text, for the design-based estimate.
         inclusion: inclusion probability of each labelled text.
     """
@@ -66,7 +69,6 @@ class Posed(NamedTuple):
     corpus: Corpus
     names: list[str]
     marks: Bool[np.ndarray, " K"] | None
-    of_label: Int[np.ndarray, " labels"]
     strata: Int[np.ndarray, " N"] | None
     inclusion: Float[np.ndarray, " n"]
 
@@ -87,25 +89,44 @@ def estimate(
             "an estimate needs draws from a posterior: fit a stack with channels, such as Cordial, "
             'by another inference than "mode".'
         )
-    stated = state(readings)[0]
-    posed = _pose(fit, logits, stated, rows, question)
+    labels, rows, of_label = check_rows(fit, readings, rows)
+    columns = {noun: aligned(logits, getattr(question, noun), noun) for noun in COLUMNS}
+    read = ~np.isnan(readings[:, 0])
+    if (unread := int((~read).sum())) and read[rows].all():
+        # Nothing is known of texts like these: what is estimated is said to be of the others.
+        some = {k: c if c is None else np.asarray(c, object)[read] for k, c in columns.items()}
+        asked = replace(question, **some), {name: column[read] for name, column in extra.items()}
+        made = estimate(fit, readings[read], (read.cumsum() - 1)[of_label], *asked, draws)
+        return replace(made, unread=(unread, 0))
+    expected = fit.unread_counts / fit.unread_counts.sum()
+    stated, every = np.tile(expected, (2, len(readings), 1))
+    stated[read] = state(readings[read])[0]
+    posed = _pose(fit, stated, replace(question, **columns), read, (labels, rows))
     with doing("estimating"):
         fitted, corpus = fit, posed.corpus
         if corpus.clusters is not None:
-            fitted = fit_by_cluster(fit, posed.of_label, corpus.clusters)
+            fitted = fit_by_cluster(fit, of_label[~fit.entered.unread], corpus.clusters)
         residuals = find_residuals(fit.text_labels, fitted.out_of_fold)
-        posterior = PosteriorDraws(fitted, draws, True)
-        sums = sum_draws(posterior, readings, extra, corpus.cells.of, corpus.rows)
-        shares = draw_shares(sums, corpus, residuals, fit.seed)
-    return _conclude(fit, readings, stated, question, posed, shares)
+        posterior, cells = PosteriorDraws(fitted, draws, True), corpus.cells
+        some = {name: column[read] for name, column in extra.items()}
+        places = (read.cumsum() - 1)[corpus.rows[read[corpus.rows]]]
+        sums = sum_draws(posterior, readings[read], some, cells.of[read], places, len(cells.groups))
+        every[read] = sums.mixture
+        shares = draw_shares(sums._replace(mixture=every), corpus, residuals, fit.seed)
+    made = _conclude(fit, readings, stated, question, posed, shares)
+    return replace(made, unread=(unread, int((~read[rows]).sum())))
 
 
-def _pose(fit: Fit, logits: Any, stated: np.ndarray, rows: Any, question: Question) -> Posed:
+def _pose(
+    fit: Fit,
+    stated: np.ndarray,
+    question: Question,
+    read: Bool[np.ndarray, " N"],
+    labelled: tuple[np.ndarray, np.ndarray],
+) -> Posed:
     """Validate what is asked, and number groups, clusters and strata."""
-    scale, count = fit.scale, len(stated)
-    columns = {noun: getattr(question, noun) for noun in ("groups", "strata", "clusters", "pairs")}
-    groups, strata, clusters, pairs = (aligned(logits, c, noun) for noun, c in columns.items())
-    labels, rows, of_label = check_rows(fit, fit.read(logits), rows)
+    scale, count, (labels, rows) = fit.scale, len(stated), labelled
+    groups, strata, clusters, pairs = (getattr(question, noun) for noun in COLUMNS)
     names, codes = (["all"], np.zeros(count, int)) if groups is None else name_groups(groups, count)
     units = number_clusters(clusters, pairs, None if groups is None else codes, count)
     inclusion = as_probabilities(question.probabilities, len(rows))
@@ -119,6 +140,8 @@ def _pose(fit: Fit, logits: Any, stated: np.ndarray, rows: Any, question: Questi
     marks = None if question.passing is None else as_passing(question.passing, scale)
     # What passes and the rest have the same draws, so that their rates add up to one.
     highest = None if marks is None else (marks == marks[-1]).astype(int)
+    order = np.argsort(~read[rows], kind="stable")
+    rows, labels, inclusion = rows[order], labels[order], inclusion[order]
     corpus = Corpus(
         rows=rows,
         labels=labels,
@@ -127,11 +150,15 @@ def _pose(fit: Fit, logits: Any, stated: np.ndarray, rows: Any, question: Questi
         groups=codes,
         scale=CORPUS_SCALE if even and units is None else GROUP_SCALE,
         plans=plans,
-        verdicts=None if highest is None else highest[stated.argmax(axis=1)],
+        verdicts=None if highest is None else np.where(read, highest[stated.argmax(axis=1)], 0),
         clusters=units,
+        unread=None if read.all() else ~read,
+        unread_prior=fit.unread_prior,
     )
     strata = codes if groups is not None and unlike else strata
-    return Posed(corpus, names, marks, of_label, strata, inclusion)
+    if not read.all():
+        strata = (0 if strata is None else 2 * strata) + ~read
+    return Posed(corpus, names, marks, strata, inclusion)
 
 
 def _conclude(
@@ -143,7 +170,7 @@ def _conclude(
     shares: Shares,
 ) -> Estimate:
     """Summarise draws, and put the design-based estimate and warnings beside them."""
-    scale, level, (corpus, names, marks, _, strata, inclusion) = fit.scale, question.level, posed
+    scale, level, (corpus, names, marks, strata, inclusion) = fit.scale, question.level, posed
     rows, target = corpus.rows, TARGETS.index(question.of)
     values = [scale.values, *(np.arange(scale.size) >= k for k in range(1, scale.size))]
     values = np.stack([*values, *([] if marks is None else [marks])], axis=1).astype(float)
@@ -162,15 +189,17 @@ def _conclude(
     }
     overall, passing = describe((len(readings), len(rows)), means[:, -1], None), None
     if marks is not None and overall.passing is not None:
-        passed = corpus.cells.verdicts == marks[-1]
-        rates = rate_judge(tables[target], passed.astype(int), marks, fit.seed)
+        # The judge says nothing of texts that it has not read.
+        seen = corpus.cells.unread == 0
+        passed = corpus.cells.verdicts[seen] == marks[-1]
+        rates = rate_judge(tables[target][:, seen], passed.astype(int), marks, fit.seed)
         options = tuple(np.array(scale.options)[marks].tolist())
         ends = (summarise(each, level) for each in rates)
         passing = PassRate(
-            options, overall.passing, float(marks[stated.argmax(axis=1)].mean()), *ends
+            options, overall.passing, float(marks[stated[corpus.read].argmax(axis=1)].mean()), *ends
         )
     weighed = question.probabilities is not None
-    designed = strata is not None or weighed or corpus.clusters is not None
+    designed = question.strata is not None or weighed or corpus.clusters is not None
     unlabelled = np.delete(np.arange(len(readings)), rows)
     sample = None
     if not designed:
@@ -184,7 +213,7 @@ def _conclude(
         draws=means[:, : -1 if grouped else 0, 0],
         of=question.of,
         other=(summarise(others[:, -1, 0], level), rectified[1 - target]),
-        alike=fit.text_labels.alike,
+        alike=bool(np.count_nonzero(corpus.labels.sum(axis=0)) == 1),
         sample=sample,
         uneven=None if weighed else _find_uneven(names, corpus, fit.seed),
         clusters=None if units is None else len(np.unique(units[rows])),
@@ -259,7 +288,9 @@ def check_rows(
     Raises:
         InputError: the rows are not those of the fit's texts.
     """
-    per_text, positions, ranks = fit.text_labels, np.asarray(unmasked(rows)), rank_texts(fit.texts)
+    texts, positions = fit.entered, np.asarray(unmasked(rows))
+    per_text = by_text(texts.labels, fit.scale.size, texts.weights, texts.texts)
+    ranks = texts.ranks
     if positions.dtype == bool and positions.shape == (len(logits),):
         positions = np.flatnonzero(positions)
     if positions.shape == per_text.first.shape:
@@ -268,17 +299,15 @@ def check_rows(
         f"rows must be the positions, 0..{len(logits) - 1}, of the {len(per_text.first)} labelled "
         f"texts of the fit in its order, or a mask of {len(logits)} texts; got {quote(rows)}"
     )
-    if positions.shape != fit.labels.shape or positions.dtype.kind not in "iu":
+    if positions.shape != texts.labels.shape or positions.dtype.kind not in "iu":
         raise InputError(f"{wanted}.")
     text_rows, inside = positions[per_text.first], (0 <= positions) & (positions < len(logits))
     if not inside.all() or (text_rows[ranks] != positions).any():
         raise InputError(f"{wanted}.")
     if len(np.unique(text_rows)) < len(text_rows):
         raise InputError(f"{wanted}, where two texts have one position.")
-    others = (
-        np.abs(logits[positions] - fit.labelled.logits).reshape(len(positions), -1).max(axis=1)
-        > TOLERANCE
-    )
+    apart = np.abs(np.nan_to_num(logits[positions]) - np.nan_to_num(texts.logits))
+    others = (np.isnan(logits[positions, 0]) != texts.unread) | (apart.max(axis=1) > TOLERANCE)
     if others.any():
         first = int(others.argmax())
         raise InputError(

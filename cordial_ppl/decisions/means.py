@@ -24,7 +24,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int, Shaped
+from jaxtyping import Bool, Float, Int, Shaped
 from scipy.stats import chi2
 
 from cordial_ppl.decisions.corpus import CorpusDraws
@@ -44,6 +44,9 @@ STANDING = 1.5
 
 POOLED = 3
 """Texts of the whole corpus that a group's sampling variance counts besides its own."""
+
+BORROWED = 4.0
+"""Labels that texts without a reading count in a group for those of all groups."""
 
 BLOCK = 1024
 """Clusters whose weights are in memory at a time."""
@@ -66,12 +69,14 @@ class Cells(NamedTuple):
         groups: group of each cell, in order.
         plans: group of the plan of each cell.
         verdicts: 1 for a cell of texts with the verdict of the last option.
+        unread: 1 for a cell of texts that were not read.
     """
 
     of: Int[np.ndarray, " N"]
     groups: Int[np.ndarray, " C"]
     plans: Int[np.ndarray, " C"]
     verdicts: Int[np.ndarray, " C"]
+    unread: Int[np.ndarray, " C"]
 
     @property
     def starts(self) -> Int[np.ndarray, " G"]:
@@ -108,7 +113,7 @@ class Corpus:
     """A corpus with its labels, and what its texts are of.
 
     Attributes:
-        rows: the labelled texts.
+        rows: the labelled texts, first those that were read.
         labels: share of each option among their labels, ``[n, K]``.
         value: value of each option, whose range is the unit of effects.
         weights: what each labelled text stands for, in any unit: 1 / inclusion probability.
@@ -118,6 +123,8 @@ class Corpus:
         verdicts: 1 where the judge's verdict is that of the last option, else 0; None where no
             options pass.
         clusters: cluster of each text, 0..C-1; None where each is of another.
+        unread: whether each text was not read, where some were not.
+        unread_prior: Dirichlet counts of the labels of such texts, before there are any.
     """
 
     rows: Int[np.ndarray, " n"]
@@ -129,14 +136,22 @@ class Corpus:
     plans: Int[np.ndarray, " N"] | None = None
     verdicts: Int[np.ndarray, " N"] | None = None
     clusters: Int[np.ndarray, " N"] | None = None
+    unread: Bool[np.ndarray, " N"] | None = None
+    unread_prior: Float[np.ndarray, " K"] | None = None
 
     @cached_property
     def cells(self) -> Cells:
         """The cells of the corpus."""
         nothing = np.zeros(len(self.groups), int)
-        parts = (nothing if part is None else part for part in (self.plans, self.verdicts))
+        parts = self.plans, self.verdicts, self.unread
+        parts = (nothing if part is None else part for part in parts)
         table, of = np.unique([self.groups, *parts], axis=1, return_inverse=True)
         return Cells(of.ravel(), *table)
+
+    @cached_property
+    def read(self) -> Bool[np.ndarray, " N"]:
+        """Tell the texts that were read."""
+        return np.ones(len(self.groups), bool) if self.unread is None else ~self.unread
 
     @cached_property
     def left(self) -> Float[np.ndarray, " N"]:
@@ -170,7 +185,7 @@ def draw_shares(sums: CorpusDraws, texts: Corpus, residuals: Residuals, seed: in
         seed: seed of the draws.
     """
     rng, cells = np.random.default_rng([seed, len(texts.groups)]), texts.cells
-    count, size = len(residuals.steps), len(texts.value)
+    count, size, unread = len(residuals.steps), len(texts.value), cells.unread == 1
     factors, weights = list_factors(texts, count)
     picked = rng.choice(len(sums.weights), count_chains(factors, size - 1), p=sums.weights)
     reached = as_steps(sums.mixture).mean(axis=0)
@@ -182,6 +197,7 @@ def draw_shares(sums: CorpusDraws, texts: Corpus, residuals: Residuals, seed: in
     labels, left = cells.sum(texts.labels, texts.rows), cells.sum(texts.left)
     noise = _find_noise(sums.mixture, texts, effects)
     reached = as_steps(sums.sums[picked])[effects.chains] + left[:, None] * by_cell
+    reached[:, unread] = left[unread, None] * as_steps(draw_unread(texts, len(reached), rng))
 
     def predict(steps: np.ndarray, drawn: bool = True) -> np.ndarray:
         near = as_options(steps / np.maximum(left, 1)[:, None], 1.0)
@@ -220,7 +236,7 @@ def list_factors(texts: Corpus, count: int) -> tuple[dict[str, Factor], Float[np
     name, groups = "corpus", factors["corpus"].codes
     for key, of in (("group", texts.groups), ("plan", texts.plans)):
         if of is not None and np.ptp(of):
-            name, groups, sizes = key, of[rows], np.bincount(of)
+            name, groups, sizes = key, of[rows], np.bincount(of[texts.read], minlength=of.max() + 1)
             factors[name] = Factor(groups, len(sizes), GROUP_SCALE, heavy=True)
     if name != "corpus":
         # Drawn to the others, the effect of a group of most texts would decide the mean of all. And
@@ -230,7 +246,7 @@ def list_factors(texts: Corpus, count: int) -> tuple[dict[str, Factor], Float[np
         uneven = [not is_even(weights[groups == group]) for group in range(len(sizes))]
         factors[name] = factors[name]._replace(alone=standing | uneven)
     if texts.verdicts is not None and np.ptp(texts.verdicts):
-        slope = texts.verdicts[rows] - texts.verdicts.mean()
+        slope = texts.verdicts[rows] - texts.verdicts[texts.read].mean()
         factors["verdict"] = Factor(np.zeros(count, int), 1, GROUP_SCALE, slope=slope)
     if texts.clusters is not None:
         units, codes = np.unique(texts.clusters[rows], return_inverse=True)
@@ -238,6 +254,35 @@ def list_factors(texts: Corpus, count: int) -> tuple[dict[str, Factor], Float[np
     # Those of a group sum to its effective number of texts (Kish).
     sums, squares = np.bincount(groups, weights), np.bincount(groups, weights**2)
     return factors, weights * (sums / np.maximum(squares, np.finfo(float).tiny))[groups]
+
+
+def draw_unread(texts: Corpus, draws: int, rng: np.random.Generator) -> Float[np.ndarray, "S U K"]:
+    r"""Draw how the labels of texts that were not read are distributed, in each cell of such.
+
+    .. math:: p_c \sim \mathrm{Dirichlet}(n_c + b\, p_0), \qquad
+        p_0 \sim \mathrm{Dirichlet}\Bigl(a + \sum_c \frac{b + 1}{b + n_{c+} } n_c\Bigr)
+
+    A cell of many labels says as much of the others as b + 1 labels; a single cell is its own.
+
+    Args:
+        texts: the corpus.
+        draws: how many draws S.
+        rng: source of random numbers.
+    """
+    cells = np.flatnonzero(texts.cells.unread)
+    if texts.unread_prior is None or not len(cells):
+        return np.empty((draws, 0, len(texts.value)))
+    rows = np.flatnonzero(~texts.read[texts.rows])
+    weights = texts.weights[rows]
+    weights = weights * weights.sum() / max(np.sum(weights**2), np.finfo(float).tiny)
+    seen = texts.cells.sum(weights[:, None] * texts.labels[rows], texts.rows[rows])[cells]
+    shared = (BORROWED + 1) / np.maximum(seen.sum(axis=1) + BORROWED, BORROWED + 1)
+    shared = np.ones(1) if len(cells) == 1 else shared
+    pooled = rng.dirichlet(texts.unread_prior + shared @ seen, draws)
+    if len(cells) == 1:
+        return pooled[:, None]
+    masses = rng.standard_gamma(seen + BORROWED * pooled[:, None])
+    return masses / masses.sum(axis=-1, keepdims=True)
 
 
 def as_options(steps: Float[np.ndarray, "*m J"], total: float = 0.0) -> Float[np.ndarray, "*m K"]:
@@ -256,8 +301,9 @@ def _sum_effects(
     if "plan" in levels:
         by_cell = by_cell + levels["plan"][:, cells.plans]
     if "verdict" in levels and texts.verdicts is not None:
-        by_cell = by_cell + levels["verdict"] * (cells.verdicts - texts.verdicts.mean())[:, None]
-    return by_group, by_cell
+        away = cells.verdicts - texts.verdicts[texts.read].mean()
+        by_cell = by_cell + levels["verdict"] * away[:, None]
+    return by_group, np.where(cells.unread[:, None], 0.0, by_cell)
 
 
 def _find_noise(
@@ -275,7 +321,8 @@ def _find_noise(
     # An effect of a cluster is a part of a label's spread.
     along = np.diff(texts.value) @ effects.basis
     tau, sigma = (np.mean((s * along) ** 2) for s in (effects.tau["cluster"], effects.sigma))
-    return (share * sigma / (tau + sigma)).clip(LEAST, 1)
+    alone = np.where(texts.cells.unread, 1.0, sigma / (tau + sigma))
+    return (share * alone).clip(LEAST, 1)
 
 
 def _inside(

@@ -80,7 +80,8 @@ def plan(
     texts are; those of the last make it up to a few more. A cluster with labels is passed over.
 
     Args:
-        logits: readings [N, K] (nats), as `Cordial.fit` takes them.
+        logits: readings [N, K] (nats), as `Cordial.fit` takes them; NaN for texts that were not
+            read, which follow all others and are a stratum.
         n: number of texts to choose.
         groups: group of each text, [N], to spread the labels over.
         clusters: cluster of each text, [N], such as its conversation, all texts of which are to be
@@ -97,7 +98,7 @@ def plan(
         InputError: the readings are invalid, there are not n texts without a label, or `groups`,
             `clusters` or `labelled` do not fit the readings.
     """
-    logits = as_logits(logits)
+    logits = as_logits(logits, gaps=True)
     scale = Scale.of(options, logits.shape[1])
     codes = np.zeros(len(logits), np.int64) if groups is None else _number("groups", groups, logits)
     labelled_rows = _as_rows(labelled, len(logits))
@@ -111,7 +112,9 @@ def plan(
             f"{quote(n)}."
         )
     scores = expected_scores(logits, scale)
-    _warn_of_sameness(logits, scores, scale)
+    read = ~np.isnan(scores)
+    if read.any():
+        _warn_of_sameness(logits[read], scores[read], scale)
     has_label = np.zeros(len(scores), bool)
     has_label[labelled_rows] = True
     rng = np.random.default_rng(seed)
@@ -128,7 +131,7 @@ def plan(
             f"clusters must each be of one group; that of row {row} is not. Leave out groups: "
             "whole clusters have the texts of all."
         )
-    means = np.bincount(units, scores) / sizes
+    means = np.bincount(units, np.where(np.isnan(scores), scale.values[-1], scores)) / sizes
     seen = np.bincount(units, has_label) > 0
     order = _spread(means, homes, seen, int((~seen).sum()), rng)
     reached = np.flatnonzero(sizes[order].cumsum() >= n)
@@ -167,15 +170,20 @@ def _spread(
 
 
 def expected_scores(logits: Float64[np.ndarray, "N K"], scale: Scale) -> Float64[np.ndarray, " N"]:
-    """Return the mean that the judge states of each text, on the scale: of a rating, the rating."""
-    return state(logits)[0] @ scale.values
+    """Return the mean that the judge states of each text, on the scale: of a rating, the rating.
+
+    It is NaN for a text that was not read.
+    """
+    scores, read = np.full(len(logits), np.nan), ~np.isnan(logits[:, 0])
+    scores[read] = state(logits[read])[0] @ scale.values
+    return scores
 
 
 def score_strata(scores: Float64[np.ndarray, " N"], n: int) -> Int64[np.ndarray, " N"]:
     """Cut sorted texts into strata of about as many texts each, for n labels; equals stay together.
 
     Args:
-        scores: what texts are sorted by, [N].
+        scores: what texts are sorted by, [N]; NaN for those that were not read, a stratum.
         n: number of labels, of which a stratum is to have about five.
 
     Returns:
@@ -184,7 +192,8 @@ def score_strata(scores: Float64[np.ndarray, " N"], n: int) -> Int64[np.ndarray,
     count = max(1, n // PER_STRATUM)
     values, places, sizes = np.unique(scores, return_inverse=True, return_counts=True)
     middle = (sizes.cumsum() - sizes / 2) / len(scores)
-    _, strata = np.unique((middle * count).astype(np.int64), return_inverse=True)
+    parts = np.where(np.isnan(values), count, (middle * count).astype(np.int64))
+    _, strata = np.unique(parts, return_inverse=True)
     return strata[places]
 
 

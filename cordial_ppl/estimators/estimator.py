@@ -269,7 +269,7 @@ class Estimator[F: AnyFit](Parameters, ABC):
     def _read(self, logits: Any) -> tuple[Float[np.ndarray, "n *readers K"], InputNames]:
         """Validate and centre readings before the fit; return them with their names."""
         # Sums round alike only in one order of memory.
-        return np.ascontiguousarray(as_logits(logits)), InputNames(column_names(logits))
+        return np.ascontiguousarray(as_logits(logits, gaps=True)), InputNames(column_names(logits))
 
     @property
     @abstractmethod

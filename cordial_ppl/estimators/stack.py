@@ -144,9 +144,9 @@ class Stack(Estimator[Fit]):
         """
         # Refused before the fit.
         size = None if corpus is None else np.shape(logits)[-1]
-        counts = None if corpus is None else sketch(as_logits(corpus, size=size))
+        counts = None if corpus is None else sketch(as_logits(corpus, size=size, gaps=True))
         super().fit(logits, labels, covariates, sample_weight=sample_weight, texts=texts)
-        if counts is not None:
+        if counts is not None and counts.size:
             self.fit_ = replace(self.fit_, sketch=counts)
         return self
 

@@ -101,7 +101,7 @@ class LabelledRecord(Record):
     """Labelled texts; names are those of ``Labelled``.
 
     Attributes:
-        read: which texts each of several readers has read, whose logits of others are zero here.
+        read: which texts were read, by each of several readers; logits of others are zero here.
     """
 
     logits: Float64[np.ndarray, "_n ..."]
@@ -109,18 +109,25 @@ class LabelledRecord(Record):
     covariates: dict[str, Float64[np.ndarray, " _n"]]
     weights: Float64[np.ndarray, " _n"]
     texts: Int64[np.ndarray, " _n"]
-    read: Bool[np.ndarray, "_n _R"] | None
+    read: Bool[np.ndarray, "_n ..."] | None
+
+    @property
+    def count(self) -> int:
+        """Return the number of rows of texts that a reader has read."""
+        rows = len(self.labels)
+        return rows if self.read is None else int(self.read.reshape(rows, -1).any(axis=1).sum())
 
     @classmethod
     def of(cls, texts: Labelled) -> "LabelledRecord":
         """Make the record of labelled texts."""
+        read = ~np.isnan(texts.logits[..., 0])
         return cls(
             logits=np.nan_to_num(texts.logits),
             labels=np.asarray(texts.labels, np.int64),
             covariates={k: np.asarray(v, np.float64) for k, v in texts.covariates.items()},
             weights=texts.weights,
             texts=np.asarray(texts.texts, np.int64),
-            read=~np.isnan(texts.logits[..., 0]) if texts.readers else None,
+            read=None if texts.readers is None and read.all() else read,
         )
 
     def restore(self, size: int) -> Labelled:
@@ -161,13 +168,13 @@ class AnyFitRecord(Record):
     def write_any(fit: AnyFit) -> dict[str, Any]:
         """Return the fields of a record of any fit."""
         columns = None if fit.columns is None else list(fit.columns)
-        labelled = LabelledRecord.of(fit.labelled)
+        labelled = LabelledRecord.of(fit.entered)
         return {"labelled": labelled, "columns": columns} | {k: getattr(fit, k) for k in SHARED}
 
     def read_any(self, texts: Labelled) -> dict[str, Any]:
         """Return the fields of any fit to these texts."""
         columns = None if self.columns is None else np.array(self.columns, object)
-        return {"labelled": texts, "columns": columns} | {k: getattr(self, k) for k in SHARED}
+        return {"entered": texts, "columns": columns} | {k: getattr(self, k) for k in SHARED}
 
     def check(self, members: Collection[str]) -> None:
         """Check that the numbers belong together, and to these members.
@@ -179,7 +186,7 @@ class AnyFitRecord(Record):
         if self.weights.keys() != {*members}:
             raise ValueError("the weights are of other members")
         if self.out_of_fold is not None:
-            if self.out_of_fold.shape != (len(self.labelled.labels), self.scale.size):
+            if self.out_of_fold.shape != (self.labelled.count, self.scale.size):
                 raise ValueError("the out-of-fold probabilities are of other texts or options")
             for probs in self.out_of_fold:
                 check_shares("out-of-fold probabilities", probs)
@@ -226,8 +233,9 @@ class FitRecord(AnyFitRecord):
         with blaming(path):
             members: dict[str, Fitted] = {}
             texts = self.labelled.restore(size)
+            read = texts.read
             for name, posterior in self.posteriors.items():
-                members[name] = posterior.restore(models[name], texts)
+                members[name] = posterior.restore(models[name], read)
             for name, params in self.regressions.items():
                 kind = CALIBRATORS[name]
                 members[name] = fit = CalibratorFit(kind, kind.params(**params))
@@ -252,7 +260,7 @@ class FitRecord(AnyFitRecord):
         """Check that the numbers belong together, and to these members; see ``AnyFitRecord``."""
         super().check(members)
         if self.folds is not None and (
-            self.folds.shape != self.labelled.labels.shape or self.folds.min(initial=0) < 0
+            self.folds.shape != (self.labelled.count,) or self.folds.min(initial=0) < 0
         ):
             raise ValueError("the folds are of other labels, or one has a negative number")
         check_sketch(self.sketch, self.scale.size)

@@ -7,16 +7,18 @@ weights, and the logit stack differ in how they weigh their members.
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 from jaxtyping import Float, Int
 
-from cordial_ppl.data.labelled import Labelled, on_cpu, without_labels
+from cordial_ppl.data.labelled import Labelled, without_labels
 from cordial_ppl.estimators.estimator import Estimator
 from cordial_ppl.estimators.single import LabelFree
 from cordial_ppl.inference.diagnostics import Diagnostics
 from cordial_ppl.inference.fitting import Case, CaseFit
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.runtime.blas import on_one_core
+from cordial_ppl.runtime.platform import start_jax
 from cordial_ppl.stack.fit import deal_folds
 from cordial_ppl.stack.members import ChannelMember, Member, fit_members
 from cordial_ppl.stack.weighing import weigh
@@ -99,7 +101,8 @@ def fit_subsets(
     }
     unique = {part.key: part for parts in needed.values() for part in parts}
 
-    accelerated = device == "accelerator" or (device == "auto" and not on_cpu())
+    start_jax()
+    accelerated = device == "accelerator" or (device == "auto" and jax.default_backend() != "cpu")
 
     def fit(part: Member) -> Fits:
         data_sets = cases if part.key in stacked else [case._replace(folds=None) for case in cases]

@@ -41,6 +41,14 @@ def take_labelled(
     }
 
 
+def drop_unread(
+    table: ReadingTable, labels: LabelTable, rows: Int64[np.ndarray, " n"]
+) -> tuple[ReadingTable, LabelTable, Int64[np.ndarray, " n"]]:
+    """Leave out labels of texts that were not read, of which no comparison can say anything."""
+    read = np.flatnonzero(~np.isnan(table.logits[rows]).reshape(len(rows), -1).all(axis=1))
+    return table, labels.take(read) if len(read) < len(rows) else labels, rows[read]
+
+
 def take_covariates(table: ReadingTable, channels: Sequence[Any]) -> dict[str, np.ndarray]:
     """Take the columns that channels ask for, of all texts; raises as `take_labelled`."""
     covariates: dict[str, np.ndarray] = {}
@@ -92,7 +100,7 @@ def read_pairs(
                 if key in result:
                     raise InputError(f"{readings}: {who} was in an earlier table.")
                 with naming(who) if name or by else nullcontext():
-                    result[key] = read_labelled(readings, labels, **(columns | choice))
+                    result[key] = drop_unread(*read_labelled(readings, labels, **columns | choice))
                     result[key][1].check_single(of)
     for setting, chosen, part in (("reader", reader, 1), ("task", task, 0)):
         names = {key[part] for key in result}

@@ -29,16 +29,20 @@ from cordial_ppl.inference.diagnostics import Draws
 from cordial_ppl.inference.fitting import Case, CaseFit
 from cordial_ppl.inference.moves import Gaussian, Particles, PCNState, init_pcn
 from cordial_ppl.inference.programs import STEPS as STEPS_AT_ONCE
-from cordial_ppl.inference.programs import draw_prior, pcn_program, take_tile, tile_of, unwhiten
+from cordial_ppl.inference.programs import (
+    draw_prior,
+    pcn_program,
+    take_tile,
+    tile_of,
+    unwhiten,
+    wide_tiles,
+)
 from cordial_ppl.inference.sampler import DEFAULT_EFFORT, PRECISION, Effort, Problem, State
 from cordial_ppl.inference.target import Prior, Target
 from cordial_ppl.runtime.compilation import compiled
 
-MEMORY, COPIES = 2**30, 12
-"""Bytes of a call on each device, and arrays of probabilities that a program holds at a time."""
-
-SEARCHES, PROBLEMS, CASES = 128, 16, 256
-"""Searches and problems of a call on each device, if there is room; data sets that wait for it."""
+COPIES, CASES = 12, 256
+"""Arrays of probabilities that a program holds at a time; data sets that wait for a call."""
 
 STEPS, HISTORY, FAR, TOLERANCE, STALE = 12, 10, 50, 1e-8, 4
 """Points of a search between two looks at all; steps that it remembers; by how many times what it
@@ -48,6 +52,36 @@ AXIS = "problems"
 AXES: Any = Data(0, 0, 0, 0, 0, None)  # type: ignore[arg-type]
 """Which arrays of texts have an axis of problems: not the number of tiles."""
 SPREAD, WHOLE = PartitionSpec(AXIS), PartitionSpec()
+
+
+class Room(NamedTuple):
+    """What a call takes on each device.
+
+    Attributes:
+        memory: bytes, about.
+        searches: the most searches for modes.
+        weighed: the most problems whose draws are weighed.
+        sampled: the most problems whose default posterior is sampled.
+    """
+
+    memory: int
+    searches: int
+    weighed: int
+    sampled: int
+
+    def lanes(self, points: int, target: Target, dtype: Any, rows: int, most: int) -> int:
+        """Compute how many problems of so many points and rows there is room for, up to most."""
+        each = COPIES * points * tile_of(rows) * target.options * np.dtype(dtype).itemsize
+        return int(np.clip(self.memory // each, 1, most))
+
+
+CORE, CHIP = Room(2**30, 128, 16, 16), Room(2**32, 2048, 256, 64)
+"""Of a core of a CPU, which few problems keep busy, and of an accelerator."""
+
+
+def room_of(mesh: Mesh) -> Room:
+    """Return what there is room for on devices."""
+    return CORE if mesh.devices.flat[0].platform == "cpu" else CHIP
 
 
 class Problems(NamedTuple):
@@ -100,7 +134,8 @@ def fit_batch(
         InputError: a prior does not fit the channel, or the density is zero at all starts.
     """
     mesh, parts = Mesh(np.array(devices or jax.devices()), (AXIS,)), []
-    with jax.enable_x64(True), jax.default_matmul_precision("highest"):
+    precision, wide = jax.default_matmul_precision("highest"), room_of(mesh) is CHIP
+    with jax.enable_x64(True), precision, wide_tiles(wide):
         for start in range(0, len(cases), CASES):
             some = cases[start : start + CASES]
             if method == "default":
@@ -110,12 +145,6 @@ def fit_batch(
             parts.append(_predict(target, some, report, mesh, *sampled))
     fits, probs = zip(*parts, strict=True)
     return sum(fits, []), np.concatenate(probs)
-
-
-def lanes(points: int, target: Target, dtype: Any, rows: int, most: int) -> int:
-    """Compute how many problems of so many points and rows fit into `MEMORY`, up to most."""
-    each = COPIES * points * tile_of(rows) * target.options * np.dtype(dtype).itemsize
-    return int(np.clip(MEMORY // each, 1, most))
 
 
 def _stack(
@@ -175,7 +204,7 @@ def _compile(run: Callable[..., Any], mesh: Mesh, **options: Any) -> Callable[..
 
     specs = (SPREAD, SPREAD, SPREAD, WHOLE)
     spread = jax.shard_map(local, mesh=mesh, in_specs=specs, out_specs=SPREAD, check_vma=False)
-    return compiled(spread, **options)
+    return compiled(spread, spread=True, **options)
 
 
 def _fit_literal(target: Target, cases: Sequence[Case], method: str, mesh: Mesh) -> tuple:
@@ -231,13 +260,14 @@ def search_modes(
     rounds: int = laplace.ROUNDS,
 ) -> Search:
     """Search from whitened points until all are near their ends, and a problem's lowest at its."""
-    (count, each, size), run = points.shape, _search(target, mesh)
-    flat, line = points.reshape(-1, size), np.zeros(count * each)
+    (count, each, params), run = points.shape, _search(target, mesh)
+    flat, line = points.reshape(-1, params), np.zeros(count * each)
     memory = jax.eval_shape(jax.vmap(_optimiser().init), flat)
     memory = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), memory)
     none = np.zeros_like(flat)
     s = Search(flat.copy(), line + np.inf, none, none.copy(), line + 1, line, memory, line == 0)
-    room = lanes(1, target, np.float64, problems.data.labels.shape[-1], SEARCHES)
+    space, size = room_of(mesh), problems.data.labels.shape[-1]
+    room = space.lanes(1, target, np.float64, size, space.searches)
     for _ in range(0, rounds, STEPS):
         rows = np.flatnonzero(s.going)
         if not len(rows):
@@ -328,11 +358,11 @@ def _predict(
     collect: Callable[[int, np.ndarray], Draws],
 ) -> tuple[list[CaseFit], Float[np.ndarray, "C m K"]]:
     """Predict the report by points of all labels and held-out texts by the others, and collect."""
-    count, labels = len(cases), len(cases[0].texts.labels)
+    count, labels, room = len(cases), len(cases[0].texts.labels), room_of(mesh)
 
     def weigh(part: Problems, rows: np.ndarray, texts: int) -> tuple[np.ndarray, np.ndarray]:
         size, run = part.data.labels.shape[1], _weigh(target, mesh)
-        width = lanes(points.shape[1], target, points.dtype, size, PROBLEMS) * mesh.size
+        width = room.lanes(points.shape[1], target, points.dtype, size, room.weighed) * mesh.size
         tiles = -(-texts // tile_of(size))
         logs, probs = _call(run, part, (points, begin), width, tiles, rows)
         return logs, probs.swapaxes(1, 2)[:, :texts].astype(np.float64)
@@ -500,7 +530,8 @@ def _stage(stage: Any, mesh: Mesh) -> Callable[..., Any]:
             return jax.vmap(partial(inner, **keywords))(*args)
 
         STAGES[key] = compiled(
-            jax.shard_map(many, mesh=mesh, in_specs=SPREAD, out_specs=SPREAD, check_vma=False)
+            jax.shard_map(many, mesh=mesh, in_specs=SPREAD, out_specs=SPREAD, check_vma=False),
+            spread=True,
         )
     return STAGES[key]
 
@@ -509,8 +540,8 @@ def _fit_default(target: Target, cases: Sequence[Case], effort: Effort, mesh: Me
     """Sample the default posterior of each data set, and carry its particles to the folds."""
     problems, folds = _with_folds(target, cases, PRECISION), len(cases[0].masks)
     count = len(cases)
-    width = lanes(effort.particles, target, PRECISION, problems.data.labels.shape[-1], PROBLEMS)
-    width *= mesh.size
+    room, rows = room_of(mesh), problems.data.labels.shape[-1]
+    width = room.lanes(effort.particles, target, PRECISION, rows, room.sampled) * mesh.size
     seeds = [case.seed for case in cases]
     seeds += [(*case.seed, 1 + fold) for case in cases for fold in range(folds)]
 

@@ -7,6 +7,8 @@ histogram are arguments, so that other ones never compile again.
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
 from typing import Any
 
@@ -15,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from cordial_ppl.data.labelled import TILE, WIDE, Data, on_cpu, texts_last
+from cordial_ppl.data.labelled import TILE, Data, texts_last
 from cordial_ppl.data.readings import Readings
 from cordial_ppl.inference.moves import Gaussian, Particles, PCNState, decide, propose
 from cordial_ppl.inference.target import Prior, Target
@@ -27,6 +29,11 @@ POINTS, STEPS = 1024, 8
 
 DRAWS, TEXTS = 128, 512
 """Draws and texts of one prediction call."""
+
+WIDE = 512
+"""Rows that an accelerator computes at a time, at most."""
+
+_wide: ContextVar[bool] = ContextVar("wide", default=False)
 
 
 def relabel(
@@ -338,9 +345,19 @@ def unwhiten(prior: Prior, points: Float[Array, "S P"]) -> Float[Array, "S P"]:
     return jnp.asarray(prior.loc)[None] + jnp.asarray(prior.scale)[None] * points
 
 
+@contextmanager
+def wide_tiles(wide: bool = True) -> Iterator[None]:
+    """Take tiles that are wide, as an accelerator wants them: what is traced here keeps them."""
+    token = _wide.set(wide)
+    try:
+        yield
+    finally:
+        _wide.reset(token)
+
+
 def tile_of(rows: int) -> int:
     """Return the rows computed at a time: more on an accelerator, and where draws are few."""
-    return math.gcd(2 * TILE if rows == TEXTS else TILE, rows) if on_cpu() else min(WIDE, rows)
+    return min(WIDE, rows) if _wide.get() else math.gcd(2 * TILE if rows == TEXTS else TILE, rows)
 
 
 def take_tile(

@@ -30,7 +30,7 @@ from cordial_ppl.inference.tracing import (
     sample_sites,
 )
 from cordial_ppl.runtime.compilation import compiled
-from cordial_ppl.runtime.platform import start_jax
+from cordial_ppl.runtime.platform import on_host, start_jax
 
 INDEPENDENT = 1e-6
 """Largest difference of a text's probabilities alone and beside others."""
@@ -318,7 +318,7 @@ def _check_density(target: Target, covariates: tuple[str, ...], readers: int | N
         return density, jnp.stack(priors), seen, beside, jax.vmap(each, (0, None))(points, rows)
 
     arrays = Prior(*target.prior), readings, labels
-    with jax.enable_x64(True), explaining(target.channel, size):
+    with on_host(), jax.enable_x64(True), explaining(target.channel, size):
         single = jax.tree.map(lambda leaf: np.asarray(leaf, np.float32), arrays[:2])
         try:
             jax.eval_shape(look, *single, labels)

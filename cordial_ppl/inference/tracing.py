@@ -23,7 +23,7 @@ from cordial_ppl.data.covariates import split_vectors
 from cordial_ppl.data.readings import Readings
 from cordial_ppl.errors import ChannelError, CordialError, InputError, say_error
 from cordial_ppl.runtime.garbage import paused
-from cordial_ppl.runtime.platform import counting_memory
+from cordial_ppl.runtime.platform import counting_memory, on_host
 
 PROBE_DRAWS = 256
 HANDLERS = RLock()
@@ -130,7 +130,7 @@ def describe(
         ]
         return normals, transforms
 
-    with paused(), jax.enable_x64(True), explaining(channel, size):
+    with paused(), on_host(), jax.enable_x64(True), explaining(channel, size):
         normals, transforms = jax.device_get(jax.jit(probe)(*examples))
         pairs = zip(*normals, strict=True)
         normals = [one if one and np.array_equal(one, other) else None for one, other in pairs]

@@ -7,7 +7,7 @@ busy with something else then holds up every step.  Whole programs run in thread
 import ctypes
 import os
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import lru_cache, wraps
 from pathlib import Path
 from threading import RLock, local
@@ -15,7 +15,7 @@ from threading import RLock, local
 import jax
 
 from cordial_ppl.runtime.garbage import paused
-from cordial_ppl.runtime.platform import start_jax
+from cordial_ppl.runtime.platform import on_host, start_jax
 
 OPTIONS: dict[str, bool | int | str] = {
     "xla_cpu_multi_thread_eigen": False,
@@ -52,11 +52,14 @@ def is_option(name: str, value: bool | int | str) -> bool:
     return True
 
 
-def compiled[**P, R](function: Callable[P, R], **options: bool | int | str) -> Callable[P, R]:
+def compiled[**P, R](
+    function: Callable[P, R], *, spread: bool = False, **options: bool | int | str
+) -> Callable[P, R]:
     """Compile a function by XLA, to run on one core of a CPU.
 
     Args:
         function: a pure function of arrays.
+        spread: whether the function says itself on which devices it runs.
         options: what XLA is told besides `OPTIONS`, where it has the option.
     """
 
@@ -75,9 +78,10 @@ def compiled[**P, R](function: Callable[P, R], **options: bool | int | str) -> C
     @wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
         start_jax()
-        with BUILDING:
-            jitted = build()
-        results = jitted(*args, **kwargs)
+        with nullcontext() if spread else on_host():
+            with BUILDING:
+                jitted = build()
+            results = jitted(*args, **kwargs)
         if vars(TRACED):
             vars(TRACED).clear()
             _make_room()

@@ -3,8 +3,9 @@
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
+from typing import Any
 
 EXHAUSTED = "RESOURCE_EXHAUSTED", "out of memory", "OUT_OF_MEMORY", "Cannot allocate memory"
 """What XLA, CUDA and the system say where memory ran out."""
@@ -37,6 +38,27 @@ def start_jax() -> None:
             "jax.disable_jit() before you call the package."
         )
     _start()
+
+
+def on_host() -> AbstractContextManager[None]:
+    """Compute on this machine's CPU, also where JAX finds an accelerator.
+
+    A single fit has too little to compute for an accelerator: there it takes ten times as long.
+    """
+    import jax
+
+    device = _find_host()
+    return nullcontext() if device is None else jax.default_device(device)
+
+
+@cache
+def _find_host() -> Any:
+    import jax
+
+    try:
+        return jax.local_devices(backend="cpu")[0]
+    except RuntimeError:  # JAX_PLATFORMS names an accelerator alone.
+        return None
 
 
 @cache

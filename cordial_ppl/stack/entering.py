@@ -9,7 +9,7 @@ from jaxtyping import Float
 
 from cordial_ppl.data.covariates import as_covariates
 from cordial_ppl.data.frames import aligned, aligned_labels, check_columns
-from cordial_ppl.data.labelled import Labelled
+from cordial_ppl.data.labelled import Labelled, without_labels
 from cordial_ppl.data.labelling import as_texts, as_weights, have_several, list_labels
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError
@@ -102,14 +102,32 @@ def predict(
         level: probability inside the interval of the mean; None where none is wanted.
 
     Returns:
-        Probabilities, and the ends of the interval before it is widened to the mean.
+        Probabilities, and the ends of the interval before it is widened to the mean.  A text that
+        was not read has the labels of others that were not.
 
     Raises:
         InputError: a channel gives no probabilities for a text.
     """
-    with doing("predicting"):
-        probs, ends = predict_mixture(*fit.mixture(readings), covariates, fit.scale.values, level)
+    values, unread = fit.scale.values, without_labels(readings, {}).unread
+    read, counts = np.flatnonzero(~unread), fit.unread_counts
+    probs, ends = np.tile(counts / counts.sum(), (len(readings), 1)), np.empty((2, len(readings)))
+    if level is not None and unread.any():
+        ends[:] = np.quantile(draw_means(counts, values), [[(1 - level) / 2], [(1 + level) / 2]])
+    if read.size:
+        some = {name: column[read] for name, column in covariates.items()}
+        with doing("predicting"):
+            members = fit.mixture(readings[read])
+            probs[read], limits = predict_mixture(*members, some, values, level)
+        if level is not None:
+            ends[:, read] = limits
     return check_probs(probs), ends
+
+
+def draw_means(
+    counts: Float[np.ndarray, " K"], values: Float[np.ndarray, " K"], draws: int = 4000
+) -> Float[np.ndarray, " D"]:
+    """Draw means of the options' values from a Dirichlet distribution."""
+    return np.random.default_rng(0).dirichlet(counts, draws) @ values
 
 
 def predict_all(

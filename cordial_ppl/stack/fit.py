@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,9 @@ from jaxtyping import Float, Int
 
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.labelling import TextLabels, by_text
-from cordial_ppl.data.readings import as_logits
+from cordial_ppl.data.readings import as_logits, label_histogram
 from cordial_ppl.data.scale import Scale
+from cordial_ppl.errors import InputError
 from cordial_ppl.inference.fitting import Case
 from cordial_ppl.inference.posterior import Posterior, warn_if_doubtful
 from cordial_ppl.runtime.progress import doing
@@ -23,6 +25,9 @@ from cordial_ppl.stack.weighing import ExpectedLoss, weigh
 
 FOLDS = 4
 
+LIKE_OTHERS = 2.0
+"""Labels that texts which were not read are taken to have, like the other texts."""
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class AnyFit(ABC):
@@ -32,7 +37,8 @@ class AnyFit(ABC):
         scale: the K options.
         weights: weight of each member by name; they sum to one.
         expected: out-of-fold log losses.
-        labelled: the labelled texts, with readings of all of the readers.
+        entered: the labelled texts, with readings of all of the readers; also those that were not
+            read, whose labels tell of other such texts alone.
         out_of_fold: out-of-fold probabilities of the labelled texts, in the order of the labels;
             None without folds.
         columns: names of the columns if the readings were a data frame.
@@ -41,9 +47,32 @@ class AnyFit(ABC):
     scale: Scale
     weights: Mapping[str, float]
     expected: ExpectedLoss
-    labelled: Labelled
+    entered: Labelled
     out_of_fold: Float[np.ndarray, "n K"] | None = None
     columns: np.ndarray | None = None
+
+    @cached_property
+    def labelled(self) -> Labelled:
+        """The labelled texts that were read, which are what members are fitted to."""
+        return self.entered.read
+
+    @cached_property
+    def unread_prior(self) -> Float[np.ndarray, " K"]:
+        """Dirichlet counts of labels of texts that were not read, before there are any."""
+        return LIKE_OTHERS * label_histogram(
+            self.labels, self.scale.size, weights=self.sample_weight
+        )
+
+    @cached_property
+    def unread_counts(self) -> Float[np.ndarray, " K"]:
+        r"""Dirichlet counts of labels of texts that were not read.
+
+        .. math:: \sum_{i\,\text{unread}} w_i [z_i = k] + 2\, \pi_k
+
+        with the smoothed histogram :math:`\pi` of the labels of those that were.
+        """
+        unread = self.entered.take(self.entered.unread)
+        return self.unread_prior + np.bincount(unread.labels, unread.weights, self.scale.size)
 
     @property
     def covariates(self) -> tuple[str, ...]:
@@ -141,8 +170,8 @@ class Fit(AnyFit):
         return by_text(self.labels, self.scale.size, self.sample_weight, self.texts)
 
     def read(self, logits: Any) -> Float[np.ndarray, "m K"]:
-        """Validate and centre readings of the options of the fit."""
-        return as_logits(logits, size=self.scale.size)
+        """Validate and centre readings of the options of the fit; NaN for a text without one."""
+        return as_logits(logits, size=self.scale.size, gaps=True)
 
     def mixture(
         self, logits: Float[np.ndarray, "m K"]
@@ -169,7 +198,13 @@ def fit_stack(texts: Labelled, scale: Scale, settings: Settings) -> Fit:
         texts: labelled texts, validated and centred; ``settings.check`` has passed them.
         scale: their options.
         settings: what is fitted.
+
+    Raises:
+        InputError: none of the labelled texts was read.
     """
+    entered, texts = texts, texts.read
+    if not len(texts.labels):
+        raise InputError("a fit needs labels of texts that have a reading; all are of others.")
     members = settings.members(float(texts.weights.sum()))
     folds = held_out = None
     if settings.folded and texts.count >= MIN_LABELS:
@@ -189,7 +224,7 @@ def fit_stack(texts: Labelled, scale: Scale, settings: Settings) -> Fit:
         weights=dict(zip(names, mixture.weights.tolist(), strict=True)),
         losses=dict(zip(names, mixture.losses, strict=False)),
         expected=mixture.expected,
-        labelled=texts,
+        entered=entered,
         sketch=sketch(texts.logits[texts.first]),
         folds=folds,
         out_of_fold=mixture.out_of_fold,
@@ -201,6 +236,9 @@ def fit_stack(texts: Labelled, scale: Scale, settings: Settings) -> Fit:
 def fit_without_labels(texts: Labelled, scale: Scale, settings: Settings) -> Fit:
     """Fit the one calibrator of the settings to readings alone; arguments as of ``fit_stack``."""
     (member,) = settings.members(0)
+    texts = texts.read
+    if not len(texts.labels):
+        raise InputError("none of the texts has a reading.")
     nan = float("nan")
     return Fit(
         settings=settings,
@@ -209,6 +247,6 @@ def fit_without_labels(texts: Labelled, scale: Scale, settings: Settings) -> Fit
         weights={member.name: 1.0},
         losses={},
         expected=ExpectedLoss(nan, nan, nan, 0),
-        labelled=texts.take(slice(0)),
+        entered=texts.take(slice(0)),
         sketch=sketch(texts.logits[texts.first]),
     )

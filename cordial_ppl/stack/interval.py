@@ -8,7 +8,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from cordial_ppl.data.labelled import on_cpu
 from cordial_ppl.inference.programs import DRAWS, TEXTS
 from cordial_ppl.runtime.compilation import compiled
 
@@ -100,9 +99,6 @@ def _bisect(
     highest = jnp.where(counts, draws, -jnp.inf).max(axis=0)
 
     def below(cut: Float[Array, "2 m"]) -> Float[Array, "2 m"]:
-        if not on_cpu():
-            return jnp.where(draws <= cut[None], mass, 0).sum(axis=0)
-
         def add(group: Array, total: Array) -> Array:
             for offset in range(UNROLLED):
                 draw = group * UNROLLED + offset

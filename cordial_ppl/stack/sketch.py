@@ -18,13 +18,13 @@ def sketch(logits: Float[np.ndarray, "n K"]) -> Int64[np.ndarray, "2 cells"]:
     """Count readings by stated option and expected score.
 
     Args:
-        logits: option logits, nats.
+        logits: option logits, nats; texts without a reading are not counted.
 
     Returns:
         A column for each cell that has texts, with the cell and the number of texts.  A cell is an
         option, 0..K-1, and a score, rounded to steps of which a whole number makes a class.
     """
-    size = logits.shape[1]
+    logits, size = logits[~np.isnan(logits[:, 0])], logits.shape[1]
     scores = state(logits)[0] @ np.arange(size)
     steps = np.rint(scores * steps_of_class(size)).astype(np.int64)
     counts = np.bincount(logits.argmax(axis=1) * span(size) + steps)

@@ -1,8 +1,9 @@
 """Choices: the rows of one reader or task, and columns that are named."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -22,23 +23,45 @@ JOINED = "|"
 """Separator between the parts of an id that several columns make, as `cordial read` writes it."""
 
 
-def open_columns(
-    path: str | Path,
-    *,
-    task: str | None = None,
-    id: Sequence[str] = (),
-    rating: str | None = None,
-    apart: Sequence[str] = (),
-    needed: bool = True,
-) -> Columns:
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """What to read from tables of readings and of labels.
+
+    Attributes:
+        options: The K options in the scale's order; by default the columns' order in the file. A
+            column `rating` needs them.
+        reader: The reader to take, where a file holds several; see `select`.
+        task: The task to take, where a file holds several and a text is of more than one.
+        id: Other names of the column `item_id`.
+        rating: The column of hard ratings, one stated option per text; other columns are then no
+            readings.
+        round: How ratings and labels between options, such as averages, are rounded: "half-up",
+            "nearest-even" or "split", which makes two labels of one; see `round_labels`.
+        label: The column of labels, if it is not `label`; or one for each annotator, by default
+            `label_<annotator>`.
+        annotator: The column that names annotators; by default `annotator`, or else `user`.
+        annotators: "each" for every label, "mean" or "median" for one per text.
+        apart: Columns that are named for something else, such as groups, and are nothing else.
+    """
+
+    options: Any = None
+    reader: str | None = None
+    task: str | None = None
+    id: Sequence[str] = ()
+    rating: str | None = None
+    round: str | None = None
+    label: Sequence[str] = ()
+    annotator: str | None = None
+    annotators: str = "each"
+    apart: Sequence[str] = ()
+
+
+def open_columns(path: str | Path, choice: Choice, *, needed: bool = True) -> Columns:
     """Open a table, give the columns that are named their roles, and select the rows of a task.
 
     Args:
         path: As `read_columns` reads it.
-        task: The task to take; none is asked for where each text is of one task.
-        id: Other names of the column `item_id`.
-        rating: The column of hard ratings; others are then no readings.
-        apart: Columns that are named for something else, and are nothing else.
+        choice: What to read of it; no task is asked for where each text is of one task.
         needed: Whether the columns of the task and of the rating must be there.
 
     Raises:
@@ -47,8 +70,9 @@ def open_columns(
         SettingNeeded: A column has another name, or texts are of several tasks.
     """
     columns = read_columns(path)
-    columns = replace(columns, apart=tuple(spell(columns, name) or name for name in apart))
-    columns = identify(columns, id)
+    task, rating = choice.task, choice.rating
+    columns = replace(columns, apart=tuple(spell(columns, name) or name for name in choice.apart))
+    columns = identify(columns, choice.id)
     if rating is not None and (needed or spell(columns, rating)):
         (column,) = find_columns(columns, [rating], "rating", RATINGS)
         columns = columns.rename(column, "rating")

@@ -26,7 +26,7 @@ BLANK = {"", "nan", "na", "n/a", "#n/a", "<na>", "null", "none"}
 
 FIXED = {
     *("item_id", "label", "rating", "reader", "task", "weight"),
-    *("stratum", "probability", "probability_by", "decision", "order"),
+    *("stratum", "probability", "probability_by", "decision", "order", "unread"),
 }
 """Columns that have a fixed meaning."""
 
@@ -64,11 +64,18 @@ def filled(columns: Columns, name: str, remedy: str) -> list:
     return cells
 
 
+def is_blank(columns: Columns, name: str, scale: Scale | None = None) -> pl.Expr:
+    """Make an expression of polars: which cells of a column hold nothing, unless as an option."""
+    kind = columns.schema[name]
+    if kind.is_numeric():
+        return pl.col(name).is_null() | (pl.col(name).is_nan() if kind.is_float() else False)
+    blank = [word for word in BLANK if scale is None or scale.named(word) is None]
+    return named(name).str.to_lowercase().is_in(blank)
+
+
 def skip_blank(columns: Columns, name: str, scale: Scale | None = None) -> Columns:
     """Select the rows with a label, or a rating, and warn of the others; refuse a blank column."""
-    blank = [word for word in BLANK if scale is None or scale.named(word) is None]
-    mask = ~named(name).str.to_lowercase().is_in(blank)
-    part = replace(columns, masks=(*columns.masks, mask))
+    part = replace(columns, masks=(*columns.masks, ~is_blank(columns, name, scale)))
     # A row of the file may have a label by some annotators alone.
     count, filled = (table.collect(pl.col(ROW).n_unique()).item() for table in (columns, part))
     if not filled:

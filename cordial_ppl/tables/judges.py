@@ -9,39 +9,32 @@ import numpy as np
 import polars as pl
 
 from cordial_ppl.errors import InputError, SettingNeeded, list_names
-from cordial_ppl.tables.choices import open_columns, select, split_choice
+from cordial_ppl.tables.choices import Choice, open_columns, select, split_choice
 from cordial_ppl.tables.columns import is_reading, list_distinct, named, skip_blank, unpivot
 from cordial_ppl.tables.frame import ROW, Columns, reading
+from cordial_ppl.tables.option_columns import find_layout
 from cordial_ppl.tables.proposals import UNKNOWN, find_columns, spell
-from cordial_ppl.tables.reading_table import ReadingTable, as_table
+from cordial_ppl.tables.reading_table import ReadingTable
 
 
 def read_several(
     paths: Sequence[str | Path],
     *,
-    options: Any = None,
     readers: Sequence[str] | None = None,
-    task: str | None = None,
-    id: Sequence[str] = (),
-    rating: str | None = None,
-    round: str | None = None,
     gaps: bool = False,
+    **chosen: Any,
 ) -> ReadingTable:
     """Read the readings of the same texts by several readers, of whatever kind each gave.
 
     Args:
         paths: Tables of readings. One with a column `reader` holds several; one without is of one
             reader, named after the file.
-        options: The K options in the scale's order; by default the columns' order in the file of
-            the first reader that has columns. A file of hard ratings alone needs them.
         readers: The readers to take, in order; by default all. Another column that names them
             comes before, "judge=gpt", or stands alone, "judge". Several that are columns of a table
             without such a column hold the hard ratings of a reader each.
-        task: The task to take, where a file holds several.
-        id: Other names of the column `item_id`.
-        rating: The column of hard ratings, in tables that have it.
-        round: How ratings between options are rounded; see `round_labels`.
         gaps: Whether some of the readers that are asked for may be in no file.
+        chosen: Fields of `Choice`. Options are by default those of the first reader that has
+            columns; files of hard ratings alone need them.
 
     Returns:
         The texts that any reader has read, in the order of the files, with logits [n, R, K] that
@@ -58,8 +51,10 @@ def read_several(
     """
     sources: dict[str, Columns] = {}
     choices: dict[str, list[str]] = {}
+    choice = Choice(**chosen)
+    options = choice.options
     for path in map(Path, paths):
-        columns = open_columns(path, task=task, id=id, rating=rating, needed=rating is None)
+        columns = open_columns(path, choice, needed=choice.rating is None)
         alone = len(paths) == 1 and not gaps
         for name, part in _split_readers(columns, readers or (), choices, alone).items():
             if name in sources:
@@ -68,8 +63,8 @@ def read_several(
                     "put all its readings into one file."
                 )
             sources[name] = part
-    chosen = [name for reader in readers or () for name in choices.get(reader, [reader])]
-    names = tuple(sources) if readers is None else tuple(dict.fromkeys(chosen))
+    wanted = [name for reader in readers or () for name in choices.get(reader, [reader])]
+    names = tuple(sources) if readers is None else tuple(dict.fromkeys(wanted))
     missing = [name for name in names if name not in sources]
     if not names or (missing and not (gaps and len(missing) < len(names))):
         raise InputError(
@@ -81,7 +76,10 @@ def read_several(
     for last in (False, True):
         for name in [name for name in names if name in sources and name not in tables]:
             try:
-                tables[name] = as_table(sources[name], options, round)
+                scale, kind, names_ = find_layout(part := sources[name], options)
+                if kind == "rating":
+                    part = skip_blank(part, "rating", scale)
+                tables[name] = ReadingTable(part, scale, kind, names_, round=choice.round)
             except SettingNeeded as error:
                 if last or error.setting != "options":
                     raise

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float64, Int64
@@ -13,7 +14,7 @@ from cordial_ppl.data.rounding import combine, round_positions
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError, SettingNeeded, list_names, name_rows, naming
 from cordial_ppl.tables.annotators import lay_out, read_annotators
-from cordial_ppl.tables.choices import open_columns
+from cordial_ppl.tables.choices import Choice, open_columns
 from cordial_ppl.tables.columns import finite, list_distinct, name_items, passed_through, skip_blank
 from cordial_ppl.tables.frame import ROW, Columns
 
@@ -103,18 +104,7 @@ class LabelTable:
         )
 
 
-def read_labels(
-    path: str | Path,
-    scale: Scale,
-    *,
-    task: str | None = None,
-    id: Sequence[str] = (),
-    label: Sequence[str] = (),
-    annotator: str | None = None,
-    annotators: str = "each",
-    round: str | None = None,
-    apart: Sequence[str] = (),
-) -> LabelTable:
+def read_labels(path: str | Path, scale: Scale, **chosen: Any) -> LabelTable:
     """Read the labels of some texts; rows without a label are skipped, and one warning counts them.
 
     A text may have several labels: rows of different annotators, named in a column, or a column
@@ -124,15 +114,7 @@ def read_labels(
         path: A table with `item_id` and `label`; optional are `annotator` and `weight`, how much a
             label counts.
         scale: The options that labels are names or positions of.
-        task: The task to take, where the file has a column `task`.
-        id: Other names of the column `item_id`.
-        label: The column of labels, if it is not `label`; or one for each annotator, by default
-            `label_<annotator>`.
-        annotator: The column that names annotators; by default `annotator`, or else `user`.
-        annotators: "each" for every label, "mean" or "median" for one per text.
-        round: How labels between options are rounded: "half-up", "nearest-even" or "split", which
-            makes two labels of one; see `round_labels`.
-        apart: Columns that are named for something else, such as groups, and are nothing else.
+        chosen: Fields of `Choice`; those of readings do not count.
 
     Returns:
         The labels.
@@ -144,12 +126,14 @@ def read_labels(
         SettingNeeded: The file holds several tasks, a column has another name, labels lie between
             options or count them otherwise, or texts have several labels and no annotators.
     """
-    apart = tuple(filter(None, (*label, annotator, *apart)))
-    columns = open_columns(path, task=task, id=id, apart=apart, needed=False)
-    columns = lay_out(columns, label, annotator)
-    chosen = _list_chosen(columns)
+    choice = Choice(**chosen)
+    annotator, annotators, round = choice.annotator, choice.annotators, choice.round
+    apart = tuple(filter(None, (*choice.label, annotator, *choice.apart)))
+    columns = open_columns(path, replace(choice, rating=None, apart=apart), needed=False)
+    columns = lay_out(columns, choice.label, annotator)
+    drawn = _list_chosen(columns)
     columns = skip_blank(columns, "label", scale)
-    unfilled = len(chosen - _list_chosen(columns))
+    unfilled = len(drawn - _list_chosen(columns))
     columns, weights = _weigh(columns)
     items = name_items(columns).to_list()
     people = read_annotators(columns, items, annotator)

@@ -1,7 +1,6 @@
 """Matching: labels and the readings of their texts, and tables that hold labels already."""
 
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from unicodedata import normalize
@@ -11,6 +10,7 @@ from jaxtyping import Int64
 
 from cordial_ppl.data.numerals import is_missing
 from cordial_ppl.errors import InputError, SettingNeeded, as_path, count, list_names, quote, warn
+from cordial_ppl.tables.choices import Choice
 from cordial_ppl.tables.formats import read_columns
 from cordial_ppl.tables.label_table import LabelTable, read_labels
 from cordial_ppl.tables.proposals import spell
@@ -21,7 +21,6 @@ def read_labelled(
     readings: Path,
     labels: Path,
     *,
-    apart: Sequence[str] = (),
     sparse: bool = False,
     **chosen: Any,
 ) -> tuple[ReadingTable, LabelTable, Int64[np.ndarray, " n"]]:
@@ -30,11 +29,9 @@ def read_labelled(
     Args:
         readings: The table of readings.
         labels: The table of labels.
-        apart: Columns that are named for something else, and are nothing else. In one table of
-            both, columns of ratings and of labels are kept apart.
         sparse: Whether the reader may have read few of the labelled texts, as others did.
-        chosen: Other arguments of `open_readings` and of `read_labels`; `task`, `id` and `round`
-            hold for both tables.
+        chosen: Fields of `Choice`. In one table of both, columns of ratings and of labels are kept
+            apart.
 
     Returns:
         The readings, the labels of texts that have one, and their positions in the readings.
@@ -42,17 +39,16 @@ def read_labelled(
     Raises:
         InputError: As `read_readings`, `read_labels` and `match_labels` raise.
     """
-    both = {name: chosen.pop(name) for name in ("task", "id", "round") if name in chosen}
-    of_readings = {n: chosen.pop(n) for n in ("options", "reader", "rating") if n in chosen}
-    rating, label = of_readings.get("rating"), chosen.get("label") or ["label"]
-    rated, told = [*apart], [*apart]
+    choice = Choice(**chosen)
+    rating, label = choice.rating, choice.label or ["label"]
+    rated, told = [*choice.apart], [*choice.apart]
     if as_path(readings) == as_path(labels):
         if rating in label:
             raise InputError(f"{readings}: column {rating!r} cannot be ratings and labels in one.")
-        rated += filter(None, (*label, chosen.get("annotator")))
+        rated += filter(None, (*label, choice.annotator))
         told += filter(None, (rating,))
     try:
-        table = read_readings(readings, **of_readings, **both, apart=rated)
+        table = read_readings(readings, **chosen | {"apart": rated})
     except SettingNeeded as error:
         if error.setting != "rating" or not rating or not spell(read_columns(labels), rating):
             raise
@@ -62,7 +58,7 @@ def read_labelled(
             f"{readings} holds calibrated probabilities: if they were fitted to these labels, all "
             "that follows looks better than it is. Take the judge's own readings, or other labels."
         )
-    labelled = read_labels(labels, table.scale, **chosen, **both, apart=told)
+    labelled = read_labels(labels, table.scale, **chosen | {"apart": told})
     if sparse:
         labelled = labelled.among(table.item_ids)
     return table, *match_labels(table, labelled)

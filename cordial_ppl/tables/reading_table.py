@@ -24,19 +24,19 @@ from cordial_ppl.data.readings import (
     warn_of_unread,
 )
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.errors import naming
-from cordial_ppl.tables.choices import open_columns, read_items, select, split_choice
+from cordial_ppl.errors import InputError, naming, warn
+from cordial_ppl.tables.choices import Choice, open_columns, read_items, select, split_choice
 from cordial_ppl.tables.columns import (
-    filled,
     finite,
+    is_blank,
     list_distinct,
     name_items,
+    named,
     numbers,
     passed_through,
-    skip_blank,
 )
 from cordial_ppl.tables.formats import read_columns
-from cordial_ppl.tables.frame import Columns
+from cordial_ppl.tables.frame import Columns, as_list
 from cordial_ppl.tables.option_columns import find_layout
 from cordial_ppl.tables.proposals import spell
 
@@ -65,6 +65,7 @@ class ReadingTable:
         readers: The readers' names, if there are several.
         tell: Called with the options without a reading.
         round: How ratings between options are rounded.
+        gaps: Whether some of the texts were not read.
     """
 
     columns: Columns
@@ -75,6 +76,7 @@ class ReadingTable:
     readers: tuple[str, ...] = ()
     tell: Callable[[Unread], None] = warn_of_unread
     round: str | None = None
+    gaps: bool = False
 
     def __len__(self) -> int:
         """The number of texts."""
@@ -87,13 +89,28 @@ class ReadingTable:
 
     @cached_property
     def logits(self) -> Float64[np.ndarray, "n *readers K"]:
-        """Centred logits [n, K] (nats), or [n, R, K] with NaN where a reader has not read a text.
+        """Centred logits [n, K] (nats), or [n, R, K]; NaN where a reader has not read a text.
 
         Raises:
             InputError: A cell is no number, or the readings are not what their kind says; with the
                 row and the column.
         """
         return self._convert() if self.checked is None else self.checked
+
+    @property
+    def unread(self) -> pl.Expr:
+        """An expression of polars: which rows have nothing in any column of readings."""
+        names = [name for name in self.names if name in self.columns.schema]
+        scale = self.scale if self.kind == "rating" else None
+        return pl.all_horizontal(is_blank(self.columns, name, scale) for name in names)
+
+    @property
+    def reasons(self) -> pl.Series:
+        """Why each text was not read, in words of a column `unread`; null for the others."""
+        reason = pl.when(self.unread).then(pl.lit("no reading"))
+        if "unread" in self.columns.schema:
+            reason = pl.when(named("unread") != "").then(named("unread")).otherwise(reason)
+        return self.columns.collect(reason.alias("unread").cast(pl.String)).to_series()
 
     @property
     def extras(self) -> dict[str, list]:
@@ -177,66 +194,59 @@ class ReadingTable:
 
     def _convert(self) -> Float64[np.ndarray, "n K"]:
         columns, names = self.columns, self.names
-        source = Source(columns.where, names, self.tell)
+        read = np.flatnonzero(~columns.collect(self.unread.alias("")).to_series().to_numpy())
+        logits = np.full((len(columns), self.scale.size), np.nan)
+        if not read.size:
+            return logits
+
+        def where(row: int) -> str:
+            return columns.where(int(read[row]))
+
+        source = Source(where, names, self.tell)
         with naming(columns.path):
             if self.kind == "rating":
-                cells = filled(columns, "rating", "Remove the rows without a rating.")
-                rated = read_ratings(cells, self.scale, columns.where, round=self.round)
-                return as_logits(rated)
+                cells = as_list(columns.collect("rating").to_series()[read])
+                logits[read] = as_logits(read_ratings(cells, self.scale, where, round=self.round))
+                return logits
             empty, convert = CONVERSIONS[self.kind]
             values = np.full((len(columns), len(names)), empty)
             for k, name in enumerate(names):
                 if name in columns.schema:
                     values[:, k] = numbers(columns, name, empty=empty)
-            values = values if convert is None else convert(values, source=source)
-            return as_logits(values, source=source)
+            values = values[read] if convert is None else convert(values[read], source=source)
+            logits[read] = as_logits(values, source=source)
+            return logits
 
 
-def as_table(columns: Columns, options: Any = None, round: str | None = None) -> ReadingTable:
-    """Find the readings of columns, as `find_layout` does; rows without a rating are skipped."""
-    scale, kind, names = find_layout(columns, options)
-    if kind == "rating":
-        columns = skip_blank(columns, "rating", scale)
-    return ReadingTable(columns, scale, kind, names, round=round)
-
-
-def open_readings(
-    path: str | Path,
-    *,
-    options: Any = None,
-    reader: str | None = None,
-    task: str | None = None,
-    id: Sequence[str] = (),
-    rating: str | None = None,
-    round: str | None = None,
-    apart: Sequence[str] = (),
-) -> ReadingTable:
+def open_readings(path: str | Path, **chosen: Any) -> ReadingTable:
     """Find the readings of a table, which need not fit in memory.
 
     Args:
         path: As `read_columns` reads it, with `item_id` and one group of columns `logit_`,
             `logprob_`, `p_` or `n_` (or one column `rating`).
-        options: The K options in the scale's order; by default the columns' order in the file. A
-            column `rating` needs them.
-        reader: The reader to take, where the file holds several; see `choices.select`.
-        task: The task to take, where the file holds several and a text is of more than one.
-        id: Other names of the column `item_id`.
-        rating: The column of hard ratings, one stated option per text; other columns are then no
-            readings. Rows without a rating are skipped, and one warning counts them.
-        round: How ratings between options, such as averages, are rounded; see `round_labels`.
-        apart: Columns that are named for something else, such as groups, and are nothing else.
+        chosen: Fields of `Choice`.
 
     Returns:
-        The readings of that reader and task, not yet checked.
+        The readings of that reader and task, not yet checked. Rows with an `item_id` and nothing in
+        the columns of readings are texts that were not read, and one warning counts them.
 
     Raises:
         FileError: The file cannot be read or is not what its ending says.
-        InputError: A column or a name is missing.
+        InputError: A column or a name is missing, or no text has a reading.
         SettingNeeded: The file holds several readers or tasks, or a column `rating` has no options.
     """
-    columns = open_columns(path, task=task, id=id, rating=rating, apart=apart)
-    columns = select(columns, "reader", reader)
-    return as_table(columns, options, round)
+    choice = Choice(**chosen)
+    columns = select(open_columns(path, choice), "reader", choice.reader)
+    table = ReadingTable(columns, *find_layout(columns, choice.options), round=choice.round)
+    unread, every = columns.collect(table.unread.sum()).item(), len(columns)
+    if unread == every:
+        raise InputError(f"{columns.path}: none of the {every} texts has a reading.")
+    if unread:
+        warn(
+            f"{columns.path}: {unread} of {every} texts have no reading; only labels of such texts "
+            "say anything about them."
+        )
+    return replace(table, gaps=unread > 0)
 
 
 def read_readings(path: str | Path, **chosen: Any) -> ReadingTable:

@@ -94,6 +94,13 @@ CHANGES = {
     "numpy": (lambda x, z: x + np.random.default_rng().normal(size=x.shape), BESIDE),
     "noise": (lambda x, z: x * jax.random.uniform(draw_key(), x.shape), "draws what is no para"),
     "param": (lambda x, z: x * numpyro.param("s", 1.0), r"numpyro.param\('s', ...\)"),
+    "twice": (lambda x, z: (cp.observe(jax.nn.log_softmax(x), z), x)[1], "two sites"),
+    "more": (
+        lambda x, z: x + numpyro.sample("more", dist.Normal(), obs=0.0),
+        "observed site 'more'",
+    ),
+    "branch": (lambda x, z: x if sample("a", dist.Normal()) > 0 else -x, "branches on"),
+    "tanh": (lambda x, z: x * np.tanh(sample("a", dist.Normal())), "takes out of JAX"),
 }
 PRIORS = {
     "Delta(1.0)": "fixed by dist.Delta: a prior must be",
@@ -121,6 +128,12 @@ FAULTS |= {
     "looking": (looking, "the prior of 't' .* depends on the readings"),
     "hidden": (hidden, "handlers.block hides"),
     "leaving": (leaving, "failed: SystemExit: bye"),
+    "counts": (
+        lambda r, labels=None: numpyro.sample("label", dist.Poisson(len(r.logits)), obs=labels),
+        "states no likelihood",
+    ),
+    "shape": (lambda r, labels=None: cp.observe(jnp.zeros((3, 2)), labels), r"of shape \[n, K\]"),
+    "empty": (lambda r, labels=None: cp.observe(r.logits, labels), "samples no parameter"),
 }
 FAULTS |= {name: (tempered(before), message) for name, (before, message) in CHANGES.items()}
 FAULTS |= {words: (tempered(prior=prior_of(words)), PRIORS[words]) for words in PRIORS}

@@ -1,13 +1,12 @@
 """The paper's channels: golden values, what must not change them, and the ends of their range."""
 
-import json
 from functools import cache
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from golden import read_golden
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import softmax
@@ -21,7 +20,7 @@ from cordial_ppl.inference.programs import density
 from cordial_ppl.inference.target import Prior, build_target
 from cordial_ppl.runtime.compilation import compiled
 
-REFERENCE = json.loads((Path(__file__).parents[1] / "reference" / "channels.json").read_text())
+REFERENCE = read_golden("channels")
 READINGS = Readings(np.array(REFERENCE["logits"]), np.array(REFERENCE["histogram"]))
 LABELS = np.array(REFERENCE["labels"])
 TEST = READINGS._replace(logits=np.array(REFERENCE["test_logits"]))

@@ -11,7 +11,6 @@ from review_tables import LABELLED, TEXTS, read, write_tables
 
 import cordial_ppl as cp
 from cordial_ppl.decisions import answers
-from cordial_ppl.evaluation.checks import check_channel
 from cordial_ppl.evaluation.sweeps import run_sweep
 from cordial_ppl.evaluation.tasks import read_tasks
 
@@ -62,16 +61,6 @@ def test_a_new_channel_goes_everywhere(cordial, mine, tmp_path):
     assert "classes a stated class" in (tmp_path / "page.html").read_text()
 
 
-@pytest.mark.parametrize(
-    ("extra", "message"), [({}, "no column 'doubt'"), ({"doubt": [1.0] * 59 + ["?"]}, "doubt")]
-)
-def test_what_it_asks_for_is_said_where_it_is_missing(cordial, mine, tmp_path, extra, message):
-    arguments = "calibrate", *write_tables(tmp_path, **extra), "-o", "o.csv", "--channel", mine
-    result = cordial(*arguments, status=2)
-    assert "channel 'mine'" in result.stderr and message in result.stderr
-    assert not (tmp_path / "o.csv").exists()
-
-
 def test_a_value_beyond_the_levels_is_refused_before_and_after_the_fit(cordial, mine, tmp_path):
     with mine.open("a") as file:
         file.write("\nLEVELS = {'doubt': 3}\n")
@@ -115,13 +104,3 @@ def test_it_goes_through_a_sweep(mine, tmp_path):
     losses = run_sweep(tasks, methods, [10], 1).filter(metric="log_loss")
     assert losses["method"].to_list() == ["mine", "tight"]
     assert abs(losses["value"][0] - losses["value"][1]) > 1e-3
-
-
-@pytest.mark.nightly
-def test_the_check_sees_it(mine):
-    report = check_channel(mine)
-    assert report.status != "fail"
-    # NUTS has run, and agrees.
-    assert report["NUTS"].figures["ess"] > 50
-    assert report["default against NUTS"].figures["rms"] < 0.02
-    assert report["contract"].figures["covariates"] == ["doubt"]

@@ -1,28 +1,23 @@
 """The location channel over several readers: golden values, and special cases."""
 
-import json
 from functools import partial
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from few_labels import LABELS, THREE, THREE_TEST
+from golden import read_golden
 from scipy.linalg import helmert
 
 import cordial_ppl as cp
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.channels.joint_location import location_readers, reader_weights
-from cordial_ppl.evaluation.checks import check_channel
-from cordial_ppl.evaluation.checks.checking import PROMISES
-from cordial_ppl.evaluation.checks.exactness import check_diagnostics
-from cordial_ppl.evaluation.checks.prior import check_conflict
 from cordial_ppl.inference import fitting
 from cordial_ppl.inference.nuts import sample_nuts
 from cordial_ppl.inference.target import build_target
 
-REFERENCE = json.loads((Path(__file__).parents[1] / "reference" / "readers.json").read_text())
+REFERENCE = read_golden("readers")
 LOGITS = np.array(REFERENCE["logits"]).swapaxes(0, 1)
 
 
@@ -121,12 +116,3 @@ def test_what_several_readers_are_refused():
     posterior = cp.fit_channel("location-readers", THREE, LABELS, method="mode")
     with pytest.raises(cp.InputError, match="each of 3 judges.* found 2"):
         posterior.predict_proba(THREE[:, :2])
-
-
-@pytest.mark.nightly
-def test_the_readers_channel_passes_its_checks():
-    # Without NUTS, which the test above compares with.
-    report = check_channel(
-        "location-readers", checks=(*PROMISES, check_diagnostics, check_conflict)
-    )
-    assert report.status == "pass", report.text

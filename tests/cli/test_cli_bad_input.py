@@ -73,20 +73,11 @@ rating / 1                                                   'label'|--label rat
 
 
 @pytest.fixture
-def write(tmp_path):
-    def write(name, content):
-        (tmp_path / name).write_text("".join(f"{line}\n" for line in content), encoding="utf-8")
-        return name
-
-    return write
-
-
-@pytest.fixture
-def complain(refused, write):
+def complain(refused, text):
     """Calibrate readings by labels, one of which is wrong."""
 
     def run(facts, *more, readings=GOOD_READINGS, labels=GOOD_LABELS, name="r.csv", out="o.csv"):
-        files = write(name, readings), write("l.csv", labels)
+        files = text(name, *readings).name, text("l.csv", *labels).name
         refused(facts, "calibrate", *files, "-o", out, *more)
 
     return run
@@ -118,7 +109,6 @@ def test_labels_of_other_texts(complain):
 
 
 def test_options_that_do_not_fit(complain):
-    complain("'1', '2', '3'|'logit_0'", "--options", "1,2,3")
     complain("'0'|twice", "--options", "0,0,1")
     complain("empty", "--options", "0,1,,3,4")
     complain("r.csv|empty", readings=number("logit_1,logit_", "1,2"))

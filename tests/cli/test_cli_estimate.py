@@ -1,5 +1,7 @@
 """`cordial estimate` and `cordial compare`: the commands say what Python finds."""
 
+from pathlib import Path
+
 import pytest
 from review_tables import LABELLED, TEXTS, read, write_tables
 
@@ -159,3 +161,35 @@ def test_groups_that_are_rated_otherwise_are_told_once(cordial, tmp_path):
     assert told.startswith("warning: system ")
     # An estimate by another name of these groups accounts for them.
     assert "warning: " not in cordial("estimate", readings, labels, "--by", "number").stderr
+
+
+def test_texts_without_a_reading_stay(cordial, as_json, tables):
+    """Every third text is unread: each command keeps it, and says what it knows of it."""
+    readings, labels = map(Path, tables)
+    cells, known = read(readings), read(labels)
+    options = [name for name in cells if name.startswith("logit_")]
+    unread = [row for row in range(TEXTS) if row % 3 == 0]
+    for name in options:
+        cells[name] = ["" if row % 3 == 0 else cell for row, cell in enumerate(cells[name])]
+    cells["unread"] = ["refused" if row % 6 == 0 else "" for row in range(TEXTS)]
+    write_table(readings, cells)
+    shown = cordial("estimate", readings, labels, "--require", "mean >= 1")
+    assert f"{len(unread)} of {TEXTS} texts" in shown.stderr
+    found = as_json("estimate", readings, labels)
+    some = sum(cells["item_id"].index(item) in unread for item in known["item_id"])
+    assert found["unread"] == {"texts": len(unread), "labels": some}
+    assert found["populations"][0]["texts"] == TEXTS
+    cordial("calibrate", readings, labels, "-o", "o.csv")
+    made = read("o.csv")
+    assert made["item_id"] == cells["item_id"] and "input_unread" not in made
+    for row, reason in enumerate(made["unread"]):
+        assert reason == ("" if row % 3 else "refused" if row % 6 == 0 else "no reading")
+    assert len({made["mean"][row] for row in unread}) == 1
+    cordial("plan", readings, "-n", 12, "-o", "plan.csv")
+    planned = [cells["item_id"].index(item) in unread for item in read("plan.csv")["item_id"]]
+    assert sum(planned) == 4
+    # Without a label of such a text nothing is known of them.
+    read_rows = [i for i, item in enumerate(known["item_id"]) if cells["item_id"].index(item) % 3]
+    write_table(labels, {name: [column[i] for i in read_rows] for name, column in known.items()})
+    shown = cordial("estimate", readings, labels, "--require", "mean >= 1", status=4)
+    assert f"{len(unread)} of {TEXTS}" in shown.stdout.splitlines()[0]

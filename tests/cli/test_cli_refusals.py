@@ -69,6 +69,11 @@ def made(tmp_path_factory):
 
 
 CASES = """
+plan                                                       READINGS is missing
+read                                                       FILE is missing
+check                                                      CHANNEL is missing
+fit r.csv                                                  LABELS is missing
+learn-prior -o p.cordial                                   TABLES is missing
 predit r.csv                                               predit|predict
 compare r.csv                                              LABELS
 compare r.csv l.csv                                        --by
@@ -143,7 +148,14 @@ shift r.csv few.csv -o o.csv                               7 labels
 shift r.csv l.csv -o o.csv --calibrator one.cordial --prior-of offset=0,1  --calibrator
 shift other.csv l.csv -o o.csv --calibrator one.cordial    other.csv
 sweep r.csv l.csv -o s.csv --methods raw --budgets 11       only 10|10 that are scored
+sweep r.csv l.csv -o s.csv --methods raw --budgets 4,x      --budgets|'x'
+sweep r.csv l.csv -o s.csv --methods raw,platt --budgets 4  'platt'
 sweep r.csv l.csv -o s.csv --methods raw --budgets 16 --config sweep.toml  only 15|5 that
+calibrate r.csv l.csv -o o.csv --channel MODELS/drift.py    channel 'drift'|no column 'time'
+calibrate r.csv l.csv -o o.csv --prior-of offset           offset=0,0.5
+calibrate r.csv l.csv -o o.csv --prior-of magic=0,1        magic
+calibrate r.csv l.csv -o o.csv --prior-of gain=0,1 --prior l.csv  --prior-of
+report one.cordial r.csv l.csv -o page.pdf                 page.pdf|.html
 learn-prior r.csv -o p.cordial                             READINGS LABELS
 learn-prior r.csv l.csv -o p.cordial --task odd            odd
 learn-prior r.csv l.csv r.csv l.csv -o p.cordial           r.csv
@@ -157,17 +169,3 @@ def test_what_is_refused_is_named(refused, made, tmp_path, case):
     shutil.copytree(made, tmp_path, dirs_exist_ok=True)
     words, facts = case.replace("MODELS", str(MODELS)).replace("LONG", "o" * 300).rsplit("  ", 1)
     refused(facts, *shlex.split(words))
-
-
-@pytest.mark.parametrize(
-    ("words", "name"),
-    [
-        (["plan"], "READINGS"),
-        (["read"], "FILE"),
-        (["check"], "CHANNEL"),
-        (["fit", "r.csv"], "LABELS"),
-        (["learn-prior", "-o", "p.cordial"], "TABLES"),
-    ],
-)
-def test_a_file_that_is_missing_is_named_as_in_the_help(cordial, words, name):
-    assert f" {name} is missing" in cordial(*words, status=2).stderr

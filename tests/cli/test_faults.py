@@ -61,18 +61,19 @@ def test_a_sweep_on_a_full_disk_goes_on_when_there_is_room(tmp_path):
     assert run_sweep(*sweep, parts=parts).equals(whole)
 
 
-def run_apart(words, stdout: Any = subprocess.PIPE, program=PROGRAM, **variables):
-    """Run the program in a process of its own."""
-    command, env = [sys.executable, "-c", program, *words.split()], os.environ | variables
+def start(words, program=PROGRAM, stdout: Any = subprocess.PIPE, **settings: Any):
+    """Start the program in a process of its own."""
+    command = [sys.executable, "-c", program, *words.split()]
     streams: Any = {"stdout": stdout, "stderr": subprocess.PIPE, "text": True}
-    return subprocess.run(command, env=env, **streams)
+    return subprocess.Popen(command, **streams, **settings)
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_words_that_a_terminal_cannot_show_are_escaped(encoding):
     program = "import atexit; atexit.register(lambda: print('\\u201egut\\u201c')); " + PROGRAM
-    done = run_apart("--version", program=program, PYTHONIOENCODING=encoding)
-    assert (done.returncode, done.stderr) == (0, "") and "\\u201egut" in done.stdout
+    running = start("--version", program, env=os.environ | {"PYTHONIOENCODING": encoding})
+    shown, told = running.communicate(timeout=60)
+    assert (running.returncode, told) == (0, "") and "\\u201egut" in shown
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="Linux has a device that is full")
@@ -81,9 +82,10 @@ def test_words_that_a_terminal_cannot_show_are_escaped(encoding):
 )
 def test_results_that_cannot_be_written_are_one_line(words):
     with open("/dev/full", "w") as full:
-        done = run_apart(words, stdout=full)
-    assert done.returncode == 1 and "Trace" not in done.stderr
-    assert "No space left on device" in done.stderr.splitlines()[-1]
+        running = start(words, stdout=full)
+        _, told = running.communicate(timeout=60)
+    assert running.returncode == 1 and "Trace" not in told
+    assert "No space left on device" in told.splitlines()[-1]
 
 
 @pytest.mark.parametrize("code", [errno.EROFS, errno.EACCES])
@@ -97,39 +99,6 @@ def test_a_folder_that_cannot_be_written_to(refused, tmp_path, monkeypatch, code
     refused(f"out.csv|{os.strerror(code)}", "calibrate", "r.csv", "l.csv", "-o", "out.csv")
 
 
-def start(folder, words, program=PROGRAM):
-    """Start the program in a process of its own."""
-    command = [sys.executable, "-c", program, *words.split()]
-    streams: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    return subprocess.Popen(command, cwd=folder, **streams)
-
-
-@pytest.mark.nightly
-def test_ctrl_c_in_a_sweep_loses_nothing_that_was_done(tmp_path):
-    write_sweep(tmp_path)
-    budgets, parts = range(4, 14), tmp_path / "o.csv.parts"
-    what = f"--methods raw,histogram --budgets {','.join(map(str, budgets))} --draws 3 --report 30"
-    running = start(tmp_path, f"sweep stars.parquet labels.csv -o o.csv --quiet {what}")
-    try:
-        deadline = time.monotonic() + 120
-        while not sum(1 for _ in parts.rglob("[!.]*.parquet")) and time.monotonic() < deadline:
-            time.sleep(0.02)
-        running.send_signal(signal.SIGINT)
-        _, told = running.communicate(timeout=60)
-    finally:
-        running.kill()
-    assert (running.returncode, told) == (130, "")
-    done = {path: path.read_bytes() for path in parts.rglob("*.parquet")}
-    assert 0 < len(done) < 2 * 2 * len(budgets)
-    # As a kill would leave it: half of a part, under a name that nobody looks for.
-    half = next(iter(done)).with_name(f".{'0' * 32}.parquet")
-    half.write_bytes(next(iter(done.values()))[:100])
-    sweep = tasks_of(tmp_path), ["raw", "histogram"], budgets, 3
-    resumed = run_sweep(*sweep, parts=parts)
-    assert {path: path.read_bytes() for path in done} == done
-    assert resumed.equals(run_sweep(*sweep))
-
-
 @pytest.mark.nightly
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 @pytest.mark.parametrize("seconds", [0.2, 0.3, 0.5, 0.9])
@@ -138,7 +107,7 @@ def test_a_signal_ends_a_command_from_its_first_moment(tmp_path, number, status,
     before = sorted(tmp_path.iterdir())
     # Nobody can catch what comes before: the interpreter is starting.
     program = "from cordial_ppl.cli import main; print(flush=True); main()"
-    running = start(tmp_path, "calibrate r.csv l.csv -o out.csv", program)
+    running = start("calibrate r.csv l.csv -o out.csv", program, cwd=tmp_path)
     assert running.stdout and running.stdout.readline()
     time.sleep(seconds)
     running.send_signal(number)

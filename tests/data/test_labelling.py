@@ -23,7 +23,6 @@ from cordial_ppl.data.labelling import (
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions import answers
 from cordial_ppl.decisions.verdict import Advice
-from cordial_ppl.errors import InputError
 from cordial_ppl.stack.fit import deal_folds
 from cordial_ppl.stack.stacking import assign_folds
 
@@ -222,7 +221,7 @@ def test_accuracy_by_weight(stack):
     ],
 )
 def test_weights_texts_and_tables_that_cannot_be_used(settings, message):
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(cp.InputError, match=message):
         cp.LogitStack().fit(LOGITS, **({"labels": LABELS} | settings))
 
 
@@ -243,7 +242,7 @@ def test_few_texts_that_weigh_much_are_few():
 @pytest.mark.parametrize("first", [3.5, np.float32(3.5), "3.5"])
 def test_a_label_between_options_says_what_rounds_it(first):
     for options, lowest in ((range(1, 6), 1), (tuple("12345"), 1), (None, 0)):
-        with pytest.raises(InputError, match=r"found '?3.5'? in row 0.*: round_labels"):
+        with pytest.raises(cp.InputError, match=r"found '?3.5'? in row 0.*: round_labels"):
             labels = [first, *(LABELS[1:] + lowest).tolist()]
             cp.LogitStack(options=options).fit(LOGITS, labels)
 

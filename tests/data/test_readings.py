@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 from scipy.special import softmax
 
+import cordial_ppl as cp
 from cordial_ppl.data.readings import (
     as_logits,
     label_histogram,
@@ -143,3 +144,10 @@ def test_probabilities_in_the_place_of_logits_are_warned_of():
         warnings.simplefilter("error")
         for other in (np.log(probs), probs[:7], 2 * probs, probs - 0.01):
             as_logits(other)
+
+
+def test_a_hard_answer_is_not_one_unread(recwarn: pytest.WarningsRecorder) -> None:
+    cp.readings_from_probabilities(np.eye(2)[[0, 1, 1, 0]])
+    assert not recwarn.list
+    with pytest.raises(cp.InputError, match="every option is below -1e9"):
+        cp.RawReading().fit([[-1e30, -2e30], [0.0, 1.0]], [0, 1])

@@ -27,7 +27,7 @@ def test_sums_are_those_of_single_texts(stack, monkeypatch):
     groups[rows[0]] = 3
     sampler = PosteriorDraws(stack.fit_, 16, True)
     monkeypatch.setattr(corpus, "BLOCK", 16)
-    found = sum_draws(sampler, logits, {}, groups, rows)
+    found = sum_draws(sampler, logits, {}, groups, rows, 4)
     members = list(sampler.predict(logits, {}))
     mixture = np.sum([weight * draws.mean(axis=0) for weight, draws in members], axis=0)
     channels = [(weight, draws) for weight, draws in members if len(draws) > 1]
@@ -188,7 +188,7 @@ def test_clusters_that_groups_share_cancel_in_differences():
     share = (rng.uniform(0, 1, 40)[clusters] + rng.normal(0, 0.02, 160)).clip(0, 1)
     expected = np.stack([1 - share, share], axis=1)
     zeros = np.zeros(2, int)
-    cells = Cells(groups, np.arange(2), zeros, zeros)
+    cells = Cells(groups, np.arange(2), zeros, zeros, zeros)
     parts = cells.sum_clusters(expected, clusters)
     counts = np.repeat(parts.sum(axis=0)[None], 20_000, axis=0)
     found = means._sample_clusters(counts, 0 * counts, parts, cells, np.arange(2.0), rng)
@@ -199,7 +199,7 @@ def test_clusters_that_groups_share_cancel_in_differences():
     assert (one - other).std() < 0.2 * one.std()
     # A group of one cluster shows nothing of its variance, and borrows that of the other.
     few = (clusters == 0) | (groups == 1)
-    cells = Cells(groups[few], np.arange(2), zeros, zeros)
+    cells = Cells(groups[few], np.arange(2), zeros, zeros, zeros)
     parts = cells.sum_clusters(expected[few], clusters[few])
     counts = np.repeat(parts.sum(axis=0)[None], 20_000, axis=0)
     found = means._sample_clusters(counts, 0 * counts, parts, cells, np.arange(2.0), rng)
@@ -211,7 +211,7 @@ def test_a_group_of_few_texts_does_not_tell_its_spread():
     """Three texts of one option, beside a group that varies: the first has its variance."""
     counts = np.array([[[0.0, 3], [150, 150]]])
     zeros = np.zeros(2, int)
-    cells = Cells(np.repeat([0, 1], [3, 300]), np.arange(2), zeros, zeros)
+    cells = Cells(np.repeat([0, 1], [3, 300]), np.arange(2), zeros, zeros, zeros)
     rng = np.random.default_rng(0)
     found = means._sample_texts(
         np.repeat(counts, 40_000, axis=0), cells, np.zeros(2), np.arange(2.0), rng

@@ -149,7 +149,7 @@ def test_a_calibrator_knows_the_readings_of_its_fit():
     )
     found = answers.check_readings(cp.RawReading().fit(LOGITS).fit_, TEXTS.logits)
     assert found and found.texts == (20, 300)
-    for corpus in (TEXTS.logits[:, :4], [[np.nan] * 5]):
+    for corpus in (TEXTS.logits[:, :4], [[np.nan, 0, 0, 0, 0]]):
         with pytest.raises(cp.InputError):
             cp.LogitStack().fit(LOGITS, LABELS, corpus=corpus)
 

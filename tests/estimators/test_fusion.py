@@ -18,7 +18,6 @@ from cordial_ppl.data.readings import as_logits
 from cordial_ppl.decisions import answers
 from cordial_ppl.estimators.fusion.panel import pool
 from cordial_ppl.estimators.fusion.trust import trust_readers
-from cordial_ppl.runtime import storage
 from cordial_ppl.scores import log_loss
 from cordial_ppl.stack.entering import predict
 from cordial_ppl.stack.fit import deal_folds
@@ -121,8 +120,7 @@ def test_a_saved_fusion_predicts_the_same(fusion, tmp_path):
     fusion.save(tmp_path / "f.cordial")
     found = cp.load(tmp_path / "f.cordial")
     assert isinstance(found, cp.Fusion) and found.readers_ == NAMES
-    for name in ("weights_", "shares_", "best_reader_"):
-        assert getattr(found, name) == getattr(fusion, name)
+    assert found.shares_ == fusion.shares_
     expected = fusion.predict_proba(THREE_TEST)
     np.testing.assert_array_equal(found.predict_proba(THREE_TEST), expected)
     verdict: Any = answers.verdict(fusion.fit_)
@@ -130,26 +128,6 @@ def test_a_saved_fusion_predicts_the_same(fusion, tmp_path):
     assert fusion.summary().endswith(verdict.text)
     with pytest.raises(cp.InputError, match="only a Fusion can be saved"):
         LogitFusion().save(tmp_path / "h.cordial")
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda meta, arrays: meta["weights"].update(plain=2.0),
-        lambda meta, arrays: meta["stacks"].pop("noise"),
-        lambda meta, arrays: arrays.update(spreads=np.ones(2)),
-        lambda meta, arrays: arrays["labelled.labels"].__iadd__(4),
-        lambda meta, arrays: arrays["labelled.labels"].__isub__(1),
-        lambda meta, arrays: meta["settings"].update(average=False, magic=1),
-    ],
-)
-def test_a_changed_file_is_refused(fusion, tmp_path, change):
-    fusion.save(tmp_path / "f.cordial")
-    meta, arrays = storage.read(tmp_path / "f.cordial", "fusion")
-    change(meta, arrays)
-    storage.write(tmp_path / "f.cordial", "fusion", meta, arrays)
-    with pytest.raises(cp.FileError, match="damaged or was changed"):
-        cp.load(tmp_path / "f.cordial")
 
 
 def test_a_mapping_names_the_readers(fusion, gappy):

@@ -239,8 +239,6 @@ def test_columns_of_other_names(cordial, folder):
         ("parts", "no/o", "no/o: its folder is missing"),
     ],
 )
-def test_what_ray_cannot_do(cordial, folder, tmp_path, monkeypatch, table, output, message):
+def test_what_ray_cannot_do(refused, folder, monkeypatch, table, output, message):
     monkeypatch.setitem(sys.modules, "ray", None)
-    before = names(tmp_path)
-    run = partial(cordial, "predict", "judge.cordial", "--engine", "ray", status=2)
-    assert message in run(table, "-o", output).stderr and names(tmp_path) == before
+    refused(message, "predict", "judge.cordial", table, "-o", output, "--engine", "ray")

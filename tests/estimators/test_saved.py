@@ -7,28 +7,15 @@ import numpy as np
 import pandas
 import pytest
 from broken_channels import write_channel
-from few_labels import LABELS, LOGITS, STARS, TEST
+from few_labels import LABELS, LOGITS, READERS, STARS, TEST, THREE
 
 import cordial_ppl as cp
 from cordial_ppl.estimators.stack import Stack
-from cordial_ppl.estimators.stack_files import KIND
 from cordial_ppl.runtime import storage
 
 RNG = np.random.default_rng(0)
 PROBS, RATED = RNG.dirichlet(np.ones(5), 40), RNG.integers(0, 5, 40)
 WHO = [f"user {row % 7}" for row in range(40)]
-
-
-@pytest.fixture
-def saved(judge, tmp_path):
-    judge.save(tmp_path / "saved.cordial")
-    return tmp_path / "saved.cordial"
-
-
-@pytest.fixture
-def users(tmp_path):
-    cp.UserShift().fit(PROBS, RATED, WHO).save(tmp_path / "saved.cordial")
-    return tmp_path / "saved.cordial"
 
 
 def assert_same(found, fitted):
@@ -40,17 +27,11 @@ def assert_same(found, fitted):
         np.testing.assert_array_equal(getattr(found, method)(TEST), expected)
 
 
-def test_a_calibrator_comes_back_bit_for_bit(judge, saved, tmp_path):
-    found = cp.load(saved)
-    assert_same(found, judge)
-    for name, posterior in judge.posteriors_.items():
-        np.testing.assert_array_equal(found.posteriors_[name].draws, posterior.draws)
-        np.testing.assert_equal(found.posteriors_[name].diagnostics, posterior.diagnostics)
-    np.testing.assert_array_equal(found.fit_.out_of_fold, judge.fit_.out_of_fold)
-    np.testing.assert_array_equal(found.fit_.labels, LABELS)
-    np.testing.assert_array_equal(found.fit_.sketch, judge.fit_.sketch)
-    found.save(tmp_path / "again.cordial")
-    assert (tmp_path / "again.cordial").read_bytes() == saved.read_bytes()
+def test_every_kind_comes_back_bit_for_bit(judge, folder, tmp_path):
+    assert_same(cp.load(folder / "calibrator"), judge)
+    for path in folder.iterdir():
+        cp.load(path).save(tmp_path / path.name)
+        assert (tmp_path / path.name).read_bytes() == path.read_bytes()
 
 
 @pytest.mark.parametrize("labels", [3, 20])  # With three, the losses to expect are NaN.
@@ -118,52 +99,77 @@ def test_what_cannot_be_saved(tmp_path):
     assert not path.exists()
 
 
-def change(path, kind, meta, arrays):
-    """Rewrite a file with other contents; None removes one."""
-    found = storage.read(path, kind)
-    for whole, changes in zip(found, (meta, arrays), strict=True):
-        whole |= changes
-        for key in [key for key, value in changes.items() if value is None]:
-            del whole[key]
-    storage.write(path, kind, *found)
+@pytest.fixture(scope="module")
+def folder(judge, tmp_path_factory):
+    """One file of each kind, under its name."""
+    path = tmp_path_factory.mktemp("saved")
+    judge.save(path / "calibrator")
+    cp.UserShift().fit(PROBS, RATED, WHO).save(path / "users")
+    cp.Fusion(readers=READERS, inference="mode").fit(THREE, LABELS).save(path / "fusion")
+    return path
 
 
 EQUAL = dict.fromkeys(
     ("mixture", "mixture-vector", "location", "bridge", "temperature", "vector", "odds"), 1 / 7
 )
 DRAWS, WEIGHTS = "posteriors.mixture.draws", "posteriors.mixture.weights"
+CHANGES = {
+    "calibrator": [
+        {"weights": EQUAL | {"odds": 1 / 7 + 1, "vector": 1 / 7 - 1}},
+        {"weights": {"odds": 1.0}},
+        {"scale": {"options": ["1", "1", "3", "4", "5"]}},
+        {"estimator": "os.system"},
+        {"inference": "guess"},
+        {"expected": [1.0]},
+        {"expected": None},
+        {"odd": 1},
+        {DRAWS: np.zeros((1024, 4))},
+        {DRAWS: np.full((1024, 5), 1e300)},
+        {WEIGHTS: np.full(1024, 1.0)},
+        {"posteriors.mixture.prior": -np.ones((2, 5))},
+        {"regressions.vector.weights": np.ones(4)},
+        {"labelled.labels": np.full(20, 5)},
+        {"labelled.labels": np.ones(20)},
+        {"labelled.weights": np.zeros(20)},
+        {"labelled.texts": np.zeros(3, np.int64)},
+        {"labelled.logits": np.zeros((20, 4))},
+        {"folds": np.zeros(19, np.int64)},
+        {"out_of_fold": np.ones((20, 5))},
+        {"sketch": np.array([[0, 10**6], [10, 10]])},
+        {"sketch": np.ones((3, 4), np.int64)},
+        {"more": np.ones(4)},
+    ],
+    "users": [
+        {"names": ["a"] * 7},
+        {"sigma": -1.0},
+        {"effect": "temperature"},
+        {"histogram": np.full(5, 0.3)},
+        {"counts": np.zeros(7, np.int64)},
+        {"spreads.0": -np.ones(33)},
+        {"spreads.3": np.zeros((8, 33))},
+        {"more": np.zeros(1)},
+    ],
+    "fusion": [
+        {"weights": dict.fromkeys((*READERS, "average reading", "joint channel"), 1.0)},
+        {"stacks": {}},
+        {"spreads": np.ones(2)},
+        {"labelled.labels": np.full(20, 5)},
+        {"labelled.labels": np.full(20, -1)},
+        {"settings": {"average": False, "magic": 1}},
+    ],
+}
 
 
 @pytest.mark.parametrize(
-    ("meta", "arrays"),
-    [
-        ({"weights": EQUAL | {"odds": 1 / 7 + 1, "vector": 1 / 7 - 1}}, {}),
-        ({"weights": {"odds": 1.0}}, {}),
-        ({"scale": {"options": ["1", "1", "3", "4", "5"]}}, {}),
-        ({"estimator": "os.system"}, {}),
-        ({"inference": "guess"}, {}),
-        ({"expected": [1.0]}, {}),
-        ({}, {DRAWS: np.zeros((1024, 4))}),
-        ({}, {DRAWS: np.full((1024, 5), 1e300)}),
-        ({}, {WEIGHTS: np.full(1024, 1.0)}),
-        ({}, {"posteriors.mixture.prior": -np.ones((2, 5))}),
-        ({}, {"regressions.vector.weights": np.ones(4)}),
-        ({}, {"labelled.labels": np.full(20, 5)}),
-        ({}, {"labelled.weights": np.zeros(20)}),
-        ({}, {"labelled.texts": np.zeros(3, np.int64)}),
-        ({}, {"labelled.logits": np.zeros((20, 4))}),
-        ({}, {"folds": np.zeros(19, np.int64)}),
-        ({}, {"out_of_fold": np.ones((20, 5))}),
-        ({}, {"sketch": np.array([[0, 10**6], [10, 10]])}),
-        ({}, {"sketch": np.ones((3, 4), np.int64)}),
-        ({}, {"more": np.ones(4)}),
-    ],
-    ids=lambda changes: "-".join(changes),
+    ("kind", "change"), [(kind, change) for kind in CHANGES for change in CHANGES[kind]]
 )
-def test_a_changed_stack_is_refused(saved, meta, arrays):
-    change(saved, KIND, meta, arrays)
+def test_a_changed_file_is_refused(folder, tmp_path, kind, change):
+    meta, arrays = storage.read(folder / kind, kind)
+    for name, value in change.items():
+        (arrays if isinstance(value, np.ndarray) else meta)[name] = value
+    storage.write(tmp_path / "saved.cordial", kind, meta, arrays)
     with pytest.raises(cp.FileError, match="saved.cordial is damaged or was changed"):
-        cp.load(saved)
+        cp.load(tmp_path / "saved.cordial")
 
 
 @pytest.mark.parametrize("settings", [{}, {"sigma": 0.7}])
@@ -183,25 +189,6 @@ def test_users_go_on_as_they_were_saved(tmp_path, settings):
     afresh, _ = loaded.predict_in_order(PROBS, ["a"] * 40, WHO, afresh=True)
     expected, _ = saved.predict_in_order(PROBS, ["a"] * 40, WHO, afresh=True)
     np.testing.assert_array_equal(afresh, expected)
-
-
-@pytest.mark.parametrize(
-    ("meta", "arrays"),
-    [
-        ({"names": ["a"] * 7}, {}),
-        ({"sigma": -1.0}, {}),
-        ({"effect": "temperature"}, {}),
-        ({}, {"histogram": np.full(5, 0.3)}),
-        ({}, {"counts": np.zeros(7, np.int64)}),
-        ({}, {"spreads.0": -np.ones(33)}),
-        ({}, {"spreads.3": np.zeros((8, 33))}),
-        ({}, {"more": np.zeros(1)}),
-    ],
-)
-def test_changed_users_are_refused(users, meta, arrays):
-    change(users, "users", meta, arrays)
-    with pytest.raises(cp.FileError, match="saved.cordial is damaged or was changed"):
-        cp.load(users)
 
 
 CORPUS = np.concatenate([LOGITS, TEST])

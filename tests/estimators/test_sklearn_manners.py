@@ -17,17 +17,9 @@ from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_s
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator
-from sklearn.utils.validation import check_is_fitted
 
 import cordial_ppl as cp
-from cordial_ppl.errors import (
-    PACKAGE,
-    ChannelError,
-    CordialWarning,
-    InputError,
-    NotFittedError,
-    warn,
-)
+from cordial_ppl.errors import PACKAGE, warn
 from cordial_ppl.estimators.stack import Stack
 from cordial_ppl.estimators.stack_files import FitRecord
 from cordial_ppl.runtime import storage
@@ -41,6 +33,7 @@ PRIOR = cp.Prior(np.zeros(5), np.ones(5))
 ESTIMATORS = [
     cp.Cordial(STARS, prior={"mixture": PRIOR, "location": {"offset": (0.0, 0.3)}}, seed=3),
     cp.Cordial(channels=["scalar"], weight_counts=COUNTS),
+    cp.Cordial.paper(STARS, weights="flat"),
     cp.Cordial.paper(weights="one-count", seed=3),
     cp.LogitStack(seed=3),
     cp.ScalarStack(inference="mode"),
@@ -65,18 +58,20 @@ def clone(estimator) -> Any:
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
 def test_settings_are_kept_as_they_were_given(estimator):
     given, found = estimator.get_params(), clone(estimator)
+    if isinstance(estimator, Stack):
+        assert settings_of(found) == settings_of(estimator)
     assert type(found) is type(estimator) and repr(found) == repr(estimator)
     assert found.get_params(deep=False).keys() == given.keys()
     assert all(found.get_params()[name] is given[name] for name in given)
     assert clone(estimator).set_params(**given).get_params().keys() == given.keys()
-    with pytest.raises(InputError, match="set_params may name one of .*options.*; got 'sede'"):
+    with pytest.raises(cp.InputError, match="set_params may name one of .*options.*; got 'sede'"):
         estimator.set_params(sede=1)
 
 
 def test_settings_of_its_own_those_shown_and_other_ones():
     found = cp.TemperatureScaling().fit(X, Y)
     assert found.set_params().predict_proba(X).shape == (25, 5)
-    with pytest.raises(NotFittedError):
+    with pytest.raises(cp.NotFittedError):
         found.set_params(options=STARS).predict_proba(X)
     assert set(found.fit(X, Y + 1).predict(X)) <= set(STARS)
     stack = cp.LogitStack(STARS).set_params(seed=3, weight_counts={"odds": 2.0})
@@ -97,13 +92,6 @@ def settings_of(stack):
     }
 
 
-@pytest.mark.parametrize("weights", ["flat", "one-count"])
-def test_a_clone_of_the_papers_stack_is_the_papers(weights):
-    paper = cp.Cordial.paper(STARS, weights=weights, seed=3)
-    assert settings_of(clone(paper)) == settings_of(paper)
-    assert clone(paper).set_params(seed=4).settings.names == paper.settings.names
-
-
 def test_a_clone_of_a_loaded_calibrator_has_the_settings_of_its_file(stack, tmp_path):
     fields, arrays = storage.pack(FitRecord.of(stack.fit_, "Cordial"))
     # It is of another class, whose default prior is another.
@@ -116,25 +104,6 @@ def test_a_clone_of_a_loaded_calibrator_has_the_settings_of_its_file(stack, tmp_
         found.fit(LOGITS, LABELS).predict_proba(TEST), stack.predict_proba(TEST)
     )
     assert found.set_params(seed=4).seed == 4 and found.settings.names == stack.settings.names
-
-
-@pytest.mark.parametrize("make", [cp.TemperatureScaling, cp.BatchCalibration, cp.LogitStack])
-def test_what_is_known_after_a_fit(make):
-    plain, named = make(), make(STARS)
-    assert base.is_classifier(plain)
-    for attribute in ("classes_", "n_features_in_"):
-        assert not hasattr(plain, attribute)
-    with pytest.raises(Exception, match="not fitted"):
-        check_is_fitted(plain)
-    plain.fit(X, Y)
-    named.fit(X, Y + 1)
-    check_is_fitted(plain)
-    assert named.score(X, Y + 1) == named.score(X, [STARS[k] for k in Y]) == plain.score(X, Y)
-    assert plain.classes_.tolist() == [0, 1, 2, 3, 4] and plain.n_features_in_ == 5
-    assert named.classes_.tolist() == list(STARS)
-    for found in (plain, named):
-        best = found.predict_proba(TEST).argmax(axis=1)
-        np.testing.assert_array_equal(found.predict(TEST), found.classes_[best])
 
 
 def test_pipelines_and_searches():
@@ -199,7 +168,7 @@ def test_columns_of_data_frames_keep_their_order(library, tmp_path):
         (lambda given: cp.TemperatureScaling().fit(given, Y), mixed),
         (lambda given: cp.BatchCalibration().fit(given, Y), mixed),
     ):
-        with pytest.raises(InputError, match="in this order: logit_1, .*; got logit_"):
+        with pytest.raises(cp.InputError, match="in this order: logit_1, .*; got logit_"):
             call(wrong)
     numbered = pandas.DataFrame(X)
     np.testing.assert_array_equal(judge.predict_proba(numbered), expected)
@@ -212,10 +181,7 @@ def test_a_fit_changes_no_setting_and_knows_no_other(make):
     given, shown = judge.get_params(), repr(judge)
     once = judge.fit(LOGITS, LABELS).predict_proba(TEST)
     judge.fit(X[5:], Y[5:])
-    index = np.random.default_rng(0).permutation(len(LABELS)) + 7
-    labels = pandas.Series(LABELS, index).sort_index()
-    again = judge.fit(pandas.DataFrame(LOGITS, index), labels)
-    np.testing.assert_array_equal(again.predict_proba(TEST), once)
+    np.testing.assert_array_equal(judge.fit(LOGITS, LABELS).predict_proba(TEST), once)
     assert judge.get_params() == given and repr(judge) == shown
 
 
@@ -278,11 +244,11 @@ def test_a_pickle_needs_the_channel_file_as_it_was(of_a_file):
     judge, path = of_a_file
     content = pickle.dumps(judge)
     path.write_text(path.read_text() + "\n")
-    with pytest.raises(ChannelError, match="sound.py was changed"):
+    with pytest.raises(cp.ChannelError, match="sound.py was changed"):
         pickle.loads(content)
     path.unlink()
     assert copy.deepcopy(judge).weights_ == judge.weights_
-    with pytest.raises(ChannelError, match="there is no channel file"):
+    with pytest.raises(cp.ChannelError, match="there is no channel file"):
         pickle.loads(content)
 
 
@@ -291,7 +257,7 @@ def test_warnings_point_at_the_line_outside_the_package():
     scope = {"warn": inspect.unwrap(warn)}
     source = "def read():\n    warn('odd')\n\ndef fit():\n    read()"
     exec(compile(source, f"{PACKAGE}/stack/some.py", "exec"), scope)
-    with pytest.warns(CordialWarning, match="odd") as told:
+    with pytest.warns(cp.CordialWarning, match="odd") as told:
         scope["fit"]()
     assert told[0].filename == __file__
 
@@ -355,9 +321,9 @@ def test_an_index_says_which_label_is_whose(make):
     np.testing.assert_array_equal(judge.predict_proba(TEST), expected.predict_proba(TEST))
     assert judge.score(logits, labels.iloc[order]) == judge.score(X, Y)
     for other in (labels.reset_index(drop=True), labels.rename({"text 3": "text 4"})):
-        with pytest.raises(InputError, match="labels and readings"):
+        with pytest.raises(cp.InputError, match="labels and readings"):
             make().fit(logits, other)
-    with pytest.raises(InputError, match="different indexes"):
+    with pytest.raises(cp.InputError, match="different indexes"):
         judge.score(logits, labels[:-1])
     # By position where one has no index.
     for given in ((X, labels), (polars.DataFrame(X), labels), (logits, Y.tolist())):
@@ -381,7 +347,7 @@ def test_covariates_and_users_follow_the_index():
     plain = cp.UserShift().fit(expected, LABELS, users.tolist())
     shift = cp.UserShift().fit(probs, labels.iloc[order], users.iloc[order[::-1]])
     assert shift.values_ == plain.values_
-    with pytest.raises(InputError, match="users and readings have different indexes"):
+    with pytest.raises(cp.InputError, match="users and readings have different indexes"):
         shift.predict_proba(probs, users[1:])
 
 
@@ -396,7 +362,7 @@ def test_scikit_learn_gets_no_columns_that_it_would_pair_wrongly(options, piped)
     # No fold shows that a label is beyond the options.
     above, lowest = np.flatnonzero(Y > 0), np.flatnonzero(Y == 0)
     folds = [(above, lowest), (above, above)]
-    with pytest.raises(InputError, match=r"alphabetical order .*neg_log_loss"):
+    with pytest.raises(cp.InputError, match=r"alphabetical order .*neg_log_loss"):
         cross_val_predict(judge, X, labels, method="predict_proba", cv=folds)
     assert set(cross_val_predict(judge, X, labels)) <= set(labels)
     fitted = judge.fit(X, labels)
@@ -406,14 +372,14 @@ def test_scikit_learn_gets_no_columns_that_it_would_pair_wrongly(options, piped)
         expected = cp.scores.neg_log_loss(fitted, X, labels)
         assert loss(fitted, X, labels) == pytest.approx(expected, abs=0.01)
     else:
-        with pytest.raises(InputError, match="alphabetical order"):
+        with pytest.raises(cp.InputError, match="alphabetical order"):
             loss(fitted, X, labels)
 
 
 def test_numbers_from_one_are_told_that_scikit_learn_counts_from_zero():
     judge, settings = cp.TemperatureScaling((1, 2, 3, 4, 5)), dict[str, Any](error_score="raise")
-    with pytest.raises(InputError, match="scikit-learn numbers labels from 0"):
+    with pytest.raises(cp.InputError, match="scikit-learn numbers labels from 0"):
         cross_val_predict(judge, X, Y + 1, method="predict_proba")
     assert set(cross_val_predict(judge, X, Y + 1)) <= {1, 2, 3, 4, 5}
-    with pytest.raises(InputError, match="whole numbers 1..5; found 0"):
+    with pytest.raises(cp.InputError, match="whole numbers 1..5; found 0"):
         cross_val_score(judge, X, Y, **settings)

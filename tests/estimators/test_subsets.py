@@ -45,6 +45,10 @@ def make(name, seed):
         "laplace": lambda: Stack(**stack, inference="laplace", seed=seed),
         "mode": lambda: cp.ChannelCalibrator(CHANNEL, inference="mode", seed=seed),
         "default": lambda: Stack(**stack, seed=seed),
+        # In units of the readings' spread, which differs by subset.
+        "learned": lambda: Stack(
+            channels=("mixture",), calibrators=(), prior=cp.shipped_prior(), inference="mode"
+        ),
     }[name]()
 
 
@@ -57,7 +61,7 @@ def fit(estimators, n=20, **settings):
 
 @pytest.fixture(scope="module")
 def fits():
-    names = ("temperature", "histogram", "logit-stack", "default")
+    names = ("temperature", "histogram", "logit-stack", "default", "learned")
     few = {name: make(name, 0) for name in names}
     return {6: fit(few, 6), 20: fit(few | {name: make(name, 0) for name in MODES})}
 
@@ -66,7 +70,13 @@ def fits():
 @pytest.mark.parametrize("n", [6, 20])
 @pytest.mark.parametrize(
     ("name", "tolerance"),
-    [("temperature", 1e-9), ("histogram", 1e-12), ("logit-stack", 1e-9), ("default", 1e-6)],
+    [
+        ("temperature", 1e-9),
+        ("histogram", 1e-12),
+        ("logit-stack", 1e-9),
+        ("default", 1e-6),
+        ("learned", 1e-5),
+    ],
 )
 def test_a_subset_is_fitted_as_it_would_be_alone(fits, n, name, tolerance):
     found = fits[n][name]

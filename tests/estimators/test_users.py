@@ -1,10 +1,8 @@
 """Users who differ: the grid against golden values and NUTS, labels one at a time, times."""
 
 import inspect
-import json
 from datetime import UTC, date, datetime, timedelta, timezone
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import jax.numpy as jnp
@@ -12,6 +10,7 @@ import numpy as np
 import pandas
 import polars
 import pytest
+from golden import read_golden
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -23,15 +22,11 @@ import cordial_ppl as cp
 from cordial_ppl.channels.user_effects import SHIFT, shift_matrices
 from cordial_ppl.estimators.users.spreads import SPREAD_PROBS, SPREADS, log_normals
 from cordial_ppl.estimators.users.validation import as_order
-from cordial_ppl.evaluation.checks import check_channel
-from cordial_ppl.evaluation.checks.checking import PROMISES
-from cordial_ppl.evaluation.checks.exactness import check_diagnostics
-from cordial_ppl.evaluation.checks.prior import check_conflict
 from cordial_ppl.inference import fitting
 from cordial_ppl.inference.nuts import sample_nuts
 from cordial_ppl.runtime.arrays import FLOOR
 
-GOLDEN = json.loads((Path(__file__).parents[1] / "reference" / "users.json").read_text())["shift"]
+GOLDEN = read_golden("users")["shift"]
 KINDS = [cp.UserShift, UserTemperature, UserIntercept, UserReliability]
 SIZE, USERS, EACH, COUNT = 5, 12, 16, 4
 pytestmark = pytest.mark.x64
@@ -190,16 +185,6 @@ def test_users_of_a_channel_are_whole_numbers_and_nothing_is_before_the_fit(fitt
         with pytest.raises(Exception, match="not fitted"):
             ask()
     check_is_fitted(fitted)
-
-
-@pytest.mark.nightly
-def test_a_channel_of_users_passes_its_checks():
-    # Without NUTS, which a test above compares with.
-    report = check_channel(
-        cp.user_channel(4), checks=(*PROMISES, check_diagnostics, check_conflict)
-    )
-    assert report.status != "fail", report.text
-    assert "covariates: user" in report.text
 
 
 @pytest.mark.parametrize(("users", "each"), [(5, 9), (1, 300)])

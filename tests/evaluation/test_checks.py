@@ -14,7 +14,12 @@ from cordial_ppl.channels.loading import load_channel
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.evaluation.checks import check_channel
 from cordial_ppl.evaluation.checks.checking import NEEDED, PROMISES
-from cordial_ppl.evaluation.checks.exactness import Ranks, check_simulation, simulate
+from cordial_ppl.evaluation.checks.exactness import (
+    Ranks,
+    check_diagnostics,
+    check_simulation,
+    simulate,
+)
 from cordial_ppl.evaluation.checks.prior import check_conflict
 from cordial_ppl.evaluation.checks.trial import make_trial
 
@@ -25,6 +30,16 @@ GALLERY = sorted((Path(__file__).parents[2] / "models").glob("*.py"))
 def sound(tmp_path_factory):
     """Texts of a sound channel: what is compiled for them serves all tests."""
     return make_trial(load_channel(write_channel(tmp_path_factory.mktemp("new"), "sound")), 0)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    ("channel", "least"), [("location-readers", {"pass"}), (cp.user_channel(4), {"pass", "warn"})]
+)
+def test_channels_of_readers_and_users_are_sound(channel, least):
+    # Without NUTS, which tests of theirs compare with.
+    report = check_channel(channel, checks=(*PROMISES, check_diagnostics, check_conflict))
+    assert report.status in least, report.text
 
 
 @pytest.mark.nightly

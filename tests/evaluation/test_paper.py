@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import known_gap
 import make
 import matplotlib
 import numpy as np
@@ -13,7 +12,6 @@ from comparison import Results, paired_intervals, read_results
 from crossover_table import crossover_table
 from differences_table import loss_differences
 from equivalents import equivalent_labels
-from excess import ExcessLosses
 from further_scores import further_scores
 from in_context import in_context
 from loss_table import loss_table
@@ -129,17 +127,7 @@ def test_the_crossover_is_predicted_from_the_gap_and_observed_when_resolved():
     assert "fewer than 3 shared draws" in product.notes[0]
     film = row(product, task="film")
     assert film["predicted"] == film["observed"] == np.inf and film["ratio"] is None
-    assert product.shown.rows()[1] == (
-        "film",
-        "main",
-        3,
-        200,
-        "-0.100",
-        "never",
-        "> 200",
-        "> 200",
-        "–",
-    )
+    assert product.shown.rows()[1][4:] == ("-0.100", "never", "> 200", "> 200", "–")
 
 
 def test_equivalents_of_curves_straight_in_log_n_are_exact():
@@ -227,34 +215,6 @@ def test_readers_have_gains_wins_and_the_most_that_ours_trails():
     assert "3 calibrators in 7 of 9 settings" in product.notes[0]
 
 
-def test_the_known_gap_shows_the_parameters_and_the_crossover(monkeypatch):
-    def exact(delta, options, draws, seed):
-        """What theory says: d / (2 n), whence the lines cross where they should."""
-        budgets = np.round((options * (options - 1) - 4) / (2 * delta) * 2.0 ** np.arange(-3, 3))
-        cost = np.full((len(budgets), draws), 1 / (2 * budgets[:, None]))
-        full = options * (options - 1)
-        return ExcessLosses(delta, options, budgets.astype(int), 4 * cost, full * cost, 2 * cost)
-
-    monkeypatch.setattr(known_gap, "around_crossover", exact)
-    product = known_gap.gap_table((3,), deltas=(0.01,))
-    found = product.table.to_dicts()
-    assert {own["fit"] for own in found} == {"affine", "full", "shrunk"}
-    dimensions = {"affine": 4, "full": 6, "shrunk": 2}
-    for own in found:
-        assert own["d"] == pytest.approx(dimensions[own["fit"]])
-        gap = 0.01 if own["fit"] == "affine" else 0.0
-        assert own["over_truth"] == pytest.approx(own["excess"] + gap, rel=1e-3)
-    assert "over_truth, which the figure shows, has delta besides" in product.notes[-1]
-    (shown,) = product.shown.to_dicts()
-    assert (shown["K"], shown["n*"], shown["d, full"]) == (3, "100", "6.0")
-    assert float(shown["full overtakes, / n*"]) == pytest.approx(1, abs=0.03)
-    assert float(shown["full, shrunk overtakes, / n*"]) < 0.2
-    assert product.draw is not None
-    figure = product.draw()
-    lines = {line.get_label(): line for line in figure.axes[0].get_lines()}
-    np.testing.assert_allclose(lines["affine"].get_ydata(), lines["gap + d / (2 n)"].get_ydata())
-
-
 def test_demonstrations_are_compared_on_the_same_labels():
     """Demonstrations of one option, by readings that say nothing: the stand-in moves to it."""
     results = sweep({KEY: {"paper": 0.5}})
@@ -268,20 +228,6 @@ def test_demonstrations_are_compared_on_the_same_labels():
     assert found["loss_ratio"] == pytest.approx(loss / 0.5) and found["draws"] == DRAWS
 
 
-def test_files_hold_the_table_the_page_and_the_figure(results, tmp_path):
-    product = reversal_shares(results)
-    written = product.write(tmp_path)
-    assert sorted(path.suffix for path in tmp_path.iterdir()) == [".csv", ".md", ".pdf", ".png"]
-    assert pl.read_csv(written[0]).rows() == product.table.rows()
-    page = written[1].read_text("utf-8")
-    assert page.startswith(f"# {product.title}\n\n{product.caption}\n\n![")
-    assert "| music | main | Raw reading | 0 % | 0 % | 0 % | 0 % |" in page
-    assert written[2].read_bytes().startswith(b"\x89PNG")
-    before = written[3].read_bytes()
-    product.write(tmp_path)
-    assert before.startswith(b"%PDF") and written[3].read_bytes() == before
-
-
 def test_results_are_those_of_the_parts(tmp_path):
     write_sweep(tmp_path)
     tasks, methods = tasks_of(tmp_path), ["raw", "histogram"]
@@ -290,10 +236,7 @@ def test_results_are_those_of_the_parts(tmp_path):
         pl.when(pl.col("draw") != 1).then(pl.exclude("task", "reader", "method", "n", "draw"))
     ).write_parquet(parts[0])
     results = read_results(tasks, parts)
-    assert results.pairs == (("stars", "a"), ("stars", "b")) and results.methods == (
-        "raw",
-        "histogram",
-    )
+    assert results.pairs == (("stars", "a"), ("stars", "b")) and [*results.methods] == methods
     assert results.budgets("stars", "a") == (4, 9)
     for (_, reader, n), outcomes in results.cells.items():
         for method, outcome in outcomes.items():
@@ -334,7 +277,10 @@ def test_a_product_that_cannot_be_made_is_said_and_the_others_are_made(
     monkeypatch.setattr(make, "read_results", lambda *_: two_tasks())
     assert make.main(["--quick", "--only", "averaging", "reversals", "-o", str(tmp_path)]) == 1
     assert "averaging: " in capsys.readouterr().err
-    assert (tmp_path / "reversals.md").exists()
+    endings = {path.suffix for path in tmp_path.glob("reversals.*")}
+    assert endings == {".csv", ".md", ".pdf", ".png"}
+    page = (tmp_path / "reversals.md").read_text("utf-8")
+    assert "| music | main | Raw reading | 0 % | 0 % | 0 % | 0 % |" in page
     # The known gap needs no sweep.
     monkeypatch.delattr(make, "make_parts")
     monkeypatch.setattr(make, "gap_table", lambda: replace(crossover_table(two_tasks()), name="k"))

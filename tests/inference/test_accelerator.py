@@ -71,13 +71,13 @@ def test_one_device_and_four_agree(four, method):
         np.testing.assert_allclose(several, one, rtol=0, atol=apart)
 
 
-def test_what_fits_in_memory(monkeypatch):
+def test_what_fits_in_memory():
     target = build_target(CHANNELS["location-vector"], 5)
 
     def lanes(points, rows):
-        return accelerator.lanes(points, target, PRECISION, rows, 1000)
+        return accelerator.CORE.lanes(points, target, PRECISION, rows, 1000)
 
     assert lanes(1024, 32) == lanes(1024, 2048) == 136 and lanes(10**6, 32) == 1
     assert lanes(1, 32) == 1000
-    monkeypatch.setattr(programs, "on_cpu", lambda: False)
-    assert lanes(1024, 32) == 136 and lanes(1024, 2048) == lanes(1024, 8192) == 8
+    with programs.wide_tiles():
+        assert lanes(1024, 32) == 136 and lanes(1024, 2048) == lanes(1024, 8192) == 8

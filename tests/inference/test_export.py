@@ -99,13 +99,11 @@ def test_every_group_of_every_channel(judge, tmp_path):
     bias: Any = tree["mixture-vector"]["posterior"]["bias"]
     assert bias.dims == ("chain", "draw", "option")
     assert list(bias.coords["option"].values) == list("abcde")
-    tree: Any = judge.to_datatree()
     whole: Any = az.summary(tree, round_to="none")
     for name in judge.posteriors_:
         own: Any = az.summary(tree[name], round_to="none")
         some = whole.loc[[f"{name}.{parameter}" for parameter in own.index]]
         np.testing.assert_array_equal(some["mean"], own["mean"])
-    tree: Any = judge.to_datatree()
     tree.to_netcdf(tmp_path / "judge.nc")
     with az.from_netcdf(tmp_path / "judge.nc") as kept:
         xarray.testing.assert_identical(kept.load(), tree)

@@ -173,8 +173,6 @@ def test_what_cannot_be_fitted():
     faults: Any = (
         (LABELS, {"method": "map"}, "default, laplace, mode, nuts; got 'map'"),
         (LABELS[:3], {}, "20 rows .* 3 labels"),
-        (LABELS, {"covariates": {"length": LABELS[:3]}}, "'length' .* 20 texts"),
-        (LABELS, {"covariates": {"length": np.full(20, np.nan)}}, "'length' .* nan in row 0"),
         (LABELS + 1, {}, "0..4"),
         (LABELS, {"seed": -1}, "seed must be a whole number 0.."),
     )

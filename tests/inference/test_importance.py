@@ -52,16 +52,6 @@ def test_weights_that_are_equal_none_or_one():
     assert float(effective_sample_size(log_weights)) == pytest.approx(1.0, abs=1e-9)
 
 
-@pytest.mark.float32
-def test_effective_sample_size():
-    assert float(effective_sample_size(np.zeros(50))) == pytest.approx(50, rel=1e-5)
-    half = np.where(np.arange(50) < 25, 0.0, -np.inf)
-    assert float(effective_sample_size(half)) == pytest.approx(25, rel=1e-5)
-    weights = np.array([0.5, 0.3, 0.2])
-    found = float(effective_sample_size(np.log(weights) + 90.0))
-    assert found == pytest.approx(1 / (weights**2).sum(), rel=1e-4)
-
-
 @given(SEEDS, st.sampled_from([20, 64]), st.floats(0, 1, exclude_max=True))
 def test_each_draw_appears_as_often_as_its_weight_says(seed, draws, start):
     log_weights = tail(seed, 50, 2.0, 4.0)

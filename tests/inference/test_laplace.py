@@ -1,8 +1,6 @@
 """The paper's literal method: golden modes, curvatures, weights and predictions."""
 
-import json
 from functools import cache, partial
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -10,6 +8,7 @@ import numpy as np
 import numpyro
 import numpyro.distributions as dist
 import pytest
+from golden import read_golden
 
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.channels.channel import Channel, observe
@@ -28,7 +27,7 @@ from cordial_ppl.inference.laplace import (
 from cordial_ppl.inference.programs import predict, relabel
 from cordial_ppl.inference.target import Prior, build_target
 
-REFERENCE = json.loads((Path(__file__).parents[1] / "reference" / "channels.json").read_text())
+REFERENCE = read_golden("channels")
 LOGITS, HISTOGRAM = np.array(REFERENCE["logits"]), np.array(REFERENCE["histogram"])
 LABELS = np.array(REFERENCE["labels"])
 TEST = Readings(np.array(REFERENCE["test_logits"]), HISTOGRAM, {})

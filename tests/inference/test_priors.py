@@ -1,8 +1,5 @@
 """Priors: learned from other tasks, in units of the scale's length, or given by name."""
 
-import json
-from pathlib import Path
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -10,13 +7,13 @@ import numpyro
 import numpyro.distributions as dist
 import pytest
 from few_labels import LABELS, LOGITS, TEST
+from golden import read_golden
 from review_tables import fast, read, write_tables
 
 import cordial_ppl as cp
 from cordial_ppl.channels import AFFINE_CHANNELS, CHANNELS
 from cordial_ppl.data.readings import as_logits
 from cordial_ppl.estimators.stack import Stack
-from cordial_ppl.estimators.subsets import BatchFit, Texts, fit_subsets
 from cordial_ppl.evaluation.synthetic import reviews
 from cordial_ppl.inference.priors import NamedPrior
 from cordial_ppl.inference.priors.fits import (
@@ -30,7 +27,7 @@ from cordial_ppl.inference.priors.sources import as_priors, resolve
 from cordial_ppl.inference.target import Prior, build_target
 from cordial_ppl.runtime import storage
 
-GOLDEN = json.loads((Path(__file__).parents[1] / "reference" / "priors.json").read_text())
+GOLDEN = read_golden("priors")
 TASKS = {"ours": (LOGITS, LABELS), ("theirs", "a"): (LOGITS[::-1], LABELS)}
 
 
@@ -234,20 +231,6 @@ def test_tasks_that_nothing_can_be_learned_from(tasks, settings, message):
         cp.learn_prior(tasks, **{"channels": ["mixture"], **settings})
 
 
-@pytest.mark.nightly
-def test_each_subset_has_the_prior_of_its_readings():
-    """Flat readings and steep ones, fitted together as each would be alone."""
-    steep, labels = np.concatenate([LOGITS, 8 * LOGITS]), np.concatenate([LABELS, LABELS])
-    rows, settings = np.arange(40).reshape(2, 20), {"prior": cp.shipped_prior(), "calibrators": ()}
-    stacks = [Stack(channels=("mixture",), inference="mode", seed=n, **settings) for n in (0, 1)]
-    texts = Texts(as_logits(TEST))
-    found = fit_subsets({"x": stacks[0]}, Texts(as_logits(steep)), labels, rows, (0, 1), texts)["x"]
-    assert isinstance(found, BatchFit)
-    for draw, own in enumerate(rows):
-        alone = stacks[draw].fit(steep[own], labels[own]).predict_proba(TEST)
-        np.testing.assert_allclose(found.probs[draw], alone, rtol=0, atol=1e-5)
-
-
 def test_the_default_has_the_prior_that_is_shipped_and_a_name_is_for_every_channel():
     prior = cp.shipped_prior()
     bare = cp.Cordial(inference="mode").fit(LOGITS, LABELS).predict_proba(TEST)
@@ -350,14 +333,6 @@ def test_bad_priors(prior, message):
 
 def test_the_program_takes_them(cordial, tmp_path):
     calibrate = fast("calibrate", *write_tables(tmp_path))
-    refused = {
-        "offset": "offset=0,0.5",
-        "magic=0,1": "magic",
-        "gain=0,1 --prior l.csv": "--prior-of",
-    }
-    for extra, named in refused.items():
-        told = cordial(*calibrate, "-o", "o.csv", "--prior-of", *extra.split(), status=2).stderr
-        assert named in told and not (tmp_path / "o.csv").exists()
     cordial(*calibrate, "-o", "o.csv", "--prior-of", "offset=0,0.001")
     cordial(*calibrate, "-o", "p.csv")
     found, plain = (np.array(read(f"{name}.csv")["mean"], float) for name in "op")

@@ -356,9 +356,10 @@ def test_folds_agree_with_fits_of_their_own(name, monkeypatch):
 
 
 @settings(max_examples=30)
-@given(st.integers(0, 2**32 - 1), st.floats(0.01, 200), st.floats(0, 0.9))
-def test_the_next_temper_keeps_the_effective_sample_size(seed, spread, temper):
+@given(st.integers(0, 2**32 - 1), st.floats(0.01, 200), st.floats(0, 0.9), st.booleans())
+def test_the_next_temper_keeps_the_effective_sample_size(seed, spread, temper, impossible):
     log_likelihood = spread * np.random.default_rng(seed).normal(size=256)
+    log_likelihood[:64] = -np.inf if impossible else log_likelihood[:64]
     found = float(next_temper(np.float64(temper), np.zeros(256), log_likelihood, 128.0))
     assert temper < found <= 1.0
     kept = float(effective_sample_size((found - temper) * log_likelihood))
@@ -366,16 +367,3 @@ def test_the_next_temper_keeps_the_effective_sample_size(seed, spread, temper):
         assert kept == pytest.approx(128, abs=1.5) or found - temper < 1.1e-5
     else:
         assert kept >= 127
-
-
-def test_the_next_temper_leaves_out_points_without_a_density():
-    log_likelihood = np.where(np.arange(256) < 64, -np.inf, -np.arange(256.0))
-    found = float(next_temper(np.float64(0), np.zeros(256), log_likelihood, 100.0))
-    kept = float(effective_sample_size(found * log_likelihood))
-    assert 0 < found < 1 and kept == pytest.approx(100, abs=0.6)
-    particles = fitted("mixture", None, 0).particles
-    log_prior, log_likelihood = problem_of("mixture").evaluate(
-        particles.points, DEFAULT_EFFORT.particles
-    )
-    np.testing.assert_allclose(particles.log_prior, log_prior, rtol=1e-5)
-    np.testing.assert_allclose(particles.log_likelihood, log_likelihood, rtol=1e-5)

@@ -295,18 +295,3 @@ def test_labels_of_the_command_weigh_what_their_column_says(files, cordial, tmp_
         return json.loads(cordial(*files, "page.html", "--json").stdout)["scores"]["log loss"]
 
     assert score(lambda k: 1) != score(lambda k: 1 + k % 5)
-
-
-@pytest.mark.parametrize(
-    ("output", "labels", "message"),
-    [
-        ("page.pdf", None, ".html"),
-        ("page.html", "item_id,label\nnobody,1", "nobody"),
-        ("page.html", "item_id,label", "no rows"),
-    ],
-)
-def test_a_mistake_leaves_no_page(files, cordial, tmp_path, output, labels, message):
-    if labels:
-        (tmp_path / "labels.csv").write_text(labels)
-    assert message in cordial(*files, output, status=2).stderr
-    assert not list(tmp_path.glob("page*"))

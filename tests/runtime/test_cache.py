@@ -64,15 +64,12 @@ def test_a_second_process_compiles_nothing_but_what_is_half_written(tmp_path):
     assert count_hits() == 0
 
 
-def test_settings_that_jax_has_read_are_changed_too(monkeypatch, tmp_path):
-    assert cache_in(monkeypatch, tmp_path) == tmp_path
-    assert jax.config.jax_compilation_cache_dir == str(tmp_path)
-    assert os.environ["JAX_COMPILATION_CACHE_DIR"] == str(tmp_path)
-
-
-def test_a_folder_below_one_like_tmp_is_used(monkeypatch, tmp_path):
+def test_a_folder_below_one_like_tmp_is_used_and_jax_is_told(monkeypatch, tmp_path):
     tmp_path.chmod(0o1777)
-    assert cache_in(monkeypatch, tmp_path / "own" / "programs") == tmp_path / "own" / "programs"
+    folder = tmp_path / "own" / "programs"
+    assert cache_in(monkeypatch, folder) == folder
+    assert jax.config.jax_compilation_cache_dir == str(folder)
+    assert os.environ["JAX_COMPILATION_CACHE_DIR"] == str(folder)
     assert {path.stat().st_mode & 0o777 for path in tmp_path.rglob("*")} == {0o700}
 
 

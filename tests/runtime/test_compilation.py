@@ -57,14 +57,15 @@ def test_the_listener_hears_and_options_that_xla_does_not_have_are_left_out():
 
 
 def literal(seed):
-    return Stack(channels=("mixture",), inference="laplace", seed=seed)
+    prior = {"offset": (0.1 * seed, 0.5)}
+    return Stack(channels=("mixture",), inference="laplace", prior=prior, seed=seed)
 
 
 @pytest.mark.literal
 @pytest.mark.parametrize(
     ("make", "programs"), [(literal, 4), (lambda seed: cp.Cordial(seed=seed), 9)]
 )
-def test_few_programs_serve_every_number_of_labels_and_texts(make, programs):
+def test_few_programs_serve_every_number_of_labels_and_texts_and_every_prior(make, programs):
     jax.clear_caches()
     with compilations() as names:
         stack = fit(make, 20)

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
-from jaxtyping import Float
 from safetensors import safe_open
 from safetensors.numpy import save
 
@@ -136,34 +135,6 @@ def test_what_cannot_be_saved_leaves_the_old_file(saved, tmp_path, meta, stored)
     assert saved.read_bytes() == old and list(tmp_path.iterdir()) == [saved]
     with pytest.raises(FileError, match="cannot write"):
         storage.write(tmp_path / "none" / "x", "calibrator", {}, {})
-
-
-class Part(storage.Record):
-    loc: Float[np.ndarray, " _P"]
-    scale: Float[np.ndarray, "2 _P"] | None = None
-
-
-class Whole(storage.Record):
-    parts: dict[str, Part]
-    share: float
-
-
-def test_records_are_checked_by_their_types():
-    parts = {"a": Part(loc=np.ones(3), scale=np.ones((2, 3))), "b": Part(loc=np.ones(4))}
-    meta, stored = storage.pack(Whole(parts=parts, share=0.5))
-    assert meta["parts"]["a"] == {"loc": "parts.a.loc", "scale": "parts.a.scale"}
-    found = storage.unpack(Whole, meta, stored)
-    np.testing.assert_array_equal(found.parts["b"].loc, np.ones(4))
-    for more, arrays_, message in [
-        ({"share": None}, {}, "Expected `float`, got `null`"),
-        ({"odd": 1}, {}, "unknown field `odd`"),
-        ({}, {"parts.a.loc": np.ones(3, int)}, r"got `numpy.ndarray` - at `\$.parts\[...\].loc`"),
-        ({}, {"parts.a.loc": np.ones((3, 1))}, r"at `\$.parts\[...\].loc`"),
-        ({}, {"parts.a.loc": np.ones(2)}, "scale has 3 for 2 _P"),
-        ({}, {"odd": np.ones(2)}, "array 'odd' does not belong there"),
-    ]:
-        with pytest.raises(FileError, match=message), storage.blaming("x"):
-            storage.unpack(Whole, meta | more, stored | arrays_)
 
 
 WRITER = """

@@ -1,13 +1,12 @@
 """Calibrators without a posterior: their objectives, their optima, and labels at their limits."""
 
-import json
-from pathlib import Path
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from golden import read_golden
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit, log_softmax
@@ -17,13 +16,11 @@ from cordial_ppl.stack.calibrators import CALIBRATORS, full
 from cordial_ppl.stack.calibrators.crossvalidation import FOLDS, spread_folds
 from cordial_ppl.stack.calibrators.dirichlet import GRID, Dirichlet, fit_dirichlet
 from cordial_ppl.stack.calibrators.odds import DECADES, Odds, fit_odds, odds_log_probs
-from cordial_ppl.stack.calibrators.samples import one_at_a_time
 from cordial_ppl.stack.calibrators.temperature import HIGHEST, LOWEST
 from cordial_ppl.stack.calibrators.vector import Vector, fit_vector, vector_log_probs
 
-FOLDER = Path(__file__).parents[1] / "reference"
-SHARED = json.loads((FOLDER / "calibrators.json").read_text())
-BASELINES = json.loads((FOLDER / "baselines.json").read_text())
+SHARED = read_golden("calibrators")
+BASELINES = read_golden("baselines")
 LOGITS, LABELS = np.array(SHARED["logits"]), np.array(SHARED["labels"])
 TEST, ROWS = np.array(SHARED["test_logits"]), len(LABELS)
 NAMES = [name for name in CALIBRATORS if name not in ("concatenated", "full", "full-vector")]
@@ -148,20 +145,6 @@ def test_batched_is_looped(name):
             np.testing.assert_allclose(many[place], one, rtol=1e-6, atol=1e-6)
         logs = log_probs(name, alone, readings[place[0], 0])
         np.testing.assert_allclose(predicted[place], logs, rtol=1e-6, atol=1e-6)
-
-
-def test_a_fit_of_one_sample_serves_folds_and_samples():
-    """All that an author of a calibrator has to write: one sample, no leading axes."""
-
-    @one_at_a_time
-    def fit(logits, labels):
-        assert logits.ndim == 2 and labels.ndim == 1
-        return fit_vector(logits, labels)
-
-    folds = np.stack([np.where(np.arange(30) % 4 == fold, -1, LABELS) for fold in range(-1, 4)])
-    readings = np.stack([LOGITS, 3.0 * LOGITS[::-1]])[:, None]
-    for found, own in zip(fit(readings, folds), fit_vector(readings, folds), strict=True):
-        np.testing.assert_allclose(found, own, rtol=1e-6, atol=1e-8)
 
 
 def test_unpenalised_odds_is_an_ordered_logit():

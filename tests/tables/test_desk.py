@@ -77,7 +77,7 @@ FILES: dict[str, tuple[Any, dict[str, Any], int]] = {
     "blank labels": (lambda c: lines(some_blank(c)), {}, 15),
     "blank rows": (lambda c: (lines({**c, "": [""] * LABELLED}), ";;\r\n;;\r\n"), {}, 20),
     "another id": (lambda c: lines(renamed(c, "ItemID"), ","), {"id": "ItemID"}, 20),
-    "words of an id": (lambda c: lines(renamed(c, "text id")), {"id": "text id"}, 20),
+    "words of an id": (lambda c: lines(renamed(c, "Text  ID")), {"id": "Text  ID"}, 20),
     "another name": (
         lambda c: lines(renamed(c, label="Human Label"), ","),
         {"label": "Human Label"},
@@ -186,7 +186,8 @@ def test_readers_in_another_column(desk, cordial):
     cells = read("r.csv")
     both = {name: column * 2 for name, column in cells.items()}
     write("both.csv", both | {"judge": ["a"] * TEXTS + ["b"] * TEXTS}, ",")
-    assert len(read_readings("both.csv", reader="judge=a")) == TEXTS
+    one = read_readings("both.csv", reader="judge=a")
+    assert len(one) == TEXTS and one.extras == {"reader": ["a"] * TEXTS}
     with pytest.raises(SettingNeeded, match="2 readers: 'a', 'b'") as raised:
         read_readings("both.csv", reader="judge")
     assert (raised.value.setting, raised.value.value) == ("reader", "judge=a")
@@ -267,12 +268,9 @@ def test_commands_that_take_several_labels_of_a_text(desk, cordial):
 def test_both_columns_by_other_names(desk):
     readings, columns = desk
     named = renamed(columns, "Text ID", "Rating")
-    write("desk.csv", named, ",")
-    other: dict[str, Any] = {"id": ["text  id"], "label": ["Rating"]}
-    assert len(read_labels("desk.csv", readings.scale, **other).labels) == LABELLED
+    other: dict[str, Any] = {"id": ["Text ID"], "label": ["Rating"]}
     # Two that differ in capitals alone are told apart by these.
     write("desk.csv", named | {"text id": ["x"] * LABELLED}, ",")
-    other["id"] = ["Text ID"]
     assert len(read_labels("desk.csv", readings.scale, **other).labels) == LABELLED
     other["id"] = ["TEXT ID"]
     with pytest.raises(SettingNeeded, match="'item_id'"):

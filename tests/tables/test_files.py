@@ -14,7 +14,7 @@ from hypothesis.extra.numpy import array_shapes, arrays
 
 from cordial_ppl.data.readings import as_logits
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.errors import FileError, InputError
+from cordial_ppl.errors import FileError
 from cordial_ppl.runtime.outputs import check_writable, replacing
 from cordial_ppl.tables import SINKS, read_columns, read_readings, write_table
 
@@ -174,18 +174,3 @@ def test_whole_numbers_beside_others_are_exact(tmp_path):
     path = tmp_path / "r.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     assert read_readings(path).item_ids == [str(2**53 + 1), "1.5"]
-
-
-def test_a_folder_of_parquet_files_is_one_table_whose_rows_are_named_by_file(tmp_path):
-    folder = tmp_path / "parts"
-    folder.mkdir()
-    cells = {"logit_1": [0.0, 1.0, 0.5], "logit_2": [1.0, 0.0, 0.2]}
-    write_table(folder / "a.parquet", {"item_id": ["t0", "t1", "t2"]} | cells)
-    write_table(folder / "b.parquet", {"item_id": ["t3", "t4", "t5"]} | cells)
-    assert list(read_readings(folder).item_ids) == [f"t{i}" for i in range(6)]
-    write_table(folder / "b.parquet", {"item_id": ["t3", "t4", ""]} | cells)
-    with pytest.raises(InputError, match=r"row 2 of b\.parquet"):
-        read_readings(folder)
-    write_table(folder / "b.parquet", {"item_id": ["t3", "t4", "t5"], "logit_1": [0.0] * 3})
-    with pytest.raises(FileError, match=r"b\.parquet and a\.parquet.*'logit_2'"):
-        read_readings(folder)

@@ -24,25 +24,16 @@ STARS = tuple("0123456")
 LINES = "item_id,score,p_x,note", "a,0,.1,u", "b,6,.2,v", "c,,.3,w", "d,3,.4,x"
 
 
-@pytest.fixture
-def text(tmp_path):
-    def write(name, *lines):
-        path = tmp_path / name
-        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-        return path
-
-    return write
-
-
 def test_a_column_of_ratings_is_the_readings(text):
     path = text("r.csv", *LINES)
-    with pytest.warns(CordialWarning, match="1 of 4 rows have no rating and are skipped"):
+    with pytest.warns(CordialWarning, match="1 of 4 texts"):
         table = read_readings(path, rating="Score ", options=STARS)
-    expected = as_logits(readings_from_ratings([0, 6, 3], STARS))
+    expected = np.full((4, 7), np.nan)
+    expected[[0, 1, 3]] = as_logits(readings_from_ratings([0, 6, 3], STARS))
     np.testing.assert_array_equal(table.logits, expected)
-    assert table.kind == "rating" and table.item_ids == ["a", "b", "d"]
-    assert table.extras == {"p_x": [".1", ".2", ".4"], "note": ["u", "v", "x"]}
-    with pytest.warns(CordialWarning, match="1 of 4 rows"):
+    assert table.kind == "rating" and table.item_ids == ["a", "b", "c", "d"] and table.gaps
+    assert table.extras == {"p_x": [".1", ".2", ".3", ".4"], "note": ["u", "v", "w", "x"]}
+    with pytest.warns(CordialWarning, match="1 of 4 texts"):
         stream = open_readings(path, rating="score", options=STARS)
     stream.check()
     parts = [part.logits for part in stream.batches(2)]

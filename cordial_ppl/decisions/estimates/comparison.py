@@ -47,6 +47,8 @@ class Comparison:
             account for it.
         clusters: how many clusters have labels; None where texts are not of clusters.
         passing: pass rates, where options that pass are named.
+        unread: how many texts were not read, and how many of these are labelled; where none is,
+            everything else is of the texts that were read.
     """
 
     level: float
@@ -61,6 +63,13 @@ class Comparison:
     uneven: str | None = None
     clusters: int | None = None
     passing: PassRate | None = None
+    unread: tuple[int, int] = 0, 0
+
+    @property
+    def unknown(self) -> int:
+        """Return the number of texts of which nothing is known, neither a reading nor a label."""
+        texts, labels = self.unread
+        return 0 if labels else texts
 
     @property
     def ranking(self) -> list[str]:

@@ -62,14 +62,27 @@ def _write_whole(made: Comparison, shares: str = "") -> list[str]:
     whole, alone = made.overall, "from sampling alone"
     kind, other = "texts like these", "just these texts"
     kind, other = (kind, other) if made.of == TARGETS[0] else ("these texts", kind)
+    if made.unknown:
+        kind, other = f"{kind}, of those read", f"{other}, of those read"
     be = "is" if whole.labels == 1 else "are"
     noun = "cluster" if made.clusters == 1 else "clusters"
     clusters = "" if made.clusters is None else f", in {made.clusters} {noun},"
+    unread, labels = made.unread
+    every = whole.texts + made.unknown
     lines = [
-        f"{whole.labels} of {whole.texts:,} texts{clusters} {be} labelled; "
+        f"{whole.labels} of {every:,} texts{clusters} {be} labelled; "
         f"intervals of {100 * made.level:.0f} % for {kind}",
         f"  mean {in_words(whole.mean)}; {alone} {in_words(made.rectified)}",
     ]
+    if made.unknown:
+        lines.insert(
+            0,
+            f"Nothing is known about {unread:,} of {every:,} texts: the judge did not read them "
+            f"and none is labelled. Everything below is about the other {whole.texts:,}.",
+        )
+    elif unread:
+        noun = "text" if unread == 1 else "texts"
+        lines.append(f"  {unread:,} {noun} without a reading, of which {labels} labelled")
     if made.other:
         mean, rectified = map(in_words, made.other)
         lines.append(f"  of {other}: {mean}; {alone} {rectified}")
@@ -124,6 +137,7 @@ def as_dict(made: Comparison) -> dict[str, Any]:
             "mean": made.other[0]._asdict(),
             "rectified": made.other[1]._asdict(),
         },
+        "unread": {"texts": made.unread[0], "labels": made.unread[1]},
         "clusters": made.clusters,
         "passing": made.passing and made.passing.to_dict(),
         "effects": {

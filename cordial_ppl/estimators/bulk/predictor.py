@@ -46,7 +46,8 @@ def predict_batch(calibrator: Estimator, table: ReadingTable) -> pl.DataFrame:
 
     Returns:
         The columns `item_id`, `p_<option>`, `mean`, `mean_low`, `mean_high`, `label`,
-        `label_low`, `label_high` and, with their types, all others.
+        `label_low`, `label_high` and, with their types, all others; where texts were not read,
+        `unread` says why.
 
     Raises:
         InputError: A cell is invalid; with its row.
@@ -73,7 +74,9 @@ def predict_batch(calibrator: Estimator, table: ReadingTable) -> pl.DataFrame:
             "label_high": options.gather(last),
         }
     )
-    return add_extras(predictions, table)
+    if gaps := table.gaps or bool(np.isnan(table.logits).all(axis=-1).any() and table.names):
+        predictions = predictions.with_columns(table.reasons)
+    return add_extras(predictions, table, ("unread",) if gaps else ())
 
 
 def add_extras(

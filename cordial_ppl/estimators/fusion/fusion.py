@@ -273,7 +273,7 @@ class Fusion(Estimator[FusionFit]):
             members=fits,
             weights=dict(zip(members, mixture.weights.tolist(), strict=True)),
             expected=mixture.expected,
-            labelled=texts,
+            entered=texts,
             out_of_fold=mixture.out_of_fold,
             options=names.columns,
         )

@@ -13,6 +13,7 @@ from cordial_ppl.evaluation.checks.trial import Trial, over_draws
 from cordial_ppl.inference.sampler import PRECISION
 from cordial_ppl.inference.target import build_target
 from cordial_ppl.inference.tracing import find_covariates
+from cordial_ppl.runtime.platform import on_host
 
 POINTS, FEW = 64, 16
 FAR = 6.0
@@ -52,7 +53,7 @@ def check_indices(trial: Trial) -> Finding | None:
     target = trial.target
     if not trial.labelled.covariates:
         return None
-    with jax.enable_x64(True):
+    with on_host(), jax.enable_x64(True):
         checked = jax.jit(checkify.checkify(target.probs, errors=checkify.index_checks))
         error, _ = checked(target.prior.loc, trial.readings)
     if not (message := error.get()):

@@ -58,6 +58,25 @@ class TaskTexts:
     columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
     weights: Float[np.ndarray, " n"] | None = None
 
+    @property
+    def read(self) -> "TaskTexts":
+        """The texts that were read."""
+        read = ~np.isnan(self.logits[:, 0])
+        if read.all():
+            return self
+        kept, places = np.flatnonzero(read[self.rows]), read.cumsum() - 1
+        chosen = kept.tolist()
+        columns = {name: [cells[row] for row in chosen] for name, cells in self.columns.items()}
+        return TaskTexts(
+            [item for item, seen in zip(self.items, read, strict=True) if seen],
+            self.logits[read],
+            places[self.rows[kept]],
+            self.labels[kept],
+            {name: column[read] for name, column in self.covariates.items()},
+            columns,
+            None if self.weights is None else self.weights[kept],
+        )
+
     @cached_property
     def labelled(self) -> Labelled:
         """The labelled texts, one row a label."""
@@ -165,7 +184,7 @@ class Facts:
 
 
 def gather(calibrator: Stack, texts: TaskTexts) -> Facts:
-    """Measure a calibrator on the labelled texts that it was not fitted to.
+    """Measure a calibrator on the labelled texts that it was not fitted to, and that were read.
 
     Args:
         calibrator: the calibrator.
@@ -174,8 +193,9 @@ def gather(calibrator: Stack, texts: TaskTexts) -> Facts:
     Raises:
         InputError: no text is labelled.
     """
+    texts = texts.read
     if not len(texts.rows):
-        raise InputError("a report needs at least one labelled text; got none.")
+        raise InputError("a report needs at least one labelled text that was read; got none.")
     fit, readings = calibrator.fit_, (texts.logits, texts.covariates)
     forecast = answers.forecast(fit, *readings) if answers.can_forecast(fit) else None
     raw, kind = state(texts.logits)
@@ -204,6 +224,8 @@ def gather(calibrator: Stack, texts: TaskTexts) -> Facts:
 def _find_bias(fit: Fit, texts: TaskTexts) -> Sequence[Bias]:
     """Find biases by group; none where the labelled texts are not just those of the fit."""
     names = texts.labelled.texts
+    if fit.entered is not fit.labelled:
+        return ()
     fitted, order = np.argsort(fit.texts, kind="stable"), np.argsort(names, kind="stable")
     if not np.array_equal(names[order], fit.texts[fitted]):
         return ()

@@ -1,0 +1,144 @@
+"""How well estimates of all texts hold where the judge could not read some of them.
+
+    python benchmarks/unread.py                     # all designs, 200 draws each
+    python benchmarks/unread.py --draws 20 --labels 60 --start 100
+
+Made-up texts of three systems, with five stars: the judge fails on texts that people call bad more
+often ("label"), on those of one system ("system"), on neither or on both.  Labels are of texts
+drawn at random.  Counted are 90 % intervals of the mean of all texts, of each system's and of
+differences of systems, for just these texts and for the population that they are drawn from, and
+differences that exclude 0 with the wrong sign.  Draws where no unread text is labelled say so, and
+are counted apart ("refused").
+"""
+
+import argparse
+import json
+import warnings
+from functools import cache
+from itertools import combinations, product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import cordial_ppl as cp
+from cordial_ppl.decisions.question import TARGETS
+
+TEXTS, SYSTEMS, STARS = 400, "ABC", [1, 2, 3, 4, 5]
+QUALITY = np.array(
+    [[0.15, 0.20, 0.25, 0.25, 0.15], [0.10, 0.20, 0.20, 0.30, 0.20], [0.10, 0.15, 0.20, 0.30, 0.25]]
+)
+"""Share of each label in each system."""
+
+BY_LABEL, BY_SYSTEM = np.array([2, 1.5, 1, 0.5, 0.3]), np.array([0.4, 1, 1.6])
+"""How often the judge fails, by label and by system, in any unit."""
+
+DESIGNS = {"label": (1, 0), "system": (0, 1), "neither": (0, 0), "both": (1, 1)}
+POPULATION = 400_000
+
+
+class World(NamedTuple):
+    """Texts: labels, ratings, whether the judge failed, and the system that wrote each."""
+
+    truth: np.ndarray
+    rated: np.ndarray
+    fails: np.ndarray
+    system: np.ndarray
+
+
+def make_world(rng: np.random.Generator, texts: int, design: str, rate: float) -> World:
+    """Make up texts on a share of which, `rate`, the judge fails."""
+    system = rng.integers(0, len(SYSTEMS), texts)
+    truth = (rng.random((texts, 1)) > QUALITY.cumsum(axis=1)[system]).sum(axis=1)
+    label, of_system = DESIGNS[design]
+    odds = BY_LABEL[truth] ** label * BY_SYSTEM[system] ** of_system
+    fails = rng.random(texts) < np.minimum(rate * odds / odds.mean(), 0.95)
+    # One in five ratings is off, and a third are one star too high besides.
+    noise = rng.choice([-1, 0, 0, 0, 1], texts) + (rng.random(texts) < 0.3)
+    return World(truth, np.clip(truth + noise, 0, 4), fails, system)
+
+
+def means_of(world: World) -> list[float]:
+    """Mean label of all texts, and of each system's."""
+    parts = [world.truth, *(world.truth[world.system == k] for k in range(len(SYSTEMS)))]
+    return [1 + float(part.mean()) for part in parts]
+
+
+@cache
+def find_population(design: str, rate: float) -> list[float]:
+    """Means of the population that texts are drawn from."""
+    return means_of(make_world(np.random.default_rng(1), POPULATION, design, rate))
+
+
+def run(design: str, rate: float, labels: int, draw: int) -> list[dict[str, Any]]:
+    """Estimate one made-up corpus for both targets, and compare with the truth."""
+    seed = [draw, labels, round(100 * rate), list(DESIGNS).index(design)]
+    rng = np.random.default_rng(seed)
+    world = make_world(rng, TEXTS, design, rate)
+    logits = cp.readings_from_ratings(world.rated + 1, STARS)
+    logits[world.fails] = np.nan
+    rows = rng.choice(TEXTS, labels, replace=False)
+    calibrator = cp.Cordial(STARS, seed=draw).fit(logits[rows], world.truth[rows] + 1)
+    population = find_population(design, rate)
+    names, result = np.array(list(SYSTEMS))[world.system], []
+    for target, truth in zip(TARGETS, (population, means_of(world)), strict=True):
+        made = calibrator.estimate(logits, rows, of=target, groups=names)
+        row: dict[str, Any] = {"of": target, "refused": bool(made.unknown)}
+        if not made.unknown:
+            every = [made.overall.mean, *(made.groups[name].mean for name in SYSTEMS)]
+            held = [one.lower <= t <= one.upper for one, t in zip(every, truth, strict=True)]
+            row |= {"all": [held[0]], "systems": held[1:]}
+            row["sampling"] = [made.rectified.lower <= truth[0] <= made.rectified.upper]
+            apart = [made.difference(*pair) for pair in combinations(SYSTEMS, 2)]
+            gaps = [one - other for one, other in combinations(truth[1:], 2)]
+            row["differences"] = [
+                d.lower <= gap <= d.upper for d, gap in zip(apart, gaps, strict=True)
+            ]
+            row["wrong"] = [
+                (d.lower > 0 > gap) or (d.upper < 0 < gap)
+                for d, gap in zip(apart, gaps, strict=True)
+            ]
+        result.append(row)
+    return result
+
+
+KINDS = "all", "systems", "differences", "sampling", "wrong"
+
+
+def main() -> None:
+    """Count how often intervals hold."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--designs", nargs="+", default=list(DESIGNS), choices=list(DESIGNS))
+    parser.add_argument("--rates", type=float, nargs="+", default=[0.1, 0.25, 0.5])
+    parser.add_argument("--labels", type=int, nargs="+", default=[20, 60, 100])
+    parser.add_argument("--draws", type=int, default=200)
+    parser.add_argument("--start", type=int, default=0, help="the first draw")
+    parser.add_argument("--out", type=Path, default=Path("unread.json"))
+    args = parser.parse_args()
+    warnings.simplefilter("ignore")
+    print(f"{'':28s}{'':12s}" + "".join(f"{kind:>13s}" for kind in (*KINDS, "refused")))
+    cells, pooled = [], {target: [] for target in TARGETS}
+    for labels, design, rate in product(args.labels, args.designs, args.rates):
+        draws = range(args.start, args.start + args.draws)
+        rows = [row for draw in draws for row in run(design, rate, labels, draw)]
+        for target in TARGETS:
+            some = [row for row in rows if row["of"] == target]
+            kept = [row for row in some if not row["refused"]]
+            pooled[target] += kept
+            name = f"{labels} labels, {design}, {rate:.0%}"
+            cells.append({"cell": name, "of": target, **show(name, target, kept, len(some))})
+    for target, kept in pooled.items():
+        show("all of them", target, kept, len(kept))
+    args.out.write_text(json.dumps(cells))
+
+
+def show(name: str, target: str, kept: list[dict[str, Any]], draws: int) -> dict[str, float]:
+    """Print the shares of intervals that hold."""
+    shares = {kind: float(np.mean([row[kind] for row in kept])) for kind in KINDS}
+    shares["refused"] = 1 - len(kept) / draws
+    print(f"{name:28s}{target:12s}" + "".join(f"{v:13.3f}" for v in shares.values()), flush=True)
+    return shares
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,163 @@
+"""Texts that the judge did not read: their labels count, and nothing is said of them without."""
+
+import numpy as np
+import pytest
+
+import cordial_ppl as cp
+from cordial_ppl.decisions.estimates.requirement import parse
+
+STARS = [1, 2, 3, 4, 5]
+REFUSED = np.array([0.7, 0.4, 0.1, 0.05, 0.05])
+
+
+def corpus(seed, labelled=60, texts=400):
+    """A judge that fails most on texts that people call bad."""
+    rng = np.random.default_rng(seed)
+    truth = rng.choice(5, texts)
+    rated = np.clip(truth + rng.choice([-1, 0, 0, 0, 1], texts), 0, 4) + 1
+    fails = rng.random(texts) < REFUSED[truth]
+    logits = cp.readings_from_ratings(rated, STARS)
+    logits[fails] = np.nan
+    return logits, truth, fails, rng.choice(texts, labelled, replace=False)
+
+
+def fit(logits, truth, rows, **settings):
+    return cp.Cordial(STARS, **settings).fit(logits[rows], truth[rows] + 1, corpus=logits)
+
+
+@pytest.fixture(scope="module")
+def world():
+    logits, truth, fails, rows = corpus(0)
+    return logits, truth, fails, rows, fit(logits, truth, rows)
+
+
+def test_the_mean_of_all_texts_holds_where_bad_ones_are_not_read():
+    held, systems = [], []
+    for seed in range(6):
+        logits, truth, fails, rows = corpus(seed)
+        # A system whose texts are worse is the one that is read less often.
+        names = np.where((truth + np.random.default_rng(seed).integers(0, 3, 400)) > 3, "A", "B")
+        made = fit(logits, truth, rows).estimate(logits, rows, of="these", groups=names)
+        mean, alone = made.overall.mean, made.rectified
+        held += [low <= truth.mean() + 1 <= high for _, low, high in (mean, alone[:3])]
+        assert truth[~fails].mean() + 1 > mean.upper
+        systems.append(made.difference("A", "B").lower > 0)
+        assert made.unread == (fails.sum(), fails[rows].sum()) and not made.unknown
+    # 12 intervals of 90 %: fewer than 8 hold once in 200 times.
+    assert sum(held) >= 8 and all(systems)
+
+
+def test_texts_without_a_reading_change_nothing_of_the_others(world):
+    logits, truth, fails, rows, calibrator = world
+    read = rows[~fails[rows]]
+    other = cp.Cordial(STARS).fit(logits[read], truth[read] + 1, corpus=logits[~fails])
+    np.testing.assert_array_equal(
+        calibrator.predict_proba(logits)[~fails], other.predict_proba(logits[~fails])
+    )
+    assert calibrator.summary() == other.summary()
+    np.testing.assert_array_equal(calibrator.fit_.sketch, other.fit_.sketch)
+
+
+def test_predictions_of_unread_texts_are_of_the_labels_of_such_texts(world, tmp_path):
+    logits, truth, fails, rows, calibrator = world
+    probs = calibrator.predict_proba(logits)
+    np.testing.assert_allclose(probs.sum(axis=1), 1)
+    counts = np.bincount(truth[rows][fails[rows]], minlength=5)
+    histogram = (np.bincount(truth[rows][~fails[rows]], minlength=5) + 1) / (
+        (~fails[rows]).sum() + 5
+    )
+    expected = (counts + 2 * histogram) / (counts.sum() + 2)
+    np.testing.assert_allclose(probs[fails], np.tile(expected, (fails.sum(), 1)))
+    low, high = calibrator.predict_interval(logits)
+    mean = calibrator.predict_mean(logits)
+    assert (low[fails] < mean[fails]).all() and (mean[fails] < high[fails]).all()
+    draws, weights = cp.predict_draws(calibrator, logits)
+    drawn = (weights @ draws[:, fails][:, 0]) / weights.sum()
+    np.testing.assert_allclose(drawn, expected, atol=0.05)
+    calibrator.save(tmp_path / "c.cordial")
+    loaded = cp.load(tmp_path / "c.cordial")
+    np.testing.assert_array_equal(loaded.predict_proba(logits), probs)
+    assert str(loaded.estimate(logits, rows)) == str(calibrator.estimate(logits, rows))
+
+
+def test_nothing_is_said_of_unread_texts_without_a_label(world):
+    logits, truth, fails, rows, _ = world
+    read = rows[~fails[rows]]
+    groups = np.where(np.arange(400) % 3, "A", "B")
+    calibrator = fit(logits, truth, read)
+    places = np.cumsum(~fails) - 1
+    made = calibrator.estimate(logits, read, groups=groups, passing=[4, 5])
+    alone = calibrator.estimate(logits[~fails], places[read], groups=groups[~fails], passing=[4, 5])
+    assert made.unknown == fails.sum() and made.overall == alone.overall
+    assert made.groups == alone.groups
+    first, *rest = str(made).splitlines()
+    assert str(fails.sum()) in first and "those read" in rest[0]
+    for text in ("mean >= 1", "pass >= 0", "A - B > -4"):
+        assert parse(text).answer(made).answer == "cannot say"
+        assert parse(text).answer(alone).answer == "yes"
+
+
+def test_rates_add_up_and_groups_do_to_the_whole(world):
+    logits, _, fails, rows, calibrator = world
+    groups = np.arange(400) % 3
+    whole, rest = (
+        calibrator.estimate(logits, rows, groups=groups, passing=p) for p in ([4, 5], [1, 2, 3])
+    )
+    assert whole.passing.rate.mean + rest.passing.rate.mean == pytest.approx(1, abs=1e-9)
+    assert sum(each.texts for each in whole.groups.values()) == 400
+    sizes = [each.texts / 400 for each in whole.groups.values()]
+    these = calibrator.estimate(logits, rows, groups=groups, of="these")
+    means = [each.mean.mean for each in these.groups.values()]
+    assert np.dot(sizes, means) == pytest.approx(these.overall.mean.mean, abs=1e-9)
+    # What the judge passes is of the texts that it read.
+    read = logits[~fails].argmax(axis=1)
+    assert whole.passing.judged == pytest.approx((read >= 3).mean())
+
+
+def test_clusters_and_pairs_may_hold_unread_texts(world):
+    logits, truth, _, _, _ = world
+    clusters = np.arange(400) // 4
+    rows = np.flatnonzero(np.isin(clusters, np.arange(0, 100, 6)))
+    made = fit(logits, truth, rows).estimate(logits, rows, clusters=clusters, of="these")
+    assert made.clusters == 17 and made.overall.mean.lower < made.overall.mean.upper
+    assert abs(made.overall.mean.mean - truth.mean() - 1) < 0.5
+
+
+def test_people_decide_what_was_not_read(world):
+    logits, _, fails, rows, calibrator = world
+    made = calibrator.decide(logits, rows, passing=[4, 5], person=0.3)
+    free = fails.copy()
+    free[rows] = False
+    assert (made.decision[free] == "person").all() and made.unread == free.sum()
+    assert made.asked[free].all() and not made.asked[rows].any()
+
+
+def test_a_plan_draws_unread_texts_by_their_share(world):
+    logits, _, fails, _, _ = world
+    made = cp.plan(logits, 100)
+    drawn = fails[made.rows]
+    assert abs(drawn.mean() - fails.mean()) < 0.03
+    assert set(made.stratum[drawn]).isdisjoint(made.stratum[~drawn])
+    # Whatever is labelled first is spread likewise.
+    assert abs(fails[made.rows[:30]].mean() - fails.mean()) < 0.1
+
+
+def test_forecasts_checks_and_monitors_are_of_what_was_read(world):
+    logits, truth, fails, rows, calibrator = world
+    read = calibrator.forecast(logits[~fails])
+    assert str(calibrator.forecast(logits)) == str(read)
+    others = np.setdiff1d(np.arange(400), rows)
+    check = cp.check_labels(calibrator, logits[others], truth[others] + 1)
+    some = others[~fails[others]]
+    assert check == cp.check_labels(calibrator, logits[some], truth[some] + 1)
+    again = logits.copy()
+    again[::7] = np.nan
+    made = cp.monitor(calibrator, logits, again)
+    assert made.answer == "yes" and not np.isnan(made.evidence).any()
+
+
+def test_a_fit_needs_a_label_of_a_text_that_was_read():
+    with pytest.raises(cp.InputError):
+        cp.Cordial(STARS).fit(np.full((3, 5), np.nan), [1, 2, 3])
+    with pytest.raises(cp.InputError, match="row 1"):
+        cp.Cordial(STARS).fit([[0.0, 1, 2, 3, 4], [np.nan, 1, 2, 3, 4]], [1, 2])
