@@ -20,8 +20,6 @@ FIGURES = {"draws": "draws", "khat": "k-hat", "ess": "effective draws"}
 DEMONSTRATED = 20
 """Reviews of the demonstration whose labels are used."""
 
-MEASURED = "log_loss", "accuracy", "confidence"
-
 NEXT = """
 Now with your own readings and labels (one row per text; item_id, logit_1 ... and item_id, label):
   cordial calibrate readings.csv labels.csv -o calibrated.csv"""
@@ -229,9 +227,9 @@ def demo(*, inference: options.Inference = "default", seed: options.Seed = 0) ->
     }
     scored, summary = {}, cp.describe(calibrator)
     for name, probs in predictions.items():
-        losses = cp.scores.log_loss(probs, truth), cp.scores.accuracy(probs, truth)
-        confidence = float(probs.max(axis=1).mean())
-        scored[name] = dict(zip(MEASURED, (*losses, confidence), strict=True))
+        measures = cp.scores.log_loss(probs, truth), cp.scores.accuracy(probs, truth)
+        names = "log_loss", "accuracy", "confidence"
+        scored[name] = dict(zip(names, (*measures, float(probs.max(1).mean())), strict=True))
     title = f"\nOn {len(unseen)} held-out texts, after {DEMONSTRATED} labels"
     rows = [(name, *(f"{value:.3f}" for value in row.values())) for name, row in scored.items()]
     table = as_table(title, ("", "log loss", "accuracy", "mean confidence"), rows)
