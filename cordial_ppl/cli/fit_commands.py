@@ -116,13 +116,13 @@ def fuse(tables: SeveralTables, *, output: options.TableOut, save: options.Saved
 
     settings = tables.settings
     with doing("reading"):
-        columns, paths = tables.of_readings, [tables.readings, *tables.also]
+        columns, paths = tables.chosen, [tables.readings, *tables.also]
         both = {*tables.readers} & {*(tables.label or ["label"])}
         if both and tables.readings == tables.labels:
             raise InputError(f"column {min(both)!r} has labels: leave it out of --readers.")
         columns["readers"] = (*columns.pop("reader"), *tables.readers) or None
         table = read_several(paths, **columns)
-        labels = read_labels(tables.labels, table.scale, **tables.of_labels)
+        labels = read_labels(tables.labels, table.scale, **tables.chosen | {"reader": None})
         labels, rows = match_labels(table, labels)
     from cordial_ppl.estimators.bulk.predictor import predict_table
     from cordial_ppl.estimators.task_tables import take_labelled

@@ -68,7 +68,7 @@ def plan(
 
     if output is not None:
         check_unfilled(output, f"or add --labelled {output} for further texts")
-    settings, fitted = columns.of_readings, None
+    settings, fitted = columns.chosen, None
     if wanted.more is not None:
         fitted, settings["options"] = load_calibrator(wanted.more, channel, columns.options)
     settings["apart"] = tuple(filter(None, (by, wanted.cluster)))
@@ -76,8 +76,7 @@ def plan(
         table = read_readings(readings, **settings)
     grouping = read_grouping(table.columns, by=by, cluster=wanted.cluster)
     groups, column = grouping.get("by"), by and spell(table.columns, by)
-    of_labels = columns.of_labels | {"apart": settings["apart"]}
-    labels, rows = _read_kept(labelled, table, column, of_labels)
+    labels, rows = _read_kept(labelled, table, column, settings)
     forecast, content = _forecast(wanted, readings, table, fitted)
     if output is None:
         return Result(content, forecast)

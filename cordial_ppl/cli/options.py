@@ -162,15 +162,9 @@ class BothColumns(Columns):
     "Several labels of one text: keep each (the default), or use mean or median."
 
     @property
-    def of_readings(self) -> dict[str, Any]:
-        """Return arguments of `read_readings`."""
-        return {field.name: getattr(self, field.name) for field in fields(Columns)}
-
-    @property
-    def of_labels(self) -> dict[str, Any]:
-        """Return arguments of `read_labels`."""
-        names = ("task", "id", "round", "label", "annotator", "annotators")
-        return {name: getattr(self, name) for name in names}
+    def chosen(self) -> dict[str, Any]:
+        """Return fields of `Choice`."""
+        return {field.name: getattr(self, field.name) for field in fields(BothColumns)}
 
 
 @Parameter(name="*", group=COLUMNS)
