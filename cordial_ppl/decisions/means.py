@@ -195,15 +195,14 @@ def draw_shares(sums: CorpusDraws, texts: Corpus, residuals: Residuals, seed: in
     effects = draw_effects(under, weights, factors, axes, residuals.covariance, rng)
     by_group, by_cell = _sum_effects(effects, texts)
     labels, left = cells.sum(texts.labels, texts.rows), cells.sum(texts.left)
-    ratios = _find_noise(sums.mixture, texts, effects)
+    noise = _find_noise(sums.mixture, texts, effects)
     reached = as_steps(sums.sums[picked])[effects.chains] + left[:, None] * by_cell
     reached[:, unread] = left[unread, None] * as_steps(draw_unread(texts, len(reached), rng))
 
     def predict(steps: np.ndarray, drawn: bool = True) -> np.ndarray:
         near = as_options(steps / np.maximum(left, 1)[:, None], 1.0)
         near = _inside(near, texts.value, np.arange(len(left)))
-        near = _draw_labels(near, left, ratios, texts.value, rng) if drawn else near
-        return left[:, None] * near
+        return left[:, None] * (_draw_labels(near, left, noise, rng) if drawn else near)
 
     if texts.clusters is None:
         these = labels + predict(reached)
@@ -309,24 +308,14 @@ def _sum_effects(
 
 def _find_noise(
     mixture: Float[np.ndarray, "N K"], texts: Corpus, effects: Effects
-) -> Float[np.ndarray, "2 C"]:
-    """Compute the variance of labels given their readings, as a share of that in their cell.
-
-    Readings tell the mean better than single steps, so that the share is smaller for the mean.
-
-    Returns:
-        The share for steps, over all of them, and for the mean.
-    """
-    means, squares, steps = mixture @ texts.value, mixture @ texts.value**2, as_steps(mixture)
-    columns = np.stack([np.ones(len(means)), squares, squares - means**2, means], axis=1)
-    sums = texts.cells.sum(texts.left[:, None] * np.concatenate([columns, steps, steps**2], axis=1))
-    count, sums = np.maximum(sums[:, :1], 1), sums[:, 1:]
-    square, inner, mean = (sums[:, :3] / count).T
-    reached, both = np.split(sums[:, 3:] / count, 2, axis=1)
-    inner = np.stack([(reached - both).sum(axis=1), inner])
-    whole = np.stack([(reached - reached**2).sum(axis=1), square - mean**2])
-    share = np.divide(inner, whole, out=np.ones_like(whole), where=whole > 0).clip(LEAST, 1)
-    share[1] = np.minimum(*share)
+) -> Float[np.ndarray, " C"]:
+    """Compute the variance of labels given their readings, as a share of that in their cell."""
+    means, squares = mixture @ texts.value, mixture @ texts.value**2
+    columns = np.stack([np.ones(len(means)), means, squares, squares - means**2], axis=1)
+    sums = texts.cells.sum(texts.left[:, None] * columns)
+    mean, square, inner = (sums[:, 1:] / np.maximum(sums[:, :1], 1)).T
+    whole = square - mean**2
+    share = np.divide(inner, whole, out=np.ones(len(whole)), where=whole > 0).clip(LEAST, 1)
     if "cluster" not in effects.tau:
         return share
     # An effect of a cluster is a part of a label's spread.
@@ -373,23 +362,17 @@ def _inside(
 def _draw_labels(
     shares: Float[np.ndarray, "S C K"],
     total: Float[np.ndarray, " C"],
-    noise: Float[np.ndarray, "2 C"],
-    value: Float[np.ndarray, " K"],
+    noise: Float[np.ndarray, " C"],
     rng: np.random.Generator,
 ) -> Float[np.ndarray, "S C K"]:
     """Draw shares of the labels of so many texts, about what is predicted.
 
     A Dirichlet distribution with the variance of the sum of single labels keeps their mean and the
-    ends of the scale; along the values of the options it is narrowed to the variance of the mean.
+    ends of the scale.
     """
-    counts = np.maximum(total / noise[0] - 1, FEWEST)[:, None]
+    counts = np.maximum(total / noise - 1, FEWEST)[:, None]
     masses = rng.standard_gamma(shares * counts) + np.finfo(float).tiny * shares
-    drawn = masses / masses.sum(axis=-1, keepdims=True)
-    away = value - (shares @ value)[..., None]
-    variance = np.maximum((shares * away**2).sum(axis=-1), LEAST)
-    along = (drawn * away).sum(axis=-1) / variance * (1 - np.sqrt(noise[1] / noise[0]))
-    drawn = np.maximum(drawn - along[..., None] * shares * away, 0)
-    return drawn / drawn.sum(axis=-1, keepdims=True)
+    return masses / masses.sum(axis=-1, keepdims=True)
 
 
 def _sum_clusters(
