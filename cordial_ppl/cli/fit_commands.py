@@ -40,7 +40,9 @@ def calibrate(tables: Fitting, *, output: options.TableOut, verbose: Verbose = F
     from cordial_ppl.estimators.bulk.predictor import predict_table
 
     texts = predict_table(calibrator, read[0], output)
-    done = f"wrote {output}: {count(texts, 'text')}, calibrated on {_say_labels(read[1])}"
+    done = (
+        f"wrote {output}: {count(texts, 'text')}, calibrated on {_say_labels(read[1], calibrator)}"
+    )
     return _describe(calibrator, read, {"output": output, "texts": texts}, done, verbose)
 
 
@@ -55,7 +57,7 @@ def fit(tables: Fitting, *, output: options.CalibratorOut, verbose: Verbose = Fa
     read = tables.read()
     calibrator = tables.fit(*read)
     calibrator.save(output)
-    done = f"wrote {output}: a calibrator fitted on {_say_labels(read[1])}"
+    done = f"wrote {output}: a calibrator fitted on {_say_labels(read[1], calibrator)}"
     return _describe(calibrator, read, {"output": output}, done, verbose)
 
 
@@ -77,9 +79,12 @@ def _describe(calibrator: Any, read: Any, content: Any, done: str, verbose: bool
     return Result(content, text=text, warnings=map(str, biases), done=[done])
 
 
-def _say_labels(labels: Any) -> str:
+def _say_labels(labels: Any, calibrator: Any = None) -> str:
     """Count labels, and say whose label is predicted where texts have several."""
     number = count(len(labels.labels), "label")
+    unread = 0 if calibrator is None else int(calibrator.fit_.entered.unread.sum())
+    if unread:
+        number += f", {unread} of them on texts without a reading"
     if labels.several:
         number += f" of {count(len(labels.first), 'text')}"
     if labels.several and labels.annotators is not None:

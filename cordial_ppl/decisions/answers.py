@@ -28,6 +28,9 @@ from cordial_ppl.stack.sketch import sketch
 if TYPE_CHECKING:
     from xarray import DataTree
 
+REFUSALS = 3.3
+"""Standard errors by which shares of texts without a reading must differ: one in a thousand."""
+
 LEAST_BIAS = 0.025
 """Share of the scale's length that a group must be off to be reported: a tenth of five stars."""
 
@@ -190,7 +193,11 @@ def monitor(
         )
     texts = [range(size) for size in sizes] if texts is None else texts
     names = [check_cells("texts", *each) for each in zip(texts, sizes, strict=True)]
-    first = {name: row for row, name in enumerate(names[0])}
+    # Texts that were read at first.
+    unread = [np.isnan(logits[:, 0]) for logits, _ in entered]
+    known = [name for name, gone in zip(names[0], unread[0], strict=True) if not gone]
+    first = {name: row for row, name in enumerate(known)}
+    _warn_of_refusals(unread[0], unread[-1])
     scores = np.full((len(first), count), np.nan)
     stated, others = np.full((*scores.shape, fit.scale.size), np.nan), None
     for t, (each, (logits, extra)) in enumerate(zip(names, entered, strict=True)):
@@ -211,6 +218,17 @@ def monitor(
         if t == count - 1 and not again.all():
             others = drift.compare(sketch(logits[again]), sketch(logits[~again]), fit.scale)
     return monitoring.monitor(scores, stated, fit.scale, level)._replace(others=others)
+
+
+def _warn_of_refusals(then: np.ndarray, now: np.ndarray) -> None:
+    """Warn where the share of texts that were not read has changed by more than chance."""
+    shares, pooled = (then.mean(), now.mean()), np.concatenate([then, now]).mean()
+    error = np.sqrt(pooled * (1 - pooled) * (1 / len(then) + 1 / len(now)))
+    if abs(shares[1] - shares[0]) > REFUSALS * error:
+        warn(
+            f"the judge left {shares[1]:.0%} of the texts without a reading, {shares[0]:.0%} "
+            "before: the answer is about those that were read at both times."
+        )
 
 
 def check_labels(

@@ -97,7 +97,9 @@ def estimate(
         some = {k: c if c is None else np.asarray(c, object)[read] for k, c in columns.items()}
         asked = replace(question, **some), {name: column[read] for name, column in extra.items()}
         made = estimate(fit, readings[read], (read.cumsum() - 1)[of_label], *asked, draws)
-        return replace(made, unread=(unread, 0))
+        names = () if question.groups is None else name_groups(columns["groups"], len(read))[0]
+        unheard = tuple(name for name in names if name not in made.groups)
+        return replace(made, unread=(unread, 0), unheard=unheard)
     expected = fit.unread_counts / fit.unread_counts.sum()
     stated, every = np.tile(expected, (2, len(readings), 1))
     stated[read] = state(readings[read])[0]
@@ -153,11 +155,12 @@ def _pose(
         verdicts=None if highest is None else np.where(read, highest[stated.argmax(axis=1)], 0),
         clusters=units,
         unread=None if read.all() else ~read,
-        unread_prior=fit.unread_prior,
     )
     strata = codes if groups is not None and unlike else strata
     if not read.all():
-        strata = (0 if strata is None else 2 * strata) + ~read
+        # Strata without labels are joined with the next: those of unread texts among themselves.
+        strata = np.zeros(count, int) if strata is None else strata
+        strata = strata + ~read * (strata.max() + 1)
     return Posed(corpus, names, marks, strata, inclusion)
 
 

@@ -38,6 +38,7 @@ from cordial_ppl.decisions.effects import (
 )
 from cordial_ppl.decisions.estimates.rectified import is_even
 from cordial_ppl.decisions.residuals import Residuals, as_steps
+from cordial_ppl.stack.fit import LIKE_OTHERS
 
 STANDING = 1.5
 """Share of the texts over that of the labels beyond which a group's effect stands by itself."""
@@ -45,8 +46,8 @@ STANDING = 1.5
 POOLED = 3
 """Texts of the whole corpus that a group's sampling variance counts besides its own."""
 
-BORROWED = 4.0
-"""Labels that texts without a reading count in a group for those of all groups."""
+BORROWED = 2.0
+"""Labels of its own that outweigh, in a group, what texts without a reading show in all groups."""
 
 BLOCK = 1024
 """Clusters whose weights are in memory at a time."""
@@ -124,7 +125,6 @@ class Corpus:
             options pass.
         clusters: cluster of each text, 0..C-1; None where each is of another.
         unread: whether each text was not read, where some were not.
-        unread_prior: Dirichlet counts of the labels of such texts, before there are any.
     """
 
     rows: Int[np.ndarray, " n"]
@@ -137,7 +137,6 @@ class Corpus:
     verdicts: Int[np.ndarray, " N"] | None = None
     clusters: Int[np.ndarray, " N"] | None = None
     unread: Bool[np.ndarray, " N"] | None = None
-    unread_prior: Float[np.ndarray, " K"] | None = None
 
     @cached_property
     def cells(self) -> Cells:
@@ -197,12 +196,20 @@ def draw_shares(sums: CorpusDraws, texts: Corpus, residuals: Residuals, seed: in
     labels, left = cells.sum(texts.labels, texts.rows), cells.sum(texts.left)
     noise = _find_noise(sums.mixture, texts, effects)
     reached = as_steps(sums.sums[picked])[effects.chains] + left[:, None] * by_cell
-    reached[:, unread] = left[unread, None] * as_steps(draw_unread(texts, len(reached), rng))
 
     def predict(steps: np.ndarray, drawn: bool = True) -> np.ndarray:
         near = as_options(steps / np.maximum(left, 1)[:, None], 1.0)
         near = _inside(near, texts.value, np.arange(len(left)))
         return left[:, None] * (_draw_labels(near, left, noise, rng) if drawn else near)
+
+    if unread.any():
+        known = labels + predict(reached, drawn=False)
+        known[:, unread] = 0
+        alike = np.add.reduceat(known, cells.starts, axis=1)
+        # Two texts like those of all groups.
+        alike += LIKE_OTHERS * alike.sum(axis=1, keepdims=True) / known.sum(axis=(1, 2))[0]
+        alike /= alike.sum(axis=2, keepdims=True)
+        reached[:, unread] = left[unread, None] * as_steps(draw_unread(texts, alike, rng))
 
     if texts.clusters is None:
         these = labels + predict(reached)
@@ -256,32 +263,46 @@ def list_factors(texts: Corpus, count: int) -> tuple[dict[str, Factor], Float[np
     return factors, weights * (sums / np.maximum(squares, np.finfo(float).tiny))[groups]
 
 
-def draw_unread(texts: Corpus, draws: int, rng: np.random.Generator) -> Float[np.ndarray, "S U K"]:
+def draw_unread(
+    texts: Corpus, alike: Float[np.ndarray, "S G K"], rng: np.random.Generator
+) -> Float[np.ndarray, "S U K"]:
     r"""Draw how the labels of texts that were not read are distributed, in each cell of such.
 
-    .. math:: p_c \sim \mathrm{Dirichlet}(n_c + b\, p_0), \qquad
-        p_0 \sim \mathrm{Dirichlet}\Bigl(a + \sum_c \frac{b + 1}{b + n_{c+} } n_c\Bigr)
+    .. math:: p_c \sim \mathrm{Dirichlet}(n_c + b\, r_c), \qquad r_c \propto q_c\, p_0 / \bar q,
+        \qquad p_0 \sim \mathrm{Dirichlet}
+        \Bigl(2\, \bar q + \sum_c \frac{b + 1}{b + n_{c+}} n_c\Bigr)
 
-    A cell of many labels says as much of the others as b + 1 labels; a single cell is its own.
+    where q are the shares among the texts of the cell's group that were read, and q-bar their mean
+    over the labels: not being read has the same odds in every group, as far as labels do not say
+    otherwise.  Labels of one cluster count as one.
 
     Args:
         texts: the corpus.
-        draws: how many draws S.
+        alike: draws of the shares among the texts of each group that were read.
         rng: source of random numbers.
     """
-    cells = np.flatnonzero(texts.cells.unread)
-    if texts.unread_prior is None or not len(cells):
-        return np.empty((draws, 0, len(texts.value)))
-    rows = np.flatnonzero(~texts.read[texts.rows])
+    cells, rows = np.flatnonzero(texts.cells.unread), np.flatnonzero(~texts.read[texts.rows])
+    places = texts.rows[rows]
+    of, size = texts.cells.of[places], len(texts.cells.groups)
+    # Those of a cell sum to its effective number of texts (Kish).
     weights = texts.weights[rows]
-    weights = weights * weights.sum() / max(np.sum(weights**2), np.finfo(float).tiny)
-    seen = texts.cells.sum(weights[:, None] * texts.labels[rows], texts.rows[rows])[cells]
-    shared = (BORROWED + 1) / np.maximum(seen.sum(axis=1) + BORROWED, BORROWED + 1)
-    shared = np.ones(1) if len(cells) == 1 else shared
-    pooled = rng.dirichlet(texts.unread_prior + shared @ seen, draws)
+    sums, squares = np.bincount(of, weights, size), np.bincount(of, weights**2, size)
+    weights = weights * (sums / np.maximum(squares, np.finfo(float).tiny))[of]
+    if texts.clusters is not None:
+        pairs = np.stack([of, texts.clusters[places]])
+        unit, counts = np.unique(pairs, axis=1, return_inverse=True, return_counts=True)[1:]
+        weights = weights / counts[unit.ravel()]
+    seen = texts.cells.sum(weights[:, None] * texts.labels[rows], places)[cells]
+    number, alike = seen.sum(axis=1), alike[:, texts.cells.groups[cells]]
+    mean = np.average(alike, axis=1, weights=number if number.any() else None).clip(EDGE)
+    mean /= mean.sum(axis=1, keepdims=True)
+    shared = (BORROWED + 1) / (BORROWED + np.maximum(number, 1)) if len(cells) > 1 else np.ones(1)
+    pooled = rng.standard_gamma(LIKE_OTHERS * mean + shared @ seen)
+    pooled /= pooled.sum(axis=1, keepdims=True)
     if len(cells) == 1:
         return pooled[:, None]
-    masses = rng.standard_gamma(seen + BORROWED * pooled[:, None])
+    near = alike * (pooled / mean)[:, None]
+    masses = rng.standard_gamma(seen + BORROWED * near / near.sum(axis=-1, keepdims=True))
     return masses / masses.sum(axis=-1, keepdims=True)
 
 

@@ -28,7 +28,7 @@ from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.inference.priors import LearnedPrior, Priors
 from cordial_ppl.inference.sampler import DEFAULT_EFFORT, Effort
 from cordial_ppl.inference.target import Prior
-from cordial_ppl.stack.fit import Fit, fit_stack
+from cordial_ppl.stack.fit import Fit, fit_stack, warn_if_reversed
 from cordial_ppl.stack.settings import Defaults, Settings, make_settings
 from cordial_ppl.stack.sketch import sketch
 
@@ -148,6 +148,7 @@ class Stack(Estimator[Fit]):
         super().fit(logits, labels, covariates, sample_weight=sample_weight, texts=texts)
         if counts is not None and counts.size:
             self.fit_ = replace(self.fit_, sketch=counts)
+        warn_if_reversed(self.fit_)
         return self
 
     def _fit(self, texts: Labelled, scale: Scale, settings: Settings, names: InputNames) -> Fit:

@@ -11,9 +11,10 @@ from jaxtyping import Float, Int
 
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.labelling import TextLabels, by_text
+from cordial_ppl.data.ratings import state
 from cordial_ppl.data.readings import as_logits, label_histogram
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.errors import InputError
+from cordial_ppl.errors import InputError, warn
 from cordial_ppl.inference.fitting import Case
 from cordial_ppl.inference.posterior import Posterior, warn_if_doubtful
 from cordial_ppl.runtime.progress import doing
@@ -24,6 +25,10 @@ from cordial_ppl.stack.stacking import MIN_LABELS, assign_folds
 from cordial_ppl.stack.weighing import ExpectedLoss, weigh
 
 FOLDS = 4
+
+LEAST_TEXTS, FALLING, BEYOND = 5, 4.15, 0.9
+"""Texts from which a direction is told, and how far below zero, in units of 1 / (n - 1) and of the
+error, a rank correlation is that of scales which run against each other."""
 
 LIKE_OTHERS = 2.0
 """Labels that texts which were not read are taken to have, like the other texts."""
@@ -57,13 +62,6 @@ class AnyFit(ABC):
         return self.entered.read
 
     @cached_property
-    def unread_prior(self) -> Float[np.ndarray, " K"]:
-        """Dirichlet counts of labels of texts that were not read, before there are any."""
-        return LIKE_OTHERS * label_histogram(
-            self.labels, self.scale.size, weights=self.sample_weight
-        )
-
-    @cached_property
     def unread_counts(self) -> Float[np.ndarray, " K"]:
         r"""Dirichlet counts of labels of texts that were not read.
 
@@ -71,8 +69,9 @@ class AnyFit(ABC):
 
         with the smoothed histogram :math:`\pi` of the labels of those that were.
         """
-        unread = self.entered.take(self.entered.unread)
-        return self.unread_prior + np.bincount(unread.labels, unread.weights, self.scale.size)
+        unread, size = self.entered.take(self.entered.unread), self.scale.size
+        read = label_histogram(self.labels, size, weights=self.sample_weight)
+        return LIKE_OTHERS * read + np.bincount(unread.labels, unread.weights, size)
 
     @property
     def covariates(self) -> tuple[str, ...]:
@@ -231,6 +230,32 @@ def fit_stack(texts: Labelled, scale: Scale, settings: Settings) -> Fit:
     )
     warn_if_doubtful(*fit.posteriors.values())
     return fit
+
+
+def warn_if_reversed(fit: Fit) -> None:
+    """Warn where labels fall as ratings rise, as if one of the scales ran the other way.
+
+    Few texts need a rank correlation further from zero, so that one fit in a hundred to labels
+    that run the right way is warned of at most (`benchmarks/directions.py`).
+    """
+    values, per_text = fit.scale.values, fit.text_labels
+    stated = state(fit.labelled.logits[per_text.first])[0] @ values
+    ranks, free = np.stack([rank(stated), rank(per_text.shares @ values)]), len(stated) - 1
+    if free < LEAST_TEXTS - 1 or not np.ptp(ranks, axis=1).all():
+        return
+    rho = float(np.corrcoef(ranks)[0, 1])
+    if rho < -max(FALLING / free, BEYOND / free**0.5):
+        warn(
+            f"labels fall as the judge's ratings rise (rank correlation {rho:.2f} on {free + 1} "
+            "texts): one of the two scales may run from best to worst. If so, turn its numbers "
+            "round before you calibrate."
+        )
+
+
+def rank(values: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+    """Rank values; equals share the mean of their ranks."""
+    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return (counts.cumsum() - (counts - 1) / 2)[places]
 
 
 def fit_without_labels(texts: Labelled, scale: Scale, settings: Settings) -> Fit:

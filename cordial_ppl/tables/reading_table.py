@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from jaxtyping import Float64
+from jaxtyping import Float64, Int64
 
 from cordial_ppl.data.ratings import read_ratings
 from cordial_ppl.data.readings import (
@@ -24,7 +24,7 @@ from cordial_ppl.data.readings import (
     warn_of_unread,
 )
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.errors import InputError, naming, warn
+from cordial_ppl.errors import naming, warn
 from cordial_ppl.tables.choices import Choice, open_columns, read_items, select, split_choice
 from cordial_ppl.tables.columns import (
     finite,
@@ -107,10 +107,11 @@ class ReadingTable:
     @property
     def reasons(self) -> pl.Series:
         """Why each text was not read, in words of a column `unread`; null for the others."""
-        reason = pl.when(self.unread).then(pl.lit("no reading"))
-        if "unread" in self.columns.schema:
+        reason = pl.lit("no reading")
+        if self.columns.schema.get("unread") == pl.String:
             reason = pl.when(named("unread") != "").then(named("unread")).otherwise(reason)
-        return self.columns.collect(reason.alias("unread").cast(pl.String)).to_series()
+        cells = self.columns.collect(pl.when(self.unread).then(reason).alias("unread"))
+        return cells.to_series().cast(pl.String)
 
     @property
     def extras(self) -> dict[str, list]:
@@ -132,7 +133,12 @@ class ReadingTable:
         Raises:
             InputError: There is no such column, or a cell is not a finite number, or not a level.
         """
-        return {name: finite(self.columns, name, (levels or {}).get(name)) for name in names}
+        rows, columns = self._read_rows() if self.gaps else (slice(None), self.columns)
+        result = {name: np.zeros(len(self)) for name in names}
+        for name, column in result.items():
+            # Nothing is predicted from those of texts that were not read.
+            column[rows] = finite(columns, name, (levels or {}).get(name))
+        return result
 
     def check(
         self,
@@ -193,29 +199,31 @@ class ReadingTable:
             start = stop
 
     def _convert(self) -> Float64[np.ndarray, "n K"]:
-        columns, names = self.columns, self.names
-        read = np.flatnonzero(~columns.collect(self.unread.alias("")).to_series().to_numpy())
-        logits = np.full((len(columns), self.scale.size), np.nan)
-        if not read.size:
+        rows, columns = self._read_rows()
+        logits = np.full((len(self.columns), self.scale.size), np.nan)
+        if not rows.size:
             return logits
-
-        def where(row: int) -> str:
-            return columns.where(int(read[row]))
-
-        source = Source(where, names, self.tell)
+        source = Source(columns.where, self.names, self.tell)
         with naming(columns.path):
             if self.kind == "rating":
-                cells = as_list(columns.collect("rating").to_series()[read])
-                logits[read] = as_logits(read_ratings(cells, self.scale, where, round=self.round))
+                cells = as_list(columns.collect("rating").to_series())
+                rated = read_ratings(cells, self.scale, columns.where, round=self.round)
+                logits[rows] = as_logits(rated)
                 return logits
             empty, convert = CONVERSIONS[self.kind]
-            values = np.full((len(columns), len(names)), empty)
-            for k, name in enumerate(names):
+            values = np.full((len(columns), len(self.names)), empty)
+            for k, name in enumerate(self.names):
                 if name in columns.schema:
                     values[:, k] = numbers(columns, name, empty=empty)
-            values = values[read] if convert is None else convert(values[read], source=source)
-            logits[read] = as_logits(values, source=source)
+            values = values if convert is None else convert(values, source=source)
+            logits[rows] = as_logits(values, source=source)
             return logits
+
+    def _read_rows(self) -> tuple[Int64[np.ndarray, " r"], Columns]:
+        """Return the rows of the texts that were read, and the table of these alone."""
+        unread = self.columns.collect(self.unread.alias("")).to_series()
+        rows = np.flatnonzero(~unread.to_numpy())
+        return rows, self.columns if len(rows) == len(unread) else self.columns.take(rows)
 
 
 def open_readings(path: str | Path, **chosen: Any) -> ReadingTable:
@@ -232,15 +240,13 @@ def open_readings(path: str | Path, **chosen: Any) -> ReadingTable:
 
     Raises:
         FileError: The file cannot be read or is not what its ending says.
-        InputError: A column or a name is missing, or no text has a reading.
+        InputError: A column or a name is missing.
         SettingNeeded: The file holds several readers or tasks, or a column `rating` has no options.
     """
     choice = Choice(**chosen)
     columns = select(open_columns(path, choice), "reader", choice.reader)
     table = ReadingTable(columns, *find_layout(columns, choice.options), round=choice.round)
     unread, every = columns.collect(table.unread.sum()).item(), len(columns)
-    if unread == every:
-        raise InputError(f"{columns.path}: none of the {every} texts has a reading.")
     if unread:
         warn(
             f"{columns.path}: {unread} of {every} texts have no reading; only labels of such texts "

@@ -49,6 +49,7 @@ class Comparison:
         passing: pass rates, where options that pass are named.
         unread: how many texts were not read, and how many of these are labelled; where none is,
             everything else is of the texts that were read.
+        unheard: groups none of whose texts has a reading or a label, of which nothing is known.
     """
 
     level: float
@@ -64,6 +65,7 @@ class Comparison:
     clusters: int | None = None
     passing: PassRate | None = None
     unread: tuple[int, int] = 0, 0
+    unheard: tuple[str, ...] = ()
 
     @property
     def unknown(self) -> int:

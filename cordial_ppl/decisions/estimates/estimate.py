@@ -61,6 +61,11 @@ class Estimate(Comparison):
                 f"labels of {self.clusters} clusters say little of others: label texts of {FEW} or "
                 "more."
             )
+        if self.unheard:
+            result.append(
+                f"nothing is known about {list_names(self.unheard)}: no text has a reading, and "
+                "none is labelled. Label some."
+            )
         unlabelled = [name for name, group in self.groups.items() if not group.labels]
         if unlabelled:
             result.append(

@@ -63,7 +63,7 @@ def _write_whole(made: Comparison, shares: str = "") -> list[str]:
     kind, other = "texts like these", "just these texts"
     kind, other = (kind, other) if made.of == TARGETS[0] else ("these texts", kind)
     if made.unknown:
-        kind, other = f"{kind}, of those read", f"{other}, of those read"
+        kind, other = f"{kind} that the judge reads", f"{other} that the judge read"
     be = "is" if whole.labels == 1 else "are"
     noun = "cluster" if made.clusters == 1 else "clusters"
     clusters = "" if made.clusters is None else f", in {made.clusters} {noun},"

@@ -1,5 +1,6 @@
 """A requirement such as "mean >= 4", and whether an estimate says that it is met."""
 
+import math
 import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -41,6 +42,9 @@ class Requirement(NamedTuple):
         Raises:
             InputError: it has no such quantity.
         """
+        parts = {part.strip().strip('"') for part in re.split(r"\s-\s", self.quantity)}
+        if parts & {*made.unheard}:
+            return Answer(self.text, OPEN, Interval(*[math.nan] * 3))
         interval = _find(self.quantity, made)
         above = self.sign.startswith(">")
         # The interval's ends, turned so that the requirement asks for much.

@@ -74,9 +74,9 @@ def predict_batch(calibrator: Estimator, table: ReadingTable) -> pl.DataFrame:
             "label_high": options.gather(last),
         }
     )
-    if gaps := table.gaps or bool(np.isnan(table.logits).all(axis=-1).any() and table.names):
+    if table.gaps:
         predictions = predictions.with_columns(table.reasons)
-    return add_extras(predictions, table, ("unread",) if gaps else ())
+    return add_extras(predictions, table)
 
 
 def add_extras(
