@@ -16,7 +16,7 @@ from cordial_ppl import UserShift
 from cordial_ppl.channels.user_effects import Effect
 from cordial_ppl.data.readings import label_histogram
 from cordial_ppl.estimators.fusion import Fusion
-from cordial_ppl.estimators.fusion.joint import JOINT
+from cordial_ppl.estimators.fusion.fusion_fit import JOINT
 from cordial_ppl.estimators.fusion.panel import as_reader_logits
 from cordial_ppl.estimators.named import LogitStack
 from cordial_ppl.estimators.users.spreads import Spreads

@@ -145,6 +145,7 @@ def pad(
     labels: Int[np.ndarray, " n"],
     histogram: Float[np.ndarray, " K"],
     dtype: Any,
+    rows: int | None = None,
 ) -> Data:
     """Pad labelled texts for a compiled program.
 
@@ -153,8 +154,9 @@ def pad(
         labels: what is seen of their labels; -1 for what is held out.
         histogram: smoothed label histogram.
         dtype: precision that the program works in.
+        rows: number of rows; by default the capacity that there is for so many texts.
     """
-    padded = pad_texts(replace(texts, labels=labels), capacity(len(labels)))
+    padded = pad_texts(replace(texts, labels=labels), rows or capacity(len(labels)))
     return Data(
         logits=texts_last(padded.logits.astype(dtype)),
         labels=padded.labels.astype(np.int32),

@@ -14,12 +14,12 @@ from jaxtyping import Float, Int
 
 from cordial_ppl.channels.channel import Channel, count_levels
 from cordial_ppl.channels.loading import load_channel
-from cordial_ppl.data.checks import check_seed
+from cordial_ppl.data.checks import check_names, check_seed
 from cordial_ppl.data.covariates import as_covariates
 from cordial_ppl.data.labelled import Data, Labelled, hold_out, pad
 from cordial_ppl.data.readings import Readings, as_logits, as_logits_of_readers, label_histogram
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.errors import InputError, quote
+from cordial_ppl.errors import InputError
 from cordial_ppl.inference.diagnostics import NOTHING, PAPER_METHODS, Draws, diagnose, precision
 from cordial_ppl.inference.importance import (
     effective_sample_size,
@@ -62,7 +62,6 @@ class Case(NamedTuple):
             alone.
         seed: numbers that all randomness follows from.
         prior: location and scale that replace the channel's own; None for these.
-        pseudo_counts: of the label histogram, for each option or for all alike.
         histogram: in its place, whatever the labels are; None for theirs.
     """
 
@@ -70,7 +69,6 @@ class Case(NamedTuple):
     folds: Int[np.ndarray, " n"] | None = None
     seed: tuple[int, ...] = (0,)
     prior: Prior | None = None
-    pseudo_counts: Any = 1.0
     histogram: Float[np.ndarray, " K"] | None = None
 
     def histogram_of(self, labels: Int[np.ndarray, " n"]) -> Float[np.ndarray, " K"]:
@@ -78,7 +76,7 @@ class Case(NamedTuple):
         if self.histogram is not None:
             return self.histogram
         size = self.texts.logits.shape[-1]
-        return label_histogram(labels, size, self.pseudo_counts, self.texts.weights)
+        return label_histogram(labels, size, self.texts.weights)
 
     @property
     def masks(self) -> list[Int[np.ndarray, " n"]]:
@@ -102,13 +100,6 @@ class CaseFit(NamedTuple):
 
     fitted: Any
     held_out: Float[np.ndarray, "n K"] | None
-
-
-def check_method(method: Any) -> str:
-    """Return the name of an inference method, or raise an ``InputError`` that lists them."""
-    if not isinstance(method, str) or method not in METHODS:
-        raise InputError(f"inference must be one of {', '.join(METHODS)}; got {quote(method)}.")
-    return method
 
 
 @on_one_core
@@ -176,9 +167,8 @@ def sample_default(target: Target, prior: Prior, case: Case, effort: Effort) -> 
 def _sample_nuts(target: Target, prior: Prior, case: Case, effort: Effort) -> FoldDraws:
     """Sample the posterior by NUTS, and carry its draws over to the folds."""
     texts, seed = case.texts, np.random.SeedSequence(case.seed).generate_state(1)[0]
-    readings = Readings(texts.logits, case.histogram_of(texts.labels), dict(texts.covariates))
-    key, weights = jax.random.key(seed), texts.weights
-    sampled = sample_nuts(target, prior, readings, texts.labels, key, weights=weights)
+    histogram, key = case.histogram_of(texts.labels), jax.random.key(seed)
+    sampled = sample_nuts(target, prior, texts, histogram, key)
     rows = np.linspace(0, len(sampled.draws) - 1, effort.particles).astype(int)
     points = ((sampled.draws[rows] - prior.loc) / prior.scale).astype(PRECISION)
     problem = _problem(target, prior, case)
@@ -322,7 +312,7 @@ def fit_channel(
             missing, or the method is unknown.
         ChannelError: the channel is unknown or breaks the contract.
     """
-    check_method(method)
+    check_names("method", [method], METHODS)
     chosen = load_channel(channel)
     readings = as_logits_of_readers(logits) if chosen.several else as_logits(logits)
     *readers, size = readings.shape[1:]

@@ -204,7 +204,7 @@ def fit_stack(texts: Labelled, scale: Scale, settings: Settings) -> Fit:
     """
     entered, texts = texts, texts.read
     if not len(texts.labels):
-        raise InputError("a fit needs labels of texts that have a reading; all are of others.")
+        raise InputError("a fit needs texts that have a reading; none of these has one.")
     members = settings.members(float(texts.weights.sum()))
     folds = held_out = None
     if settings.folded and texts.count >= MIN_LABELS:
@@ -231,22 +231,3 @@ def fit_stack(texts: Labelled, scale: Scale, settings: Settings) -> Fit:
     )
     warn_if_doubtful(*fit.posteriors.values())
     return fit
-
-
-def fit_without_labels(texts: Labelled, scale: Scale, settings: Settings) -> Fit:
-    """Fit the one calibrator of the settings to readings alone; arguments as of ``fit_stack``."""
-    (member,) = settings.members(0)
-    texts = texts.read
-    if not len(texts.labels):
-        raise InputError("none of the texts has a reading.")
-    nan = float("nan")
-    return Fit(
-        settings=settings,
-        scale=scale,
-        members={member.name: member.fit([Case(texts)])[0].fitted},
-        weights={member.name: 1.0},
-        losses={},
-        expected=ExpectedLoss(nan, nan, nan, 0),
-        entered=texts.take(slice(0)),
-        sketch=sketch(texts.logits[texts.first]),
-    )

@@ -75,7 +75,7 @@ def test_what_fits_in_memory():
     target = build_target(CHANNELS["location-vector"], 5)
 
     def lanes(points, rows):
-        return accelerator.CORE.lanes(points, target, PRECISION, rows, 1000)
+        return accelerator.Room(2**30, 1000).lanes(points, target, PRECISION, rows)
 
     assert lanes(1024, 32) == lanes(1024, 2048) == 136 and lanes(10**6, 32) == 1
     assert lanes(1, 32) == 1000

@@ -19,16 +19,23 @@ from cordial_ppl.decisions import answers
 from cordial_ppl.errors import InputError, warn
 from cordial_ppl.estimators.estimator import Estimator, InputNames
 from cordial_ppl.estimators.fusion import fusion_files
-from cordial_ppl.estimators.fusion.fusion_fit import FusionFit, view
-from cordial_ppl.estimators.fusion.fusion_summary import summarize
-from cordial_ppl.estimators.fusion.joint import AVERAGE, COUNTS, JOINT, READER_COUNT, joint_prior
+from cordial_ppl.estimators.fusion.fusion_fit import (
+    AVERAGE,
+    COUNTS,
+    JOINT,
+    READER_COUNT,
+    FusionFit,
+    joint_prior,
+    summarize,
+    view,
+)
 from cordial_ppl.estimators.fusion.panel import (
     as_reader_logits,
     check_frames,
     find_spreads,
     read_by,
+    trust_readers,
 )
-from cordial_ppl.estimators.fusion.trust import trust_readers
 from cordial_ppl.estimators.named import PAPER_COUNTS, Cordial, stack_of
 from cordial_ppl.estimators.stack import Stack
 from cordial_ppl.inference.export import join

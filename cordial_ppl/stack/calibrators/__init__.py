@@ -2,9 +2,8 @@
 
 A calibrator is a pair of pure functions of NumPy arrays in double precision; nothing is compiled.
 Texts labelled -1 are ignored, and leading axes are broadcast: labels `[F, n]` beside logits
-`[n, K]` fit a sample and its folds at once; `one_at_a_time` gives such axes to a function that
-fits one sample.  Every fit converges to finite parameters, however few the labels and whichever
-classes have none.
+`[n, K]` fit a sample and its folds at once.  Every fit converges to finite parameters, however few
+the labels and whichever classes have none.
 """
 
 from collections.abc import Callable

@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 
 from cordial_ppl.data.labelling import rank_texts
 from cordial_ppl.runtime.arrays import FLOOR, AnyArray
-from cordial_ppl.stack.calibrators.samples import BatchWeights, one_at_a_time
+from cordial_ppl.stack.calibrators.samples import BatchWeights
 
 FOLDS = 4
 EPS = float(np.finfo(np.float64).eps)
@@ -29,10 +29,8 @@ def spread_folds(
         The fold of each text, 0..3, and -1 for a text to ignore.
     """
     seen, assigned = np.flatnonzero(np.asarray(labels) >= 0), np.full(len(labels), -1)
-    ranks = seen if texts is None else rank_texts(np.asarray(texts)[seen])
-    count = len(seen) if texts is None else ranks.max(initial=-1) + 1
-    dealt = np.random.default_rng(0).permutation(count) % FOLDS
-    assigned[seen] = dealt if texts is None else dealt[ranks]
+    ranks = rank_texts((np.arange(len(labels)) if texts is None else np.asarray(texts))[seen])
+    assigned[seen] = np.random.default_rng(0).permutation(ranks.max(initial=-1) + 1)[ranks] % FOLDS
     return assigned
 
 
@@ -49,7 +47,7 @@ def cross_validate[Params: tuple[AnyArray, ...]](
     """Fit with the setting that has the lowest held-out log loss.
 
     Minimises `sum_i -w_i log max(p_(-fold(i))(z_i), FLOOR)` over the grid.  Every setting is fitted
-    to all labels and without each fold, in one call a sample.
+    to all labels and without each fold, in one call a sample, one sample after the other.
 
     Args:
         fit: from readings `[n, features]`, labels `[G, FOLDS + 1, n]` (-1: ignored), weights `[n]`
@@ -67,22 +65,24 @@ def cross_validate[Params: tuple[AnyArray, ...]](
         good the last, the strongest.
     """
 
-    @one_at_a_time
     def choose(
-        logits: np.ndarray,
-        labels: np.ndarray,
-        weights: np.ndarray | None,
-        texts: np.ndarray | None,
+        logits: np.ndarray, labels: np.ndarray, weights: np.ndarray, texts: np.ndarray
     ) -> Params:
-        counted = np.ones(len(labels)) if weights is None else weights
         # The first fit leaves out what has no label anyway: it sees them all.
         left_out = spread_folds(labels, texts) == np.arange(-1, FOLDS)[:, None]
         visible = np.where(left_out, -1, labels)
-        params = fit(logits, np.tile(visible, (len(grid), 1, 1)), counted, grid[:, None])
+        params = fit(logits, np.tile(visible, (len(grid), 1, 1)), weights, grid[:, None])
         logs = log_probs(params, logits)[:, 1:, np.arange(len(labels)), labels]
-        losses = -(left_out[1:] * counted * np.maximum(logs, math.log(FLOOR))).sum(axis=(1, 2))
+        losses = -(left_out[1:] * weights * np.maximum(logs, math.log(FLOOR))).sum(axis=(1, 2))
         good = losses <= losses.min() + EPS**0.6 * (1.0 + losses.min())
         best = np.flatnonzero(good)[-1]
         return type(params)(*(part[best, 0, ...] for part in params))
 
-    return choose(logits, labels, weights, texts)
+    shape, count = np.broadcast_shapes(logits.shape[:-2], labels.shape[:-1]), labels.shape[-1]
+    weights = np.ones(count) if weights is None else weights
+    texts = np.arange(count) if texts is None else texts
+    features = np.broadcast_to(logits, (*shape, *logits.shape[-2:]))
+    rows = [np.broadcast_to(part, (*shape, count)) for part in (labels, weights, texts)]
+    fits = [choose(features[at], *(part[at] for part in rows)) for at in np.ndindex(shape)]
+    parts = (np.reshape(part, shape + np.shape(part[0])) for part in zip(*fits, strict=True))
+    return type(fits[0])(*parts)

@@ -1,8 +1,6 @@
 """What all fits share: readings and labels whose leading axes are broadcast."""
 
 import math
-from collections.abc import Callable
-from functools import wraps
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -80,32 +78,6 @@ def as_samples(
     if weights is not None:
         chosen *= np.broadcast_to(weights, (*shape, rows)).reshape(count, 1, rows)
     return Samples(shape, turned.reshape(copies, size, rows), chosen, chosen.sum(axis=(1, 2)))
-
-
-def one_at_a_time[Params: tuple[AnyArray, ...]](
-    fit: Callable[..., Params],
-) -> Callable[..., Params]:
-    """Let a fit of one sample, logits `[n, K]` and labels `[n]`, take leading axes: in a loop.
-
-    So do arrays like the labels that follow them, or None.
-    """
-
-    @wraps(fit)
-    def run(logits: BatchLogits, labels: BatchLabels, *more: Any) -> Params:
-        shape = np.broadcast_shapes(logits.shape[:-2], labels.shape[:-1])
-        texts = np.broadcast_to(logits, (*shape, *logits.shape[-2:]))
-        each = [
-            None if part is None else np.broadcast_to(part, (*shape, labels.shape[-1]))
-            for part in (labels, *more)
-        ]
-        fits = [
-            fit(texts[index], *(None if part is None else part[index] for part in each))
-            for index in np.ndindex(shape)
-        ]
-        parts = (np.reshape(part, shape + np.shape(part[0])) for part in zip(*fits, strict=True))
-        return type(fits[0])(*parts)
-
-    return run
 
 
 def some(values: Shaped[np.ndarray, "B *rest"], at: Any) -> Shaped[np.ndarray, "A *rest"]:

@@ -71,7 +71,8 @@ def vector_log_probs(params: Vector, logits: BatchLogits) -> BatchLogProbs:
 
 def fit_raw(logits: BatchLogits, labels: BatchLabels, weights: BatchWeights = None) -> Vector:
     """Fit nothing: the prediction is `softmax(logits)`, whatever the readings and labels."""
-    zeros = np.zeros(_seen(logits, labels, weights).shape[:-2] + logits.shape[-1:])
+    data = as_samples(logits, labels, weights)
+    zeros = data.unfold(np.zeros(data.chosen.shape[:2]))
     return Vector(zeros + 1.0, zeros)
 
 
@@ -90,15 +91,14 @@ def fit_batch(logits: BatchLogits, labels: BatchLabels, weights: BatchWeights = 
         Zhou et al. (2024), "Batch calibration: rethinking calibration for in-context learning and
         prompt engineering".
     """
-    seen = _seen(logits, labels, weights)
-    total = seen.sum(axis=-2)
-    counted = np.where((total > 0)[..., None, :], seen, 1.0)
+    data = as_samples(logits, labels, weights)
+    any_seen = data.counts[:, None] > 0
+    counted = np.where(any_seen, data.chosen.sum(axis=1), 1.0)[:, None]
     # A sum of exponentials: an option that no text favours has a mean far below rounding.
-    logs = np.where(
-        counted > 0, log_softmax(logits, axis=-1) + np.log(np.maximum(counted, TINY)), -np.inf
-    )
-    log_mean = logsumexp(logs, axis=-2) - np.log(np.where(total > 0, total, 1))
-    return Vector(np.ones_like(log_mean), np.where(total > 0, -log_mean, 0.0))
+    logs = log_softmax(data.logits, axis=1) + np.log(np.maximum(counted, TINY))
+    log_mean = logsumexp(np.where(counted > 0, logs, -np.inf), axis=2)
+    bias = np.where(any_seen, np.log(data.divisors)[:, None] - log_mean, 0.0)
+    return Vector(data.unfold(np.ones_like(bias)), data.unfold(bias))
 
 
 def fit_histogram(logits: BatchLogits, labels: BatchLabels, weights: BatchWeights = None) -> Vector:
@@ -112,14 +112,7 @@ def fit_histogram(logits: BatchLogits, labels: BatchLabels, weights: BatchWeight
     Returns:
         Weights of zero, and the logs of the shares as biases; equal ones without labels.
     """
-    chosen = np.asarray(labels)[..., None] == np.arange(logits.shape[-1])
-    counts = (chosen * _seen(logits, labels, weights)).sum(axis=-2) + 1.0
-    shares = counts / counts.sum(axis=-1, keepdims=True)
+    data = as_samples(logits, labels, weights)
+    counts = data.chosen.sum(axis=2) + 1.0
+    shares = data.unfold(counts / counts.sum(axis=1, keepdims=True))
     return Vector(np.zeros_like(shares), np.log(shares))
-
-
-def _seen(logits: BatchLogits, labels: BatchLabels, weights: BatchWeights) -> np.ndarray:
-    """Return what each text counts, `[*sets, n, 1]`; zero for those to ignore."""
-    seen = (np.asarray(labels) >= 0) * (1.0 if weights is None else np.asarray(weights))
-    shape = np.broadcast_shapes(seen[..., None].shape, (*logits.shape[:-1], 1))
-    return np.broadcast_to(seen[..., None], shape)
