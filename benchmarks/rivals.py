@@ -21,10 +21,9 @@ from cordial_ppl.estimators.fusion.panel import as_reader_logits
 from cordial_ppl.estimators.named import LogitStack
 from cordial_ppl.estimators.users.spreads import Spreads
 from cordial_ppl.runtime.arrays import FLOOR
-from cordial_ppl.stack.calibrators.crossvalidation import cross_validate
 from cordial_ppl.stack.calibrators.dirichlet import GRID, RIDGE, Dirichlet
 from cordial_ppl.stack.calibrators.regression import fit_softmax
-from cordial_ppl.stack.calibrators.samples import as_samples
+from cordial_ppl.stack.calibrators.samples import as_samples, cross_validate
 from cordial_ppl.stack.settings import Settings
 from cordial_ppl.stack.weighing import stated
 

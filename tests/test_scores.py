@@ -12,7 +12,7 @@ from sklearn import metrics
 
 import cordial_ppl as cp
 from cordial_ppl.evaluation.scoring import saturated_readings
-from cordial_ppl.stack.calibrators.vector import fit_vector, vector_log_probs
+from cordial_ppl.stack.calibrators.scaling import fit_vector, vector_log_probs
 
 ANALYSES = read_golden("analyses")
 

@@ -19,7 +19,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, PartitionSpec
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from cordial_ppl.data.labelled import TILE, Data, Labelled, pad
 from cordial_ppl.inference import fitting, laplace, sampler
@@ -47,30 +47,21 @@ AXES: Any = Data(0, 0, 0, 0, 0, None)  # type: ignore[arg-type]
 SPREAD, WHOLE = PartitionSpec(AXIS), PartitionSpec()
 
 
-class Room(NamedTuple):
-    """What a call takes on each device.
-
-    Attributes:
-        memory: bytes, about.
-        problems: the most problems.
-    """
-
-    memory: int
-    problems: int
-
-    def lanes(self, points: int, target: Target, dtype: Any, rows: int) -> int:
-        """Compute how many problems of so many points and rows there is room for."""
-        each = COPIES * points * tile_of(rows) * target.options * np.dtype(dtype).itemsize
-        return int(np.clip(self.memory // each, 1, self.problems))
+CORE, CHIP = (2**30, 16), (2**32, 256)
+"""Bytes, about, and problems at most that a call takes of a core of a CPU, which few keep busy, and
+of an accelerator."""
 
 
-CORE, CHIP = Room(2**30, 16), Room(2**32, 2048)
-"""Of a core of a CPU, which few problems keep busy, and of an accelerator."""
+def lanes(mesh: Mesh, points: int, target: Target, dtype: Any, rows: int) -> int:
+    """Compute how many problems of so many points and rows a device has room for."""
+    each = COPIES * points * tile_of(rows) * target.options * np.dtype(dtype).itemsize
+    memory, most = CHIP if is_wide(mesh) else CORE
+    return int(np.clip(memory // each, 1, most))
 
 
-def room_of(mesh: Mesh) -> Room:
-    """Return what there is room for on devices."""
-    return CORE if mesh.devices.flat[0].platform == "cpu" else CHIP
+def is_wide(mesh: Mesh) -> bool:
+    """Tell accelerators from cores of a CPU."""
+    return mesh.devices.flat[0].platform != "cpu"
 
 
 class Problems(NamedTuple):
@@ -110,8 +101,8 @@ def fit_batch(
         InputError: a prior does not fit the channel, or the density is zero at all starts.
     """
     mesh, parts = Mesh(np.array(devices or jax.devices()), (AXIS,)), []
-    precision, wide = jax.default_matmul_precision("highest"), room_of(mesh) is CHIP
-    with jax.enable_x64(True), precision, wide_tiles(wide):
+    precision = jax.default_matmul_precision("highest")
+    with jax.enable_x64(True), precision, wide_tiles(is_wide(mesh)):
         for start in range(0, len(cases), CASES):
             some = cases[start : start + CASES]
             if method == "default":
@@ -133,7 +124,7 @@ def _stack(
     for case, part in zip(cases, texts, strict=True):
         histogram = case._replace(texts=part).histogram_of(part.labels)
         tiles = np.int32(-(-np.sum(part.labels >= 0) // tile_of(room)))
-        data = pad(part, part.labels, histogram, dtype, room)._replace(tiles=tiles)
+        data = pad(part, histogram, dtype, room)._replace(tiles=tiles)
         prior = Prior(*(np.asarray(part, dtype) for part in fitting.choose_prior(target, case)))
         parts.append(Problems(prior, data))
     return jax.tree.map(lambda *leaves: np.stack(leaves), *parts)
@@ -150,18 +141,16 @@ def _with_folds(target: Target, cases: Sequence[Case], dtype: Any) -> Problems:
     return _stack(target, all_cases, texts, dtype)
 
 
-def _call(run: Any, problems: Problems, arrays: Any, width: int, number: int, rows: Any) -> Any:
-    """Run a program on rows of problems and their arrays, so many at a time."""
-    out, tree = [], None
+def _side_by_side(
+    rows: Int[np.ndarray, " N"], room: int, mesh: Mesh, work: Callable[[np.ndarray], Any]
+) -> Any:
+    """Work on problems by their numbers, as many at a time as each device has room for."""
+    width, parts = room * mesh.size, []
     for start in range(0, len(rows), width):
         chunk = rows[np.minimum(np.arange(start, start + width), len(rows) - 1)]
-        some = jax.tree.map(lambda leaf: leaf[chunk], arrays)  # noqa: B023
-        results = run(*problems.take(chunk), some, np.int32(number))
-        leaves, tree = jax.tree.flatten(results)
-        out = out or [np.empty((len(rows), *leaf.shape[1:]), leaf.dtype) for leaf in leaves]
-        for leaf, new in zip(out, leaves, strict=True):
-            leaf[start : start + width] = np.asarray(new)[: len(rows) - start]
-    return jax.tree.unflatten(tree, out)
+        used = len(rows) - start
+        parts.append(jax.tree.map(lambda leaf: np.asarray(leaf)[:used], work(chunk)))  # noqa: B023
+    return jax.tree.map(lambda *leaves: np.concatenate(leaves), *parts)
 
 
 def _compile(run: Callable[..., Any], mesh: Mesh, **options: Any) -> Callable[..., Any]:
@@ -209,11 +198,13 @@ def search_modes(
     rounds: int = laplace.ROUNDS,
 ) -> Ends:
     """Search from whitened points of each problem, as `laplace.search_modes` does on the host."""
-    rows, each = problems.data.labels.shape[-1], points.shape[1]
-    width = room_of(mesh).lanes(each, target, np.float64, rows) * mesh.size
-    run = _search(target, mesh)
-    ends = _call(run, problems, points, width, rounds, np.arange(len(points)))
-    *parts, taken = ends
+    room = lanes(mesh, points.shape[1], target, np.float64, problems.data.labels.shape[-1])
+    run, number = _search(target, mesh), np.int32(rounds)
+
+    def work(rows: np.ndarray) -> Ends:
+        return run(*problems.take(rows), points[rows], number)
+
+    *parts, taken = _side_by_side(np.arange(len(points)), room, mesh, work)
     return Ends(*(part.reshape(-1, *part.shape[2:]) for part in parts), rounds=taken.max())
 
 
@@ -246,13 +237,17 @@ def _predict(
     collect: Callable[[int, np.ndarray], Draws],
 ) -> tuple[list[CaseFit], Float[np.ndarray, "C m K"]]:
     """Predict the report by points of all labels and held-out texts by the others, and collect."""
-    count, labels, room = len(cases), len(cases[0].texts.labels), room_of(mesh)
+    count, labels, run = len(cases), len(cases[0].texts.labels), _weigh(target, mesh)
 
     def weigh(part: Problems, rows: np.ndarray, texts: int) -> tuple[np.ndarray, np.ndarray]:
-        size, run = part.data.labels.shape[1], _weigh(target, mesh)
-        width = room.lanes(points.shape[1], target, points.dtype, size) * mesh.size
-        tiles = -(-texts // tile_of(size))
-        logs, probs = _call(run, part, (points, begin), width, tiles, rows)
+        size = part.data.labels.shape[1]
+        room, tiles = lanes(mesh, points.shape[1], target, points.dtype, size), tile_of(size)
+
+        def work(rows: np.ndarray) -> Any:
+            arrays = points[rows], begin[rows]
+            return run(*part.take(rows), arrays, np.int32(-(-texts // tiles)))
+
+        logs, probs = _side_by_side(rows, room, mesh, work)
         return logs, probs.swapaxes(1, 2)[:, :texts].astype(np.float64)
 
     both = []
@@ -393,23 +388,20 @@ def _stage(stage: Callable[..., Any], mesh: Mesh, settings: tuple) -> Callable[.
 def _fit_default(target: Target, cases: Sequence[Case], effort: Effort, mesh: Mesh) -> tuple:
     """Sample the default posterior of each data set, and carry its particles to the folds."""
     problems, folds = _with_folds(target, cases, PRECISION), len(cases[0].masks)
-    count = len(cases)
-    room, rows = room_of(mesh), problems.data.labels.shape[-1]
-    width = room.lanes(effort.particles, target, PRECISION, rows) * mesh.size
+    count, rows = len(cases), problems.data.labels.shape[-1]
+    room = lanes(mesh, effort.particles, target, PRECISION, rows)
     seeds = [case.seed for case in cases]
     seeds += [(*case.seed, 1 + fold) for case in cases for fold in range(folds)]
 
-    def side_by_side(rows: np.ndarray, work: Callable[[Lanes, Any, np.ndarray], State]) -> State:
-        parts = []
-        for start in range(0, len(rows), width):
-            chunk = rows[np.minimum(np.arange(start, start + width), len(rows) - 1)]
-            some = Lanes(target, *problems.take(chunk), mesh)
-            state = work(some, [sampler.generator(seeds[row]) for row in chunk], chunk)
-            used = len(rows) - start
-            parts.append(jax.tree.map(lambda leaf: np.asarray(leaf)[:used], state))  # noqa: B023
-        return jax.tree.map(lambda *leaves: np.concatenate(leaves), *parts)
+    def prepare(rows: np.ndarray) -> tuple[Lanes, list[np.random.Generator]]:
+        generators = [sampler.generator(seeds[row]) for row in rows]
+        return Lanes(target, *problems.take(rows), mesh), generators
 
-    def carry(folds_: Lanes, keys: Any, rows: np.ndarray) -> State:
+    def sample(rows: np.ndarray) -> State:
+        return sampler.sample(*prepare(rows), effort)
+
+    def carry(rows: np.ndarray) -> State:
+        folds_, keys = prepare(rows)
         parents = jax.tree.map(lambda leaf: leaf[(rows - count) // folds], state)
         logs = folds_.evaluate(jnp.asarray(parents.particles.points), effort.particles)
         weighed = folds_.do(sampler.reweigh, parents, *logs)
@@ -417,11 +409,9 @@ def _fit_default(target: Target, cases: Sequence[Case], effort: Effort, mesh: Me
             return weighed
         return folds_.choose(poor, sampler.refresh(folds_, effort, keys, weighed), weighed)
 
-    states = state = side_by_side(
-        np.arange(count), lambda some, keys, _: sampler.sample(some, keys, effort)
-    )
+    states = state = _side_by_side(np.arange(count), room, mesh, sample)
     if folds:
-        moved = side_by_side(np.arange(count, count * (1 + folds)), carry)
+        moved = _side_by_side(np.arange(count, count * (1 + folds)), room, mesh, carry)
         states = jax.tree.map(lambda *leaves: np.concatenate(leaves), state, moved)
 
     def collect(row: int, logs: np.ndarray) -> Draws:

@@ -85,8 +85,7 @@ class Case(NamedTuple):
 
     def pad(self, precision: Any, sets: Sequence[Int[np.ndarray, " n"]] = ()) -> Data:
         """Pad the texts for a program, with all labels or with several sets of those seen."""
-        labels = self.texts.labels
-        data = pad(self.texts, labels, self.histogram_of(labels), precision)
+        data = pad(self.texts, self.histogram_of(self.texts.labels), precision)
         return relabel(data, sets, [*map(self.histogram_of, sets)]) if sets else data
 
 

@@ -86,7 +86,7 @@ class WeighLabels(Messenger):
 
 def sample_nuts(
     target: Target,
-    prior: Prior | None,
+    prior: Prior,
     texts: Labelled,
     histogram: Float[np.ndarray, " K"],
     key: jax.Array,
@@ -102,7 +102,7 @@ def sample_nuts(
 
     Args:
         target: the channel.
-        prior: location and scale that replace the channel's own; None for these.
+        prior: location and scale that replace the channel's own, unless they are these.
         texts: the labelled texts; a label of -1 leaves one out.
         histogram: smoothed label histogram that the channel falls back on.
         key: random key.
@@ -113,7 +113,7 @@ def sample_nuts(
         Equally weighted draws, chain after chain.  Their ``ess`` is the smallest over the
         parameters, and zero if the chains disagree (R-hat above 1.05).
     """
-    replaced = prior is not None and prior is not target.prior
+    replaced = prior is not target.prior
     texts = pad_texts(texts, bucket(len(texts.labels)))
     with jax.enable_x64(True):
         run = _program(target, replaced, -(-draws // CHAINS), warmup)

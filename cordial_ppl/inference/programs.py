@@ -251,7 +251,7 @@ def _batches(readings: Readings) -> Iterator[tuple[slice, int, Data]]:
         rows = slice(first, first + TEXTS)
         extra = {name: part[rows] for name, part in readings.covariates.items()}
         texts = without_labels(readings.logits[rows], extra)
-        data = pad(texts, texts.labels, readings.histogram, dtype, TEXTS)
+        data = pad(texts, readings.histogram, dtype, TEXTS)
         tiles = np.int32(-(-len(texts.labels) // tile_of(TEXTS)))
         yield rows, len(texts.labels), data._replace(tiles=tiles)
 

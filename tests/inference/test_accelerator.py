@@ -5,8 +5,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import jax
 import numpy as np
 import pytest
+from jax.sharding import Mesh
 
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.inference import accelerator, programs
@@ -73,11 +75,12 @@ def test_one_device_and_four_agree(four, method):
 
 def test_what_fits_in_memory():
     target = build_target(CHANNELS["location-vector"], 5)
+    mesh = Mesh(np.array(jax.devices("cpu")[:1]), (accelerator.AXIS,))
 
     def lanes(points, rows):
-        return accelerator.Room(2**30, 1000).lanes(points, target, PRECISION, rows)
+        return accelerator.lanes(mesh, points, target, PRECISION, rows)
 
-    assert lanes(1024, 32) == lanes(1024, 2048) == 136 and lanes(10**6, 32) == 1
-    assert lanes(1, 32) == 1000
+    assert lanes(10**4, 32) == lanes(10**4, 2048) == 13 and lanes(10**6, 32) == 1
+    assert lanes(1, 32) == 16
     with programs.wide_tiles():
-        assert lanes(1024, 32) == 136 and lanes(1024, 2048) == lanes(1024, 8192) == 8
+        assert lanes(10**4, 32) == 13 and lanes(1024, 2048) == lanes(1024, 8192) == 8

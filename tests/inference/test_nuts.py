@@ -98,7 +98,7 @@ def test_it_does_not_share_our_own_density(monkeypatch):
 
 def test_the_default_counts_scales_and_chains_begin_apart():
     target = build_target(cp.Channel("cut", cut), 5)
-    few = sample_nuts(target, None, *SEEN, jax.random.key(0), draws=4 * CHAINS, warmup=0)
+    few = sample_nuts(target, target.prior, *SEEN, jax.random.key(0), draws=4 * CHAINS, warmup=0)
     begin = few.draws.reshape(CHAINS, 4, target.size)[:, 0]
     assert (begin.std(axis=0) > 0.02).all() and (begin > 0).all()
     assert few.diagnostics.ess == 0, "chains that have not met are not believed"
@@ -117,7 +117,7 @@ def test_the_default_counts_scales_and_chains_begin_apart():
 def test_the_default_agrees_with_nuts(name, size):
     default = cp.fit_channel(name, LOGITS[:20], LABELS, seed=1)
     assert default.target.size == size
-    cloud = sample_nuts(default.target, None, *SEEN, jax.random.key(0))
+    cloud = sample_nuts(default.target, default.target.prior, *SEEN, jax.random.key(0))
     judged = cloud.diagnostics
     others = {"draws": cloud.draws, "weights": cloud.weights}
     reference = replace(default, diagnostics=judged, **others)

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from cordial_ppl.channels.channel import Channel
-from cordial_ppl.channels.joint_location import reader_weights
+from cordial_ppl.channels.forms import reader_weights
 from cordial_ppl.data.checks import check_flag, check_list, check_names
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.scale import Scale

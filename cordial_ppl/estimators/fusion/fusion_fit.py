@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float
 
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.channels.channel import Channel
-from cordial_ppl.channels.joint_location import location_readers
+from cordial_ppl.channels.forms import location_readers
 from cordial_ppl.decisions import answers
 from cordial_ppl.decisions.summary import join_blocks, warn, weight_lines
 from cordial_ppl.estimators.fusion.panel import as_reader_logits, check_frames, pool, read_by

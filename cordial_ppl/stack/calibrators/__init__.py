@@ -21,17 +21,15 @@ from cordial_ppl.stack.calibrators.full import (
     full_log_probs,
 )
 from cordial_ppl.stack.calibrators.odds import Odds, fit_odds, fit_odds_validated, odds_log_probs
-from cordial_ppl.stack.calibrators.temperature import (
+from cordial_ppl.stack.calibrators.scaling import (
     Temperature,
-    fit_temperature,
-    temperature_log_probs,
-)
-from cordial_ppl.stack.calibrators.vector import (
     Vector,
     fit_batch,
     fit_histogram,
     fit_raw,
+    fit_temperature,
     fit_vector,
+    temperature_log_probs,
     vector_log_probs,
 )
 
