@@ -18,15 +18,17 @@ import subprocess
 import sys
 import tempfile
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from importlib import import_module
 from pathlib import Path
+from unittest.mock import patch
 
 import polars as pl
 from embedded import load_tasks
 
 from cordial_ppl.evaluation.sweeps import run_sweep
-from cordial_ppl.runtime.progress import watching
+from cordial_ppl.runtime.progress import Stage
 
 TASKS = ("music", "beauty")
 METHODS = ["temperature", "paper", "cordial"]
@@ -69,7 +71,7 @@ def main() -> None:
             quiet = {"include_dashboard": False, "log_to_driver": False, "logging_level": "error"}
             ray.init(num_cpus=args.workers, **quiet)
             begun = time.perf_counter()
-            with watching(_Killer(kill)):
+            with _killing() if kill else nullcontext():
                 table = sweep("ray")
             seconds = time.perf_counter() - begun
             ray.shutdown()
@@ -83,20 +85,21 @@ def main() -> None:
     sys.exit(not all(each["same"] for each in figures.values() if isinstance(each, dict)))
 
 
-class _Killer:
-    """Progress that kills a worker, as if its machine were lost, when half of the work is done."""
+@contextmanager
+def _killing() -> Iterator[None]:
+    """Kill a worker, as if its machine were lost, when half of the work is done."""
+    reach, killed = Stage.reach, list[int]()
 
-    def __init__(self, wanted: bool):
-        self.wanted = wanted
+    def told(stage: Stage, done: float, text: str | None = None) -> None:
+        reach(stage, done, text)
+        for path in Path("/proc").glob("[0-9]*") if 2 * done > stage.total and not killed else ():
+            with suppress(FileNotFoundError, ProcessLookupError):
+                if not killed and (path / "cmdline").read_bytes().startswith(b"ray::_run"):
+                    killed.append(int(path.name))
+                    os.kill(killed[0], signal.SIGKILL)
 
-    def __call__(self, share: float, label: str) -> None:
-        if self.wanted and share > 0.5:
-            self.wanted = False
-            for path in Path("/proc").glob("[0-9]*"):
-                with suppress(FileNotFoundError, ProcessLookupError):
-                    if (path / "cmdline").read_bytes().startswith(b"ray::_run"):
-                        os.kill(int(path.name), signal.SIGKILL)
-                        return
+    with patch.object(Stage, "reach", told):
+        yield
 
 
 if __name__ == "__main__":

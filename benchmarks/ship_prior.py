@@ -12,7 +12,6 @@ without it is written for each set, which `accuracy.py` tries on that set.
 
 import argparse
 import os
-import time
 import warnings
 from pathlib import Path
 
@@ -21,7 +20,7 @@ from training import train_prior
 
 import cordial_ppl as cp
 from cordial_ppl.data.labelled import Labelled
-from cordial_ppl.runtime.progress import watching
+from cordial_ppl.runtime.progress import doing
 
 BUDGETS = 5, 10, 20, 50
 
@@ -38,10 +37,6 @@ def main() -> None:
         parser.error(NEEDED)
     for folder in (args.out.parent, args.apart):
         folder.mkdir(parents=True, exist_ok=True)
-    start = time.perf_counter()
-
-    def show(share: float, label: str) -> None:
-        print(f"{share:5.0%} {label} ({time.perf_counter() - start:.0f} s)", flush=True)
 
     pairs = load_pairs([*SOURCES, *FURTHER])
     pools = [
@@ -54,7 +49,7 @@ def main() -> None:
         for pair, (name, logits, labels), reader in zip(pairs, pools, readers, strict=True)
         if pair.source in SOURCES
     }
-    with warnings.catch_warnings(), watching(show):
+    with warnings.catch_warnings(), doing("learning", plain=True):
         warnings.simplefilter("ignore", cp.CordialWarning)
         learned = cp.LearnedPrior.load(args.fitted) if args.fitted else None
         prior = learned or cp.learn_prior(tasks, vector=False)

@@ -17,7 +17,7 @@ from pathlib import Path
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.channels.loading import load_channel
 from cordial_ppl.errors import CordialWarning
-from cordial_ppl.evaluation.checks import check_simulation, simulate
+from cordial_ppl.evaluation.checks.exactness import check_simulation, simulate
 from cordial_ppl.evaluation.checks.trial import make_trial
 
 MODELS = sorted((Path(__file__).parent.parent / "models").glob("*.py"))

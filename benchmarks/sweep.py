@@ -37,7 +37,7 @@ from cordial_ppl.estimators.subsets import Texts, fit_subsets
 from cordial_ppl.evaluation.methods import NINE
 from cordial_ppl.evaluation.sweeps import BUDGETS, run_sweep
 from cordial_ppl.evaluation.synthetic import reviews
-from cordial_ppl.runtime.progress import watching
+from cordial_ppl.runtime.progress import doing
 
 METHODS: dict[str, Callable[[int], Estimator]] = {
     "paper": lambda seed: cp.Cordial.paper(seed=seed),
@@ -153,16 +153,8 @@ def run_grid(which: str) -> dict[str, Any]:
     """Wall time of a grid, as `cordial sweep` runs it for the first time."""
     tasks = load_tasks(["music"], ["main"]) if which == "one" else load_tasks()
     budgets = (*BUDGETS, 200, 500, 1000, 2000) if which == "one" else BUDGETS
-    labels: list[str] = []
-
-    def show(done: float, label: str) -> None:
-        if label not in labels:
-            labels.append(label)
-            elapsed = time.perf_counter() - start
-            print(f"{elapsed:7.0f} s  {done:4.0%}  {label}", flush=True)
-
     start = time.perf_counter()
-    with watching(show):
+    with doing("the grid", plain=True):
         run_sweep(tasks, NINE, budgets, DRAWS)
     seconds = time.perf_counter() - start
     fits = len(tasks) * len(budgets) * DRAWS * len(NINE)

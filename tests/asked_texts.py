@@ -21,4 +21,5 @@ def logprobs(path="out.csv"):
     from cordial_ppl.tables import read_columns
 
     columns = read_columns(path)
-    return np.array([[float(c) for c in columns.cells[f"logprob_{k}"]] for k in range(1, 6)]).T
+    cells = (columns.cells[f"logprob_{k}"] for k in range(1, 6))
+    return np.array([[float(cell or "nan") for cell in column] for column in cells]).T

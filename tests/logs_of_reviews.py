@@ -33,7 +33,10 @@ def reading(options, evidence, **settings) -> Any:
     """The reading of one text; None if it names no option."""
     try:
         record = Record("here", "a", evidence)
-        return collect([record], Scale(tuple(options.split(","))), **settings).values[0]
+        collected = collect([record], Scale(tuple(options.split(","))), **settings)
+        (one,) = collected.values
+        one.values = collected.table[1][0]
+        return one
     except InputError as error:
         if "names an option" not in str(error):
             raise

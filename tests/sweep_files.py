@@ -1,11 +1,14 @@
-"""A sweep's files: two judges' readings, and labels."""
+"""A sweep's files: two judges' readings, and labels; and how far it is."""
 
+from contextlib import contextmanager
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
 from cordial_ppl.evaluation.synthetic import reviews
 from cordial_ppl.evaluation.tasks import read_tasks
+from cordial_ppl.runtime.progress import Stage
 from cordial_ppl.tables import write_table
 
 TEXTS = reviews(90, seed=5)
@@ -28,3 +31,18 @@ def write_sweep(folder):
 def tasks_of(folder, readings="stars.parquet", **settings: Any):
     chosen: Any = {"report": 30} | settings
     return read_tasks(folder / readings, folder / "labels.csv", **chosen)
+
+
+@contextmanager
+def watching(tell):
+    """Tell a function the share that is done, and the text, of the first stage that counts."""
+    stages, reach = [], Stage.reach
+
+    def told(stage, done, text=None):
+        reach(stage, done, text)
+        stages.extend([stage] * (stage.total > 0))
+        if stage in stages[:1]:
+            tell(done / stage.total, stage.text)
+
+    with patch.object(Stage, "reach", told):
+        yield

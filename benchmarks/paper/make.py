@@ -43,7 +43,7 @@ import cordial_ppl as cp  # noqa: E402
 from cordial_ppl.errors import InputError  # noqa: E402
 from cordial_ppl.evaluation.methods import METHODS, NINE, make_methods  # noqa: E402
 from cordial_ppl.evaluation.sweeps import make_parts  # noqa: E402
-from cordial_ppl.runtime.progress import watching  # noqa: E402
+from cordial_ppl.runtime.progress import doing  # noqa: E402
 
 OF_A_SWEEP: Mapping[str, Callable[[Results], Product]] = {
     "table": loss_table,
@@ -114,7 +114,7 @@ def list_makers(folder: Path, size: Size) -> dict[str, Callable[[], Product]]:
         return _run(load_tasks(size.tasks), make_methods(NINE), size.few)
 
     def _run(tasks: list[Any], methods: Mapping[str, Any], budgets: tuple[int, ...]) -> Results:
-        with watching(_show):
+        with doing("the sweep", plain=True):
             return read_results(
                 tasks, make_parts(tasks, methods, budgets, size.draws, folder=parts)
             )
@@ -131,10 +131,6 @@ def list_makers(folder: Path, size: Size) -> dict[str, Callable[[], Product]]:
         "users": lambda: user_gains(**few),
         "known-gap": partial(gap_table, **gap),
     }
-
-
-def _show(done: float, label: str) -> None:
-    print(f"{done:4.0%}  {label}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

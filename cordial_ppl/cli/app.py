@@ -62,10 +62,6 @@ def _find_version() -> str:
     return f"cordial {version('cordial-ppl')}"
 
 
-def _show(default: object) -> str | None:
-    return f"{default:g}" if type(default) in (int, float) and default else None
-
-
 app = App(
     name="cordial",
     help="Turn a language model's ratings into calibrated probabilities with twenty labels.\n\n"
@@ -75,7 +71,11 @@ app = App(
     help_format="plaintext",
     help_formatter=DefaultFormatter(panel_spec=PanelSpec(box=SIMPLE, padding=0)),
     config=_read_config,
-    default_parameter=Parameter(negative=(), show_default=_show, allow_repeating=True),
+    default_parameter=Parameter(
+        negative=(),
+        show_default=lambda x: f"{x:g}" if type(x) in (int, float) and x else None,
+        allow_repeating=True,
+    ),
 )
 for number, (title, functions) in enumerate(COMMANDS.items()):
     group = Group(title, sort_key=number)

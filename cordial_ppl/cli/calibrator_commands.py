@@ -12,7 +12,7 @@ from cordial_ppl.cli.command import command
 from cordial_ppl.cli.options import BothColumns, Columns, Given, Output, Tables
 from cordial_ppl.cli.output import Result
 from cordial_ppl.errors import InputError, count
-from cordial_ppl.runtime.outputs import check_writable
+from cordial_ppl.runtime.outputs import check_writable, replacing
 from cordial_ppl.runtime.progress import doing
 
 
@@ -51,9 +51,8 @@ def predict(
         raise InputError(f"cannot write {output}: it already exists. Remove it or name another.")
     check_writable(output, endings=None if on_ray else SINKS)
     fitted, names = load_calibrator(calibrator, channel, columns.options, several=True)
-    from cordial_ppl.estimators.bulk.distributed import predict_on_ray
     from cordial_ppl.estimators.bulk.intake import open_tables
-    from cordial_ppl.estimators.bulk.predictor import predict_table
+    from cordial_ppl.estimators.bulk.predictor import predict_on_ray, predict_table
 
     if on_ray and isinstance(fitted, cp.Fusion):
         raise InputError("several judges are predicted from files: leave out --engine ray.")
@@ -93,13 +92,15 @@ def report(
     fitted, names = load_calibrator(calibrator, channel, tables.options)
     table, labels, rows = tables.read(options=names)
     with doing("measuring and drawing"):
-        from cordial_ppl.plots.report import TaskTexts, gather, write_report
+        from cordial_ppl.plots.report import TaskTexts, gather, make_page
 
         extra = table.covariates(fitted.fit_.covariates, fitted.fit_.levels)
         rated = rows, labels.labels, extra, options.list_groups(table, labels, rows), labels.weights
         texts = TaskTexts(table.item_ids, table.logits, *rated)
         facts = gather(fitted, texts)
-        write_report(output, facts, of=f"{calibrator} on {tables.readings}")
+        with replacing(output) as temporary:
+            page = make_page(facts, of=f"{calibrator} on {tables.readings}")
+            temporary.write_text(page, "utf-8")
     done = f"wrote {output}: {count(len(table), 'text')}, {facts.labelled} labelled"
     return Result({"output": output, **facts.to_dict()}, done=[done])
 
@@ -132,9 +133,10 @@ def monitor(
     from cordial_ppl.data.labelling import as_texts, of_fit
     from cordial_ppl.decisions.estimates.requirement import NO, STATUS
     from cordial_ppl.estimators.bulk import intake
+    from cordial_ppl.estimators.task_tables import take_labelled
     from cordial_ppl.tables import match_labels, read_labels, read_readings
 
-    fit, settings = fitted.fit_, columns.of_readings | {"options": names}
+    fit, settings = fitted.fit_, columns.chosen | {"options": names}
     with doing("reading"):
         tables = [read_readings(path, **settings) for path in (old, *new)]
     for path, table in zip(new, tables[1:], strict=True):
@@ -145,15 +147,12 @@ def monitor(
     answer, text = made.answer, made.describe(fit.scale)
     content = {**made.to_dict(), "labels": None}
     if labels is not None:
-        read = read_labels(labels, tables[-1].scale, **columns.of_labels)
+        read = read_labels(labels, tables[-1].scale, **columns.chosen)
         fresh = ~of_fit(as_texts(read.item_ids, len(read.labels)), fit.texts)
         if not fresh.any():
             raise InputError(f"{labels}: all labelled texts are of the fit: label others.")
         matched, rows = match_labels(tables[-1], read.take(fresh.nonzero()[0]))
-        rated = logits[-1][rows], fit.scale.decode(matched.labels)
-        extra = {name: column[rows] for name, column in extras[-1].items()}
-        weighed = {"sample_weight": matched.weights, "texts": matched.item_ids}
-        check = cp.check_labels(fit, *rated, extra, **weighed)
+        check = cp.check_labels(fit, **take_labelled(tables[-1], matched, rows, channel))
         answer = NO if (broken := check.evidence >= 1 / (1 - level)) else answer
         content |= {"labels": check.to_dict(), "answer": answer}
         holds = "does not hold" if broken else "is not refuted"

@@ -65,7 +65,6 @@ def compare(tables: Fitting, *, wanted: Wanted = Wanted(), by: Ranked) -> Result
 def _estimate(tables: Fitting, wanted: Wanted, by: str | None, ranked: bool = False) -> Result:
     """Fit, estimate, and write what came out."""
     from cordial_ppl.data.checks import check_level
-    from cordial_ppl.tables import write_table
 
     check_level(wanted.level)
     if tables.inference == "mode":
@@ -103,13 +102,7 @@ def _estimate(tables: Fitting, wanted: Wanted, by: str | None, ranked: bool = Fa
     design |= {"of": wanted.of, "passing": wanted.passing, "level": wanted.level}
     covariates = table.covariates(calibrator.fit_.covariates)
     made = calibrator.estimate(table.logits, rows, None, covariates, **design)
-    judged, done = [each.answer(made) for each in requirements], []
-    if wanted.output is not None:
-        cells = {key: [row[key] for row in made.rows] for key in made.rows[0]}
-        write_table(wanted.output, cells if name in cells else {name: cells.pop("group"), **cells})
-        done.append(f"wrote {wanted.output}")
-    if wanted.figure is not None:
-        done.append(draw(wanted.figure, lambda: cp.plots.groups(made, by=name)))
+    judged, done = [each.answer(made) for each in requirements], _write(made, wanted, name)
     # The column of the estimate is accounted for, and so is another of the same groups.
     others = options.list_groups(table, labels, rows)
     others = drop_copies(others, [groups[row] for row in rows] if groups else ())
@@ -125,6 +118,20 @@ def _estimate(tables: Fitting, wanted: Wanted, by: str | None, ranked: bool = Fa
     statuses = {STATUS[each.answer] for each in judged}
     status = STATUS[NO] if STATUS[NO] in statuses else max(statuses, default=0)
     return Result(content, result, text, (*made.warnings, *map(str, biases), *alike), done, status)
+
+
+def _write(made: Any, wanted: Wanted, name: str) -> list[str]:
+    """Write the table and the picture of an estimate, where they are wanted."""
+    done = []
+    if wanted.output is not None:
+        from cordial_ppl.tables import write_table
+
+        cells = {key: [row[key] for row in made.rows] for key in made.rows[0]}
+        write_table(wanted.output, cells if name in cells else {name: cells.pop("group"), **cells})
+        done.append(f"wrote {wanted.output}")
+    if wanted.figure is not None:
+        done.append(draw(wanted.figure, lambda: cp.plots.groups(made, by=name)))
+    return done
 
 
 def read_grouping(columns: Any, **names: str | None) -> dict[str, list[str]]:

@@ -20,8 +20,6 @@ FIGURES = {"draws": "draws", "khat": "k-hat", "ess": "effective draws"}
 DEMONSTRATED = 20
 """Reviews of the demonstration whose labels are used."""
 
-MEASURED = "log_loss", "accuracy", "confidence"
-
 NEXT = """
 Now with your own readings and labels (one row per text; item_id, logit_1 ... and item_id, label):
   cordial calibrate readings.csv labels.csv -o calibrated.csv"""
@@ -118,13 +116,13 @@ def fuse(tables: SeveralTables, *, output: options.TableOut, save: options.Saved
 
     settings = tables.settings
     with doing("reading"):
-        columns, paths = tables.of_readings, [tables.readings, *tables.also]
+        columns, paths = tables.chosen, [tables.readings, *tables.also]
         both = {*tables.readers} & {*(tables.label or ["label"])}
         if both and tables.readings == tables.labels:
             raise InputError(f"column {min(both)!r} has labels: leave it out of --readers.")
         columns["readers"] = (*columns.pop("reader"), *tables.readers) or None
         table = read_several(paths, **columns)
-        labels = read_labels(tables.labels, table.scale, **tables.of_labels)
+        labels = read_labels(tables.labels, table.scale, **tables.chosen | {"reader": None})
         labels, rows = match_labels(table, labels)
     from cordial_ppl.estimators.bulk.predictor import predict_table
     from cordial_ppl.estimators.task_tables import take_labelled
@@ -229,9 +227,9 @@ def demo(*, inference: options.Inference = "default", seed: options.Seed = 0) ->
     }
     scored, summary = {}, cp.describe(calibrator)
     for name, probs in predictions.items():
-        losses = cp.scores.log_loss(probs, truth), cp.scores.accuracy(probs, truth)
-        confidence = float(probs.max(axis=1).mean())
-        scored[name] = dict(zip(MEASURED, (*losses, confidence), strict=True))
+        measures = cp.scores.log_loss(probs, truth), cp.scores.accuracy(probs, truth)
+        names = "log_loss", "accuracy", "confidence"
+        scored[name] = dict(zip(names, (*measures, float(probs.max(1).mean())), strict=True))
     title = f"\nOn {len(unseen)} held-out texts, after {DEMONSTRATED} labels"
     rows = [(name, *(f"{value:.3f}" for value in row.values())) for name, row in scored.items()]
     table = as_table(title, ("", "log loss", "accuracy", "mean confidence"), rows)

@@ -58,57 +58,63 @@ def plan(
     Args:
         readings: Table: item_id, and `rating`, or columns p_..., logit_..., logprob_..., n_...
     """
-    output, labelled, more, by = wanted.output, wanted.labelled, wanted.more, wanted.by
-    if output is None and more is None:
+    output, labelled, by = wanted.output, wanted.labelled, wanted.by
+    if output is None and wanted.more is None:
         raise InputError("name the table to write, -o to-label.csv; or a calibrator, --more.")
-    if wanted.width is not None and (more is None or not wanted.width > 0):
+    if wanted.width is not None and (wanted.more is None or not wanted.width > 0):
         raise InputError("--width must be a positive number, with --more: name a calibrator.")
-    from cordial_ppl.tables import check_unfilled, match_labels, read_labels, read_readings
+    from cordial_ppl.tables import check_unfilled, read_readings
     from cordial_ppl.tables.proposals import spell
 
     if output is not None:
         check_unfilled(output, f"or add --labelled {output} for further texts")
-    apart = tuple(name for name in (by, wanted.cluster) if name)
-    settings, fitted = columns.of_readings, None
-    if more is not None:
-        fitted, settings["options"] = load_calibrator(more, channel, columns.options)
+    settings, fitted = columns.chosen, None
+    if wanted.more is not None:
+        fitted, settings["options"] = load_calibrator(wanted.more, channel, columns.options)
+    settings["apart"] = tuple(filter(None, (by, wanted.cluster)))
     with doing("reading"):
-        table = read_readings(readings, **settings, apart=apart)
-    if output is None:
-        forecast, content = _forecast(wanted, readings, table, fitted)
-        return Result(content, forecast)
+        table = read_readings(readings, **settings)
     grouping = read_grouping(table.columns, by=by, cluster=wanted.cluster)
     groups, column = grouping.get("by"), by and spell(table.columns, by)
-    rows, kept = [], []
-    if labelled is not None:
-        labels = read_labels(labelled, table.scale, **columns.of_labels, apart=apart)
-        labels, matched = match_labels(table, labels)
-        rows, kept = matched.tolist(), [table.scale.options[label] for label in labels.labels]
-        if labels.planned_by not in (None, column):
-            problem = f"{labelled} holds labels of a plan by {labels.planned_by!r}."
-            raise SettingNeeded(problem, "Plan the other texts by it, too", "by", labels.planned_by)
+    labels, rows = _read_kept(labelled, table, column, settings)
+    forecast, content = _forecast(wanted, readings, table, fitted)
+    if output is None:
+        return Result(content, forecast)
     from cordial_ppl.decisions.sampling_design import count_groups
     from cordial_ppl.estimators.bulk import sheets
 
     before = list(dict.fromkeys(rows))
     texts = {"groups": groups, "clusters": grouping.get("cluster"), "labelled": before}
     made = cp.plan(table.logits, wanted.number, **texts, options=table.scale, seed=seed)
-    forecast, content = _forecast(wanted, readings, table, fitted)
-    sheets.write_plan(output, table, made, (rows, kept), (groups, column))
-    number = len(made.rows)
-    first = f"; the {count(len(kept), 'label')} of {labelled} stand first" if kept else ""
-    scale = ", ".join(table.scale.options)
-    done = f"wrote {output}: {count(number, 'text')}. Fill in label ({scale}) from the top"
-    plan = {"output": output, "texts": len(table), "labelled": len(before), "planned": number}
-    plan |= {"forecast": content} if content else {}
+    sheets.write_plan(output, table, made, (rows, labels), (groups, column))
+    number, scale = count(len(made.rows), "text"), ", ".join(table.scale.options)
+    done = f"wrote {output}: {number}. Fill in label ({scale}) from the top"
+    done += f"; the {count(len(rows), 'label')} of {labelled} stand first" if rows else ""
+    plan = {"output": output, "texts": len(table), "labelled": len(before)}
+    plan |= {"planned": len(made.rows)} | ({"forecast": content} if content else {})
     text, warnings = "", []
     if groups:
         plan["groups"], warnings = count_groups(groups, before, made.rows.tolist())
         lines = [(name, *map(str, each.values())) for name, each in plan["groups"].items()]
         header = by or "", "texts", "labelled", "planned"
-        text = as_table(f"{count(number, 'text')} to label", header, lines)
-    done += f"{first}: it is then a table of labels."
-    return Result(plan, forecast, text, warnings, [done])
+        text = as_table(f"{number} to label", header, lines)
+    return Result(plan, forecast, text, warnings, [f"{done}: it is then a table of labels."])
+
+
+def _read_kept(
+    path: Path | None, table: Any, by: str | None, settings: Any
+) -> tuple[list[str], list[int]]:
+    """Read the labels that there are already, and the rows of their texts."""
+    from cordial_ppl.tables import match_labels, read_labels
+
+    if path is None:
+        return [], []
+    labels = read_labels(path, table.scale, **settings)
+    labels, rows = match_labels(table, labels)
+    if labels.planned_by not in (None, by):
+        problem = f"{path} holds labels of a plan by {labels.planned_by!r}."
+        raise SettingNeeded(problem, "Plan the other texts by it, too", "by", labels.planned_by)
+    return table.scale.decode(labels.labels), rows.tolist()
 
 
 def _forecast(wanted: Wanted, readings: Path, table: Any, fitted: Any) -> tuple[str, Any]:

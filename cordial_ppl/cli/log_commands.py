@@ -1,6 +1,6 @@
 """`cordial read` and `cordial ask`: readings out of files of judgments, and out of models."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -27,15 +27,19 @@ from cordial_ppl.cli.options import (
     option,
     split_pairs,
 )
-from cordial_ppl.cli.output import Result, as_table, say
+from cordial_ppl.cli.output import Result, say
 from cordial_ppl.errors import InputError, ServerError, count, naming
 from cordial_ppl.runtime.progress import doing
 
 if TYPE_CHECKING:
     from cordial_ppl.logs import Collected
 
-ROWS, WIDTH = 5, 32
-"""Rows that --dry-run shows, and characters of a cell."""
+ROWS = 5
+LAYOUT: dict[str, Any] = {
+    **{"tbl_formatting": "NOTHING", "tbl_cols": -1, "tbl_width_chars": 10_000},
+    **{"tbl_hide_dataframe_shape": True, "tbl_hide_column_data_types": True},
+}
+"""Rows that are shown of tables that are not written, and settings of polars."""
 
 After = Annotated[
     str | None,
@@ -43,6 +47,7 @@ After = Annotated[
 ]
 Field = Annotated[str | None, Parameter(metavar="FIELD")]
 Fields = Annotated[str | None, Parameter(metavar="FIELD,...")]
+AFile = Annotated[Path | None, Parameter(metavar="FILE", group=FILES)]
 
 
 @Parameter(name="*", group=COLUMNS)
@@ -70,17 +75,11 @@ class Chosen:
     "Rows whose answers are labels, as source=HUMAN."
     options: Names = None
     "Options of the scale in order, as 1,2,3,4,5, if FILE does not name them."
-    reverse: bool = False
-    "The options are named from the best to the worst."
     form: Annotated[str, Parameter(name="--from", metavar="FORMAT", group=ADVANCED)] = "auto"
     "Format of FILE, if it is not recognised."
     after: After = None
     round: Rounding = None
     "Between options: half-up, nearest-even, or split into two halves."
-    model: Annotated[Field, Parameter(group=ADVANCED)] = None
-    "Field of the judge's model."
-    prompt: Annotated[Field, Parameter(group=ADVANCED)] = None
-    "Field of the judge's prompt."
 
 
 CHOSEN = Chosen()
@@ -97,29 +96,17 @@ def read(
         Written | None,
         option("Table to write of the labels that FILE holds.", "LABELS", FILES),
     ] = None,
-    dry_run: Annotated[
-        bool, option("Show five rows as they would be read; write nothing.", group=FILES)
-    ] = False,
     spell: Spellings = (),
 ) -> Result:
     """Make tables of readings and of labels from a file of judgments or a log.
 
-    A FIELD is a key of the rows, or else a JMESPath expression, such as scores[0].value.
+    A FIELD is a key of the rows, or else a JMESPath expression, such as scores[0].value. Without
+    -o and --labels the first rows are shown as they are read.
     """
     from cordial_ppl.logs import read as read_file
-    from cordial_ppl.tables import write_table
 
-    if output is None and labels is None and not dry_run:
-        raise InputError(
-            "say what to write: readings (-o OUT), labels (--labels LABELS) or both; or look "
-            "first: --dry-run."
-        )
     with doing(f"reading {file}"):
-        collected = read_file(
-            file,
-            spell=spelled(spell),
-            **vars(fields),
-        )
+        collected = read_file(file, spell=spelled(spell), **vars(fields))
     with naming(file):
         if labels is not None and not collected.labels["item_id"]:
             raise InputError(
@@ -127,92 +114,62 @@ def read(
             )
         if output is not None and not len(collected):
             raise InputError("there are labels in it but no readings; leave -o out.")
-    if output is not None and not dry_run:
-        write_table(output, collected.readings)
-    if labels is not None and not dry_run:
-        write_table(labels, collected.labels)
-    return Result(
-        as_json(collected),
-        set_out(collected) if dry_run else "",
-        done=describe(collected, output or dry_run, labels or dry_run, collected.form),
-    )
+    return report(collected, output, labels)
 
 
 def spelled(spellings: Sequence[str]) -> dict[str, str]:
     """Read what --spell says: options by the texts that mean them."""
-    form = "OPTION=TEXT, such as 1=A"
-    return {text: option for option, text in split_pairs("--spell", spellings, form, str)}
+    pairs = split_pairs("--spell", spellings, "OPTION=TEXT, such as 1=A", str)
+    return {text: option for option, text in pairs}
 
 
-def describe(
-    collected: "Collected", readings: Path | bool | None, labels: Path | bool | None, name: str
-) -> Iterator[str]:
-    """Say what was read.
+def report(
+    collected: "Collected",
+    output: Path | None,
+    labels: Path | None = None,
+    more: dict[str, list] | None = None,
+) -> Result:
+    """Write tables of what was read, or set out their first rows if there is no file to write.
 
     Args:
         collected: The readings and labels.
-        readings: The table of readings that was written; True if it would be.
-        labels: The same of the labels.
-        name: The preset, or the model that was asked.
+        output: The table of readings to write.
+        labels: The table of labels to write.
+        more: Further columns of the readings.
     """
-    for number, noun, path in (
-        (len(collected), f"reading of {', '.join(collected.options)}", readings),
-        (len(collected.labels["item_id"]) if labels else 0, "label", labels),
+    import polars as pl
+
+    from cordial_ppl.tables import write_table
+
+    done, shown, number = [], [], count(len(collected), "reading")
+    readings = collected.readings | (more or {})
+    answers = {"answer": [record.quoted for record in collected.records[:ROWS]]}
+    for words, path, table, first in (
+        (f"{number} of {', '.join(collected.options)}", output, readings, answers),
+        (count(len(collected.labels["label"]), "label"), labels, collected.labels, {}),
     ):
-        if path and number:
-            where = "would be written" if path is True else f"in {path}"
-            first, _, rest = noun.partition(" ")
-            yield f"{count(number, first)} {rest} ({name}) {where}".replace("  ", " ")
+        if path is not None:
+            write_table(path, table)
+            done.append(f"{words} ({collected.form}) in {path}")
+        elif output is labels is None and table.get("item_id"):
+            cells = {name: column[:ROWS] for name, column in (first | table).items()}
+            with pl.Config(**LAYOUT):
+                shown += [
+                    f"{words} ({collected.form}), such as",
+                    str(pl.DataFrame(cells, strict=False)),
+                ]
     if collected.unnamed:
-        yield "the log does not name its texts: item_id is their order, from 0 (--item names them)"
-    if collected.floored:
-        floored = ", ".join(f"{name} in {number}" for name, number in collected.floored.items())
-        yield (
-            "options that were not returned got the smallest log-probability that was: "
-            f"{floored} of {count(len(collected), 'text')}"
-        )
-
-
-def as_json(collected: "Collected") -> dict[str, Any]:
-    """Return all of it for programs."""
-    from cordial_ppl.logs.collected import LEFT, UNREAD
-
-    return {
+        done.append("the log does not name its texts: item_id is their order, from 0; see --item")
+    content = {
         "format": collected.form,
         "options": list(collected.options),
         "readings": len(collected),
         "labels": len(collected.labelings),
-        "unread": [row for key in UNREAD for row in collected.notes.get(key, ())],
-        "lost": {key: collected.notes[key] for key in LEFT if key in collected.notes},
-        "pooled": len(collected.notes.get("pooled", ())),
+        "unread": collected.kept,
+        "notes": collected.notes,
         "unnamed": collected.unnamed,
-        "floored": dict(collected.floored),
     }
-
-
-def set_out(collected: "Collected") -> str:
-    """Set out the first texts as they are read: a row each."""
-    from cordial_ppl.logs.collected import quote_beginning
-
-    table = dict(collected.readings) or collected.labels
-    kind = collected.values[0].kind if collected.values else ""
-    names = [n for n in ("item_id", "reader", "task", "annotator", "user", "label") if n in table]
-    columns = {name: list(map(str, table[name][:ROWS])) for name in names}
-    if collected.values:
-        columns["answer"] = [*map(quote_beginning, collected.records[:ROWS])]
-        columns |= {o: [f"{v:.4g}" for v in table[f"{kind}_{o}"][:ROWS]] for o in collected.options}
-        pairs = zip(collected.labels["item_id"], collected.labels["label"], strict=True)
-        labels = dict(pairs) if collected.labelings else {}
-        if labels:
-            columns["label"] = [labels.get(item, "") for item in columns["item_id"]]
-    rows = [
-        [cell if len(cell) <= WIDTH else f"{cell[: WIDTH - 3]}..." for cell in row]
-        for row in zip(*columns.values(), strict=True)
-    ]
-    return as_table(f"The first {count(len(rows), 'row')} as they are read", [*columns], rows)
-
-
-AFile = Annotated[Path | None, Parameter(metavar="FILE", group=FILES)]
+    return Result(content, "\n".join(shown), done=done)
 
 
 @Parameter(name="*", group=MODEL)
@@ -267,28 +224,25 @@ def ask(
     from cordial_ppl.logs.ask.asking import Asking
     from cordial_ppl.logs.ask.chat import Chat
     from cordial_ppl.logs.ask.local import LocalModel
-    from cordial_ppl.logs.ask.prompt import Prompt, read_template, read_texts
-    from cordial_ppl.logs.finder import Finder
-    from cordial_ppl.logs.spellings import Spellings
-    from cordial_ppl.tables import write_table
+    from cordial_ppl.logs.ask.prompt import Prompt, read_template
+    from cordial_ppl.logs.reader import Reader
 
-    scale = Scale(wanted.options)
+    scale, spell = Scale(wanted.options), spelled(wanted.spell)
     # What is wrong is refused before anything is asked.
-    Finder(Spellings(scale, spelled(wanted.spell)), wanted.after)
-    template = read_template(wanted.prompt, wanted.question)
-    made = Prompt(scale, template, wanted.permutations)
-    fields, extras = read_texts(texts, made)
+    Reader(scale, spell, wanted.after)
+    prompt = Prompt(scale, read_template(wanted.prompt, wanted.question), wanted.permutations)
+    fields, extras = prompt.read_texts(texts)
     if wanted.local:
         if wanted.server or wanted.key_variable or wanted.samples:
             raise InputError("--server, --key-variable, --samples: not with --local.")
         with doing(f"loading {wanted.model}"):
-            asked = LocalModel(wanted.model, scale.options)
+            model = LocalModel(wanted.model, scale.options)
     else:
-        names = "samples", "max_tokens", "concurrency"
+        names = ("samples", "max_tokens", "concurrency")
         limits = {name: getattr(wanted, name) for name in names}
-        asked = Chat(wanted.model, wanted.server, wanted.key_variable, **limits)
+        model = Chat(wanted.model, wanted.server, wanted.key_variable, **limits)
     path = output.with_name(f"{output.name}.answers.jsonl")
-    asking = Asking(made, fields, asked, path)
+    asking = Asking(prompt, fields, model, path)
     try:
         with interrupting():
             asking.run()
@@ -296,11 +250,6 @@ def ask(
         say(f"Answers are kept in {path}: the same command resumes.")
         raise
     records = asking.records(wanted.reader or wanted.model, wanted.task)
-    collected = collect(records, scale, spelled(wanted.spell), before=wanted.after)
-    row_of = {item: row for row, item in enumerate(fields)}
-    rows = [row_of[item] for item in collected.readings["item_id"]]
-    passed = {name: [cells[row] for row in rows] for name, cells in extras.items()}
-    write_table(output, collected.readings | passed)
-    content = as_json(collected) | {"missing": asking.refused}
-    done = describe(collected, output, None, wanted.model)
-    return Result(content, warnings=[*collected.doubts], done=done)
+    collected = collect(records, scale, spell=spell, before=wanted.after)
+    collected.form = wanted.model
+    return report(collected, output, more=extras)._replace(warnings=[*collected.doubts])

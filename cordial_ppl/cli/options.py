@@ -63,11 +63,6 @@ def _read_names(_: Any, tokens: Sequence[Token]) -> tuple[str, ...]:
         raise ValueError(f"it must be names with commas between ({error}).") from error
 
 
-def _read_whole(_: Any, tokens: Sequence[Token]) -> int:
-    """Read a whole number, such as a seed."""
-    return int(tokens[0].value)
-
-
 def option(help: str, metavar: str | None = None, group: Group | None = None) -> Parameter:
     """Declare an option by its line of help, what its value is called, and its group."""
     more: dict[str, Any] = {"metavar": metavar, "group": group}
@@ -76,8 +71,8 @@ def option(help: str, metavar: str | None = None, group: Group | None = None) ->
 
 def whole(least: int) -> Parameter:
     """Declare an option that is a whole number."""
-    within = validators.Number(gte=least, lt=2**32)
-    return Parameter(metavar="N", converter=_read_whole, validator=within)
+    ends = validators.Number(gte=least, lt=2**32)
+    return Parameter(metavar="N", converter=lambda _, tokens: int(tokens[0].value), validator=ends)
 
 
 def listing(metavar: str, **more: Any) -> Parameter:
@@ -167,15 +162,9 @@ class BothColumns(Columns):
     "Several labels of one text: keep each (the default), or use mean or median."
 
     @property
-    def of_readings(self) -> dict[str, Any]:
-        """Return arguments of `read_readings`."""
-        return {field.name: getattr(self, field.name) for field in fields(Columns)}
-
-    @property
-    def of_labels(self) -> dict[str, Any]:
-        """Return arguments of `read_labels`."""
-        names = ("task", "id", "round", "label", "annotator", "annotators")
-        return {name: getattr(self, name) for name in names}
+    def chosen(self) -> dict[str, Any]:
+        """Return fields of `Choice`."""
+        return {field.name: getattr(self, field.name) for field in fields(BothColumns)}
 
 
 @Parameter(name="*", group=COLUMNS)

@@ -58,7 +58,7 @@ def learn_prior(
     read = read_pairs(tables, of="cordial learn-prior", **vars(tasks))
     from cordial_ppl.channels import AFFINE_CHANNELS
     from cordial_ppl.channels.loading import load_channel
-    from cordial_ppl.estimators.prior_report import describe_prior
+    from cordial_ppl.estimators.learning import describe_prior
 
     models = [load_channel(name) for name in (*AFFINE_CHANNELS, *map(str, channel))]
     texts = {}
@@ -120,7 +120,8 @@ def check(
     from cordial_ppl.evaluation.checks import check_channel
 
     report = check_channel(channel, *texts, simulations=simulations, seed=seed)
-    return Result(report.to_dict(), report.text, status=int(report.status == "fail"))
+    content = {"channel": report.channel, "status": report.status, "findings": report.findings}
+    return Result(content, report.text, status=int(report.status == "fail"))
 
 
 @Parameter(name="*", group=options.MODEL)

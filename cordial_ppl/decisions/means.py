@@ -210,7 +210,7 @@ def draw_shares(sums: CorpusDraws, texts: Corpus, residuals: Residuals, seed: in
         like = _sample_texts(these, cells, cells.sum(within, texts.rows), texts.value, rng)
     else:
         units, clusters = np.unique(texts.clusters[texts.rows[:count]]), texts.clusters
-        here = cells.sum_clusters(texts.left, clusters)
+        here = cells.sum_clusters(texts.left * texts.read, clusters)
         these = labels + predict(reached + _sum_clusters(here, effects, units, rng))
         # The population has labels and clusters of its own.
         centre = np.broadcast_to(reached.mean(axis=0), reached.shape)

@@ -11,11 +11,12 @@ import numpy as np
 from cordial_ppl.channels import AFFINE_CHANNELS
 from cordial_ppl.channels.channel import Channel, count_levels
 from cordial_ppl.channels.loading import load_channel
+from cordial_ppl.data.checks import check_list
 from cordial_ppl.data.covariates import as_covariates
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.readings import as_logits
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.errors import InputError, naming, quote, warn
+from cordial_ppl.errors import InputError, count, list_names, naming, warn
 from cordial_ppl.inference.fitting import Case, fit_cases
 from cordial_ppl.inference.priors.fits import (
     LearnedChannel,
@@ -35,11 +36,11 @@ tasks differ."""
 FEWEST_LABELS = 20
 """Labels below which a task's fit leans too much on the prior in the channel's file."""
 
-SHOWN = 10
-"""Fits that a warning names."""
-
 STEEPEST = 1e-4
 """Largest component of the whitened gradient at a mode."""
+
+SHOWN = 5
+"""Parameters that are described: those whose prior moves most."""
 
 
 def learn_prior(
@@ -86,20 +87,22 @@ def learn_prior(
             doubled or unknown, or tasks of different K have a parameter of unknown unit.
         ChannelError: there is no such channel, or it breaks the contract.
     """
-    models = [load_channel(channel) for channel in channels]
-    if isinstance(channels, str) or not models or len({m.name for m in models}) < len(models):
-        raise InputError("channels must be a list of one or several, each of another name.")
-    if isinstance(tasks, str) or not isinstance(tasks, Iterable):
-        raise InputError(
-            f"tasks must be a mapping or a sequence of (logits, labels); got {quote(tasks)}."
-        )
-    named = tasks if isinstance(tasks, Mapping) else {f"task {i}": t for i, t in enumerate(tasks)}
+    models = [load_channel(channel) for channel in check_list("channels", channels)]
+    if not models or len({model.name for model in models}) < len(models):
+        raise InputError("channels must be one or several, each of another name.")
+    listed = check_list("tasks", tasks)
+    named = tasks if isinstance(tasks, Mapping) else {f"task {i}": t for i, t in enumerate(listed)}
     data = [_check(key, task, count_levels(*models)) for key, task in named.items()]
     if len({fit.name for fit, _ in data}) < len(data):
         raise InputError("a task and reader occur twice: give each pair its own name.")
     check_tasks(leave_out, list(dict.fromkeys(fit.task for fit, _ in data)))
     data = [(fit, texts) for fit, texts in data if fit.task not in leave_out]
-    _warn_of_few({fit.name: len(texts.labels) for fit, texts in data})
+    counts = [(fit.name, len(texts.labels)) for fit, texts in data]
+    if few := [f"{name} ({number})" for name, number in counts if number < FEWEST_LABELS]:
+        warn(
+            f"fits to fewer than {FEWEST_LABELS} labels say less of the reader than of the prior "
+            f"in the channel's file: {list_names(few)}."
+        )
     covariates = tuple(data[0][1].covariates) if data else ()
     if any(tuple(texts.covariates) != covariates for _, texts in data):
         raise InputError("all tasks must come with the same covariates.")
@@ -117,7 +120,10 @@ def learn_prior(
     fits, rng = [], np.random.default_rng(seed)
     with doing("fitting", len(data), "fits") as stage:
         for done, (fit, texts) in enumerate(data):
-            modes, chosen = {}, _choose(texts, rng)
+            modes, chosen = {}, texts
+            if len(texts.labels) > MOST_LABELS:
+                rows = np.sort(rng.permutation(len(texts.labels))[:MOST_LABELS])
+                chosen = texts.take(rows)
             for number, target in enumerate(targets[fit.size]):
                 stage.reach(done + number / len(models), f"fitting {fit.name}")
                 modes[target.channel.name] = _find_mode(target, chosen, fit.name)
@@ -147,27 +153,6 @@ def _check(key: Any, task: Any, levels: Mapping[str, int]) -> tuple[TaskFit, Lab
     return TaskFit(names[0], names[1], counts, {}), Labelled(logits, labels, extra)
 
 
-def _warn_of_few(labels: Mapping[str, int]) -> None:
-    """Warn once of the tasks and readers with few labels."""
-    few = {name: number for name, number in labels.items() if number < FEWEST_LABELS}
-    if few:
-        lines = [f"{name} ({number})" for name, number in few.items()]
-        more = f" and {len(lines) - SHOWN} more" if len(lines) > SHOWN else ""
-        warn(
-            f"fits to fewer than {FEWEST_LABELS} labels say less of the reader than of the prior "
-            f"in the channel's file: {'; '.join(lines[:SHOWN])}{more}."
-        )
-
-
-def _choose(texts: Labelled, rng: np.random.Generator) -> Labelled:
-    """Choose the labelled texts that a task is fitted to."""
-    labels = texts.labels
-    if len(labels) <= MOST_LABELS:
-        return texts
-    rows = np.sort(rng.permutation(len(labels))[:MOST_LABELS])
-    return texts.take(rows)
-
-
 def _find_mode(target: Target, texts: Labelled, task: str) -> dict[str, list[float]]:
     """Find the posterior mode of each unconstrained parameter, by site."""
     with naming(task):
@@ -179,3 +164,30 @@ def _find_mode(target: Target, texts: Labelled, task: str) -> dict[str, list[flo
             f"{gradient:.0e}): its fit may be off."
         )
     return {site.name: posterior.draws[0, site.slice].tolist() for site in target.sites}
+
+
+def describe_prior(prior: LearnedPrior, rows: Sequence[Mapping[str, Any]]) -> str:
+    """Say what a prior is from, and how far it lies from the channels' own.
+
+    Args:
+        prior: The prior.
+        rows: Its parameters, from ``LearnedPrior.describe``.
+    """
+    readers = {fit.reader for fit in prior.fits if fit.reader}
+    least, *_, most = sorted(sum(fit.counts) for fit in prior.fits * 2)
+    labels = f"{least:,} to {most:,} labels" if most > least else f"{least:,} labels"
+    by = f" by {count(len(readers), 'reader')}" if readers else ""
+    lines = [
+        f"A prior from {count(len(prior.tasks), 'task')}{by}, {count(len(prior.fits), 'fit')} to "
+        f"{labels} each\n  {list_names(prior.tasks)}\n",
+        "Moved most, against the channels' own: what a fit expects before it has seen a label",
+    ]
+    # How far a centre has moved, in units of the channel's own width.
+    moves = [abs(row["loc"] - row["default_loc"]) / row["default_scale"] for row in rows]
+    for index in np.argsort(moves, stable=True)[::-1][:SHOWN]:
+        row = rows[index]
+        lines.append(
+            f"  {row['channel']}: {row['parameter']} {row['centre']:.2f} in place of "
+            f"{row['default_centre']:.2f}"
+        )
+    return "\n".join(lines)

@@ -8,34 +8,24 @@ from typing import Any
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.data.checks import check_list
 from cordial_ppl.errors import InputError, naming
+from cordial_ppl.estimators import named, single
 from cordial_ppl.estimators.estimator import Estimator
-from cordial_ppl.estimators.named import Cordial, FullChannelStack, LogitStack, ScalarStack
-from cordial_ppl.estimators.single import (
-    BatchCalibration,
-    ChannelCalibrator,
-    DirichletCalibration,
-    LabelHistogram,
-    ProportionalOdds,
-    RawReading,
-    TemperatureScaling,
-    VectorScaling,
-)
 
 METHODS: Mapping[str, Callable[[], Estimator[Any]]] = {
-    "raw": RawReading,
-    "histogram": LabelHistogram,
-    "batch": BatchCalibration,
-    "temperature": TemperatureScaling,
-    "vector": VectorScaling,
-    "odds": partial(ProportionalOdds, penalty="cv"),
-    "odds-fixed": ProportionalOdds,
-    "dirichlet": DirichletCalibration,
-    "logit-stack": LogitStack,
-    "scalar-stack": partial(ScalarStack, inference="laplace"),
-    "full-stack": FullChannelStack,
-    "paper": Cordial.paper,
-    "paper-one-count": partial(Cordial.paper, weights="one-count"),
-    "cordial": Cordial,
+    "raw": single.RawReading,
+    "histogram": single.LabelHistogram,
+    "batch": single.BatchCalibration,
+    "temperature": single.TemperatureScaling,
+    "vector": single.VectorScaling,
+    "odds": partial(single.ProportionalOdds, penalty="cv"),
+    "odds-fixed": single.ProportionalOdds,
+    "dirichlet": single.DirichletCalibration,
+    "logit-stack": named.LogitStack,
+    "scalar-stack": partial(named.ScalarStack, inference="laplace"),
+    "full-stack": named.FullChannelStack,
+    "paper": named.Cordial.paper,
+    "paper-one-count": partial(named.Cordial.paper, weights="one-count"),
+    "cordial": named.Cordial,
 }
 """What each name stands for."""
 
@@ -69,7 +59,7 @@ def make_methods(
                 f"there is no method {name!r}: take one of {', '.join(METHODS)}, a channel "
                 f"({', '.join(CHANNELS)}) or the path of a channel file."
             )
-        made[title] = METHODS[name]() if name in METHODS else ChannelCalibrator(name)
+        made[title] = METHODS[name]() if name in METHODS else single.ChannelCalibrator(name)
     if not made:
         raise InputError("a sweep needs a method: name one.")
     for name, estimator in made.items():

@@ -1,16 +1,15 @@
 """Scores of a method's predictions of the report texts: a table with a row for each fit."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import polars as pl
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 from cordial_ppl import scores
 from cordial_ppl.estimators.subsets import BatchFit, Texts
 from cordial_ppl.evaluation.tasks import Task
-from cordial_ppl.inference.diagnostics import Diagnostics
 from cordial_ppl.runtime.text_table import align
 
 METRICS: Mapping[str, Callable[[np.ndarray, np.ndarray], float]] = {
@@ -82,37 +81,28 @@ def score(task: Task, method: str, n: int, draws: int, fits: BatchFit | Exceptio
     for draw in range(draws):
         row: dict[str, Any] = {"task": task.name, "reader": task.reader, "method": method}
         row |= {"n": n, "draw": draw}
+        rows.append(row)
         # A fit that failed is a result: it stands in the table.
         if isinstance(fits, Exception):
             row["reason"] = " ".join(str(fits).split()) or type(fits).__name__
-        elif not np.isfinite(fits.probs[draw]).all():
+            continue
+        if not np.isfinite(fits.probs[draw]).all():
             row["reason"] = "the predictions are not finite"
-        else:
-            channels = [each[draw] for each in fits.diagnostics]
-            row |= _score(fits.probs[draw], channels, task.report_labels, stated)
-        rows.append(row)
+            continue
+        labels = task.report_labels
+        probs, saturated = np.split(fits.probs[draw], [len(labels)])
+        row |= {name: metric(probs, labels) for name, metric in METRICS.items()}
+        row["class_weighted_kl"] = scores.class_weighted_kl(probs, labels, stated)
+        row["reversed"] = float(scores.reversals(saturated, 0.05).any())
+        if channels := [each[draw] for each in fits.diagnostics]:
+            row["khat"] = max(channel.khat for channel in channels)
+            row["ess"] = min(channel.ess for channel in channels)
+            row["trusted"] = float(all(channel.trusted for channel in channels))
+        # The largest column by far, and no figure needs more digits.
+        row["losses"] = scores.log_loss(probs, labels, per_text=True).astype(np.float32)
+        row["given_stated"] = scores.means_given_stated(probs, stated).ravel()
     numbers = pl.col(*METRICS, *FURTHER)
     return pl.DataFrame(rows, SCHEMA).with_columns(pl.when(numbers.is_finite()).then(numbers))
-
-
-def _score(
-    probs: Float[np.ndarray, "r K"],
-    channels: Sequence[Diagnostics],
-    labels: Int[np.ndarray, " m"],
-    stated: Int[np.ndarray, " m"],
-) -> dict[str, Any]:
-    probs, saturated = np.split(probs, [len(labels)])
-    values: dict[str, Any] = {name: metric(probs, labels) for name, metric in METRICS.items()}
-    values["class_weighted_kl"] = scores.class_weighted_kl(probs, labels, stated)
-    values["reversed"] = float(scores.reversals(saturated, 0.05).any())
-    if channels:
-        values["khat"] = max(channel.khat for channel in channels)
-        values["ess"] = min(channel.ess for channel in channels)
-        values["trusted"] = float(all(channel.trusted for channel in channels))
-    # The largest column by far, and no figure needs more digits.
-    values["losses"] = scores.log_loss(probs, labels, per_text=True).astype(np.float32)
-    values["given_stated"] = scores.means_given_stated(probs, stated).ravel()
-    return values
 
 
 def mean_losses(scores: pl.DataFrame) -> pl.DataFrame:

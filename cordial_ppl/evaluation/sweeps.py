@@ -5,7 +5,6 @@ they are made from: a later run finds what it would make, and never takes what o
 """
 
 import hashlib
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 from itertools import groupby, product
@@ -14,6 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 from uuid import uuid4
 
+import msgspec
 import numpy as np
 import polars as pl
 
@@ -33,9 +33,6 @@ from cordial_ppl.stack.members import ChannelMember
 from cordial_ppl.tables import write_table
 
 BUDGETS = 5, 10, 20, 50, 100
-
-OVERHEAD = 100
-"""Labels that compiling and predicting take as long as, for the estimate of the time left."""
 
 
 class Job(NamedTuple):
@@ -118,8 +115,7 @@ def make_parts(
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise FileError(f"cannot make {folder}: {error.strerror or error}.") from error
-    for job in jobs:
-        check_writable(job.path)
+    check_writable(folder / "part.parquet")
     missing = (job for job in jobs if not job.path.exists())
     cells = [[*cell] for _, cell in groupby(missing, lambda job: (id(job.task), job.n))]
     _fit((made, draws, device, cells), ray=engine == "ray")
@@ -145,13 +141,14 @@ def _list_jobs(
                     f"a budget is {n}, but task {task.name!r} has only {size} texts to draw labels "
                     f"from, beside {scored} that are scored."
                 )
-        data, contents = _digest_task(task), {}
+        texts = task.pool, task.pool_labels, task.report, task.report_labels
+        data = _digest(task.name, task.reader, task.scale.options, task.seed, texts)
+        contents: dict[str, list[Any]] = {}
         for method, estimator in methods.items():
             with naming(f"method {method!r}, task {task.name!r}"):
                 contents[method] = _describe(estimator, task)
         for n, (method, content) in product(sorted({*budgets}), contents.items()):
-            parts = [version("cordial-ppl"), data, draws, n, method, *content]
-            digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+            digest = _digest(version("cordial-ppl"), data, draws, n, method, *content)
             jobs.append(Job(task, n, method, folder / f"{digest[:32]}.parquet"))
     return jobs
 
@@ -171,35 +168,31 @@ def _describe(estimator: Estimator[Any], task: Task) -> list[Any]:
             target = part.target(logits.shape[1], task.pool.covariates)
             prior = resolve(part.prior, target, reading_spread(logits)) or target.prior
             identity = part.channel.digest or is_built_in(part.channel) or uuid4().hex
-            content += [part.name, identity, *(np.asarray(each).tolist() for each in prior)]
+            content += [part.name, identity, *map(np.asarray, prior)]
     return content
 
 
-def _digest_task(task: Task) -> str:
-    arrays = [task.pool_labels, task.report_labels]
-    for texts in (task.pool, task.report):
-        arrays += [texts.logits, *texts.covariates.values()]
-    names = task.name, task.reader, task.scale.options, task.seed, tuple(task.pool.covariates)
-    content = [json.dumps(names).encode(), *map(np.ascontiguousarray, arrays)]
-    return hashlib.sha256(b"".join(map(bytes, content))).hexdigest()
+def _digest(*parts: Any) -> str:
+    """Digest names, numbers and arrays."""
+    encoded = msgspec.msgpack.encode(parts, enc_hook=np.ndarray.tobytes, order="sorted")
+    return hashlib.sha256(encoded).hexdigest()
 
 
 def _fit(work: Work, *, ray: bool) -> None:
     """Make cells, in turn on all cores or side by side on Ray, and keep their scores."""
     *_, cells = work
-    costs, order, done = [cell[0].n + OVERHEAD for cell in cells], range(len(cells)), 0
+    order = range(len(cells))
     if ray:  # The largest begin first.
-        made = run_on_ray(_make_cell, work, sorted(order, key=lambda index: -costs[index]))
+        made = run_on_ray(_make_cell, work, sorted(order, key=lambda index: -cells[index][0].n))
     else:
         made = ((index, _make_cell(work, index)) for index in order)
-    with doing("fitting", sum(costs)) as stage:
+    with doing("fitting", len(cells), "parts") as stage:
         stage.reach(0)
-        for index, tables in made:
+        for finished, (index, tables) in enumerate(made, 1):
             for job, table in zip(cells[index], tables, strict=True):
                 write_table(job.path, table.lazy())
-            done += costs[index]
             task, n, *_ = cells[index][0]
-            stage.reach(done, f"fitted {task.name}, {task.reader}, {n} labels")
+            stage.reach(finished, f"fitted {task.name}, {task.reader}, {n} labels")
 
 
 def _make_cell(work: Work, index: int) -> list[pl.DataFrame]:

@@ -49,12 +49,11 @@ class Task:
 
 
 def split_task(
-    name: str,
+    name: str | tuple[str, str],
     logits: Any,
     labels: Any,
     report: int = REPORT,
     *,
-    reader: str = "reader",
     covariates: Mapping[str, Any] | None = None,
     options: Sequence[str] | Scale | None = None,
     seed: int = 0,
@@ -62,11 +61,10 @@ def split_task(
     """Divide labelled texts at random into those to score methods on and a pool to label from.
 
     Args:
-        name: name of the task.
+        name: name of the task, or of task and judge.
         logits: option logits of the texts, shape ``[n, K]``.
         labels: their options, as names or 0..K-1, shape ``[n]``.
         report: number of texts to score methods on.
-        reader: name of the judge.
         covariates: per-text covariates of the channels that use them, each of shape ``[n]``.
         options: names of the K options; by default 0..K-1.
         seed: seed of the division, of the labelled subsets and of the fits.
@@ -75,6 +73,7 @@ def split_task(
         InputError: readings, labels or covariates are not as a fit takes them, or ``report``
             leaves no text to label.
     """
+    name, reader = (name, "reader") if isinstance(name, str) else name
     readings = as_logits(logits)
     scale = Scale.of(options, readings.shape[1])
     codes, count = scale.encode(labels), len(readings)
@@ -132,9 +131,9 @@ def read_tasks(
             )
         part, count = take_labelled(table, labelled, rows, channels), len(rows)
         scored = report or (REPORT if count > REPORT else count // 2)
-        rest = {"reader": by or "reader", "covariates": part["covariates"], "seed": seed}
-        texts = part["logits"], part["labels"], scored
-        tasks.append(split_task(name, *texts, options=table.scale, **rest))
+        texts, rest = (part["logits"], part["labels"]), {"options": table.scale, "seed": seed}
+        both = name, by or "reader"
+        tasks.append(split_task(both, *texts, scored, covariates=part["covariates"], **rest))
     return tasks
 
 

@@ -1,12 +1,10 @@
 """What a file holds of one text: answers with or without their tokens, or a number an option."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from cordial_ppl.errors import InputError
+from cordial_ppl.errors import InputError, list_names, quote
 
 ABSENT = -9000.0
 """A log-probability from here down says that there is none (OpenAI and others: -9999)."""
@@ -30,16 +28,13 @@ class Position(NamedTuple):
     top: Mapping[str, float]
 
 
-def make_position(
-    token: str, score: float | None, others: Iterable[tuple[str, float | None]]
-) -> Position:
+def make_position(token: str, score: float | None, others: Mapping[str, float | None]) -> Position:
     """Make a position from what a log lists.
 
     Args:
         token: The chosen token.
         score: Its log-probability (nats); None if unknown.
-        others: Tokens with their log-probabilities, which may include the chosen one. Different
-            tokens of the same text add up; a token that is listed twice counts once.
+        others: Log-probabilities of tokens, which may include the chosen one.
 
     Returns:
         The position, without tokens whose log-probability stands for none.
@@ -47,21 +42,16 @@ def make_position(
     Raises:
         InputError: A log-probability is NaN or above 0, or a token is not text but a number.
     """
-    top: dict[str, float] = {}
-    listed = [*others]
-    for text, logprob in listed if token in dict(listed) else [*listed, (token, score)]:
+    top = {text: score for text, score in {token: score, **others}.items() if score is not None}
+    for text, logprob in top.items():
         if not isinstance(text, str) or text.startswith("token_id:"):
             raise InputError(
                 f"tokens must be text; found {text!r}. Generate with detokenize=True, and run the "
                 "server without --return-tokens-as-token-ids."
             )
-        if logprob is None:
-            continue
         if not logprob <= ROUNDING:
             raise InputError(f"log-probabilities must be 0 or below; found {logprob} of {text!r}.")
-        if logprob > ABSENT and top.get(text) != logprob:
-            top[text] = float(np.logaddexp(top.get(text, -np.inf), logprob))
-    return Position(token, top)
+    return Position(token, {text: float(one) for text, one in top.items() if one > ABSENT})
 
 
 class Answer(NamedTuple):
@@ -144,6 +134,16 @@ class Record:
         """Return the first of its answers if all are lost."""
         answers = self.evidence if isinstance(self.evidence, list) else []
         return answers[0] if answers and all(one.lost for one in answers) else None
+
+    @property
+    def quoted(self) -> str:
+        """Quote the beginning of its answer, for a message."""
+        first = self.evidence.each[0] if isinstance(self.evidence, Orders) else self.evidence
+        if isinstance(first, Scores):
+            pairs = zip(first.options, first.values, strict=True)
+            return quote(", ".join(f"{name}: {value:g}" for name, value in pairs))
+        texts = (one.text or "".join(p.token for p in one.positions) for one in first or ())
+        return list_names(texts, 3)
 
 
 def as_text(value: Any) -> str | None:

@@ -1,21 +1,34 @@
-"""Fields of rows, named by keys or by JMESPath expressions, and what they hold as evidence."""
+"""Fields of rows, named by keys or by JMESPath expressions, and presets: named sets of them."""
 
 import json
 import re
+import tomllib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import jmespath
 from jmespath.exceptions import JMESPathError
 from jmespath.functions import Functions, signature
 
-from cordial_ppl.errors import InputError, quote
+from cordial_ppl.errors import FileError, InputError, quote
 from cordial_ppl.logs.evidence import as_text
 from cordial_ppl.logs.protocols import read_response
-from cordial_ppl.logs.rows import Row
+from cordial_ppl.logs.rows import Row, at
 from cordial_ppl.tables import is_filled
+from cordial_ppl.tables.columns import PREFIXES
+from cordial_ppl.tables.proposals import nearest
+
+LOOKED, SHOWN = 1000, 16
+"""Rows that are looked at to tell what a file is, and fields that a message shows."""
+
+PRESETS: dict[str, dict[str, Any]] = tomllib.loads(
+    Path(__file__).with_name("presets.toml").read_text(encoding="utf-8")
+)
+"""Presets by name, in the order in which a file is compared with them."""
 
 SIMPLE = re.compile(r"""([^=<>'"`]*?)\s*(!?=)\s*([^='"`]*)""")
 """A condition that a shell does not get in the way of: FIELD=VALUE or FIELD!=VALUE."""
@@ -85,25 +98,23 @@ class Field:
         simple = SIMPLE.fullmatch(self.text)
         return simple and (Field(simple[1].strip()), simple[2] == "=", simple[3].strip().casefold())
 
-    @property
-    def subject(self) -> "Field":
-        """Return what a condition is about."""
-        return self.condition[0] if self.condition else self
-
     def holds(self, row: Mapping[str, Any]) -> bool:
         """Say whether a condition holds: an expression, or FIELD=VALUE whatever its capitals."""
-        value = self.subject.find(row)
         if self.condition is None:
-            return value not in (None, False, "", [], {})
-        _, equal, wanted = self.condition
-        return ((as_text(value) or "").casefold() == wanted) == equal
+            return self.find(row) not in (None, False, "", [], {})
+        subject, equal, wanted = self.condition
+        return ((as_text(subject.find(row)) or "").casefold() == wanted) == equal
 
 
-def fields_of(names: str | Sequence[str], keys: Collection[str] = ()) -> tuple[Field, ...]:
+Fields = Mapping[str, Sequence[Field]]
+"""Fields by what they hold: "item", "answer" and so on."""
+
+
+def fields_of(names: str | Sequence[str], keys: Collection[str] = ()) -> list[Field]:
     """Take one of the keys, one expression, several with commas between them, or a list."""
     if isinstance(names, str):
         names = [names] if names in keys or Field(names).parsed else names.split(",")
-    return tuple(Field(name.strip()) for name in names if name.strip())
+    return [Field(name.strip()) for name in names if name.strip()]
 
 
 def name_all(fields: Sequence[Field]) -> list[str]:
@@ -133,10 +144,62 @@ def _expand(rows: Iterable[Row], step: Field) -> Iterator[Row]:
                 yield Row(f"{row.location}, element {number}", {"outer": row.value, **cells})
 
 
-def list_cells(value: Mapping[str, Any], start: str = "") -> Iterator[tuple[str, Any]]:
-    """List the texts and numbers of an object and of those in it, with their paths."""
-    for name, cell in value.items():
-        if isinstance(cell, Mapping) and start.count(".") < 3:
-            yield from list_cells(cell, f"{start}{name}.")
-        elif isinstance(cell, str | int | float) and is_filled(cell):
-            yield start + name, cell
+def find_preset(path: Path, rows: Sequence[Row], name: str, typed: Fields) -> str | None:
+    """Find out which preset a file is of.
+
+    Args:
+        path: The file.
+        rows: Its first rows.
+        name: The name of a preset; "auto" to tell by the file.
+        typed: Fields by role that the user names; where they name the answer and no preset is
+            named, they are all that counts.
+
+    Returns:
+        The preset's name; None if the user's fields are all that counts.
+
+    Raises:
+        FileError: The file is of no known form.
+        InputError: There is no such preset.
+    """
+    if name in PRESETS:
+        return name
+    if name != "auto":
+        near = nearest(name, list(PRESETS))
+        hint = f" Did you mean {near}?" if near else ""
+        raise InputError(f"a format must be auto or {', '.join(PRESETS)}; found {name!r}.{hint}")
+    cells = first_cells(rows)
+    if "answer" not in typed and sum(field.startswith(PREFIXES) for field in cells) > 1:
+        raise FileError(f"{path} is a table of readings: give it to `cordial calibrate`.")
+    # The first row may be of a request that failed.
+    for preset, table in () if "answer" in typed else PRESETS.items():
+        for row in [*rows[:SHOWN], Row("the file", cells)]:
+            with at(row.location):
+                if Field(table["when"]).find(row.value):
+                    return preset
+    if "answer" in typed or "label" in typed:
+        return None
+    raise FileError(
+        f"{path} is not a log of a known format; its rows have {list_fields(cells)}. Name the "
+        "field of the judge's answer and those that name the text: cordial read "
+        f"{path} --item FIELD,FIELD --answer FIELD -o readings.csv. Texts that nobody has judged "
+        "yet go to `cordial ask`."
+    )
+
+
+def first_cells(rows: Iterable[Row], *steps: Field) -> dict[str, Any]:
+    """List the fields of first rows, each with the first value that fills it."""
+    cells: dict[str, Any] = {}
+    for row in islice(expand(rows, steps), LOOKED):
+        cells = {name: cell for name, cell in row.value.items() if is_filled(cell)} | cells
+    return cells
+
+
+def list_fields(cells: Mapping[str, Any]) -> str:
+    """List fields for a message, each with a value: "judge ('gpt-4'), score (4)"."""
+    shown = [
+        f"{name[:40]} ({quote(cell)})" if isinstance(cell, str | int | float) else name[:40]
+        for name, cell in cells.items()
+        if name != "outer"
+    ]
+    rest = len(shown) - SHOWN
+    return ", ".join(shown[:SHOWN]) + (f" and {rest} more" if rest > 0 else "")

@@ -144,19 +144,18 @@ class Finder:
             return Span(None, 0, 0, "thought")
         # As long as before, so that places stay.
         text = "\n" * start + SPECIAL.sub(lambda match: " " * len(match[0]), text[start:])
-        if self.before is not None:
-            spans = self._announced(text, self.before, "pattern")
-            last = spans[-1] if spans else Span(None, 0, 0, "prose")
-            return last if last.option is not None or not spans else last._replace(source="off")
-        spans = self._announced(text, MARKED, "marked")
-        spans += self._announced(text, NAMED, "named")
+        openers = {"pattern": self.before} if self.before else {"marked": MARKED, "named": NAMED}
+        spans = [
+            one for source in openers for one in self._announced(text, openers[source], source)
+        ]
         # Of two at one place, that of no option is the later.
         last = max(spans, key=lambda span: (span.start, span.option is None), default=None)
-        last = last or self._value(text, 0, "alone")
+        last = last or (None if self.before else self._value(text, 0, "alone"))
         if last is None:
             return Span(None, 0, 0, "prose")
         end = _match(UNIT, text, last.end).end()
-        if last.option is None or self._cased.search(text, end) or REFUSED.search(text, end):
+        more = not self.before and (self._cased.search(text, end) or REFUSED.search(text, end))
+        if last.option is None or more:
             return last._replace(option=None, source="off")
         return last._replace(several=len({span.option for span in spans} - {None}) > 1)
 
@@ -167,7 +166,7 @@ class Finder:
             scale = TOP.search(match[0]) if source == "named" else None
             span = self._value(text, match.end(), source)
             span = span or Span(None, match.end(), match.end(), source)
-            off = scale is not None and not self._is_top(scale["top"])
+            off = scale is not None and not self.spellings.is_top(scale["top"])
             spans.append(span._replace(option=None) if off else span)
         return spans
 
@@ -181,13 +180,9 @@ class Finder:
         # A heading announces the line below, if that is nothing but the answer.
         alone = source == "alone" or source != "pattern" and "\n" in text[start:first]
         ends = source == "pattern" or (ENDED if alone else STOP).match(text, unit.end())
-        if not ends or unit["top"] and not self._is_top(unit["top"]):
+        if not ends or unit["top"] and not self.spellings.is_top(unit["top"]):
             return None
         return Span(self.spellings.match(match[0]), *match.span(), source)
-
-    def _is_top(self, number: str) -> bool:
-        """Say whether a number is the greatest option."""
-        return self.spellings.top is None or self.spellings.match(number) == self.spellings.top
 
 
 def _match(pattern: re.Pattern[str], text: str, start: int) -> re.Match[str]:

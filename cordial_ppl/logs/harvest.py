@@ -8,14 +8,22 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import FileError, InputError, as_path, count, list_names, naming, warn
 from cordial_ppl.logs.collected import Collected
 from cordial_ppl.logs.evidence import FAILED, Answer, Record, as_text
-from cordial_ppl.logs.fields import Field, expand, fields_of, list_cells, name_all
-from cordial_ppl.logs.presets import LOOKED, PRESETS, Fields, find_preset, first_cells, list_fields
+from cordial_ppl.logs.fields import (
+    LOOKED,
+    PRESETS,
+    Field,
+    Fields,
+    expand,
+    fields_of,
+    find_preset,
+    first_cells,
+    list_fields,
+    name_all,
+)
 from cordial_ppl.logs.protocols import WRAPPED, Response, read_response, read_value, unwrap
 from cordial_ppl.logs.reader import collect
 from cordial_ppl.logs.rows import Row, at, read_rows
@@ -23,8 +31,7 @@ from cordial_ppl.tables import is_filled
 from cordial_ppl.tables.choices import join_parts
 from cordial_ppl.tables.proposals import nearest
 
-NAMES = ("reader", "task", "annotator", "model", "prompt")
-CONDITIONS = ("rows", "people", "where")
+NAMES, CONDITIONS = ("reader", "task", "annotator"), ("rows", "people", "where")
 ROLES = ("item", "answer", "label", *NAMES, *CONDITIONS)
 """What fields may hold."""
 
@@ -37,6 +44,9 @@ FAILURE = Field(
 
 FALSE = ("false", "none", "null", "no", "0", "")
 
+UNUSED = {*WRAPPED, "outer", "request", "modelInput", "item_id", "custom_id"}
+"""Fields that are not passed on."""
+
 
 def read(
     path: str | Path,
@@ -45,7 +55,6 @@ def read(
     options: str | Sequence | None = None,
     spell: Mapping[str, str] | None = None,
     after: str | None = None,
-    reverse: bool = False,
     round: str | None = None,
     **fields: str | Sequence[str] | None,
 ) -> Collected:
@@ -59,14 +68,13 @@ def read(
         options: The options in the scale's order; by default those that the file itself names.
         spell: Further ways to write an option: {"A": "1"}.
         after: What answers follow in a text, a regular expression.
-        reverse: Whether these options go from the best to the worst.
         round: What a number between two options, such as an average, counts for: "half-up",
             "nearest-even", or "split" for both.
         fields: The fields of `item` (several make one name), `answer` (several are tasks of their
-            own), `reader`, `task`, `label`,
-            `annotator`, `model` and `prompt`; `rows`, where the rows are, each with the one around
-            it as `outer`; conditions `where` on the rows to take and `people` on those whose
-            answers are labels. `reader` and `task` may be a name to take, or "field=name".
+            own), `reader`, `task`, `label` and `annotator`; `rows`, where the rows are, each with
+            the one around it as `outer`; conditions `where` on the rows to take and `people` on
+            those whose answers are labels. `reader` and `task` may be a name to take, or
+            "field=name".
 
     Returns:
         Tables of readings and labels as columns by name, `logits` [n, K], and `labelled`, what
@@ -80,12 +88,9 @@ def read(
     path = as_path(path)
     if unknown := fields.keys() - set(ROLES):
         raise InputError(f"no such field: {list_names(unknown)}; there are {', '.join(ROLES)}.")
-    scale = None
-    if options is not None:
-        (names,) = (
-            csv.reader([options], skipinitialspace=True) if isinstance(options, str) else [options]
-        )
-        scale = Scale(tuple(map(str, names)))
+    if isinstance(options, str):
+        (options,) = csv.reader([options], skipinitialspace=True)
+    scale = None if options is None else Scale(tuple(map(str, options)))
     rows = read_rows(path)
     first = list(islice(rows, LOOKED))
     if not first:
@@ -94,14 +99,13 @@ def read(
     typed = {role: fields_of(names, keys) for role, names in fields.items() if names}
     preset = find_preset(path, first, form, typed)
     table = PRESETS.get(preset or "", {})
-    preset_fields = {role: fields_of(table[role]) for role in ROLES if role in table}
-    chosen = _choose(first, preset_fields | typed, typed)
-    records = _read_records(chain(first, rows), first, preset_fields | typed, typed)
+    usual = {role: fields_of(table[role]) for role in ROLES if role in table}
+    cells = first_cells(first, *(usual | typed).get("rows", ()))
+    chosen = _choose(cells, (usual | typed).get("answer", []), typed)
+    records = _read_records(chain(first, rows), cells, usual | typed, typed)
     how = round or table.get("round")
     with naming(path):
-        collected = collect(
-            records, scale, spell, before=after, reverse=reverse, round=how, **chosen
-        )
+        collected = collect(records, scale, chosen, spell=spell, before=after, round=how)
     collected.form = preset or "fields"
     if table.get("repeats"):
         collected.notes.pop("pooled", None)
@@ -111,47 +115,39 @@ def read(
 
 
 def _choose(
-    first: Sequence[Row], fields: Fields, typed: dict[str, tuple[Field, ...]]
+    cells: Mapping[str, Any], answers: Sequence[Field], typed: dict[str, list[Field]]
 ) -> dict[str, str]:
     """Take the reader or task that is a name, or FIELD=NAME, out of the fields; by role."""
     chosen: dict[str, str] = {}
-    cells, answers = first_cells(first, *fields.get("rows", ())), fields.get("answer", ())
     # Where several answers are tasks, their fields are names of tasks.
     tasks = name_all(answers) if len(answers) > 1 else []
     for role in typed.keys() & {"reader", "task"}:
-        (one, *_) = typed.pop(role)
-        name = one.text
+        (one, *_) = typed[role]
         if one.text in tasks or not is_filled(one.find(cells)):
             name, _, chosen[role] = one.text.rpartition("=")
-        if name:
-            typed[role] = (Field(name),)
+            del typed[role]
+            typed |= {role: [Field(name)]} if name else {}
     return chosen
 
 
 def _read_records(
-    rows: Iterator[Row], first: Sequence[Row], fields: Fields, typed: Fields
+    rows: Iterator[Row], cells: Mapping[str, Any], fields: Fields, typed: Fields
 ) -> Iterator[Record]:
     """Read a record for each answer and each label; fields that are typed must be in some row."""
-    missing = {one.subject: None for role in typed if role != "rows" for one in typed[role]}
-    steps, number, kept = fields.get("rows", ()), -1, 0
-    for number, row in enumerate(expand(rows, steps)):
+    missing = {one: one for role in typed for one in typed[role] if role != "rows"}
+    number, kept = -1, 0
+    for number, row in enumerate(expand(rows, fields.get("rows", ()))):
         with at(row.location):
-            for one in [one for one in missing if is_filled(one.find(row.value))]:
-                del missing[one]
+            for one in [*missing]:
+                if is_filled((one.condition or [one])[0].find(row.value)):
+                    del missing[one]
             if all(one.holds(row.value) for one in fields.get("where", ())):
                 kept += 1
                 yield from _read_row(row, number, fields)
-    if number < 0:
-        missing, steps = dict.fromkeys(steps), ()
-    if missing:
-        names, cells = [one.text for one in missing], first_cells(first, *steps)
+    names = [one.text for one in (missing if number >= 0 else fields["rows"])]
+    if names:
         near = nearest(names[0], list(cells))
         hint = f" Did you mean `{near}`?" if near else ""
-        if unknown := [one.text for one in missing if one.parsed is None]:
-            hint += (
-                f" `{unknown[0]}` is no JMESPath expression either, in which texts stand "
-                "in '' and numbers in ``."
-            )
         listed = " or ".join(f"`{name}`" for name in names)
         raise InputError(f"its rows have no {listed}; they have {list_fields(cells)}.{hint}")
     if not kept:
@@ -161,28 +157,25 @@ def _read_records(
 
 def _read_row(row: Row, number: int, fields: Fields) -> Iterator[Record]:
     """Read a row: its answers, then its labels."""
-    cells = {
-        role: [one.find(row.value) for one in some]
-        for role, some in fields.items()
-        if role not in CONDITIONS
-    }
-    names = {role: _name(cells[role][0], role) for role in NAMES if role in cells}
-    named = [_name(part, "item") for part in cells.get("item", [row.value.get("item_id")])]
-    item = _join(*named) or _name(row.value.get("key"), "item")
+
+    def find(role: str) -> list[Any]:
+        return [one.find(row.value) for one in fields.get(role, ())]
+
+    reader, task, people = (next(iter(find(role)), None) for role in NAMES)
+    named = find("item") or [row.value.get("item_id")]
+    item = _join(*map(_name, named)) or _name(row.value.get("key"))
     record = Record(
         row.location,
         item or str(number),
         numbered=not item,
-        reader=names.get("reader"),
-        task=names.get("task"),
-        user=names.get("annotator"),
-        made={role: text for role in ("model", "prompt") if (text := names.get(role))},
+        reader=_name(reader),
+        task=_name(task),
+        user=_name(people),
         extras=_extras(row.value, fields),
     )
-    answers, labels = cells.get("answer", []), cells.get("label", [])
-    parts = [record] * len(answers)
-    if len(answers) > 1:
-        parts = [replace(record, task=_join(record.task, n)) for n in name_all(fields["answer"])]
+    answers, labels = find("answer"), find("label")
+    tasks = name_all(fields["answer"]) if len(answers) > 1 else [None] * len(answers)
+    parts = [replace(record, task=_join(record.task, name)) for name in tasks]
     if any(one.holds(row.value) for one in fields.get("people", ())):
         answers, labels = [], answers
     for part, one, value in zip(parts, fields.get("answer", ()), answers, strict=False):
@@ -192,15 +185,15 @@ def _read_row(row: Row, number: int, fields: Fields) -> Iterator[Record]:
         users = (one.text if len(labels) > 1 else None for one in fields.get("label", ()))
         parts = [replace(record, user=record.user or user) for user in users]
     for part, value in zip(parts, labels, strict=False):
-        yield from _read_label(part, value, *cells.get("annotator", ())[:1])
+        yield from _read_label(part, value, people)
 
 
-def _name(value: Any, role: str) -> str | None:
+def _name(value: Any) -> str | None:
     """Take a name, or those of a list together; an `InputError` for an object."""
     if isinstance(value, list):
-        return join_parts([_name(one, role) or "" for one in value], always=True) or None
+        return join_parts([_name(one) or "" for one in value], always=True) or None
     if isinstance(value, Mapping):
-        raise InputError(f"the field of the {role} is an object with {list_names(value, 6)}.")
+        raise InputError(f"a name must be text or a number; found {list_names(value, 6)} in it.")
     return as_text(value)
 
 
@@ -213,17 +206,26 @@ def _extras(value: Mapping[str, Any], fields: Fields) -> dict[str, Any]:
     """List the other cells of a row and of those around it; of a response its metadata's."""
     roles = ["answer", "label", *NAMES, *["item"] * (len(fields.get("item", ())) == 1)]
     texts = [one.text for role in roles for one in fields.get(role, ())]
-    used = {*WRAPPED, "outer", "request", "modelInput", "item_id", "custom_id", *texts}
-    used |= {key for text in texts for key in re.findall(r"[\w.-]+", text)}
+    used = UNUSED.union(texts, *(re.findall(r"[\w.-]+", text) for text in texts))
     if "@" in texts and not any(isinstance(value.get(name), Mapping) for name in WRAPPED):
         value = {"metadata": value.get("metadata")}
     cells: dict[str, Any] = {}
-    level: Any = value
-    while isinstance(level, Mapping):
-        for path, cell in list_cells({name: one for name, one in level.items() if name != "outer"}):
-            if not any(f"{path}.".startswith(f"{one}.") for one in used):
-                cells.setdefault(path, cell)
-        level = level.get("outer")
+    while isinstance(value, Mapping):
+        cells = _list_cells(value, used) | cells
+        value = value.get("outer", ())
+    return cells
+
+
+def _list_cells(value: Mapping[str, Any], used: set[str], start: str = "") -> dict[str, Any]:
+    """List the texts and numbers of an object and of those in it that are not used, by path."""
+    cells: dict[str, Any] = {}
+    for name, cell in value.items():
+        if start + name in used:
+            continue
+        if isinstance(cell, Mapping) and start.count(".") < 3:
+            cells |= _list_cells(cell, used, f"{start}{name}.")
+        elif isinstance(cell, str | int | float) and is_filled(cell):
+            cells[start + name] = cell
     return cells
 
 
@@ -236,32 +238,25 @@ def _read_answer(
     name = "answer" if "||" in one.text else one.name
     if response is None:
         failure = _find_failure(row)
-        response = Response({}, [], {"": None if failure else read_value(value, name)})
-    body = response.body
-    model = as_text(body.get("model") or body.get("modelVersion"))
-    stamp = body.get("created") or body.get("created_at") or ""
-    # ISO 8601, or seconds since 1970.
-    date = str(np.datetime64(int(stamp), "s") if isinstance(stamp, int | float) else stamp)
-    (day,) = re.findall(r"^\d{4}-\d\d-\d\d", date) or [None]
-    made = {key: text for key, text in (("model", model), ("date", day)) if text}
-    record = replace(record, reader=record.reader or model, made=made | dict(record.made))
-    for question, evidence in (response.decisions or {"": response.answers}).items():
+        response = Response({}, {"": None if failure else read_value(value, name)})
+    model = as_text(response.body.get("model") or response.body.get("modelVersion"))
+    made = {"model": model} if model else {}
+    record = replace(record, reader=record.reader or model, made=made)
+    for question, evidence in response.answers.items():
         evidence = evidence or [Answer(failure or f"no `{name}`", lost=FAILED)]
         yield replace(record, task=_join(record.task, question), evidence=evidence)
 
 
 def _read_label(record: Record, value: Any, people: Any = None) -> Iterator[Record]:
     """Make a record of a label, or of each in a list, of people who may be in a list too."""
-    if isinstance(people, list) and (not isinstance(value, list) or len(value) != len(people)):
-        labels = count(len(value) if isinstance(value, list) else 1, "label")
-        raise InputError(
-            f"{labels} came with {count(len(people), 'annotator')}: one each is needed."
-        )
-    for number, one in enumerate(value if isinstance(value, list) else [value]):
-        user = people[number] if isinstance(people, list) else record.user
-        if isinstance(value, list):
-            user = user or f"person {number + 1}"
-        if (label := _name(one, "label")) is not None:
+    labels = value if isinstance(value, list) else [value]
+    users = people if isinstance(people, list) else [record.user] * len(labels)
+    if len(users) != len(labels):
+        came = f"{count(len(labels), 'label')} came with {count(len(users), 'annotator')}"
+        raise InputError(f"{came}: one each is needed.")
+    for number, (one, user) in enumerate(zip(labels, users, strict=True), 1):
+        user = user or (f"person {number}" if isinstance(value, list) else None)
+        if (label := _name(one)) is not None:
             yield replace(record, label=label, user=as_text(user))
 
 

@@ -1,9 +1,9 @@
 r"""The probability of each option, collected from the tokens and their alternatives.
 
-Tokens that mean the same option add up, :math:`\ell_k = \log \sum_{t \mapsto k} e^{\ell_t}`.  A
-number of several tokens ("1", "0") is followed along the chosen ones,
+Tokens that mean the same option add up, :math:`\ell_k = \log \sum_{t \mapsto k} e^{\ell_t}`.  An
+option of several tokens ("1", "0") is followed along the chosen ones,
 :math:`\ell_k = \sum_i \ell(t_i \mid t_{<i})`; how another token would have gone on is unknown, and
-the numbers that it is or begins share it equally.
+the options that it is or begins share it equally.
 """
 
 import re
@@ -27,14 +27,12 @@ class Reading:
     Attributes:
         kind: "logprob", "n", "logit" or "p".
         values: One number per option, [K].
-        floored: Options without evidence, which got the smallest log-probability returned.
         share: Probability of all options together, as far as it was returned; NaN if unknown.
         doubts: What deserves a look, keys of `collected.WORDS`.
     """
 
     kind: str
     values: Float64[np.ndarray, " K"]
-    floored: set[int] = field(default_factory=set)
     share: float = np.nan
     doubts: set[str] = field(default_factory=set)
 
@@ -62,40 +60,37 @@ def read_masses(
     """
     # A model that writes "b" for B does not mean the article with "a".
     cased = answer is None or spellings.match(answer, cased=True) is not None
-    values, doubts = np.full(spellings.scale.size, -np.inf), set[str]()
-    written, path = "", 0.0
+    # A vocabulary with a token for "10" does not write it as "1" and "0".
+    single = {spellings.match(fold(one).removeprefix(prefix), cased) for one in positions[0].top}
+    values, written, path = np.full(spellings.scale.size, -np.inf), "", 0.0
     for number, (token, top) in enumerate(positions):
-        last, following, rest = number + 1 == len(positions), None, 1.0
-        pieces = {one: fold(one).removeprefix("" if number else prefix) for one in top}
-        stopped = spellings.match(written, cased)
-        # A vocabulary with a token for "10" does not write it as "1" and "0".
-        single = {spellings.match(piece, cased) for piece in pieces.values() if not written}
+        stopped, rest, following = spellings.match(written, cased), 1.0, None
         for one, score in top.items():
-            text, chosen = written + pieces[one], one == token
-            if not text.strip() or written and not GOES_ON.match(pieces[one]):
-                continue
-            whole, is_number = spellings.match(text, cased), text[-1] in ".0123456789"
+            piece = fold(one).removeprefix("" if number else prefix)
+            text, chosen = written + piece, one == token
+            whole = spellings.match(text, cased)
             begun = spellings.begun(text) - {whole, *single}
-            if chosen and is_number and begun and not last:
+            if chosen and begun and number + 1 < len(positions):
                 following = text, path + score
                 rest -= np.exp(score)
                 continue
-            # "very" of two options; or "1" that was cut off, and may have become "10".
-            unclear = not is_number and len(begun) > 1
-            cut = bool(begun) and last and not ended
-            if chosen and (unclear or cut) and (is_number or whole is None):
+            if chosen and begun and not ended:
+                # "1" that was cut off may have become "10".
                 return None
-            if unclear or chosen and whole is not None:
+            if chosen:
                 begun = frozenset()
-            if chosen and whole is None and not begun and answer and answer in text:
-                whole = spellings.match(answer)
-            if begun or whole is None or whole != stopped:
-                rest -= np.exp(score)
-                options = begun | ({whole} - {None})
-                for option in options:
-                    part = path + score - np.log(len(options))
-                    values[option] = np.logaddexp(values[option], part)
-                doubts |= {"guessed"} if begun else set()
+                whole = (
+                    spellings.match(answer)
+                    if whole is None and answer and answer in text
+                    else whole
+                )
+            options = begun | ({whole} - {None})
+            if options == {stopped} or not options and not GOES_ON.match(piece):
+                continue
+            rest -= np.exp(score)
+            for option in options:
+                part = path + score - np.log(len(options))
+                values[option] = np.logaddexp(values[option], part)
         if stopped is not None and rest > 0.0:
             values[stopped] = np.logaddexp(values[stopped], path + np.log(rest))
         if following is None:
@@ -104,13 +99,12 @@ def read_masses(
     there = np.isfinite(values)
     if not there.any():
         return None
-    share, floored = float(np.exp(values[there]).sum()), set(np.flatnonzero(~there).tolist())
+    share, absent = float(np.exp(values[there]).sum()), int((~there).sum())
     # Options without evidence have no more than the least that was returned, nor than what is left,
     # at least 1e-4 together.
-    left = np.log(max(1.0 - share, 1e-4) / max(len(floored), 1))
+    left = np.log(max(1.0 - share, 1e-4) / max(absent, 1))
     values[~there] = min(left, *positions[0].top.values())
-    doubts |= {"lone"} if len(floored) == len(values) - 1 else set()
-    return Reading("logprob", values, floored, share, doubts)
+    return Reading("logprob", values, share, {"lone"} if absent == len(values) - 1 else set())
 
 
 def mix(readings: Sequence[Reading | str], orders: bool = False) -> Reading | str:
@@ -127,24 +121,16 @@ def mix(readings: Sequence[Reading | str], orders: bool = False) -> Reading | st
         orders: Whether the options were listed in several orders.
 
     Returns:
-        The mean of those that name one; if there is none, why the first does not.
+        The mean of those that name one; if there is none, or not in every order, why not.
     """
     valid = [reading for reading in readings if isinstance(reading, Reading)]
-    if not valid:
-        return readings[0]
-    values = np.stack([reading.values for reading in valid])
-    if valid[0].kind == "n":
-        mean = values.sum(axis=0)
-    else:
-        mean = values.mean(axis=0) if orders else np.logaddexp.reduce(values) - np.log(len(valid))
-    floored = [reading.floored for reading in valid]
+    unread = [reason for reason in readings if isinstance(reason, str)]
+    if unread and (orders or not valid):
+        return unread[0]
+    kind, values = valid[0].kind, np.stack([reading.values for reading in valid])
+    mean = values.sum(axis=0)
+    if kind != "n":
+        mean = mean / len(valid) if orders else np.logaddexp.reduce(values) - np.log(len(valid))
+    share = float(np.mean([reading.share for reading in valid]))
     doubts = set.union(*(reading.doubts for reading in valid))
-    if len(valid) < len(readings):
-        doubts |= {"dropped" if orders else "unread"}
-    return Reading(
-        valid[0].kind,
-        mean,
-        set.union(*floored) if orders else set.intersection(*floored),
-        float(np.mean([reading.share for reading in valid])),
-        doubts,
-    )
+    return Reading(kind, mean, share, doubts | ({"unread"} if unread else set()))

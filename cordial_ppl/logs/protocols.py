@@ -40,7 +40,8 @@ WRAPPED, CALLS, ARGUMENTS = _TABLE.pop("names").values()
 REASONS = {lost: re.compile(form, re.I) for lost, form in _TABLE.pop("reasons").items()}
 """Reasons for which an answer is none."""
 
-PROTOCOLS: Sequence[Mapping[str, Any]] = tuple(_TABLE.values())
+_NONE = dict.fromkeys(("parts", "tokens", "count"), "`null`") | {"marks": ()}
+PROTOCOLS: Sequence[Mapping[str, Any]] = [_NONE | protocol for protocol in _TABLE.values()]
 
 Body = Mapping[str, Any]
 
@@ -50,13 +51,11 @@ class Response(NamedTuple):
 
     Attributes:
         body: The response itself, without what it is wrapped in.
-        answers: Its answers; none if the model gave none.
-        decisions: Or the probabilities of a decision model, by question.
+        answers: Its answers, or a decision model's probabilities, by question; "" if unnamed.
     """
 
     body: Body
-    answers: list[Answer]
-    decisions: Mapping[str, Evidence | None]
+    answers: Mapping[str, Any]
 
 
 def unwrap(value: Any, depth: int = 3) -> Iterator[Body]:
@@ -82,29 +81,22 @@ def read_response(value: Any) -> Response | None:
     """
     bodies = [*unwrap(value)]
     for protocol, body in product(PROTOCOLS, bodies):
-        answers, marks = _find(protocol["answers"], body), protocol.get("marks", ())
+        answers, marks = jmespath.search(protocol["answers"], body), protocol["marks"]
         if not _is_objects(answers) or not (answers or marks):
             continue
         if not marks or all(set(marks) & answer.keys() for answer in answers):
-            count = _find(protocol.get("count"), body)
-            read = (_read_answer(answer, protocol, count) for answer in answers)
-            return Response(body, [*read], {})
+            count = jmespath.search(protocol["count"], body)
+            return Response(body, {"": [_read_answer(one, protocol, count) for one in answers]})
     decisions = ((body, _read_decisions(body)) for body in bodies)
-    return next((Response(body, [], one) for body, one in decisions if one), None)
-
-
-def _find(expression: str | None, value: Any) -> Any:
-    """Find what an expression names; None if nothing, or if there is no expression."""
-    return jmespath.search(expression, value) if expression else None
+    return next((Response(body, one) for body, one in decisions if one), None)
 
 
 def _read_answer(answer: Body, protocol: Mapping[str, str], count: Any) -> Answer:
     """Read an answer by the expressions of its protocol, or say why it is none."""
-    parts = _find(protocol.get("parts"), answer) or []
-    text = _read_parts(parts)
-    tokens = _read_tokens(_find(protocol.get("tokens"), answer))
-    reason = _find(protocol["reason"], answer)
-    if not text and any(isinstance(part, Mapping) and part.get("refusal") for part in parts):
+    names = ("parts", "tokens", "reason")
+    parts, listed, reason = (jmespath.search(protocol[name], answer) for name in names)
+    text, tokens = _read_parts(parts or ()), _read_tokens(listed)
+    if not text and any(isinstance(part, Mapping) and part.get("refusal") for part in parts or ()):
         reason = "refusal"
     lost = next((name for name, form in REASONS.items() if form.search(str(reason or ""))), None)
     ended = lost is None and (reason is not None or not tokens)
@@ -141,39 +133,21 @@ def _read_parts(parts: Iterable[Any]) -> str:
 
 
 def _read_tokens(listed: Any) -> list[Position]:
-    """Read tokens with their alternatives, as a list or in one of the forms of other protocols."""
-    match listed:
-        case {"tokens": list(tokens)}:
-            none = [None] * len(tokens)
-            scores, tops = (listed.get(f) or none for f in ("token_logprobs", "top_logprobs"))
-            rows = [
-                (t, s, (top or {}).items()) for t, s, top in zip(tokens, scores, tops, strict=True)
-            ]
-        case {"topCandidates": list(steps)}:
-            tops = [_scored(step.get("candidates"), "logProbability") for step in steps]
-            chosen = _scored(listed.get("chosenCandidates"), "logProbability")
-            rows = [
-                (*one, top)
-                for one, top in zip(chosen or [top[0] for top in tops], tops, strict=True)
-            ]
-        case {"ids": ids, "steps": list(steps)}:
-            # {"19": {"logprob": -0.1, "decoded_token": "4"}} for each token.
-            tops = [
-                {k: (t["decoded_token"], t["logprob"]) for k, t in step.items()} for step in steps
-            ]
-            rows = [
-                (*top[str(number)], top.values()) for number, top in zip(ids, tops, strict=False)
-            ]
-        case list():
-            rows = [(*_scored([one])[0], _scored(one.get("top_logprobs"))) for one in listed]
-        case _:
-            return []
-    return [make_position(*row) for row in rows]
+    """Read tokens with their alternatives: objects, or lists of tokens, scores and alternatives."""
+    if isinstance(listed, Mapping) and listed.get("tokens"):
+        tokens, none = listed["tokens"], [None] * len(listed["tokens"])
+        scores, tops = (listed.get(name) or none for name in ("token_logprobs", "top_logprobs"))
+        rows = zip(tokens, scores, tops, strict=True)
+    elif isinstance(listed, list):
+        rows = ((one["token"], one.get("logprob"), one.get("top_logprobs")) for one in listed)
+    else:
+        return []
+    return [make_position(token, score, _list_scores(top)) for token, score, top in rows]
 
 
-def _scored(entries: Sequence[Body] | None, name: str = "logprob") -> list[tuple[str, Any]]:
-    """Read tokens with their log-probabilities."""
-    return [(entry["token"], entry.get(name)) for entry in entries or ()]
+def _list_scores(top: Any) -> Mapping[str, Any]:
+    """Read the log-probabilities of tokens, from an object or from a list of objects."""
+    return top if isinstance(top, Mapping) else {t["token"]: t.get("logprob") for t in top or ()}
 
 
 def _is_objects(items: Any) -> bool:
@@ -193,14 +167,13 @@ def _read_decisions(body: Body) -> dict[str, Evidence] | None:
 
 def _read_decision(answer: Body) -> Evidence:
     """Read the answer to one question."""
-    levels, kind = answer.get("probabilities"), answer["type"]
+    levels, kind, legend = answer.get("probabilities"), answer["type"], answer.get("legend") or {}
     if kind == "refusal" or answer.get("refusal"):
         return [Answer("", lost=REFUSED)]
     if kind == "predicate" and levels is None and "probability" in answer:
         probability = float(answer["probability"])
         return Scores("p", (1 - probability, probability), ("no", "yes"), ("false", "true"))
     if isinstance(levels, Mapping):
-        legend = answer.get("legend") or {}
         levels = [
             {"value": value, "label": legend.get(value), "probability": number}
             for value, number in levels.items()
@@ -233,31 +206,22 @@ def read_value(value: Any, name: str) -> Evidence | None:
         return _read_object(value, name)
     if not isinstance(value, list):
         return [Answer(str(as_text(value)))]
-    if value and isinstance(value[0], Mapping) and "logprob" in value[0]:
+    if isinstance(value[0], Mapping) and "logprob" in value[0]:
         # Tokens have alternatives, alternatives none.
-        if any("top_logprobs" in one for one in value):
-            return _read_object({"content": value}, name)
-        return [_of_options({str(one["token"]): one["logprob"] for one in value})]
-    answers: list[Answer] = []
-    for one in value:
-        # A sample that failed, or is empty, is one that names no option.
-        read = read_value(one, name) or [Answer("")]
-        if isinstance(one, list) or not isinstance(read, list):
-            raise InputError(
-                f"`{name}` must be one answer or a list of answers; found {quote(value)}."
-            )
-        answers += read
-    return answers
+        tokens = any("top_logprobs" in one for one in value)
+        return _read_object({"content": value} if tokens else _list_scores(value), name)
+    # A sample that failed, or is empty, is one that names no option.
+    samples: list[Any] = [read_value(one, name) or [Answer("")] for one in value]
+    if any(isinstance(one, list) for one in value) or not all(isinstance(s, list) for s in samples):
+        raise InputError(f"`{name}` must be one answer or a list of answers; found {quote(value)}.")
+    return [answer for sample in samples for answer in sample]
 
 
 def _read_object(value: Mapping[str, Any], name: str) -> Evidence | None:
     """Read a response or a part of one, or numbers by option."""
-    if response := read_response(value):
-        return response.answers or None
-    if isinstance(value.get("content"), list):
-        value = {"logprobs": value}
-    if any(isinstance(value.get(part), Mapping) for part in ("message", "logprobs")):
-        return _read_object({"choices": [value]}, name)
+    part = {"choices": [{"logprobs": value} if isinstance(value.get("content"), list) else value]}
+    if response := read_response(value) or read_response(part):
+        return response.answers.get("") or None
     if value.keys() == {"options", "scores"}:
         scores = [*map(float, value["scores"])]
         names = [str(option).strip() for option in value["options"]]
@@ -271,16 +235,12 @@ def _read_object(value: Mapping[str, Any], name: str) -> Evidence | None:
             f"{name}.{first}, or several with commas."
         )
     if max(scores) <= ROUNDING and any(scores):
-        return [_of_options(numbers)]
+        # An answer that is one of several texts; of equal ones the first by name, so that the
+        # order of keys changes nothing.
+        chosen = max(sorted(numbers), key=numbers.__getitem__)
+        return [Answer(chosen, [make_position(chosen, None, numbers)])]
     if min(scores) >= 0 and all(isinstance(score, int) for score in scores):
         return Scores("n", scores, [*numbers])
     # Rounding may put a sum of probabilities this far from 1.
     shares = min(scores) >= 0 and abs(fsum(scores) - 1.0) <= 0.02
     return Scores("p" if shares else "logit", scores, [*numbers])
-
-
-def _of_options(scores: Mapping[str, float]) -> Answer:
-    """Make an answer that is one of several texts, by their log-probabilities."""
-    # Of equal ones the first by name, so that the order of keys changes nothing.
-    chosen = max(sorted(scores), key=scores.__getitem__)
-    return Answer(chosen, [make_position(chosen, None, scores.items())])

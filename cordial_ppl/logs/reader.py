@@ -1,7 +1,7 @@
 """From the answers or the scores of a text to its reading."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,26 +10,35 @@ from cordial_ppl.data.ratings import scale_of_ratings
 from cordial_ppl.data.rounding import round_positions
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError, SettingNeeded, list_names, naming
-from cordial_ppl.logs.collected import Collected, quote_beginning
-from cordial_ppl.logs.evidence import ABSENT, CUT, FAILED, Answer, Evidence, Orders, Record, Scores
+from cordial_ppl.logs.collected import Collected
+from cordial_ppl.logs.evidence import ABSENT, CUT, FAILED, Answer, Orders, Record, Scores
 from cordial_ppl.logs.finder import Finder, Span
 from cordial_ppl.logs.masses import Reading, mix, read_masses
 from cordial_ppl.logs.spellings import Spellings, fold
 
 
-@dataclass
 class Reader:
     """Makes readings of answers and of scores.
 
-    Attributes:
-        spellings: How options are written.
-        finder: Finds the options in texts.
-        round: What a number between two options counts for; None if it is no answer.
+    Args:
+        scale: The options.
+        spell: Further ways to write an option: {"A": "1"}.
+        before: What answers follow, a regular expression.
+        round: What a number between two options counts for; by default it is no answer.
+
+    Raises:
+        InputError: A spelling names no option, or the expression is none.
     """
 
-    spellings: Spellings
-    finder: Finder
-    round: str | None = None
+    def __init__(
+        self,
+        scale: Scale,
+        spell: Mapping[str, str] | None = None,
+        before: str | None = None,
+        round: str | None = None,
+    ):
+        self.spellings, self.round = Spellings(scale, spell), round
+        self.finder = Finder(self.spellings, before)
 
     def read(self, evidence: Any) -> Reading | str:
         """Make a reading of answers or scores; or say why they name no option."""
@@ -52,18 +61,17 @@ class Reader:
             return "other"
         if np.isnan(np.array(scores.values, float)).any():
             raise InputError(f"the scores of {', '.join(scores.options)} must be numbers, not NaN.")
-        add = np.logaddexp if scores.kind in ("logit", "logprob") else np.add
-        numbers = np.full(size, np.nan)
-        for option, value in zip(matches, scores.values, strict=True):
-            if option is not None and value > ABSENT:
-                number = numbers[option]
-                numbers[option] = value if np.isnan(number) else add(number, value)
-        if np.isnan(numbers).all():
+        pairs = zip(matches, map(float, scores.values), strict=True)
+        pairs = [(k, value) for k, value in pairs if value > ABSENT]
+        if not pairs:
             return "prose"
+        there, values = map(list, zip(*pairs, strict=True))
+        logs = scores.kind in ("logit", "logprob")
+        numbers = np.full(size, -np.inf if logs else 0.0)
+        (np.logaddexp if logs else np.add).at(numbers, there, values)
         # An option without a number is no likelier than the least likely text that has one.
-        floored = set(np.flatnonzero(np.isnan(numbers)).tolist())
-        numbers[[*floored]] = np.nanmin(numbers)
-        return Reading(scores.kind, numbers, floored)
+        numbers[[k for k in range(size) if k not in there]] = numbers[there].min()
+        return Reading(scores.kind, numbers)
 
     def _round(self, answers: Sequence[Answer]) -> Reading | None:
         """Count averages for the options beside them; None if they are no such numbers."""
@@ -92,47 +100,37 @@ class Reader:
         positions, spellings = answer.positions, self.spellings
         pieces = [fold(position.token) for position in positions]
         text = "".join(pieces)
-        if len(pieces) == 1 and self.finder.before is None:
-            # A single token is the answer, whatever it is: its alternatives may be options.
-            written = text if spellings.match(text) is not None else None
-            reading = read_masses(spellings, positions, "", written, ended=answer.ended)
-            if reading is not None and written is None:
-                reading.doubts.add("beside")
-            return reading or "prose"
         span = self.finder.find(text)
-        if span.option is None:
+        alone = len(pieces) == 1 and self.finder.before is None
+        if alone:
+            # A single token is the answer, whatever it is: its alternatives may be options.
+            span = Span(spellings.match(text), 0, len(text), "prose")
+        elif span.option is None:
             return span.source
         # The token in which the answer starts, and what stands before the answer in it.
         ends = np.cumsum([len(piece) for piece in pieces])
-        number = int(np.searchsorted(ends, span.start, side="right"))
+        number = min(int(np.searchsorted(ends, span.start, side="right")), len(pieces) - 1)
         prefix = pieces[number][: span.start - int(ends[number]) + len(pieces[number])]
-        written = text[span.start : span.end]
+        written = None if span.option is None else text[span.start : span.end]
         reading = read_masses(spellings, positions[number:], prefix, written, ended=answer.ended)
         if reading is not None and span.several:
             reading.doubts.add("several")
-        return reading or CUT
+        return reading or (CUT if written else "prose")
 
 
 def collect(
     records: Iterable[Record],
     scale: Scale | None = None,
-    spell: Mapping[str, str] | None = None,
-    *,
-    before: str | None = None,
-    reverse: bool = False,
-    round: str | None = None,
-    **chosen: str,
+    chosen: Mapping[str, str] | None = None,
+    **settings: Any,
 ) -> Collected:
     """Make a table of records.
 
     Args:
         records: What a file says of texts.
         scale: The options; by default those that the records themselves name.
-        spell: Further ways to write an option: {"A": "1"}.
-        before: What answers follow, a regular expression.
-        reverse: Whether these options go from the last to the first.
-        round: What a number between two options counts for; by default it is no answer.
         chosen: The `reader` and the `task` to take; by default all.
+        settings: How answers are read, settings of `Reader`.
 
     Returns:
         Readings, labels, and what is to be said of them.
@@ -142,79 +140,85 @@ def collect(
             or options.
         SettingNeeded: The file does not name the options, or asks several questions.
     """
+    chosen = chosen or {}
     collected, groups = Collected(), dict[tuple, list[Record]]()
     names: dict[str, dict[str, None]] = {"task": {}, "reader": {}}
     for record in records:
         for role, listed in names.items():
             listed |= {name: None} if (name := getattr(record, role)) else {}
-        lost = record.lost
-        # A request that failed may not know its reader.
-        unknown = {"reader"} if lost and record.reader is None else set()
-        if any(getattr(record, r) != name for r, name in chosen.items() if r not in unknown):
+        # A label, or a request that failed, may know neither the reader nor the question.
+        loose = (None,) if record.lost or record.label is not None else ()
+        if any(getattr(record, role) not in (name, *loose) for role, name in chosen.items()):
             continue
         collected.unnamed |= record.numbered
         if record.label is not None:
             collected.labelings.append(record)
-        elif lost:
-            detail = f": {lost.text}" if lost.lost == FAILED else ""
-            collected.note(str(lost.lost), f"{record.location}{detail}")
         else:
             groups.setdefault(record.key, []).append(record)
-    if groups:
-        evidence = [some[0].evidence for some in groups.values()]
-        listed = scale or _scale_of(evidence, [*names["task"]] if "task" not in chosen else [])
-        listed = Scale(listed.options[::-1]) if reverse else listed
-        spellings = collected.spellings = Spellings(listed, spell)
-        reader = Reader(spellings, Finder(spellings, before), round)
-        for some in groups.values():
-            if len(some) > 1:
-                collected.note("pooled", some[0].item_id)
-            with naming(some[0].location):
-                reading = reader.read(_pool(some))
-                if isinstance(reading, Reading):
-                    collected.keep(some[0], reading)
-                else:
-                    task = some[0].task if reading == "other" else None
-                    detail = task or quote_beginning(some[0])
-                    collected.note(reading, f"{some[0].location}: {detail}")
-        _fill_zeros(collected.values)
-    if not collected.values and (groups or not collected.labelings):
+    answered = [one for some in groups.values() for one in some if not one.lost]
+    reader = None
+    if answered:
+        scale = scale or _scale_of(answered, [*names["task"]] if "task" not in chosen else [])
+        reader = Reader(scale, **settings)
+        collected.spellings = reader.spellings
+    pairs = [_read_group(reader, some) for some in groups.values()]
+    read = {one.key[1:]: None for one, outcome in pairs if isinstance(outcome, Reading)}
+    for record, outcome in pairs:
+        if isinstance(outcome, Reading):
+            collected.keep(record, outcome)
+            continue
+        # A failure of an unknown judge or task is one of each that did not read the text.
+        kept = {
+            one.key: one
+            for name, task in (() if record.numbered or outcome == "other" else read)
+            if record.task in (None, task)
+            and (one := replace(record, reader=record.reader or name, task=task))
+            and (one.key == record.key or one.key not in groups)
+        }
+        for one in kept.values():
+            collected.keep(one, outcome)
+        detail = record.lost.text * (outcome == FAILED) if record.lost else record.quoted
+        detail = outcome == "other" and record.task or detail
+        collected.note(outcome, f"{record.location}: {detail}".removesuffix(": "), bool(kept))
+    if read:
+        _ = collected.table  # Readings of several kinds are refused.
+    elif answered or not collected.labelings:
         every = "; ".join(f"its {role}s are {list_names(n)}" for role, n in names.items() if n)
         wanted = f" of {' and '.join(map(repr, chosen.values()))}" if chosen else ""
-        scale_names = f" ({', '.join(collected.options)})" if groups else ""
+        listed = f" ({', '.join(collected.options)})" if answered else ""
         told = "; ".join(collected.doubts) or every
-        raise InputError(f"none of its answers{wanted} names an option{scale_names}: {told}.")
+        raise InputError(f"none of its answers{wanted} names an option{listed}: {told}.")
     return collected
 
 
-def _scale_of(evidence: Sequence[Evidence | None], tasks: Sequence[str]) -> Scale:
+def _scale_of(records: Sequence[Record], tasks: Sequence[str]) -> Scale:
     """Return the options that scores name; else propose some by the answers."""
-    scores = [one for one in evidence if isinstance(one, Scores)]
+    scores = [one.evidence for one in records if isinstance(one.evidence, Scores)]
     if len({(*one.options,) for one in scores}) > 1 and tasks:
         problem = f"it asks questions with different options: {list_names(tasks)}."
         raise SettingNeeded(problem, "Choose one, for example", "task", tasks[0])
     if scores:
         return Scale(tuple(scores[0].options))
-    texts = [one.text for some in evidence if isinstance(some, list) for one in some]
-    return scale_of_ratings(texts)
+    answers = (one.evidence for one in records if isinstance(one.evidence, list))
+    return scale_of_ratings([one.text for some in answers for one in some if not one.lost])
 
 
-def _pool(records: Sequence[Record]) -> Evidence | None:
-    """Put the answers of several rows to one question together."""
-    (first, *more) = (record.evidence for record in records)
-    for one in more:
-        if not isinstance(first, list) or not isinstance(one, list):
-            raise InputError(
-                "its text occurs again: name what tells these rows apart, or the task."
-            )
-        first = first + one
-    return first
-
-
-def _fill_zeros(readings: Sequence[Reading]) -> None:
-    """Take a probability of 0 as what rounding made of a small one: half of the last digit."""
-    shares = [reading for reading in readings if reading.kind == "p"]
-    digits = max((len(f"{p:.6f}".rstrip("0")) - 2 for one in shares for p in one.values), default=0)
-    for one in shares:
-        filled = np.where(one.values == 0, 0.5 * 10.0**-digits, one.values)
-        one.values = filled / filled.sum()
+def _read_group(reader: Reader | None, records: Sequence[Record]) -> tuple[Record, Reading | str]:
+    """Read the answers of several rows to one question; those that are lost only if all are."""
+    answered = [one for one in records if not one.lost]
+    (first, *more) = answered or records
+    if reader is None or first.lost:
+        return first, (first.lost and first.lost.lost) or FAILED
+    evidence: Any = first.evidence
+    with naming(first.location):
+        if more:
+            if not all(isinstance(one.evidence, list) for one in answered):
+                raise InputError(
+                    "its text occurs again: name what tells these rows apart, or the task."
+                )
+            evidence = [answer for one in answered for answer in one.evidence or ()]
+        outcome = reader.read(evidence)
+    if isinstance(outcome, Reading):
+        outcome.doubts |= {"pooled"} if more else set()
+        outcome.doubts |= {"unread"} if len(answered) < len(records) else set()
+    return first, outcome

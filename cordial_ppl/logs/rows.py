@@ -45,27 +45,59 @@ def read_rows(path: Path) -> Iterator[Row]:
             something that is no object.
     """
     ending = path.suffix.lower()
+    if ending in ENDINGS and ending not in JSON:
+        columns = read_columns(path)
+        numbers = columns.collect(ROW).to_series()
+        for number, *cells in zip(numbers, *columns.cells.values(), strict=True):
+            yield Row(columns.name_row(number), dict(zip(columns.cells, cells, strict=True)))
+        return
+    if ending == ".eval":
+        yield Row("the log", _read_inspect(path))
+        return
     try:
-        if ending == ".eval":
-            yield Row("the log", _read_inspect(path))
-        elif ending in ENDINGS and ending not in JSON:
-            columns = read_columns(path)
-            numbers = columns.collect(ROW).to_series()
-            for number, *cells in zip(numbers, *columns.cells.values(), strict=True):
-                yield Row(columns.name_row(number), dict(zip(columns.cells, cells, strict=True)))
-        else:
-            yield from _read_json(path)
-    except CordialError:
-        raise
+        for location, value in _read(path):
+            if not isinstance(value, dict):
+                raise FileError(f"{path}: {location} must be a JSON object; found {quote(value)}.")
+            cells = list(value.values())
+            by_name = all(isinstance(one, dict) and {*one} & {*cells[0]} for one in cells)
+            if "eval" in value and "plan" in value:
+                yield Row("the log", _read_inspect(path))
+            elif by_name and len(cells) > 1:
+                yield from (Row(key, {"key": key, **one}) for key, one in value.items())
+            else:
+                yield Row(location, value)
     except OSError as error:
         raise FileError(f"cannot read {path}: {error.strerror or error}.") from error
     except UnicodeDecodeError as error:
         raise FileError(f"{path} must be text in UTF-8; it is not: {error.reason}.") from error
+    except CordialError:
+        raise
     except (ValueError, RecursionError, MemoryError) as error:
         # Whole numbers of thousands of digits are no JSON either.
         raise FileError(
             f"{path} must be JSON, or one JSON object per line; it may have been cut off: {error}."
         ) from error
+
+
+def _read(path: Path) -> Iterator[tuple[str, Any]]:
+    """Read the values of a file: one on each line, one in all, or those of a list."""
+    location = None
+    with path.open(encoding="utf-8-sig") as file:
+        for number, line in enumerate(file, start=1):
+            if not line.strip():
+                continue
+            try:
+                location, value = f"line {number}", json.loads(line)
+            except json.JSONDecodeError:
+                # A value over several lines; or the error is raised again, with the lines above.
+                text = line if location else line + file.read()
+                location, value = "the file", json.loads("\n" * (number - 1) + text)
+            if isinstance(value, list):
+                yield from ((f"element {position}", one) for position, one in enumerate(value))
+            else:
+                yield location, value
+    if location is None:
+        raise FileError(f"{path} is empty.")
 
 
 @contextmanager
@@ -79,43 +111,6 @@ def at(location: str) -> Iterator[None]:
     except STUMBLES as error:
         lacking = f": {error} is missing" if isinstance(error, KeyError) else f" ({error})"
         raise InputError(f"{location} has a form that is not known{lacking}.") from error
-
-
-def _read_json(path: Path) -> Iterator[Row]:
-    """Read the objects of a file: one on each line, one in all, a list of them, or some by name."""
-    location = None
-    with path.open(encoding="utf-8-sig") as file:
-        for number, line in enumerate(file, start=1):
-            if not line.strip():
-                continue
-            try:
-                location, value = f"line {number}", json.loads(line)
-            except json.JSONDecodeError:
-                # A value over several lines; or the error is raised again, with the lines above.
-                text = line if location else line + file.read()
-                location, value = "the file", json.loads("\n" * (number - 1) + text)
-            if isinstance(value, list):
-                for position, one in enumerate(value):
-                    yield from _name_rows(path, f"element {position}", one)
-            else:
-                yield from _name_rows(path, location, value)
-    if location is None:
-        raise FileError(f"{path} is empty.")
-
-
-def _name_rows(path: Path, location: str, value: Any) -> Iterator[Row]:
-    """Make a row of an object, or one of each of its objects, by name."""
-    if not isinstance(value, dict):
-        raise FileError(f"{path}: {location} must be a JSON object; found {quote(value)}.")
-    cells = list(value.values())
-    if "eval" in value and "plan" in value:
-        yield Row("the log", _read_inspect(path))
-    elif len(cells) > 1 and all(
-        isinstance(one, dict) and set(one) & set(cells[0]) for one in cells
-    ):
-        yield from (Row(key, {"key": key, **one}) for key, one in value.items())
-    else:
-        yield Row(location, value)
 
 
 def load(module: str, extra: str) -> Any:

@@ -1,9 +1,8 @@
 """How a model may write the options: which text means which option, and which text begins one."""
 
 import re
-import unicodedata
 from collections.abc import Mapping
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from math import isclose
 
 from cordial_ppl.data.scale import Scale
@@ -13,8 +12,8 @@ WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight",
 
 NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?(?:e-?\d+)?")
 
-MARKS = str.maketrans("Ġ▁Ċ‐‑−‘’“”", "  \n---''\"\"")
-"""Spaces and line ends as the vocabularies of tokenizers write them; typographic signs."""
+MARKS = str.maketrans("Ġ▁Ċ‐‑−‘’“”０１２３４５６７８９．／：（）％", "  \n---''\"\"0123456789./:()%")
+"""Spaces and line ends as the vocabularies of tokenizers write them; typographic and wide signs."""
 
 BEFORE = r"(?<![^\W_])(?<![^\W_]_)(?<![./#%+\\-])(?<!\d,)"
 AFTER = r"(?!(?![分点星])\w*[^\W_]|[.,:]\d|\+|-(?!\s|(?i:stars?)\b))"
@@ -59,10 +58,8 @@ class Spellings:
         letters = [fold(text).strip() for text, _ in spelled]
         self._letters = {self.plain(one): one for one in letters if len(one) == 1 and one.isalpha()}
         self._names = dict(self._texts)
-        self._numbers: dict[float, int] = {}
-        for text, option in self._names.items():
-            if NUMBER.fullmatch(text):
-                self._numbers.setdefault(float(text), option)
+        numbers = {text: k for text, k in self._names.items() if NUMBER.fullmatch(text)}
+        self._numbers = {float(text): option for text, option in numbers.items()}
         for number, option in self._numbers.items():
             self._texts.setdefault(f"{number:.15g}", option)
             if number > 0.0 > min(self._numbers):
@@ -73,11 +70,10 @@ class Spellings:
         self.match = lru_cache(2**16)(self._match)
         self.begun = lru_cache(2**16)(self._begun)
 
-    @cached_property
-    def top(self) -> int | None:
-        """Return the option that is the greatest number, if all are numbers; else None."""
-        numeric = set(self._numbers.values()) == set(range(self.scale.size))
-        return self._numbers[max(self._numbers)] if numeric else None
+    def is_top(self, number: str) -> bool:
+        """Say whether a number is the greatest option; any may be if options are words."""
+        numeric = {*self._numbers.values()} == {*range(self.scale.size)}
+        return not numeric or self.match(number) == self._numbers[max(self._numbers)]
 
     def plain(self, text: str) -> str:
         """Drop what does not count: spaces, case and punctuation around the words."""
@@ -125,14 +121,7 @@ class Spellings:
 
 def fold(text: str) -> str:
     """Write a text in plain signs, each in its place: full-width digits, tokenizers' spaces."""
-    text = text.translate(MARKS)
-    return text if text.isascii() else "".join(map(_fold, text))
-
-
-@lru_cache(4096)
-def _fold(sign: str) -> str:
-    plain = unicodedata.normalize("NFKC", sign)
-    return plain if len(plain) == 1 else sign
+    return text.translate(MARKS)
 
 
 def _begin(text: str) -> str:
@@ -143,8 +132,6 @@ def _begin(text: str) -> str:
 
 def loose(text: str) -> str:
     """Drop spaces, case and punctuation around the words of a text; a sign belongs to a number."""
-    plain = " ".join(fold(text).casefold().split())
-    plain = re.sub(r"^(?:[^\w+-]|[+-](?!\d)|_)+", "", plain)
     # Not `[\W_]+$`, which tries every run of marks in a text from each of them.
-    words = re.match(r".*[^\W_]", plain, re.DOTALL)
+    words = re.match(r".*[^\W_]", _begin(text), re.DOTALL)
     return words[0] if words else ""

@@ -5,12 +5,10 @@ that colour-blind readers can tell apart; marks and dashes differ too. Needs mat
 (``pip install -e ".[plots]"``), which is imported when something is drawn.
 """
 
-from cordial_ppl.plots.decision_curve import decisions
-from cordial_ppl.plots.loss_curves import forecast, learning_curve
-from cordial_ppl.plots.ranked import groups, user_values
+from cordial_ppl.plots.curves import decisions, forecast, learning_curve
+from cordial_ppl.plots.ranked import groups, weights
 from cordial_ppl.plots.reliability import stated_classes, thresholds
 from cordial_ppl.plots.transfer import label_shares, transfer_curve
-from cordial_ppl.plots.weights import weights
 
 __all__ = [
     "decisions",
@@ -21,6 +19,5 @@ __all__ = [
     "stated_classes",
     "thresholds",
     "transfer_curve",
-    "user_values",
     "weights",
 ]

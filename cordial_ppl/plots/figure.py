@@ -44,16 +44,19 @@ def require_drawing(what: str = "a figure", *modules: str) -> None:
 
 
 @contextmanager
-def looking() -> Iterator[None]:
+def looking(*more: Path) -> Iterator[None]:
     """Set the look of what is drawn inside.
+
+    Args:
+        more: style sheets that come after that of the package.
 
     Raises:
         InputError: matplotlib is not installed.
     """
     require_drawing()
-    import matplotlib
+    from matplotlib import style
 
-    with matplotlib.rc_context(fname=Path(__file__).with_name("look.mplstyle")):
+    with style.context([Path(__file__).with_name("look.mplstyle"), *more]):
         yield
 
 

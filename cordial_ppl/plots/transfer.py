@@ -4,20 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from cordial_ppl.data.checks import check_level
 from cordial_ppl.data.ratings import state
 from cordial_ppl.data.readings import as_logits
 from cordial_ppl.decisions.answers import as_fit, labelled_texts
+from cordial_ppl.decisions.judge import LEVEL
 from cordial_ppl.estimators.estimator import Estimator
-from cordial_ppl.plots.figure import (
-    OURS,
-    PEOPLE,
-    RAW,
-    Axes,
-    drawing,
-    group,
-    name_options,
-)
+from cordial_ppl.plots.figure import OURS, PEOPLE, RAW, Axes, drawing, group, name_options
 from cordial_ppl.stack.entering import predict_all
 from cordial_ppl.stack.fit import Fit
 
@@ -38,7 +30,6 @@ def transfer_curve(
     labels: Any = None,
     covariates: Any = None,
     *,
-    level: float = 0.9,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw the calibrated mean label against what the reader states.
@@ -56,7 +47,6 @@ def transfer_curve(
         logits: option logits of labelled texts, ``[n, K]``; by default those of the fit.
         labels: their options, ``[n]``.
         covariates: their covariates, as in ``fit``.
-        level: probability inside the band.
         ax: where to draw.
 
     Returns:
@@ -64,15 +54,14 @@ def transfer_curve(
 
     Raises:
         NotFittedError: there was no fit yet.
-        InputError: ``calibrator`` is not a stack, ``level`` is not between 0 and 1, logits came
-            without labels or cannot be used, none were given for a calibrator without labels, or
-            matplotlib is not installed.
+        InputError: ``calibrator`` is not a stack, logits came without labels or cannot be used,
+            none were given for a calibrator without labels, or matplotlib is not installed.
     """
     fit: Fit = as_fit(calibrator)
     data, scale = labelled_texts(fit, logits, labels, covariates), fit.scale
     (shares, kind), values = state(data.logits), scale.values
     hard, raw = kind == "rating", shares @ values
-    _, *curves = predict_all(fit, data.logits, check_level(level), data.covariates)
+    _, *curves = predict_all(fit, data.logits, LEVEL, data.covariates)
     step, lowest, highest = np.min(np.diff(np.sort(values))), min(values), max(values)
     if hard:
         nearest = np.abs(raw[:, None] - values).argmin(axis=1)
@@ -80,7 +69,7 @@ def transfer_curve(
     else:
         parts = group(raw / step, int(np.clip(len(raw) // LEAST, 1, GROUPS)), DECIMALS)
     x, y, low, high = (np.array([curve[rows].mean() for rows in parts]) for curve in (raw, *curves))
-    words = f"calibrated, {100 * level:.0f} % intervals"
+    words = f"calibrated, {100 * LEVEL:.0f} % intervals"
     with drawing(ax) as axis:
         stated = {"color": RAW, "ls": ":", "marker": "", "label": "as stated", "zorder": 2}
         if hard:

@@ -4,16 +4,13 @@ import os
 import stat
 import sys
 import warnings
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from cordial_ppl.errors import InputError, warn
+from cordial_ppl.errors import warn
 
 CHOSEN = "JAX_COMPILATION_CACHE_DIR"
 """JAX's own environment variable."""
-
-ADVICE = "Name a folder of your own that only you can write to (chmod 700), in folders like it."
 
 VARIABLE = "CORDIAL_CACHE_DIR"
 """Environment variable that names another folder; empty, nothing is cached."""
@@ -48,39 +45,33 @@ def cache_directory() -> Path | None:
     return None
 
 
-def cache_programs(folder: str | os.PathLike | None = None) -> Path | None:
+def cache_programs() -> Path | None:
     """Switch JAX's cache of compiled programs on, for this process and those that it starts.
 
-    Where the user has chosen a cache of JAX's (``JAX_COMPILATION_CACHE_DIR``), that one stays.
-    To load a program is to run code: a folder that is another user's, or that others can write to
-    or replace, is not used, and one warning says so.  Processes may share the folder: one that
-    meets a program half written compiles it itself.
-
-    Args:
-        folder: an existing folder, or one to make; by default `cache_directory`.
+    Where the user has chosen a cache of JAX's (``JAX_COMPILATION_CACHE_DIR``), that one stays, as
+    it is.  To load a program is to run code: a folder that is another user's, or that others can
+    write to or replace, is not used, and one warning says so.  Processes may share the folder: one
+    that meets a program half written compiles it itself.
 
     Returns:
-        The folder; None where nothing is cached.
-
-    Raises:
-        InputError: the folder named here cannot be made, or others can write to it.
+        The folder, which is made if need be; None where nothing is cached.
     """
-    if os.environ.get(CHOSEN):
-        return Path(os.environ[CHOSEN]) if guard_cache(os.environ[CHOSEN]) else None
-    path = cache_directory() if folder is None else Path(folder)
+    if chosen := os.environ.get(CHOSEN):
+        return Path(chosen)
+    path = cache_directory()
     if path is None:
         return None
+    # Beyond the links that lead there, so that nobody can turn them.
+    path = Path(os.path.realpath(path))
     try:
         fault = _find_fault(path)
-    except OSError as error:
-        if folder is None:
-            return None
-        fault = str(error)
+    except OSError:
+        return None
     if fault:
-        words = f"compiled programs cannot be cached in {str(path)!r}: {fault}. {ADVICE}"
-        if folder is not None:
-            raise InputError(words)
-        return warn(words)
+        return warn(
+            f"compiled programs cannot be cached in {str(path)!r}: {fault}. Name a folder of your "
+            "own that only you can write to (chmod 700), in folders like it."
+        )
     _delete_oldest(path)
     settings = {CHOSEN.lower(): str(path), **SETTINGS}
     for name, value in settings.items():
@@ -94,55 +85,20 @@ def cache_programs(folder: str | os.PathLike | None = None) -> Path | None:
     return path
 
 
-def guard_cache(folder: str) -> bool:
-    """Switch JAX's cache off if it is in a folder that others can write to, with a warning.
-
-    Args:
-        folder: the folder, or the address of one on another machine, which nobody can look at.
-
-    Returns:
-        Whether JAX may go on using it.
-    """
-    if folder.startswith(("gs://", "s3://", "az://")):
-        return True
-    fault = "it is an address, not a path" if "://" in folder else ""
-    with suppress(OSError):  # What cannot be made is no cache.
-        fault = fault or _find_fault(Path(folder))
-    if fault:
-        os.environ.pop(CHOSEN, None)
-        if "jax" in sys.modules:
-            from jax.experimental.compilation_cache import compilation_cache
-
-            sys.modules["jax"].config.update(CHOSEN.lower(), None)
-            compilation_cache.reset_cache()
-        warn(f"JAX's cache in {folder!r} is not used: {fault}. {ADVICE}")
-    return not fault
-
-
-def _find_fault(path: Path) -> str:
+def _find_fault(folder: Path) -> str:
     """Make a folder, unless it is there; say how others could change what it holds."""
     user = os.getuid() if hasattr(os, "getuid") else None  # Windows keeps users apart by itself.
-    path, folder = path.absolute(), path.resolve()
-    for each in (*reversed(path.parents), path):
+    for each in (*reversed(folder.parents), folder):
         if not each.exists():
             each.mkdir(mode=0o700, exist_ok=True)
-        for part in (*_list_parts(each), *_list_parts(each.resolve())) if user is not None else ():
-            status, last = part.lstat(), part == folder
-            if status.st_uid not in ((user,) if last else (user, 0)):
-                return f"{str(part)!r} belongs to another user"
-            # In a folder such as /tmp, nobody can replace what is another's.
-            shared = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not part.is_symlink()
-            if shared and (last or not status.st_mode & stat.S_ISVTX):
-                return f"others can write to {str(part)!r}"
+        status, last = each.stat(), each == folder
+        if user is not None and status.st_uid not in ((user,) if last else (user, 0)):
+            return f"{str(each)!r} belongs to another user"
+        # In a folder such as /tmp, nobody can replace what is another's.
+        shared = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+        if user is not None and shared and (last or not status.st_mode & stat.S_ISVTX):
+            return f"others can write to {str(each)!r}"
     return "" if folder.is_dir() else "it is no folder"
-
-
-def _list_parts(path: Path) -> Iterator[Path]:
-    """List the folders and links that a path leads through."""
-    for part in (path, *path.parents):
-        yield part
-        if part.is_symlink():
-            yield from _list_parts(part.parent / part.readlink())
 
 
 def _delete_oldest(path: Path) -> None:

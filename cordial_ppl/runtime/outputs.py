@@ -38,9 +38,10 @@ def name_endings(endings: Collection[str]) -> str:
 
 @contextmanager
 def replacing(path: str | Path, *, folder: bool = False) -> Iterator[Path]:
-    """Write to a file that then takes the place of `path`: without a name, where systems can.
+    """Write to a file that then takes the place of `path`.
 
-    Whatever ends the process meanwhile, the old file is there, and nothing beside it.
+    Whatever ends the process meanwhile, the old file is there; only a process that is killed leaves
+    an unfinished file beside it, whose name begins with a dot.
 
     Args:
         path: The file to replace or make.
@@ -53,28 +54,8 @@ def replacing(path: str | Path, *, folder: bool = False) -> Iterator[Path]:
         FileError: The file cannot be written; nothing is left behind.
     """
     with _beside(path, folder) as (temporary, target):
-        number = None if folder else _open_unnamed(temporary)
-        try:
-            yield temporary if number is None else Path(f"/proc/self/fd/{number}")
-            if number is not None:  # With a folder's number, links are followed.
-                os.link(f"/proc/self/fd/{number}", temporary, src_dir_fd=number)
-        finally:
-            if number is not None:
-                os.close(number)
+        yield temporary
         os.replace(temporary, target)
-
-
-def _open_unnamed(temporary: Path) -> int | None:
-    """Replace an empty file by one without a name in the same folder; None on other systems."""
-    try:
-        number = os.open(temporary.parent, os.O_TMPFILE | os.O_RDWR, 0o666)
-        if os.path.exists(f"/proc/self/fd/{number}"):
-            temporary.unlink()
-            return number
-        os.close(number)
-    except (AttributeError, OSError):  # Linux has such files, most of its file systems too.
-        pass
-    return None
 
 
 def discard_unfinished() -> None:

@@ -38,7 +38,6 @@ def start_jax() -> None:
             "jax.disable_jit() before you call the package."
         )
     _start()
-    _guard(jax.config.jax_compilation_cache_dir)
 
 
 def on_host() -> AbstractContextManager[None]:
@@ -63,14 +62,6 @@ def _find_host() -> Any:
 
 
 @cache
-def _guard(folder: str | None) -> None:
-    from cordial_ppl.runtime.cache import guard_cache
-
-    if folder:
-        guard_cache(folder)
-
-
-@cache
 def _start() -> None:
     import jax
 
@@ -91,11 +82,10 @@ def _start() -> None:
 
 @contextmanager
 def counting_memory() -> Iterator[None]:
-    """Tell a lack of memory, and a setting that JAX refuses, from every other fault.
+    """Tell a lack of memory from every other fault.
 
     Raises:
-        CordialError: memory ran out, of this machine or of an accelerator; or JAX cannot be
-            imported because of a variable of the environment.
+        CordialError: memory ran out, of this machine or of an accelerator.
     """
     from cordial_ppl.errors import CordialError
 
@@ -103,10 +93,6 @@ def counting_memory() -> Iterator[None]:
         yield
     except Exception as error:
         words = str(error)
-        if type(error) is ValueError and "jax" not in sys.modules:
-            for name, value in os.environ.items():
-                if name.startswith("JAX_") and value and value in words:
-                    raise CordialError(f"{name}={value}: JAX refuses it, unset it.") from error
         if not isinstance(error, MemoryError) and not any(sign in words for sign in EXHAUSTED):
             raise
         where = sys.modules["jax"].default_backend() if "RESOURCE" in words else "this machine"

@@ -14,6 +14,8 @@ from typing import Any, get_args
 
 import msgspec
 import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
 
 from cordial_ppl.errors import ChannelError, CordialError, FileError, as_path
 from cordial_ppl.runtime.outputs import replacing
@@ -104,9 +106,6 @@ def write(path: str | Path, kind: str, meta: Mapping[str, Any], arrays: Mapping[
             hold.
         FileError: The file cannot be written; nothing is left behind.
     """
-    from safetensors import SafetensorError
-    from safetensors.numpy import save
-
     # safetensors takes the memory as it is, whatever the order of the axes.
     copies = {name: np.array(array, order="C") for name, array in arrays.items()}
     header = {"version": VERSION, "kind": kind, "meta": meta}
@@ -176,8 +175,6 @@ def blaming(path: str | Path) -> Iterator[None]:
 @contextmanager
 def _opening(path: str | Path, kind: str) -> Iterator[tuple[Any, dict[str, Any]]]:
     """Open a file and read its header."""
-    from safetensors import safe_open
-
     try:
         with as_path(path).open("rb") as begun:
             start = begun.read(64)
@@ -198,8 +195,6 @@ def _opening(path: str | Path, kind: str) -> Iterator[tuple[Any, dict[str, Any]]
 
 def _digest(kind: str, meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> str:
     """Check that all numbers are finite, and compute the SHA-256 of the contents."""
-    from safetensors.numpy import save
-
     for name, array in arrays.items():
         if array.dtype.kind not in "biuf" or not np.isfinite(array).all():
             raise ValueError(f"array {name!r} does not hold finite numbers, but {array.dtype}")

@@ -11,6 +11,7 @@ from jaxtyping import Int64
 from cordial_ppl.data.numerals import is_missing
 from cordial_ppl.errors import InputError, SettingNeeded, as_path, count, list_names, quote, warn
 from cordial_ppl.tables.choices import Choice
+from cordial_ppl.tables.columns import list_distinct
 from cordial_ppl.tables.formats import read_columns
 from cordial_ppl.tables.label_table import LabelTable, read_labels
 from cordial_ppl.tables.proposals import spell
@@ -37,7 +38,8 @@ def read_labelled(
         The readings, the labels of texts that have one, and their positions in the readings.
 
     Raises:
-        InputError: As `read_readings`, `read_labels` and `match_labels` raise.
+        InputError: As `read_readings`, `read_labels` and `match_labels` raise; or readings and
+            labels are of different tasks.
     """
     choice = Choice(**chosen)
     rating, label = choice.rating, choice.label or ["label"]
@@ -59,9 +61,28 @@ def read_labelled(
             "that follows looks better than it is. Take the judge's own readings, or other labels."
         )
     labelled = read_labels(labels, table.scale, **chosen | {"apart": told})
+    _check_tasks(table, labelled)
     if sparse:
         labelled = labelled.among(table.item_ids)
     return table, *match_labels(table, labelled)
+
+
+def _check_tasks(readings: ReadingTable, labels: LabelTable) -> None:
+    """Refuse labels of other tasks than the readings, and warn of several tasks in one."""
+    here, there = (
+        list_distinct(columns, "task") if "task" in columns.schema.keys() - columns.apart else []
+        for columns in (readings.columns, labels.columns)
+    )
+    if here and there and not {*here} & {*there}:
+        raise InputError(
+            f"{readings.columns.path} has readings for the task {list_names(here)}, "
+            f"{labels.columns.path} has labels for {list_names(there)}: give tables of one task."
+        )
+    if len(here) > 1:
+        warn(
+            f"{readings.columns.path}: {len(here)} tasks, {list_names(here)}, are calibrated as "
+            "one: choose one if their questions differ (the setting task)."
+        )
 
 
 def match_labels(

@@ -6,13 +6,11 @@ from pathlib import Path
 
 import arviz as az
 import numpy as np
-import polars as pl
 import pytest
 from review_tables import LABELLED, TEXTS, read, write_tables
 
 import cordial_ppl as cp
 from cordial_ppl.decisions import answers
-from cordial_ppl.estimators.bulk.predictor import BatchPredictor
 from cordial_ppl.evaluation.sweeps import run_sweep
 from cordial_ppl.evaluation.tasks import read_tasks
 
@@ -96,9 +94,6 @@ def test_a_value_beyond_the_levels_is_refused_before_and_after_the_fit(cordial, 
     ):
         with pytest.raises(cp.InputError, match="'doubt' .* 0..2, .* 3 in row 4"):
             call()
-    batch = pl.DataFrame({name: cells[39:] for name, cells in read(table).items()})
-    with pytest.raises(cp.InputError, match="'doubt' .* 7 in rows 2 and 11"):
-        BatchPredictor(stack)(batch)
 
 
 def test_it_goes_through_a_sweep(mine, tmp_path):

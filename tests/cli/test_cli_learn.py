@@ -37,15 +37,12 @@ def test_a_prior_is_learned_and_used(cordial, as_json, tables, tmp_path):
     told = cordial("learn-prior", *tables, "-o", "q.cordial", "--leave-out", "wit").stdout
     assert "'tone'" in told and "'wit'" not in told
     assert cp.LearnedPrior.load(tmp_path / "q.cordial").tasks == ("tone",)
-    # The channel's line, and the parameters whose prior moves most.
+    # The parameters whose prior moves most.
     told = cordial("learn-prior", *tables, "-o", "q.cordial").stdout
 
     def move(row):
         return abs(row["loc"] - row["default_loc"]) / row["default_scale"]
 
-    widths = [row["scale"] / row["default_scale"] for row in rows.values()]
-    middle = [f"{np.median(each):.2f}" for each in ([*map(move, rows.values())], widths)]
-    assert ["mixture", "5", *middle] in [line.split() for line in told.splitlines()]
     first, *others = sorted(rows, key=lambda name: -move(rows[name]))
     assert all(told.index(f"{first} ") < told.index(f"{name} ") for name in others)
     one = "--task", "wit", "--reader", "a"

@@ -9,7 +9,7 @@ from few_labels import STARS
 from logs_of_reviews import LABELS, LOGS, chat
 
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.logs.presets import PRESETS
+from cordial_ppl.logs.fields import PRESETS
 from cordial_ppl.tables import match_labels, read_columns, read_labels, read_readings
 
 OPTIONS = "1,2,3,4,5"
@@ -57,19 +57,22 @@ def test_the_report_for_programs(cordial):
     arguments = ("-o", "r.csv", "--labels", "l.csv", "--options", OPTIONS, "--json")
     report = json.loads(cordial("read", LOGS / "openai_chat.jsonl", *arguments).stdout)
     assert (report["format"], report["readings"], report["labels"]) == ("responses", 20, 20)
-    assert report["floored"] == {"1": 4} and report["unread"] == [] and report["lost"] == {}
+    assert report["unread"] == report["notes"] == {}
 
 
-def test_a_dry_run_shows_rows_and_writes_nothing(cordial, log, tmp_path):
+def test_without_a_table_to_write_rows_are_shown(cordial, log, tmp_path):
     rows = [
         {"doc": i, "judge": "m", "scores": {"tone": 4, "style": 5}, "human": 3} for i in range(9)
     ]
     naming = ("--item", "doc", "--answer", "scores.tone,scores.style", "--label", "human")
-    shown = cordial("read", log(*rows), *naming, "--options", OPTIONS, "--dry-run", "-o", "r.csv")
+    shown = cordial("read", log(*rows), *naming, "--options", OPTIONS)
     assert [path.name for path in tmp_path.iterdir()] == ["log.jsonl"]
     lines = [line.split() for line in shown.stdout.splitlines()]
-    assert lines[1] == ["item_id", "task", "answer", *"12345", "label"]
-    assert lines[2] == ["0", "tone", "'4'", *"00010", "3"] and len(lines) == 7
+    assert lines[0][:2] == ["18", "readings"] and lines[7][:2] == ["9", "labels"]
+    assert lines[1][:3] == ["answer", "item_id", "task"] and lines[1][-1] == "n_5"
+    assert lines[2][:3] == ["'4'", "0", "tone"] and lines[2][-2:] == ["1.0", "0.0"]
+    assert lines[8] == ["item_id", "label"] and lines[9] == ["0", "3"]
+    assert len(lines) == 14
 
 
 def test_what_deserves_a_look_is_said_even_when_quiet(cordial, log):
@@ -79,16 +82,16 @@ def test_what_deserves_a_look_is_said_even_when_quiet(cordial, log):
     assert "1 answer without an option" in told and "a single option returned" in told
     told = cordial("read", log(chat({"No": -0.1, "5": -7.0, "4": -8.0})), *good, "-q").stderr
     assert "0.00 of the probability" in told
-    lost = {"custom_id": "b", "error": {"message": "It expired."}}
+    lost = [{"custom_id": f"b{i}", "error": {"message": "It expired."}} for i in range(4)]
     fine = {"custom_id": "a", "response": {"body": chat({"4": -0.1, "5": -3.0})}}
-    told = cordial("read", log(*[lost] * 4, fine), *good, "-q").stderr
+    told = cordial("read", log(*lost, fine), *good, "-q").stderr
     assert "4 rows" in told and "It expired" in told and "and 1 more" in told
 
 
-def test_letters_for_options_and_a_scale_that_goes_down(cordial, log):
+def test_letters_for_options(cordial, log):
     path = log(chat({"A": -0.2, "B": -2.0, " C": -3.0}, item_id="a", label="fair"))
     spell = ("--spell", "good=A", "--spell", "fair=B", "--spell", "poor=C")
-    down = ("--options", "good,fair,poor", "--reverse")
+    down = ("--options", "poor,fair,good")
     cordial("read", path, "-o", "r.csv", "--labels", "l.csv", *down, *spell)
     table = cells("r.csv")
     assert list(table) == ["item_id", "logprob_poor", "logprob_fair", "logprob_good"]
@@ -104,7 +107,6 @@ BAD = {
     "other labels": (CHAT, ["-o", "o.csv", "--labels", "l.csv", "--options", "1,2,3,4"], "'5'"),
     "labels alone": ((LOGS / "argilla.json").read_text(), GOOD, "leave -o out"),
     "no labels": ('{"item_id": 1, "score": 4}', [*GOOD, "--labels", "l.csv"], "no labels in it"),
-    "nothing to write": (CHAT, ["--options", OPTIONS], "-o OUT"),
     "one file for both": (CHAT, [*GOOD, "--labels", "o.csv"], "o.csv"),
     "no such format": (CHAT, [*GOOD, "--from", "excel"], "'excel'"),
     "no options": ('{"item_id": 1, "score": 4}', ["-o", "o.csv"], "--options 1,2,3,4"),

@@ -9,17 +9,16 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
 import pytest
 from few_labels import LABELS, LOGITS, STARS, TEXTS, lengthy, small
 from polars.testing import assert_frame_equal
+from sweep_files import watching
 
 import cordial_ppl as cp
 from cordial_ppl.decisions import answers
 from cordial_ppl.estimators.bulk import predictor
-from cordial_ppl.estimators.bulk.predictor import BatchPredictor, predict_batch, predict_table
+from cordial_ppl.estimators.bulk.predictor import predict_batch, predict_table
 from cordial_ppl.estimators.stack import Stack
-from cordial_ppl.runtime.progress import watching
 from cordial_ppl.tables import open_readings, read_readings, write_table
 from cordial_ppl.tables import reading_table as tables
 
@@ -180,26 +179,6 @@ def test_a_fault_is_told_with_its_file(tmp_path):
     for path, name in ((folder, "b.parquet is damaged"), (tmp_path / "none", "none")):
         with pytest.raises(cp.FileError, match=name):
             open_readings(path)
-
-
-def test_a_batch_depends_on_no_other(stack, tmp_path):
-    table = readings(note=[f"note {i}" for i in range(100)])
-    expected = predict_batch(stack, read_readings(write(tmp_path / "r.parquet", table)))
-    predict = BatchPredictor(stack)
-    backwards = [predict(table[start : start + 30]) for start in (90, 60, 30, 0)]
-    assert_same(pl.concat(backwards[::-1]), expected)
-    assert predict(table.clear()).schema == backwards[0].schema
-    assert predict(table[:30].lazy()).equals(backwards[-1])
-    whole = table[:30].to_arrow()
-    for batch in (whole, whole.to_batches()[0]):
-        found = predict(batch)
-        assert isinstance(found, pa.Table) and pl.DataFrame(found).equals(backwards[-1])
-    with pytest.raises(cp.InputError, match="the batch has no column 'item_id'"):
-        predict(table.drop("item_id"))
-    with pytest.raises(cp.InputError, match="nan in row 7, column 'logit_3'"):
-        predict(changed("logit_3", 47, float("nan"))[40:])
-    with pytest.raises(cp.InputError, match="no calibrator of one reader"):
-        BatchPredictor(None)  # pyright: ignore[reportArgumentType]
 
 
 @pytest.fixture

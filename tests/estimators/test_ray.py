@@ -13,14 +13,12 @@ import numpy as np
 import polars as pl
 import pytest
 from few_labels import LABELS, LOGITS, STARS, TEXTS
-from sweep_files import tasks_of, write_sweep
+from sweep_files import tasks_of, watching, write_sweep
 
 from cordial_ppl import LogitStack, load
 from cordial_ppl.errors import CordialError
-from cordial_ppl.estimators.bulk.distributed import predict_on_ray
-from cordial_ppl.estimators.bulk.predictor import predict_table
+from cordial_ppl.estimators.bulk.predictor import predict_on_ray, predict_table
 from cordial_ppl.evaluation.sweeps import run_sweep
-from cordial_ppl.runtime.progress import watching
 from cordial_ppl.tables import open_readings
 
 ray = pytest.importorskip("ray")

@@ -142,10 +142,10 @@ def test_orders_of_options_cancel_what_places_add(ask, server):
     # Nothing is asked twice, even if the order of before is one of the five.
     asked = [request["messages"][-1]["content"] for request in server.asked]
     assert len(asked) == len(set(asked)) and len(asked) in (60, 72)
-    # A text that is refused in one order of the options is left out.
+    # A text that is refused in one order of the options has no reading.
     server.script = {len(asked) + 1: TOO_LONG}
     ask("--permutations", "5", "--concurrency", "1", "--question", "How?")
-    assert len(logprobs()) == 11
+    assert np.isnan(logprobs()).any(axis=1).sum() == 1
 
 
 def test_other_columns_go_along(ask):
@@ -167,7 +167,7 @@ def test_other_columns_go_along(ask):
         ((400, {"error": {"message": "no logprobs here"}}), "--samples 20"),
         ((200, completion(3, logprobs=False)), "--samples 20"),
         ((200, completion(3, alone=True)), "--samples 20"),
-        (TOO_LONG, "'t0' (Error code: 400"),
+        (TOO_LONG, "'t0' was refused (Error code: 400"),
     ],
 )
 def test_what_no_retry_helps_ends_the_run(ask, server, told, words):
@@ -177,7 +177,7 @@ def test_what_no_retry_helps_ends_the_run(ask, server, told, words):
     assert words in result.stderr and KEY not in result.stderr
     assert result.stderr.count("\n") == (1 if every else 2) and not Path("out.csv").exists()
     texts = {request["messages"][-1]["content"] for request in server.asked}
-    assert len(texts) == (1 if every else 10)
+    assert len(texts) == 1
 
 
 @pytest.mark.parametrize(
@@ -195,42 +195,49 @@ def test_failures_are_named_and_the_rest_is_kept(ask, server, monkeypatch, told,
     monkeypatch.setattr("cordial_ppl.logs.ask.chat.TIMEOUT", 1.0 if told == "hang" else 300.0)
     server.respond = refusing(server, (7,), told)
     shown = ask(status=1).stderr
-    assert len(ANSWERS.read_text().splitlines()) == 11
+    # What is under way is kept; what has not begun is not asked any more.
+    kept = len(ANSWERS.read_text().splitlines())
+    assert 7 <= kept <= 11
     assert "'t7'" in shown and words in shown and ANSWERS.name in shown
     assert sorted(path.name for path in Path().iterdir()) == [ANSWERS.name, "texts.csv"]
     monkeypatch.setattr("cordial_ppl.logs.ask.chat.TIMEOUT", 300.0)
     asked, server.respond = len(server.asked), server.usual
     ask()
-    assert len(server.asked) == asked + 1
+    assert len(server.asked) == asked + 12 - kept
     np.testing.assert_allclose(logprobs(), expected(), atol=1e-12)
 
 
 @pytest.mark.parametrize(
     ("refusal", "numbers"),
     [
-        (TOO_LONG, (0, 1, 2, 7)),
+        (TOO_LONG, (1, 2, 7)),
         ((403, {"error": "flagged"}), (5,)),
         ((200, completion(3, logprobs=False)), (5,)),
     ],
 )
-def test_a_text_that_is_refused_is_left_out(ask, server, refusal, numbers):
+def test_a_text_that_is_refused_is_kept_without_a_reading(ask, server, refusal, numbers):
     server.respond = refusing(server, numbers, refusal)
     assert f"'t{numbers[0]}'" in ask().stderr
-    rest = [word for k, word in enumerate(WORDS) if k not in numbers]
-    np.testing.assert_allclose(logprobs(), expected(rest), atol=1e-12)
-    # What was refused is asked again; the others are not.
-    server.respond = lambda _: TOO_LONG
-    assert sorted(json.loads(ask("--json").stdout)["missing"]) == [f"t{k}" for k in numbers]
+    assert column("unread") == ["failed" if k in numbers else "" for k in range(12)]
+    truth = expected()
+    truth[[*numbers]] = np.nan
+    np.testing.assert_allclose(logprobs(), truth, atol=1e-12)
+    assert set(column("reader")) == {"tiny"}
+    # Nothing is asked again, refused or not.
+    asked = len(server.asked)
+    (places,) = json.loads(ask("--json").stdout)["unread"].values()
+    assert [place.split("'")[1] for place in places] == [f"t{k}" for k in numbers]
+    assert len(server.asked) == asked
 
 
-def test_an_answer_without_an_option_is_left_out(ask, server):
+def test_an_answer_without_an_option_is_no_reading(ask, server):
     mute = of_message({"role": "assistant", "content": None, "refusal": "I will not."})
     server.script = {0: mute, 5: mute}
     ask("--concurrency", "1")
-    assert len(logprobs()) == 10
+    assert column("unread") == ["refused" if k in (0, 5) else "" for k in range(12)]
     server.script = {12: of_message({"content": "Let us think of"})}
     ask("--samples", "1", "--concurrency", "1")
-    assert counts().shape == (11, 5)
+    assert column("unread") == ["no option"] + [""] * 11 and column("n_3")[0] == ""
 
 
 @pytest.mark.parametrize("written", [KEY, KEY.replace("-", "\\u002d")])

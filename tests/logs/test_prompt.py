@@ -45,7 +45,7 @@ def test_fields_are_columns(template):
     ("arguments", "words"),
     [
         (("Rate this: {options}",), "{text}"), (("",), "{text}"),
-        (("{text} {question}", 1, "How?"), "--prompt"), ((b"\xff\xfe",), "UTF-8"),
+        (("{text} {question}", 1, "How?"), "prompt and question"), ((b"\xff\xfe",), "UTF-8"),
         (("{text}", 2), "{options}"), (("{text} {options}", 6), "5 orders"),
     ],
 )  # fmt: skip

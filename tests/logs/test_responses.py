@@ -2,14 +2,17 @@
 
 import json
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from logs_of_reviews import LABELS, LOGS, chat, table
 
 import cordial_ppl as cp
 from cordial_ppl.errors import CordialWarning, InputError, SettingNeeded
+from cordial_ppl.tables import write_table
 
 STARS = "1,2,3,4,5"
 TEN = ",".join(map(str, range(11)))
@@ -57,8 +60,6 @@ WITH_TOKENS = {
         "content": {"parts": [{"text": "4"}]}, "finishReason": "STOP", "logprobsResult": {
             "topCandidates": [{"candidates": entries(logprob="logProbability")}],
             "chosenCandidates": entries(logprob="logProbability")[:1]}}]},
-    "vllm": {"outputs": [{"text": "4", "token_ids": [19], "finish_reason": "stop", "logprobs": [
-        {str(15 + int(t)): {"logprob": s, "decoded_token": t} for t, s in TOPS.items()}]}]},
 }  # fmt: skip
 
 
@@ -70,7 +71,7 @@ def test_log_probabilities_are_found_in_every_protocol(log, name):
 
 
 @pytest.mark.parametrize(
-    "name", ["openai_chat", "openai_batch", "openai_completions", "openai_responses", "vllm"]
+    "name", ["openai_chat", "openai_batch", "openai_completions", "openai_responses"]
 )
 def test_recorded_logs_say_what_was_said(name):
     one = cp.read(LOGS / f"{name}.jsonl", options=STARS)
@@ -84,6 +85,9 @@ def test_recorded_logs_say_what_was_said(name):
     }
     one = cp.read(LOGS / "llama_cpp.jsonl", options=STARS, **native)
     assert one.table[0] == "logprob" and len(one.labels["label"]) == len(one) == 8
+    tops = "outputs[0].logprobs[0].*.{token: decoded_token, logprob: logprob}"
+    one = cp.read(LOGS / "vllm.jsonl", options=STARS, item="item_id", answer=tops)
+    assert one.table[0] == "logprob" and len(one) == 8
 
 
 ANSWERS = {
@@ -150,24 +154,89 @@ LEFT_OUT = {
     ("reason", "options", "response"),
     [(reason, *case) for reason, cases in LEFT_OUT.items() for case in cases],
 )
-def test_what_is_no_answer_is_left_out_by_its_reason(log, reason, options, response):
+def test_what_is_no_answer_is_kept_without_a_reading(log, reason, options, response):
     whole = openai("2") if "logprobs" not in json.dumps(response) else chat({"2": -0.1, "1": -3.0})
     one = read(log, response, whole, options=options)
-    assert any("left out" in words and "line 1" in words for words in one.doubts)
-    assert one.readings["item_id"] == ["t1"] and len(one.notes[reason]) == 1
+    assert any("kept without a reading: line 1" in words for words in one.doubts)
+    kind, _ = one.table
+    columns = pl.DataFrame(one.readings)
+    assert columns["item_id"].to_list() == ["t0", "t1"]
+    assert columns["unread"].to_list() == [reason, None] and len(one) == len(one.logits) == 1
+    cells = columns.select(f"{kind}_{option}" for option in one.options)
+    assert set(cells.row(0)) == {None} and None not in cells.row(1)
+    write_table("readings.csv", one.readings)
+    first, row, _ = Path("readings.csv").read_text().splitlines()
+    cells = dict(zip(first.split(","), row.split(","), strict=True))
+    assert {c for name, c in cells.items() if name.startswith(kind)} == {""}
+    # Alone it is no table of readings.
+    with pytest.raises(InputError):
+        read(log, response, options=options)
+
+
+def test_a_text_that_is_not_read_keeps_what_else_is_known(log):
+    blocked = LEFT_OUT["filtered"][0][1]
+    rows = [
+        {"item_id": item, "system": system, "label": label, "response": response}
+        for item, system, label, response in (
+            ("a", "x", 1, blocked), ("b", "x", 2, openai("2", model="m")),
+            ("c", "y", 3, openai("Hm.", model="m")), ("d", "y", 4, blocked),
+            ("d", "y", 4, openai("4", model="m")),
+        )
+    ]  # fmt: skip
+    with pytest.warns(CordialWarning) as told:
+        one = cp.read(log(*rows), options=STARS)
+    assert any("filter, kept without a reading: line 1" in str(each.message) for each in told)
+    columns = one.readings
+    assert columns["item_id"] == ["a", "b", "c", "d"] and columns["system"] == ["x", "x", "y", "y"]
+    # A request that failed does not say whom it was sent to: there is only one.
+    assert columns["reader"] == ["m"] * 4
+    # A text with another answer was read.
+    assert columns["unread"] == ["filtered", None, "no option", None]
+    assert one.labels == {"item_id": ["a", "b", "c", "d"], "label": ["1", "2", "3", "4"]}
+    logits, labels = one.labelled
+    assert logits.argmax(axis=1).tolist() == [1, 3] and labels == ["2", "4"]
+
+
+def test_labels_are_of_no_judge_and_long_names_stay(log):
+    rows = [
+        {"item_id": item * 300, "label": 3, "response": openai("2", model=model)}
+        for item in "ab" for model in "xy"
+    ]  # fmt: skip
+    one = cp.read(log(*rows), options=STARS, reader="x")
+    assert one.readings["item_id"] == one.labels["item_id"] == ["a" * 300, "b" * 300]
+    assert one.labels["label"] == ["3", "3"]
+
+
+def test_a_failure_of_an_unknown_judge_is_of_those_that_have_not_read_the_text(log):
+    failed = {"error": {"message": "expired"}}
+    rows = [
+        *({"item_id": item, "response": openai("2", model=m)} for item in "ab" for m in "xy"),
+        {"item_id": "c", "response": failed}, {"item_id": "d", "response": failed},
+        {"item_id": "d", "response": openai("3", model="y")}, {"response": failed},
+    ]  # fmt: skip
+    with pytest.warns(CordialWarning):
+        one = cp.read(log(*rows), options=STARS)
+    unread = [row for row in zip(*one.readings.values(), strict=True) if row[-1]]
+    assert [(row[0], row[1]) for row in unread] == [("c", "x"), ("c", "y"), ("d", "x")]
+    # What has no name is left out, and so is a task of which nothing was read.
+    assert any("left out: line 8" in words for words in one.doubts)
+    rows = [{"id": i, "tone": 4, "style": "?"} for i in range(3)]
+    with pytest.warns(CordialWarning, match="3 answers without an option, left out"):
+        one = cp.read(log(*rows), item="id", answer="tone,style", options=STARS)
+    assert one.readings["task"] == ["tone"] * 3 and "unread" not in one.readings
 
 
 @pytest.mark.filterwarnings("ignore::cordial_ppl.errors.CordialWarning")
-def test_texts_that_name_no_option_are_left_out(log):
+def test_texts_that_name_no_option_are_not_read(log):
     thought = gemini({"text": "Score: 4", "thought": True}, {"text": "A poor text."})
     one = read(log, thought, openai("<think>Score: 3"), openai("2"))
-    assert one.readings["item_id"] == ["t2"] and {*one.notes} == {"prose", "thought"}
+    assert one.readings["unread"] == ["no option", "cut", None]
     with pytest.raises(InputError, match="names an option"):
         read(log, thought, thought)
     # "1" of one token may have become "10".
     cut = openai("1", "length", usage={"completion_tokens": 1})
-    assert "cut" in read(log, cut, openai("2"), options=TEN).notes
-    assert not read(log, cut, openai("2")).notes
+    assert read(log, cut, openai("2"), options=TEN).readings["unread"] == ["cut", None]
+    assert "unread" not in read(log, cut, openai("2")).readings
 
 
 def test_cut_samples_and_choices_of_questions_are_no_answers(log):
@@ -229,9 +298,9 @@ def test_several_questions_are_several_tasks_and_refusals_are_counted(log):
     assert needed.value.setting == "task"
     with pytest.warns(CordialWarning) as told:
         found = read(log, *bodies, options="0,1,2,3")
-    assert len(found) == 1 and {k: len(v) for k, v in found.notes.items()} == {
-        "refused": 1, "other": 2
-    }  # fmt: skip
+    assert len(found) == 1 and len(found.notes["other"]) == 2
+    assert found.readings["item_id"] == ["t0", "t1"]
+    assert found.readings["unread"] == [None, "refused"]
     assert any("angry" in str(one.message) for one in told)
     found = read(log, *bodies, options=None, task="angry")
     assert found.options == ("no", "yes")
@@ -240,9 +309,9 @@ def test_several_questions_are_several_tasks_and_refusals_are_counted(log):
         read(log, {"answers": [{"type": "score", "name": "x", "probabilities": [0.2]}]})
 
 
-def test_who_answered_and_when_goes_along(log):
+def test_who_answered_goes_along(log):
     row = {"custom_id": "a", "task": "tone", "label": 5, "metadata": {"system": "s1"},
-           "response": chat(TOPS) | {"model": "m-1", "created": 1767225600}}  # fmt: skip
+           "response": chat(TOPS) | {"model": "m-1"}}  # fmt: skip
     named: dict[str, Any] = {"item": "custom_id", "answer": "response", "task": "task"}
     naming: dict[str, Any]
     for naming in ({}, named | {"label": "label"}):
@@ -250,7 +319,7 @@ def test_who_answered_and_when_goes_along(log):
         one = cp.read(log(row), options=STARS, **settings)
         assert {n: c for n, (c,) in one.readings.items() if not n.startswith("logprob")} == {
             "item_id": "a", "reader": "m-1", "task": "tone", "reader_model": "m-1",
-            "reader_date": "2026-01-01", "metadata.system": "s1",
+            "metadata.system": "s1",
         }  # fmt: skip
         assert one.labels == {"item_id": ["a"], "task": ["tone"], "label": ["5"]}
 

@@ -10,6 +10,8 @@ STARS = Spellings(Scale(("1", "2", "3", "4", "5")))
 WORDS = Spellings(Scale(("very bad", "bad", "good", "very good")))
 SIGNED = Spellings(Scale(("-1", "0", "1")))
 MARKED = Spellings(Scale(("-", "+", "++")))
+GRADES = Spellings(Scale(("A-", "A", "A+")))
+STARRED = Spellings(Scale(("1", "2")), {"★": "1", "★★": "2"})
 HALVES = Spellings(Scale(("0.0", "0.5", "1.0", "1.5")))
 MIXED = Spellings(Scale(("Don't know", "so-so", "not_so", "1 - Poor")))
 TENTHS = Spellings(Scale(tuple(f"{k / 10:g}" for k in range(11))))
@@ -27,6 +29,7 @@ TEN = Spellings(Scale(tuple(map(str, range(1, 11)))))
         *((WORDS, text, None) for text in ("very", "badly", "not bad")),
         (SIGNED, "-1", "-1"), (SIGNED, " -1.", "-1"), (SIGNED, "1", "1"), (SIGNED, "- 1", "1"),
         (MARKED, "+", "+"), (MARKED, " ++ ", "++"), (MARKED, "-", "-"), (MARKED, "+++", None),
+        (GRADES, " A+", "A+"), (GRADES, "A", "A"), (STARRED, "★★", "2"), (STARRED, "2", "2"),
         (SIGNED, "+1", "1"), (SIGNED, "−1", "-1"), (STARS, "+4", None),
         (HALVES, "1", "1.0"), (HALVES, "0.50", "0.5"), (HALVES, "0", "0.0"), (HALVES, "2", None),
         (MIXED, "don’t know", "Don't know"), (MIXED, "so so", None),

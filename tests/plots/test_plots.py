@@ -173,24 +173,6 @@ def test_heatmaps_and_thresholds_compare_labels_with_predictions():
         plots.thresholds(np.eye(5)[truth], truth[:3])
 
 
-def test_user_values_with_their_intervals():
-    rng = np.random.default_rng(0)
-    users = [f"reviewer of many products {k}" for k in rng.integers(0, 50, 400)]
-    probs = rng.dirichlet(np.ones(5), 400)
-    shifts = cp.UserShift().fit(probs, [rng.choice(5, p=row) for row in probs], users)
-    ends, values, counts = shifts.intervals(0.9), shifts.values_, shifts.counts_
-    axis = plots.user_values(shifts)
-    ranked = sorted(values, key=lambda name: values[name])
-    shown = (*ranked[:20], *ranked[-20:])
-    named = [f"{n[:11]}…{n[-12:]} ({counts[n]})" for n in shown]
-    assert words(axis.get_yticklabels()) == named and len(set(named)) == 40
-    drawn = [line.get_xydata() for line in axis.get_lines()]
-    dots = next(line for line in drawn if len(line) == 40)
-    np.testing.assert_allclose(dots, [(values[name], row) for row, name in enumerate(shown)])
-    bars = {line[0, 1]: tuple(line[:, 0]) for line in drawn if len(line) == 2}
-    assert all(bars[row] == pytest.approx(ends[name]) for row, name in enumerate(shown))
-
-
 def test_decisions_and_groups_are_drawn_and_what_cannot_be(judge):
     made = judge.decide(TEST, passing=["4", "5"], person=0.3)
     axis = plots.decisions(made)

@@ -8,10 +8,9 @@ from pathlib import Path
 import jax
 import pytest
 
-from cordial_ppl.errors import CordialWarning, InputError
+from cordial_ppl.errors import CordialWarning
 from cordial_ppl.runtime import cache
 from cordial_ppl.runtime.cache import VARIABLE, cache_directory, cache_programs
-from cordial_ppl.runtime.compilation import compiled
 
 SETTINGS = ("jax_compilation_cache_dir", *cache.SETTINGS)
 
@@ -26,6 +25,12 @@ def own_settings(monkeypatch):
     yield
     for name, value in before.items():
         jax.config.update(name, value)
+
+
+def cache_in(monkeypatch, folder):
+    """Name the folder of the cache, and switch it on."""
+    monkeypatch.setenv(VARIABLE, str(folder))
+    return cache_programs()
 
 
 PROGRAM = """
@@ -59,10 +64,10 @@ def test_a_second_process_compiles_nothing_but_what_is_half_written(tmp_path):
     assert count_hits() == 0
 
 
-def test_a_folder_below_one_like_tmp_is_used_and_jax_is_told(tmp_path):
+def test_a_folder_below_one_like_tmp_is_used_and_jax_is_told(monkeypatch, tmp_path):
     tmp_path.chmod(0o1777)
     folder = tmp_path / "own" / "programs"
-    assert cache_programs(folder) == folder
+    assert cache_in(monkeypatch, folder) == folder
     assert jax.config.jax_compilation_cache_dir == str(folder)
     assert os.environ["JAX_COMPILATION_CACHE_DIR"] == str(folder)
     assert {path.stat().st_mode & 0o777 for path in tmp_path.rglob("*")} == {0o700}
@@ -71,18 +76,12 @@ def test_a_folder_below_one_like_tmp_is_used_and_jax_is_told(tmp_path):
 def test_a_cache_that_the_user_has_chosen_stays(monkeypatch, tmp_path):
     monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path / "chosen"))
     before = jax.config.jax_compilation_cache_dir
-    assert cache_programs(tmp_path) == tmp_path / "chosen"
+    assert cache_in(monkeypatch, tmp_path) == tmp_path / "chosen"
     assert jax.config.jax_compilation_cache_dir == before
 
 
 def of_another(path):
     os.chown(path, 65534, 65534)
-
-
-def behind_a_link(path):
-    path.rename(path.with_name("real"))
-    path.symlink_to("real")
-    os.lchown(path, 65534, 65534)
 
 
 SHARED = {
@@ -93,7 +92,6 @@ SHARED = {
     "grandparent": lambda path: path.parent.parent.chmod(0o770),
     "owner": of_another,
     "owner of the parent": lambda path: of_another(path.parent),
-    "link": behind_a_link,
 }
 
 
@@ -111,50 +109,28 @@ def shared(request, tmp_path):
 
 def test_a_folder_that_others_can_write_to_is_not_used(monkeypatch, shared):
     before = jax.config.jax_compilation_cache_dir
-    with pytest.raises(InputError, match="others can write to|belongs to another.*chmod 700"):
-        cache_programs(shared)
-    monkeypatch.setenv(VARIABLE, str(shared))
-    with pytest.warns(CordialWarning, match="cannot be cached in .*chmod 700"):
-        assert cache_programs() is None
+    match = "cannot be cached in .*(others can write to|belongs to another).*chmod 700"
+    with pytest.warns(CordialWarning, match=match):
+        assert cache_in(monkeypatch, shared) is None
     assert jax.config.jax_compilation_cache_dir == before
 
 
-@pytest.mark.parametrize("look", [cache_programs, lambda: compiled(lambda x: x + 1)(1.0)])
-def test_jax_takes_nothing_from_such_a_folder_either(monkeypatch, shared, look):
-    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(shared))
-    jax.config.update("jax_compilation_cache_dir", str(shared))
-    with pytest.warns(CordialWarning, match="JAX's cache in .* is not used.*chmod 700") as shown:
-        assert look() in (None, 2.0)
-    assert len(shown) == 1 and "JAX_COMPILATION_CACHE_DIR" not in os.environ
-    assert jax.config.jax_compilation_cache_dir is None and not list(shared.iterdir())
-
-
-def test_nothing_is_made_in_a_folder_that_others_can_write_to(tmp_path):
+def test_nothing_is_made_in_a_folder_that_others_can_write_to(monkeypatch, tmp_path):
     (shared := tmp_path / "shared").mkdir()
     shared.chmod(0o777)
-    with pytest.raises(InputError, match="others can write to"):
-        cache_programs(shared / "mine" / "programs")
+    with pytest.warns(CordialWarning, match="others can write to"):
+        assert cache_in(monkeypatch, shared / "mine" / "programs") is None
     assert not list(shared.iterdir())
     (tmp_path / "file").touch()
-    with pytest.raises(InputError, match="cannot be cached"):
-        cache_programs(tmp_path / "file")
-
-
-@pytest.mark.parametrize("folder", ["file:///tmp", "x://y", "gs://bucket/programs"])
-def test_only_what_is_on_another_machine_is_not_looked_at(monkeypatch, folder):
-    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", folder)
-    if folder.startswith("gs"):
-        assert str(cache_programs()) == str(Path(folder))
-        return
-    with pytest.warns(CordialWarning, match="is not used: it is an address"):
-        assert cache_programs() is None
+    with pytest.warns(CordialWarning, match="cannot be cached"):
+        assert cache_in(monkeypatch, tmp_path / "file") is None
 
 
 def test_a_folder_that_only_can_be_read_serves(monkeypatch, tmp_path):
     (tmp_path / "empty-cache").touch()
     monkeypatch.setattr(Path, "unlink", refuse_writing)
     monkeypatch.setattr(os, "access", lambda *_: False)
-    assert cache_programs(tmp_path) == tmp_path
+    assert cache_in(monkeypatch, tmp_path) == tmp_path
 
 
 def refuse_writing(*_):
@@ -177,5 +153,5 @@ def test_the_oldest_and_empty_programs_make_room(monkeypatch, tmp_path):
     for age, name in enumerate(("new-cache", "empty-cache", "older-cache", "oldest-cache")):
         (tmp_path / name).write_bytes(b"0123456789" * (age != 1))
         os.utime(tmp_path / name, (1000 - age, 1000 - age))
-    cache_programs(tmp_path)
+    cache_in(monkeypatch, tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["new-cache", "older-cache"]

@@ -64,17 +64,6 @@ def test_a_platform_that_does_not_start_is_named_and_no_file_is_blamed(
         assert type(told.value) is cp.CordialError
 
 
-def test_a_variable_for_which_jax_cannot_be_imported_is_named(monkeypatch):
-    monkeypatch.setenv("JAX_ENABLE_X64", "x")
-    with pytest.raises(ValueError, match="an 'x'") as told, counting_memory():
-        raise ValueError("an 'x'")
-    assert not isinstance(told.value, cp.CordialError)
-    monkeypatch.delitem(sys.modules, "jax")
-    with pytest.raises(cp.CordialError, match="JAX_ENABLE_X64=x: JAX refuses it"):
-        with counting_memory():
-            raise ValueError("invalid truth value 'x' for environment")
-
-
 @pytest.mark.parametrize("error", [MemoryError(), RuntimeError("RESOURCE_EXHAUSTED: 9 GiB")])
 def test_a_lack_of_memory_is_no_damage(error):
     with pytest.raises(cp.CordialError, match="memory ran out") as told, blaming("saved.cordial"):

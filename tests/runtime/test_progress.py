@@ -1,6 +1,5 @@
 """Progress as a user sees it: a line on a terminal, lines in a pipe, or nothing."""
 
-import importlib
 import io
 import sys
 import threading
@@ -9,7 +8,7 @@ import time
 import pytest
 
 from cordial_ppl.runtime import progress
-from cordial_ppl.runtime.progress import doing, watching
+from cordial_ppl.runtime.progress import doing
 
 
 class Terminal(io.StringIO):
@@ -32,7 +31,6 @@ class Terminal(io.StringIO):
 @pytest.fixture
 def stderr(monkeypatch):
     """Replace stderr, and let every stage be shown after a hundredth of a second."""
-    importlib.import_module("rich.progress")  # The first time takes longer than tests wait.
     monkeypatch.setattr(progress, "DELAY", 0.01)
     monkeypatch.setenv(progress.VARIABLE, "1")
     monkeypatch.setenv("TERM", "xterm")
@@ -61,7 +59,6 @@ def test_a_line_shows_the_outermost_stage_that_counts_and_goes_at_the_end(stderr
         wait_for(stream, "fitting, 2 of 7 members")
         progress.clear()
         wait_for(stream, "members", start=len(stream.getvalue()))
-    # Rich erases the line, and shows the cursor again.
     assert "inside" not in stream.getvalue() and stream.getvalue().endswith("\x1b[2K")
 
 
@@ -103,24 +100,3 @@ def test_a_stderr_that_fails_is_no_reason_to_fail(stderr, terminal, error):
     stream = stderr(terminal=terminal, error=error)
     with doing("fitting", plain=True):
         assert stream.written.wait(60)
-
-
-def test_watchers_hear_one_at_a_time_of_the_outermost_stage_that_counts():
-    busy, shares = threading.Lock(), []
-
-    def watch(share, text):
-        assert busy.acquire(blocking=False)
-        time.sleep(0.001)
-        shares.append((share, text))
-        busy.release()
-
-    with doing("before", 2) as before, watching(watch), doing("fitting", 8) as stage:
-        before.reach(1)
-        with doing("inside", 2) as inner:
-            inner.reach(1)
-        threads = [threading.Thread(target=stage.reach, args=(i,)) for i in range(1, 9)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    assert sorted(shares) == [(i / 8, "fitting") for i in range(1, 9)]

@@ -12,6 +12,7 @@ from cordial_ppl.errors import CordialWarning, InputError
 from cordial_ppl.tables import (
     match_labels,
     read_columns,
+    read_labelled,
     read_labels,
     read_readings,
     read_several,
@@ -129,6 +130,20 @@ def test_labels_meet_their_readings(tmp_path, ending):
     np.testing.assert_array_equal(table.labels, [0, 2])
     assert table.extras == {"user": ["u", "v"]}
     np.testing.assert_array_equal(match_labels(read_readings(readings), table)[1], [3, 0])
+
+
+def test_tasks_of_readings_and_labels_are_compared(text):
+    lines = "item_id,task,p_1,p_2", "a,tone,.2,.8", "b,tone,.6,.4"
+    tone = text("tone.csv", *lines)
+    other = text("l.csv", "item_id,task,label", "a,style,1", "b,style,2")
+    with pytest.raises(InputError, match="'tone'.*'style'"):
+        read_labelled(tone, other)
+    both = text("both.csv", *lines, "c,style,.5,.5", "d,style,.1,.9")
+    some = text("some.csv", "item_id,task,label", "a,tone,1", "d,style,2")
+    with pytest.warns(CordialWarning, match="2 tasks.*'tone'.*'style'"):
+        read_labelled(both, some)
+    table, _, rows = read_labelled(both, some, task="tone")
+    assert len(table) == 2 and rows.tolist() == [0]
 
 
 def test_labels_of_one_task(text):

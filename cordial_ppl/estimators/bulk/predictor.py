@@ -1,89 +1,43 @@
-"""A calibrator as a function of tables: readings in, predictions out, batch by batch."""
+"""A calibrator as a function of tables: readings in, predictions out, batch by batch.
 
-from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+On Ray a part is a range of rows that a worker reads, predicts and writes to a file of its own; Ray
+moves only its number. When a worker dies, Ray repeats the part under the same name, so that nothing
+is lost or written twice.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
 from polars.io.plugins import register_io_source
 
-from cordial_ppl.errors import InputError
+from cordial_ppl.estimators.estimator import Estimator
+from cordial_ppl.estimators.saved import load
+from cordial_ppl.runtime.cluster import run_on_ray
+from cordial_ppl.runtime.outputs import replacing
 from cordial_ppl.runtime.progress import doing
+from cordial_ppl.stack.entering import predict_all
+from cordial_ppl.stack.interval import label_range
 from cordial_ppl.tables import write_table
 from cordial_ppl.tables.columns import is_reading, name_items
-from cordial_ppl.tables.frame import ROW, Columns
-from cordial_ppl.tables.option_columns import find_layout
+from cordial_ppl.tables.frame import reading
 from cordial_ppl.tables.reading_table import ReadingTable
-
-if TYPE_CHECKING:
-    from cordial_ppl.channels.channel import Channel
-    from cordial_ppl.estimators.estimator import Estimator
-    from cordial_ppl.estimators.stack import Stack
 
 LEVEL = 0.9
 """Probability that the mean lies in its interval, and the least that a label lies in its own."""
 
 ROWS = 1 << 15
-"""Texts that one thread predicts at a time."""
+"""Texts that are predicted at a time."""
+
+PART = 1 << 17
+"""Rows of a part on Ray, and of a file that is written: five seconds of a core."""
 
 
-class BatchPredictor:
-    """Predictions for tables of readings, batch by batch.
-
-    A call is a pure function of its batch: batches may be predicted anywhere, in any order, again
-    and in threads.
-
-    Args:
-        calibrator: A fitted stack, or the path of its file.
-        channels: The channel files that the calibrator was fitted with, if any; their code is run.
-
-    Raises:
-        FileError: The calibrator's file cannot be read or is damaged.
-        InputError: The file holds something else than a calibrator of one reader.
-    """
-
-    def __init__(
-        self, calibrator: "Stack | str | Path", *, channels: "Sequence[str | Path | Channel]" = ()
-    ):
-        """Load the calibrator."""
-        from cordial_ppl.estimators.saved import load
-        from cordial_ppl.estimators.stack import Stack
-
-        is_path = isinstance(calibrator, str | Path)
-        fitted = load(calibrator, channels=channels) if is_path else calibrator
-        if not isinstance(fitted, Stack):
-            raise InputError(f"{calibrator} is no calibrator of one reader, from `cordial fit`.")
-        self.calibrator = fitted
-
-    def __call__(self, batch: Any) -> Any:
-        """Predict the texts of a batch.
-
-        Args:
-            batch: The columns `item_id` and the readings', those of the covariates, and any other:
-                a frame of polars, lazy or not, or a table or record batch of Arrow.
-
-        Returns:
-            The columns `item_id`, `p_<option>`, `mean`, `mean_low`, `mean_high`, `label`,
-            `label_low`, `label_high` and, with their types, all others; a table of Arrow for one of
-            Arrow.
-
-        Raises:
-            InputError: A column is missing, or a reading is invalid; with its row in the batch.
-        """
-        batch = batch.collect() if isinstance(batch, pl.LazyFrame) else batch
-        rows = pl.DataFrame(batch).with_row_index(ROW)
-        columns = Columns(Path("the batch"), rows.lazy())
-        layout = find_layout(columns, self.calibrator.fit_.scale)
-        predictions = predict_batch(self.calibrator, ReadingTable(columns, *layout))
-        return predictions if isinstance(batch, pl.DataFrame) else predictions.to_arrow()
-
-
-def predict_batch(calibrator: "Estimator", table: ReadingTable) -> pl.DataFrame:
+def predict_batch(calibrator: Estimator, table: ReadingTable) -> pl.DataFrame:
     """Predict the texts of a table in memory.
 
     Args:
@@ -91,14 +45,13 @@ def predict_batch(calibrator: "Estimator", table: ReadingTable) -> pl.DataFrame:
         table: The readings.
 
     Returns:
-        The columns that `BatchPredictor` returns; where texts were not read, `unread` says why.
+        The columns `item_id`, `p_<option>`, `mean`, `mean_low`, `mean_high`, `label`,
+        `label_low`, `label_high` and, with their types, all others; where texts were not read,
+        `unread` says why.
 
     Raises:
         InputError: A cell is invalid; with its row.
     """
-    from cordial_ppl.stack.entering import predict_all
-    from cordial_ppl.stack.interval import label_range
-
     fit = calibrator.fit_
     scale = fit.scale
     options = pl.Series(scale.options)
@@ -152,20 +105,13 @@ def add_extras(
     return predictions.hstack(table.columns.collect(*names).rename(names))
 
 
-def predict_table(
-    calibrator: "Estimator",
-    table: ReadingTable,
-    output: Path,
-    *,
-    jobs: int | None = None,
-) -> int:
+def predict_table(calibrator: Estimator, table: ReadingTable, output: Path) -> int:
     """Predict a table that has been checked, and need not fit in memory.
 
     Args:
         calibrator: The fitted calibrator.
         table: The readings.
         output: The table to write, in the order of the readings.
-        jobs: How many batches are predicted at a time; by default one a core.
 
     Returns:
         The number of texts predicted.
@@ -173,32 +119,84 @@ def predict_table(
     Raises:
         FileError: A file cannot be read or written; nothing is left behind.
     """
-    from cordial_ppl.runtime.compilation import workers
-
-    texts, done = len(table), 0
-    predict = partial(predict_batch, calibrator)
+    done = 0
 
     def predictions(*_: Any) -> Iterator[pl.DataFrame]:
         nonlocal done
-        for part in _in_order(predict, table.batches(ROWS), jobs or workers(-(-texts // ROWS))):
-            yield part
-            done += len(part)
+        for batch in table.batches(ROWS):
+            yield predict_batch(calibrator, batch)
+            done += len(batch)
             stage.reach(done)
 
     header = replace(table.columns, frame=table.columns.frame.clear())
-    schema = predict(replace(table, columns=header)).schema
-    with doing("calibrating", texts, "texts") as stage:
+    schema = predict_batch(calibrator, replace(table, columns=header)).schema
+    with doing("calibrating", len(table), "texts") as stage:
         write_table(output, register_io_source(predictions, schema=schema))
     return done
 
 
-def _in_order[A, B](function: Callable[[A], B], items: Iterable[A], jobs: int) -> Iterator[B]:
-    """Map in threads and in order, reading only a few items ahead."""
-    running: deque[Future[B]] = deque()
-    with ThreadPoolExecutor(max_workers=jobs) as pool:
-        for item in items:
-            running.append(pool.submit(function, item))
-            if len(running) > jobs:
-                yield running.popleft().result()
-        while running:
-            yield running.popleft().result()
+def predict_on_ray(
+    calibrator: Path,
+    table: ReadingTable,
+    output: Path,
+    *,
+    channels: Sequence[Path] = (),
+    size: int = PART,
+) -> None:
+    """Predict a table on the Ray cluster there is, or on one that is started on this machine.
+
+    All machines must see the files under the same paths.
+
+    Args:
+        calibrator: The calibrator's file.
+        table: The readings, checked, under an absolute path.
+        output: The folder to make, with a file for each part in the order of the readings.
+        channels: The channel files that the calibrator was fitted with.
+        size: Rows of a part.
+
+    Raises:
+        InputError: Ray is not installed.
+        FileError: A file cannot be read, or the folder cannot be made; nothing is left behind.
+        CordialError: Ray could not finish the work.
+    """
+    files = calibrator.absolute(), tuple(channel.absolute() for channel in channels)
+    with reading(table.columns.path):
+        rows = table.columns.frame.select(pl.len()).collect().item()
+    texts = 0
+    with (
+        replacing(output, folder=True) as folder,
+        doing("calibrating", len(table), "texts") as stage,
+    ):
+        shared, parts = (files, table, folder, size), range(-(-rows // size))
+        for _, count in run_on_ray(predict_part, shared, parts):
+            texts += count
+            stage.reach(texts)
+        # Unfinished files of workers that died.
+        for path in folder.glob(".*"):
+            path.unlink()
+
+
+def predict_part(shared: tuple[Any, ...], part: int) -> int:
+    """Predict one part, in a Ray worker.
+
+    Args:
+        shared: The calibrator's and the channels' files, the readings, the folder to write to and
+            the rows of a part.
+        part: The number of the part.
+
+    Returns:
+        The number of texts in it.
+    """
+    files, table, folder, size = shared
+    path = folder / f"part-{part:05d}.parquet"
+    rows = replace(table.columns, frame=table.columns.frame.slice(part * size, size))
+    texts = predict_table(_load(*files), replace(table, columns=rows), path)
+    if not texts:
+        path.unlink()
+    return texts
+
+
+@lru_cache(maxsize=1)
+def _load(path: Path, channels: tuple[Path, ...]) -> Estimator:
+    """Load the calibrator, once a worker."""
+    return load(path, channels=channels)  # pyright: ignore[reportReturnType]

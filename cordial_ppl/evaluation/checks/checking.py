@@ -19,11 +19,7 @@ Check = Callable[[Trial], Finding | None]
 NEEDED: tuple[Check, ...] = (density.check_indices, density.check_finite)
 """Where one of these fails, the others would say nothing."""
 
-PROMISES: tuple[Check, ...] = (
-    density.check_gradients,
-    prior.check_saturated_order,
-    prior.check_unsaturated_order,
-)
+PROMISES: tuple[Check, ...] = (density.check_gradients, prior.check_order)
 """What needs no posterior."""
 
 POSTERIORS: tuple[Check, ...] = (

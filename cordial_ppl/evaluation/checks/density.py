@@ -69,6 +69,7 @@ def check_indices(trial: Trial) -> Finding | None:
 def check_finite(trial: Trial) -> Finding:
     """Evaluate log density and gradient at extreme points and readings, in both types."""
     target, size, rng = trial.target, trial.target.options, trial.rng(2)
+    density = over_draws(target.log_density, gradient=True)
     loc, scale = target.prior
     ends = EXTREME * (2.0 * np.vstack([np.eye(size), 1 - np.eye(size)]) - 1.0)
     logits = np.vstack([ends - ends.mean(axis=1, keepdims=True), np.zeros((1, size))])
@@ -82,7 +83,7 @@ def check_finite(trial: Trial) -> Finding:
     def count_bad(kind: Any) -> int:
         cast = jax.tree.map(lambda leaf: np.asarray(leaf, kind), (target.prior, readings))
         parts = [
-            np.column_stack(_density(trial, block, *cast, labels))
+            np.column_stack(density(block, *cast, labels))
             for block in np.split(points.astype(kind), POINTS // FEW)
         ]
         return int((~np.isfinite(np.vstack(parts))).any(axis=1).sum())
@@ -101,11 +102,12 @@ def check_gradients(trial: Trial) -> Finding:
     """Compare the gradient with finite differences."""
     target, data = trial.target, (trial.target.prior, trial.readings, trial.labelled.labels)
     loc, scale = target.prior
+    density = over_draws(target.log_density, gradient=True)
     points = loc + scale * trial.rng(3).normal(0, 1.0, (FEW, target.size))
-    slope = np.asarray(_density(trial, points, *data)[1]) * scale
+    slope = np.asarray(density(points, *data)[1]) * scale
     steps = STEP * scale * np.eye(target.size)
     above, below = (
-        np.stack([_density(trial, points + sign * step, *data)[0] for step in steps], axis=1)
+        np.stack([density(points + sign * step, *data)[0] for step in steps], axis=1)
         for sign in (1, -1)
     )
     difference = (above - below) / (2 * STEP)
@@ -122,8 +124,3 @@ def check_gradients(trial: Trial) -> Finding:
         # Few points meet a kink; a gradient that is cut off is wrong at most points.
         status = FAIL if share > 0.1 else WARN
     return Finding("gradients", status, words, figures)
-
-
-def _density(trial: Trial, points: np.ndarray, *args: Any) -> Any:
-    """Compute log density and gradient at some points."""
-    return over_draws(trial.target.log_density, gradient=True)(points, *args)

@@ -70,18 +70,12 @@ def check_against_nuts(trial: Trial, method: str) -> Finding | None:
         f"{means:.2f} standard deviations ({coordinate})"
     )
     figures = {"means": float(means), "rms": float(rms), "worst": float(worst), "trusted": trusted}
-    status = judge(method, rms, means - 2.0 / np.sqrt(nuts.ess), trusted)
+    close = rms <= RMS_LIMIT and means - 2.0 / np.sqrt(nuts.ess) <= MEAN_LIMIT
+    status = PASS if (rms <= LITERAL_RMS if method == "laplace" else close) else WARN
+    # Otherwise the posterior's diagnostics have warned the user already.
+    if method != "laplace" and trusted and rms > RMS_LIMIT:
+        status = FAIL
     return Finding(f"{method} against NUTS", status, words, figures)
-
-
-def judge(method: str, rms: float, means: float, trusted: bool) -> str:
-    """Judge a method by its errors, of probabilities and of means, and whether it trusts itself."""
-    if method == "laplace":
-        return PASS if rms <= LITERAL_RMS else WARN
-    if rms <= RMS_LIMIT and means <= MEAN_LIMIT:
-        return PASS
-    # The posterior's diagnostics have warned the user already.
-    return FAIL if trusted and rms > RMS_LIMIT else WARN
 
 
 class Ranks(NamedTuple):

@@ -4,9 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import msgspec
-import numpy as np
-
 PASS, WARN, FAIL = "pass", "warn", "fail"
 
 
@@ -62,8 +59,3 @@ class Report:
             KeyError: that was not checked.
         """
         return {finding.name: finding for finding in self.findings}[name]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return values that JSON can express; None stands for numbers that are not finite."""
-        content = {"channel": self.channel, "status": self.status, "findings": self.findings}
-        return msgspec.json.decode(msgspec.json.encode(content, enc_hook=np.generic.item))

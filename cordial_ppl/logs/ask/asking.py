@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
@@ -23,9 +23,6 @@ from cordial_ppl.logs.evidence import FAILED, Answer, Orders, Record, Scores
 from cordial_ppl.logs.protocols import read_response
 from cordial_ppl.runtime.progress import doing
 
-PATIENCE = 10
-"""Refusals without any answer that end the run."""
-
 
 @dataclass
 class Asking:
@@ -36,95 +33,83 @@ class Asking:
         texts: The columns that the prompt uses, by the text's name.
         model: The model.
         path: The file of answers; it is made if it is not there.
-        refused: Texts that the model does not answer about, and why.
     """
 
     prompt: Prompt
     texts: Mapping[str, Mapping[str, str]]
     model: Chat | LocalModel
     path: Path
-    refused: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Read the answers that there are."""
         self._rows, self._lock = _read_answers(self.path), Lock()
-        self._questions: dict[str, dict[str, str]] = {}
-        self._answered = False
+        self._keys: dict[str, list[str]] = {}
+        self._waiting: dict[str, tuple[str, str]] = {}
         for item, fields in self.texts.items():
             for question in self.prompt.fill(fields):
                 # Whichever server is asked.
                 asked = json.dumps([self.model.name, question, self.model.settings], sort_keys=True)
                 key = hashlib.sha256(asked.encode()).hexdigest()
-                self._questions.setdefault(item, {})[key] = question
-                self._answered |= key in self._rows
+                self._keys.setdefault(item, []).append(key)
+                if key not in self._rows:
+                    self._waiting[key] = item, question
 
     def run(self) -> None:
         """Ask all questions that have no answer yet.
 
         Raises:
             InputError: The key, the model or the address is wrong.
-            ServerError: A question got no answer, for a reason that may pass, or the first texts
-                were refused; the answers that came are kept.
+            ServerError: A question got no answer, for a reason that may pass, or the first one was
+                refused; the answers that came are kept.
         """
-        every = [(item, *one) for item, some in self._questions.items() for one in some.items()]
-        waiting = [one for one in every if one[1] not in self._rows]
+        alone = len(self._waiting) == sum(map(len, self._keys.values()))
         with (
             closing(self.model),
-            doing("asking", len(every), "answers") as stage,
+            doing("asking", len(self._waiting), "answers") as stage,
             ThreadPoolExecutor(self.model.concurrency) as pool,
         ):
             try:
                 # The first one alone shows whether the key, the model and the address are right.
-                for one in waiting[:1]:
-                    self._work(*one)
-                for number, _ in enumerate(pool.map(lambda one: self._work(*one), waiting[1:])):
-                    stage.reach(len(every) - len(waiting) + number + 2)
+                for key in [*self._waiting][:alone]:
+                    self._ask(key)
+                    answer = _read(self._rows[key])
+                    if isinstance(answer, list) and answer[0].lost == FAILED:
+                        item, _ = self._waiting[key]
+                        raise ServerError(f"{item!r} was refused ({answer[0].text}).")
+                rest = [*self._waiting][alone:]
+                for number, _ in enumerate(pool.map(self._ask, rest), 1):
+                    stage.reach(number)
             except BaseException:
                 # What is under way is paid for, and kept.
                 pool.shutdown(cancel_futures=True)
                 raise
-        if self.refused and not self._answered:
-            item, why = next(iter(self.refused.items()))
-            raise ServerError(f"no text got an answer: {item!r} ({why}).")
 
-    def _work(self, item: str, key: str, question: str) -> None:
-        """Ask a question, and keep the answer."""
-        if len(self.refused) >= PATIENCE and not self._answered:
-            return
+    def _ask(self, key: str) -> None:
+        """Ask a question, and keep the answer; or why there is none, which no retry helps."""
+        item, question = self._waiting[key]
         try:
             body = self.model.ask(question)
         except Refused as error:
-            self.refused[item] = str(error)
-            return
+            body = {"refused": str(error)}
         except ServerError as error:
             raise ServerError(f"{item!r} got no answer ({error}).") from error
         made = {
             "model": body.pop("model", None) or self.model.name,
-            "decoding": body.pop("decoding"),
+            "decoding": body.pop("decoding", ""),
             "date": datetime.now(UTC).date().isoformat(),
         }
         row = {"key": key, "made": made, "body": body}
         with self._lock, self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(row) + "\n")
-            self._rows[key], self._answered = row, True
+            self._rows[key] = row
 
     def records(self, reader: str, task: str | None = None) -> Iterator[Record]:
-        """Make a record of every text, in the texts' order.
-
-        Args:
-            reader: What to call the reader.
-            task: What to call the task, if anything.
-
-        Yields:
-            The records.
-        """
-        for item, questions in self._questions.items():
-            # The bias of positions cancels only in the mean over all orders.
-            rows = [self._rows.get(key, {}) for key in questions]
-            evidence, made = [Answer(self.refused.get(item, ""), lost=FAILED)], {}
-            if all(rows):
-                evidence = Orders([*map(_read, rows)]) if len(rows) > 1 else _read(rows[0])
-                made = rows[0]["made"] | {"prompt": self.prompt.digest}
+        """Make a record of every text, in the texts' order, by a reader and of a task so called."""
+        for item, keys in self._keys.items():
+            rows = [self._rows[key] for key in keys]
+            evidence = Orders([*map(_read, rows)]) if len(rows) > 1 else _read(rows[0])
+            made = {name: text for name, text in rows[0]["made"].items() if text}
+            made["prompt"] = self.prompt.digest
             location = f"the answer about {item!r}"
             yield Record(location, item, evidence, reader=reader, task=task, made=made)
 
@@ -135,8 +120,16 @@ def _read(row: Mapping[str, Any]) -> list[Answer] | Scores:
     if "scores" in body:
         return Scores("logprob", list(body["scores"].values()), list(body["scores"]))
     response = read_response(body)
-    answers = response.answers if response else []
-    return answers[:1] if scored else [one._replace(positions=()) for one in answers]
+    if response is None:
+        return [Answer(body.get("refused", ""), lost=FAILED)]
+    if not scored:
+        return [one._replace(positions=()) for one in response.answers[""]]
+    answer = response.answers[""][0]
+    alone = all(len(one.top) < 2 for one in answer.positions)
+    if alone and answer.text and not answer.lost:
+        why = "its answer has no logprobs: sample answers instead, --samples 20"
+        answer = Answer(why, lost=FAILED)
+    return [answer]
 
 
 def _read_answers(path: Path) -> dict[str, dict[str, Any]]:

@@ -113,14 +113,10 @@ class Chat:
         try:
             # A server may repeat the key, and what it sends is kept.
             body = json.loads(self._hide_key(json.dumps(json.loads(response.text))))
-            read, message = read_response(body), body["choices"][0]["message"]
-            tops = [len(one.top) for one in read.answers[0].positions] if read else []
-            speaks = message.get("content") and not message.get("refusal")
+            _ = read_response(body), body["choices"][0]["message"]
         except STUMBLES as error:
             text = self._hide_key(response.text)
             raise ServerError(f"the answer is not a chat completion: {text!r:.300}") from error
-        if not self.samples and speaks and max(tops, default=0) < 2:
-            raise Refused("its answer has no logprobs")
         return {name: body[name] for name in ("choices", "model", "usage") if name in body}
 
     def _hide_key(self, text: str) -> str:
@@ -160,8 +156,7 @@ def _concede(settings: Mapping[str, Any], refused: Refused) -> dict[str, Any]:
     if "logprob" in refusal and rest.get("top_logprobs", 0) > 5:
         return rest | {"top_logprobs": 5}
     # Reasoning models have one temperature; some servers give one answer to a request.
-    given_up = "temperature" if "temperature" in refusal and "temperature" in rest else "n"
-    if rest.pop(given_up, None) is None:
+    if rest.pop("temperature" if "temperature" in refusal else "n", None) is None:
         advice = ": sample answers instead, --samples 20" if "logprob" in refusal else ""
         raise Refused(f"{refusal}{advice}") from refused
     return rest

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.errors import FileError, InputError, as_path, naming
+from cordial_ppl.errors import FileError, InputError, SettingsClash, as_path, naming
 from cordial_ppl.tables import read_columns
 from cordial_ppl.tables.choices import read_items
 from cordial_ppl.tables.columns import filled, is_reading, passed_through
@@ -71,14 +71,7 @@ class Prompt:
         return hashlib.sha256(content.encode()).hexdigest()[:12]
 
     def fill(self, fields: Mapping[str, str]) -> list[str]:
-        """Ask about a text.
-
-        Args:
-            fields: The text's columns.
-
-        Returns:
-            The question, to be answered with an option; in each order of the options.
-        """
+        """Ask about a text by its columns: the question in each order of the options."""
         options, questions = self.scale.options, []
         separator = "; " if any("," in name for name in options) else ", "
         for k in range(self.permutations):
@@ -89,55 +82,44 @@ class Prompt:
             questions.append(filled.strip())
         return questions
 
+    def read_texts(self, path: Path) -> tuple[dict[str, dict[str, str]], dict[str, list]]:
+        """Read a table of texts.
+
+        Args:
+            path: A table with `item_id` and the prompt's columns.
+
+        Returns:
+            The columns that the prompt uses by the text's name, and the other columns, but for
+            those that would be taken for readings.
+
+        Raises:
+            FileError: The file cannot be read or is not what its ending says.
+            InputError: A column is missing, a text has no name or occurs twice, or a cell that the
+                prompt uses is empty.
+        """
+        columns, used = read_columns(path), sorted(self.columns)
+        items = read_items(columns)
+        for name in used:
+            columns.require(name)
+        with naming(path):
+            cells = [map(str, filled(columns, name, "The prompt contains it.")) for name in used]
+        fields = [dict(zip(used, row, strict=True)) for row in zip(*cells, strict=True)]
+        left = ["item_id", *used, *filter(is_reading, columns.schema)]
+        return dict(zip(items, fields, strict=True)), passed_through(columns, left)
+
 
 def read_template(path: str | Path | None = None, question: str | None = None) -> str:
-    """Read the text of a prompt.
-
-    Args:
-        path: A file with it; None for the default one.
-        question: What the default one asks, which may have fields too.
-
-    Returns:
-        The text, with its fields.
+    """Read the text of a prompt with its fields: a file's, or the default one with a question.
 
     Raises:
         FileError: The file cannot be read, or is not UTF-8.
-        InputError: There is a file along with a question.
+        SettingsClash: There is a file along with a question.
     """
     if path is None:
         return TEMPLATE.replace("{question}", question or QUESTION)
     if question is not None:
-        raise InputError("--prompt FILE is the whole prompt: write the question into FILE.")
+        raise SettingsClash("prompt", "question")
     try:
         return as_path(path).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise FileError(f"cannot read {path} as text in UTF-8: {error}.") from error
-
-
-def read_texts(
-    path: str | Path, prompt: Prompt
-) -> tuple[dict[str, dict[str, str]], dict[str, list]]:
-    """Read a table of texts.
-
-    Args:
-        path: A table with `item_id` and the prompt's columns.
-        prompt: The prompt.
-
-    Returns:
-        The columns that the prompt uses by the text's name, and the other columns, but for those
-        that would be taken for readings.
-
-    Raises:
-        FileError: The file cannot be read or is not what its ending says.
-        InputError: A column is missing, a text has no name or occurs twice, or a cell that the
-            prompt uses is empty.
-    """
-    columns, used = read_columns(path), sorted(prompt.columns)
-    items = read_items(columns)
-    for name in used:
-        columns.require(name)
-    with naming(path):
-        cells = [map(str, filled(columns, name, "The prompt contains it.")) for name in used]
-    fields = [dict(zip(used, row, strict=True)) for row in zip(*cells, strict=True)]
-    left = ["item_id", *used, *filter(is_reading, columns.schema)]
-    return dict(zip(items, fields, strict=True)), passed_through(columns, left)

@@ -4,6 +4,6 @@
 """
 
 from cordial_ppl.plots.report.facts import Facts, TaskTexts, gather
-from cordial_ppl.plots.report.page import write_report
+from cordial_ppl.plots.report.page import make_page
 
-__all__ = ["Facts", "TaskTexts", "gather", "write_report"]
+__all__ = ["Facts", "TaskTexts", "gather", "make_page"]

@@ -6,14 +6,12 @@
 import platform
 from importlib.metadata import version
 from importlib.resources import files
-from pathlib import Path
 
 from cordial_ppl.data.numerals import parse_number
 from cordial_ppl.decisions.judge import Fault, number
 from cordial_ppl.plots.report.facts import DISTANCE, Facts
 from cordial_ppl.plots.report.pictures import draw_pictures
 from cordial_ppl.runtime.arrays import FLOOR
-from cordial_ppl.runtime.outputs import replacing
 from cordial_ppl.scores import Interval
 
 UNITS = {
@@ -39,25 +37,16 @@ COLUMNS = {"raw": "the judge", "histogram": "the label histogram", "calibrated":
 """What a table of scores calls predictions."""
 
 
-def write_report(path: str | Path, facts: Facts, *, of: str) -> None:
-    """Write the page to a temporary file, then rename it.
+def make_page(facts: Facts, *, of: str) -> str:
+    """Return the page as text.
 
     Args:
-        path: the file, by convention ending in ``.html``.
         facts: what the page reports.
         of: what it is a report of, such as the names of the files.
 
     Raises:
         InputError: matplotlib is not installed.
-        FileError: the file cannot be written.
     """
-    text = make_page(facts, of=of)
-    with replacing(path) as temporary:
-        temporary.write_text(text, "utf-8")
-
-
-def make_page(facts: Facts, *, of: str) -> str:
-    """Return the page as text; see `write_report`."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(

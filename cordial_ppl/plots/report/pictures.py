@@ -5,7 +5,8 @@ import io
 import re
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,15 +18,6 @@ from cordial_ppl.scores import means_given_stated
 LIGHT = "#dcdcdc"
 """Ink on a dark page."""
 
-INKED: dict[Any, Any] = {
-    **dict.fromkeys(("text.color", "axes.labelcolor", "xtick.color", "ytick.color"), INK),
-    **dict.fromkeys(("axes.facecolor", "figure.facecolor", "savefig.facecolor"), "none"),
-    **dict.fromkeys(("font.size", "axes.titlesize", "axes.labelsize"), 8),
-    **dict.fromkeys(("xtick.labelsize", "ytick.labelsize", "legend.fontsize"), 7),
-    "svg.hashsalt": "cordial",
-}
-"""One ink, which a dark page can replace, and letters that are legible on a screen."""
-
 DARK = (
     f'[style*="fill: {INK}"]{{fill:{LIGHT}!important}}'
     f'[style*="stroke: {INK}"]{{stroke:{LIGHT}!important}}'
@@ -34,10 +26,6 @@ DARK = (
 )
 STYLE = f"<style>@media screen and (prefers-color-scheme: dark){{{DARK}}}</style>"
 """How an image adapts to a dark page."""
-
-
-Picture = tuple[str, Callable[..., object], str, tuple[float, float]]
-"""Its name in the template, what draws it, what it shows in words, and its size, inches."""
 
 
 class Image(NamedTuple):
@@ -60,7 +48,10 @@ def draw_pictures(facts: Facts) -> dict[str, list[Image]]:
     return images
 
 
-def _list_pictures(facts: Facts) -> Iterator[Picture]:
+def _list_pictures(
+    facts: Facts,
+) -> Iterator[tuple[str, Callable[..., object], str, tuple[float, float]]]:
+    """List pictures: name in the template, what draws it, what it shows, and its size in inches."""
     calibrator, texts, summary = facts.calibrator, facts.texts, facts.summary
     scale, (rows, labels) = calibrator.fit_.scale, facts.scored
     names, logits = scale.decode(labels), texts.logits[rows]
@@ -98,12 +89,9 @@ def _list_pictures(facts: Facts) -> Iterator[Picture]:
 def _draw(draw: Callable[..., object], width: float, height: float) -> str:
     """Return the address of an SVG image whose ink gives way on a dark page."""
     buffer = io.StringIO()
-    with looking():
-        import matplotlib
-
-        with matplotlib.rc_context(INKED):
-            figure = new_figure(width, height)
-            draw(ax=figure.subplots())
-            figure.savefig(buffer, format="svg", metadata={"Date": None})
+    with looking(Path(__file__).with_name("screen.mplstyle")):
+        figure = new_figure(width, height)
+        draw(ax=figure.subplots())
+        figure.savefig(buffer, format="svg", metadata={"Date": None})
     text = re.sub(r"(<svg [^>]*>)", rf"\1{STYLE}", buffer.getvalue(), count=1, flags=re.S)
     return "data:image/svg+xml;base64," + base64.b64encode(text.encode()).decode()
