@@ -16,15 +16,14 @@ from cordial_ppl import UserShift
 from cordial_ppl.channels.user_effects import Effect
 from cordial_ppl.data.readings import label_histogram
 from cordial_ppl.estimators.fusion import Fusion
-from cordial_ppl.estimators.fusion.joint import JOINT
+from cordial_ppl.estimators.fusion.fusion_fit import JOINT
 from cordial_ppl.estimators.fusion.panel import as_reader_logits
 from cordial_ppl.estimators.named import LogitStack
 from cordial_ppl.estimators.users.spreads import Spreads
 from cordial_ppl.runtime.arrays import FLOOR
-from cordial_ppl.stack.calibrators.crossvalidation import cross_validate
 from cordial_ppl.stack.calibrators.dirichlet import GRID, RIDGE, Dirichlet
 from cordial_ppl.stack.calibrators.regression import fit_softmax
-from cordial_ppl.stack.calibrators.samples import as_samples
+from cordial_ppl.stack.calibrators.samples import as_samples, cross_validate
 from cordial_ppl.stack.settings import Settings
 from cordial_ppl.stack.weighing import stated
 

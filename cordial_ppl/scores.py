@@ -5,17 +5,17 @@ validates its input and raises an `InputError` that names the first row at fault
 """
 
 from itertools import batched
-from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy.typing import ArrayLike
 
+from cordial_ppl.data.checks import check_level, check_number
 from cordial_ppl.data.containers import as_cells, as_numbers
 from cordial_ppl.data.labelling import as_weights
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.errors import InputError, name_rows, quote
+from cordial_ppl.errors import InputError, name_rows
 from cordial_ppl.runtime.arrays import FLOOR
 
 SUM_TOLERANCE = 1e-6
@@ -37,7 +37,7 @@ def log_loss(
         per_text: return the n losses instead of their mean.
     """
     p, z = _predictions(probs, labels)
-    losses = -np.log(np.maximum(p[np.arange(len(z)), z], _checked_floor(floor)))
+    losses = -np.log(np.maximum(p[np.arange(len(z)), z], check_level(floor, "floor", FLOOR)))
     return losses if per_text else float(losses.mean())
 
 
@@ -134,7 +134,7 @@ def class_weighted_kl(
     p, z = _predictions(probs, labels)
     _, c = _predictions(probs, stated, name="stated")
     observed = means_given_stated(np.eye(p.shape[1])[z], c)[c, z]
-    predicted = np.maximum(means_given_stated(p, c), _checked_floor(floor))[c, z]
+    predicted = np.maximum(means_given_stated(p, c), check_level(floor, "floor", FLOOR))[c, z]
     return float(np.log(observed / predicted).mean())
 
 
@@ -252,10 +252,7 @@ def paired_bootstrap(
             f"{(~np.isfinite(differences)).sum()} not finite."
         )
     *methods, subsets, n = differences.shape
-    if not 0 < level < 1 or draws < 1:
-        raise InputError(
-            f"level must lie between 0 and 1 and draws be positive; got {level} and {draws}."
-        )
+    level, draws = check_level(level), int(check_number("draws", draws, 1, whole=True))
     rng, parts = np.random.default_rng(seed), []
     for chunk in batched(range(draws), max(1, CHUNK // max(n, differences.size // n))):
         texts, rows = (_times_taken(rng, len(chunk), size) for size in (n, subsets))
@@ -300,9 +297,3 @@ def _predictions(
     p = as_probabilities(probs)
     labels = as_cells(labels, name, len(p))
     return p, Scale.default(p.shape[1]).encode(labels, noun=name)
-
-
-def _checked_floor(floor: float) -> float:
-    if not isinstance(floor, Real) or not 0 < floor < 1:
-        raise InputError(f"floor must lie between 0 and 1, such as {FLOOR}; got {quote(floor)}.")
-    return floor

@@ -12,7 +12,7 @@ from sklearn import metrics
 
 import cordial_ppl as cp
 from cordial_ppl.evaluation.scoring import saturated_readings
-from cordial_ppl.stack.calibrators.vector import fit_vector, vector_log_probs
+from cordial_ppl.stack.calibrators.scaling import fit_vector, vector_log_probs
 
 ANALYSES = read_golden("analyses")
 
@@ -164,7 +164,7 @@ def test_saturated_readings_and_their_reversals_match_the_reference():
         (lambda: cp.scores.paired_bootstrap(np.array([[0.0, np.nan]])), "with 1 not finite"),
         (lambda: cp.scores.paired_bootstrap(np.zeros((0, 3))), r"got shape \(0, 3\)"),
         (lambda: cp.scores.paired_bootstrap(np.zeros((1, 3)), level=1.0), "level must"),
-        (lambda: cp.scores.paired_bootstrap(np.zeros((1, 3)), draws=0), "draws be positive"),
+        (lambda: cp.scores.paired_bootstrap(np.zeros((1, 3)), draws=0), "draws must be"),
     ],
 )
 def test_an_argument_that_cannot_be_used_is_named(score, message):

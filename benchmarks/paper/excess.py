@@ -17,7 +17,7 @@ from scipy.special import softmax
 
 from cordial_ppl import scores
 from cordial_ppl.runtime.arrays import FLOOR
-from cordial_ppl.stack.calibrators.crossvalidation import FOLDS
+from cordial_ppl.stack.calibrators.samples import FOLDS
 
 TEXTS = 500
 """Readings of a population: labels are drawn of the same ones again and again."""

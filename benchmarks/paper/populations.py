@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 
 from cordial_ppl.errors import InputError
 from cordial_ppl.runtime.arrays import AnyArray
-from cordial_ppl.stack.calibrators.newton import newton
+from cordial_ppl.stack.calibrators.regression import newton
 
 AFFINE = np.array([0.3, np.log(0.9), np.log(1.5), 2.2])
 """Offset, log gain, log concentration, log odds of strength of the channel that is bent."""

@@ -4,13 +4,13 @@ from cordial_ppl.channels.channel import Channel
 from cordial_ppl.channels.forms import (
     bridge,
     location,
+    location_readers,
     location_vector,
     mixture,
     mixture_vector,
     scalar,
     scalar_vector,
 )
-from cordial_ppl.channels.joint_location import location_readers
 
 CHANNELS: dict[str, Channel] = {
     name: Channel(name, model)

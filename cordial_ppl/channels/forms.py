@@ -8,7 +8,9 @@ With ``q`` the reading, ``m(x) = sum_y y q(y | x)`` its mean, and ``G`` the kern
     \text{bridge} &: \rho \sum_y q(y \mid x)\,
         G_\gamma(z \mid s\, [\lambda y + (1 - \lambda)\, m(x)] + d) + (1 - \rho)\, \pi(z), \quad
         G_\gamma(z \mid c) \propto \pi(z)^\gamma\, G(z \mid c) \\
-    \text{scalar} &: \rho\, q(z \mid x) + (1 - \rho)\, \pi(z)
+    \text{scalar} &: \rho\, q(z \mid x) + (1 - \rho)\, \pi(z) \\
+    \text{location of readers} &: \rho\, G\big(z \mid s \textstyle\sum_r w_r m_r(x) + d\big)
+        + (1 - \rho)\, \pi(z)
 
 The mixture form keeps the shape of the reading; with ``d = 0``, ``s = 1`` and a large concentration
 it is the scalar channel, which trusts or distrusts the reader and cannot move mass along the scale
@@ -21,13 +23,21 @@ is pi, with 0 it is G.  An option that nobody uses then gets little mass, howeve
 On the plain reading order is kept (Proposition 1): a higher reading raises m(x), and puts more of
 its weight on higher options; the ratio of a tilted kernel at two centres does not contain pi.
 Factors and biases of single options may break it.
+
+The means of several readers, :math:`m_r(x) = \sum_y y\, \mathrm{softmax}(\ell_r / \tau_r)_y`, are
+averaged before the scale is mapped: R readers have R temperatures and R - 1 free weights, 2R + 3
+parameters (Section 2.7 of the paper).
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpyro
+import numpyro.distributions as dist
 from jaxtyping import Array, Float, Int
+from scipy.linalg import helmert
 
 from cordial_ppl.channels.channel import observe, sample_log_odds
 from cordial_ppl.channels.kernel import blend, expected, kernel, kernels, reading, spread
@@ -124,3 +134,45 @@ def scalar(readings: Readings, labels: Labels = None, vector: bool = False) -> N
 def scalar_vector(readings: Readings, labels: Labels = None) -> None:
     """Scalar channel on the vector-scaled reading: 2 + 2K parameters."""
     scalar(readings, labels, vector=True)
+
+
+def reader_weights(contrast: Float[Any, "... free"]) -> Float[Array, "... R"]:
+    """Weights on the simplex, ``softmax(V a)``; the columns of V are orthonormal and sum to zero.
+
+    Column j of V contrasts reader j + 1 with the average of those before it (Helmert).
+
+    Args:
+        contrast: the R - 1 free coordinates a.
+    """
+    contrast = jnp.asarray(contrast)
+    basis = jnp.asarray(helmert(contrast.shape[-1] + 1), contrast.dtype)
+    return jax.nn.softmax(contrast @ basis, axis=-1)
+
+
+def location_readers(readings: Readings, labels: Labels = None) -> None:
+    """Location channel of R readers: 2R + 3 parameters.
+
+    ``temperature ~ LogNormal(log 2, 1)`` for each reader, ``contrast ~ N(0, 1)`` in R - 1
+    dimensions, and the parameters of the affine map.  A reader with NaN for a text has not read it:
+    the others' weights are scaled to sum to one.
+    """
+    texts, readers, size = readings.logits.shape
+    temperature = numpyro.sample(
+        "temperature", dist.LogNormal(jnp.log(2.0), 1.0).expand([readers]).to_event(1)
+    )
+    weights = jnp.ones(1, readings.logits.dtype)
+    if readers > 1:
+        contrast = numpyro.sample(
+            "contrast", dist.Normal(0.0, 1.0).expand([readers - 1]).to_event(1)
+        )
+        weights = reader_weights(contrast)
+    affine = sample_affine()
+    present = ~jnp.isnan(readings.logits[:, :, 0]).T
+    # The readings of all readers in one long row: the program has the same size for every R.
+    logits = jnp.where(present[:, :, None], readings.logits.swapaxes(0, 1), 0.0)
+    rows = reading(logits.reshape(readers * texts, size), jnp.repeat(temperature, texts))
+    means = expected(rows).reshape(readers, texts)
+    shares = jnp.where(present, weights[:, None], 0.0)
+    average = jnp.sum(shares * means, axis=0) / jnp.sum(shares, axis=0)
+    placed = kernel(affine.gain * average + affine.offset, affine.concentration, size)
+    observe(None, labels, probs=[*blend(placed, readings.histogram, affine.strength_log_odds)])

@@ -80,8 +80,9 @@ def check_seed(seed: Any) -> int:
     return int(check_number("seed", seed, high=LARGEST_SEED, whole=True))
 
 
-def check_level(level: Any) -> float:
-    """Return the probability inside an interval, or raise an ``InputError``."""
+def check_level(level: Any, setting: str = "level", example: float = 0.9) -> float:
+    """Return a probability inside an interval, or another between 0 and 1, or raise an error."""
     if not isinstance(level, int | float | np.floating) or not 0 < level < 1:
-        raise InputError(f"level must lie between 0 and 1, such as 0.9; got {quote(level)}.")
+        wanted = f"between 0 and 1, such as {example:g}"
+        raise InputError(f"{setting} must lie {wanted}; got {quote(level)}.")
     return float(level)

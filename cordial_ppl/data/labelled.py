@@ -1,7 +1,7 @@
 """Labelled texts: as they came, and padded for a compiled program."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float, Int
 
 from cordial_ppl.data.labelling import rank_texts
 from cordial_ppl.data.readings import Readings
-from cordial_ppl.runtime.arrays import pad_rows, repeat_rows
+from cordial_ppl.runtime.arrays import bucket, pad_rows, repeat_rows
 
 TILE = 32
 """Rows that a program on a CPU computes at a time: how many tiles there are is data, not shape."""
@@ -128,40 +128,26 @@ class Data(NamedTuple):
         return Readings(jnp.moveaxis(self.logits, -1, 0), self.histogram, self.covariates)
 
 
-def capacity(rows: int) -> int:
-    """Compute the number of rows that texts are padded to: 2,048, or twice as many, and so on.
-
-    Args:
-        rows: how many texts there are.
-    """
-    size = CAPACITY
-    while size < rows:
-        size *= 2
-    return size
-
-
 def pad(
-    texts: Labelled,
-    labels: Int[np.ndarray, " n"],
-    histogram: Float[np.ndarray, " K"],
-    dtype: Any,
+    texts: Labelled, histogram: Float[np.ndarray, " K"], dtype: Any, rows: int | None = None
 ) -> Data:
     """Pad labelled texts for a compiled program.
 
     Args:
         texts: the texts.
-        labels: what is seen of their labels; -1 for what is held out.
         histogram: smoothed label histogram.
         dtype: precision that the program works in.
+        rows: number of rows; by default 2,048, or four times as many, and so on.
     """
-    padded = pad_texts(replace(texts, labels=labels), capacity(len(labels)))
+    count = len(texts.labels)
+    padded = pad_texts(texts, rows or max(CAPACITY, bucket(count)))
     return Data(
         logits=texts_last(padded.logits.astype(dtype)),
         labels=padded.labels.astype(np.int32),
         weights=padded.weights.astype(dtype),
         histogram=np.asarray(histogram, dtype),
         covariates={name: column.astype(dtype) for name, column in padded.covariates.items()},
-        tiles=np.int32(-(-len(labels) // TILE)),
+        tiles=np.int32(-(-count // TILE)),
     )
 
 

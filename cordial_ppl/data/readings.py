@@ -292,19 +292,17 @@ def readings_from_ratings(
 def label_histogram(
     labels: Int[Any, " n"],
     size: int,
-    pseudo_counts: Any = 1.0,
     weights: Float[np.ndarray, " n"] | None = None,
 ) -> Float64[np.ndarray, " K"]:
-    """Compute the share of each label, (count_k + a_k) / (n + sum_j a_j), n the sum of weights.
+    """Compute the share of each label, (count_k + 1) / (n + K), n the sum of weights.
 
     Args:
         labels: positions 0..K-1, [n]; others (a padded -1) are not counted.
         size: number of options K.
-        pseudo_counts: the pseudo-count a_k of each option, [K], or one number for all.
         weights: what each label counts; one by default.
     """
     hits = np.asarray(labels)[:, None] == np.arange(size)
-    counts = (hits if weights is None else hits * weights[:, None]).sum(axis=0) + pseudo_counts
+    counts = (hits if weights is None else hits * weights[:, None]).sum(axis=0) + 1.0
     return counts / counts.sum()
 
 

@@ -3,6 +3,7 @@
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ from cordial_ppl.errors import InputError, NotFittedError, list_names
 from cordial_ppl.estimators.params import Parameters
 from cordial_ppl.scores import accuracy
 from cordial_ppl.stack.entering import enter, enter_labels, label_rows, predict, predict_all
-from cordial_ppl.stack.fit import AnyFit
+from cordial_ppl.stack.fit import AnyFit, fit_stack
 from cordial_ppl.stack.interval import label_range
 from cordial_ppl.stack.settings import Settings
 
@@ -281,9 +282,9 @@ class Estimator[F: AnyFit](Parameters, ABC):
             ChannelError: there is no such channel.
         """
 
-    @abstractmethod
-    def _fit(self, texts: Labelled, scale: Scale, settings: Settings, names: InputNames) -> F:
+    def _fit(self, texts: Labelled, scale: Scale, settings: Settings, names: InputNames) -> Any:
         """Fit to validated, centred readings, and return the record."""
+        return replace(fit_stack(texts, scale, settings), columns=names.columns)
 
 
 def _check_caller(scale: Scale, method: str | None = None) -> None:

@@ -19,9 +19,10 @@ from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.inference.priors import LearnedPrior
 from cordial_ppl.inference.sampler import DEFAULT_EFFORT, Effort
 from cordial_ppl.inference.target import Prior
-from cordial_ppl.stack.fit import Fit, fit_stack, fit_without_labels
+from cordial_ppl.stack.fit import Fit
 from cordial_ppl.stack.members import CalibratorFit
 from cordial_ppl.stack.settings import Defaults, Settings, make_settings
+from cordial_ppl.stack.weighing import ExpectedLoss
 
 if TYPE_CHECKING:
     from xarray import DataTree
@@ -33,9 +34,6 @@ class SingleCalibrator(Estimator[Fit]):
     def summary(self) -> str:
         """Describe the reader's faults in plain words."""
         return answers.describe(self.fit_).text
-
-    def _fit(self, texts: Labelled, scale: Scale, settings: Settings, names: InputNames) -> Fit:
-        return replace(fit_stack(texts, scale, settings), columns=names.columns)
 
 
 class LogitCalibrator(SingleCalibrator):
@@ -162,7 +160,9 @@ class LabelFree(LogitCalibrator):
         return super().fit(logits, labels, sample_weight=sample_weight, texts=texts)
 
     def _fit(self, texts: Labelled, scale: Scale, settings: Settings, names: InputNames) -> Fit:
-        return replace(fit_without_labels(texts, scale, settings), columns=names.columns)
+        fit, nan = super()._fit(texts, scale, settings, names), float("nan")
+        expected = ExpectedLoss(nan, nan, nan, 0)
+        return replace(fit, entered=fit.entered.take(slice(0)), expected=expected)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

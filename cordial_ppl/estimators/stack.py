@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cordial_ppl.channels.channel import Channel
-from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.readings import as_logits
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions import answers, deciding, estimating
@@ -22,13 +21,13 @@ from cordial_ppl.decisions.question import Question
 from cordial_ppl.decisions.rule import Rule
 from cordial_ppl.errors import InputError
 from cordial_ppl.estimators import stack_files
-from cordial_ppl.estimators.estimator import Estimator, InputNames
+from cordial_ppl.estimators.estimator import Estimator
 from cordial_ppl.inference.export import join
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.inference.priors import LearnedPrior, Priors
 from cordial_ppl.inference.sampler import DEFAULT_EFFORT, Effort
 from cordial_ppl.inference.target import Prior
-from cordial_ppl.stack.fit import Fit, fit_stack, warn_if_reversed
+from cordial_ppl.stack.fit import Fit, warn_if_reversed
 from cordial_ppl.stack.settings import Defaults, Settings, make_settings
 from cordial_ppl.stack.sketch import sketch
 
@@ -150,9 +149,6 @@ class Stack(Estimator[Fit]):
             self.fit_ = replace(self.fit_, sketch=counts)
         warn_if_reversed(self.fit_)
         return self
-
-    def _fit(self, texts: Labelled, scale: Scale, settings: Settings, names: InputNames) -> Fit:
-        return replace(fit_stack(texts, scale, settings), columns=names.columns)
 
     def summary(self, forecast: Forecast | None = None) -> str:
         """Describe the reader's faults, weights, expected log loss and a verdict in plain words.

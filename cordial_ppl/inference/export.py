@@ -20,7 +20,7 @@ from cordial_ppl.data.labelling import by_text
 from cordial_ppl.data.readings import Readings, label_histogram
 from cordial_ppl.inference.importance import resample
 from cordial_ppl.inference.nuts import CHAINS
-from cordial_ppl.inference.parameter_draws import ParameterDraws
+from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.inference.target import Prior, Target
 from cordial_ppl.runtime.arrays import bucket
 from cordial_ppl.runtime.compilation import compiled
@@ -36,7 +36,7 @@ RESAMPLED = "one chain of draws that were resampled by their weights: r_hat has 
 
 
 def to_datatree(
-    posterior: ParameterDraws,
+    posterior: Posterior,
     *,
     data: Labelled | None = None,
     options: tuple[str, ...] | None = None,
@@ -113,7 +113,7 @@ def to_datatree(
 
 
 def _chain_rows(
-    posterior: ParameterDraws, rng: np.random.Generator
+    posterior: Posterior, rng: np.random.Generator
 ) -> tuple[Int[np.ndarray, " S"], int]:
     """Choose rows of a posterior's draws that weigh alike, and the number of their chains."""
     weights, count = posterior.weights, len(posterior.weights)
@@ -128,7 +128,7 @@ def _chain_rows(
 
 
 def _dimensions(
-    posterior: ParameterDraws,
+    posterior: Posterior,
     named: dict[str, np.ndarray],
     options: tuple[str, ...] | None,
     readers: tuple[str, ...] | None,
@@ -186,7 +186,7 @@ def _labels(
 
 
 def _left_out(
-    posterior: ParameterDraws, draws: np.ndarray, data: Labelled, logs: Float[np.ndarray, "S n"]
+    posterior: Posterior, draws: np.ndarray, data: Labelled, logs: Float[np.ndarray, "S n"]
 ) -> Float[np.ndarray, "S n"]:
     """Compute the log likelihood of each label under the histogram of the other texts' labels.
 

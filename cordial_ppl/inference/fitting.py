@@ -14,12 +14,12 @@ from jaxtyping import Float, Int
 
 from cordial_ppl.channels.channel import Channel, count_levels
 from cordial_ppl.channels.loading import load_channel
-from cordial_ppl.data.checks import check_seed
+from cordial_ppl.data.checks import check_names, check_seed
 from cordial_ppl.data.covariates import as_covariates
 from cordial_ppl.data.labelled import Data, Labelled, hold_out, pad
 from cordial_ppl.data.readings import Readings, as_logits, as_logits_of_readers, label_histogram
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.errors import InputError, quote
+from cordial_ppl.errors import InputError
 from cordial_ppl.inference.diagnostics import NOTHING, PAPER_METHODS, Draws, diagnose, precision
 from cordial_ppl.inference.importance import (
     effective_sample_size,
@@ -27,7 +27,7 @@ from cordial_ppl.inference.importance import (
     pareto_smooth,
     resample,
 )
-from cordial_ppl.inference.laplace import Mode, find_modes, sample_laplace
+from cordial_ppl.inference.laplace import find_modes, sample_laplace
 from cordial_ppl.inference.moves import Particles
 from cordial_ppl.inference.nuts import sample_nuts
 from cordial_ppl.inference.posterior import Posterior, warn_if_doubtful
@@ -62,7 +62,6 @@ class Case(NamedTuple):
             alone.
         seed: numbers that all randomness follows from.
         prior: location and scale that replace the channel's own; None for these.
-        pseudo_counts: of the label histogram, for each option or for all alike.
         histogram: in its place, whatever the labels are; None for theirs.
     """
 
@@ -70,7 +69,6 @@ class Case(NamedTuple):
     folds: Int[np.ndarray, " n"] | None = None
     seed: tuple[int, ...] = (0,)
     prior: Prior | None = None
-    pseudo_counts: Any = 1.0
     histogram: Float[np.ndarray, " K"] | None = None
 
     def histogram_of(self, labels: Int[np.ndarray, " n"]) -> Float[np.ndarray, " K"]:
@@ -78,7 +76,7 @@ class Case(NamedTuple):
         if self.histogram is not None:
             return self.histogram
         size = self.texts.logits.shape[-1]
-        return label_histogram(labels, size, self.pseudo_counts, self.texts.weights)
+        return label_histogram(labels, size, self.texts.weights)
 
     @property
     def masks(self) -> list[Int[np.ndarray, " n"]]:
@@ -87,8 +85,7 @@ class Case(NamedTuple):
 
     def pad(self, precision: Any, sets: Sequence[Int[np.ndarray, " n"]] = ()) -> Data:
         """Pad the texts for a program, with all labels or with several sets of those seen."""
-        labels = self.texts.labels
-        data = pad(self.texts, labels, self.histogram_of(labels), precision)
+        data = pad(self.texts, self.histogram_of(self.texts.labels), precision)
         return relabel(data, sets, [*map(self.histogram_of, sets)]) if sets else data
 
 
@@ -102,13 +99,6 @@ class CaseFit(NamedTuple):
 
     fitted: Any
     held_out: Float[np.ndarray, "n K"] | None
-
-
-def check_method(method: Any) -> str:
-    """Return the name of an inference method, or raise an ``InputError`` that lists them."""
-    if not isinstance(method, str) or method not in METHODS:
-        raise InputError(f"inference must be one of {', '.join(METHODS)}; got {quote(method)}.")
-    return method
 
 
 @on_one_core
@@ -135,14 +125,11 @@ def _fit(target: Target, case: Case, method: str, effort: Effort) -> CaseFit:
     """Fit one data set."""
     prior = choose_prior(target, case)
     if method in PAPER_METHODS:
-        sampled, folds = _fit_literal(target, prior, case, method)
+        sampled = _fit_literal(target, prior, case, method)
     else:
         sample_method = sample_default if method == "default" else _sample_nuts
-        sampled, folds = sample_method(target, prior, case, effort)
-    posterior = make_posterior(target, case, sampled)
-    if case.folds is None:
-        return CaseFit(posterior, None)
-    return CaseFit(posterior, _predict_held_out(target, case, case.folds, method, folds))
+        sampled = sample_method(target, prior, case, effort)
+    return conclude(target, case, method, sampled)
 
 
 def choose_prior(target: Target, case: Case) -> Prior:
@@ -150,20 +137,24 @@ def choose_prior(target: Target, case: Case) -> Prior:
     return target.prior if case.prior is None else target.check_prior(case.prior)
 
 
-def make_posterior(target: Target, case: Case, sampled: Draws) -> Posterior:
-    """Make the posterior of a data set from its draws."""
-    return Posterior(
+def conclude(target: Target, case: Case, method: str, sampled: FoldDraws) -> CaseFit:
+    """Make the posterior of a data set from its draws, and predict its texts out of fold."""
+    draws, folds = sampled
+    posterior = Posterior(
         channel=target.channel,
         histogram=case.histogram_of(case.texts.labels),
-        draws=sampled.draws,
-        weights=sampled.weights,
-        diagnostics=sampled.diagnostics,
+        draws=draws.draws,
+        weights=draws.weights,
+        diagnostics=draws.diagnostics,
         covariates=tuple(case.texts.covariates),
         readers=case.texts.readers,
         prior=None if case.prior is None else choose_prior(target, case),
         data=case.texts,
-        transitions=sampled.transitions,
+        transitions=draws.transitions,
     )
+    if case.folds is None:
+        return CaseFit(posterior, None)
+    return CaseFit(posterior, _predict_held_out(target, case, case.folds, method, folds))
 
 
 def sample_default(target: Target, prior: Prior, case: Case, effort: Effort) -> FoldDraws:
@@ -176,9 +167,8 @@ def sample_default(target: Target, prior: Prior, case: Case, effort: Effort) -> 
 def _sample_nuts(target: Target, prior: Prior, case: Case, effort: Effort) -> FoldDraws:
     """Sample the posterior by NUTS, and carry its draws over to the folds."""
     texts, seed = case.texts, np.random.SeedSequence(case.seed).generate_state(1)[0]
-    readings = Readings(texts.logits, case.histogram_of(texts.labels), dict(texts.covariates))
-    key, weights = jax.random.key(seed), texts.weights
-    sampled = sample_nuts(target, prior, readings, texts.labels, key, weights=weights)
+    histogram, key = case.histogram_of(texts.labels), jax.random.key(seed)
+    sampled = sample_nuts(target, prior, texts, histogram, key)
     rows = np.linspace(0, len(sampled.draws) - 1, effort.particles).astype(int)
     points = ((sampled.draws[rows] - prior.loc) / prior.scale).astype(PRECISION)
     problem = _problem(target, prior, case)
@@ -194,7 +184,12 @@ def _carry_to_folds(
         return sampled, []
     seeds = [(*case.seed, 1 + fold) for fold in range(len(case.masks))]
     masked = replace(problem, data=case.pad(PRECISION, case.masks))
-    folds = [as_draws(prior, fold, effort) for fold in carry(masked, seeds, state, effort)]
+    carried = carry(masked, seeds, state, effort)
+    return judge_folds(sampled, [as_draws(prior, fold, effort) for fold in carried])
+
+
+def judge_folds(sampled: Draws, folds: list[Draws]) -> FoldDraws:
+    """Diagnose a posterior by the weights that carried its draws to the folds."""
     worst = max(fold.diagnostics.khat for fold in folds)
     diagnostics = sampled.diagnostics._replace(fold_khat=worst)
     return sampled._replace(diagnostics=diagnostics), folds
@@ -226,43 +221,26 @@ def _fit_literal(target: Target, prior: Prior, case: Case, method: str) -> FoldD
     """Fit by a method of the paper all labels and each fold afresh."""
     data = case.pad(np.float64, [case.texts.labels, *case.masks])
     modes = find_modes(target, prior, data)
-    check_modes(target, modes)
+    if not all(np.isfinite(mode.log_density) for mode in modes):
+        raise InputError(
+            f"the density of channel {target.channel.name!r} is zero wherever the search for its "
+            "mode begins: look at its prior, or use the default inference."
+        )
     if method == "mode":
         points = [prior.loc + prior.scale * mode.mean[None] for mode in modes]
         drawn = [(point, np.zeros(1), None) for point in points]
     else:
         rng = np.random.default_rng(case.seed)
         drawn = [*zip(*sample_laplace(target, prior, data, modes, rng), strict=True)]
-    parts = enumerate(zip(modes, drawn, strict=True))
-    posteriors = [weigh_literal(method, mode, *each, fold=i > 0) for i, (mode, each) in parts]
+    posteriors: list[Draws] = []
+    for mode, (draws, logs, probs) in zip(modes, drawn, strict=True):
+        # Weights are normalised, not smoothed; those of a fold have no k-hat.
+        judged = method == "laplace" and not posteriors
+        figures = {"ess": float(effective_sample_size(logs)), "gradient_norm": mode.gradient_norm}
+        figures["khat"] = float(pareto_smooth(logs)[1]) if judged else NOTHING
+        diagnostics = diagnose(method, draws, weighed=len(draws), **figures)
+        posteriors.append(Draws(draws, np.exp(normalise(logs)), diagnostics, probs))
     return posteriors[0], posteriors[1:]
-
-
-def check_modes(target: Target, modes: Sequence[Mode]) -> None:
-    """Refuse a channel whose density is zero at every start of a search."""
-    if not all(np.isfinite(mode.log_density) for mode in modes):
-        raise InputError(
-            f"the density of channel {target.channel.name!r} is zero wherever the search for its "
-            "mode begins: look at its prior, or use the default inference."
-        )
-
-
-def weigh_literal(
-    method: str,
-    mode: Mode,
-    draws: Float[np.ndarray, "S P"],
-    logs: Float[np.ndarray, " S"],
-    probs: Float[np.ndarray, "rows K"] | None,
-    *,
-    fold: bool,
-) -> Draws:
-    """Weigh draws around a mode: self-normalised, unsmoothed; those of a fold have no k-hat."""
-    khat = float(pareto_smooth(logs)[1]) if method == "laplace" and not fold else NOTHING
-    ess, gradient_norm = float(effective_sample_size(logs)), mode.gradient_norm
-    diagnostics = diagnose(
-        method, draws, weighed=len(draws), khat=khat, ess=ess, gradient_norm=gradient_norm
-    )
-    return Draws(draws, np.exp(normalise(logs)), diagnostics, probs)
 
 
 def _predict_held_out(
@@ -322,7 +300,7 @@ def fit_channel(
             missing, or the method is unknown.
         ChannelError: the channel is unknown or breaks the contract.
     """
-    check_method(method)
+    check_names("method", [method], METHODS)
     chosen = load_channel(channel)
     readings = as_logits_of_readers(logits) if chosen.several else as_logits(logits)
     *readers, size = readings.shape[1:]

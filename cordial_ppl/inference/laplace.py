@@ -79,31 +79,13 @@ def find_modes(target: Target, prior: Prior, data: Data) -> list[Mode]:
     # Second derivatives by differences of gradients.
     around = STEP * np.concatenate([np.eye(size), -np.eye(size)])
     beside = search_modes(target, prior, data, ends.x[:, None] + around, 1).gradient
-    return make_modes(ends.x, ends.value, ends.gradient, beside)
-
-
-def make_modes(
-    points: Float[np.ndarray, "F P"],
-    values: Float[np.ndarray, " F"],
-    gradients: Float[np.ndarray, "F P"],
-    beside: Float[np.ndarray, "F_2_P P"],
-) -> list[Mode]:
-    """Make modes of the ends of searches, with the floored curvature there.
-
-    Args:
-        points: where the searches ended, whitened.
-        values: negative log densities there, nats.
-        gradients: of the negative log density, there.
-        beside: gradients `STEP` above in each coordinate, then below, end by end.
-    """
-    sets, size = points.shape
     above, below = beside.reshape(sets, 2, size, size).swapaxes(0, 1)
     hessian = (above - below) / (2.0 * STEP)
     curvatures, vectors = np.linalg.eigh(0.5 * (hessian + hessian.swapaxes(1, 2)))
     curvatures = np.maximum(curvatures, CURVATURE_FLOOR)
     factors = np.linalg.cholesky((vectors / curvatures[:, None, :]) @ vectors.swapaxes(1, 2))
-    steepest = np.abs(gradients).max(axis=1).tolist()
-    return [*map(Mode, points, factors, (-values).tolist(), steepest)]
+    steepest = np.abs(ends.gradient).max(axis=1).tolist()
+    return [*map(Mode, ends.x, factors, (-ends.value).tolist(), steepest)]
 
 
 def search_modes(
@@ -149,19 +131,19 @@ def _search_modes(target: Target) -> Callable[..., Any]:
         def loss(point: Array, row: Array) -> tuple[Array, Array]:
             seen = data._replace(labels=data.labels[row], histogram=data.histogram[row])
 
-            def prior_density(w: Array) -> Array:
+            def log_prior(w: Array) -> Array:
                 readings = take_tile(seen, jnp.zeros((), jnp.int32))[0]
                 return target.log_scaled_prior(prior.loc + prior.scale * w, prior, readings)
 
             def add(tile: Array, total: tuple[Array, Array]) -> tuple[Array, Array]:
                 readings, *labels = take_tile(seen, tile)
 
-                def likelihood(w: Array) -> Array:
+                def log_likelihood(w: Array) -> Array:
                     return target.log_likelihood(prior.loc + prior.scale * w, readings, *labels)
 
-                return jax.tree.map(jnp.add, total, jax.value_and_grad(likelihood)(point))
+                return jax.tree.map(jnp.add, total, jax.value_and_grad(log_likelihood)(point))
 
-            begin = jax.value_and_grad(prior_density)(point)
+            begin = jax.value_and_grad(log_prior)(point)
             value, slope = jax.lax.fori_loop(0, data.tiles, add, begin)
             return jnp.where(jnp.abs(point).max() <= REACH, -value, jnp.inf), -slope
 

@@ -13,7 +13,7 @@ import jax
 import numpy as np
 import numpyro
 import numpyro.distributions as dist
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 from numpyro import handlers
 from numpyro.diagnostics import effective_sample_size, split_gelman_rubin
 from numpyro.infer import MCMC, NUTS, init_to_sample
@@ -86,12 +86,11 @@ class WeighLabels(Messenger):
 
 def sample_nuts(
     target: Target,
-    prior: Prior | None,
-    readings: Readings,
-    labels: Int[Any, " n"],
+    prior: Prior,
+    texts: Labelled,
+    histogram: Float[np.ndarray, " K"],
     key: jax.Array,
     *,
-    weights: Float[Any, " n"] | None = None,
     draws: int = 2000,
     warmup: int = WARMUP,
 ) -> Draws:
@@ -103,11 +102,10 @@ def sample_nuts(
 
     Args:
         target: the channel.
-        prior: location and scale that replace the channel's own; None for these.
-        readings: the texts that carry labels, with the histogram that the channel falls back on.
-        labels: their options; -1 leaves a text out.
+        prior: location and scale that replace the channel's own, unless they are these.
+        texts: the labelled texts; a label of -1 leaves one out.
+        histogram: smoothed label histogram that the channel falls back on.
         key: random key.
-        weights: what each label counts; one by default.
         draws: draws kept, over all chains.
         warmup: warm-up steps of each chain.
 
@@ -115,13 +113,11 @@ def sample_nuts(
         Equally weighted draws, chain after chain.  Their ``ess`` is the smallest over the
         parameters, and zero if the chains disagree (R-hat above 1.05).
     """
-    replaced = prior is not None and prior is not target.prior
-    counted = np.ones(len(labels)) if weights is None else weights
-    texts = Labelled(readings.logits, labels, readings.covariates, counted)
-    texts = pad_texts(texts, bucket(len(labels)))
+    replaced = prior is not target.prior
+    texts = pad_texts(texts, bucket(len(texts.labels)))
     with jax.enable_x64(True):
         run = _program(target, replaced, -(-draws // CHAINS), warmup)
-        padded = Readings(texts.logits, readings.histogram, dict(texts.covariates))
+        padded = Readings(texts.logits, histogram, dict(texts.covariates))
         chains, fields = jax.device_get(
             run(key, prior if replaced else None, padded, texts.labels, texts.weights)
         )

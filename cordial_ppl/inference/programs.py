@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from cordial_ppl.data.labelled import TILE, Data, texts_last
+from cordial_ppl.data.labelled import TILE, Data, pad, texts_last, without_labels
 from cordial_ppl.data.readings import Readings
 from cordial_ppl.inference.moves import Gaussian, Particles, PCNState, decide, propose
 from cordial_ppl.inference.target import Prior, Target
@@ -128,13 +128,14 @@ def run_pcn(
     begin: PCNState,
     around: Gaussian,
     temper: Float[Any, ""],
-    normal: Float[np.ndarray, "moves S P_and_1"],
-    uniform: Float[np.ndarray, "moves S"],
+    numbers: tuple[Float[np.ndarray, "moves S P_and_1"], Float[np.ndarray, "moves S"]],
 ) -> PCNState:
     """Move particles, in any number of moves, on NumPy arrays.
 
-    Arguments are those of `log_densities` and of the moves of `cordial_ppl.inference.moves`.
+    Arguments are those of `log_densities` and of the moves of `cordial_ppl.inference.moves`, whose
+    numbers are standard normal ones and uniform ones.
     """
+    normal, uniform = numbers
     run, dtype = _pcn_program(target), begin.standard.dtype
     state, temper = jax.tree.map(lambda leaf: np.asarray(leaf, dtype), (begin, temper))
     labels, shares = (np.stack([part] * STEPS) for part in (data.labels, data.histogram))
@@ -249,22 +250,11 @@ def _batches(readings: Readings) -> Iterator[tuple[slice, int, Data]]:
     count, dtype = len(readings.logits), readings.logits.dtype
     for first in range(0, count, TEXTS):
         rows = slice(first, first + TEXTS)
-        logits = readings.logits[rows]
-        yield (
-            rows,
-            len(logits),
-            Data(
-                texts_last(pad_rows(logits, TEXTS, 0.0)),
-                np.full(TEXTS, -1, np.int32),
-                np.zeros(TEXTS, dtype),
-                np.asarray(readings.histogram, dtype),
-                {
-                    name: repeat_rows(part[rows], TEXTS)
-                    for name, part in readings.covariates.items()
-                },
-                np.int32(-(-len(logits) // tile_of(TEXTS))),
-            ),
-        )
+        extra = {name: part[rows] for name, part in readings.covariates.items()}
+        texts = without_labels(readings.logits[rows], extra)
+        data = pad(texts, readings.histogram, dtype, TEXTS)
+        tiles = np.int32(-(-len(texts.labels) // tile_of(TEXTS)))
+        yield rows, len(texts.labels), data._replace(tiles=tiles)
 
 
 @lru_cache(maxsize=512)

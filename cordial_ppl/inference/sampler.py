@@ -133,8 +133,8 @@ class Problem:
     def move(self, state: "State", normal: Any, uniform: Any) -> "State":
         """Move the particles of a state at its power of the likelihood."""
         begin = init_pcn(state.particles, state.around, state.log_step)
-        arrays = begin, state.around, state.temper, normal, uniform
-        end = run_pcn(self.target, self.prior, self.data, *arrays)
+        moves = begin, state.around, state.temper, (normal, uniform)
+        end = run_pcn(self.target, self.prior, self.data, *moves)
         return state._replace(particles=end.particles, log_step=end.log_step, acceptance=end.rate)
 
     def do[**P, R](self, stage: Callable[P, R], *args: P.args, **settings: P.kwargs) -> R:
@@ -213,11 +213,6 @@ def _trusted(khat: Any, ess: Any, effort: Effort) -> Any:
     return (khat <= khat_limit(effort.proposals * effort.particles)) & (ess >= effort.least_ess)
 
 
-def log_first_step(size: int) -> float:
-    """Return the log of the typical step to begin moving with."""
-    return math.log(0.6 if size < 8 else 0.4)
-
-
 def init_from_prior(problem: Problem, effort: Effort, rng: Any) -> State:
     """Propose points from the prior and resample them at the highest power that they serve."""
     # Half of what is weighed at the end is enough to begin with.
@@ -280,8 +275,8 @@ def _begin(proposals: Particles) -> State:
     points, zero = proposals.points, 0 * proposals.log_prior[0]
     size, none = points.shape[1], 0 * proposals.log_prior
     # Of the right shapes; what is resampled gives it.
-    around, step = Gaussian(points[0], points[:size], points[:size]), log_first_step(size)
-    step, rounds = zero + PRECISION(step), zero.astype(np.int32)
+    around, step = Gaussian(points[0], points[:size], points[:size]), 0.6 if size < 8 else 0.4
+    step, rounds = zero + PRECISION(math.log(step)), zero.astype(np.int32)
     never = zero + PRECISION(np.nan)
     return State(proposals, none, around, zero, step, zero + PRECISION(np.inf), zero, never, rounds)
 

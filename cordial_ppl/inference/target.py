@@ -293,9 +293,9 @@ def _build_target(
 
 def _check_density(target: Target, covariates: tuple[str, ...], readers: int | None) -> None:
     """Refuse a channel that nothing can be fitted with, or whose texts depend on one another."""
-    size, name = target.options, target.channel.name
+    size = target.options
     # A text with each of the options as its label, and two as of padding.
-    options, labels = np.arange(size), np.append(np.arange(size), [-1, -1])
+    labels = np.append(np.arange(size), [-1, -1])
     slopes = np.resize([1.0, 0.0, -0.5, 0.7], len(labels))
     logits = np.outer(slopes, np.arange(size) - (size - 1) / 2)
     extra = dict.fromkeys(covariates, np.resize([3.0, 2.0, 2.5, 4.0, 2.0], len(labels)).tolist())
@@ -326,16 +326,37 @@ def _check_density(target: Target, covariates: tuple[str, ...], readers: int | N
             target.wide = True
             jax.eval_shape(look, *single, labels)
         results = jax.jit(look)(*jax.tree.map(jnp.asarray, arrays))
-        value, priors, seen, beside, alone = map(np.asarray, results)
+    _refuse(target, *map(np.asarray, results))
+
+
+def _refuse(
+    target: Target,
+    value: Float[np.ndarray, ""],
+    priors: Float[np.ndarray, "2 P"],
+    seen: Int[np.ndarray, " n"],
+    beside: Float[np.ndarray, "2 n K"],
+    alone: Float[np.ndarray, "2 n K"],
+) -> None:
+    """Refuse a channel by what it makes of made-up texts.
+
+    Args:
+        target: the channel.
+        value: log density at the centre of the prior.
+        priors: terms of the log prior density of a point, beside other texts.
+        seen: labels that the model observed.
+        beside: probabilities of the texts, of two points.
+        alone: those of each text by itself.
+    """
+    options, name = np.arange(target.options), target.channel.name
     moved = np.flatnonzero(~np.isclose(*priors, equal_nan=True))
     if moved.size:
         raise ChannelError(
             f"the prior of {target.coordinates[moved[0]]!r} in channel {name!r} depends on the "
             "readings of the texts: make it depend on readings.histogram, or on nothing."
         )
-    if not np.array_equal(seen[:size], options):
+    if not np.array_equal(seen[: len(options)], options):
         raise ChannelError(
-            f"channel {name!r} observes {seen[:size].tolist()} of texts with the labels "
+            f"channel {name!r} observes {seen[: len(options)].tolist()} of texts with the labels "
             f"{options.tolist()}: write obs=labels, as they come."
         )
     if target.channel.source and not np.isfinite(value):

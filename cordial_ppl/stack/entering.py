@@ -18,6 +18,9 @@ from cordial_ppl.runtime.progress import doing
 from cordial_ppl.stack.fit import AnyFit
 from cordial_ppl.stack.members import predict_mixture
 
+UNREAD_DRAWS = 4000
+"""Draws of the mean of texts that were not read, from its Dirichlet posterior."""
+
 
 def enter(
     fit: AnyFit, logits: Any, covariates: Mapping[str, Any] | None = None
@@ -112,7 +115,8 @@ def predict(
     read, counts = np.flatnonzero(~unread), fit.unread_counts
     probs, ends = np.tile(counts / counts.sum(), (len(readings), 1)), np.empty((2, len(readings)))
     if level is not None and unread.any():
-        ends[:] = np.quantile(draw_means(counts, values), [[(1 - level) / 2], [(1 + level) / 2]])
+        means = np.random.default_rng(0).dirichlet(counts, UNREAD_DRAWS) @ values
+        ends[:] = np.quantile(means, [[(1 - level) / 2], [(1 + level) / 2]])
     if read.size:
         some = {name: column[read] for name, column in covariates.items()}
         with doing("predicting"):
@@ -121,13 +125,6 @@ def predict(
         if level is not None:
             ends[:, read] = limits
     return check_probs(probs), ends
-
-
-def draw_means(
-    counts: Float[np.ndarray, " K"], values: Float[np.ndarray, " K"], draws: int = 4000
-) -> Float[np.ndarray, " D"]:
-    """Draw means of the options' values from a Dirichlet distribution."""
-    return np.random.default_rng(0).dirichlet(counts, draws) @ values
 
 
 def predict_all(

@@ -203,7 +203,7 @@ def fit_stack(texts: Labelled, scale: Scale, settings: Settings) -> Fit:
     """
     entered, texts = texts, texts.read
     if not len(texts.labels):
-        raise InputError("a fit needs labels of texts that have a reading; all are of others.")
+        raise InputError("a fit needs texts that have a reading; none of these has one.")
     members = settings.members(float(texts.weights.sum()))
     folds = held_out = None
     if settings.folded and texts.count >= MIN_LABELS:
@@ -256,22 +256,3 @@ def rank(values: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
     """Rank values; equals share the mean of their ranks."""
     _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
     return (counts.cumsum() - (counts - 1) / 2)[places]
-
-
-def fit_without_labels(texts: Labelled, scale: Scale, settings: Settings) -> Fit:
-    """Fit the one calibrator of the settings to readings alone; arguments as of ``fit_stack``."""
-    (member,) = settings.members(0)
-    texts = texts.read
-    if not len(texts.labels):
-        raise InputError("none of the texts has a reading.")
-    nan = float("nan")
-    return Fit(
-        settings=settings,
-        scale=scale,
-        members={member.name: member.fit([Case(texts)])[0].fitted},
-        weights={member.name: 1.0},
-        losses={},
-        expected=ExpectedLoss(nan, nan, nan, 0),
-        entered=texts.take(slice(0)),
-        sketch=sketch(texts.logits[texts.first]),
-    )

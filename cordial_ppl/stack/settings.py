@@ -13,7 +13,7 @@ from cordial_ppl.channels.loading import load_channel
 from cordial_ppl.data.checks import check_list, check_mapping, check_names, check_number, check_seed
 from cordial_ppl.data.covariates import as_covariates
 from cordial_ppl.errors import InputError, quote, warn
-from cordial_ppl.inference.fitting import check_method
+from cordial_ppl.inference.fitting import METHODS
 from cordial_ppl.inference.priors import LearnedPrior, Priors, as_priors, reading_spread, resolve
 from cordial_ppl.inference.sampler import DEFAULT_EFFORT, Effort
 from cordial_ppl.inference.target import Prior
@@ -206,6 +206,7 @@ def make_settings(
         "calibrators", defaults.calibrators if calibrators is None else calibrators
     )
     check_names("calibrators", calibrators, CALIBRATORS)
+    check_names("inference", [inference], METHODS)
     members = (*names, *calibrators)
     if not members:
         raise InputError("a stack needs at least one channel or calibrator; got none.")
@@ -228,7 +229,7 @@ def make_settings(
     return Settings(
         channels=models,
         calibrators=calibrators,
-        inference=check_method(inference),
+        inference=inference,
         prior=priors,
         has_default_prior=not priors.by_channel
         and priors.shared is None

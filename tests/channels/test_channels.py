@@ -215,6 +215,6 @@ def test_sums_over_many_options(name):
 def test_huge_logits_keep_particles_finite(name):
     target, logits = build_target(CHANNELS[name], 5), 1e8 * np.array(REFERENCE["logits"])
     prior = Prior(*(part.astype(np.float32) for part in target.prior))
-    data = pad(Labelled(logits, LABELS, {}), LABELS, READINGS.histogram, np.float32)
+    data = pad(Labelled(logits, LABELS, {}), READINGS.histogram, np.float32)
     own, likelihood = density(target, prior, data, np.zeros((1, target.size), np.float32))
     assert np.isfinite(own) and np.isfinite(likelihood)

@@ -12,7 +12,7 @@ from scipy.linalg import helmert
 
 import cordial_ppl as cp
 from cordial_ppl.channels import CHANNELS
-from cordial_ppl.channels.joint_location import location_readers, reader_weights
+from cordial_ppl.channels.forms import location_readers, reader_weights
 from cordial_ppl.inference import fitting
 from cordial_ppl.inference.nuts import sample_nuts
 from cordial_ppl.inference.target import build_target

@@ -16,8 +16,7 @@ import cordial_ppl as cp
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.readings import as_logits
 from cordial_ppl.decisions import answers
-from cordial_ppl.estimators.fusion.panel import pool
-from cordial_ppl.estimators.fusion.trust import trust_readers
+from cordial_ppl.estimators.fusion.panel import pool, trust_readers
 from cordial_ppl.scores import log_loss
 from cordial_ppl.stack.entering import predict
 from cordial_ppl.stack.fit import deal_folds

@@ -17,7 +17,7 @@ import cordial_ppl as cp
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.readings import Readings, label_histogram
-from cordial_ppl.estimators.fusion.joint import JOINT
+from cordial_ppl.estimators.fusion.fusion_fit import JOINT
 from cordial_ppl.inference.export import draw_options
 
 pytestmark = pytest.mark.literal

@@ -1,5 +1,6 @@
 """Fitting all labels and every fold of them, by name of the method."""
 
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 import cordial_ppl as cp
 from cordial_ppl.channels import CHANNELS
-from cordial_ppl.data.labelled import Labelled, capacity, hold_out, pad
+from cordial_ppl.data.labelled import CAPACITY, Labelled, hold_out, pad
 from cordial_ppl.data.readings import as_logits, label_histogram
 from cordial_ppl.evaluation.synthetic import reviews
 from cordial_ppl.inference.fitting import METHODS, Case, fit_cases, fit_channel, fit_laplace
@@ -43,8 +44,11 @@ def test_a_fold_hides_its_labels_and_what_they_say(seed, count, size):
         np.testing.assert_array_equal(own, np.where(folds == fold, -1, labels))
         expected = label_histogram(labels[folds != fold], size)
         np.testing.assert_allclose(case.histogram_of(own), expected, rtol=1e-15)
-        padded = pad(texts, own, case.histogram_of(own), np.float32)
-        assert padded.logits.shape == (size, capacity(count)) and padded.tiles == -(-count // 32)
+        padded = pad(replace(texts, labels=own), case.histogram_of(own), np.float32)
+        assert padded.logits.shape == (
+            size,
+            CAPACITY if count <= CAPACITY else 4 * CAPACITY,
+        ) and padded.tiles == -(-count // 32)
         np.testing.assert_array_equal(padded.labels[:count], own)
         assert (padded.labels[count:] == -1).all()
         np.testing.assert_allclose(padded.logits[:, :count].T, logits, rtol=1e-6)

@@ -37,7 +37,7 @@ pytestmark = pytest.mark.x64
 
 
 def padded(sets=(LABELS,), histograms=(HISTOGRAM,)):
-    data = pad(Labelled(LOGITS, LABELS, {}), LABELS, HISTOGRAM, np.float64)
+    data = pad(Labelled(LOGITS, LABELS, {}), HISTOGRAM, np.float64)
     return relabel(data, sets, histograms)
 
 
@@ -141,7 +141,7 @@ def test_the_highest_of_many_modes_is_hardly_missed(name, most):
     for place, own in enumerate(logits):
         labels = drawn[place] if place % 2 else texts.labels[20 * place : 20 * place + 20]
         share = label_histogram(labels, 5)
-        data = pad(Labelled(own, labels, {}), labels, share, np.float64)
+        data = pad(Labelled(own, labels, {}), share, np.float64)
         data = relabel(data, [labels], [share])
         (mode,) = find_modes(target, target.prior, data)
         ends = search_modes(target, target.prior, data, rng.normal(size=(1, 64, target.size)))
@@ -204,7 +204,7 @@ def test_a_search_stays_where_the_prior_has_mass_and_curvature_is_floored():
 
     target, share = build_target(Channel("beyond", steep), 2), np.full(2, 0.5)
     texts = Labelled(np.zeros((1, 2)), np.zeros(1, int), {})
-    data = relabel(pad(texts, texts.labels, share, np.float64), (texts.labels,), (share,))
+    data = relabel(pad(texts, share, np.float64), (texts.labels,), (share,))
     ends = search_modes(target, target.prior, data, np.zeros((1, 1, 1)))
     assert np.isfinite(ends.x).all() and 0 < np.abs(ends.x).max() <= 40
     target = build_target(Channel("ridge", ridge), 5)

@@ -8,7 +8,7 @@ from scipy.optimize import minimize, rosen, rosen_der
 from scipy.special import expit
 
 from cordial_ppl.inference.minimise import search
-from cordial_ppl.stack.calibrators.newton import newton
+from cordial_ppl.stack.calibrators.regression import newton
 
 
 def bfgs(function, starts, index=None, rounds=1000):

@@ -22,7 +22,8 @@ from cordial_ppl.inference.target import Prior, Target, build_target
 TEXTS = reviews(60, seed=3)
 LOGITS = as_logits(TEXTS.logits)
 LABELS = TEXTS.labels[:20]
-READINGS = Readings(LOGITS[:20], np.asarray(label_histogram(LABELS, 5)))
+SEEN = Labelled(LOGITS[:20], LABELS), label_histogram(LABELS, 5)
+READINGS = Readings(LOGITS[:20], SEEN[1])
 TRACED = []
 
 
@@ -68,10 +69,10 @@ def check(found, mean, spread):
 def test_it_is_compiled_once_for_other_labels_priors_and_seeds():
     target = build_target(cp.Channel("steep", steep), 5)
     priors = [Prior(np.array([m]), np.array([s])) for m, s in ((-1.0, 0.3), (1.0, 0.1))]
-    few = Readings(LOGITS[20:37], np.asarray(label_histogram(TEXTS.labels[20:37], 5)))
-    first = sample_nuts(target, priors[0], few, TEXTS.labels[20:37], jax.random.key(1))
+    few = Labelled(LOGITS[20:37], TEXTS.labels[20:37])
+    first = sample_nuts(target, priors[0], few, label_histogram(few.labels, 5), jax.random.key(1))
     TRACED.clear()
-    second = sample_nuts(target, priors[1], READINGS, LABELS, jax.random.key(2))
+    second = sample_nuts(target, priors[1], *SEEN, jax.random.key(2))
     assert not TRACED
     check(second, *exact(target, priors[1]))
     assert first.draws.mean() < second.draws.mean() - 0.5  # -1.81, sd .30 over 20 seeds
@@ -91,13 +92,13 @@ def test_it_does_not_share_our_own_density(monkeypatch):
     mean, _ = exact(target, target.prior)
     for name in ("_trace", "log_likelihood", "log_prior_terms", "log_density", "sample_prior"):
         monkeypatch.setattr(Target, name, None)
-    found = sample_nuts(target, target.prior, READINGS, LABELS, jax.random.key(0), draws=400)
+    found = sample_nuts(target, target.prior, *SEEN, jax.random.key(0), draws=400)
     assert found.draws.mean() == pytest.approx(mean, abs=0.2)  # error .005, sd .024 over 20 seeds
 
 
 def test_the_default_counts_scales_and_chains_begin_apart():
     target = build_target(cp.Channel("cut", cut), 5)
-    few = sample_nuts(target, None, READINGS, LABELS, jax.random.key(0), draws=4 * CHAINS, warmup=0)
+    few = sample_nuts(target, target.prior, *SEEN, jax.random.key(0), draws=4 * CHAINS, warmup=0)
     begin = few.draws.reshape(CHAINS, 4, target.size)[:, 0]
     assert (begin.std(axis=0) > 0.02).all() and (begin > 0).all()
     assert few.diagnostics.ess == 0, "chains that have not met are not believed"
@@ -116,7 +117,7 @@ def test_the_default_counts_scales_and_chains_begin_apart():
 def test_the_default_agrees_with_nuts(name, size):
     default = cp.fit_channel(name, LOGITS[:20], LABELS, seed=1)
     assert default.target.size == size
-    cloud = sample_nuts(default.target, None, READINGS, LABELS, jax.random.key(0))
+    cloud = sample_nuts(default.target, default.target.prior, *SEEN, jax.random.key(0))
     judged = cloud.diagnostics
     others = {"draws": cloud.draws, "weights": cloud.weights}
     reference = replace(default, diagnostics=judged, **others)

@@ -1,5 +1,6 @@
 """The compiled programs of a channel say what its target says."""
 
+from dataclasses import replace
 from functools import cache
 
 import jax
@@ -47,7 +48,8 @@ def texts_of(count, first=0):
 
 
 def data_of(texts, labels=None):
-    return pad(texts, texts.labels if labels is None else labels, HISTOGRAM, np.float64)
+    texts = texts if labels is None else replace(texts, labels=labels)
+    return pad(texts, HISTOGRAM, np.float64)
 
 
 def points_of(count, seed=0):

@@ -55,7 +55,7 @@ def single(prior):
 
 def data_of(logits, labels, histogram=None, **covariates):
     own = label_histogram(labels, logits.shape[1]) if histogram is None else histogram
-    return pad(Labelled(logits, labels, covariates), labels, np.asarray(own), PRECISION)
+    return pad(Labelled(logits, labels, covariates), np.asarray(own), PRECISION)
 
 
 def problem_of(channel, fold=None):

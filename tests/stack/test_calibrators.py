@@ -13,11 +13,16 @@ from scipy.special import expit, log_softmax
 from statsmodels.miscmodels.ordinal_model import OrderedModel
 
 from cordial_ppl.stack.calibrators import CALIBRATORS, full
-from cordial_ppl.stack.calibrators.crossvalidation import FOLDS, spread_folds
 from cordial_ppl.stack.calibrators.dirichlet import GRID, Dirichlet, fit_dirichlet
 from cordial_ppl.stack.calibrators.odds import DECADES, Odds, fit_odds, odds_log_probs
-from cordial_ppl.stack.calibrators.temperature import HIGHEST, LOWEST
-from cordial_ppl.stack.calibrators.vector import Vector, fit_vector, vector_log_probs
+from cordial_ppl.stack.calibrators.samples import FOLDS, spread_folds
+from cordial_ppl.stack.calibrators.scaling import (
+    HIGHEST,
+    LOWEST,
+    Vector,
+    fit_vector,
+    vector_log_probs,
+)
 
 SHARED = read_golden("calibrators")
 BASELINES = read_golden("baselines")

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from cordial_ppl.channels.channel import Channel
-from cordial_ppl.channels.joint_location import reader_weights
+from cordial_ppl.channels.forms import reader_weights
 from cordial_ppl.data.checks import check_flag, check_list, check_names
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.scale import Scale
@@ -19,16 +19,23 @@ from cordial_ppl.decisions import answers
 from cordial_ppl.errors import InputError, warn
 from cordial_ppl.estimators.estimator import Estimator, InputNames
 from cordial_ppl.estimators.fusion import fusion_files
-from cordial_ppl.estimators.fusion.fusion_fit import FusionFit, view
-from cordial_ppl.estimators.fusion.fusion_summary import summarize
-from cordial_ppl.estimators.fusion.joint import AVERAGE, COUNTS, JOINT, READER_COUNT, joint_prior
+from cordial_ppl.estimators.fusion.fusion_fit import (
+    AVERAGE,
+    COUNTS,
+    JOINT,
+    READER_COUNT,
+    FusionFit,
+    joint_prior,
+    summarize,
+    view,
+)
 from cordial_ppl.estimators.fusion.panel import (
     as_reader_logits,
     check_frames,
     find_spreads,
     read_by,
+    trust_readers,
 )
-from cordial_ppl.estimators.fusion.trust import trust_readers
 from cordial_ppl.estimators.named import PAPER_COUNTS, Cordial, stack_of
 from cordial_ppl.estimators.stack import Stack
 from cordial_ppl.inference.export import join

@@ -9,8 +9,7 @@ from jaxtyping import Float
 
 from cordial_ppl.channels.channel import Channel
 from cordial_ppl.errors import naming
-from cordial_ppl.estimators.fusion.fusion_fit import FusionFit
-from cordial_ppl.estimators.fusion.joint import JOINT
+from cordial_ppl.estimators.fusion.fusion_fit import JOINT, FusionFit
 from cordial_ppl.estimators.stack_files import AnyFitRecord, FitRecord, PosteriorRecord
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.runtime import storage

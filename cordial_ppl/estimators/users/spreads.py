@@ -1,13 +1,17 @@
-"""How far users differ: the standard deviation of their values, on a grid."""
+"""How far users differ: the standard deviation of their values, on a grid; in files too."""
 
 import math
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float, Float64, Int
 from scipy.special import log_ndtr, log_softmax, softmax
 
+from cordial_ppl.data.scale import Scale
 from cordial_ppl.runtime.arrays import CHUNK_ROWS
+from cordial_ppl.runtime.storage import Record
+
+KIND = "users"
 
 LEAST = 1e-300
 WIDEST = 1e9
@@ -77,6 +81,28 @@ class Spreads(NamedTuple):
         shares = np.tile(self.log_shares, (len(fitted_users), 1))
         shares[fitted_users >= 0] -= self.evidence[fitted_users[fitted_users >= 0]]
         return softmax(totals + log_product(shares, self.logs)[index], axis=1)
+
+
+class UsersRecord(Record):
+    """A fitted ``UserShift``.
+
+    Attributes:
+        scale: the scale.
+        sigma: the setting.
+        nearest: whether fractions of a class go to the nearest option.
+        names: the users with labels.
+        totals: log likelihood of each one's labels at every value.
+        counts: each one's number of labels.
+        spreads: the standard deviations; a file has no ``logs``, which follow from them.
+    """
+
+    scale: Scale
+    sigma: float | str
+    names: list[str]
+    totals: Float64[np.ndarray, "_U _G"]
+    counts: Int[np.ndarray, " _U"]
+    spreads: Spreads
+    nearest: bool = False
 
 
 def in_chunks(rows: np.ndarray) -> list[np.ndarray]:

@@ -19,12 +19,13 @@ from cordial_ppl.data.labelling import as_weights
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError, NotFittedError
 from cordial_ppl.estimators.params import Parameters
-from cordial_ppl.estimators.users.shift_files import KIND, UsersRecord
 from cordial_ppl.estimators.users.spreads import (
+    KIND,
     SPREAD_PROBS,
     SPREADS,
     WIDEST,
     Spreads,
+    UsersRecord,
     in_chunks,
     log_normals,
 )

@@ -254,14 +254,8 @@ def _check_channel(prior: LearnedPrior, target: Target) -> None:
     for fit in prior.fits:
         counts = {site: len(mode) for site, mode in fit.modes.get(channel.name, {}).items()}
         free = vectors if fit.size != target.options else ()
-        if counts.keys() != sizes.keys() or any(
-            counts[name] != sizes[name] for name in sizes if name not in free
-        ):
-            if missing := ", ".join(name for name in sizes if name not in counts):
-                raise InputError(
-                    f"the prior's fit of {fit.name} lacks {missing} of channel {channel.name!r}: "
-                    "it was learned with another version of it. Learn it again."
-                )
+        fixed = {name: sizes[name] for name in sizes if name not in free}
+        if counts.keys() != sizes.keys() or not fixed.items() <= counts.items():
             raise InputError(
                 f"the prior's fit of {fit.name} has the parameters {_list(counts)} of channel "
                 f"{channel.name!r}, which has {_list(sizes)}: learn it again."

@@ -2,9 +2,8 @@
 
 A calibrator is a pair of pure functions of NumPy arrays in double precision; nothing is compiled.
 Texts labelled -1 are ignored, and leading axes are broadcast: labels `[F, n]` beside logits
-`[n, K]` fit a sample and its folds at once; `one_at_a_time` gives such axes to a function that
-fits one sample.  Every fit converges to finite parameters, however few the labels and whichever
-classes have none.
+`[n, K]` fit a sample and its folds at once.  Every fit converges to finite parameters, however few
+the labels and whichever classes have none.
 """
 
 from collections.abc import Callable
@@ -22,17 +21,15 @@ from cordial_ppl.stack.calibrators.full import (
     full_log_probs,
 )
 from cordial_ppl.stack.calibrators.odds import Odds, fit_odds, fit_odds_validated, odds_log_probs
-from cordial_ppl.stack.calibrators.temperature import (
+from cordial_ppl.stack.calibrators.scaling import (
     Temperature,
-    fit_temperature,
-    temperature_log_probs,
-)
-from cordial_ppl.stack.calibrators.vector import (
     Vector,
     fit_batch,
     fit_histogram,
     fit_raw,
+    fit_temperature,
     fit_vector,
+    temperature_log_probs,
     vector_log_probs,
 )
 

@@ -7,7 +7,6 @@ from jaxtyping import Float
 from scipy.special import log_softmax
 
 from cordial_ppl.runtime.arrays import AnyArray
-from cordial_ppl.stack.calibrators.crossvalidation import cross_validate
 from cordial_ppl.stack.calibrators.regression import fit_softmax
 from cordial_ppl.stack.calibrators.samples import (
     BatchLabels,
@@ -15,6 +14,7 @@ from cordial_ppl.stack.calibrators.samples import (
     BatchLogProbs,
     BatchWeights,
     as_samples,
+    cross_validate,
 )
 
 GRID = np.array([(10.0**power, mu) for power in range(-4, 2) for mu in (1e-3, 0.1, 10.0)])

@@ -17,20 +17,19 @@ from jaxtyping import Float, Int
 from scipy.special import expit
 
 from cordial_ppl.channels import CHANNELS
-from cordial_ppl.data.labelled import Labelled, pad
-from cordial_ppl.data.readings import label_histogram
+from cordial_ppl.data.labelled import Labelled
+from cordial_ppl.inference.fitting import Case
 from cordial_ppl.inference.laplace import find_modes
-from cordial_ppl.inference.programs import relabel
 from cordial_ppl.inference.target import build_target
 from cordial_ppl.runtime.arrays import AnyArray
-from cordial_ppl.stack.calibrators.crossvalidation import cross_validate
 from cordial_ppl.stack.calibrators.samples import (
     BatchLabels,
     BatchLogits,
     BatchLogProbs,
     BatchWeights,
+    cross_validate,
 )
-from cordial_ppl.stack.calibrators.vector import Vector, vector_log_probs
+from cordial_ppl.stack.calibrators.scaling import Vector, vector_log_probs
 
 STRENGTHS = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
 
@@ -128,9 +127,8 @@ def fit_scalar(
     size = logits.shape[1]
     target = build_target(CHANNELS[name], size)
     sets = [*labels.reshape(-1, texts)]
-    shares = [label_histogram(codes, size, weights=weights) for codes in sets]
-    first = pad(Labelled(logits, sets[0], {}, weights), sets[0], shares[0], np.float64)
-    data, (loc, scale) = relabel(first, sets, shares), target.prior
+    data = Case(Labelled(logits, sets[0], {}, weights)).pad(np.float64, sets)
+    loc, scale = target.prior
     # Searches from draws of the prior end in one place only in double precision.
     with jax.enable_x64(True):
         ends = find_modes(target, target.prior, data)
@@ -141,7 +139,7 @@ def fit_scalar(
     zeros = np.zeros((*shape, size))
     scales = np.exp(named.get("log_scale", zeros) - named["temperature"][..., None])
     log_odds = named["strength_log_odds"][..., None, None]
-    histogram = np.reshape(shares, (*shape, 1, size))
+    histogram = np.reshape(data.histogram, (*shape, 1, size))
     channel = expit(log_odds) * np.eye(size) + expit(-log_odds) * histogram
     return Full(scales, named.get("bias", zeros), channel)
 

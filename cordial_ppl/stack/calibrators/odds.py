@@ -7,8 +7,7 @@ from jaxtyping import Float
 from scipy.special import expit, log_expit
 
 from cordial_ppl.runtime.arrays import AnyArray
-from cordial_ppl.stack.calibrators.crossvalidation import cross_validate
-from cordial_ppl.stack.calibrators.newton import newton
+from cordial_ppl.stack.calibrators.regression import newton
 from cordial_ppl.stack.calibrators.samples import (
     BatchLabels,
     BatchLogits,
@@ -16,6 +15,7 @@ from cordial_ppl.stack.calibrators.samples import (
     BatchWeights,
     Samples,
     as_samples,
+    cross_validate,
     some,
 )
 
