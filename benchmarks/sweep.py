@@ -1,12 +1,12 @@
 """How many fits a second a sweep makes, batched against one by one and against other libraries.
 
     python benchmarks/sweep.py                    # fits per second, by method and batch size
-    python benchmarks/sweep.py --methods default --sizes 64 --device host accelerator
+    python benchmarks/sweep.py --methods paper --sizes 64 --device host accelerator
     python benchmarks/sweep.py --grid one         # wall time of one task and reader
     python benchmarks/sweep.py --grid whole       # the paper's grid: 4 tasks x 4 readers
 
 The same commands run on a GPU where JAX finds one; the device is printed and written with the
-figures.  ``--device accelerator`` samples by `cordial_ppl.inference.accelerator`, which a CPU
+figures.  ``--device accelerator`` fits channels by `cordial_ppl.inference.accelerator`, which a CPU
 can run too: its CPU seconds are then compared with the host's.  Warm times are of other labels
 after a first batch that compiled; "first" is that one.
 Rivals do the same job one fit at a time: our own estimators in a loop, scikit-learn's logistic
