@@ -11,7 +11,7 @@ import jax
 import numpy as np
 from jaxtyping import Float, Int
 
-from cordial_ppl.data.labelled import Labelled
+from cordial_ppl.data.labelled import Labelled, without_labels
 from cordial_ppl.estimators.estimator import Estimator
 from cordial_ppl.estimators.single import LabelFree
 from cordial_ppl.inference.diagnostics import Diagnostics
@@ -81,9 +81,9 @@ def fit_subsets(
         subsets: rows of the pool, one subset a row.
         seeds: seed of each subset's folds and random numbers.
         report: texts to predict.
-        device: "host", "accelerator", which samples the default posteriors of all subsets at once
-            on all devices of JAX's backend, or "auto": the latter where that is no CPU.
-            Calibrators, and other methods of inference, run on the host.
+        device: "host", "accelerator", which fits channels to all subsets at once on all devices of
+            JAX's backend, or "auto": the latter where that is no CPU.  Calibrators, and NUTS, run
+            on the host.
 
     Returns:
         For each estimator its fits, or the error that one of its members ended with.
@@ -106,12 +106,12 @@ def fit_subsets(
 
     def fit(part: Member) -> Fits:
         data_sets = cases if part.key in stacked else [case._replace(folds=None) for case in cases]
-        if accelerated and isinstance(part, ChannelMember) and part.method == "default":
+        if accelerated and isinstance(part, ChannelMember) and part.method != "nuts":
             from cordial_ppl.inference.accelerator import fit_batch
 
-            fits = fit_batch(*part.prepare(data_sets), effort=part.effort)
-        else:
-            fits = part.fit(data_sets)
+            settings = {"method": part.method, "effort": part.effort}
+            return fit_batch(*part.prepare(data_sets), without_labels(*report), **settings)
+        fits = part.fit(data_sets)
         return fits, np.stack([fit.fitted.predict(*report)[0] for fit in fits])
 
     jobs = dict(zip(unique, fit_members(list(unique.values()), fit), strict=True))

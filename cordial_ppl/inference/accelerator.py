@@ -4,9 +4,10 @@ A problem is a data set with all of its labels, or without one fold.  Programs t
 side, as many as a bound on memory leaves room for, on each device of a one-dimensional mesh.  What
 a problem comes to depends, up to rounding, neither on its neighbours nor on the number of devices.
 
-What is sampled is the default posterior, in single precision, by the stages of
-`cordial_ppl.inference.sampler`, each compiled for many problems side by side.  What follows from
-the draws is computed on the host, and so are the other methods.
+* The paper's method, in double precision: the searches, draws and weights of
+  `cordial_ppl.inference.laplace`.
+* The default posterior, in single precision: the stages of `cordial_ppl.inference.sampler`, each
+  compiled for many problems side by side.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,14 +19,21 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, PartitionSpec
-from jaxtyping import Array, Int
+from jaxtyping import Array, Float, Int
 
-from cordial_ppl.data.labelled import TILE, Data, pad
-from cordial_ppl.inference import fitting, sampler
+from cordial_ppl.data.labelled import TILE, Data, Labelled, pad
+from cordial_ppl.inference import fitting, laplace, sampler
 from cordial_ppl.inference.diagnostics import Draws
 from cordial_ppl.inference.fitting import Case, CaseFit
+from cordial_ppl.inference.minimise import Ends, search
 from cordial_ppl.inference.moves import Gaussian, Particles, PCNState, init_pcn
-from cordial_ppl.inference.programs import STEPS, pcn_program, tile_of, wide_tiles
+from cordial_ppl.inference.programs import STEPS as STEPS_AT_ONCE
+from cordial_ppl.inference.programs import (
+    draw_prior,
+    pcn_program,
+    tile_of,
+    wide_tiles,
+)
 from cordial_ppl.inference.sampler import DEFAULT_EFFORT, PRECISION, Effort, Problem, State
 from cordial_ppl.inference.target import Prior, Target
 from cordial_ppl.runtime.compilation import compiled
@@ -38,14 +46,15 @@ AXES: Any = Data(0, 0, 0, 0, 0, None)  # type: ignore[arg-type]
 """Which arrays of texts have an axis of problems: not the number of tiles."""
 SPREAD, WHOLE = PartitionSpec(AXIS), PartitionSpec()
 
+
 CORE, CHIP = (2**30, 16), (2**32, 256)
 """Bytes, about, and problems at most that a call takes of a core of a CPU, which few keep busy, and
 of an accelerator."""
 
 
-def lanes(mesh: Mesh, points: int, target: Target, rows: int) -> int:
+def lanes(mesh: Mesh, points: int, target: Target, dtype: Any, rows: int) -> int:
     """Compute how many problems of so many points and rows a device has room for."""
-    each = COPIES * points * tile_of(rows) * target.options * np.dtype(PRECISION).itemsize
+    each = COPIES * points * tile_of(rows) * target.options * np.dtype(dtype).itemsize
     memory, most = CHIP if is_wide(mesh) else CORE
     return int(np.clip(memory // each, 1, most))
 
@@ -69,48 +78,67 @@ class Problems(NamedTuple):
 def fit_batch(
     target: Target,
     cases: Sequence[Case],
+    report: Labelled,
     *,
+    method: str = "default",
     effort: Effort = DEFAULT_EFFORT,
     devices: Sequence[Any] = (),
-) -> list[CaseFit]:
-    """Fit a channel to data sets of as many labels and folds each by the default inference.
+) -> tuple[list[CaseFit], Float[np.ndarray, "C m K"]]:
+    """Fit a channel to data sets of as many labels and folds each, and predict texts by each fit.
 
     Args:
         target: the channel.
         cases: the data sets.
-        effort: how much work to do.
+        report: texts to predict, without labels.
+        method: "default", "laplace" or "mode".
+        effort: how much work the default does.
         devices: where problems are spread; by default all of JAX's backend.
 
     Returns:
-        The fits, as of `cordial_ppl.inference.fitting.fit_cases`.
+        The fits, as of `cordial_ppl.inference.fitting.fit_cases`, and probabilities of the texts.
 
     Raises:
-        InputError: a prior does not fit the channel.
+        InputError: a prior does not fit the channel, or the density is zero at all starts.
     """
-    mesh, sampled = Mesh(np.array(devices or jax.devices()), (AXIS,)), []
+    mesh, parts = Mesh(np.array(devices or jax.devices()), (AXIS,)), []
     precision = jax.default_matmul_precision("highest")
     with jax.enable_x64(True), precision, wide_tiles(is_wide(mesh)):
         for start in range(0, len(cases), CASES):
-            sampled += _sample(target, cases[start : start + CASES], effort, mesh)
-    with jax.enable_x64(True):
-        pairs = zip(cases, sampled, strict=True)
-        return [fitting.conclude(target, case, "default", draws) for case, draws in pairs]
+            some = cases[start : start + CASES]
+            if method == "default":
+                sampled = _fit_default(target, some, effort, mesh)
+            else:
+                sampled = _fit_literal(target, some, method, mesh)
+            parts.append(_predict(target, some, report, mesh, *sampled))
+    fits, probs = zip(*parts, strict=True)
+    return sum(fits, []), np.concatenate(probs)
 
 
-def _stack(target: Target, cases: Sequence[Case]) -> Problems:
-    """Pad and stack the data sets, and then those without each fold; seen labels come first."""
+def _stack(
+    target: Target, cases: Sequence[Case], texts: Sequence[Labelled], dtype: Any
+) -> Problems:
+    """Pad and stack the texts of problems; those that bear a label come first."""
     room, parts = TILE, []
-    while room < len(cases[0].texts.labels):
+    while room < len(texts[0].labels):
         room *= 4
-    seen = [(case, case.texts.labels) for case in cases]
-    seen += [(case, labels) for case in cases for labels in case.masks]
-    for case, labels in seen:
-        texts = replace(case.texts, labels=labels).take(np.argsort(labels < 0, kind="stable"))
-        tiles = np.int32(-(-np.sum(labels >= 0) // tile_of(room)))
-        data = pad(texts, case.histogram_of(labels), PRECISION, room)._replace(tiles=tiles)
-        prior = Prior(*(np.asarray(part, PRECISION) for part in fitting.choose_prior(target, case)))
+    for case, part in zip(cases, texts, strict=True):
+        histogram = case._replace(texts=part).histogram_of(part.labels)
+        tiles = np.int32(-(-np.sum(part.labels >= 0) // tile_of(room)))
+        data = pad(part, histogram, dtype, room)._replace(tiles=tiles)
+        prior = Prior(*(np.asarray(part, dtype) for part in fitting.choose_prior(target, case)))
         parts.append(Problems(prior, data))
     return jax.tree.map(lambda *leaves: np.stack(leaves), *parts)
+
+
+def _with_folds(target: Target, cases: Sequence[Case], dtype: Any) -> Problems:
+    """Stack the data sets, and then those without each fold, whose texts come last."""
+    all_cases, texts = [*cases], [case.texts for case in cases]
+    for case in cases:
+        for labels in case.masks:
+            order = np.argsort(labels < 0, kind="stable")
+            texts.append(replace(case.texts, labels=labels).take(order))
+            all_cases.append(case)
+    return _stack(target, all_cases, texts, dtype)
 
 
 def _side_by_side(
@@ -125,7 +153,7 @@ def _side_by_side(
     return jax.tree.map(lambda *leaves: np.concatenate(leaves), *parts)
 
 
-def _compile(run: Callable[..., Any], mesh: Mesh) -> Callable[..., Any]:
+def _compile(run: Callable[..., Any], mesh: Mesh, **options: Any) -> Callable[..., Any]:
     """Compile a program of problems, arrays and a number; each device has its share."""
 
     def local(prior: Prior, data: Data, arrays: Any, number: Array) -> Any:
@@ -133,7 +161,127 @@ def _compile(run: Callable[..., Any], mesh: Mesh) -> Callable[..., Any]:
 
     specs = (SPREAD, SPREAD, SPREAD, WHOLE)
     spread = jax.shard_map(local, mesh=mesh, in_specs=specs, out_specs=SPREAD, check_vma=False)
-    return compiled(spread, spread=True)
+    return compiled(spread, spread=True, **options)
+
+
+def _fit_literal(target: Target, cases: Sequence[Case], method: str, mesh: Mesh) -> tuple:
+    """Fit by a method of the paper all labels and each fold afresh."""
+    problems, folds = _with_folds(target, cases, np.float64), len(cases[0].masks)
+    texts = [problems.take(row) for row in range(len(cases))]
+    drawn = [draw_prior(target, *part, laplace.STARTS - 1, laplace.SEED) for part in texts]
+    starts = np.insert(np.stack(drawn), 0, 0.0, axis=1)
+    starts = np.concatenate([starts, starts.repeat(folds, axis=0)])
+    modes = laplace.choose_modes(partial(search_modes, target, problems, mesh), starts)
+    fitting.check_modes(target, modes)
+    points = np.stack([mode.mean for mode in modes])[:, None]
+    log_proposal = np.array([[mode.log_density] for mode in modes])
+    if method == "laplace":
+        rngs = [np.random.default_rng(case.seed) for case in cases]
+        order = [*rngs, *(rng for rng in rngs for _ in range(folds))]
+        drawn = zip(*map(laplace.draw_around, modes, order), strict=True)
+        points, log_proposal = map(np.stack, drawn)
+
+    def weigh(row: int, logs: np.ndarray) -> Draws:
+        prior = fitting.choose_prior(target, cases[row])
+        draws = prior.loc + prior.scale * points[row]
+        logs = logs if method == "laplace" else np.zeros(1)
+        return fitting.weigh_literal(method, modes[row], draws, logs, None, fold=False)
+
+    return problems, points, -log_proposal, weigh
+
+
+def search_modes(
+    target: Target,
+    problems: Problems,
+    mesh: Mesh,
+    points: Float[np.ndarray, "N S P"],
+    rounds: int = laplace.ROUNDS,
+) -> Ends:
+    """Search from whitened points of each problem, as `laplace.search_modes` does on the host."""
+    room = lanes(mesh, points.shape[1], target, np.float64, problems.data.labels.shape[-1])
+    run, number = _search(target, mesh), np.int32(rounds)
+
+    def work(rows: np.ndarray) -> Ends:
+        return run(*problems.take(rows), points[rows], number)
+
+    *parts, taken = _side_by_side(np.arange(len(points)), room, mesh, work)
+    return Ends(*(part.reshape(-1, *part.shape[2:]) for part in parts), rounds=taken.max())
+
+
+@lru_cache(maxsize=512)
+def _search(target: Target, mesh: Mesh) -> Callable[..., Ends]:
+    """Compile the searches of problems, all of each problem side by side."""
+
+    def run(prior: Prior, data: Data, points: Array, rounds: Array) -> Ends:
+        def one(prior: Prior, data: Data, points: Array) -> Ends:
+            index, going = jnp.zeros(len(points), jnp.int32), jnp.ones(len(points), bool)
+
+            def loss(point: Array, _: Array) -> tuple[Array, Array]:
+                return laplace.descend(target, prior, data, point)
+
+            return search(loss, points, index, going, rounds, together=True)
+
+        return jax.vmap(one, in_axes=(0, AXES, 0))(prior, data, points)
+
+    return _compile(run, mesh, xla_backend_optimization_level=1)
+
+
+def _predict(
+    target: Target,
+    cases: Sequence[Case],
+    report: Labelled,
+    mesh: Mesh,
+    problems: Problems,
+    points: Float[np.ndarray, "N S P"],
+    begin: Float[np.ndarray, "N S"],
+    collect: Callable[[int, np.ndarray], Draws],
+) -> tuple[list[CaseFit], Float[np.ndarray, "C m K"]]:
+    """Predict the report by points of all labels and held-out texts by the others, and collect."""
+    count, labels, run = len(cases), len(cases[0].texts.labels), _weigh(target, mesh)
+
+    def weigh(part: Problems, rows: np.ndarray, texts: int) -> tuple[np.ndarray, np.ndarray]:
+        size = part.data.labels.shape[1]
+        room, tiles = lanes(mesh, points.shape[1], target, points.dtype, size), tile_of(size)
+
+        def work(rows: np.ndarray) -> Any:
+            arrays = points[rows], begin[rows]
+            return run(*part.take(rows), arrays, np.int32(-(-texts // tiles)))
+
+        logs, probs = _side_by_side(rows, room, mesh, work)
+        return logs, probs.swapaxes(1, 2)[:, :texts].astype(np.float64)
+
+    both = []
+    for case in cases:
+        pair = [(t.logits, t.labels, {**t.covariates}, t.weights) for t in (case.texts, report)]
+        both.append(Labelled(*jax.tree.map(lambda *leaves: np.concatenate(leaves), *pair)))
+    with_report = _stack(target, cases, both, points.dtype)
+    with_report.data.tiles[problems.data.tiles[:count] == 0] = 0
+    logs, probs = weigh(with_report, np.arange(count), labels + len(report.labels))
+    folds = np.arange(count, len(points)).reshape(count, -1)
+    held_out = weigh(problems, folds.ravel(), labels)[1] if folds.size else probs[:0]
+    fits = []
+    for row, case in enumerate(cases):
+        out = np.empty((labels, target.options))
+        for fold, number in enumerate(folds[row] - count):
+            rows = np.flatnonzero(case.folds == fold)
+            out[rows] = held_out[number, labels - len(rows) :]
+        posterior = fitting.make_posterior(target, case, collect(row, logs[row]))
+        seen = None if case.folds is None else out / out.sum(axis=1, keepdims=True)
+        fits.append(CaseFit(posterior, seen))
+    return fits, probs[:, labels:] / probs[:, labels:].sum(axis=2, keepdims=True)
+
+
+@lru_cache(maxsize=512)
+def _weigh(target: Target, mesh: Mesh) -> Callable[..., Any]:
+    """Compile weights of points, where tiles bear labels, and predictions of all texts."""
+
+    def run(prior: Prior, data: Data, arrays: tuple[Array, Array], tiles: Array) -> Any:
+        def one(prior: Prior, data: Data, points: Array, begin: Array) -> Any:
+            return laplace.weigh_points(target, prior, data, points, begin, tiles)
+
+        return jax.vmap(one, in_axes=(0, AXES, 0, 0))(prior, data, *arrays)
+
+    return _compile(run, mesh)
 
 
 @dataclass(frozen=True)
@@ -170,9 +318,9 @@ class Lanes(Problem):
         """Move the particles of states at their powers of the likelihood."""
         around, step = state.around, state.log_step
         begin = self.do(init_pcn, state.particles, around, step)
-        for first in range(0, normal.shape[1], STEPS):
-            some = normal[:, first : first + STEPS]
-            part = uniform[:, first : first + STEPS]
+        for first in range(0, normal.shape[1], STEPS_AT_ONCE):
+            some = normal[:, first : first + STEPS_AT_ONCE]
+            part = uniform[:, first : first + STEPS_AT_ONCE]
             stretched = self.do(_stretch, around, some)
             begin, _ = self._run(begin, around.mean, state.temper, part, some, stretched, True)
         return state._replace(
@@ -191,11 +339,11 @@ class Lanes(Problem):
         *arrays, moving = numbers
         steps = arrays[0].shape[1]
         labels, shares = (
-            np.repeat(part[:, None], STEPS, axis=1)
+            np.repeat(part[:, None], STEPS_AT_ONCE, axis=1)
             for part in (self.data.labels, self.data.histogram)
         )
         data = self.data._replace(labels=labels, histogram=shares)
-        room = [(0, 0), (0, STEPS - steps)]
+        room = [(0, 0), (0, STEPS_AT_ONCE - steps)]
         padded = [
             jnp.pad(each, room + [(0, 0)] * (each.ndim - 2), constant_values=1) for each in arrays
         ]
@@ -237,13 +385,11 @@ def _stage(stage: Callable[..., Any], mesh: Mesh, settings: tuple) -> Callable[.
     return compiled(jax.shard_map(many, mesh=mesh, check_vma=False, **sides), spread=True)
 
 
-def _sample(
-    target: Target, cases: Sequence[Case], effort: Effort, mesh: Mesh
-) -> list[fitting.FoldDraws]:
+def _fit_default(target: Target, cases: Sequence[Case], effort: Effort, mesh: Mesh) -> tuple:
     """Sample the default posterior of each data set, and carry its particles to the folds."""
-    problems, folds = _stack(target, cases), len(cases[0].masks)
+    problems, folds = _with_folds(target, cases, PRECISION), len(cases[0].masks)
     count, rows = len(cases), problems.data.labels.shape[-1]
-    room = lanes(mesh, effort.particles, target, rows)
+    room = lanes(mesh, effort.particles, target, PRECISION, rows)
     seeds = [case.seed for case in cases]
     seeds += [(*case.seed, 1 + fold) for case in cases for fold in range(folds)]
 
@@ -263,19 +409,19 @@ def _sample(
             return weighed
         return folds_.choose(poor, sampler.refresh(folds_, effort, keys, weighed), weighed)
 
-    state = _side_by_side(np.arange(count), room, mesh, sample)
-    moved = None
+    states = state = _side_by_side(np.arange(count), room, mesh, sample)
     if folds:
         moved = _side_by_side(np.arange(count, count * (1 + folds)), room, mesh, carry)
-    sampled = []
-    for row, case in enumerate(cases):
-        prior = fitting.choose_prior(target, case)
+        states = jax.tree.map(lambda *leaves: np.concatenate(leaves), state, moved)
 
-        def draws_of(states: State, at: int, prior: Prior = prior) -> Draws:
-            one = jax.tree.map(lambda leaf: leaf[at], states)
-            return fitting.as_draws(prior, one, effort)
+    def collect(row: int, logs: np.ndarray) -> Draws:
+        last = jax.tree.map(lambda leaf: leaf[row], state)
+        draws = fitting.as_draws(fitting.choose_prior(target, cases[row]), last, effort)
+        if not folds:
+            return draws
+        worst = float(states.khat[count + row * folds :][:folds].max())
+        return draws._replace(diagnostics=draws.diagnostics._replace(fold_khat=worst))
 
-        whole, places = draws_of(state, row), range(row * folds, (row + 1) * folds)
-        parts = [] if moved is None else [draws_of(moved, at) for at in places]
-        sampled.append(fitting.judge_folds(whole, parts) if parts else (whole, parts))
-    return sampled
+    # The weights are complete: no label is counted again.
+    problems.data.tiles[:] = 0
+    return problems, states.particles.points, states.log_weights, collect

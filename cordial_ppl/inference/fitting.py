@@ -27,7 +27,7 @@ from cordial_ppl.inference.importance import (
     pareto_smooth,
     resample,
 )
-from cordial_ppl.inference.laplace import find_modes, sample_laplace
+from cordial_ppl.inference.laplace import Mode, find_modes, sample_laplace
 from cordial_ppl.inference.moves import Particles
 from cordial_ppl.inference.nuts import sample_nuts
 from cordial_ppl.inference.posterior import Posterior, warn_if_doubtful
@@ -125,11 +125,14 @@ def _fit(target: Target, case: Case, method: str, effort: Effort) -> CaseFit:
     """Fit one data set."""
     prior = choose_prior(target, case)
     if method in PAPER_METHODS:
-        sampled = _fit_literal(target, prior, case, method)
+        sampled, folds = _fit_literal(target, prior, case, method)
     else:
         sample_method = sample_default if method == "default" else _sample_nuts
-        sampled = sample_method(target, prior, case, effort)
-    return conclude(target, case, method, sampled)
+        sampled, folds = sample_method(target, prior, case, effort)
+    posterior = make_posterior(target, case, sampled)
+    if case.folds is None:
+        return CaseFit(posterior, None)
+    return CaseFit(posterior, _predict_held_out(target, case, case.folds, method, folds))
 
 
 def choose_prior(target: Target, case: Case) -> Prior:
@@ -137,24 +140,20 @@ def choose_prior(target: Target, case: Case) -> Prior:
     return target.prior if case.prior is None else target.check_prior(case.prior)
 
 
-def conclude(target: Target, case: Case, method: str, sampled: FoldDraws) -> CaseFit:
-    """Make the posterior of a data set from its draws, and predict its texts out of fold."""
-    draws, folds = sampled
-    posterior = Posterior(
+def make_posterior(target: Target, case: Case, sampled: Draws) -> Posterior:
+    """Make the posterior of a data set from its draws."""
+    return Posterior(
         channel=target.channel,
         histogram=case.histogram_of(case.texts.labels),
-        draws=draws.draws,
-        weights=draws.weights,
-        diagnostics=draws.diagnostics,
+        draws=sampled.draws,
+        weights=sampled.weights,
+        diagnostics=sampled.diagnostics,
         covariates=tuple(case.texts.covariates),
         readers=case.texts.readers,
         prior=None if case.prior is None else choose_prior(target, case),
         data=case.texts,
-        transitions=draws.transitions,
+        transitions=sampled.transitions,
     )
-    if case.folds is None:
-        return CaseFit(posterior, None)
-    return CaseFit(posterior, _predict_held_out(target, case, case.folds, method, folds))
 
 
 def sample_default(target: Target, prior: Prior, case: Case, effort: Effort) -> FoldDraws:
@@ -184,12 +183,7 @@ def _carry_to_folds(
         return sampled, []
     seeds = [(*case.seed, 1 + fold) for fold in range(len(case.masks))]
     masked = replace(problem, data=case.pad(PRECISION, case.masks))
-    carried = carry(masked, seeds, state, effort)
-    return judge_folds(sampled, [as_draws(prior, fold, effort) for fold in carried])
-
-
-def judge_folds(sampled: Draws, folds: list[Draws]) -> FoldDraws:
-    """Diagnose a posterior by the weights that carried its draws to the folds."""
+    folds = [as_draws(prior, fold, effort) for fold in carry(masked, seeds, state, effort)]
     worst = max(fold.diagnostics.khat for fold in folds)
     diagnostics = sampled.diagnostics._replace(fold_khat=worst)
     return sampled._replace(diagnostics=diagnostics), folds
@@ -221,26 +215,43 @@ def _fit_literal(target: Target, prior: Prior, case: Case, method: str) -> FoldD
     """Fit by a method of the paper all labels and each fold afresh."""
     data = case.pad(np.float64, [case.texts.labels, *case.masks])
     modes = find_modes(target, prior, data)
-    if not all(np.isfinite(mode.log_density) for mode in modes):
-        raise InputError(
-            f"the density of channel {target.channel.name!r} is zero wherever the search for its "
-            "mode begins: look at its prior, or use the default inference."
-        )
+    check_modes(target, modes)
     if method == "mode":
         points = [prior.loc + prior.scale * mode.mean[None] for mode in modes]
         drawn = [(point, np.zeros(1), None) for point in points]
     else:
         rng = np.random.default_rng(case.seed)
         drawn = [*zip(*sample_laplace(target, prior, data, modes, rng), strict=True)]
-    posteriors: list[Draws] = []
-    for mode, (draws, logs, probs) in zip(modes, drawn, strict=True):
-        # Weights are normalised, not smoothed; those of a fold have no k-hat.
-        judged = method == "laplace" and not posteriors
-        figures = {"ess": float(effective_sample_size(logs)), "gradient_norm": mode.gradient_norm}
-        figures["khat"] = float(pareto_smooth(logs)[1]) if judged else NOTHING
-        diagnostics = diagnose(method, draws, weighed=len(draws), **figures)
-        posteriors.append(Draws(draws, np.exp(normalise(logs)), diagnostics, probs))
+    parts = enumerate(zip(modes, drawn, strict=True))
+    posteriors = [weigh_literal(method, mode, *each, fold=i > 0) for i, (mode, each) in parts]
     return posteriors[0], posteriors[1:]
+
+
+def check_modes(target: Target, modes: Sequence[Mode]) -> None:
+    """Refuse a channel whose density is zero at every start of a search."""
+    if not all(np.isfinite(mode.log_density) for mode in modes):
+        raise InputError(
+            f"the density of channel {target.channel.name!r} is zero wherever the search for its "
+            "mode begins: look at its prior, or use the default inference."
+        )
+
+
+def weigh_literal(
+    method: str,
+    mode: Mode,
+    draws: Float[np.ndarray, "S P"],
+    logs: Float[np.ndarray, " S"],
+    probs: Float[np.ndarray, "rows K"] | None,
+    *,
+    fold: bool,
+) -> Draws:
+    """Weigh draws around a mode: self-normalised, unsmoothed; those of a fold have no k-hat."""
+    khat = float(pareto_smooth(logs)[1]) if method == "laplace" and not fold else NOTHING
+    ess, gradient_norm = float(effective_sample_size(logs)), mode.gradient_norm
+    diagnostics = diagnose(
+        method, draws, weighed=len(draws), khat=khat, ess=ess, gradient_norm=gradient_norm
+    )
+    return Draws(draws, np.exp(normalise(logs)), diagnostics, probs)
 
 
 def _predict_held_out(

@@ -10,7 +10,7 @@ All functions take several sets of labels of the same texts, as where each fold 
 """
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import jax
@@ -72,15 +72,25 @@ def find_modes(target: Target, prior: Prior, data: Data) -> list[Mode]:
         prior: location and scale of the unconstrained parameters.
         data: texts in double precision, with F sets of labels ``[F, rows]`` and histograms.
     """
-    size, sets = target.size, len(data.labels)
-    texts = data._replace(histogram=data.histogram[0])
+    texts, sets = data._replace(histogram=data.histogram[0]), len(data.labels)
     begin = np.insert(draw_prior(target, prior, texts, STARTS - 1, SEED), 0, 0.0, axis=0)
-    ends = search_modes(target, prior, data, np.stack([begin] * sets)).lowest(STARTS)
+    return choose_modes(partial(search_modes, target, prior, data), np.stack([begin] * sets))
+
+
+def choose_modes(search: Callable[..., Ends], starts: Float[np.ndarray, "F S P"]) -> list[Mode]:
+    """Choose the lowest ends of searches from several starts, with the floored curvature there.
+
+    Args:
+        search: searches from such points, in at most so many rounds, as `search_modes` does.
+        starts: where the searches of each of F sets of labels begin, whitened.
+    """
+    (sets, each, size), step = starts.shape, STEP
+    ends = search(starts).lowest(each)
     # Second derivatives by differences of gradients.
-    around = STEP * np.concatenate([np.eye(size), -np.eye(size)])
-    beside = search_modes(target, prior, data, ends.x[:, None] + around, 1).gradient
+    around = step * np.concatenate([np.eye(size), -np.eye(size)])
+    beside = search(ends.x[:, None] + around, 1).gradient
     above, below = beside.reshape(sets, 2, size, size).swapaxes(0, 1)
-    hessian = (above - below) / (2.0 * STEP)
+    hessian = (above - below) / (2.0 * step)
     curvatures, vectors = np.linalg.eigh(0.5 * (hessian + hessian.swapaxes(1, 2)))
     curvatures = np.maximum(curvatures, CURVATURE_FLOOR)
     factors = np.linalg.cholesky((vectors / curvatures[:, None, :]) @ vectors.swapaxes(1, 2))
@@ -130,26 +140,31 @@ def _search_modes(target: Target) -> Callable[..., Any]:
     ) -> Ends:
         def loss(point: Array, row: Array) -> tuple[Array, Array]:
             seen = data._replace(labels=data.labels[row], histogram=data.histogram[row])
-
-            def log_prior(w: Array) -> Array:
-                readings = take_tile(seen, jnp.zeros((), jnp.int32))[0]
-                return target.log_scaled_prior(prior.loc + prior.scale * w, prior, readings)
-
-            def add(tile: Array, total: tuple[Array, Array]) -> tuple[Array, Array]:
-                readings, *labels = take_tile(seen, tile)
-
-                def log_likelihood(w: Array) -> Array:
-                    return target.log_likelihood(prior.loc + prior.scale * w, readings, *labels)
-
-                return jax.tree.map(jnp.add, total, jax.value_and_grad(log_likelihood)(point))
-
-            begin = jax.value_and_grad(log_prior)(point)
-            value, slope = jax.lax.fori_loop(0, data.tiles, add, begin)
-            return jnp.where(jnp.abs(point).max() <= REACH, -value, jnp.inf), -slope
+            return descend(target, prior, seen, point)
 
         return search(loss, points, index, going, rounds)
 
     return compiled(run, xla_backend_optimization_level=1)
+
+
+def descend(target: Target, prior: Prior, data: Data, point: Array) -> tuple[Array, Array]:
+    """Compute the negative log density of a whitened point, and its gradient; to be compiled."""
+
+    def log_prior(w: Array) -> Array:
+        readings = take_tile(data, jnp.zeros((), jnp.int32))[0]
+        return target.log_scaled_prior(prior.loc + prior.scale * w, prior, readings)
+
+    def add(tile: Array, total: tuple[Array, Array]) -> tuple[Array, Array]:
+        readings, *labels = take_tile(data, tile)
+
+        def log_likelihood(w: Array) -> Array:
+            return target.log_likelihood(prior.loc + prior.scale * w, readings, *labels)
+
+        return jax.tree.map(jnp.add, total, jax.value_and_grad(log_likelihood)(point))
+
+    begin = jax.value_and_grad(log_prior)(point)
+    value, slope = jax.lax.fori_loop(0, data.tiles, add, begin)
+    return jnp.where(jnp.abs(point).max() <= REACH, -value, jnp.inf), -slope
 
 
 def sample_laplace(
@@ -174,12 +189,19 @@ def sample_laplace(
         Unconstrained parameters; unnormalised log weights in nats, zero at the mode; probabilities
         of the texts under the weighted draws, labels seen or not, with rows of padding after them.
     """
-    noise = np.stack([rng.standard_normal((draws, target.size)) for _ in modes])
-    pairs = zip(modes, noise, strict=True)
-    points = np.stack([mode.mean + INFLATION * each @ mode.factor.T for mode, each in pairs])
-    log_proposal = np.array([[mode.log_density] for mode in modes]) - 0.5 * (noise**2).sum(axis=2)
+    drawn = [draw_around(mode, rng, draws) for mode in modes]
+    points, log_proposal = map(np.stack, zip(*drawn, strict=True))
     weighed = weigh_and_predict(target, prior, data, points, log_proposal)
     return prior.loc + prior.scale * points, *weighed
+
+
+def draw_around(
+    mode: Mode, rng: np.random.Generator, draws: int = DRAWS
+) -> tuple[Float[np.ndarray, "S P"], Float[np.ndarray, " S"]]:
+    """Draw whitened points from an inflated Laplace approximation, with their log density."""
+    noise = rng.standard_normal((draws, len(mode.mean)))
+    points = mode.mean + INFLATION * noise @ mode.factor.T
+    return points, mode.log_density - 0.5 * (noise**2).sum(axis=1)
 
 
 def weigh_and_predict(
@@ -216,35 +238,53 @@ def weigh_and_predict(
 @lru_cache(maxsize=512)
 def _weigh_and_predict(target: Target) -> Callable[..., Any]:
     def run(prior: Prior, data: Data, points: Array, proposed: Array, count: Array) -> Any:
-        (sets, rows), size = data.labels.shape, target.options
-        tile = tile_of(rows)
-
         def one(row: Array, results: tuple[Array, Array]) -> tuple[Array, Array]:
             seen = data._replace(labels=data.labels[row], histogram=data.histogram[row])
-            flat = unwhiten(prior, points[row])
+            each = weigh_points(target, prior, seen, points[row], -proposed[row], data.tiles)
+            return results[0].at[row].set(each[0]), results[1].at[row].set(each[1])
 
-            def add(step: Array, results: tuple[Array, Array]) -> tuple[Array, Array]:
-                total, probs = results
-                index = step % data.tiles
-                readings, *labels = take_tile(seen, index)
-                scores, each = jax.vmap(lambda u: target.pointwise(u, readings, *labels))(flat)
-                total += jnp.where(step < data.tiles, scores.sum(axis=1), 0.0)
-                # A draw without a density has no weight, and nothing it predicts counts.
-                weights = jax.nn.softmax(jnp.where(jnp.isfinite(total), total, -jnp.inf))
-                counted = jnp.where(weights[:, None, None] > 0, each, 0.0)
-                mixed = jnp.stack([weights @ counted[..., option] for option in range(size)])
-                where = row.astype(jnp.int32), jnp.int32(0), index * tile
-                return total, jax.lax.dynamic_update_slice(probs, mixed[None], where)
-
-            # The weights are complete with the last tile, the first of those that are predicted.
-            readings = take_tile(seen, jnp.zeros((), jnp.int32))[0]
-            begin = jax.vmap(lambda u: target.log_scaled_prior(u, prior, readings))(flat)
-            begin = begin - proposed[row], results[1]
-            total, probs = jax.lax.fori_loop(0, 2 * data.tiles - 1, add, begin)
-            total = jnp.where(jnp.isfinite(total), total, -jnp.inf)
-            return results[0].at[row].set(total), probs
-
-        nothing = jnp.zeros(proposed.shape), jnp.zeros((sets, size, rows))
+        sets, rows = data.labels.shape
+        nothing = jnp.zeros(proposed.shape), jnp.zeros((sets, target.options, rows))
         return jax.lax.fori_loop(0, count, one, nothing)
 
     return compiled(run, xla_backend_optimization_level=1)
+
+
+def weigh_points(
+    target: Target, prior: Prior, data: Data, points: Array, begin: Array, tiles: Array
+) -> tuple[Float[Array, " S"], Float[Array, "K rows"]]:
+    """Weigh whitened points, and predict with the weighted points; pure, to be compiled.
+
+    Args:
+        target: the channel.
+        prior: location and scale of the unconstrained parameters.
+        data: texts, whose tiles bear labels; without such tiles the weights are complete.
+        points: whitened points.
+        begin: log weights before prior and labels, nats.
+        tiles: how many tiles are predicted, at least those that bear labels.
+
+    Returns:
+        Log weights, nats, and probabilities of the texts.
+    """
+    rows, flat = data.labels.shape[-1], unwhiten(prior, points)
+
+    def add(step: Array, results: tuple[Array, Array]) -> tuple[Array, Array]:
+        (total, probs), index = results, step % tiles
+        readings, *labels = take_tile(data, index)
+        scores, each = jax.vmap(lambda u: target.pointwise(u, readings, *labels))(flat)
+        total += jnp.where(step < data.tiles, scores.sum(axis=1), 0.0).astype(total.dtype)
+        # A draw without a density has no weight, and nothing it predicts counts.
+        weights = jax.nn.softmax(jnp.where(jnp.isfinite(total), total, -jnp.inf))
+        counted = jnp.where(weights[:, None, None] > 0, each, 0.0).astype(total.dtype)
+        mixed = jnp.stack([weights @ counted[..., option] for option in range(target.options)])
+        where = jnp.int32(0), index * tile_of(rows)
+        return total, jax.lax.dynamic_update_slice(probs, mixed, where)
+
+    readings = take_tile(data, jnp.zeros((), jnp.int32))[0]
+    logs = jax.vmap(lambda u: target.log_scaled_prior(u, prior, readings))(flat)
+    total = begin + jnp.where(data.tiles > 0, logs, 0.0).astype(begin.dtype)
+    nothing = jnp.zeros((target.options, rows), points.dtype)
+    # The weights are complete with the last tile of labels, the first of those that are predicted.
+    steps = tiles + jnp.maximum(data.tiles - 1, 0)
+    total, probs = jax.lax.fori_loop(0, steps, add, (total, nothing))
+    return jnp.where(jnp.isfinite(total), total, -jnp.inf), probs

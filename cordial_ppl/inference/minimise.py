@@ -6,6 +6,7 @@ round evaluates each unfinished search at one point.  The function is compiled o
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -80,6 +81,8 @@ def search(
     index: Int[Array, " L"],
     going: Bool[Array, " L"],
     max_rounds: Int[Any, ""] = 1000,
+    *,
+    together: bool = False,
 ) -> Ends:
     """Search for minima of several functions, of each from one start or from several.
 
@@ -93,10 +96,13 @@ def search(
         index: the problem that each search is of.
         going: which searches there are; the others are not begun.
         max_rounds: evaluations of a search at most; one evaluates the starts.
+        together: whether all searches are evaluated side by side, as an accelerator wants them, and
+            not those that are not finished, one after the other.
     """
     count, size = starts.shape
     infinite, zero = jnp.full(count, jnp.inf), jnp.zeros(count)
     same_problem = index[:, None] == index[None]
+    evaluate = partial(_evaluate_together if together else _evaluate, fun)
 
     def unfinished(s: _Searches) -> Array:
         return s.going.any() & (s.ends.rounds < max_rounds)
@@ -108,7 +114,7 @@ def search(
         length = jnp.sqrt((direction**2).sum(axis=1)) + EPS**2
         step = s.share * jnp.minimum(1.0, jnp.where(s.fresh, 1.0, MAX_LENGTH) / length)
         move = step[:, None] * direction
-        values, slopes = _evaluate(fun, x + move, index, s.going)
+        values, slopes = evaluate(x + move, index, s.going)
         # Differences of values may be rounding noise.
         gain, noise = step * slope, EPS**0.8 * (1.0 + jnp.abs(value))
         taken = s.going & (values <= value + DOWN * gain + noise)
@@ -147,15 +153,23 @@ def _evaluate(fun: Callable[..., Any], points: Array, index: Array, going: Array
 
     def add(at: Array, results: tuple[Array, Array]) -> tuple[Array, Array]:
         def one(results: tuple[Array, Array]) -> tuple[Array, Array]:
-            value, slopes = fun(points[at], index[at])
-            finite = jnp.isfinite(value) & jnp.isfinite(slopes).all()
-            value, slopes = jnp.where(finite, value, jnp.inf), jnp.where(finite, slopes, 0.0)
+            value, slopes = _finite(*fun(points[at], index[at]))
             return results[0].at[at].set(value), results[1].at[at].set(slopes)
 
         return jax.lax.cond(going[at], one, lambda results: results, results)
 
     nothing = jnp.full(len(points), jnp.inf), jnp.zeros_like(points)
     return jax.lax.fori_loop(0, len(points), add, nothing)
+
+
+def _evaluate_together(fun: Callable[..., Any], points: Array, index: Array, _: Array) -> Any:
+    """Evaluate all searches side by side."""
+    return jax.vmap(lambda point, at: _finite(*fun(point, at)))(points, index)
+
+
+def _finite(value: Array, slopes: Array) -> tuple[Array, Array]:
+    finite = jnp.isfinite(value) & jnp.isfinite(slopes).all()
+    return jnp.where(finite, value, jnp.inf), jnp.where(finite, slopes, 0.0)
 
 
 def _learn(s: _Searches, move: Array, change: Array, taken: Array) -> tuple[Array, Array]:

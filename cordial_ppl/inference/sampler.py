@@ -133,8 +133,8 @@ class Problem:
     def move(self, state: "State", normal: Any, uniform: Any) -> "State":
         """Move the particles of a state at its power of the likelihood."""
         begin = init_pcn(state.particles, state.around, state.log_step)
-        moves = begin, state.around, state.temper, (normal, uniform)
-        end = run_pcn(self.target, self.prior, self.data, *moves)
+        arrays = begin, state.around, state.temper, normal, uniform
+        end = run_pcn(self.target, self.prior, self.data, *arrays)
         return state._replace(particles=end.particles, log_step=end.log_step, acceptance=end.rate)
 
     def do[**P, R](self, stage: Callable[P, R], *args: P.args, **settings: P.kwargs) -> R:

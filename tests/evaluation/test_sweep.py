@@ -299,7 +299,8 @@ def test_every_method_can_be_swept_and_nine_are_the_papers(folder):
 @pytest.mark.parametrize(
     ("inference", "apart"),
     [
-        ("laplace", 0),
+        ("laplace", 1e-5),
+        pytest.param("mode", 1e-5, marks=pytest.mark.nightly),
         pytest.param("default", 0.1, marks=pytest.mark.nightly),
     ],
 )

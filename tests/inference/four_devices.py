@@ -15,6 +15,7 @@ def main():
     import jax
 
     from cordial_ppl.channels import CHANNELS
+    from cordial_ppl.data.labelled import without_labels
     from cordial_ppl.data.readings import as_logits
     from cordial_ppl.estimators.subsets import Texts, make_cases
     from cordial_ppl.evaluation.synthetic import reviews
@@ -28,19 +29,23 @@ def main():
     cases = make_cases(pool, texts.labels[:260], subsets, range(SUBSETS))
     target = build_target(CHANNELS["mixture"], 5)
 
-    def host(seed):
+    def host(method, seed):
         seeded = [case._replace(seed=(seed, *case.seed)) for case in cases]
-        fits = fit_cases(target, seeded)
+        fits = fit_cases(target, seeded, method=method)
         return fits, np.stack([fit.fitted.predict(report, {})[0] for fit in fits])
 
-    results = {f"default {seed}": host(seed) for seed in (0, 1)}
+    results = {
+        f"{method} {s}": host(method, s) for method in ("default", "laplace") for s in (0, 1)
+    }
     from cordial_ppl.inference.accelerator import fit_batch
 
-    for count in (1, 4):
-        seeded = [case._replace(seed=(0, *case.seed)) for case in cases]
-        fits = fit_batch(target, seeded, devices=jax.devices()[:count])
-        probs = np.stack([fit.fitted.predict(report, {})[0] for fit in fits])
-        results[f"default on {count}"] = fits, probs
+    for method in ("default", "laplace", "mode"):
+        for count in (1, 4):
+            seeded = [case._replace(seed=(0, *case.seed)) for case in cases]
+            settings = {"method": method, "devices": jax.devices()[:count]}
+            fits = fit_batch(target, seeded, without_labels(report, {}), **settings)
+            results[f"{method} on {count}"] = fits
+    results["mode 0"] = host("mode", 0)
     arrays = {"devices": np.array(len(jax.devices()))}
     for name, (fits, probs) in results.items():
         arrays[f"{name} report"] = probs

@@ -11,7 +11,7 @@ import pytest
 from cordial_ppl.runtime.compilation import workers
 from cordial_ppl.runtime.garbage import paused
 
-HEAVY = {"arviz", "jax", "matplotlib", "openai", "pandas", "polars", "sklearn"}
+HEAVY = {"arviz", "jax", "matplotlib", "openai", "optax", "pandas", "polars", "sklearn"}
 
 
 PROGRAM = "sys.argv = ['cordial', '{}']; atexit.register(show); cordial_ppl.cli.main()"
