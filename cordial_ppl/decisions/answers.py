@@ -195,8 +195,8 @@ def monitor(
     names = [check_cells("texts", *each) for each in zip(texts, sizes, strict=True)]
     # Texts that were read at first.
     unread = [np.isnan(logits[:, 0]) for logits, _ in entered]
-    known = [name for name, gone in zip(names[0], unread[0], strict=True) if not gone]
-    first = {name: row for row, name in enumerate(known)}
+    at_first = (name for name, gone in zip(names[0], unread[0], strict=True) if not gone)
+    first = {name: row for row, name in enumerate(at_first)}
     _warn_of_refusals(unread[0], unread[-1])
     scores = np.full((len(first), count), np.nan)
     stated, others = np.full((*scores.shape, fit.scale.size), np.nan), None

@@ -203,11 +203,11 @@ def draw_shares(sums: CorpusDraws, texts: Corpus, residuals: Residuals, seed: in
         return left[:, None] * (_draw_labels(near, left, noise, rng) if drawn else near)
 
     if unread.any():
-        known = labels + predict(reached, drawn=False)
-        known[:, unread] = 0
-        alike = np.add.reduceat(known, cells.starts, axis=1)
+        counts = labels + predict(reached, drawn=False)
+        counts[:, unread] = 0
+        alike = np.add.reduceat(counts, cells.starts, axis=1)
         # Two texts like those of all groups.
-        alike += LIKE_OTHERS * alike.sum(axis=1, keepdims=True) / known.sum(axis=(1, 2))[0]
+        alike += LIKE_OTHERS * alike.sum(axis=1, keepdims=True) / counts.sum(axis=(1, 2))[0]
         alike /= alike.sum(axis=2, keepdims=True)
         reached[:, unread] = left[unread, None] * as_steps(draw_unread(texts, alike, rng))
 

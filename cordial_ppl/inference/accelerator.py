@@ -52,6 +52,10 @@ CORE, CHIP = (2**30, 16), (2**32, 256)
 of an accelerator."""
 
 
+SAMPLED = 64
+"""Problems at most whose default posterior is sampled in a call: the last call is filled up."""
+
+
 def lanes(mesh: Mesh, points: int, target: Target, dtype: Any, rows: int) -> int:
     """Compute how many problems of so many points and rows a device has room for."""
     each = COPIES * points * tile_of(rows) * target.options * np.dtype(dtype).itemsize
@@ -389,7 +393,7 @@ def _fit_default(target: Target, cases: Sequence[Case], effort: Effort, mesh: Me
     """Sample the default posterior of each data set, and carry its particles to the folds."""
     problems, folds = _with_folds(target, cases, PRECISION), len(cases[0].masks)
     count, rows = len(cases), problems.data.labels.shape[-1]
-    room = lanes(mesh, effort.particles, target, PRECISION, rows)
+    room = min(lanes(mesh, effort.particles, target, PRECISION, rows), SAMPLED)
     seeds = [case.seed for case in cases]
     seeds += [(*case.seed, 1 + fold) for case in cases for fold in range(folds)]
 
