@@ -315,3 +315,18 @@ def test_weights_are_shared_by_the_members_that_predict_a_text():
     present = np.array([[1, 1, 1], [1, 0, 1], [0, 0, 1], [0, 0, 0]], bool)
     found = shares_of(np.array([0.6, 0.4, 0.0]), present)
     np.testing.assert_allclose(found, [[0.6, 0.4, 0], [1, 0, 0], [0, 0, 1], [0, 0, 0]], rtol=1e-12)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_scales_that_run_against_each_other_are_warned_of(turned, recwarn):
+    rng = np.random.default_rng(5)
+    truth = rng.choice(5, 40)
+    rated = np.clip(truth + rng.choice([-1, 0, 0, 1], 40), 0, 4)
+    readings = cp.readings_from_ratings(rated, range(5))
+    cp.LogitStack().fit(readings, 4 - truth if turned else truth)
+    found = [str(each.message) for each in recwarn if "rank correlation -" in str(each.message)]
+    assert len(found) == turned
+    # Two labels, or ratings that are all alike, say nothing of a direction.
+    cp.LogitStack().fit(readings[:2], [4, 0] if rated[0] < rated[1] else [0, 4])
+    cp.LogitStack().fit(np.zeros((20, 5)), truth[:20])
+    assert len([each for each in recwarn if "rank correlation" in str(each.message)]) == turned
