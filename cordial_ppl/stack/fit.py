@@ -26,7 +26,7 @@ from cordial_ppl.stack.weighing import ExpectedLoss, weigh
 
 FOLDS = 4
 
-LEAST_TEXTS, FALLING, BEYOND = 5, 4.15, 0.9
+LEAST_TEXTS, FALLING, BEYOND = 5, 4.5, 0.9
 """Texts from which a direction is told, and how far below zero, in units of 1 / (n - 1) and of the
 error, a rank correlation is that of scales which run against each other."""
 

@@ -106,9 +106,11 @@ def _scale_of_ratings(columns: Columns, options: Any) -> Scale:
     cells = [cell for cell in list_distinct(columns, "rating") if cell.casefold() not in BLANK]
     categories = ordered_categories(columns.schema["rating"])
     with naming(columns.path):
-        if not cells:
-            raise InputError("column 'rating' is empty in all rows.")
-        return scale_of_ratings(cells, categories if options is None else options)
+        if cells:
+            return scale_of_ratings(cells, categories if options is None else options)
+        if isinstance(options, Scale):
+            return options
+        raise InputError("column 'rating' is empty in all rows.")
 
 
 def _scale_of(columns: Columns, group: dict[str, str]) -> Scale:
