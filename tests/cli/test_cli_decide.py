@@ -63,8 +63,11 @@ def test_labels_of_several_annotators_come_back(as_json, tables):
 
 def test_without_an_audit_labels_say_nothing_of_the_rest(cordial, tables):
     told = cordial("decide", *tables, *COSTS[:-2], "--audit", 0, "-o", "d.csv").stderr
-    assert "warning: " in told and "--audit 0" in told
-    fill("seen.csv", read("d.csv")["probability"])
+    cells = read("d.csv")
+    pairs = zip(cells["decision"], cells["label"], strict=True)
+    alone = sum(decision != "person" and not label for decision, label in pairs)
+    assert f"warning: without an audit nobody sees {alone} texts" in told and "--audit 0" in told
+    fill("seen.csv", cells["probability"])
     assert "no chance" in cordial("estimate", tables[0], "seen.csv").stderr
 
 
