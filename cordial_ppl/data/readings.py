@@ -181,17 +181,18 @@ def readings_from_probabilities(p: Any, *, source: Source = GIVEN) -> Float64[np
     """Turn probabilities into logits, log p; a zero is floored as `as_logits` floors -inf.
 
     Args:
-        p: probabilities [n, K].
+        p: probabilities [n, K]; a row of NaN for a text that was not read.
         source: where they come from.
 
     Returns:
-        Finite log-probabilities [n, K] (nats), not centred.
+        Finite log-probabilities [n, K] (nats), not centred; NaN for a text that was not read.
 
     Raises:
         InputError: a probability is negative or not finite, or a row does not sum to one.
     """
     table = _Table(p, "probabilities", source)
-    probs = table.numbers
+    unread = np.isnan(table.numbers).all(axis=1, keepdims=True)
+    probs = np.where(unread, 1 / table.numbers.shape[1], table.numbers)
     table.reject(~((probs >= 0) & np.isfinite(probs)), "probabilities must be 0..1")
     with np.errstate(over="ignore"):
         totals = probs.sum(axis=1)
@@ -202,7 +203,7 @@ def readings_from_probabilities(p: Any, *, source: Source = GIVEN) -> Float64[np
             f"{name_rows(off, source.where)}. Divide each row by its sum, or give logits or counts."
         )
     with np.errstate(divide="ignore"):
-        return table.floor(np.log(probs), zeros=True)
+        return np.where(unread, np.nan, table.floor(np.log(probs), zeros=True))
 
 
 def readings_from_counts(
@@ -211,12 +212,13 @@ def readings_from_counts(
     """Turn counts of sampled ratings into logits: log((c_k + a) / (sum_j c_j + a K)).
 
     Args:
-        counts: how often each option was sampled, whole numbers [n, K].
+        counts: how often each option was sampled, whole numbers [n, K]; a row of NaN for a text
+            that was not read.
         pseudo_count: the pseudo-count a of every option, above 0.
         source: where they come from.
 
     Returns:
-        Log-probabilities [n, K] (nats), not centred.
+        Log-probabilities [n, K] (nats), not centred; NaN for a text that was not read.
 
     Raises:
         InputError: a count is negative or not whole, a row holds no rating, or `pseudo_count` is
@@ -225,7 +227,8 @@ def readings_from_counts(
     if not (pseudo_count > 0 and np.isfinite(pseudo_count)):
         raise InputError(f"pseudo_count must be above 0; found {pseudo_count}.")
     table = _Table(counts, "counts", source)
-    numbers = table.numbers
+    unread = np.isnan(table.numbers).all(axis=1, keepdims=True)
+    numbers = np.where(unread, 1.0, table.numbers)
     # Beyond 2**53 floats cannot tell neighbouring whole numbers apart.
     whole = (numbers >= 0) & (numbers <= 2.0**53) & (np.floor(numbers) == numbers)
     table.reject(~whole, "counts must be whole numbers from 0 up")
@@ -234,9 +237,11 @@ def readings_from_counts(
     if empty.size:
         raise InputError(
             "a text needs at least one rating; all counts are 0 or empty in "
-            f"{name_rows(empty, source.where)}. Remove the rows without a rating."
+            f"{name_rows(empty, source.where)}. A text without a reading is a row of NaN, or of "
+            "empty cells in a table."
         )
-    return np.log((numbers + pseudo_count) / (totals + pseudo_count * numbers.shape[1]))
+    logits = np.log((numbers + pseudo_count) / (totals + pseudo_count * numbers.shape[1]))
+    return np.where(unread, np.nan, logits)
 
 
 def readings_from_ratings(
@@ -364,7 +369,8 @@ class _Table:
             low = "below -1e9" if np.isfinite(logits[unread[0]]).all() else "-inf or empty"
             raise InputError(
                 f"a text needs at least one option with a reading; every option is {low} in "
-                f"{name_rows(unread, self.where)}. Remove the rows without a reading."
+                f"{name_rows(unread, self.where)}. A text without a reading is a row of NaN, or of "
+                "empty cells in a table."
             )
         lowest = np.where(missing, np.inf, logits).min(axis=1)
         floors = lowest + np.where(read == 1, ONE_OPTION_FLOOR, 0.0)

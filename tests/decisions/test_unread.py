@@ -220,3 +220,16 @@ def test_a_fit_needs_a_label_of_a_text_that_was_read():
         cp.Cordial(STARS).fit(np.full((3, 5), np.nan), [1, 2, 3])
     with pytest.raises(cp.InputError, match="row 1"):
         cp.Cordial(STARS).fit([[0.0, 1, 2, 3, 4], [np.nan, 1, 2, 3, 4]], [1, 2])
+
+
+def test_a_row_of_nan_is_a_text_without_a_reading_in_every_form():
+    gone = [np.nan] * 3
+    for make, row in (
+        (cp.readings_from_counts, [0, 2, 1]),
+        (cp.readings_from_probabilities, [0.2, 0.3, 0.5]),
+    ):
+        found = make([row, gone])
+        np.testing.assert_array_equal(found[:1], make([row]))
+        assert np.isnan(found[1]).all()
+        with pytest.raises(cp.InputError):
+            make([row, [np.nan, *row[1:]]])
