@@ -181,8 +181,7 @@ def test_pictures_show_what_stands_above_them(facts, monkeypatch):
 def partial():
     """A calibrator of readings that do not say which system wrote a text; people like A's alone."""
     labels = [STARS[4 * (system == "A")] for system in SYSTEM]
-    with pytest.warns(cp.CordialWarning, match="labels fall"):
-        return cp.LogitStack(STARS).fit(LOGITS, labels, texts=[f"text {k}" for k in range(20)])
+    return cp.LogitStack(STARS).fit(LOGITS, labels, texts=[f"text {k}" for k in range(20)])
 
 
 def test_a_group_that_is_rated_too_high_is_named(partial, write):
