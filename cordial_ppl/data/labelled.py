@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from cordial_ppl.data.labelling import rank_texts
-from cordial_ppl.data.readings import Readings
+from cordial_ppl.data.readings import Readings, is_unread
 from cordial_ppl.runtime.arrays import bucket, pad_rows, repeat_rows
 
 TILE = 32
@@ -74,7 +74,7 @@ class Labelled:
     @property
     def unread(self) -> Bool[np.ndarray, " n"]:
         """Tell rows of texts that were not read: all of their logits are NaN."""
-        return np.isnan(self.logits).all(axis=tuple(range(1, self.logits.ndim)))
+        return is_unread(self.logits)
 
     @property
     def read(self) -> "Labelled":

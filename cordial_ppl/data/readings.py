@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Float64, Int
+from jaxtyping import Bool, Float, Float64, Int
 
 from cordial_ppl.data.containers import as_numbers, collected, ordered_categories, unmasked
 from cordial_ppl.data.frames import column_names
@@ -90,6 +90,11 @@ class Source(NamedTuple):
 
 GIVEN = Source()
 """An array that the caller gives."""
+
+
+def is_unread(logits: Float[np.ndarray, "n *readers K"]) -> Bool[np.ndarray, " n"]:
+    """Tell texts that nobody has read: all of their logits are NaN."""
+    return np.isnan(logits).all(axis=tuple(range(1, logits.ndim)))
 
 
 def as_logits(

@@ -12,6 +12,7 @@ from cordial_ppl.data.containers import as_cells
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.labelling import of_fit
 from cordial_ppl.data.ratings import state
+from cordial_ppl.data.readings import is_unread
 from cordial_ppl.decisions import drift, forecasting, monitoring, predictive, summary
 from cordial_ppl.decisions.corpus import PosteriorDraws
 from cordial_ppl.decisions.estimates import bias
@@ -72,7 +73,7 @@ def predict_draws(
     posterior = PosteriorDraws(fit, count, histogram == "redrawn")
     shares, parts = zip(*posterior.predict(readings, extra), strict=True)
     weights = [np.full(len(p), share / len(p)) for share, p in zip(shares, parts, strict=True)]
-    probs, unread = np.concatenate(parts), np.isnan(readings[:, 0])
+    probs, unread = np.concatenate(parts), is_unread(readings)
     if unread.any():
         rng = np.random.default_rng([fit.seed, count])
         probs[:, unread] = rng.dirichlet(fit.unread_counts, len(probs))[:, None]
@@ -126,7 +127,7 @@ def forecast(
 ) -> forecasting.Forecast:
     """Forecast what more labels give; arguments, result and errors are of ``Stack.forecast``."""
     readings, extra = enter(fit := as_fit(fit), logits, covariates)
-    read = ~np.isnan(readings[:, 0])
+    read = ~is_unread(readings)
     readings, extra = readings[read], {name: column[read] for name, column in extra.items()}
     if not can_forecast(fit):
         raise InputError(
@@ -194,14 +195,14 @@ def monitor(
     texts = [range(size) for size in sizes] if texts is None else texts
     names = [check_cells("texts", *each) for each in zip(texts, sizes, strict=True)]
     # Texts that were read at first.
-    unread = [np.isnan(logits[:, 0]) for logits, _ in entered]
+    unread = [is_unread(logits) for logits, _ in entered]
     at_first = (name for name, gone in zip(names[0], unread[0], strict=True) if not gone)
     first = {name: row for row, name in enumerate(at_first)}
     _warn_of_refusals(unread[0], unread[-1])
     scores = np.full((len(first), count), np.nan)
     stated, others = np.full((*scores.shape, fit.scale.size), np.nan), None
     for t, (each, (logits, extra)) in enumerate(zip(names, entered, strict=True)):
-        read = ~np.isnan(logits[:, 0])
+        read = ~is_unread(logits)
         logits, extra = logits[read], {name: column[read] for name, column in extra.items()}
         each = [name for name, seen in zip(each, read, strict=True) if seen]
         again = np.array([name in first for name in each], bool)

@@ -23,6 +23,7 @@ from scipy.special import ndtr
 
 from cordial_ppl.data.checks import check_number
 from cordial_ppl.data.ratings import state
+from cordial_ppl.data.readings import is_unread
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions.corpus import BLOCK, PosteriorDraws
 from cordial_ppl.decisions.estimates.passing import as_passing
@@ -135,7 +136,7 @@ def decide(
         shares, text_rows, _ = check_rows(fit, readings, rows)
         probs[text_rows], labelled[text_rows] = shares, True
     action, cost, p_wrong = losses.choose(probs)
-    unread = np.isnan(readings[:, 0]) & ~labelled
+    unread = is_unread(readings) & ~labelled
     order = np.flatnonzero(~labelled & ~unread)
     order = order[np.argsort((cost if rule.agree is None else p_wrong)[order], kind="stable")]
     # Without the cost of a person there is none of a text.

@@ -14,6 +14,7 @@ from cordial_ppl.data.containers import unmasked
 from cordial_ppl.data.frames import aligned
 from cordial_ppl.data.labelling import by_text
 from cordial_ppl.data.ratings import state
+from cordial_ppl.data.readings import is_unread
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions.corpus import PosteriorDraws, sum_draws
 from cordial_ppl.decisions.drift import compare
@@ -91,7 +92,7 @@ def estimate(
         )
     labels, rows, of_label = check_rows(fit, readings, rows)
     columns = {noun: aligned(logits, getattr(question, noun), noun) for noun in COLUMNS}
-    read = ~np.isnan(readings[:, 0])
+    read = ~is_unread(readings)
     if (unread := int((~read).sum())) and read[rows].all():
         # Nothing is known of texts like these: what is estimated is said to be of the others.
         some = {k: c if c is None else np.asarray(c, object)[read] for k, c in columns.items()}

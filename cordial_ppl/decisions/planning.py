@@ -16,7 +16,7 @@ from jaxtyping import Bool, Float64, Int64
 from cordial_ppl.data.checks import check_cells
 from cordial_ppl.data.containers import unmasked
 from cordial_ppl.data.ratings import state
-from cordial_ppl.data.readings import as_logits
+from cordial_ppl.data.readings import as_logits, is_unread
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError, quote, warn
 
@@ -174,7 +174,7 @@ def expected_scores(logits: Float64[np.ndarray, "N K"], scale: Scale) -> Float64
 
     It is NaN for a text that was not read.
     """
-    scores, read = np.full(len(logits), np.nan), ~np.isnan(logits[:, 0])
+    scores, read = np.full(len(logits), np.nan), ~is_unread(logits)
     scores[read] = state(logits[read])[0] @ scale.values
     return scores
 

@@ -46,11 +46,9 @@ AXES: Any = Data(0, 0, 0, 0, 0, None)  # type: ignore[arg-type]
 """Which arrays of texts have an axis of problems: not the number of tiles."""
 SPREAD, WHOLE = PartitionSpec(AXIS), PartitionSpec()
 
-
 CORE, CHIP = (2**30, 16), (2**32, 256)
 """Bytes, about, and problems at most that a call takes of a core of a CPU, which few keep busy, and
 of an accelerator."""
-
 
 SAMPLED = 64
 """Problems at most whose default posterior is sampled in a call: the last call is filled up."""

@@ -9,8 +9,9 @@ from jaxtyping import Float
 
 from cordial_ppl.data.covariates import as_covariates
 from cordial_ppl.data.frames import aligned, aligned_labels, check_columns
-from cordial_ppl.data.labelled import Labelled, without_labels
+from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.labelling import as_texts, as_weights, have_several, list_labels
+from cordial_ppl.data.readings import is_unread
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError
 from cordial_ppl.inference.posterior import check_probs
@@ -111,7 +112,7 @@ def predict(
     Raises:
         InputError: a channel gives no probabilities for a text.
     """
-    values, unread = fit.scale.values, without_labels(readings, {}).unread
+    values, unread = fit.scale.values, is_unread(readings)
     read, counts = np.flatnonzero(~unread), fit.unread_counts
     probs, ends = np.tile(counts / counts.sum(), (len(readings), 1)), np.empty((2, len(readings)))
     if level is not None and unread.any():

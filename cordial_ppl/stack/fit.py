@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
+from scipy.stats import rankdata
 
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.labelling import TextLabels, by_text
@@ -240,7 +241,7 @@ def warn_if_reversed(fit: Fit) -> None:
     """
     values, per_text = fit.scale.values, fit.text_labels
     stated = state(fit.labelled.logits[per_text.first])[0] @ values
-    ranks, free = np.stack([rank(stated), rank(per_text.shares @ values)]), len(stated) - 1
+    ranks, free = rankdata([stated, per_text.shares @ values], axis=1), len(stated) - 1
     if free < LEAST_TEXTS - 1 or not np.ptp(ranks, axis=1).all():
         return
     rho = float(np.corrcoef(ranks)[0, 1])
@@ -250,9 +251,3 @@ def warn_if_reversed(fit: Fit) -> None:
             "texts): one of the two scales may run from best to worst. If so, turn its numbers "
             "round before you calibrate."
         )
-
-
-def rank(values: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-    """Rank values; equals share the mean of their ranks."""
-    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
-    return (counts.cumsum() - (counts - 1) / 2)[places]

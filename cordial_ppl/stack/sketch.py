@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int64
 
 from cordial_ppl.data.ratings import state
+from cordial_ppl.data.readings import is_unread
 
 STEPS = 64
 """Steps of expected scores on a scale of up to so many classes, at most."""
@@ -24,7 +25,7 @@ def sketch(logits: Float[np.ndarray, "n K"]) -> Int64[np.ndarray, "2 cells"]:
         A column for each cell that has texts, with the cell and the number of texts.  A cell is an
         option, 0..K-1, and a score, rounded to steps of which a whole number makes a class.
     """
-    logits, size = logits[~np.isnan(logits[:, 0])], logits.shape[1]
+    logits, size = logits[~is_unread(logits)], logits.shape[1]
     scores = state(logits)[0] @ np.arange(size)
     steps = np.rint(scores * steps_of_class(size)).astype(np.int64)
     counts = np.bincount(logits.argmax(axis=1) * span(size) + steps)

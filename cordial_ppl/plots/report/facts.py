@@ -12,6 +12,7 @@ from cordial_ppl import scores
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.labelling import as_texts, of_fit, share_text
 from cordial_ppl.data.ratings import state
+from cordial_ppl.data.readings import is_unread
 from cordial_ppl.decisions import answers
 from cordial_ppl.decisions.drift import Drift
 from cordial_ppl.decisions.estimates.bias import Bias
@@ -61,7 +62,7 @@ class TaskTexts:
     @property
     def read(self) -> "TaskTexts":
         """The texts that were read."""
-        read = ~np.isnan(self.logits[:, 0])
+        read = ~is_unread(self.logits)
         if read.all():
             return self
         kept, places = np.flatnonzero(read[self.rows]), read.cumsum() - 1
