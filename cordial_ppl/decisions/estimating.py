@@ -16,7 +16,8 @@ from cordial_ppl.data.labelling import by_text
 from cordial_ppl.data.ratings import state
 from cordial_ppl.data.readings import is_unread
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.decisions.corpus import PosteriorDraws, sum_draws
+from cordial_ppl.decisions.corpus import Cells, Corpus
+from cordial_ppl.decisions.corpus_draws import PosteriorDraws, sum_draws
 from cordial_ppl.decisions.drift import compare
 from cordial_ppl.decisions.effects import CORPUS_SCALE, GROUP_SCALE
 from cordial_ppl.decisions.estimates.clusters import GROUPS, fit_by_cluster, number_clusters
@@ -33,7 +34,7 @@ from cordial_ppl.decisions.estimates.rectified import (
     number_cells,
     rectified_mean,
 )
-from cordial_ppl.decisions.means import Cells, Corpus, Shares, draw_shares
+from cordial_ppl.decisions.means import Shares, draw_shares
 from cordial_ppl.decisions.question import TARGETS, Question
 from cordial_ppl.decisions.residuals import find_residuals
 from cordial_ppl.errors import InputError, quote

@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 from few_labels import LABELS, LOGITS, TEST
 
-from cordial_ppl.decisions import corpus, means
-from cordial_ppl.decisions.corpus import CorpusDraws, PosteriorDraws, sum_draws
+from cordial_ppl.decisions import corpus_draws, means, superpopulation
+from cordial_ppl.decisions.corpus import Cells, Corpus
+from cordial_ppl.decisions.corpus_draws import CorpusDraws, PosteriorDraws, sum_draws
 from cordial_ppl.decisions.effects import CORPUS_SCALE, Effects
-from cordial_ppl.decisions.means import Cells, Corpus, draw_shares, list_factors
-from cordial_ppl.decisions.residuals import Residuals, as_steps, covariance_of
+from cordial_ppl.decisions.means import draw_shares, list_factors
+from cordial_ppl.decisions.residuals import Residuals, as_options, as_steps, covariance_of
+from cordial_ppl.decisions.tilting import tilt
 from cordial_ppl.estimators.stack import Stack
 
 HALF = 500
@@ -26,7 +28,7 @@ def test_sums_are_those_of_single_texts(stack, monkeypatch):
     groups = np.random.default_rng(0).integers(0, 3, 40)
     groups[rows[0]] = 3
     sampler = PosteriorDraws(stack.fit_, 16, True)
-    monkeypatch.setattr(corpus, "BLOCK", 16)
+    monkeypatch.setattr(corpus_draws, "BLOCK", 16)
     found = sum_draws(sampler, logits, {}, groups, rows, 4)
     members = list(sampler.predict(logits, {}))
     mixture = np.sum([weight * draws.mean(axis=0) for weight, draws in members], axis=0)
@@ -191,7 +193,7 @@ def test_clusters_that_groups_share_cancel_in_differences():
     cells = Cells(groups, np.arange(2), zeros, zeros, zeros)
     parts = cells.sum_clusters(expected, clusters)
     counts = np.repeat(parts.sum(axis=0)[None], 20_000, axis=0)
-    found = means._sample_clusters(counts, 0 * counts, parts, cells, np.arange(2.0), rng)
+    found = superpopulation.sample_clusters(counts, 0 * counts, parts, cells, np.arange(2.0), rng)
     one, other = (found[:, g, 1] / found[:, g].sum(axis=1) for g in range(2))
     spread = share.reshape(40, 4).mean(axis=1).std(ddof=1) / np.sqrt(40)
     # Student's t.
@@ -202,7 +204,7 @@ def test_clusters_that_groups_share_cancel_in_differences():
     cells = Cells(groups[few], np.arange(2), zeros, zeros, zeros)
     parts = cells.sum_clusters(expected[few], clusters[few])
     counts = np.repeat(parts.sum(axis=0)[None], 20_000, axis=0)
-    found = means._sample_clusters(counts, 0 * counts, parts, cells, np.arange(2.0), rng)
+    found = superpopulation.sample_clusters(counts, 0 * counts, parts, cells, np.arange(2.0), rng)
     one, other = (found[:, g, 1] / found[:, g].sum(axis=1) for g in range(2))
     assert one.std() > 2 * other.std()
 
@@ -213,7 +215,7 @@ def test_a_group_of_few_texts_does_not_tell_its_spread():
     zeros = np.zeros(2, int)
     cells = Cells(np.repeat([0, 1], [3, 300]), np.arange(2), zeros, zeros, zeros)
     rng = np.random.default_rng(0)
-    found = means._sample_texts(
+    found = superpopulation.sample_texts(
         np.repeat(counts, 40_000, axis=0), cells, np.zeros(2), np.arange(2.0), rng
     )
     few, many = (found[:, g, 1] / found[:, g].sum(axis=1) for g in range(2))
@@ -226,7 +228,7 @@ def test_steps_add_up():
     probs, value = rng.dirichlet(np.ones(5), 30), np.array([0.0, 1, 2, 4, 5])
     steps = as_steps(probs)
     np.testing.assert_allclose(steps @ np.diff(value) + value[0], probs @ value)
-    np.testing.assert_allclose(means.as_options(steps, 1.0), probs)
+    np.testing.assert_allclose(as_options(steps, 1.0), probs)
     by_hand = sum(np.diag(p) - np.outer(p, p) for p in probs)
     variance = np.diff(value) @ covariance_of(probs) @ np.diff(value)
     assert variance == pytest.approx(value @ by_hand @ value)
@@ -235,7 +237,7 @@ def test_steps_add_up():
 def test_shares_keep_their_mean_inside_the_scale():
     value = np.array([0.0, 1, 2, 3, 4])
     shares = np.array([[-0.05, 0.1, 0.2, 0.35, 0.4], [0.2, 0.2, 0.2, 0.2, 0.2], [0, 0, 0, 0, 1.0]])
-    found = means._inside(shares[None], value, np.arange(3))[0]
+    found = tilt(shares[None], value, np.arange(3))[0]
     assert found.min() >= 0
     np.testing.assert_allclose(found.sum(axis=1), 1)
     np.testing.assert_allclose(found @ value, [3.15, 2, 4], atol=1e-3)
