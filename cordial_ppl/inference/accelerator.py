@@ -77,6 +77,22 @@ class Problems(NamedTuple):
         return jax.tree.map(lambda leaf: leaf[rows], self)
 
 
+class Sampled(NamedTuple):
+    """Posteriors of N problems by weighted points.
+
+    Attributes:
+        problems: the problems, of the labels that the points have not counted yet.
+        points: whitened points.
+        begin: log weight of each point before those labels.
+        collect: posterior of a data set, from its number and the log weights of its points.
+    """
+
+    problems: Problems
+    points: Float[np.ndarray, "N S P"]
+    begin: Float[np.ndarray, "N S"]
+    collect: Callable[[int, np.ndarray], Draws]
+
+
 def fit_batch(
     target: Target,
     cases: Sequence[Case],
@@ -111,7 +127,7 @@ def fit_batch(
                 sampled = _fit_default(target, some, effort, mesh)
             else:
                 sampled = _fit_literal(target, some, method, mesh)
-            parts.append(_predict(target, some, report, mesh, *sampled))
+            parts.append(_predict(target, some, report, mesh, sampled))
     fits, probs = zip(*parts, strict=True)
     return sum(fits, []), np.concatenate(probs)
 
@@ -166,7 +182,7 @@ def _compile(run: Callable[..., Any], mesh: Mesh, **options: Any) -> Callable[..
     return compiled(spread, spread=True, **options)
 
 
-def _fit_literal(target: Target, cases: Sequence[Case], method: str, mesh: Mesh) -> tuple:
+def _fit_literal(target: Target, cases: Sequence[Case], method: str, mesh: Mesh) -> Sampled:
     """Fit by a method of the paper all labels and each fold afresh."""
     problems, folds = _with_folds(target, cases, np.float64), len(cases[0].masks)
     texts = [problems.take(row) for row in range(len(cases))]
@@ -189,7 +205,7 @@ def _fit_literal(target: Target, cases: Sequence[Case], method: str, mesh: Mesh)
         logs = logs if method == "laplace" else np.zeros(1)
         return fitting.weigh_literal(method, modes[row], draws, logs, None, fold=False)
 
-    return problems, points, -log_proposal, weigh
+    return Sampled(problems, points, -log_proposal, weigh)
 
 
 def search_modes(
@@ -233,12 +249,10 @@ def _predict(
     cases: Sequence[Case],
     report: Labelled,
     mesh: Mesh,
-    problems: Problems,
-    points: Float[np.ndarray, "N S P"],
-    begin: Float[np.ndarray, "N S"],
-    collect: Callable[[int, np.ndarray], Draws],
+    sampled: Sampled,
 ) -> tuple[list[CaseFit], Float[np.ndarray, "C m K"]]:
     """Predict the report by points of all labels and held-out texts by the others, and collect."""
+    problems, points, begin, collect = sampled
     count, labels, run = len(cases), len(cases[0].texts.labels), _weigh(target, mesh)
 
     def weigh(part: Problems, rows: np.ndarray, texts: int) -> tuple[np.ndarray, np.ndarray]:
@@ -387,7 +401,7 @@ def _stage(stage: Callable[..., Any], mesh: Mesh, settings: tuple) -> Callable[.
     return compiled(jax.shard_map(many, mesh=mesh, check_vma=False, **sides), spread=True)
 
 
-def _fit_default(target: Target, cases: Sequence[Case], effort: Effort, mesh: Mesh) -> tuple:
+def _fit_default(target: Target, cases: Sequence[Case], effort: Effort, mesh: Mesh) -> Sampled:
     """Sample the default posterior of each data set, and carry its particles to the folds."""
     problems, folds = _with_folds(target, cases, PRECISION), len(cases[0].masks)
     count, rows = len(cases), problems.data.labels.shape[-1]
@@ -426,4 +440,4 @@ def _fit_default(target: Target, cases: Sequence[Case], effort: Effort, mesh: Me
 
     # The weights are complete: no label is counted again.
     problems.data.tiles[:] = 0
-    return problems, states.particles.points, states.log_weights, collect
+    return Sampled(problems, states.particles.points, states.log_weights, collect)
