@@ -186,6 +186,9 @@ def test_pairs_count_the_signs_of_draws():
     groups["b"] = whole._replace(labels=2)  # one or two that are far off would decide alone
     few = Estimate(0.9, whole, groups, RECTIFIED, found.draws)
     assert ["".join(pair[:2]) for pair in few.resolved] == ["ac", "cd"] and few.pairs[0] == 6
+    lines = [line.split() for line in few.ranked_text("letter").splitlines()]
+    told = {line[0]: "resolved" in line for line in lines if line and line[0] in groups}
+    assert told == {"a": False, "b": False, "c": True, "d": False}  # Their means are equal.
 
 
 def test_the_two_targets_stand_beside_each_other(fitted, estimate):
