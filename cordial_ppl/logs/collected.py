@@ -11,8 +11,7 @@ from jaxtyping import Float64
 from cordial_ppl.data.ratings import PSEUDO_COUNT
 from cordial_ppl.data.readings import as_logits, readings_from_counts, readings_from_probabilities
 from cordial_ppl.errors import InputError, SettingNeeded, count, list_names, naming
-from cordial_ppl.logs.evidence import CUT, FAILED, FILTERED, REFUSED, Record
-from cordial_ppl.logs.masses import Reading
+from cordial_ppl.logs.evidence import CUT, FAILED, FILTERED, REFUSED, Reading, Record
 from cordial_ppl.logs.spellings import Spellings
 from cordial_ppl.tables import MADE
 from cordial_ppl.tables.columns import is_reading
@@ -51,7 +50,6 @@ class Collected:
     Attributes:
         spellings: How the options are written; None if the file holds labels alone.
         records: What each row of the table is of, in the order of the file.
-        outcomes: The reading of each; or why it was not read, a key of `REASONS`.
         labelings: The records that hold labels.
         notes: Places of what is left out or deserves a look, by the keys of `WORDS`.
         kept: Places of what is kept without a reading, by the keys of `REASONS`.
@@ -61,7 +59,6 @@ class Collected:
 
     spellings: Spellings | None = None
     records: list[Record] = field(default_factory=list)
-    outcomes: list[Reading | str] = field(default_factory=list)
     labelings: list[Record] = field(default_factory=list)
     notes: dict[str, list[str]] = field(default_factory=dict)
     kept: dict[str, list[str]] = field(default_factory=dict)
@@ -74,7 +71,7 @@ class Collected:
 
     def __repr__(self) -> str:
         """Say in a line what was read."""
-        unread, labels = len(self.outcomes) - len(self), len(self.labelings)
+        unread, labels = len(self.records) - len(self), len(self.labelings)
         scale = ", ".join(self.options)
         return f"<{len(self)} readings of {scale}; {unread} texts without one; {labels} labels>"
 
@@ -86,18 +83,11 @@ class Collected:
     @property
     def values(self) -> list[Reading]:
         """List the readings, in the order of the file."""
-        return [one for one in self.outcomes if isinstance(one, Reading)]
+        return [one.outcome for one in self.records if isinstance(one.outcome, Reading)]
 
     def note(self, key: str, text: str, kept: bool = False) -> None:
         """Note what is to be told of a row or a text, and whether it stays without a reading."""
         (self.kept if kept else self.notes).setdefault(key, []).append(text)
-
-    def keep(self, record: Record, outcome: Reading | str) -> None:
-        """Add a row to the table: the reading of a record, or why it was not read."""
-        self.records.append(record)
-        self.outcomes.append(outcome)
-        for doubt in outcome.doubts if isinstance(outcome, Reading) else ():
-            self.note(doubt, record.item_id)
 
     @property
     def doubts(self) -> Iterator[str]:
@@ -156,16 +146,17 @@ class Collected:
             return {}
         kind, values = self.table
         cells, rows = iter(values.tolist()), []
-        numbers = [f"{kind}_{option}" for option in self.options]
-        last = (*numbers, "unread")
-        for record, outcome in zip(self.records, self.outcomes, strict=True):
+        last = (*(f"{kind}_{option}" for option in self.options), "unread")
+        for record in self.records:
             row = dict(zip(NAMES, (*record.key, *map(record.made.get, MADE)), strict=True))
             for name, cell in record.extras.items():
                 taken = name in (*NAMES, "unread") or is_reading(name)
                 row[f"input_{name}" if taken else name] = cell
-            read = [*next(cells), None] if isinstance(outcome, Reading) else [REASONS[outcome]]
-            rows.append(row | dict(zip(last[-len(read) :], read, strict=True)))
-        names = dict.fromkeys(name for row in rows for name in row if name not in last)
+            if isinstance(record.outcome, Reading):
+                rows.append(row | dict(zip(last, next(cells), strict=False)))
+            else:
+                rows.append(row | {"unread": REASONS[record.outcome]})
+        names = dict.fromkeys((*NAMES, *(name for row in rows for name in row if name not in last)))
         columns = {name: [row.get(name) for row in rows] for name in (*names, *last)}
         return {
             name: column
@@ -187,11 +178,12 @@ class Collected:
         items, rows = {record.item_id for record in self.records}, dict[tuple, None]()
         for record in self.labelings:
             label = str(record.label).strip()
-            if self.spellings is not None:
+            option = self.spellings.match(label) if self.spellings else None
+            if option is not None:
+                label = self.options[option]
+            elif self.spellings:
                 with naming(record.location):
-                    option = self.spellings.match(label)
-                    _ = self.spellings.scale.locate([label]) if option is None else None
-                label = label if option is None else self.options[option]
+                    self.spellings.scale.locate([label])
             if not items or record.item_id in items:
                 rows[record.item_id, record.task, record.user, label] = None
         texts, tasks, people, labels = map(list, zip(*rows, strict=True)) if rows else ([],) * 4
@@ -228,8 +220,7 @@ class Collected:
         if len(labels) < len(self.labels["label"]):
             problem = "the log holds several labels of a text: write them to a table, and fit with "
             raise InputError(f"{problem}`cordial calibrate`.")
-        pairs = zip(self.records, self.outcomes, strict=True)
-        read = [record.item_id for record, outcome in pairs if isinstance(outcome, Reading)]
+        read = [one.item_id for one in self.records if isinstance(one.outcome, Reading)]
         rows = [row for row, item in enumerate(read) if item in labels]
         if not rows:
             raise InputError("the log holds no labels; name their field: label=FIELD.")

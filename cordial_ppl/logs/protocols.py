@@ -19,17 +19,19 @@ import jmespath
 
 from cordial_ppl.errors import InputError, list_names, quote
 from cordial_ppl.logs.evidence import (
+    ABSENT,
     CUT,
     REFUSED,
-    ROUNDING,
     Answer,
     Evidence,
     Position,
     Scores,
     as_text,
-    make_position,
 )
 from cordial_ppl.tables import is_filled
+
+ROUNDING = 1e-3
+"""How far above 0 rounding may put a log-probability."""
 
 _TABLE: dict[str, Any] = tomllib.loads(
     Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
@@ -142,12 +144,26 @@ def _read_tokens(listed: Any) -> list[Position]:
         rows = ((one["token"], one.get("logprob"), one.get("top_logprobs")) for one in listed)
     else:
         return []
-    return [make_position(token, score, _list_scores(top)) for token, score, top in rows]
+    return [_read_token(token, {token: score, **_list_scores(top)}) for token, score, top in rows]
 
 
 def _list_scores(top: Any) -> Mapping[str, Any]:
     """Read the log-probabilities of tokens, from an object or from a list of objects."""
     return top if isinstance(top, Mapping) else {t["token"]: t.get("logprob") for t in top or ()}
+
+
+def _read_token(token: str, scores: Mapping[str, float | None]) -> Position:
+    """Read a token and its alternatives, without those whose log-probability stands for none."""
+    top = {text: score for text, score in scores.items() if score is not None}
+    for text, score in top.items():
+        if not isinstance(text, str) or text.startswith("token_id:"):
+            raise InputError(
+                f"tokens must be text; found {text!r}. Generate with detokenize=True, and run the "
+                "server without --return-tokens-as-token-ids."
+            )
+        if not score <= ROUNDING:
+            raise InputError(f"log-probabilities must be 0 or below; found {score} of {text!r}.")
+    return Position(token, {text: float(score) for text, score in top.items() if score > ABSENT})
 
 
 def _is_objects(items: Any) -> bool:
@@ -238,7 +254,7 @@ def _read_object(value: Mapping[str, Any], name: str) -> Evidence | None:
         # An answer that is one of several texts; of equal ones the first by name, so that the
         # order of keys changes nothing.
         chosen = max(sorted(numbers), key=numbers.__getitem__)
-        return [Answer(chosen, [make_position(chosen, None, numbers)])]
+        return [Answer(chosen, [_read_token(chosen, numbers)])]
     if min(scores) >= 0 and all(isinstance(score, int) for score in scores):
         return Scores("n", scores, [*numbers])
     # Rounding may put a sum of probabilities this far from 1.

@@ -1,7 +1,9 @@
 """From the answers or the scores of a text to its reading."""
 
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -11,9 +13,9 @@ from cordial_ppl.data.rounding import round_positions
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError, SettingNeeded, list_names, naming
 from cordial_ppl.logs.collected import Collected
-from cordial_ppl.logs.evidence import ABSENT, CUT, FAILED, Answer, Orders, Record, Scores
+from cordial_ppl.logs.evidence import ABSENT, CUT, FAILED, Answer, Orders, Reading, Record, Scores
 from cordial_ppl.logs.finder import Finder, Span
-from cordial_ppl.logs.masses import Reading, mix, read_masses
+from cordial_ppl.logs.masses import mix, read_masses
 from cordial_ppl.logs.spellings import Spellings, fold
 
 
@@ -108,9 +110,9 @@ class Reader:
         elif span.option is None:
             return span.source
         # The token in which the answer starts, and what stands before the answer in it.
-        ends = np.cumsum([len(piece) for piece in pieces])
-        number = min(int(np.searchsorted(ends, span.start, side="right")), len(pieces) - 1)
-        prefix = pieces[number][: span.start - int(ends[number]) + len(pieces[number])]
+        starts = [*accumulate(map(len, pieces), initial=0)]
+        number = min(bisect_right(starts, span.start), len(pieces)) - 1
+        prefix = text[starts[number] : span.start]
         written = None if span.option is None else text[span.start : span.end]
         reading = read_masses(spellings, positions[number:], prefix, written, ended=answer.ended)
         if reading is not None and span.several:
@@ -161,25 +163,27 @@ def collect(
         scale = scale or _scale_of(answered, [*names["task"]] if "task" not in chosen else [])
         reader = Reader(scale, **settings)
         collected.spellings = reader.spellings
-    pairs = [_read_group(reader, some) for some in groups.values()]
-    read = {one.key[1:]: None for one, outcome in pairs if isinstance(outcome, Reading)}
-    for record, outcome in pairs:
-        if isinstance(outcome, Reading):
-            collected.keep(record, outcome)
+    rows = [_read_group(reader, some) for some in groups.values()]
+    read = {one.key[1:]: None for one in rows if isinstance(one.outcome, Reading)}
+    for record in rows:
+        if isinstance(record.outcome, Reading):
+            collected.records.append(record)
+            for doubt in sorted(record.outcome.doubts):
+                collected.note(doubt, record.item_id)
             continue
         # A failure of an unknown judge or task is one of each that did not read the text.
         kept = {
             one.key: one
-            for name, task in (() if record.numbered or outcome == "other" else read)
+            for name, task in (() if record.numbered or record.outcome == "other" else read)
             if record.task in (None, task)
             and (one := replace(record, reader=record.reader or name, task=task))
             and (one.key == record.key or one.key not in groups)
         }
-        for one in kept.values():
-            collected.keep(one, outcome)
-        detail = record.lost.text * (outcome == FAILED) if record.lost else record.quoted
-        detail = outcome == "other" and record.task or detail
-        collected.note(outcome, f"{record.location}: {detail}".removesuffix(": "), bool(kept))
+        collected.records += kept.values()
+        detail = record.lost.text * (record.outcome == FAILED) if record.lost else record.quoted
+        detail = record.outcome == "other" and record.task or detail
+        where = f"{record.location}: {detail}".removesuffix(": ")
+        collected.note(record.outcome, where, bool(kept))
     if read:
         _ = collected.table  # Readings of several kinds are refused.
     elif answered or not collected.labelings:
@@ -203,22 +207,22 @@ def _scale_of(records: Sequence[Record], tasks: Sequence[str]) -> Scale:
     return scale_of_ratings([one.text for some in answers for one in some if not one.lost])
 
 
-def _read_group(reader: Reader | None, records: Sequence[Record]) -> tuple[Record, Reading | str]:
+def _read_group(reader: Reader | None, records: Sequence[Record]) -> Record:
     """Read the answers of several rows to one question; those that are lost only if all are."""
     answered = [one for one in records if not one.lost]
     (first, *more) = answered or records
     if reader is None or first.lost:
-        return first, (first.lost and first.lost.lost) or FAILED
+        return replace(first, outcome=(first.lost and first.lost.lost) or FAILED)
     evidence: Any = first.evidence
     with naming(first.location):
+        if more and not all(isinstance(one.evidence, list) for one in answered):
+            raise InputError(
+                "its text occurs again: name what tells these rows apart, or the task."
+            )
         if more:
-            if not all(isinstance(one.evidence, list) for one in answered):
-                raise InputError(
-                    "its text occurs again: name what tells these rows apart, or the task."
-                )
             evidence = [answer for one in answered for answer in one.evidence or ()]
         outcome = reader.read(evidence)
     if isinstance(outcome, Reading):
         outcome.doubts |= {"pooled"} if more else set()
         outcome.doubts |= {"unread"} if len(answered) < len(records) else set()
-    return first, outcome
+    return replace(first, outcome=outcome)
