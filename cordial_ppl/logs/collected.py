@@ -14,14 +14,12 @@ from cordial_ppl.errors import InputError, SettingNeeded, count, list_names, nam
 from cordial_ppl.logs.evidence import CUT, FAILED, FILTERED, REFUSED, Reading, Record
 from cordial_ppl.logs.spellings import Spellings
 from cordial_ppl.tables import MADE
-from cordial_ppl.tables.columns import is_reading
 
 NAMES = ("item_id", "reader", "task", *(f"reader_{name}" for name in MADE))
 """Columns beside the readings."""
 
-REASONS = {name: name for name in (CUT, REFUSED, FILTERED, FAILED)}
-REASONS |= {"prose": "no option", "off": "no option", "thought": CUT}
-"""The word of the column `unread` for each reason why a text is not read."""
+REASONS = {"prose": "no option", "off": "no option", "thought": CUT}
+"""What the column `unread` calls reasons that have another name there."""
 
 WORDS = {
     CUT: "row cut off at the token limit, {stays}: {}. Let the model write more tokens",
@@ -52,7 +50,7 @@ class Collected:
         records: What each row of the table is of, in the order of the file.
         labelings: The records that hold labels.
         notes: Places of what is left out or deserves a look, by the keys of `WORDS`.
-        kept: Places of what is kept without a reading, by the keys of `REASONS`.
+        kept: Places of what is kept without a reading, by the same keys.
         unnamed: Whether texts are named by their order.
         form: The preset.
     """
@@ -139,8 +137,7 @@ class Collected:
 
         Texts that could not be read are rows with empty cells, and `unread` says why; there is no
         such column if all were read. Other fields of the rows are passed on, but for those with a
-        text of more than 200 characters. A name that has a meaning in the table gets `input_`
-        before it.
+        text of more than 200 characters.
         """
         if not self.values:
             return {}
@@ -148,14 +145,11 @@ class Collected:
         cells, rows = iter(values.tolist()), []
         last = (*(f"{kind}_{option}" for option in self.options), "unread")
         for record in self.records:
-            row = dict(zip(NAMES, (*record.key, *map(record.made.get, MADE)), strict=True))
-            for name, cell in record.extras.items():
-                taken = name in (*NAMES, "unread") or is_reading(name)
-                row[f"input_{name}" if taken else name] = cell
+            row = {**dict(zip(NAMES, record.key, strict=False)), **record.cells}
             if isinstance(record.outcome, Reading):
                 rows.append(row | dict(zip(last, next(cells), strict=False)))
             else:
-                rows.append(row | {"unread": REASONS[record.outcome]})
+                rows.append(row | {"unread": REASONS.get(record.outcome, record.outcome)})
         names = dict.fromkeys((*NAMES, *(name for row in rows for name in row if name not in last)))
         columns = {name: [row.get(name) for row in rows] for name in (*names, *last)}
         return {

@@ -99,10 +99,9 @@ class Record:
         task: What was asked.
         label: A person's label.
         user: That person.
-        made: How the reading was made: "model", "prompt", "decoding", "date".
-        extras: Other fields that hold a short text or a number.
+        cells: Cells of further columns: how the reading was made, and other fields of the row.
         numbered: Whether the text has its row's number as its name.
-        outcome: Its reading; or why it has none, a key of `collected.REASONS`.
+        outcome: Its reading; or why it has none, a key of `collected.WORDS`.
     """
 
     location: str
@@ -112,8 +111,7 @@ class Record:
     task: str | None = None
     label: str | None = None
     user: str | None = None
-    made: Mapping[str, str] = field(default_factory=dict)
-    extras: Mapping[str, Any] = field(default_factory=dict)
+    cells: Mapping[str, Any] = field(default_factory=dict)
     numbered: bool = False
     outcome: Reading | str = ""
 

@@ -30,7 +30,7 @@ PRESETS: dict[str, dict[str, Any]] = tomllib.loads(
 )
 """Presets by name, in the order in which a file is compared with them."""
 
-SIMPLE = re.compile(r"""([^=<>'"`]*?)\s*(!?=)\s*([^='"`]*)""")
+SIMPLE = re.compile(r"""\s*([^=<>'"`]*?)\s*(!?=)\s*([^='"`]*?)\s*""")
 """A condition that a shell does not get in the way of: FIELD=VALUE or FIELD!=VALUE."""
 
 
@@ -93,17 +93,17 @@ class Field:
             raise InputError(f"the field `{self.text}`: {error}.") from error
 
     @cached_property
-    def condition(self) -> "tuple[Field, bool, str] | None":
-        """Return the field of a condition, whether it must be equal, and to what; None if none."""
+    def subject(self) -> "Field":
+        """Return the field of a condition; of anything else the field itself."""
         simple = SIMPLE.fullmatch(self.text)
-        return simple and (Field(simple[1].strip()), simple[2] == "=", simple[3].strip().casefold())
+        return Field(simple[1]) if simple else self
 
     def holds(self, row: Mapping[str, Any]) -> bool:
         """Say whether a condition holds: an expression, or FIELD=VALUE whatever its capitals."""
-        if self.condition is None:
-            return self.find(row) not in (None, False, "", [], {})
-        subject, equal, wanted = self.condition
-        return ((as_text(subject.find(row)) or "").casefold() == wanted) == equal
+        simple, value = SIMPLE.fullmatch(self.text), self.subject.find(row)
+        if simple is None:
+            return value not in (None, False, "", [], {})
+        return ((as_text(value) or "").casefold() == simple[3].casefold()) == (simple[2] == "=")
 
 
 Fields = Mapping[str, Sequence[Field]]
@@ -123,19 +123,13 @@ def name_all(fields: Sequence[Field]) -> list[str]:
     return names if len(set(names)) == len(names) else [one.text for one in fields]
 
 
-def expand(rows: Iterable[Row], steps: Sequence[Field]) -> Iterable[Row]:
+def expand(rows: Iterable[Row], steps: Sequence[Field]) -> Iterator[Row]:
     """Take what fields of rows hold as rows, each with the row as `outer`; one field after another.
 
     A list has a row for each element, an object is one, and the row itself stays as it is.
     """
-    for step in steps:
-        rows = _expand(rows, step)
-    return rows
-
-
-def _expand(rows: Iterable[Row], step: Field) -> Iterator[Row]:
-    for row in rows:
-        value = step.find(row.value)
+    for row in expand(rows, steps[:-1]) if steps else rows:
+        value = steps[-1].find(row.value) if steps else row.value
         if value is row.value:
             yield row
         elif is_filled(value):
@@ -161,9 +155,9 @@ def find_preset(path: Path, rows: Sequence[Row], name: str, typed: Fields) -> st
         FileError: The file is of no known form.
         InputError: There is no such preset.
     """
-    if name in PRESETS:
-        return name
     if name != "auto":
+        if name in PRESETS:
+            return name
         near = nearest(name, list(PRESETS))
         hint = f" Did you mean {near}?" if near else ""
         raise InputError(f"a format must be auto or {', '.join(PRESETS)}; found {name!r}.{hint}")

@@ -10,6 +10,7 @@ from typing import Any
 
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import FileError, InputError, as_path, count, list_names, naming, warn
+from cordial_ppl.logs.collected import NAMES as COLUMNS
 from cordial_ppl.logs.collected import Collected
 from cordial_ppl.logs.evidence import FAILED, Answer, Record, as_text
 from cordial_ppl.logs.fields import (
@@ -24,11 +25,12 @@ from cordial_ppl.logs.fields import (
     list_fields,
     name_all,
 )
-from cordial_ppl.logs.protocols import WRAPPED, Response, read_response, read_value, unwrap
+from cordial_ppl.logs.protocols import WRAPPED, read_response, read_value, unwrap
 from cordial_ppl.logs.reader import collect
 from cordial_ppl.logs.rows import Row, at, read_rows
 from cordial_ppl.tables import is_filled
 from cordial_ppl.tables.choices import join_parts
+from cordial_ppl.tables.columns import is_reading
 from cordial_ppl.tables.proposals import nearest
 
 NAMES, CONDITIONS = ("reader", "task", "annotator"), ("rows", "people", "where")
@@ -134,13 +136,11 @@ def _read_records(
     rows: Iterator[Row], cells: Mapping[str, Any], fields: Fields, typed: Fields
 ) -> Iterator[Record]:
     """Read a record for each answer and each label; fields that are typed must be in some row."""
-    missing = {one: one for role in typed for one in typed[role] if role != "rows"}
+    missing = [one for role in typed for one in typed[role] if role != "rows"]
     number, kept = -1, 0
     for number, row in enumerate(expand(rows, fields.get("rows", ()))):
         with at(row.location):
-            for one in [*missing]:
-                if is_filled((one.condition or [one])[0].find(row.value)):
-                    del missing[one]
+            missing = [one for one in missing if not is_filled(one.subject.find(row.value))]
             if all(one.holds(row.value) for one in fields.get("where", ())):
                 kept += 1
                 yield from _read_row(row, number, fields)
@@ -171,7 +171,7 @@ def _read_row(row: Row, number: int, fields: Fields) -> Iterator[Record]:
         reader=_name(reader),
         task=_name(task),
         user=_name(people),
-        extras=_extras(row.value, fields),
+        cells=_list_extras(row.value, fields),
     )
     answers, labels = find("answer"), find("label")
     tasks = name_all(fields["answer"]) if len(answers) > 1 else [None] * len(answers)
@@ -202,8 +202,11 @@ def _join(*parts: str | None) -> str | None:
     return join_parts([part for part in parts if part]) or None
 
 
-def _extras(value: Mapping[str, Any], fields: Fields) -> dict[str, Any]:
-    """List the other cells of a row and of those around it; of a response its metadata's."""
+def _list_extras(value: Mapping[str, Any], fields: Fields) -> dict[str, Any]:
+    """List the other cells of a row and of those around it; of a response its metadata's.
+
+    A name that has a meaning in the table gets `input_` before it.
+    """
     roles = ["answer", "label", *NAMES, *["item"] * (len(fields.get("item", ())) == 1)]
     texts = [one.text for role in roles for one in fields.get(role, ())]
     used = UNUSED.union(texts, *(re.findall(r"[\w.-]+", text) for text in texts))
@@ -213,7 +216,8 @@ def _extras(value: Mapping[str, Any], fields: Fields) -> dict[str, Any]:
     while isinstance(value, Mapping):
         cells = _list_cells(value, used) | cells
         value = value.get("outer", ())
-    return cells
+    taken = {name for name in cells if name in (*COLUMNS, "unread") or is_reading(name)}
+    return {f"input_{name}" if name in taken else name: cell for name, cell in cells.items()}
 
 
 def _list_cells(value: Mapping[str, Any], used: set[str], start: str = "") -> dict[str, Any]:
@@ -233,16 +237,16 @@ def _read_answer(
     record: Record, row: Mapping[str, Any], one: Field, value: Any
 ) -> Iterator[Record]:
     """Read the answer of a row, or several of a decision model."""
-    response, failure = read_response(value), None
+    response = read_response(value)
+    failure = None if response else _find_failure(row)
     # Of alternatives, as presets have them, none is there.
     name = "answer" if "||" in one.text else one.name
-    if response is None:
-        failure = _find_failure(row)
-        response = Response({}, {"": None if failure else read_value(value, name)})
-    model = as_text(response.body.get("model") or response.body.get("modelVersion"))
-    made = {"model": model} if model else {}
-    record = replace(record, reader=record.reader or model, made=made)
-    for question, evidence in response.answers.items():
+    answers = response.answers if response else {"": None if failure else read_value(value, name)}
+    body = response.body if response else {}
+    model = as_text(body.get("model") or body.get("modelVersion"))
+    cells = {"reader_model": model, **record.cells}
+    record = replace(record, reader=record.reader or model, cells=cells)
+    for question, evidence in answers.items():
         evidence = evidence or [Answer(failure or f"no `{name}`", lost=FAILED)]
         yield replace(record, task=_join(record.task, question), evidence=evidence)
 
