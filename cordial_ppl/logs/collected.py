@@ -15,7 +15,7 @@ from cordial_ppl.logs.evidence import CUT, FAILED, FILTERED, REFUSED, Reading, R
 from cordial_ppl.logs.spellings import Spellings
 from cordial_ppl.tables import MADE
 
-NAMES = ("item_id", "reader", "task", *(f"reader_{name}" for name in MADE))
+COLUMNS = ("item_id", "reader", "task", *(f"reader_{name}" for name in MADE))
 """Columns beside the readings."""
 
 REASONS = {"prose": "no option", "off": "no option", "thought": CUT}
@@ -145,18 +145,20 @@ class Collected:
         cells, rows = iter(values.tolist()), []
         last = (*(f"{kind}_{option}" for option in self.options), "unread")
         for record in self.records:
-            row = {**dict(zip(NAMES, record.key, strict=False)), **record.cells}
+            row = {**dict(zip(COLUMNS, record.key, strict=False)), **record.cells}
             if isinstance(record.outcome, Reading):
                 rows.append(row | dict(zip(last, next(cells), strict=False)))
             else:
                 rows.append(row | {"unread": REASONS.get(record.outcome, record.outcome)})
-        names = dict.fromkeys((*NAMES, *(name for row in rows for name in row if name not in last)))
+        names = dict.fromkeys(
+            (*COLUMNS, *(name for row in rows for name in row if name not in last))
+        )
         columns = {name: [row.get(name) for row in rows] for name in (*names, *last)}
         return {
             name: column
             for name, column in columns.items()
             if {*column} != {None}
-            if name in (*NAMES, *last) or all(len(str(cell)) <= 200 for cell in column)
+            if name in (*COLUMNS, *last) or all(len(str(cell)) <= 200 for cell in column)
         }
 
     @cached_property

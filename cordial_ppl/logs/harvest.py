@@ -10,8 +10,7 @@ from typing import Any
 
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import FileError, InputError, as_path, count, list_names, naming, warn
-from cordial_ppl.logs.collected import NAMES as COLUMNS
-from cordial_ppl.logs.collected import Collected
+from cordial_ppl.logs.collected import COLUMNS, Collected
 from cordial_ppl.logs.evidence import FAILED, Answer, Record, as_text
 from cordial_ppl.logs.fields import (
     LOOKED,
@@ -237,12 +236,11 @@ def _read_answer(
     record: Record, row: Mapping[str, Any], one: Field, value: Any
 ) -> Iterator[Record]:
     """Read the answer of a row, or several of a decision model."""
-    response = read_response(value)
-    failure = None if response else _find_failure(row)
+    body, answers = read_response(value) or ({}, {})
+    failure = None if answers else _find_failure(row)
     # Of alternatives, as presets have them, none is there.
     name = "answer" if "||" in one.text else one.name
-    answers = response.answers if response else {"": None if failure else read_value(value, name)}
-    body = response.body if response else {}
+    answers = answers or {"": None if failure else read_value(value, name)}
     model = as_text(body.get("model") or body.get("modelVersion"))
     cells = {"reader_model": model, **record.cells}
     record = replace(record, reader=record.reader or model, cells=cells)

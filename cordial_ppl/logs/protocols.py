@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from math import fsum
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import jmespath
 
@@ -48,18 +48,6 @@ PROTOCOLS: Sequence[Mapping[str, Any]] = [_NONE | protocol for protocol in _TABL
 Body = Mapping[str, Any]
 
 
-class Response(NamedTuple):
-    """A response of a server.
-
-    Attributes:
-        body: The response itself, without what it is wrapped in.
-        answers: Its answers, or a decision model's probabilities, by question; "" if unnamed.
-    """
-
-    body: Body
-    answers: Mapping[str, Any]
-
-
 def unwrap(value: Any, depth: int = 3) -> Iterator[Body]:
     """List an object and those that it wraps."""
     if isinstance(value, Mapping):
@@ -68,14 +56,15 @@ def unwrap(value: Any, depth: int = 3) -> Iterator[Body]:
             yield from unwrap(value.get(name), depth - 1)
 
 
-def read_response(value: Any) -> Response | None:
+def read_response(value: Any) -> tuple[Body, Mapping[str, Any]] | None:
     """Read a response of any of the protocols, wrapped or not.
 
     Args:
         value: The response, an object that holds it, or anything else.
 
     Returns:
-        The response; None if there is none.
+        The response without what it is wrapped in, and its answers, or a decision model's
+        probabilities, by question ("" if unnamed); None if there is none.
 
     Raises:
         InputError: A log-probability is NaN or above 0, or a token is not text.
@@ -88,9 +77,9 @@ def read_response(value: Any) -> Response | None:
             continue
         if not marks or all(set(marks) & answer.keys() for answer in answers):
             count = jmespath.search(protocol["count"], body)
-            return Response(body, {"": [_read_answer(one, protocol, count) for one in answers]})
+            return body, {"": [_read_answer(one, protocol, count) for one in answers]}
     decisions = ((body, _read_decisions(body)) for body in bodies)
-    return next((Response(body, one) for body, one in decisions if one), None)
+    return next(((body, one) for body, one in decisions if one), None)
 
 
 def _read_answer(answer: Body, protocol: Mapping[str, str], count: Any) -> Answer:
@@ -237,7 +226,7 @@ def _read_object(value: Mapping[str, Any], name: str) -> Evidence | None:
     """Read a response or a part of one, or numbers by option."""
     part = {"choices": [{"logprobs": value} if isinstance(value.get("content"), list) else value]}
     if response := read_response(value) or read_response(part):
-        return response.answers.get("") or None
+        return response[1].get("") or None
     if value.keys() == {"options", "scores"}:
         scores = [*map(float, value["scores"])]
         names = [str(option).strip() for option in value["options"]]

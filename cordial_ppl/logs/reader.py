@@ -187,7 +187,7 @@ def _scale_of(records: Sequence[Record], tasks: Sequence[str]) -> Scale:
 def _read_group(finder: Finder | None, records: Sequence[Record], round: str | None) -> Record:
     """Read the answers of several rows to one question; those that are lost only if all are."""
     answered = [one for one in records if not one.lost]
-    (first, *more) = answered or records
+    first, *more = answered or records
     if finder is None or first.lost:
         return replace(first, outcome=(first.lost and first.lost.lost) or FAILED)
     evidence: Any = first.evidence

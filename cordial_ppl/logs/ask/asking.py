@@ -113,9 +113,10 @@ def _read(row: Mapping[str, Any]) -> list[Answer] | Scores:
     response = read_response(body)
     if response is None:
         return [Answer(body.get("refused", ""), lost=FAILED)]
+    answers = response[1][""]
     if not scored:
-        return [one._replace(positions=()) for one in response.answers[""]]
-    answer = response.answers[""][0]
+        return [one._replace(positions=()) for one in answers]
+    answer = answers[0]
     alone = all(len(one.top) < 2 for one in answer.positions)
     if alone and answer.text and not answer.lost:
         why = "its answer has no logprobs: sample answers instead, --samples 20"
