@@ -1,5 +1,6 @@
 """What a file gave: tables, and what is to be said of them."""
 
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -58,8 +59,8 @@ class Collected:
     spellings: Spellings | None = None
     records: list[Record] = field(default_factory=list)
     labelings: list[Record] = field(default_factory=list)
-    notes: dict[str, list[str]] = field(default_factory=dict)
-    kept: dict[str, list[str]] = field(default_factory=dict)
+    notes: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    kept: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     unnamed: bool = False
     form: str = ""
 
@@ -82,10 +83,6 @@ class Collected:
     def values(self) -> list[Reading]:
         """List the readings, in the order of the file."""
         return [one.outcome for one in self.records if isinstance(one.outcome, Reading)]
-
-    def note(self, key: str, text: str, kept: bool = False) -> None:
-        """Note what is to be told of a row or a text, and whether it stays without a reading."""
-        (self.kept if kept else self.notes).setdefault(key, []).append(text)
 
     @property
     def doubts(self) -> Iterator[str]:

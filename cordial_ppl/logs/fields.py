@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
@@ -128,14 +128,14 @@ def expand(rows: Iterable[Row], steps: Sequence[Field]) -> Iterator[Row]:
 
     A list has a row for each element, an object is one, and the row itself stays as it is.
     """
-    for row in expand(rows, steps[:-1]) if steps else rows:
-        value = steps[-1].find(row.value) if steps else row.value
-        if value is row.value:
-            yield row
+    for location, row in expand(rows, steps[:-1]) if steps else rows:
+        value = steps[-1].find(row) if steps else row
+        if value is row:
+            yield location, row
         elif is_filled(value):
             for number, one in enumerate(value if isinstance(value, list) else [value]):
                 cells = one if isinstance(one, dict) else {"value": one}
-                yield Row(f"{row.location}, element {number}", {"outer": row.value, **cells})
+                yield f"{location}, element {number}", {"outer": row, **cells}
 
 
 def find_preset(path: Path, rows: Sequence[Row], name: str, typed: Fields) -> str | None:
@@ -162,15 +162,17 @@ def find_preset(path: Path, rows: Sequence[Row], name: str, typed: Fields) -> st
         hint = f" Did you mean {near}?" if near else ""
         raise InputError(f"a format must be auto or {', '.join(PRESETS)}; found {name!r}.{hint}")
     cells = first_cells(rows)
-    if "answer" not in typed and sum(field.startswith(PREFIXES) for field in cells) > 1:
+    if "answer" in typed:
+        return None
+    if sum(field.startswith(PREFIXES) for field in cells) > 1:
         raise FileError(f"{path} is a table of readings: give it to `cordial calibrate`.")
     # The first row may be of a request that failed.
-    for preset, table in () if "answer" in typed else PRESETS.items():
-        for row in [*rows[:SHOWN], Row("the file", cells)]:
-            with at(row.location):
-                if Field(table["when"]).find(row.value):
-                    return preset
-    if "answer" in typed or "label" in typed:
+    shown = [*rows[:SHOWN], ("the file", cells)]
+    for preset, (location, row) in product(PRESETS, shown):
+        with at(location):
+            if Field(PRESETS[preset]["when"]).find(row):
+                return preset
+    if "label" in typed:
         return None
     raise FileError(
         f"{path} is not a log of a known format; its rows have {list_fields(cells)}. Name the "
@@ -183,8 +185,8 @@ def find_preset(path: Path, rows: Sequence[Row], name: str, typed: Fields) -> st
 def first_cells(rows: Iterable[Row], *steps: Field) -> dict[str, Any]:
     """List the fields of first rows, each with the first value that fills it."""
     cells: dict[str, Any] = {}
-    for row in islice(expand(rows, steps), LOOKED):
-        cells = {name: cell for name, cell in row.value.items() if is_filled(cell)} | cells
+    for _, row in islice(expand(rows, steps), LOOKED):
+        cells = {name: cell for name, cell in row.items() if is_filled(cell)} | cells
     return cells
 
 

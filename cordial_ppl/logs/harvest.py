@@ -96,7 +96,7 @@ def read(
     first = list(islice(rows, LOOKED))
     if not first:
         raise FileError(f"{path} holds no rows.")
-    keys = {key for row in first for key in row.value}
+    keys = {key for _, row in first for key in row}
     typed = {role: fields_of(names, keys) for role, names in fields.items() if names}
     preset = find_preset(path, first, form, typed)
     table = PRESETS.get(preset or "", {})
@@ -137,12 +137,12 @@ def _read_records(
     """Read a record for each answer and each label; fields that are typed must be in some row."""
     missing = [one for role in typed for one in typed[role] if role != "rows"]
     number, kept = -1, 0
-    for number, row in enumerate(expand(rows, fields.get("rows", ()))):
-        with at(row.location):
-            missing = [one for one in missing if not is_filled(one.subject.find(row.value))]
-            if all(one.holds(row.value) for one in fields.get("where", ())):
+    for number, (location, row) in enumerate(expand(rows, fields.get("rows", ()))):
+        with at(location):
+            missing = [one for one in missing if not is_filled(one.subject.find(row))]
+            if all(one.holds(row) for one in fields.get("where", ())):
                 kept += 1
-                yield from _read_row(row, number, fields)
+                yield from _read_row(location, row, number, fields)
     names = [one.text for one in (missing if number >= 0 else fields["rows"])]
     if names:
         near = nearest(names[0], list(cells))
@@ -154,32 +154,34 @@ def _read_records(
         raise InputError(f"none of its rows meets {conditions}.")
 
 
-def _read_row(row: Row, number: int, fields: Fields) -> Iterator[Record]:
+def _read_row(
+    location: str, row: Mapping[str, Any], number: int, fields: Fields
+) -> Iterator[Record]:
     """Read a row: its answers, then its labels."""
 
     def find(role: str) -> list[Any]:
-        return [one.find(row.value) for one in fields.get(role, ())]
+        return [one.find(row) for one in fields.get(role, ())]
 
     reader, task, people = (next(iter(find(role)), None) for role in NAMES)
-    named = find("item") or [row.value.get("item_id")]
-    item = _join(*map(_name, named)) or _name(row.value.get("key"))
+    named = find("item") or [row.get("item_id")]
+    item = _join(*map(_name, named)) or _name(row.get("key"))
     record = Record(
-        row.location,
+        location,
         item or str(number),
         numbered=not item,
         reader=_name(reader),
         task=_name(task),
         user=_name(people),
-        cells=_list_extras(row.value, fields),
+        cells=_list_extras(row, fields),
     )
     answers, labels = find("answer"), find("label")
     tasks = name_all(fields["answer"]) if len(answers) > 1 else [None] * len(answers)
     parts = [replace(record, task=_join(record.task, name)) for name in tasks]
-    if any(one.holds(row.value) for one in fields.get("people", ())):
+    if any(one.holds(row) for one in fields.get("people", ())):
         answers, labels = [], answers
     for part, one, value in zip(parts, fields.get("answer", ()), answers, strict=False):
         if is_filled(value) or len(answers) == 1:
-            yield from _read_answer(part, row.value, one, value)
+            yield from _read_answer(part, row, one, value)
     if len(labels) != len(parts):
         users = (one.text if len(labels) > 1 else None for one in fields.get("label", ()))
         parts = [replace(record, user=record.user or user) for user in users]

@@ -146,7 +146,7 @@ def collect(
         if isinstance(record.outcome, Reading):
             collected.records.append(record)
             for doubt in sorted(record.outcome.doubts):
-                collected.note(doubt, record.item_id)
+                collected.notes[doubt].append(record.item_id)
             continue
         # A failure of an unknown judge or task is one of each that did not read the text.
         kept = {
@@ -159,8 +159,8 @@ def collect(
         collected.records += kept.values()
         detail = record.lost.text * (record.outcome == FAILED) if record.lost else record.quoted
         detail = record.outcome == "other" and record.task or detail
-        where = f"{record.location}: {detail}".removesuffix(": ")
-        collected.note(record.outcome, where, bool(kept))
+        notes = collected.kept if kept else collected.notes
+        notes[record.outcome].append(f"{record.location}: {detail}".removesuffix(": "))
     if read:
         _ = collected.table  # Readings of several kinds are refused.
     elif answered or not collected.labelings:
