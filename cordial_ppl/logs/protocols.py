@@ -207,23 +207,20 @@ def read_value(value: Any, name: str) -> Evidence | None:
     """
     if not is_filled(value):
         return None
-    if isinstance(value, Mapping):
-        return _read_object(value, name)
-    if not isinstance(value, list):
-        return [Answer(str(as_text(value)))]
-    if isinstance(value[0], Mapping) and "logprob" in value[0]:
+    if value and _is_objects(value) and "logprob" in value[0]:
         # Tokens have alternatives, alternatives none.
         tokens = any("top_logprobs" in one for one in value)
-        return _read_object({"content": value} if tokens else _list_scores(value), name)
-    # A sample that failed, or is empty, is one that names no option.
-    samples: list[Any] = [read_value(one, name) or [Answer("")] for one in value]
-    if any(isinstance(one, list) for one in value) or not all(isinstance(s, list) for s in samples):
-        raise InputError(f"`{name}` must be one answer or a list of answers; found {quote(value)}.")
-    return [answer for sample in samples for answer in sample]
-
-
-def _read_object(value: Mapping[str, Any], name: str) -> Evidence | None:
-    """Read a response or a part of one, or numbers by option."""
+        value = {"content": value} if tokens else _list_scores(value)
+    if isinstance(value, list):
+        # A sample that failed, or is empty, is one that names no option.
+        samples: list[Any] = [read_value(one, name) or [Answer("")] for one in value]
+        if list in map(type, value) or {*map(type, samples)} - {list}:
+            raise InputError(
+                f"`{name}` must be one answer or a list of answers; found {quote(value)}."
+            )
+        return [answer for sample in samples for answer in sample]
+    if not isinstance(value, Mapping):
+        return [Answer(str(as_text(value)))]
     part = {"choices": [{"logprobs": value} if isinstance(value.get("content"), list) else value]}
     if response := read_response(value) or read_response(part):
         return response[1].get("") or None
