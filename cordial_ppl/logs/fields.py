@@ -138,7 +138,7 @@ def expand(rows: Iterable[Row], steps: Sequence[Field]) -> Iterator[Row]:
                 yield f"{location}, element {number}", {"outer": row, **cells}
 
 
-def find_preset(path: Path, rows: Sequence[Row], name: str, typed: Fields) -> str | None:
+def find_preset(path: Path, rows: Sequence[Row], name: str, typed: Fields) -> str:
     """Find out which preset a file is of.
 
     Args:
@@ -149,7 +149,7 @@ def find_preset(path: Path, rows: Sequence[Row], name: str, typed: Fields) -> st
             named, they are all that counts.
 
     Returns:
-        The preset's name; None if the user's fields are all that counts.
+        The preset's name; "fields" if the user's fields are all that counts.
 
     Raises:
         FileError: The file is of no known form.
@@ -163,7 +163,7 @@ def find_preset(path: Path, rows: Sequence[Row], name: str, typed: Fields) -> st
         raise InputError(f"a format must be auto or {', '.join(PRESETS)}; found {name!r}.{hint}")
     cells = first_cells(rows)
     if "answer" in typed:
-        return None
+        return "fields"
     if sum(field.startswith(PREFIXES) for field in cells) > 1:
         raise FileError(f"{path} is a table of readings: give it to `cordial calibrate`.")
     # The first row may be of a request that failed.
@@ -173,7 +173,7 @@ def find_preset(path: Path, rows: Sequence[Row], name: str, typed: Fields) -> st
             if Field(PRESETS[preset]["when"]).find(row):
                 return preset
     if "label" in typed:
-        return None
+        return "fields"
     raise FileError(
         f"{path} is not a log of a known format; its rows have {list_fields(cells)}. Name the "
         "field of the judge's answer and those that name the text: cordial read "

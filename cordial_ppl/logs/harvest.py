@@ -99,7 +99,7 @@ def read(
     keys = {key for _, row in first for key in row}
     typed = {role: fields_of(names, keys) for role, names in fields.items() if names}
     preset = find_preset(path, first, form, typed)
-    table = PRESETS.get(preset or "", {})
+    table = PRESETS.get(preset, {})
     usual = {role: fields_of(table[role]) for role in ROLES if role in table}
     cells = first_cells(first, *(usual | typed).get("rows", ()))
     chosen = _choose(cells, (usual | typed).get("answer", []), typed)
@@ -107,7 +107,7 @@ def read(
     how = round or table.get("round")
     with naming(path):
         collected = collect(records, scale, chosen, spell=spell, before=after, round=how)
-    collected.form = preset or "fields"
+    collected.form = preset
     if table.get("repeats"):
         collected.notes.pop("pooled", None)
     for words in collected.doubts:

@@ -40,8 +40,7 @@ def _read_scores(spellings: Spellings, scores: Scores) -> Reading | str:
         return "other"
     if np.isnan(np.array(scores.values, float)).any():
         raise InputError(f"the scores of {', '.join(scores.options)} must be numbers, not NaN.")
-    pairs = zip(matches, map(float, scores.values), strict=True)
-    pairs = [(k, value) for k, value in pairs if value > ABSENT]
+    pairs = [(k, v) for k, v in zip(matches, scores.values, strict=True) if v > ABSENT]
     if not pairs:
         return "prose"
     there, values = map(list, zip(*pairs, strict=True))
