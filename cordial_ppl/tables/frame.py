@@ -182,7 +182,7 @@ def is_filled(cell: object) -> bool:
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Turn an exception of polars into a message about a file, or about one file of a folder.
+    """Turn an exception into a message about a file, or about one file of a folder.
 
     Raises:
         FileError: The file cannot be read.
@@ -191,6 +191,9 @@ def reading(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise FileError(f"cannot read {path}: {error.strerror or error}.") from error
+    except UnicodeDecodeError as error:
+        problem = f"{path} is not text in UTF-8. Save it as UTF-8 (in Excel: CSV UTF-8)."
+        raise FileError(problem) from error
     except InputError:
         raise
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
