@@ -136,7 +136,7 @@ def monitor(
     from cordial_ppl.estimators.task_tables import take_labelled
     from cordial_ppl.tables import match_labels, read_labels, read_readings
 
-    fit, settings = fitted.fit_, columns.chosen | {"options": names}
+    fit, settings = fitted.fit_, {**vars(columns), "options": names}
     with doing("reading"):
         tables = [read_readings(path, **settings) for path in (old, *new)]
     for path, table in zip(new, tables[1:], strict=True):
@@ -147,7 +147,7 @@ def monitor(
     answer, text = made.answer, made.describe(fit.scale)
     content = {**made.to_dict(), "labels": None}
     if labels is not None:
-        read = read_labels(labels, tables[-1].scale, **columns.chosen)
+        read = read_labels(labels, tables[-1].scale, **vars(columns))
         fresh = ~of_fit(as_texts(read.item_ids, len(read.labels)), fit.texts)
         if not fresh.any():
             raise InputError(f"{labels}: all labelled texts are of the fit: label others.")

@@ -117,18 +117,16 @@ def fuse(tables: SeveralTables, *, output: options.TableOut, save: options.Saved
         output: Table to write (.csv, .parquet, .jsonl): p_..., mean and interval, label.
         save: Calibrator to write (.cordial), for `cordial predict`.
     """
-    from cordial_ppl.tables import match_labels, read_labels, read_several
+    from cordial_ppl.tables import read_several
 
-    settings = tables.settings
-    with doing("reading"):
-        columns, paths = tables.chosen, [tables.readings, *tables.also]
-        both = {*tables.readers} & {*(tables.label or ["label"])}
-        if both and tables.readings == tables.labels:
-            raise InputError(f"column {min(both)!r} has labels: leave it out of --readers.")
-        columns["readers"] = (*columns.pop("reader"), *tables.readers) or None
-        table = read_several(paths, **columns)
-        labels = read_labels(tables.labels, table.scale, **tables.chosen | {"reader": None})
-        labels, rows = match_labels(table, labels)
+    settings, readers = tables.settings, (*tables.reader, *tables.readers) or None
+    both = {*tables.readers} & {*(tables.label or ["label"])}
+    if both and tables.readings == tables.labels:
+        raise InputError(f"column {min(both)!r} has labels: leave it out of --readers.")
+    table, labels, rows = tables.read(
+        reader=None,
+        read=lambda path, **more: read_several([path, *tables.also], readers=readers, **more),
+    )
     from cordial_ppl.estimators.bulk.predictor import predict_table
     from cordial_ppl.estimators.task_tables import take_labelled
 

@@ -68,7 +68,7 @@ def plan(
 
     if output is not None:
         check_unfilled(output, f"or add --labelled {output} for further texts")
-    settings, fitted = columns.chosen, None
+    settings, fitted = {**vars(columns)}, None
     if wanted.more is not None:
         fitted, settings["options"] = load_calibrator(wanted.more, channel, columns.options)
     settings["apart"] = tuple(filter(None, (by, wanted.cluster)))

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from cordial_ppl.cli.command import command
-from cordial_ppl.cli.messages import interrupting
 from cordial_ppl.cli.options import (
     ADVANCED,
     COLUMNS,
@@ -16,6 +15,7 @@ from cordial_ppl.cli.options import (
     MODEL,
     TABLE,
     TABLE_OUT,
+    File,
     Names,
     Natural,
     Number,
@@ -27,7 +27,7 @@ from cordial_ppl.cli.options import (
     option,
     split_pairs,
 )
-from cordial_ppl.cli.output import Result, say
+from cordial_ppl.cli.output import Result, interrupting, say
 from cordial_ppl.errors import InputError, ServerError, count, naming
 from cordial_ppl.runtime.progress import doing
 
@@ -47,7 +47,6 @@ After = Annotated[
 ]
 Field = Annotated[str | None, Parameter(metavar="FIELD")]
 Fields = Annotated[str | None, Parameter(metavar="FIELD,...")]
-AFile = Annotated[Path | None, Parameter(metavar="FILE", group=FILES)]
 
 
 @Parameter(name="*", group=COLUMNS)
@@ -82,15 +81,12 @@ class Chosen:
     "Between options: half-up, nearest-even, or split into two halves."
 
 
-CHOSEN = Chosen()
-
-
 @command
 def read(
     file: Annotated[Path, option("Judgments or a log: JSON, JSON Lines, CSV, Parquet ...")],
     /,
     *,
-    fields: Chosen = CHOSEN,
+    fields: Chosen = Chosen(),
     output: Annotated[Written | None, Out, TABLE_OUT] = None,
     labels: Annotated[
         Written | None,
@@ -181,7 +177,7 @@ class Questions:
     "Options of the scale in order, as 1,2,3,4,5."
     model: Annotated[str, Parameter(metavar="NAME")]
     "Model to ask."
-    prompt: AFile = None
+    prompt: File = None
     "The whole prompt: {text}, {options}, other columns of TEXTS."
     reader: Annotated[str | None, Parameter(metavar="NAME", group=COLUMNS)] = None
     "Name of the judge, for the column `reader`; by default the model's."

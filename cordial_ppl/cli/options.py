@@ -161,11 +161,6 @@ class BothColumns(Columns):
     annotators: Annotated[Literal["each", "mean", "median"], Rule] = "each"
     "Several labels of one text: keep each (the default), or use mean or median."
 
-    @property
-    def chosen(self) -> dict[str, Any]:
-        """Return fields of `Choice`."""
-        return {field.name: getattr(self, field.name) for field in fields(BothColumns)}
-
 
 @Parameter(name="*", group=COLUMNS)
 @dataclass(frozen=True, kw_only=True)

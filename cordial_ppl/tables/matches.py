@@ -1,6 +1,7 @@
 """Matching: labels and the readings of their texts, and tables that hold labels already."""
 
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from unicodedata import normalize
@@ -23,6 +24,7 @@ def read_labelled(
     labels: Path,
     *,
     sparse: bool = False,
+    read: Callable[..., ReadingTable] = read_readings,
     **chosen: Any,
 ) -> tuple[ReadingTable, LabelTable, Int64[np.ndarray, " n"]]:
     """Read readings and labels, and find the reading of each labelled text.
@@ -31,6 +33,7 @@ def read_labelled(
         readings: The table of readings.
         labels: The table of labels.
         sparse: Whether the reader may have read few of the labelled texts, as others did.
+        read: Reads the readings by their path and what is chosen.
         chosen: Fields of `Choice`. In one table of both, columns of ratings and of labels are kept
             apart.
 
@@ -50,7 +53,7 @@ def read_labelled(
         rated += filter(None, (*label, choice.annotator))
         told += filter(None, (rating,))
     try:
-        table = read_readings(readings, **chosen | {"apart": rated})
+        table = read(readings, **chosen | {"apart": rated})
     except SettingNeeded as error:
         if error.setting != "rating" or not rating or not spell(read_columns(labels), rating):
             raise
