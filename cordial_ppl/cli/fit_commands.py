@@ -24,17 +24,13 @@ NEXT = """
 Now with your own readings and labels (one row per text; item_id, logit_1 ... and item_id, label):
   cordial calibrate readings.csv labels.csv -o calibrated.csv"""
 
-Verbose = Annotated[bool, Parameter(group=options.OUTPUT)]
+DETAILS = options.option("Print how well each posterior is known, too.", group=options.OUTPUT)
+Verbose = Annotated[bool, DETAILS]
 
 
 @command
-def calibrate(tables: Fitting, *, output: options.TableOut, verbose: Verbose = False) -> Result:
-    """Fit on the labelled texts; write calibrated probabilities for all texts.
-
-    Args:
-        output: Table to write (.csv, .parquet, .jsonl): p_..., mean and interval, label.
-        verbose: Print how well each posterior is known, too.
-    """
+def calibrate(tables: Fitting, *, output: options.PredictedOut, verbose: Verbose = False) -> Result:
+    """Fit on the labelled texts; write calibrated probabilities for all texts."""
     read = tables.read()
     calibrator = tables.fit(*read)
     from cordial_ppl.estimators.bulk.predictor import predict_table
@@ -52,7 +48,6 @@ def fit(tables: Fitting, *, output: options.CalibratorOut, verbose: Verbose = Fa
 
     Args:
         output: Calibrator to write (.cordial).
-        verbose: Print how well each posterior is known, too.
     """
     read = tables.read()
     calibrator = tables.fit(*read)
@@ -107,14 +102,15 @@ class SeveralTables(Fitting):
 
 
 @command
-def fuse(tables: SeveralTables, *, output: options.TableOut, save: options.Saved = None) -> Result:
+def fuse(
+    tables: SeveralTables, *, output: options.PredictedOut, save: options.Saved = None
+) -> Result:
     """Combine several judges of the same texts; calibrate all texts that one of them has read.
 
     READINGS has a row for each text and judge, named in the column `reader`, or a column of ratings
     for each judge. Judges need not have read every text.
 
     Args:
-        output: Table to write (.csv, .parquet, .jsonl): p_..., mean and interval, label.
         save: Calibrator to write (.cordial), for `cordial predict`.
     """
     from cordial_ppl.tables import read_several

@@ -40,7 +40,7 @@ class Wanted:
 
 @command
 def plan(
-    readings: options.Given,
+    readings: options.Readings,
     /,
     *,
     columns: BothColumns = BothColumns(),
@@ -54,9 +54,6 @@ def plan(
     are a plan themselves, and OUT is a table of labels, whose empty rows are skipped.
 
     How many more labels? --more says what they would give a calibrator of these texts.
-
-    Args:
-        readings: Table: item_id, and `rating`, or columns p_..., logit_..., logprob_..., n_...
     """
     output, labelled, by = wanted.output, wanted.labelled, wanted.by
     if output is None and wanted.more is None:

@@ -91,6 +91,8 @@ COLUMN = Parameter(metavar="COLUMN", group=COLUMNS)
 FILE = Parameter(metavar="FILE", group=FILES)
 Out = Parameter(metavar="OUT", alias="-o", group=FILES)
 TABLE = "(.csv, .parquet, .jsonl)"
+LAYOUT = "Table: item_id, and `rating`, or columns p_..., logit_..., logprob_..., n_..."
+PREDICTED = option(f"Table to write {TABLE}: p_..., mean and interval, label.")
 TABLE_OUT = option(f"Table of readings to write {TABLE}.")
 CHANNEL = option("Channel file to add; its code is run, so trust it. Repeatable.", "PATH", MODEL)
 SPELLING = option("Another spelling of an option, as 1=A; repeatable.", "OPTION=TEXT", ADVANCED)
@@ -103,9 +105,12 @@ Column = Annotated[str | None, COLUMN]
 Number = Annotated[int, whole(1)]
 Natural = Annotated[int, whole(0)]
 Given = Annotated[Path, Parameter(group=FILES)]
+Readings = Annotated[Path, option(LAYOUT, group=FILES)]
+Calibrator = Annotated[Path, option("Calibrator, from `cordial fit`.", group=FILES)]
 File = Annotated[Path | None, FILE]
 Written = Annotated[Output, ending(".csv", ".parquet", ".jsonl", ".ndjson")]
 TableOut = Annotated[Written, Out]
+PredictedOut = Annotated[Written, Out, PREDICTED]
 CalibratorOut = Annotated[Output, ending(".cordial"), Out]
 Saved = Annotated[Output | None, ending(".cordial"), FILE]
 Figure = Annotated[Output | None, ending(".svg", ".png", ".pdf"), FILE]
@@ -124,8 +129,7 @@ Rounding = Annotated[Literal["half-up", "nearest-even", "split"] | None, Rule]
 class Files:
     """Two tables, readings of all texts and labels of some."""
 
-    readings: Given
-    "Table: item_id, and `rating`, or columns p_..., logit_..., logprob_..., n_..."
+    readings: Readings
     labels: Given
     "Table of labels: item_id and label, a row for each label."
 
