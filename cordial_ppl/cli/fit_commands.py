@@ -161,7 +161,7 @@ def shift(
         calibrator: Calibrator of the population; by default one is fitted to LABELS.
     """
     from cordial_ppl.tables import read_columns
-    from cordial_ppl.tables.proposals import spell
+    from cordial_ppl.tables.roles import spell
 
     fitted, more = None, dict[str, Any](apart=(user,) if user else ())
     if calibrator is not None:

@@ -61,7 +61,7 @@ def plan(
     if wanted.width is not None and (wanted.more is None or not wanted.width > 0):
         raise InputError("--width must be a positive number, with --more: name a calibrator.")
     from cordial_ppl.tables import check_unfilled, read_readings
-    from cordial_ppl.tables.proposals import spell
+    from cordial_ppl.tables.roles import spell
 
     if output is not None:
         check_unfilled(output, f"or add --labelled {output} for further texts")
@@ -178,8 +178,9 @@ def decide(
     table, labels, rows = read = tables.read()
     done, warnings = list[str](), list[str]()
     if output is not None:
-        check_unfilled(output, f"or give {output} as LABELS", table, labels)
         items, people = labels.item_ids, labels.annotators
+        kept = zip(items, table.scale.decode(labels.labels), strict=True)
+        check_unfilled(output, f"or give {output} as LABELS", kept)
         if len({*zip(items, people or items, strict=True)}) < len(items):
             raise InputError(
                 "--round split makes two labels of one, and OUT holds one of a text or annotator: "

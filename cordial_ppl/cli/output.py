@@ -15,6 +15,8 @@ from cyclopts import CycloptsError, MissingArgumentError, UnusedCliTokensError
 
 from cordial_ppl import errors
 from cordial_ppl.runtime import progress
+from cordial_ppl.runtime.outputs import replacing
+from cordial_ppl.runtime.text_table import align
 
 SPELLED = {"channels": "channel", "units": "unit", "passing": "pass"}
 """Settings whose option has another name."""
@@ -77,7 +79,6 @@ def _encode(value: Any) -> Any:
 def draw(path: Path, drawing: Callable[[], Any]) -> str:
     """Save the picture of an axis that a function draws; return what was done."""
     from cordial_ppl.plots.figure import looking
-    from cordial_ppl.runtime.outputs import replacing
 
     with looking(), replacing(path) as temporary:
         drawing().figure.savefig(temporary, format=path.suffix.removeprefix("."))
@@ -86,8 +87,6 @@ def draw(path: Path, drawing: Callable[[], Any]) -> str:
 
 def as_table(title: str, header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Set out a small table, its first column to the left and numbers to the right."""
-    from cordial_ppl.runtime.text_table import align
-
     return "\n".join([title, *align(header, *rows)])
 
 

@@ -11,13 +11,7 @@ from cordial_ppl.errors import InputError, SettingNeeded, list_names, name_rows,
 from cordial_ppl.tables.columns import is_reading, list_distinct, name_items, named
 from cordial_ppl.tables.formats import read_columns
 from cordial_ppl.tables.frame import Columns
-from cordial_ppl.tables.proposals import (
-    RATINGS,
-    find_columns,
-    find_id,
-    holds_ratings,
-    spell,
-)
+from cordial_ppl.tables.roles import RATINGS, find_columns, find_id, holds_ratings, spell
 
 JOINED = "|"
 """Separator between the parts of an id that several columns make, as `cordial read` writes it."""

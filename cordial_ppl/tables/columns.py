@@ -108,10 +108,8 @@ def numbers(
         text = cells.cast(pl.String).str.strip_chars()
         cells = text if empty is None else text.set(text == "", None)
         cells = _point_decimals(cells, columns.commas)
-    if cells.dtype.is_numeric() or cells.dtype in (pl.String, pl.Boolean, pl.Null):
-        values = cells.cast(pl.Float64, strict=False)
-    else:
-        values = pl.Series([None] * len(cells), dtype=pl.Float64)
+    plain = cells.dtype.is_numeric() or cells.dtype in (pl.String, pl.Boolean, pl.Null)
+    values = (cells if plain else cells.clear(len(cells))).cast(pl.Float64, strict=False)
     wrong = (values.is_null() & cells.is_not_null()).arg_true()
     if len(wrong):
         (cell,) = as_list(cells[wrong[:1]])

@@ -12,9 +12,8 @@ from cordial_ppl.errors import InputError, SettingNeeded, list_names
 from cordial_ppl.tables.choices import Choice, open_columns, select, split_choice
 from cordial_ppl.tables.columns import is_reading, list_distinct, named, skip_blank, unpivot
 from cordial_ppl.tables.frame import ROW, Columns, reading
-from cordial_ppl.tables.option_columns import find_layout
-from cordial_ppl.tables.proposals import UNKNOWN, find_columns, spell
 from cordial_ppl.tables.reading_table import ReadingTable
+from cordial_ppl.tables.roles import UNKNOWN, find_columns, find_layout, spell
 
 
 def read_several(

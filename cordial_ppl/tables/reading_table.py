@@ -37,8 +37,7 @@ from cordial_ppl.tables.columns import (
 )
 from cordial_ppl.tables.formats import read_columns
 from cordial_ppl.tables.frame import Columns, as_list
-from cordial_ppl.tables.option_columns import find_layout
-from cordial_ppl.tables.proposals import spell
+from cordial_ppl.tables.roles import find_layout, spell
 
 CONVERSIONS = {
     "logit": (-np.inf, None),
@@ -80,7 +79,7 @@ class ReadingTable:
 
     def __len__(self) -> int:
         """The number of texts."""
-        return len(self.columns) if self.checked is None else len(self.checked)
+        return len(self.columns)
 
     @cached_property
     def item_ids(self) -> list[str]:
@@ -207,17 +206,16 @@ class ReadingTable:
         with naming(columns.path):
             if self.kind == "rating":
                 cells = as_list(columns.collect("rating").to_series())
-                rated = read_ratings(cells, self.scale, columns.where, round=self.round)
-                logits[rows] = as_logits(rated)
-                return logits
-            empty, convert = CONVERSIONS[self.kind]
-            values = np.full((len(columns), len(self.names)), empty)
-            for k, name in enumerate(self.names):
-                if name in columns.schema:
-                    values[:, k] = numbers(columns, name, empty=empty)
-            values = values if convert is None else convert(values, source=source)
+                values = read_ratings(cells, self.scale, columns.where, round=self.round)
+            else:
+                empty, convert = CONVERSIONS[self.kind]
+                values = np.full((len(columns), len(self.names)), empty)
+                for k, name in enumerate(self.names):
+                    if name in columns.schema:
+                        values[:, k] = numbers(columns, name, empty=empty)
+                values = values if convert is None else convert(values, source=source)
             logits[rows] = as_logits(values, source=source)
-            return logits
+        return logits
 
     def _read_rows(self) -> tuple[Int64[np.ndarray, " r"], Columns]:
         """Return the rows of the texts that were read, and the table of these alone."""
