@@ -115,13 +115,13 @@ def fuse(
     """
     from cordial_ppl.tables import read_several
 
-    settings, readers = tables.settings, (*tables.reader, *tables.readers) or None
+    settings, judges = tables.settings, (*tables.reader, *tables.readers) or None
     both = {*tables.readers} & {*(tables.label or ["label"])}
     if both and tables.readings == tables.labels:
         raise InputError(f"column {min(both)!r} has labels: leave it out of --readers.")
     table, labels, rows = tables.read(
         reader=None,
-        read=lambda path, **more: read_several([path, *tables.also], readers=readers, **more),
+        read=lambda path, **more: read_several([path, *tables.also], readers=judges, **more),
     )
     from cordial_ppl.estimators.bulk.predictor import predict_table
     from cordial_ppl.estimators.task_tables import take_labelled

@@ -6,8 +6,9 @@ they are for. `reading_table`, `label_table` (`annotators`: several of a text) a
 names groups of texts, and the models and prompts of readings.
 """
 
+from cordial_ppl.tables.choices import list_values
 from cordial_ppl.tables.formats import ENDINGS, SINKS, read_columns, write_table
-from cordial_ppl.tables.frame import Columns, is_filled
+from cordial_ppl.tables.frame import is_filled
 from cordial_ppl.tables.groups import (
     MADE,
     differences,
@@ -18,14 +19,13 @@ from cordial_ppl.tables.groups import (
 from cordial_ppl.tables.judges import read_several
 from cordial_ppl.tables.label_table import LabelTable, read_labels
 from cordial_ppl.tables.matches import check_unfilled, match_labels, read_labelled
-from cordial_ppl.tables.reading_table import ReadingTable, list_values, open_readings, read_readings
+from cordial_ppl.tables.reading_table import ReadingTable, open_readings, read_readings
 
 __all__ = [
     "check_unfilled",
     "ENDINGS",
     "SINKS",
     "MADE",
-    "Columns",
     "LabelTable",
     "ReadingTable",
     "differences",

@@ -232,16 +232,14 @@ def write_table(
     if ending not in SINKS:
         raise FileError(f"{path}: a table that is written must end in {name_endings(SINKS)}.")
     with replacing(path) as temporary:
-        if isinstance(columns, pl.LazyFrame):
-            frame = columns
-        else:
-            frame = pl.DataFrame([as_series(*column) for column in columns.items()]).lazy()
-        frame = frame.with_columns(
+        if not isinstance(columns, pl.LazyFrame):
+            columns = pl.DataFrame([as_series(*column) for column in columns.items()]).lazy()
+        frame = columns.with_columns(
             # An element of an array reaches Python as an internal object of polars.
             (
                 pl.col(name).arr.to_list() if isinstance(kind, pl.Array) else pl.col(name)
             ).map_elements(as_text, pl.String)
-            for name, kind in frame.collect_schema().items()
+            for name, kind in columns.collect_schema().items()
             if not _fits(kind, ending)
         )
         try:

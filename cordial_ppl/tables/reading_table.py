@@ -25,19 +25,10 @@ from cordial_ppl.data.readings import (
 )
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import naming, warn
-from cordial_ppl.tables.choices import Choice, open_columns, read_items, select, split_choice
-from cordial_ppl.tables.columns import (
-    finite,
-    is_blank,
-    list_distinct,
-    name_items,
-    named,
-    numbers,
-    passed_through,
-)
-from cordial_ppl.tables.formats import read_columns
+from cordial_ppl.tables.choices import Choice, open_columns, read_items, select
+from cordial_ppl.tables.columns import finite, is_blank, name_items, named, numbers, passed_through
 from cordial_ppl.tables.frame import Columns, as_list
-from cordial_ppl.tables.roles import find_layout, spell
+from cordial_ppl.tables.roles import find_layout
 
 CONVERSIONS = {
     "logit": (-np.inf, None),
@@ -62,7 +53,6 @@ class ReadingTable:
         names: The columns of readings, in the scale's order; "rating" alone; none if `checked`.
         checked: The centred logits, if they have been checked already.
         readers: The readers' names, if there are several.
-        tell: Called with the options without a reading.
         round: How ratings between options are rounded.
         gaps: Whether some of the texts were not read.
     """
@@ -73,7 +63,6 @@ class ReadingTable:
     names: tuple[str, ...] = ()
     checked: Float64[np.ndarray, "n *readers K"] | None = None
     readers: tuple[str, ...] = ()
-    tell: Callable[[Unread], None] = warn_of_unread
     round: str | None = None
     gaps: bool = False
 
@@ -94,7 +83,7 @@ class ReadingTable:
             InputError: A cell is no number, or the readings are not what their kind says; with the
                 row and the column.
         """
-        return self._convert() if self.checked is None else self.checked
+        return self._convert(warn_of_unread) if self.checked is None else self.checked
 
     @property
     def unread(self) -> pl.Expr:
@@ -172,7 +161,7 @@ class ReadingTable:
             read_items(self.columns, of_readers=True)
         if unread:
             cells, rows = sum(part.options for part in unread), sum(part.rows for part in unread)
-            self.tell(Unread(cells, rows, len(ids), unread[0].first))
+            warn_of_unread(Unread(cells, rows, len(ids), unread[0].first))
 
     def batches(
         self,
@@ -193,16 +182,17 @@ class ReadingTable:
         start, logits = 0, vars(self).get("logits", self.checked)
         for columns in self.columns.batches(size, names):
             stop = start + len(columns)
-            part = None if logits is None else logits[start:stop]
-            yield replace(self, columns=columns, checked=part, tell=tell)
+            part = replace(self, columns=columns)
+            checked = part._convert(tell) if logits is None else logits[start:stop]
+            yield replace(part, checked=checked)
             start = stop
 
-    def _convert(self) -> Float64[np.ndarray, "n K"]:
+    def _convert(self, tell: Callable[[Unread], None]) -> Float64[np.ndarray, "n K"]:
         rows, columns = self._read_rows()
         logits = np.full((len(self.columns), self.scale.size), np.nan)
         if not rows.size:
             return logits
-        source = Source(columns.where, self.names, self.tell)
+        source = Source(columns.where, self.names, tell)
         with naming(columns.path):
             if self.kind == "rating":
                 cells = as_list(columns.collect("rating").to_series())
@@ -263,35 +253,3 @@ def read_readings(path: str | Path, **chosen: Any) -> ReadingTable:
     table = open_readings(path, **chosen)
     _ = table.item_ids, table.logits
     return table
-
-
-def list_values(
-    path: str | Path,
-    field: str,
-    task: str | None = None,
-    chosen: Sequence[str] = (),
-    apart: Sequence[str] = (),
-) -> dict[str, str]:
-    """List the names in a column of a table, such as `reader`, in the order of the file.
-
-    Args:
-        path: The table.
-        field: The column.
-        task: The task whose rows count; by default all do.
-        chosen: What is chosen among the names, which may say that another column has them.
-        apart: Columns that are named for something else.
-
-    Returns:
-        The names, each with what `select` takes to choose it; none if there is no such column.
-
-    Raises:
-        FileError: The file cannot be read or is not what its ending says.
-        InputError: There is no such task.
-    """
-    columns = read_columns(path)
-    if task is not None:
-        columns = select(columns, "task", task)
-    column = next((split_choice(columns, field, name)[0] for name in chosen), field)
-    free = column in columns.schema and column not in (spell(columns, name) for name in apart)
-    names = list_distinct(columns, column) if free else []
-    return {name: name if column == field else f"{column}={name}" for name in names}
