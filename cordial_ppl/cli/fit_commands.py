@@ -167,8 +167,7 @@ def shift(
     if calibrator is not None:
         if tables.settings["prior"]:
             raise SettingsClash("calibrator", "prior")
-        loaded = load_calibrator(calibrator, tables.channel, tables.options)
-        fitted, more["options"] = loaded
+        fitted, more["options"] = load_calibrator(calibrator, tables.channel, tables.options)
     if user is not None:
         more["annotator"] = tables.annotator or spell(read_columns(tables.labels), user)
     read = tables.read(**more)

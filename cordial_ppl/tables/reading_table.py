@@ -14,15 +14,8 @@ import numpy as np
 import polars as pl
 from jaxtyping import Float64, Int64
 
+from cordial_ppl.data import readings
 from cordial_ppl.data.ratings import read_ratings
-from cordial_ppl.data.readings import (
-    Source,
-    Unread,
-    as_logits,
-    readings_from_counts,
-    readings_from_probabilities,
-    warn_of_unread,
-)
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import naming, warn
 from cordial_ppl.tables.choices import Choice, open_columns, read_items, select
@@ -33,8 +26,8 @@ from cordial_ppl.tables.roles import find_layout
 CONVERSIONS = {
     "logit": (-np.inf, None),
     "logprob": (-np.inf, None),
-    "p": (0.0, readings_from_probabilities),
-    "n": (0.0, readings_from_counts),
+    "p": (0.0, readings.readings_from_probabilities),
+    "n": (0.0, readings.readings_from_counts),
 }
 """What an empty cell of each kind means, and the function that makes logits of the numbers."""
 
@@ -83,7 +76,7 @@ class ReadingTable:
             InputError: A cell is no number, or the readings are not what their kind says; with the
                 row and the column.
         """
-        return self._convert(warn_of_unread) if self.checked is None else self.checked
+        return self._convert(readings.warn_of_unread) if self.checked is None else self.checked
 
     @property
     def unread(self) -> pl.Expr:
@@ -148,7 +141,7 @@ class ReadingTable:
         for name in covariates:
             self.columns.require(name)
         hashes: list[pl.Series] = []
-        unread: list[Unread] = []
+        unread: list[readings.Unread] = []
         read = [name for name in self.names if name in self.columns.schema]
         used = tuple(dict.fromkeys(("item_id", *read, *covariates)))
         for batch in self.batches(CHECKED, used, unread.append):
@@ -161,13 +154,13 @@ class ReadingTable:
             read_items(self.columns, of_readers=True)
         if unread:
             cells, rows = sum(part.options for part in unread), sum(part.rows for part in unread)
-            warn_of_unread(Unread(cells, rows, len(ids), unread[0].first))
+            readings.warn_of_unread(readings.Unread(cells, rows, len(ids), unread[0].first))
 
     def batches(
         self,
         size: int,
         names: Iterable[str] | None = None,
-        tell: Callable[[Unread], None] = lambda _: None,
+        tell: Callable[[readings.Unread], None] = lambda _: None,
     ) -> Iterator["ReadingTable"]:
         """Read the texts in order, some at a time.
 
@@ -187,12 +180,12 @@ class ReadingTable:
             yield replace(part, checked=checked)
             start = stop
 
-    def _convert(self, tell: Callable[[Unread], None]) -> Float64[np.ndarray, "n K"]:
+    def _convert(self, tell: Callable[[readings.Unread], None]) -> Float64[np.ndarray, "n K"]:
         rows, columns = self._read_rows()
         logits = np.full((len(self.columns), self.scale.size), np.nan)
         if not rows.size:
             return logits
-        source = Source(columns.where, self.names, tell)
+        source = readings.Source(columns.where, self.names, tell)
         with naming(columns.path):
             if self.kind == "rating":
                 cells = as_list(columns.collect("rating").to_series())
@@ -204,7 +197,7 @@ class ReadingTable:
                     if name in columns.schema:
                         values[:, k] = numbers(columns, name, empty=empty)
                 values = values if convert is None else convert(values, source=source)
-            logits[rows] = as_logits(values, source=source)
+            logits[rows] = readings.as_logits(values, source=source)
         return logits
 
     def _read_rows(self) -> tuple[Int64[np.ndarray, " r"], Columns]:
