@@ -56,8 +56,7 @@ def predict(
         raise InputError("several judges are predicted from files: leave out --engine ray.")
     scale, paths = fitted.fit_.scale, [readings, *also]
     paths = [path.absolute() if on_ray else path for path in paths]
-    settings = {**vars(columns), "options": names}
-    table, drift = open_tables(calibrator, fitted, paths, **settings)
+    table, drift = open_tables(calibrator, fitted, paths, **vars(columns) | {"options": names})
     if on_ray:
         predict_on_ray(calibrator, table, output, channels=channel)
     else:

@@ -79,11 +79,10 @@ def read_several(
                 if kind == "rating":
                     part = skip_blank(part, "rating", scale)
                 tables[name] = ReadingTable(part, scale, kind, names_, round=choice.round)
+                options = scale
             except SettingNeeded as error:
                 if last or error.setting != "options":
                     raise
-            else:
-                options = tables[name].scale
     return _join({name: tables[name] for name in names if name in tables}, names)
 
 
