@@ -36,9 +36,7 @@ def calibrate(tables: Fitting, *, output: options.PredictedOut, verbose: Verbose
     from cordial_ppl.estimators.bulk.predictor import predict_table
 
     texts = predict_table(calibrator, read[0], output)
-    done = (
-        f"wrote {output}: {count(texts, 'text')}, calibrated on {_say_labels(read[1], calibrator)}"
-    )
+    done = f"wrote {output}: {count(texts, 'text')}, calibrated"
     return _describe(calibrator, read, {"output": output, "texts": texts}, done, verbose)
 
 
@@ -52,7 +50,7 @@ def fit(tables: Fitting, *, output: options.CalibratorOut, verbose: Verbose = Fa
     read = tables.read()
     calibrator = tables.fit(*read)
     calibrator.save(output)
-    done = f"wrote {output}: a calibrator fitted on {_say_labels(read[1], calibrator)}"
+    done = f"wrote {output}: a calibrator fitted"
     return _describe(calibrator, read, {"output": output}, done, verbose)
 
 
@@ -71,6 +69,7 @@ def _describe(calibrator: Any, read: Any, content: Any, done: str, verbose: bool
     for name, each in summary.diagnostics.items() if verbose else ():
         figures = (f", {word} {each[key]:.4g}" for key, word in FIGURES.items() if each[key])
         text += f"\nPosterior of {name}: {each['method']}{''.join(figures)}"
+    done += f" on {_say_labels(labels, calibrator)}"
     return Result(content, text=text, warnings=map(str, biases), done=[done])
 
 

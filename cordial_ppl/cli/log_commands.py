@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
@@ -12,9 +12,6 @@ from cordial_ppl.cli.command import command
 from cordial_ppl.cli.output import Result, as_table, interrupting, say
 from cordial_ppl.errors import InputError, ServerError, count, naming
 from cordial_ppl.runtime.progress import doing
-
-if TYPE_CHECKING:
-    from cordial_ppl.logs import Collected
 
 ROWS = 5
 """Rows that are shown of tables that are not written."""
@@ -98,7 +95,7 @@ def spelled(spellings: Sequence[str]) -> dict[str, str]:
 
 
 def report(
-    collected: "Collected",
+    collected: Any,
     output: Path | None,
     labels: Path | None = None,
     more: dict[str, list] | None = None,

@@ -189,8 +189,6 @@ def reading(path: Path) -> Iterator[None]:
     except UnicodeDecodeError as error:
         problem = f"{path} is not text in UTF-8. Save it as UTF-8 (in Excel: CSV UTF-8)."
         raise FileError(problem) from error
-    except InputError:
-        raise
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         for file in list_files(path) if path.is_dir() else ():
             with reading(file):
