@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from cyclopts import Parameter
-
 import cordial_ppl as cp
 from cordial_ppl.cli import options
 from cordial_ppl.cli.calibrator_commands import load_calibrator
@@ -87,7 +85,6 @@ def _say_labels(labels: Any, calibrator: Any = None) -> str:
     return number
 
 
-@Parameter(name="*", group=options.COLUMNS)
 @dataclass(frozen=True, kw_only=True)
 class SeveralTables(Fitting):
     """Tables with readings by several judges, and settings of a fit."""

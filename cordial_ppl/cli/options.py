@@ -153,7 +153,6 @@ class Columns:
     "Between options: half-up, nearest-even, or split into two halves."
 
 
-@Parameter(name="*", group=COLUMNS)
 @dataclass(frozen=True, kw_only=True)
 class BothColumns(Columns):
     """Choice of what is read from readings and labels: arguments of `read_labelled`."""
@@ -166,7 +165,6 @@ class BothColumns(Columns):
     "Several labels of one text: keep each (the default), or use mean or median."
 
 
-@Parameter(name="*", group=COLUMNS)
 @dataclass(frozen=True, kw_only=True)
 class Tables(BothColumns, Files):
     """Two tables and what is read from them: arguments of `read_labelled`."""
@@ -190,7 +188,6 @@ class Tables(BothColumns, Files):
             return read_labelled(**(chosen | settings))
 
 
-@Parameter(name="*", group=COLUMNS)
 @dataclass(frozen=True, kw_only=True)
 class Fitting(Tables):
     """Two tables, and settings of a fit to them."""

@@ -9,13 +9,7 @@ names groups of texts, and the models and prompts of readings.
 from cordial_ppl.tables.choices import list_values
 from cordial_ppl.tables.formats import ENDINGS, SINKS, read_columns, write_table
 from cordial_ppl.tables.frame import is_filled
-from cordial_ppl.tables.groups import (
-    MADE,
-    differences,
-    list_cells,
-    read_groups,
-    read_provenance,
-)
+from cordial_ppl.tables.groups import MADE, differences, list_cells, read_groups, read_provenance
 from cordial_ppl.tables.judges import read_several
 from cordial_ppl.tables.label_table import LabelTable, read_labels
 from cordial_ppl.tables.matches import check_unfilled, match_labels, read_labelled

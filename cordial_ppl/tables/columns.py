@@ -5,7 +5,7 @@ single column `rating` holds one hard rating per text.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -36,10 +36,9 @@ def is_reading(name: str) -> bool:
     return name == "rating" or name.startswith(PREFIXES)
 
 
-def passed_through(columns: Columns, used: Iterable[str]) -> dict[str, list]:
+def passed_through(columns: Columns, used: Collection[str]) -> dict[str, list]:
     """List the cells of the columns that are not used, with None for a missing cell."""
-    rest = [name for name in columns.schema if name not in set(used)]
-    return {name: columns.cells[name] for name in rest}
+    return {name: cells for name, cells in columns.cells.items() if name not in used}
 
 
 def filled(columns: Columns, name: str, remedy: str) -> list:
