@@ -30,7 +30,7 @@ from cordial_ppl.logs.rows import Row, at, read_rows
 from cordial_ppl.tables import is_filled
 from cordial_ppl.tables.choices import join_parts
 from cordial_ppl.tables.columns import is_reading
-from cordial_ppl.tables.proposals import nearest
+from cordial_ppl.tables.roles import nearest
 
 NAMES, CONDITIONS = ("reader", "task", "annotator"), ("rows", "people", "where")
 ROLES = ("item", "answer", "label", *NAMES, *CONDITIONS)

@@ -16,7 +16,7 @@ from cordial_ppl.runtime.text_table import align
 from cordial_ppl.stack.interval import label_range
 from cordial_ppl.tables import LabelTable, ReadingTable, write_table
 from cordial_ppl.tables.annotators import PEOPLE
-from cordial_ppl.tables.proposals import find_columns
+from cordial_ppl.tables.roles import find_columns
 
 SHOWN = 10
 """Users in the summary: those who differ most from the population."""
