@@ -12,7 +12,6 @@ from scipy.stats import norm as normal
 from scipy.stats import t as student
 
 import cordial_ppl as cp
-from cordial_ppl import plots
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions import answers
 from cordial_ppl.decisions.forecasting import Forecast, Outlook, Range, entropy, forecast
@@ -95,7 +94,7 @@ def test_the_labels_that_a_width_needs_are_the_fewest_that_reach_it(width):
     needed = found.needed(width)
     assert needed is not None and needed.low <= needed.value <= needed.high
     enough = int(needed.value)
-    assert found._width(enough) <= width < found._width(enough - 1)
+    assert found.at(enough).width.value <= width < found.at(enough - 1).width.value
     assert f"for ±{width:g}" in found.say_needed(width)
 
 
@@ -211,19 +210,6 @@ def test_the_figures_of_a_verdict_are_those_of_the_labels():
     middle = np.sort(labels)[29:31].mean()
     assert found.histogram.distance == pytest.approx(np.abs(labels - middle).mean())
     assert found.gain is not None and found.gain.low < found.gain.value < found.gain.high
-
-
-def test_a_forecast_is_drawn(calibrator):
-    found = calibrator.forecast(TEXTS.logits)
-    axis = plots.forecast(found)
-    (line, *_) = axis.lines
-    assert line.get_ydata()[0] == pytest.approx(found.loss.value)
-    assert line.get_ydata()[-1] == pytest.approx(found.steps[-1].loss.value)
-    assert [label.get_text().split()[0] for label in axis.get_xticklabels()] == [
-        "20", "40", "60", "100", "200",
-    ]  # fmt: skip
-    with pytest.raises(cp.InputError, match="no forecast: 19 of 100"):
-        plots.forecast(Forecast(19, 100))
 
 
 READER, HISTOGRAM = Points(0.28, 1.1, None), Points(0.32, 1.57, 1.91)

@@ -20,7 +20,6 @@ from sklearn.utils.validation import check_is_fitted
 import cordial_ppl as cp
 from cordial_ppl.channels.user_effects import SHIFT, shift_matrices
 from cordial_ppl.estimators.users.spreads import SPREAD_PROBS, SPREADS, log_normals
-from cordial_ppl.estimators.users.validation import as_order
 from cordial_ppl.inference import fitting
 from cordial_ppl.inference.nuts import sample_nuts
 from cordial_ppl.runtime.arrays import FLOOR
@@ -341,10 +340,9 @@ EAST = timezone(timedelta(hours=5))
     ],
     ids=lambda order: type(order).__name__,
 )
-def test_numbers_and_dates_are_put_in_order(order):
-    found = as_order(order, 4)
-    np.testing.assert_array_equal(np.argsort(found, kind="stable"), [1, 3, 0, 2])
-    assert found[1] == found[3]
+def test_numbers_and_dates_are_put_in_order(fitted, order):
+    _, earlier = fitted.predict_in_order(PROBS[:4], LABELS[:4], ["x"] * 4, order)
+    assert earlier.tolist() == [2, 0, 3, 0]
 
 
 @pytest.mark.parametrize(
@@ -359,9 +357,11 @@ def test_numbers_and_dates_are_put_in_order(order):
         ([np.inf, 1.0], "inf in row 0"),
     ],
 )
-def test_what_is_neither_is_refused(order, found):
+def test_what_is_neither_is_refused(fitted, order, found):
     with pytest.raises(cp.InputError, match=f"order must be .* a time zone; found {found}"):
-        as_order(order, len(order))
+        fitted.predict_in_order(
+            PROBS[: len(order)], LABELS[: len(order)], ["x"] * len(order), order
+        )
 
 
 def test_a_weight_is_so_many_labels_of_a_user(fitted):

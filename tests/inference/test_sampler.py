@@ -212,24 +212,6 @@ def test_last_moves_leave_the_posterior_and_each_of_their_states_is_new():
     assert_standard_normal(found, 0.05)
 
 
-def test_a_fold_is_weighed_without_moves(monkeypatch):
-    """The likelihood of half of the labels: the draws' weights alone, not their places."""
-    monkeypatch.setattr(sampler, "khat_limit", lambda draws: np.inf)
-    half = toy("half", lambda x: 0.5 * quadratic(x), 3)
-    mean, second = [], []
-    for seed in SEEDS:
-        start = drawn(seed)
-        (state,) = carry(in_a_row(half), [(seed,)], start, STILL)
-        assert (state.particles.points == start.particles.points).all()
-        weights = np.exp(state.log_weights)
-        points = standardise(state.particles.points, 0.5)
-        mean.append(weights @ points)
-        second.append((points * weights[:, None]).T @ points)
-    # The largest errors are .03 and .07, sd .01 and .02 over 20 times eight seeds.
-    np.testing.assert_allclose(np.mean(mean, axis=0), 0, atol=0.1)
-    np.testing.assert_allclose(np.mean(second, axis=0), np.eye(3), rtol=0, atol=0.2)
-
-
 def coin(readings, labels=None):
     """Labels that know nothing of the text; a model that fails for shares below a bound."""
     share = numpyro.sample("share", dist.Beta(2.0, 1.0))
