@@ -18,7 +18,6 @@ from cordial_ppl.data.labelling import (
     as_weights,
     by_text,
     list_labels,
-    share_text,
 )
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions import answers
@@ -49,25 +48,12 @@ def test_no_text_is_in_two_folds(texts, seed):
     np.testing.assert_array_equal(deal_folds(alone, seed), expected)
 
 
-@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3)), min_size=1, max_size=40))
-def test_labels_of_a_text_share_its_weight(rows):
-    texts, labels = np.array(rows).T
-    shares = share_text(texts)
-    said = by_text(labels, 4, shares, texts)
-    np.testing.assert_allclose(said.weights, 1)
-    np.testing.assert_allclose(said.shares.sum(axis=1), 1)
-    first = list(dict.fromkeys(texts.tolist()))
-    np.testing.assert_array_equal(texts[said.first], first)
-    for place, text in enumerate(first):
-        own = labels[texts == text]
-        np.testing.assert_allclose(said.shares[place], np.bincount(own, minlength=4) / len(own))
-
-
 @pytest.mark.float32
 @pytest.mark.parametrize("make", [partial(small, inference="mode"), cp.LogitStack])
 def test_a_weight_is_so_many_labels(make):
-    rows = np.repeat(np.arange(20), TIMES)
-    one: Any = make().fit(LOGITS, LABELS, sample_weight=WEIGHTS, texts=range(20))
+    # Twelve texts prove less of a channel than all of their labels would.
+    rows = np.repeat(np.arange(12), TIMES[:12])
+    one: Any = make().fit(LOGITS[:12], LABELS[:12], sample_weight=WEIGHTS[:12], texts=range(12))
     many: Any = make().fit(LOGITS[rows], LABELS[rows], sample_weight=np.ones(len(rows)), texts=rows)
     np.testing.assert_array_equal(one.fit_.folds, many.fit_.folds[many.fit_.text_labels.first])
     np.testing.assert_allclose(one.fit_.label_counts, np.bincount(LABELS[rows], minlength=5))

@@ -16,7 +16,7 @@ from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions import answers
 from cordial_ppl.decisions.forecasting import Forecast, Outlook, Range, entropy, forecast
 from cordial_ppl.decisions.judge import Points
-from cordial_ppl.decisions.outlook import expected_loss_and_gap, spread_rows
+from cordial_ppl.decisions.outlook import expected_loss_and_gap
 from cordial_ppl.decisions.verdict import NO_NEARER, NOT_THE_TOP, Advice, Verdict, judge, tabulate
 from cordial_ppl.evaluation.synthetic import reviews
 
@@ -134,15 +134,6 @@ def test_the_summary_ends_with_forecast_and_verdict_in_any_order_of_texts(calibr
     assert content["forecast"]["steps"][0]["labels"] == 40
     assert content["verdict"]["advice"] == judged.advice
     assert content["sentences"][-2:] == [found.sentence, verdict]
-
-
-@pytest.mark.parametrize("shape", [(300, 5), (2000, 5), (2000, 3, 5)])
-def test_texts_are_sampled_evenly_and_once(shape):
-    logits = np.random.default_rng(1).normal(size=shape)
-    rows = spread_rows(logits)
-    assert len(rows) == len(set(rows.tolist())) == min(shape[0], 512)
-    means = np.exp(logits) @ np.arange(5) / np.exp(logits).sum(axis=-1)
-    assert means[rows].mean() == pytest.approx(means.mean(), abs=0.01)
 
 
 def test_the_gap_is_that_of_the_draws(calibrator):
