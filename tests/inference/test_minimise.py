@@ -1,4 +1,4 @@
-"""BFGS: where searches end, and what is out of reach."""
+"""BFGS: where searches end, several starts, what is out of reach."""
 
 import jax
 import jax.numpy as jnp
@@ -47,3 +47,19 @@ def test_what_has_no_minimum_or_no_slope_ends():
     start = np.array([[1e-3, 8.0]])
     found = bfgs(lambda x, _: x[0] - jnp.log(x[0]) + jnp.exp(3.0 * x[1]) - x[1], start)
     np.testing.assert_allclose(found.x, [[1.0, -np.log(3.0) / 3.0]], atol=1e-8)
+
+
+def test_of_several_searches_the_lowest_goes_to_its_end():
+    starts, depths = np.array([1.0, 2.0, -1.6, 0.3] * 2)[:, None], jnp.array([0.3, -0.3])
+
+    def wells(x, at):
+        return ((x**2 - 1.0) ** 2 + depths[at] * x).sum()
+
+    with jax.enable_x64(True):
+        depths = depths.astype(float)
+    ends = bfgs(wells, starts, np.repeat([0, 1], 4))
+    found = ends.lowest(4)
+    assert (found.x[:, 0] * np.array(depths) < 0).all()
+    np.testing.assert_allclose(found.gradient, 0.0, atol=1e-9)
+    # The others stop where they cannot be the lowest.
+    assert np.abs(ends.gradient).max() > 1e-6
