@@ -26,7 +26,7 @@ import numpy as np
 from real import FOLDER, NEEDED, SOURCES, Pair, load_pairs
 
 from cordial_ppl.data.readings import as_logits
-from cordial_ppl.decisions.estimates.rectified import rectified_mean
+from cordial_ppl.decisions.estimates.rectified import rectified_means
 from cordial_ppl.decisions.planning import expected_scores, plan, score_strata
 from cordial_ppl.errors import CordialWarning
 from cordial_ppl.estimators.named import Cordial
@@ -153,7 +153,7 @@ def report_means(pairs: Sequence[Pair], n: int, draws: int) -> dict[str, dict[st
             for name, (estimates, parts) in estimators.items():
                 ends = np.array(
                     [
-                        rectified_mean(estimates, rows, values[rows], strata=parts)[:3]
+                        rectified_means(estimates, rows, values[rows], strata=parts)["these"][:3]
                         for rows in drawn
                     ]
                 )

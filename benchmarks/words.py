@@ -6,13 +6,17 @@ option, of counts the mean, rounded; with ``--graded`` they stay as they are.  T
 calibrator, with a prior that does not know the set, is fitted to 200 labels, and what its summary
 says is compared with all labels of the set:
 
-* the bias at each option that 30 texts or more are given: its error, its sign where it exceeds .3
-  classes, and the share of 90 % intervals that hold it;
+* the bias of all ratings, and at each option that 30 texts or more are given: its error, its sign
+  where it exceeds .3 classes, and the share of 90 % intervals that hold it;
 * each sentence with a direction: too high, too low, over- or under-confident, whether the
   calibrator beats the label histogram (on the texts without a label), and advice not to go by the
   top choice (wrong if that beats the commonest label by .025).
 
+``--made 200`` takes that many made judges of each kind instead: noise alike, of a class or so, and
+a bias of half a class, or none.  Printed is how many are told right.
+
     CORDIAL_DATA=path python benchmarks/words.py
+    python benchmarks/words.py --made 200
 """
 
 import argparse
@@ -93,10 +97,13 @@ def main() -> None:
     parser.add_argument("--sources", nargs="+", help="folders; by default all")
     parser.add_argument("--fits", type=Path, help="folder of priors trained without each set")
     parser.add_argument("--graded", action="store_true", help="readings as they are")
+    parser.add_argument("--made", type=int, default=0, help="made judges of each kind instead")
     args = parser.parse_args()
+    warnings.simplefilter("ignore", CordialWarning)
+    if args.made:
+        return tell_bias_from_noise(args.made, args.labels)
     if not os.environ.get(FOLDER):
         parser.error(NEEDED)
-    warnings.simplefilter("ignore", CordialWarning)
     folders = sorted(path.parent for path in Path(os.environ[FOLDER]).glob("*/labels.csv"))
     outcomes = []
     for folder in folders:
@@ -110,6 +117,25 @@ def main() -> None:
                     outcomes.append(measure(read, fit(read, prior, draw, args.labels)))
             report(folder.name, outcomes[first:])
     report("all", outcomes)
+
+
+def tell_bias_from_noise(count: int, labels: int) -> None:
+    """Print how often a judge with a bias, and one with noise alone, are called so."""
+    for bias in (0.0, 0.5, -0.5):
+        said = []
+        for seed in range(count):
+            rng = np.random.default_rng([seed, round(2 * bias) + 2])
+            truth = rng.choice(5, labels, p=[0.15, 0.2, 0.3, 0.2, 0.15])
+            noise = rng.choice([-2, -1, 0, 1, 2], labels, p=[0.1, 0.2, 0.4, 0.2, 0.1])
+            noise += (np.sign(bias) * (rng.random(labels) < abs(bias))).astype(int)
+            ratings = np.clip(truth + noise, 0, 4)
+            stack = cp.Cordial(seed=seed).fit(cp.readings_from_ratings(ratings, range(5)), truth)
+            first, *_ = answers.describe(stack.fit_).faults
+            side = re.search("too (low|high)", first.words)
+            said.append({"low": -0.5, "high": 0.5}[side[1]] if side else 0.0)
+        print(
+            f"rates {bias:+.1f} classes too high: told right {np.mean(np.array(said) == bias):.3f}"
+        )
 
 
 def load_judges(folder: Path) -> Iterator[Judge]:
@@ -150,6 +176,8 @@ def measure(judge: Judge, stack: cp.Cordial) -> Outcome:
     nearest = np.rint(stated).astype(int)
     off, biases, sentences = judge.labels - stated, [], []
     truths = {option: off[nearest == option].mean() for option in np.unique(nearest).tolist()}
+    whole = summary.reader.overall
+    biases.append((off.mean(), whole.value, whole.low, whole.high, len(off), -1))
     for option, bias in enumerate(summary.reader.bias):
         texts = int((nearest == option).sum())
         if bias is not None and texts >= TEXTS:
@@ -158,9 +186,13 @@ def measure(judge: Judge, stack: cp.Cordial) -> Outcome:
     spread = np.sqrt(np.mean((off - np.array([truths.get(k, 0.0) for k in nearest])) ** 2))
     for fault in summary.faults:
         if side := re.search("too (low|high)", fault.words):
-            option = judge.scale.options.index(fault.name.split("'")[1])
-            right = (truths[option] > 0) == (side[1] == "low")
-            sentences.append((side[0], right))
+            _, *option = fault.name.split("'")
+            truth = truths[judge.scale.options.index(option[0])] if option else off.mean()
+            kind = "" if option else " on average"
+            sentences.append((side[0] + kind, (truth > 0) == (side[1] == "low")))
+        elif side := re.search("labels are .* (higher|lower)", fault.words):
+            truth = truths[judge.scale.options.index(fault.name.split("'")[1])]
+            sentences.append((side[1], (truth > 0) == (side[1] == "higher")))
         elif sure := re.match("(over|under)-confident", fault.words):
             right = (spread > summary.reader.stated_spread) == (sure[1] == "over")
             sentences.append((sure[0], right))
@@ -185,9 +217,11 @@ def measure(judge: Judge, stack: cp.Cordial) -> Outcome:
 
 def report(name: str, outcomes: list[Outcome]) -> None:
     """Print errors, coverage and sentences."""
-    rows = np.array([row for outcome in outcomes for row in outcome.biases])
+    every = np.array([row for outcome in outcomes for row in outcome.biases])
+    rows, whole = every[every[:, 5] >= 0], every[every[:, 5] < 0]
     print(f"{name}: {len(outcomes)} fits, {len(rows)} options with {TEXTS} texts or more")
-    for title, some in (("all", rows), ("30 labels or more", rows[rows[:, 5] >= TEXTS])):
+    many = rows[rows[:, 5] >= TEXTS]
+    for title, some in (("on average", whole), ("all", rows), ("30 labels or more", many)):
         if not len(some):
             continue
         truth, value, low, high = some[:, :4].T

@@ -1,7 +1,7 @@
 """`cordial read` and `cordial ask`: readings out of files of judgments, and out of models."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -220,16 +220,16 @@ def ask(
     Answers are kept in OUT.answers.jsonl as they come: the same command resumes.
     """
     from cordial_ppl.data.scale import Scale
-    from cordial_ppl.logs import collect
-    from cordial_ppl.logs.ask.asking import Asking
+    from cordial_ppl.logs import collect, spellings
+    from cordial_ppl.logs.ask.asking import ask_texts
     from cordial_ppl.logs.ask.chat import Chat
     from cordial_ppl.logs.ask.local import LocalModel
     from cordial_ppl.logs.ask.prompt import Prompt, read_template
-    from cordial_ppl.logs.reader import Reader
+    from cordial_ppl.logs.finder import Finder
 
     scale, spell = Scale(wanted.options), spelled(wanted.spell)
     # What is wrong is refused before anything is asked.
-    Reader(scale, spell, wanted.after)
+    Finder(spellings.Spellings(scale, spell), wanted.after)
     prompt = Prompt(scale, read_template(wanted.prompt, wanted.question), wanted.permutations)
     fields, extras = prompt.read_texts(texts)
     if wanted.local:
@@ -242,14 +242,14 @@ def ask(
         limits = {name: getattr(wanted, name) for name in names}
         model = Chat(wanted.model, wanted.server, wanted.key_variable, **limits)
     path = output.with_name(f"{output.name}.answers.jsonl")
-    asking = Asking(prompt, fields, model, path)
     try:
         with interrupting():
-            asking.run()
+            records = ask_texts(prompt, fields, model, path)
     except (ServerError, KeyboardInterrupt):
         say(f"Answers are kept in {path}: the same command resumes.")
         raise
-    records = asking.records(wanted.reader or wanted.model, wanted.task)
+    reader = wanted.reader or wanted.model
+    records = [replace(record, reader=reader, task=wanted.task) for record in records]
     collected = collect(records, scale, spell=spell, before=wanted.after)
     collected.form = wanted.model
     return report(collected, output, more=extras)._replace(warnings=[*collected.doubts])

@@ -14,7 +14,7 @@ from cordial_ppl.data.labelling import of_fit
 from cordial_ppl.data.ratings import state
 from cordial_ppl.data.readings import is_unread
 from cordial_ppl.decisions import drift, forecasting, monitoring, predictive, summary
-from cordial_ppl.decisions.corpus import PosteriorDraws
+from cordial_ppl.decisions.corpus_draws import PosteriorDraws
 from cordial_ppl.decisions.estimates import bias
 from cordial_ppl.decisions.judge import Reader, assess
 from cordial_ppl.decisions.outlook import expected_loss_and_gap

@@ -1,125 +1,125 @@
-"""What a fitted stack predicts of a corpus under draws from its posterior, summed by group."""
+"""A corpus with its labels: what its texts are of, and the cells that they fall into."""
 
-from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
 
-from cordial_ppl.inference.posterior import Posterior
-from cordial_ppl.stack.fit import Fit
-
-BLOCK = 1024
-"""Texts whose draws are in memory at a time."""
-
-MemberDraws = tuple[float, Float[np.ndarray, "D m K"]]
+from cordial_ppl.decisions.effects import GROUP_SCALE
 
 
-class CorpusDraws(NamedTuple):
-    """Predictions of a corpus under D draws, and of its labelled texts.
-
-    Each channel's draws vary around the mixture that predicts: which member is right is no further
-    source of uncertainty, as it would be if members were a latent choice.
+class Cells(NamedTuple):
+    """Texts that are of one group, of one group of the plan, and of one verdict of the judge.
 
     Attributes:
-        weights: of the draws, which sum to one.
-        sums: probabilities summed over the unlabelled texts of each group.
-        labelled: probabilities of the labelled texts less those of the mixture.
-        mixture: probabilities of all texts, by which the stack predicts.
+        of: cell of each text, 0..C-1.
+        groups: group of each cell, in order.
+        plans: group of the plan of each cell.
+        verdicts: 1 for a cell of texts with the verdict of the last option.
+        unread: 1 for a cell of texts that were not read.
     """
 
-    weights: Float[np.ndarray, " D"]
-    sums: Float[np.ndarray, "D G K"]
-    labelled: Float[np.ndarray, "D n K"]
-    mixture: Float[np.ndarray, "N K"]
+    of: Int[np.ndarray, " N"]
+    groups: Int[np.ndarray, " C"]
+    plans: Int[np.ndarray, " C"]
+    verdicts: Int[np.ndarray, " C"]
+    unread: Int[np.ndarray, " C"]
+
+    @property
+    def starts(self) -> Int[np.ndarray, " G"]:
+        """The first cell of each group."""
+        return np.unique(self.groups, return_index=True)[1]
+
+    def sum(
+        self, values: Shaped[np.ndarray, "n *K"], rows: Any = slice(None)
+    ) -> Float[np.ndarray, "C *K"]:
+        """Sum values of texts, or of some of them, by cell."""
+        result = np.zeros((len(self.groups), *values.shape[1:]))
+        np.add.at(result, self.of[rows], values)
+        return result
+
+    def total(self, values: Float[np.ndarray, "S C K"]) -> Float[np.ndarray, "S G"]:
+        """Sum what is of each cell and option by group."""
+        return np.add.reduceat(values.sum(axis=2), self.starts, axis=1)
+
+    def shares(self, values: Float[np.ndarray, "S C K"]) -> Float[np.ndarray, "S C K"]:
+        """Scale what is of each cell and option to sum to one in each group."""
+        return values / self.total(values)[:, self.groups, None]
+
+    def sum_clusters(
+        self, values: Shaped[np.ndarray, "N *K"], clusters: Int[np.ndarray, " N"]
+    ) -> Float[np.ndarray, "clusters C *K"]:
+        """Sum values of texts by cluster and cell."""
+        result = np.zeros((clusters.max() + 1, len(self.groups), *values.shape[1:]))
+        np.add.at(result, (clusters, self.of), values)
+        return result
 
 
-class PosteriorDraws:
-    """Draws of every member of a fitted stack, the same for all texts.
+@dataclass(frozen=True, eq=False)
+class Corpus:
+    """A corpus with its labels, and what its texts are of.
 
-    Args:
-        fit: the fit.
-        count: draws of each channel; a calibrator has one.
-        redrawn: whether label histograms are drawn from their Dirichlet posteriors.
-    """
-
-    def __init__(self, fit: Fit, count: int, redrawn: bool):
-        self.fit, self.labels = fit, float(fit.label_counts.sum())
-        rng = np.random.default_rng([fit.seed, count])
-        self.drawn = {
-            name: posterior.draw(count, self.labels, redrawn, rng)
-            for name, posterior in fit.posteriors.items()
-        }
-
-    def predict(
-        self, logits: Float[np.ndarray, "m K"], covariates: Mapping[str, np.ndarray]
-    ) -> Iterator[MemberDraws]:
-        """Predict texts with each member that has weight: its weight, and its draws."""
-        for name, weight in self.fit.weights.items():
-            member = self.fit.members[name]
-            if weight <= 0:
-                continue
-            if isinstance(member, Posterior):
-                yield weight, member.predict_draws(logits, covariates, *self.drawn[name])
-            else:
-                yield weight, member.predict(logits)[0][None]
-
-
-def sum_draws(
-    sampler: PosteriorDraws,
-    logits: Float[np.ndarray, "N K"],
-    covariates: Mapping[str, np.ndarray],
-    groups: Int[np.ndarray, " N"],
-    rows: Int[np.ndarray, " n"],
-    count: int,
-) -> CorpusDraws:
-    """Predict a corpus under draws and sum over the unlabelled texts of each group.
-
-    Args:
-        sampler: the draws.
-        logits: centred logits of all texts.
-        covariates: of the texts, by name.
+    Attributes:
+        rows: the labelled texts, first those that were read.
+        labels: share of each option among their labels, ``[n, K]``.
+        value: value of each option, whose range is the unit of effects.
+        weights: what each labelled text stands for, in any unit: 1 / inclusion probability.
         groups: group of each text, 0..G-1.
-        rows: the labelled texts.
-        count: how many groups G there are.
+        scale: scale of the prior of the whole corpus's effect, in units of the values' range.
+        plans: the groups of a plan by which labels were drawn, 0..P-1, where they are others.
+        verdicts: 1 where the judge's verdict is that of the last option, else 0; None where no
+            options pass.
+        clusters: cluster of each text, 0..C-1; None where each is of another.
+        unread: whether each text was not read, where some were not.
     """
-    size = logits.shape[1]
-    label_ranks = np.full(len(logits), -1)
-    label_ranks[rows] = np.arange(len(rows))
-    mixed, every = np.zeros((count, size)), np.empty((len(logits), size))
-    sums: list[np.ndarray] = []
-    labelled: list[np.ndarray] = []
-    shares: list[float] = []
-    for start in range(0, len(logits), BLOCK):
-        block = slice(start, start + BLOCK)
-        extra = {name: column[block] for name, column in covariates.items()}
-        here = label_ranks[block]
-        others = np.flatnonzero(here < 0)
-        others = others[np.argsort(groups[block][others], kind="stable")]
-        present, starts = np.unique(groups[block][others], return_index=True)
-        mixture, channel = np.zeros((len(here), size)), 0
-        for weight, probs in sampler.predict(logits[block], extra):
-            mixture += weight * probs.mean(axis=0)
-            if len(probs) == 1:
-                continue
-            if not start:
-                shares.append(weight)
-                sums.append(np.zeros((len(probs), count, size)))
-                labelled.append(np.zeros((len(probs), len(rows), size)))
-            if len(present):
-                parts = np.add.reduceat(probs[:, others], starts, axis=1, dtype=np.float64)
-                sums[channel][:, present] += parts
-            labelled[channel][:, here[here >= 0]] = probs[:, here >= 0]
-            channel += 1
-        mixture /= mixture.sum(axis=1, keepdims=True)
-        every[block] = mixture
-        np.add.at(mixed, groups[block][others], mixture[others])
-    if not shares:  # Calibrators alone: nothing is known of their uncertainty.
-        return CorpusDraws(np.ones(1), mixed[None], np.zeros((1, len(rows), size)), every)
-    weights = np.repeat(np.array(shares) / sum(shares) / len(sums[0]), len(sums[0]))
-    return CorpusDraws(
-        weights,
-        np.concatenate([each - each.mean(axis=0) for each in sums]) + mixed,
-        np.concatenate([each - each.mean(axis=0) for each in labelled]),
-        every,
-    )
+
+    rows: Int[np.ndarray, " n"]
+    labels: Float[np.ndarray, "n K"]
+    value: Float[np.ndarray, " K"]
+    weights: Float[np.ndarray, " n"]
+    groups: Int[np.ndarray, " N"]
+    scale: float = GROUP_SCALE
+    plans: Int[np.ndarray, " N"] | None = None
+    verdicts: Int[np.ndarray, " N"] | None = None
+    clusters: Int[np.ndarray, " N"] | None = None
+    unread: Bool[np.ndarray, " N"] | None = None
+
+    @cached_property
+    def cells(self) -> Cells:
+        """The cells of the corpus."""
+        nothing = np.zeros(len(self.groups), int)
+        parts = self.plans, self.verdicts, self.unread
+        parts = (nothing if part is None else part for part in parts)
+        table, of = np.unique([self.groups, *parts], axis=1, return_inverse=True)
+        return Cells(of.ravel(), *table)
+
+    @cached_property
+    def read(self) -> Bool[np.ndarray, " N"]:
+        """Tell the texts that were read."""
+        return np.ones(len(self.groups), bool) if self.unread is None else ~self.unread
+
+    @cached_property
+    def left(self) -> Float[np.ndarray, " N"]:
+        """1 for a text without a label, else 0."""
+        left = np.ones(len(self.groups))
+        left[self.rows] = 0
+        return left
+
+
+def kish_weights(
+    weights: Float[np.ndarray, " n"], codes: Int[np.ndarray, " n"]
+) -> Float[np.ndarray, " n"]:
+    r"""Scale weights so that those of a code sum to its effective number of texts.
+
+    .. math:: n_{eff} = \Big(\sum_i w_i\Big)^2 \Big/ \sum_i w_i^2
+
+    Source: Kish (1965), Survey sampling.
+
+    Args:
+        weights: of the texts.
+        codes: what each is of, 0 and up.
+    """
+    sums, squares = np.bincount(codes, weights), np.bincount(codes, weights**2)
+    return weights * (sums / np.maximum(squares, np.finfo(float).tiny))[codes]

@@ -25,7 +25,7 @@ from cordial_ppl.data.checks import check_number
 from cordial_ppl.data.ratings import state
 from cordial_ppl.data.readings import is_unread
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.decisions.corpus import BLOCK, PosteriorDraws
+from cordial_ppl.decisions.corpus_draws import BLOCK, PosteriorDraws
 from cordial_ppl.decisions.estimates.passing import as_passing
 from cordial_ppl.decisions.estimating import check_rows
 from cordial_ppl.decisions.rule import Rule

@@ -16,7 +16,8 @@ from cordial_ppl.data.labelling import by_text
 from cordial_ppl.data.ratings import state
 from cordial_ppl.data.readings import is_unread
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.decisions.corpus import PosteriorDraws, sum_draws
+from cordial_ppl.decisions.corpus import Cells, Corpus
+from cordial_ppl.decisions.corpus_draws import PosteriorDraws, sum_draws
 from cordial_ppl.decisions.drift import compare
 from cordial_ppl.decisions.effects import CORPUS_SCALE, GROUP_SCALE
 from cordial_ppl.decisions.estimates.clusters import GROUPS, fit_by_cluster, number_clusters
@@ -31,9 +32,9 @@ from cordial_ppl.decisions.estimates.rectified import (
     as_probabilities,
     is_even,
     number_cells,
-    rectified_mean,
+    rectified_means,
 )
-from cordial_ppl.decisions.means import Cells, Corpus, Shares, draw_shares
+from cordial_ppl.decisions.means import Shares, draw_shares
 from cordial_ppl.decisions.question import TARGETS, Question
 from cordial_ppl.decisions.residuals import find_residuals
 from cordial_ppl.errors import InputError, quote
@@ -182,7 +183,7 @@ def _conclude(
     means, others = (_find_means(tables[t], corpus.cells, values) for t in (target, 1 - target))
     design = {"strata": strata, "probabilities": inclusion, "clusters": corpus.clusters}
     raw = stated @ scale.values, rows, corpus.labels @ scale.values
-    rectified = [rectified_mean(*raw, of=each, level=level, **design) for each in TARGETS]
+    rectified = rectified_means(*raw, level=level, **design)
     describe = partial(_describe, scale=scale, level=level, rated=marks is not None)
     counts = (np.bincount(of, minlength=len(names)) for of in (corpus.groups, corpus.groups[rows]))
     population = {
@@ -213,10 +214,10 @@ def _conclude(
         level=level,
         overall=overall,
         groups=population if grouped else {},
-        rectified=rectified[target],
+        rectified=rectified[question.of],
         draws=means[:, : -1 if grouped else 0, 0],
         of=question.of,
-        other=(summarise(others[:, -1, 0], level), rectified[1 - target]),
+        other=(summarise(others[:, -1, 0], level), rectified[TARGETS[1 - target]]),
         alike=bool(np.count_nonzero(corpus.labels.sum(axis=0)) == 1),
         sample=sample,
         uneven=None if weighed else _find_uneven(names, corpus, fit.seed),

@@ -7,8 +7,10 @@ these leave out of fold, as groups have in an estimate:
 
 .. math:: \beta_k = \frac{1}{n_k} \sum_{i:\, s_i = k} \big( \mu_d(x_i) - m_i \big) + b_k
 
-with the mean mu of a text under draw d, and the stated mean m.  `benchmarks/words.py` measures how
-often intervals and words are true.
+with the mean mu of a text under draw d, and the stated mean m.  Noise alone makes labels higher
+than the lowest ratings and lower than the highest.  So a rating is called too high or too low only
+where the mean of all labels is off to the same side; elsewhere it is said what labels are.
+`benchmarks/words.py` measures how often intervals and words are true.
 """
 
 import math
@@ -33,6 +35,9 @@ LEVEL = 0.9
 
 LEVELS = ((1 - LEVEL) / 2, 0.5, (1 + LEVEL) / 2)
 """Quantiles that describe a fault: its median within its 90 % interval."""
+
+SURE = 0.998
+"""How probable one side has to be to say that ratings are too high, or too low, on average."""
 
 LEAST = 1e-4
 """Least variance of a label about its mean, squared classes."""
@@ -95,6 +100,8 @@ class Reader(NamedTuple):
         texts: how many of the labelled texts it states each option for.
         bias: mean label less what is stated, classes, by option: median and 90 % interval; None
             where it states the option for none of the texts.
+        overall: mean label less what is stated of all texts, classes, likewise.
+        side: 1 if ratings are too low on average for sure, -1 if too high, else 0.
         spread: standard deviation of a label about its mean, given the reading, likewise.
         stated_spread: the one that readings state, classes.
         points: how near it is to the labels.
@@ -104,6 +111,8 @@ class Reader(NamedTuple):
     kind: str
     texts: tuple[int, ...]
     bias: tuple[Range | None, ...]
+    overall: Range
+    side: int
     spread: Range
     stated_spread: float
     points: Points
@@ -115,16 +124,24 @@ class Reader(NamedTuple):
         return self.kind == "rating"
 
     def list_faults(self, scale: Scale) -> tuple[Fault, ...]:
-        """Say what labels are at the ends, in the middle and at the most frequent option."""
+        """Say what labels are overall, at the ends, in the middle and at the commonest option."""
         rows, sure = [], self.certain
         unit = "" if (np.abs(np.diff(scale.values)) == 1).all() else " classes"
+        size, side = number(abs(self.overall.value), 2), "low" if self.side > 0 else "high"
+        words = (
+            f"rates {size}{unit} too {side} on average" if self.side else "no clear bias overall"
+        )
+        rows.append(("bias", self.overall, words))
         for option in self._shown:
             if (bias := self.bias[option]) is not None:
-                side, size = "low" if bias.value > 0 else "high", number(abs(bias.value), 2)
-                clear = size != "0" and (bias.low > 0 or bias.high < 0)
-                words = f"rates {size}{unit} too {side}"
-                name = f"bias at {scale.options[option]!r}"
-                rows.append((name, bias, words if clear else "no clear bias"))
+                size = number(abs(bias.value), 2)
+                if size == "0" or bias.low <= 0 <= bias.high:
+                    words = "no clear bias"
+                elif bias.value * self.side > 0:
+                    words = f"rates {size}{unit} too {side}"
+                else:
+                    words = f"labels are {size}{unit} {'higher' if bias.value > 0 else 'lower'}"
+                rows.append((f"bias at {scale.options[option]!r}", bias, words))
         rows.append(("spread", self.spread, self._describe_spread(unit)))
         return tuple(
             Fault(name, each.value, each.low if sure else None, each.high if sure else None, words)
@@ -134,13 +151,13 @@ class Reader(NamedTuple):
     def to_dict(self) -> dict[str, Any]:
         """Everything as values that JSON can express."""
         ranges = [None if bias is None else bias._asdict() for bias in self.bias]
-        spread, points = self.spread._asdict(), self.points._asdict()
-        return self._asdict() | {"bias": ranges, "spread": spread, "points": points}
+        each = {name: getattr(self, name)._asdict() for name in ("overall", "spread", "points")}
+        return self._asdict() | {"bias": ranges} | each
 
     def _describe_spread(self, unit: str) -> str:
         about = f"labels lie about ±{number(self.spread.value, 2)}{unit} from"
         if self.kind != "probabilities":
-            return f"{about} its ratings, bias aside"
+            return f"noise: {about} its ratings, bias aside"
         words = f"{about} what it states, bias aside; it states ±{number(self.stated_spread, 2)}"
         if self.stated_spread < self.spread.low:
             return f"over-confident: {words}"
@@ -182,6 +199,9 @@ def assess(fit: Fit) -> Reader:
     sigma = effects.sigma[:, 0] * effects.basis[0, 0]
     spread = np.sqrt(sigma**2 + np.average(within, weights=per_text.weights))
     ranges = dict(zip(options.tolist(), map(_summarise, bias.T), strict=True))
+    # How often it states each option is known of these texts alone.
+    overall = np.sum(bias * rng.dirichlet(member.sum(axis=0), len(bias)), axis=1)
+    sides = {1: np.mean(overall > 0), -1: np.mean(overall < 0)}
     stated_variance = np.average(_moments(shares)[1], weights=per_text.weights)
     points = score_points(shares, per_text, fit.scale)
     loss = score_points(stated(texts.logits), per_text, fit.scale).loss
@@ -189,6 +209,8 @@ def assess(fit: Fit) -> Reader:
         kind=kind,
         texts=tuple(np.bincount(options[codes], minlength=size).tolist()),
         bias=tuple(ranges.get(option) for option in range(size)),
+        overall=_summarise(overall),
+        side=next((side for side, share in sides.items() if share >= SURE), 0),
         spread=_summarise(spread),
         stated_spread=math.sqrt(stated_variance),
         points=points._replace(loss=None if kind == "rating" else loss),

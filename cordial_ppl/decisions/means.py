@@ -19,15 +19,13 @@ multinomial sample does, or a sample of whole clusters.
 Source: Särndal, Swensson and Wretman (1992), Model assisted survey sampling, chapters 4 and 5.
 """
 
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float, Int, Shaped
-from scipy.stats import chi2
+from jaxtyping import Float, Int
 
-from cordial_ppl.decisions.corpus import CorpusDraws
+from cordial_ppl.decisions.corpus import Corpus, kish_weights
+from cordial_ppl.decisions.corpus_draws import CorpusDraws
 from cordial_ppl.decisions.effects import (
     GROUP_SCALE,
     Effects,
@@ -37,127 +35,17 @@ from cordial_ppl.decisions.effects import (
     find_axes,
 )
 from cordial_ppl.decisions.estimates.rectified import is_even
-from cordial_ppl.decisions.residuals import Residuals, as_steps
+from cordial_ppl.decisions.residuals import Residuals, as_options, as_steps
+from cordial_ppl.decisions.superpopulation import sample_clusters, sample_texts
+from cordial_ppl.decisions.tilting import tilt
+from cordial_ppl.decisions.unread_labels import draw_unread
 from cordial_ppl.stack.fit import LIKE_OTHERS
 
 STANDING = 1.5
 """Share of the texts over that of the labels beyond which a group's effect stands by itself."""
 
-POOLED = 3
-"""Texts of the whole corpus that a group's sampling variance counts besides its own."""
-
-BORROWED = 2.0
-"""Labels of its own that outweigh, in a group, what texts without a reading show in all groups."""
-
-BLOCK = 1024
-"""Clusters whose weights are in memory at a time."""
-
-EDGE = 1e-4
-"""Least distance of a mean from the ends of the scale, in units of its range; less is no share."""
-
-STEEPEST, HALVINGS = 80.0, 22
-"""Largest exponential tilt over the scale, and halvings of its range."""
-
 LEAST, FEWEST = 1e-9, 0.02
 """Least variance of a label, in squared units of the range, and concentration of a cell's."""
-
-
-class Cells(NamedTuple):
-    """Texts that are of one group, of one group of the plan, and of one verdict of the judge.
-
-    Attributes:
-        of: cell of each text, 0..C-1.
-        groups: group of each cell, in order.
-        plans: group of the plan of each cell.
-        verdicts: 1 for a cell of texts with the verdict of the last option.
-        unread: 1 for a cell of texts that were not read.
-    """
-
-    of: Int[np.ndarray, " N"]
-    groups: Int[np.ndarray, " C"]
-    plans: Int[np.ndarray, " C"]
-    verdicts: Int[np.ndarray, " C"]
-    unread: Int[np.ndarray, " C"]
-
-    @property
-    def starts(self) -> Int[np.ndarray, " G"]:
-        """The first cell of each group."""
-        return np.unique(self.groups, return_index=True)[1]
-
-    def sum(
-        self, values: Shaped[np.ndarray, "n *K"], rows: Any = slice(None)
-    ) -> Float[np.ndarray, "C *K"]:
-        """Sum values of texts, or of some of them, by cell."""
-        result = np.zeros((len(self.groups), *values.shape[1:]))
-        np.add.at(result, self.of[rows], values)
-        return result
-
-    def total(self, values: Float[np.ndarray, "S C K"]) -> Float[np.ndarray, "S G"]:
-        """Sum what is of each cell and option by group."""
-        return np.add.reduceat(values.sum(axis=2), self.starts, axis=1)
-
-    def shares(self, values: Float[np.ndarray, "S C K"]) -> Float[np.ndarray, "S C K"]:
-        """Scale what is of each cell and option to sum to one in each group."""
-        return values / self.total(values)[:, self.groups, None]
-
-    def sum_clusters(
-        self, values: Shaped[np.ndarray, "N *K"], clusters: Int[np.ndarray, " N"]
-    ) -> Float[np.ndarray, "clusters C *K"]:
-        """Sum values of texts by cluster and cell."""
-        result = np.zeros((clusters.max() + 1, len(self.groups), *values.shape[1:]))
-        np.add.at(result, (clusters, self.of), values)
-        return result
-
-
-@dataclass(frozen=True, eq=False)
-class Corpus:
-    """A corpus with its labels, and what its texts are of.
-
-    Attributes:
-        rows: the labelled texts, first those that were read.
-        labels: share of each option among their labels, ``[n, K]``.
-        value: value of each option, whose range is the unit of effects.
-        weights: what each labelled text stands for, in any unit: 1 / inclusion probability.
-        groups: group of each text, 0..G-1.
-        scale: scale of the prior of the whole corpus's effect, in units of the values' range.
-        plans: the groups of a plan by which labels were drawn, 0..P-1, where they are others.
-        verdicts: 1 where the judge's verdict is that of the last option, else 0; None where no
-            options pass.
-        clusters: cluster of each text, 0..C-1; None where each is of another.
-        unread: whether each text was not read, where some were not.
-    """
-
-    rows: Int[np.ndarray, " n"]
-    labels: Float[np.ndarray, "n K"]
-    value: Float[np.ndarray, " K"]
-    weights: Float[np.ndarray, " n"]
-    groups: Int[np.ndarray, " N"]
-    scale: float = GROUP_SCALE
-    plans: Int[np.ndarray, " N"] | None = None
-    verdicts: Int[np.ndarray, " N"] | None = None
-    clusters: Int[np.ndarray, " N"] | None = None
-    unread: Bool[np.ndarray, " N"] | None = None
-
-    @cached_property
-    def cells(self) -> Cells:
-        """The cells of the corpus."""
-        nothing = np.zeros(len(self.groups), int)
-        parts = self.plans, self.verdicts, self.unread
-        parts = (nothing if part is None else part for part in parts)
-        table, of = np.unique([self.groups, *parts], axis=1, return_inverse=True)
-        return Cells(of.ravel(), *table)
-
-    @cached_property
-    def read(self) -> Bool[np.ndarray, " N"]:
-        """Tell the texts that were read."""
-        return np.ones(len(self.groups), bool) if self.unread is None else ~self.unread
-
-    @cached_property
-    def left(self) -> Float[np.ndarray, " N"]:
-        """1 for a text without a label, else 0."""
-        left = np.ones(len(self.groups))
-        left[self.rows] = 0
-        return left
 
 
 class Shares(NamedTuple):
@@ -199,7 +87,7 @@ def draw_shares(sums: CorpusDraws, texts: Corpus, residuals: Residuals, seed: in
 
     def predict(steps: np.ndarray, drawn: bool = True) -> np.ndarray:
         near = as_options(steps / np.maximum(left, 1)[:, None], 1.0)
-        near = _inside(near, texts.value, np.arange(len(left)))
+        near = tilt(near, texts.value, np.arange(len(left)))
         return left[:, None] * (_draw_labels(near, left, noise, rng) if drawn else near)
 
     if unread.any():
@@ -214,7 +102,7 @@ def draw_shares(sums: CorpusDraws, texts: Corpus, residuals: Residuals, seed: in
     if texts.clusters is None:
         these = labels + predict(reached)
         within = texts.labels @ texts.value**2 - (texts.labels @ texts.value) ** 2
-        like = _sample_texts(these, cells, cells.sum(within, texts.rows), texts.value, rng)
+        like = sample_texts(these, cells, cells.sum(within, texts.rows), texts.value, rng)
     else:
         units, clusters = np.unique(texts.clusters[texts.rows[:count]]), texts.clusters
         here = cells.sum_clusters(texts.left * texts.read, clusters)
@@ -226,7 +114,7 @@ def draw_shares(sums: CorpusDraws, texts: Corpus, residuals: Residuals, seed: in
         expected = sums.mixture + as_options(by_cell.mean(axis=0))[cells.of]
         expected[texts.rows] = texts.labels
         parts = cells.sum_clusters(expected, clusters)
-        like = _sample_clusters(these, noise, parts, cells, texts.value, rng)
+        like = sample_clusters(these, noise, parts, cells, texts.value, rng)
     like /= like.sum(axis=(1, 2), keepdims=True)
     return Shares(these / len(texts.groups), like, by_group @ np.diff(texts.value))
 
@@ -258,58 +146,7 @@ def list_factors(texts: Corpus, count: int) -> tuple[dict[str, Factor], Float[np
     if texts.clusters is not None:
         units, codes = np.unique(texts.clusters[rows], return_inverse=True)
         factors["cluster"] = Factor(codes, len(units), GROUP_SCALE)
-    # Those of a group sum to its effective number of texts (Kish).
-    sums, squares = np.bincount(groups, weights), np.bincount(groups, weights**2)
-    return factors, weights * (sums / np.maximum(squares, np.finfo(float).tiny))[groups]
-
-
-def draw_unread(
-    texts: Corpus, alike: Float[np.ndarray, "S G K"], rng: np.random.Generator
-) -> Float[np.ndarray, "S U K"]:
-    r"""Draw how the labels of texts that were not read are distributed, in each cell of such.
-
-    .. math:: p_c \sim \mathrm{Dirichlet}(n_c + b\, r_c), \qquad r_c \propto q_c\, p_0 / \bar q,
-        \qquad p_0 \sim \mathrm{Dirichlet}
-        \Bigl(2\, \bar q + \sum_c \frac{b + 1}{b + n_{c+}} n_c\Bigr)
-
-    where q are the shares among the texts of the cell's group that were read, and q-bar their mean
-    over the labels: not being read has the same odds in every group, as far as labels do not say
-    otherwise.  Labels of one cluster count as one.
-
-    Args:
-        texts: the corpus.
-        alike: draws of the shares among the texts of each group that were read.
-        rng: source of random numbers.
-    """
-    cells, rows = np.flatnonzero(texts.cells.unread), np.flatnonzero(~texts.read[texts.rows])
-    places = texts.rows[rows]
-    of, size = texts.cells.of[places], len(texts.cells.groups)
-    # Those of a cell sum to its effective number of texts (Kish).
-    weights = texts.weights[rows]
-    sums, squares = np.bincount(of, weights, size), np.bincount(of, weights**2, size)
-    weights = weights * (sums / np.maximum(squares, np.finfo(float).tiny))[of]
-    if texts.clusters is not None:
-        pairs = np.stack([of, texts.clusters[places]])
-        unit, counts = np.unique(pairs, axis=1, return_inverse=True, return_counts=True)[1:]
-        weights = weights / counts[unit.ravel()]
-    seen = texts.cells.sum(weights[:, None] * texts.labels[rows], places)[cells]
-    number, alike = seen.sum(axis=1), alike[:, texts.cells.groups[cells]]
-    mean = np.average(alike, axis=1, weights=number if number.any() else None).clip(EDGE)
-    mean /= mean.sum(axis=1, keepdims=True)
-    shared = (BORROWED + 1) / (BORROWED + np.maximum(number, 1)) if len(cells) > 1 else np.ones(1)
-    pooled = rng.standard_gamma(LIKE_OTHERS * mean + shared @ seen)
-    pooled /= pooled.sum(axis=1, keepdims=True)
-    if len(cells) == 1:
-        return pooled[:, None]
-    near = alike * (pooled / mean)[:, None]
-    masses = rng.standard_gamma(seen + BORROWED * near / near.sum(axis=-1, keepdims=True))
-    return masses / masses.sum(axis=-1, keepdims=True)
-
-
-def as_options(steps: Float[np.ndarray, "*m J"], total: float = 0.0) -> Float[np.ndarray, "*m K"]:
-    """Turn shares of reaching each step into those of the options, of so much in all."""
-    ends = np.full((*steps.shape[:-1], 1), total), np.zeros((*steps.shape[:-1], 1))
-    return -np.diff(np.concatenate([ends[0], steps, ends[1]], axis=-1))
+    return factors, kish_weights(weights, groups)
 
 
 def _sum_effects(
@@ -344,40 +181,6 @@ def _find_noise(
     tau, sigma = (np.mean((s * along) ** 2) for s in (effects.tau["cluster"], effects.sigma))
     alone = np.where(texts.cells.unread, 1.0, sigma / (tau + sigma))
     return (share * alone).clip(LEAST, 1)
-
-
-def _inside(
-    shares: Float[np.ndarray, "S C K"],
-    value: Float[np.ndarray, " K"],
-    groups: Int[np.ndarray, " C"],
-) -> Float[np.ndarray, "S C K"]:
-    """Take near distributions of the same mean where shares are negative: an exponential tilt.
-
-    Args:
-        shares: of each cell and option, which sum to one in each group.
-        value: value of each option.
-        groups: group of each cell, in order.
-    """
-    starts = np.unique(groups, return_index=True)[1]
-
-    def total(values: np.ndarray) -> np.ndarray:
-        return np.add.reduceat(values, starts, axis=1)
-
-    z = (value - value.min()) / np.ptp(value)
-    mean = total(shares @ z).clip(EDGE, 1 - EDGE)
-    logs = np.log(np.maximum(shares, EDGE / len(z)))
-    low, high = np.full_like(mean, -STEEPEST), np.full_like(mean, STEEPEST)
-    near = shares
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        near = logs + middle[:, groups, None] * z
-        near -= np.maximum.reduceat(near.max(axis=2), starts, axis=1)[:, groups, None]
-        near = np.exp(near)
-        near /= total(near.sum(axis=2))[:, groups, None]
-        below = total(near @ z) < mean
-        low, high = np.where(below, middle, low), np.where(below, high, middle)
-    near = np.where(near < EDGE, 0.0, near)
-    return near / total(near.sum(axis=2))[:, groups, None]
 
 
 def _draw_labels(
@@ -422,105 +225,3 @@ def _sum_clusters(
         levels = effects.levels["cluster"]
         result += np.einsum("slj,lc->scj", levels, seen, optimize=True)
     return result
-
-
-def _sample_texts(
-    counts: Float[np.ndarray, "S C K"],
-    cells: Cells,
-    within: Float[np.ndarray, " C"],
-    value: Float[np.ndarray, " K"],
-    rng: np.random.Generator,
-) -> Float[np.ndarray, "S C K"]:
-    """Draw the population that texts were drawn from one by one.
-
-    A group of few texts tells its variance less well than all groups tell theirs: it is drawn to
-    theirs, as by `POOLED` texts more.
-
-    Args:
-        counts: draws of the texts with each option in each cell.
-        cells: the cells.
-        within: sum of the variances of the labels of each text, which its mean label has not.
-        value: value of each option.
-        rng: source of random numbers.
-    """
-    sizes, alike = cells.total(counts[:1])[0], counts.mean(axis=0)
-    # In each group so many texts more, of the options that all texts have.
-    more = alike.sum(axis=1) / sizes[cells.groups]
-    pooled = counts + POOLED * more[:, None] * alike.sum(axis=0) / alike.sum()
-    errors = cells.shares(rng.standard_gamma(pooled)) - cells.shares(pooled)
-    moments = cells.shares(alike[None])[0] @ np.stack([value, value**2], axis=1)
-    mean, square = np.add.reduceat(moments, cells.starts, axis=0).T
-    lost, whole = np.add.reduceat(within, cells.starts) / sizes, square - mean**2
-    lost = np.divide(lost, whole, out=np.zeros_like(lost), where=lost > 0).clip(0, 1)
-    degrees = sizes + POOLED - 1
-    wide = (1 - lost) * (degrees + 1) * (degrees + 2) / degrees / sizes
-    errors *= np.sqrt(wide)[cells.groups, None]
-    masses = rng.standard_gamma(sizes, (len(counts), len(sizes)))
-    return _add_errors(counts, errors, masses, degrees, cells, value, rng)
-
-
-def _sample_clusters(
-    counts: Float[np.ndarray, "S C K"],
-    noise: Float[np.ndarray, "S C K"],
-    parts: Float[np.ndarray, "clusters C K"],
-    cells: Cells,
-    value: Float[np.ndarray, " K"],
-    rng: np.random.Generator,
-) -> Float[np.ndarray, "S C K"]:
-    """Draw the population that whole clusters were drawn from.
-
-    Args:
-        counts: draws of the texts with each option in each cell.
-        noise: other draws of the labels that are not known, about what is expected.
-        parts: what is expected of the texts, by cluster.
-        cells: the cells.
-        value: value of each option.
-        rng: source of random numbers.
-    """
-    members, sizes = cells.total(parts), cells.total(parts.sum(axis=0, keepdims=True))[0]
-    apart = parts - members[:, cells.groups, None] * cells.shares(parts.sum(axis=0)[None])
-    apart /= sizes[cells.groups, None]
-    both = np.concatenate([apart.reshape(len(parts), -1), members / sizes], axis=1)
-    errors = np.zeros((len(counts), both.shape[1]))
-    for start in range(0, len(both), BLOCK):
-        block = both[start : start + BLOCK]
-        errors += (rng.standard_exponential((len(counts), len(block))) - 1) @ block
-    masses = sizes * np.maximum(1 + errors[:, -len(sizes) :], LEAST)
-    errors = errors[:, : -len(sizes)].reshape(counts.shape) + noise / sizes[cells.groups, None]
-    # Clusters of very unlike sizes tell as much as fewer of one size (Kish), and few tell less of
-    # their variance than those of all groups do.
-    units = sizes**2 / np.sum(members**2, axis=0)
-    seen = np.add.reduceat(errors @ value, cells.starts, axis=1).var(axis=0)
-    raw = seen * units**2
-    pooled = raw.sum() / max(np.sum(units - 1), 1)
-    wanted = (raw + POOLED * pooled) / (units - 1 + POOLED) / units
-    scales = np.divide(wanted, seen, out=np.zeros_like(seen), where=seen > LEAST * wanted)
-    errors *= np.sqrt(scales)[cells.groups, None]
-    # A single cluster shows no variance: its group errs as others do, on its own.
-    hidden = np.where(scales > 0, 0.0, wanted)[cells.groups]
-    if hidden.any():
-        flat = apart.reshape(-1, len(value))
-        root = flat.T @ flat
-        root /= max(value @ root @ value, LEAST)
-        root = np.linalg.cholesky(root + LEAST * np.eye(len(root)))
-        fresh = rng.standard_normal((len(counts), len(sizes), len(value))) @ root.T
-        share = counts.mean(axis=0).sum(axis=1) / sizes[cells.groups]
-        errors += fresh[:, cells.groups] * (share * np.sqrt(hidden))[:, None]
-    degrees = units - 1 + POOLED
-    return _add_errors(counts, errors, masses, degrees, cells, value, rng)
-
-
-def _add_errors(
-    counts: Float[np.ndarray, "S C K"],
-    errors: Float[np.ndarray, "S C K"],
-    masses: Float[np.ndarray, "S G"],
-    degrees: Float[np.ndarray, " G"],
-    cells: Cells,
-    value: Float[np.ndarray, " K"],
-    rng: np.random.Generator,
-) -> Float[np.ndarray, "S C K"]:
-    """Add Student-t errors to the shares of groups, which have so much of all texts."""
-    # One quantile for all: what groups have in common still cancels in their differences.
-    wide = np.sqrt(degrees / chi2.ppf(rng.random((len(counts), 1)), degrees))
-    shares = cells.shares(counts) + errors * wide[:, cells.groups, None]
-    return _inside(shares, value, cells.groups) * masses[:, cells.groups, None]

@@ -40,6 +40,12 @@ def as_steps(probs: Float[np.ndarray, "*m K"]) -> Float[np.ndarray, "*m J"]:
     return np.cumsum(probs[..., :0:-1], axis=-1)[..., ::-1]
 
 
+def as_options(steps: Float[np.ndarray, "*m J"], total: float = 0.0) -> Float[np.ndarray, "*m K"]:
+    """Turn shares of reaching each step into those of the options, of so much in all."""
+    ends = np.full((*steps.shape[:-1], 1), total), np.zeros((*steps.shape[:-1], 1))
+    return -np.diff(np.concatenate([ends[0], steps, ends[1]], axis=-1))
+
+
 def covariance_of(probs: Float[np.ndarray, "m K"]) -> Float[np.ndarray, "J J"]:
     """Sum the covariances of the steps of labels with these probabilities."""
     steps = as_steps(probs)

@@ -73,7 +73,7 @@ class Summary:
         if spread is None:
             return "unknown"
         words = [
-            f"{fault.words} {fault.name.removeprefix('bias ')}"
+            f"{fault.words}{fault.name.removeprefix('bias')}"
             for fault in biases
             if not fault.words.startswith("no ")
         ]

@@ -49,6 +49,12 @@ NO_NEARER = (
 NOT_THE_TOP = "Use the probabilities and means, not the top choice."
 """What is said where the top choice is right no more often than the commonest label."""
 
+NO_MORE_OFTEN = (
+    "That is no more often, on these labels; what beats the histogram is how probable it says each "
+    "option is, of which means and shares are made."
+)
+"""What is said where that may be luck, beside the advice to use the calibrator."""
+
 
 class Advice(StrEnum):
     """Advice on a calibrator."""
@@ -118,6 +124,8 @@ class Verdict:
         ]
         if self.weak_choice:
             sentences.append(NOT_THE_TOP)
+        elif self.advice is Advice.USE and calibrated.accuracy <= histogram.accuracy:
+            sentences.append(NO_MORE_OFTEN)
         reader = f"the judge's: {self.reader.distance:.2f}; " if self.reader else ""
         sentences.append(
             f"Its median is off by {calibrated.distance:.2f} on the scale ({reader}the "

@@ -56,7 +56,7 @@ SAMPLED = 64
 
 def lanes(mesh: Mesh, points: int, target: Target, dtype: Any, rows: int) -> int:
     """Compute how many problems of so many points and rows a device has room for."""
-    each = COPIES * points * tile_of(rows) * target.options * np.dtype(dtype).itemsize
+    each = COPIES * points * tile_on(mesh, rows) * target.options * np.dtype(dtype).itemsize
     memory, most = CHIP if is_wide(mesh) else CORE
     return int(np.clip(memory // each, 1, most))
 
@@ -64,6 +64,12 @@ def lanes(mesh: Mesh, points: int, target: Target, dtype: Any, rows: int) -> int
 def is_wide(mesh: Mesh) -> bool:
     """Tell accelerators from cores of a CPU."""
     return mesh.devices.flat[0].platform != "cpu"
+
+
+def tile_on(mesh: Mesh, rows: int) -> int:
+    """Return the rows that programs of a mesh compute at a time."""
+    with wide_tiles(is_wide(mesh)):
+        return tile_of(rows)
 
 
 class Problems(NamedTuple):
@@ -75,6 +81,22 @@ class Problems(NamedTuple):
     def take(self, rows: Any) -> "Problems":
         """Return some of the problems."""
         return jax.tree.map(lambda leaf: leaf[rows], self)
+
+
+class Sampled(NamedTuple):
+    """Posteriors of N problems by weighted points.
+
+    Attributes:
+        problems: the problems, of the labels that the points have not counted yet.
+        points: whitened points.
+        begin: log weight of each point before those labels.
+        collect: posterior of a data set, from its number and the log weights of its points.
+    """
+
+    problems: Problems
+    points: Float[np.ndarray, "N S P"]
+    begin: Float[np.ndarray, "N S"]
+    collect: Callable[[int, np.ndarray], Draws]
 
 
 def fit_batch(
@@ -103,21 +125,20 @@ def fit_batch(
         InputError: a prior does not fit the channel, or the density is zero at all starts.
     """
     mesh, parts = Mesh(np.array(devices or jax.devices()), (AXIS,)), []
-    precision = jax.default_matmul_precision("highest")
-    with jax.enable_x64(True), precision, wide_tiles(is_wide(mesh)):
+    with jax.enable_x64(True), jax.default_matmul_precision("highest"):
         for start in range(0, len(cases), CASES):
             some = cases[start : start + CASES]
             if method == "default":
                 sampled = _fit_default(target, some, effort, mesh)
             else:
                 sampled = _fit_literal(target, some, method, mesh)
-            parts.append(_predict(target, some, report, mesh, *sampled))
+            parts.append(_predict(target, some, report, mesh, sampled))
     fits, probs = zip(*parts, strict=True)
     return sum(fits, []), np.concatenate(probs)
 
 
 def _stack(
-    target: Target, cases: Sequence[Case], texts: Sequence[Labelled], dtype: Any
+    target: Target, cases: Sequence[Case], texts: Sequence[Labelled], dtype: Any, mesh: Mesh
 ) -> Problems:
     """Pad and stack the texts of problems; those that bear a label come first."""
     room, parts = TILE, []
@@ -125,14 +146,14 @@ def _stack(
         room *= 4
     for case, part in zip(cases, texts, strict=True):
         histogram = case._replace(texts=part).histogram_of(part.labels)
-        tiles = np.int32(-(-np.sum(part.labels >= 0) // tile_of(room)))
+        tiles = np.int32(-(-np.sum(part.labels >= 0) // tile_on(mesh, room)))
         data = pad(part, histogram, dtype, room)._replace(tiles=tiles)
         prior = Prior(*(np.asarray(part, dtype) for part in fitting.choose_prior(target, case)))
         parts.append(Problems(prior, data))
     return jax.tree.map(lambda *leaves: np.stack(leaves), *parts)
 
 
-def _with_folds(target: Target, cases: Sequence[Case], dtype: Any) -> Problems:
+def _with_folds(target: Target, cases: Sequence[Case], dtype: Any, mesh: Mesh) -> Problems:
     """Stack the data sets, and then those without each fold, whose texts come last."""
     all_cases, texts = [*cases], [case.texts for case in cases]
     for case in cases:
@@ -140,7 +161,7 @@ def _with_folds(target: Target, cases: Sequence[Case], dtype: Any) -> Problems:
             order = np.argsort(labels < 0, kind="stable")
             texts.append(replace(case.texts, labels=labels).take(order))
             all_cases.append(case)
-    return _stack(target, all_cases, texts, dtype)
+    return _stack(target, all_cases, texts, dtype, mesh)
 
 
 def _side_by_side(
@@ -159,16 +180,18 @@ def _compile(run: Callable[..., Any], mesh: Mesh, **options: Any) -> Callable[..
     """Compile a program of problems, arrays and a number; each device has its share."""
 
     def local(prior: Prior, data: Data, arrays: Any, number: Array) -> Any:
-        return run(prior, data._replace(tiles=data.tiles.max()), arrays, number)
+        # What is traced keeps its tiles: programs of the host, traced elsewhere, have their own.
+        with wide_tiles(is_wide(mesh)):
+            return run(prior, data._replace(tiles=data.tiles.max()), arrays, number)
 
     specs = (SPREAD, SPREAD, SPREAD, WHOLE)
     spread = jax.shard_map(local, mesh=mesh, in_specs=specs, out_specs=SPREAD, check_vma=False)
     return compiled(spread, spread=True, **options)
 
 
-def _fit_literal(target: Target, cases: Sequence[Case], method: str, mesh: Mesh) -> tuple:
+def _fit_literal(target: Target, cases: Sequence[Case], method: str, mesh: Mesh) -> Sampled:
     """Fit by a method of the paper all labels and each fold afresh."""
-    problems, folds = _with_folds(target, cases, np.float64), len(cases[0].masks)
+    problems, folds = _with_folds(target, cases, np.float64, mesh), len(cases[0].masks)
     texts = [problems.take(row) for row in range(len(cases))]
     drawn = [draw_prior(target, *part, laplace.STARTS - 1, laplace.SEED) for part in texts]
     starts = np.insert(np.stack(drawn), 0, 0.0, axis=1)
@@ -189,7 +212,7 @@ def _fit_literal(target: Target, cases: Sequence[Case], method: str, mesh: Mesh)
         logs = logs if method == "laplace" else np.zeros(1)
         return fitting.weigh_literal(method, modes[row], draws, logs, None, fold=False)
 
-    return problems, points, -log_proposal, weigh
+    return Sampled(problems, points, -log_proposal, weigh)
 
 
 def search_modes(
@@ -233,17 +256,15 @@ def _predict(
     cases: Sequence[Case],
     report: Labelled,
     mesh: Mesh,
-    problems: Problems,
-    points: Float[np.ndarray, "N S P"],
-    begin: Float[np.ndarray, "N S"],
-    collect: Callable[[int, np.ndarray], Draws],
+    sampled: Sampled,
 ) -> tuple[list[CaseFit], Float[np.ndarray, "C m K"]]:
     """Predict the report by points of all labels and held-out texts by the others, and collect."""
+    problems, points, begin, collect = sampled
     count, labels, run = len(cases), len(cases[0].texts.labels), _weigh(target, mesh)
 
     def weigh(part: Problems, rows: np.ndarray, texts: int) -> tuple[np.ndarray, np.ndarray]:
         size = part.data.labels.shape[1]
-        room, tiles = lanes(mesh, points.shape[1], target, points.dtype, size), tile_of(size)
+        room, tiles = lanes(mesh, points.shape[1], target, points.dtype, size), tile_on(mesh, size)
 
         def work(rows: np.ndarray) -> Any:
             arrays = points[rows], begin[rows]
@@ -256,7 +277,7 @@ def _predict(
     for case in cases:
         pair = [(t.logits, t.labels, {**t.covariates}, t.weights) for t in (case.texts, report)]
         both.append(Labelled(*jax.tree.map(lambda *leaves: np.concatenate(leaves), *pair)))
-    with_report = _stack(target, cases, both, points.dtype)
+    with_report = _stack(target, cases, both, points.dtype, mesh)
     with_report.data.tiles[problems.data.tiles[:count] == 0] = 0
     logs, probs = weigh(with_report, np.arange(count), labels + len(report.labels))
     folds = np.arange(count, len(points)).reshape(count, -1)
@@ -387,9 +408,9 @@ def _stage(stage: Callable[..., Any], mesh: Mesh, settings: tuple) -> Callable[.
     return compiled(jax.shard_map(many, mesh=mesh, check_vma=False, **sides), spread=True)
 
 
-def _fit_default(target: Target, cases: Sequence[Case], effort: Effort, mesh: Mesh) -> tuple:
+def _fit_default(target: Target, cases: Sequence[Case], effort: Effort, mesh: Mesh) -> Sampled:
     """Sample the default posterior of each data set, and carry its particles to the folds."""
-    problems, folds = _with_folds(target, cases, PRECISION), len(cases[0].masks)
+    problems, folds = _with_folds(target, cases, PRECISION, mesh), len(cases[0].masks)
     count, rows = len(cases), problems.data.labels.shape[-1]
     room = min(lanes(mesh, effort.particles, target, PRECISION, rows), SAMPLED)
     seeds = [case.seed for case in cases]
@@ -426,4 +447,4 @@ def _fit_default(target: Target, cases: Sequence[Case], effort: Effort, mesh: Me
 
     # The weights are complete: no label is counted again.
     problems.data.tiles[:] = 0
-    return problems, states.particles.points, states.log_weights, collect
+    return Sampled(problems, states.particles.points, states.log_weights, collect)

@@ -128,13 +128,14 @@ def run_pcn(
     begin: PCNState,
     around: Gaussian,
     temper: Float[Any, ""],
-    normal: Float[np.ndarray, "moves S P_and_1"],
-    uniform: Float[np.ndarray, "moves S"],
+    numbers: tuple[Float[np.ndarray, "moves S P_and_1"], Float[np.ndarray, "moves S"]],
 ) -> PCNState:
     """Move particles, in any number of moves, on NumPy arrays.
 
-    Arguments are those of `log_densities` and of the moves of `cordial_ppl.inference.moves`.
+    Arguments are those of `log_densities` and of the moves of `cordial_ppl.inference.moves`, with
+    random numbers of each move: standard normal ones, and uniform ones.
     """
+    normal, uniform = numbers
     run, dtype = _pcn_program(target), begin.standard.dtype
     state, temper = jax.tree.map(lambda leaf: np.asarray(leaf, dtype), (begin, temper))
     labels, shares = (np.stack([part] * STEPS) for part in (data.labels, data.histogram))

@@ -133,7 +133,7 @@ class Problem:
     def move(self, state: "State", normal: Any, uniform: Any) -> "State":
         """Move the particles of a state at its power of the likelihood."""
         begin = init_pcn(state.particles, state.around, state.log_step)
-        arrays = begin, state.around, state.temper, normal, uniform
+        arrays = begin, state.around, state.temper, (normal, uniform)
         end = run_pcn(self.target, self.prior, self.data, *arrays)
         return state._replace(particles=end.particles, log_step=end.log_step, acceptance=end.rate)
 

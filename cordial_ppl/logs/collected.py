@@ -1,5 +1,6 @@
 """What a file gave: tables, and what is to be said of them."""
 
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,18 +12,15 @@ from jaxtyping import Float64
 from cordial_ppl.data.ratings import PSEUDO_COUNT
 from cordial_ppl.data.readings import as_logits, readings_from_counts, readings_from_probabilities
 from cordial_ppl.errors import InputError, SettingNeeded, count, list_names, naming
-from cordial_ppl.logs.evidence import CUT, FAILED, FILTERED, REFUSED, Record
-from cordial_ppl.logs.masses import Reading
+from cordial_ppl.logs.evidence import CUT, FAILED, FILTERED, REFUSED, Reading, Record
 from cordial_ppl.logs.spellings import Spellings
 from cordial_ppl.tables import MADE
-from cordial_ppl.tables.columns import is_reading
 
-NAMES = ("item_id", "reader", "task", *(f"reader_{name}" for name in MADE))
+COLUMNS = ("item_id", "reader", "task", *(f"reader_{name}" for name in MADE))
 """Columns beside the readings."""
 
-REASONS = {name: name for name in (CUT, REFUSED, FILTERED, FAILED)}
-REASONS |= {"prose": "no option", "off": "no option", "thought": CUT}
-"""The word of the column `unread` for each reason why a text is not read."""
+REASONS = {"prose": "no option", "off": "no option", "thought": CUT}
+"""What the column `unread` calls reasons that have another name there."""
 
 WORDS = {
     CUT: "row cut off at the token limit, {stays}: {}. Let the model write more tokens",
@@ -51,20 +49,18 @@ class Collected:
     Attributes:
         spellings: How the options are written; None if the file holds labels alone.
         records: What each row of the table is of, in the order of the file.
-        outcomes: The reading of each; or why it was not read, a key of `REASONS`.
         labelings: The records that hold labels.
         notes: Places of what is left out or deserves a look, by the keys of `WORDS`.
-        kept: Places of what is kept without a reading, by the keys of `REASONS`.
+        kept: Places of what is kept without a reading, by the same keys.
         unnamed: Whether texts are named by their order.
         form: The preset.
     """
 
     spellings: Spellings | None = None
     records: list[Record] = field(default_factory=list)
-    outcomes: list[Reading | str] = field(default_factory=list)
     labelings: list[Record] = field(default_factory=list)
-    notes: dict[str, list[str]] = field(default_factory=dict)
-    kept: dict[str, list[str]] = field(default_factory=dict)
+    notes: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    kept: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     unnamed: bool = False
     form: str = ""
 
@@ -74,7 +70,7 @@ class Collected:
 
     def __repr__(self) -> str:
         """Say in a line what was read."""
-        unread, labels = len(self.outcomes) - len(self), len(self.labelings)
+        unread, labels = len(self.records) - len(self), len(self.labelings)
         scale = ", ".join(self.options)
         return f"<{len(self)} readings of {scale}; {unread} texts without one; {labels} labels>"
 
@@ -86,18 +82,7 @@ class Collected:
     @property
     def values(self) -> list[Reading]:
         """List the readings, in the order of the file."""
-        return [one for one in self.outcomes if isinstance(one, Reading)]
-
-    def note(self, key: str, text: str, kept: bool = False) -> None:
-        """Note what is to be told of a row or a text, and whether it stays without a reading."""
-        (self.kept if kept else self.notes).setdefault(key, []).append(text)
-
-    def keep(self, record: Record, outcome: Reading | str) -> None:
-        """Add a row to the table: the reading of a record, or why it was not read."""
-        self.records.append(record)
-        self.outcomes.append(outcome)
-        for doubt in outcome.doubts if isinstance(outcome, Reading) else ():
-            self.note(doubt, record.item_id)
+        return [one.outcome for one in self.records if isinstance(one.outcome, Reading)]
 
     @property
     def doubts(self) -> Iterator[str]:
@@ -149,29 +134,28 @@ class Collected:
 
         Texts that could not be read are rows with empty cells, and `unread` says why; there is no
         such column if all were read. Other fields of the rows are passed on, but for those with a
-        text of more than 200 characters. A name that has a meaning in the table gets `input_`
-        before it.
+        text of more than 200 characters.
         """
         if not self.values:
             return {}
         kind, values = self.table
         cells, rows = iter(values.tolist()), []
-        numbers = [f"{kind}_{option}" for option in self.options]
-        last = (*numbers, "unread")
-        for record, outcome in zip(self.records, self.outcomes, strict=True):
-            row = dict(zip(NAMES, (*record.key, *map(record.made.get, MADE)), strict=True))
-            for name, cell in record.extras.items():
-                taken = name in (*NAMES, "unread") or is_reading(name)
-                row[f"input_{name}" if taken else name] = cell
-            read = [*next(cells), None] if isinstance(outcome, Reading) else [REASONS[outcome]]
-            rows.append(row | dict(zip(last[-len(read) :], read, strict=True)))
-        names = dict.fromkeys(name for row in rows for name in row if name not in last)
+        last = (*(f"{kind}_{option}" for option in self.options), "unread")
+        for record in self.records:
+            row = {**dict(zip(COLUMNS, record.key, strict=False)), **record.cells}
+            if isinstance(record.outcome, Reading):
+                rows.append(row | dict(zip(last, next(cells), strict=False)))
+            else:
+                rows.append(row | {"unread": REASONS.get(record.outcome, record.outcome)})
+        names = dict.fromkeys(
+            (*COLUMNS, *(name for row in rows for name in row if name not in last))
+        )
         columns = {name: [row.get(name) for row in rows] for name in (*names, *last)}
         return {
             name: column
             for name, column in columns.items()
             if {*column} != {None}
-            if name in (*NAMES, *last) or all(len(str(cell)) <= 200 for cell in column)
+            if name in (*COLUMNS, *last) or all(len(str(cell)) <= 200 for cell in column)
         }
 
     @cached_property
@@ -187,11 +171,12 @@ class Collected:
         items, rows = {record.item_id for record in self.records}, dict[tuple, None]()
         for record in self.labelings:
             label = str(record.label).strip()
-            if self.spellings is not None:
+            option = self.spellings.match(label) if self.spellings else None
+            if option is not None:
+                label = self.options[option]
+            elif self.spellings:
                 with naming(record.location):
-                    option = self.spellings.match(label)
-                    _ = self.spellings.scale.locate([label]) if option is None else None
-                label = label if option is None else self.options[option]
+                    self.spellings.scale.locate([label])
             if not items or record.item_id in items:
                 rows[record.item_id, record.task, record.user, label] = None
         texts, tasks, people, labels = map(list, zip(*rows, strict=True)) if rows else ([],) * 4
@@ -228,8 +213,7 @@ class Collected:
         if len(labels) < len(self.labels["label"]):
             problem = "the log holds several labels of a text: write them to a table, and fit with "
             raise InputError(f"{problem}`cordial calibrate`.")
-        pairs = zip(self.records, self.outcomes, strict=True)
-        read = [record.item_id for record, outcome in pairs if isinstance(outcome, Reading)]
+        read = [one.item_id for one in self.records if isinstance(one.outcome, Reading)]
         rows = [row for row, item in enumerate(read) if item in labels]
         if not rows:
             raise InputError("the log holds no labels; name their field: label=FIELD.")

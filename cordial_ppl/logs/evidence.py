@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from cordial_ppl.errors import InputError, list_names, quote
+import numpy as np
+from jaxtyping import Float64
+
+from cordial_ppl.errors import list_names, quote
 
 ABSENT = -9000.0
 """A log-probability from here down says that there is none (OpenAI and others: -9999)."""
-
-ROUNDING = 1e-3
-"""How far above 0 rounding may put a log-probability."""
 
 CUT, REFUSED, FILTERED, FAILED = "cut", "refused", "filtered", "failed"
 """Why a text has no answer: the token limit, the model, a filter of the server, or an error."""
@@ -26,32 +26,6 @@ class Position(NamedTuple):
 
     token: str
     top: Mapping[str, float]
-
-
-def make_position(token: str, score: float | None, others: Mapping[str, float | None]) -> Position:
-    """Make a position from what a log lists.
-
-    Args:
-        token: The chosen token.
-        score: Its log-probability (nats); None if unknown.
-        others: Log-probabilities of tokens, which may include the chosen one.
-
-    Returns:
-        The position, without tokens whose log-probability stands for none.
-
-    Raises:
-        InputError: A log-probability is NaN or above 0, or a token is not text but a number.
-    """
-    top = {text: score for text, score in {token: score, **others}.items() if score is not None}
-    for text, logprob in top.items():
-        if not isinstance(text, str) or text.startswith("token_id:"):
-            raise InputError(
-                f"tokens must be text; found {text!r}. Generate with detokenize=True, and run the "
-                "server without --return-tokens-as-token-ids."
-            )
-        if not logprob <= ROUNDING:
-            raise InputError(f"log-probabilities must be 0 or below; found {logprob} of {text!r}.")
-    return Position(token, {text: float(one) for text, one in top.items() if one > ABSENT})
 
 
 class Answer(NamedTuple):
@@ -97,6 +71,23 @@ Evidence = list[Answer] | Scores | Orders
 
 
 @dataclass(slots=True)
+class Reading:
+    """The reading of one text.
+
+    Attributes:
+        kind: "logprob", "n", "logit" or "p".
+        values: One number per option, [K].
+        share: Probability of all options together, as far as it was returned; NaN if unknown.
+        doubts: What deserves a look, keys of `collected.WORDS`.
+    """
+
+    kind: str
+    values: Float64[np.ndarray, " K"]
+    share: float = np.nan
+    doubts: set[str] = field(default_factory=set)
+
+
+@dataclass(slots=True)
 class Record:
     """What a file says of one text.
 
@@ -108,9 +99,9 @@ class Record:
         task: What was asked.
         label: A person's label.
         user: That person.
-        made: How the reading was made: "model", "prompt", "decoding", "date".
-        extras: Other fields that hold a short text or a number.
+        cells: Cells of further columns: how the reading was made, and other fields of the row.
         numbered: Whether the text has its row's number as its name.
+        outcome: Its reading; or why it has none, a key of `collected.WORDS`.
     """
 
     location: str
@@ -120,9 +111,9 @@ class Record:
     task: str | None = None
     label: str | None = None
     user: str | None = None
-    made: Mapping[str, str] = field(default_factory=dict)
-    extras: Mapping[str, Any] = field(default_factory=dict)
+    cells: Mapping[str, Any] = field(default_factory=dict)
     numbered: bool = False
+    outcome: Reading | str = ""
 
     @property
     def key(self) -> tuple[str, str | None, str | None]:

@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ PRESETS: dict[str, dict[str, Any]] = tomllib.loads(
 )
 """Presets by name, in the order in which a file is compared with them."""
 
-SIMPLE = re.compile(r"""([^=<>'"`]*?)\s*(!?=)\s*([^='"`]*)""")
+SIMPLE = re.compile(r"""\s*([^=<>'"`]*?)\s*(!?=)\s*([^='"`]*?)\s*""")
 """A condition that a shell does not get in the way of: FIELD=VALUE or FIELD!=VALUE."""
 
 
@@ -93,17 +93,17 @@ class Field:
             raise InputError(f"the field `{self.text}`: {error}.") from error
 
     @cached_property
-    def condition(self) -> "tuple[Field, bool, str] | None":
-        """Return the field of a condition, whether it must be equal, and to what; None if none."""
+    def subject(self) -> "Field":
+        """Return the field of a condition; of anything else the field itself."""
         simple = SIMPLE.fullmatch(self.text)
-        return simple and (Field(simple[1].strip()), simple[2] == "=", simple[3].strip().casefold())
+        return Field(simple[1]) if simple else self
 
     def holds(self, row: Mapping[str, Any]) -> bool:
         """Say whether a condition holds: an expression, or FIELD=VALUE whatever its capitals."""
-        if self.condition is None:
-            return self.find(row) not in (None, False, "", [], {})
-        subject, equal, wanted = self.condition
-        return ((as_text(subject.find(row)) or "").casefold() == wanted) == equal
+        simple, value = SIMPLE.fullmatch(self.text), self.subject.find(row)
+        if simple is None:
+            return value not in (None, False, "", [], {})
+        return ((as_text(value) or "").casefold() == simple[3].casefold()) == (simple[2] == "=")
 
 
 Fields = Mapping[str, Sequence[Field]]
@@ -123,28 +123,22 @@ def name_all(fields: Sequence[Field]) -> list[str]:
     return names if len(set(names)) == len(names) else [one.text for one in fields]
 
 
-def expand(rows: Iterable[Row], steps: Sequence[Field]) -> Iterable[Row]:
+def expand(rows: Iterable[Row], steps: Sequence[Field]) -> Iterator[Row]:
     """Take what fields of rows hold as rows, each with the row as `outer`; one field after another.
 
     A list has a row for each element, an object is one, and the row itself stays as it is.
     """
-    for step in steps:
-        rows = _expand(rows, step)
-    return rows
-
-
-def _expand(rows: Iterable[Row], step: Field) -> Iterator[Row]:
-    for row in rows:
-        value = step.find(row.value)
-        if value is row.value:
-            yield row
+    for location, row in expand(rows, steps[:-1]) if steps else rows:
+        value = steps[-1].find(row) if steps else row
+        if value is row:
+            yield location, row
         elif is_filled(value):
             for number, one in enumerate(value if isinstance(value, list) else [value]):
                 cells = one if isinstance(one, dict) else {"value": one}
-                yield Row(f"{row.location}, element {number}", {"outer": row.value, **cells})
+                yield f"{location}, element {number}", {"outer": row, **cells}
 
 
-def find_preset(path: Path, rows: Sequence[Row], name: str, typed: Fields) -> str | None:
+def find_preset(path: Path, rows: Sequence[Row], name: str, typed: Fields) -> str:
     """Find out which preset a file is of.
 
     Args:
@@ -155,29 +149,31 @@ def find_preset(path: Path, rows: Sequence[Row], name: str, typed: Fields) -> st
             named, they are all that counts.
 
     Returns:
-        The preset's name; None if the user's fields are all that counts.
+        The preset's name; "fields" if the user's fields are all that counts.
 
     Raises:
         FileError: The file is of no known form.
         InputError: There is no such preset.
     """
-    if name in PRESETS:
-        return name
     if name != "auto":
+        if name in PRESETS:
+            return name
         near = nearest(name, list(PRESETS))
         hint = f" Did you mean {near}?" if near else ""
         raise InputError(f"a format must be auto or {', '.join(PRESETS)}; found {name!r}.{hint}")
     cells = first_cells(rows)
-    if "answer" not in typed and sum(field.startswith(PREFIXES) for field in cells) > 1:
+    if "answer" in typed:
+        return "fields"
+    if sum(field.startswith(PREFIXES) for field in cells) > 1:
         raise FileError(f"{path} is a table of readings: give it to `cordial calibrate`.")
     # The first row may be of a request that failed.
-    for preset, table in () if "answer" in typed else PRESETS.items():
-        for row in [*rows[:SHOWN], Row("the file", cells)]:
-            with at(row.location):
-                if Field(table["when"]).find(row.value):
-                    return preset
-    if "answer" in typed or "label" in typed:
-        return None
+    shown = [*rows[:SHOWN], ("the file", cells)]
+    for preset, (location, row) in product(PRESETS, shown):
+        with at(location):
+            if Field(PRESETS[preset]["when"]).find(row):
+                return preset
+    if "label" in typed:
+        return "fields"
     raise FileError(
         f"{path} is not a log of a known format; its rows have {list_fields(cells)}. Name the "
         "field of the judge's answer and those that name the text: cordial read "
@@ -189,8 +185,8 @@ def find_preset(path: Path, rows: Sequence[Row], name: str, typed: Fields) -> st
 def first_cells(rows: Iterable[Row], *steps: Field) -> dict[str, Any]:
     """List the fields of first rows, each with the first value that fills it."""
     cells: dict[str, Any] = {}
-    for row in islice(expand(rows, steps), LOOKED):
-        cells = {name: cell for name, cell in row.value.items() if is_filled(cell)} | cells
+    for _, row in islice(expand(rows, steps), LOOKED):
+        cells = {name: cell for name, cell in row.items() if is_filled(cell)} | cells
     return cells
 
 

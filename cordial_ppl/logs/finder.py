@@ -46,13 +46,15 @@ NAMED = re.compile(
 )
 """Words before an answer, but for parts of a rating: "Clarity score:", "Score (style):"."""
 
-OPENED = re.compile(rf"(?:\s|[\"'*_`(\[{{$|\\:={_EMOJI}])*")
+OPENERS = {"marked": MARKED, "named": NAMED}
+"""What announces an answer."""
+
+OPENED = rf"(?P<opened>(?:\s|[\"'*_`(\[{{$|\\:={_EMOJI}])*+)"
 _UNIT = r"(?:-?stars?\b|points?\b|[分点星])?"
 _OF = r"(?:/|(?:on\s+a\s+)?scale(?:\s+of|\s+from)?|(?:out\s+)?of\b|max\b)"
-UNIT = re.compile(
-    rf"{_SHUT}{_UNIT}{_SHUT}(?:[,(\[]?{_OF}{SPACE}(?:(?:an?|the|possible)\s+){{0,2}}"
-    rf"(?:{_N}\s?(?:-|–|to){SPACE})?(?P<top>{_N}))?{_SHUT}{_UNIT}{_SHUT}",
-    re.IGNORECASE,
+UNIT = (
+    rf"(?i:(?>{_SHUT}{_UNIT}{_SHUT}(?:[,(\[]?{_OF}{SPACE}(?:(?:an?|the|possible)\s+){{0,2}}"
+    rf"(?:{_N}\s?(?:-|–|to){SPACE})?(?P<top>{_N}))?{_SHUT}{_UNIT}{_SHUT}))"
 )
 """Words that belong to an answer: "4 out of 5 stars", "4 (out of 5)"."""
 
@@ -101,6 +103,7 @@ class Span(NamedTuple):
         source: Where it stands: "pattern", "marked", "named" or "alone"; or why there is none:
             "prose" announces none, "off" something else, and "thought" never ends.
         several: Whether the text announces other options too.
+        after: The character after the words that belong to the answer.
     """
 
     option: int | None
@@ -108,6 +111,7 @@ class Span(NamedTuple):
     end: int
     source: str
     several: bool = False
+    after: int = 0
 
 
 class Finder:
@@ -127,7 +131,9 @@ class Finder:
             self.before = re.compile(before) if before else None
         except re.error as error:
             raise InputError(f"{before!r} is no regular expression: {error}.") from error
-        self._any, self._cased = spellings.pattern(cased=False), spellings.pattern()
+        self._openers = {"pattern": self.before} if self.before else OPENERS
+        self._cased, option = spellings.pattern(), spellings.pattern(cased=False).pattern
+        self._value = re.compile(rf"{OPENED}(?P<option>{option}){UNIT}")
 
     def find(self, text: str) -> Span:
         """Find the option that a text answers with, and where it is.
@@ -144,52 +150,36 @@ class Finder:
             return Span(None, 0, 0, "thought")
         # As long as before, so that places stay.
         text = "\n" * start + SPECIAL.sub(lambda match: " " * len(match[0]), text[start:])
-        openers = {"pattern": self.before} if self.before else {"marked": MARKED, "named": NAMED}
         spans = [
-            one for source in openers for one in self._announced(text, openers[source], source)
+            self._read(text, match.end(), source, match[0])
+            or Span(None, match.end(), match.end(), source)
+            for source, opener in self._openers.items()
+            for match in opener.finditer(text)
         ]
         # Of two at one place, that of no option is the later.
         last = max(spans, key=lambda span: (span.start, span.option is None), default=None)
-        last = last or (None if self.before else self._value(text, 0, "alone"))
+        last = last or (None if self.before else self._read(text, 0, "alone"))
         if last is None:
             return Span(None, 0, 0, "prose")
-        end = _match(UNIT, text, last.end).end()
-        more = not self.before and (self._cased.search(text, end) or REFUSED.search(text, end))
-        if last.option is None or more:
+        doubts = () if self.before else (self._cased, REFUSED)
+        if last.option is None or any(one.search(text, last.after) for one in doubts):
             return last._replace(option=None, source="off")
         return last._replace(several=len({span.option for span in spans} - {None}) > 1)
 
-    def _announced(self, text: str, opener: re.Pattern[str], source: str) -> list[Span]:
-        """List the answers that follow an expression; those that are no option too."""
-        spans = []
-        for match in opener.finditer(text):
-            scale = TOP.search(match[0]) if source == "named" else None
-            span = self._value(text, match.end(), source)
-            span = span or Span(None, match.end(), match.end(), source)
-            off = scale is not None and not self.spellings.is_top(scale["top"])
-            spans.append(span._replace(option=None) if off else span)
-        return spans
-
-    def _value(self, text: str, start: int, source: str) -> Span | None:
-        """Read an option that something announces, or that is a line of its own; or nothing."""
-        first = _match(OPENED, text, start).end()
-        match = self._any.match(text, first)
+    def _read(self, text: str, start: int, source: str, words: str = "") -> Span | None:
+        """Read an option after the words that announce it, or that is a line of its own."""
+        match = self._value.match(text, start)
         if match is None:
             return None
-        unit = _match(UNIT, text, match.end())
         # A heading announces the line below, if that is nothing but the answer.
-        alone = source == "alone" or source != "pattern" and "\n" in text[start:first]
-        ends = source == "pattern" or (ENDED if alone else STOP).match(text, unit.end())
-        if not ends or unit["top"] and not self.spellings.is_top(unit["top"]):
+        alone = source == "alone" or source != "pattern" and "\n" in match["opened"]
+        ends = source == "pattern" or (ENDED if alone else STOP).match(text, match.end())
+        if not ends or match["top"] and not self.spellings.is_top(match["top"]):
             return None
-        return Span(self.spellings.match(match[0]), *match.span(), source)
-
-
-def _match(pattern: re.Pattern[str], text: str, start: int) -> re.Match[str]:
-    """Match an expression that may be empty."""
-    match = pattern.match(text, start)
-    assert match is not None
-    return match
+        scale = TOP.search(words) if source == "named" else None
+        off = scale is not None and not self.spellings.is_top(scale["top"])
+        option = None if off else self.spellings.match(match["option"])
+        return Span(option, *match.span("option"), source, after=match.end())
 
 
 def _after_thoughts(text: str) -> int | None:

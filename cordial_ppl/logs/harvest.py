@@ -10,7 +10,7 @@ from typing import Any
 
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import FileError, InputError, as_path, count, list_names, naming, warn
-from cordial_ppl.logs.collected import Collected
+from cordial_ppl.logs.collected import COLUMNS, Collected
 from cordial_ppl.logs.evidence import FAILED, Answer, Record, as_text
 from cordial_ppl.logs.fields import (
     LOOKED,
@@ -24,11 +24,12 @@ from cordial_ppl.logs.fields import (
     list_fields,
     name_all,
 )
-from cordial_ppl.logs.protocols import WRAPPED, Response, read_response, read_value, unwrap
+from cordial_ppl.logs.protocols import WRAPPED, read_response, read_value, unwrap
 from cordial_ppl.logs.reader import collect
 from cordial_ppl.logs.rows import Row, at, read_rows
 from cordial_ppl.tables import is_filled
 from cordial_ppl.tables.choices import join_parts
+from cordial_ppl.tables.columns import is_reading
 from cordial_ppl.tables.proposals import nearest
 
 NAMES, CONDITIONS = ("reader", "task", "annotator"), ("rows", "people", "where")
@@ -95,10 +96,10 @@ def read(
     first = list(islice(rows, LOOKED))
     if not first:
         raise FileError(f"{path} holds no rows.")
-    keys = {key for row in first for key in row.value}
+    keys = {key for _, row in first for key in row}
     typed = {role: fields_of(names, keys) for role, names in fields.items() if names}
     preset = find_preset(path, first, form, typed)
-    table = PRESETS.get(preset or "", {})
+    table = PRESETS.get(preset, {})
     usual = {role: fields_of(table[role]) for role in ROLES if role in table}
     cells = first_cells(first, *(usual | typed).get("rows", ()))
     chosen = _choose(cells, (usual | typed).get("answer", []), typed)
@@ -106,7 +107,7 @@ def read(
     how = round or table.get("round")
     with naming(path):
         collected = collect(records, scale, chosen, spell=spell, before=after, round=how)
-    collected.form = preset or "fields"
+    collected.form = preset
     if table.get("repeats"):
         collected.notes.pop("pooled", None)
     for words in collected.doubts:
@@ -134,16 +135,14 @@ def _read_records(
     rows: Iterator[Row], cells: Mapping[str, Any], fields: Fields, typed: Fields
 ) -> Iterator[Record]:
     """Read a record for each answer and each label; fields that are typed must be in some row."""
-    missing = {one: one for role in typed for one in typed[role] if role != "rows"}
+    missing = [one for role in typed for one in typed[role] if role != "rows"]
     number, kept = -1, 0
-    for number, row in enumerate(expand(rows, fields.get("rows", ()))):
-        with at(row.location):
-            for one in [*missing]:
-                if is_filled((one.condition or [one])[0].find(row.value)):
-                    del missing[one]
-            if all(one.holds(row.value) for one in fields.get("where", ())):
+    for number, (location, row) in enumerate(expand(rows, fields.get("rows", ()))):
+        with at(location):
+            missing = [one for one in missing if not is_filled(one.subject.find(row))]
+            if all(one.holds(row) for one in fields.get("where", ())):
                 kept += 1
-                yield from _read_row(row, number, fields)
+                yield from _read_row(location, row, number, fields)
     names = [one.text for one in (missing if number >= 0 else fields["rows"])]
     if names:
         near = nearest(names[0], list(cells))
@@ -155,32 +154,34 @@ def _read_records(
         raise InputError(f"none of its rows meets {conditions}.")
 
 
-def _read_row(row: Row, number: int, fields: Fields) -> Iterator[Record]:
+def _read_row(
+    location: str, row: Mapping[str, Any], number: int, fields: Fields
+) -> Iterator[Record]:
     """Read a row: its answers, then its labels."""
 
     def find(role: str) -> list[Any]:
-        return [one.find(row.value) for one in fields.get(role, ())]
+        return [one.find(row) for one in fields.get(role, ())]
 
     reader, task, people = (next(iter(find(role)), None) for role in NAMES)
-    named = find("item") or [row.value.get("item_id")]
-    item = _join(*map(_name, named)) or _name(row.value.get("key"))
+    named = find("item") or [row.get("item_id")]
+    item = _join(*map(_name, named)) or _name(row.get("key"))
     record = Record(
-        row.location,
+        location,
         item or str(number),
         numbered=not item,
         reader=_name(reader),
         task=_name(task),
         user=_name(people),
-        extras=_extras(row.value, fields),
+        cells=_list_extras(row, fields),
     )
     answers, labels = find("answer"), find("label")
     tasks = name_all(fields["answer"]) if len(answers) > 1 else [None] * len(answers)
     parts = [replace(record, task=_join(record.task, name)) for name in tasks]
-    if any(one.holds(row.value) for one in fields.get("people", ())):
+    if any(one.holds(row) for one in fields.get("people", ())):
         answers, labels = [], answers
     for part, one, value in zip(parts, fields.get("answer", ()), answers, strict=False):
         if is_filled(value) or len(answers) == 1:
-            yield from _read_answer(part, row.value, one, value)
+            yield from _read_answer(part, row, one, value)
     if len(labels) != len(parts):
         users = (one.text if len(labels) > 1 else None for one in fields.get("label", ()))
         parts = [replace(record, user=record.user or user) for user in users]
@@ -202,8 +203,11 @@ def _join(*parts: str | None) -> str | None:
     return join_parts([part for part in parts if part]) or None
 
 
-def _extras(value: Mapping[str, Any], fields: Fields) -> dict[str, Any]:
-    """List the other cells of a row and of those around it; of a response its metadata's."""
+def _list_extras(value: Mapping[str, Any], fields: Fields) -> dict[str, Any]:
+    """List the other cells of a row and of those around it; of a response its metadata's.
+
+    A name that has a meaning in the table gets `input_` before it.
+    """
     roles = ["answer", "label", *NAMES, *["item"] * (len(fields.get("item", ())) == 1)]
     texts = [one.text for role in roles for one in fields.get(role, ())]
     used = UNUSED.union(texts, *(re.findall(r"[\w.-]+", text) for text in texts))
@@ -213,7 +217,8 @@ def _extras(value: Mapping[str, Any], fields: Fields) -> dict[str, Any]:
     while isinstance(value, Mapping):
         cells = _list_cells(value, used) | cells
         value = value.get("outer", ())
-    return cells
+    taken = {name for name in cells if name in (*COLUMNS, "unread") or is_reading(name)}
+    return {f"input_{name}" if name in taken else name: cell for name, cell in cells.items()}
 
 
 def _list_cells(value: Mapping[str, Any], used: set[str], start: str = "") -> dict[str, Any]:
@@ -233,16 +238,15 @@ def _read_answer(
     record: Record, row: Mapping[str, Any], one: Field, value: Any
 ) -> Iterator[Record]:
     """Read the answer of a row, or several of a decision model."""
-    response, failure = read_response(value), None
+    body, answers = read_response(value) or ({}, {})
+    failure = None if answers else _find_failure(row)
     # Of alternatives, as presets have them, none is there.
     name = "answer" if "||" in one.text else one.name
-    if response is None:
-        failure = _find_failure(row)
-        response = Response({}, {"": None if failure else read_value(value, name)})
-    model = as_text(response.body.get("model") or response.body.get("modelVersion"))
-    made = {"model": model} if model else {}
-    record = replace(record, reader=record.reader or model, made=made)
-    for question, evidence in response.answers.items():
+    answers = answers or {"": None if failure else read_value(value, name)}
+    model = as_text(body.get("model") or body.get("modelVersion"))
+    cells = {"reader_model": model, **record.cells}
+    record = replace(record, reader=record.reader or model, cells=cells)
+    for question, evidence in answers.items():
         evidence = evidence or [Answer(failure or f"no `{name}`", lost=FAILED)]
         yield replace(record, task=_join(record.task, question), evidence=evidence)
 

@@ -8,33 +8,14 @@ the options that it is or begins share it equally.
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
-from jaxtyping import Float64
 
-from cordial_ppl.logs.evidence import Position
+from cordial_ppl.logs.evidence import Position, Reading
 from cordial_ppl.logs.spellings import Spellings, fold
 
 GOES_ON = re.compile(r"\w|[.,]\d|\.\Z")
 """What continues a number: the "5" of "1.5", a "." at the end of a token."""
-
-
-@dataclass(slots=True)
-class Reading:
-    """The reading of one text.
-
-    Attributes:
-        kind: "logprob", "n", "logit" or "p".
-        values: One number per option, [K].
-        share: Probability of all options together, as far as it was returned; NaN if unknown.
-        doubts: What deserves a look, keys of `collected.WORDS`.
-    """
-
-    kind: str
-    values: Float64[np.ndarray, " K"]
-    share: float = np.nan
-    doubts: set[str] = field(default_factory=set)
 
 
 def read_masses(
@@ -79,11 +60,8 @@ def read_masses(
                 return None
             if chosen:
                 begun = frozenset()
-                whole = (
-                    spellings.match(answer)
-                    if whole is None and answer and answer in text
-                    else whole
-                )
+                if whole is None and answer and answer in text:
+                    whole = spellings.match(answer)
             options = begun | ({whole} - {None})
             if options == {stopped} or not options and not GOES_ON.match(piece):
                 continue

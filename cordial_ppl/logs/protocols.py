@@ -13,23 +13,25 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from math import fsum
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import jmespath
 
 from cordial_ppl.errors import InputError, list_names, quote
 from cordial_ppl.logs.evidence import (
+    ABSENT,
     CUT,
     REFUSED,
-    ROUNDING,
     Answer,
     Evidence,
     Position,
     Scores,
     as_text,
-    make_position,
 )
 from cordial_ppl.tables import is_filled
+
+ROUNDING = 1e-3
+"""How far above 0 rounding may put a log-probability."""
 
 _TABLE: dict[str, Any] = tomllib.loads(
     Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
@@ -46,18 +48,6 @@ PROTOCOLS: Sequence[Mapping[str, Any]] = [_NONE | protocol for protocol in _TABL
 Body = Mapping[str, Any]
 
 
-class Response(NamedTuple):
-    """A response of a server.
-
-    Attributes:
-        body: The response itself, without what it is wrapped in.
-        answers: Its answers, or a decision model's probabilities, by question; "" if unnamed.
-    """
-
-    body: Body
-    answers: Mapping[str, Any]
-
-
 def unwrap(value: Any, depth: int = 3) -> Iterator[Body]:
     """List an object and those that it wraps."""
     if isinstance(value, Mapping):
@@ -66,14 +56,15 @@ def unwrap(value: Any, depth: int = 3) -> Iterator[Body]:
             yield from unwrap(value.get(name), depth - 1)
 
 
-def read_response(value: Any) -> Response | None:
+def read_response(value: Any) -> tuple[Body, Mapping[str, Any]] | None:
     """Read a response of any of the protocols, wrapped or not.
 
     Args:
         value: The response, an object that holds it, or anything else.
 
     Returns:
-        The response; None if there is none.
+        The response without what it is wrapped in, and its answers, or a decision model's
+        probabilities, by question ("" if unnamed); None if there is none.
 
     Raises:
         InputError: A log-probability is NaN or above 0, or a token is not text.
@@ -86,9 +77,9 @@ def read_response(value: Any) -> Response | None:
             continue
         if not marks or all(set(marks) & answer.keys() for answer in answers):
             count = jmespath.search(protocol["count"], body)
-            return Response(body, {"": [_read_answer(one, protocol, count) for one in answers]})
+            return body, {"": [_read_answer(one, protocol, count) for one in answers]}
     decisions = ((body, _read_decisions(body)) for body in bodies)
-    return next((Response(body, one) for body, one in decisions if one), None)
+    return next(((body, one) for body, one in decisions if one), None)
 
 
 def _read_answer(answer: Body, protocol: Mapping[str, str], count: Any) -> Answer:
@@ -142,12 +133,26 @@ def _read_tokens(listed: Any) -> list[Position]:
         rows = ((one["token"], one.get("logprob"), one.get("top_logprobs")) for one in listed)
     else:
         return []
-    return [make_position(token, score, _list_scores(top)) for token, score, top in rows]
+    return [_read_token(token, {token: score, **_list_scores(top)}) for token, score, top in rows]
 
 
 def _list_scores(top: Any) -> Mapping[str, Any]:
     """Read the log-probabilities of tokens, from an object or from a list of objects."""
     return top if isinstance(top, Mapping) else {t["token"]: t.get("logprob") for t in top or ()}
+
+
+def _read_token(token: str, scores: Mapping[str, float | None]) -> Position:
+    """Read a token and its alternatives, without those whose log-probability stands for none."""
+    top = {text: score for text, score in scores.items() if score is not None}
+    for text, score in top.items():
+        if not isinstance(text, str) or text.startswith("token_id:"):
+            raise InputError(
+                f"tokens must be text; found {text!r}. Generate with detokenize=True, and run the "
+                "server without --return-tokens-as-token-ids."
+            )
+        if not score <= ROUNDING:
+            raise InputError(f"log-probabilities must be 0 or below; found {score} of {text!r}.")
+    return Position(token, {text: float(score) for text, score in top.items() if score > ABSENT})
 
 
 def _is_objects(items: Any) -> bool:
@@ -202,26 +207,23 @@ def read_value(value: Any, name: str) -> Evidence | None:
     """
     if not is_filled(value):
         return None
-    if isinstance(value, Mapping):
-        return _read_object(value, name)
-    if not isinstance(value, list):
-        return [Answer(str(as_text(value)))]
-    if isinstance(value[0], Mapping) and "logprob" in value[0]:
+    if value and _is_objects(value) and "logprob" in value[0]:
         # Tokens have alternatives, alternatives none.
         tokens = any("top_logprobs" in one for one in value)
-        return _read_object({"content": value} if tokens else _list_scores(value), name)
-    # A sample that failed, or is empty, is one that names no option.
-    samples: list[Any] = [read_value(one, name) or [Answer("")] for one in value]
-    if any(isinstance(one, list) for one in value) or not all(isinstance(s, list) for s in samples):
-        raise InputError(f"`{name}` must be one answer or a list of answers; found {quote(value)}.")
-    return [answer for sample in samples for answer in sample]
-
-
-def _read_object(value: Mapping[str, Any], name: str) -> Evidence | None:
-    """Read a response or a part of one, or numbers by option."""
+        value = {"content": value} if tokens else _list_scores(value)
+    if isinstance(value, list):
+        # A sample that failed, or is empty, is one that names no option.
+        samples: list[Any] = [read_value(one, name) or [Answer("")] for one in value]
+        if list in map(type, value) or {*map(type, samples)} - {list}:
+            raise InputError(
+                f"`{name}` must be one answer or a list of answers; found {quote(value)}."
+            )
+        return [answer for sample in samples for answer in sample]
+    if not isinstance(value, Mapping):
+        return [Answer(str(as_text(value)))]
     part = {"choices": [{"logprobs": value} if isinstance(value.get("content"), list) else value]}
     if response := read_response(value) or read_response(part):
-        return response.answers.get("") or None
+        return response[1].get("") or None
     if value.keys() == {"options", "scores"}:
         scores = [*map(float, value["scores"])]
         names = [str(option).strip() for option in value["options"]]
@@ -238,7 +240,7 @@ def _read_object(value: Mapping[str, Any], name: str) -> Evidence | None:
         # An answer that is one of several texts; of equal ones the first by name, so that the
         # order of keys changes nothing.
         chosen = max(sorted(numbers), key=numbers.__getitem__)
-        return [Answer(chosen, [make_position(chosen, None, numbers)])]
+        return [Answer(chosen, [_read_token(chosen, numbers)])]
     if min(scores) >= 0 and all(isinstance(score, int) for score in scores):
         return Scores("n", scores, [*numbers])
     # Rounding may put a sum of probabilities this far from 1.

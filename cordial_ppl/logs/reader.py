@@ -1,7 +1,9 @@
 """From the answers or the scores of a text to its reading."""
 
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -11,118 +13,92 @@ from cordial_ppl.data.rounding import round_positions
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError, SettingNeeded, list_names, naming
 from cordial_ppl.logs.collected import Collected
-from cordial_ppl.logs.evidence import ABSENT, CUT, FAILED, Answer, Orders, Record, Scores
+from cordial_ppl.logs.evidence import ABSENT, CUT, FAILED, Answer, Orders, Reading, Record, Scores
 from cordial_ppl.logs.finder import Finder, Span
-from cordial_ppl.logs.masses import Reading, mix, read_masses
+from cordial_ppl.logs.masses import mix, read_masses
 from cordial_ppl.logs.spellings import Spellings, fold
 
 
-class Reader:
-    """Makes readings of answers and of scores.
+def _read(finder: Finder, evidence: Any, round: str | None) -> Reading | str:
+    """Make a reading of answers or scores; or say why they name no option."""
+    if isinstance(evidence, Orders):
+        return mix([_read(finder, one, round) for one in evidence.each], orders=True)
+    if isinstance(evidence, Scores):
+        return _read_scores(finder.spellings, evidence)
+    scored = all(answer.positions for answer in evidence if not answer.lost)
+    rounded = _round(finder.spellings.scale, evidence, round) if round and not scored else None
+    # Of several answers to one question those that are lost name no option.
+    return rounded or mix([one.lost or _read_answer(finder, one, scored) for one in evidence])
 
-    Args:
-        scale: The options.
-        spell: Further ways to write an option: {"A": "1"}.
-        before: What answers follow, a regular expression.
-        round: What a number between two options counts for; by default it is no answer.
 
-    Raises:
-        InputError: A spelling names no option, or the expression is none.
-    """
+def _read_scores(spellings: Spellings, scores: Scores) -> Reading | str:
+    """Take numbers by the options that they are of; "other" if they are of other options."""
+    size = spellings.scale.size
+    lists = ([*map(spellings.match, texts)] for texts in (scores.options, scores.others))
+    matches = next((one for one in lists if {*one} == {*range(size)}), None)
+    if matches is None:
+        return "other"
+    if np.isnan(np.array(scores.values, float)).any():
+        raise InputError(f"the scores of {', '.join(scores.options)} must be numbers, not NaN.")
+    pairs = [(k, v) for k, v in zip(matches, scores.values, strict=True) if v > ABSENT]
+    if not pairs:
+        return "prose"
+    there, values = map(list, zip(*pairs, strict=True))
+    logs = scores.kind in ("logit", "logprob")
+    numbers = np.full(size, -np.inf if logs else 0.0)
+    (np.logaddexp if logs else np.add).at(numbers, there, values)
+    # An option without a number is no likelier than the least likely text that has one.
+    numbers[[k for k in range(size) if k not in there]] = numbers[there].min()
+    return Reading(scores.kind, numbers)
 
-    def __init__(
-        self,
-        scale: Scale,
-        spell: Mapping[str, str] | None = None,
-        before: str | None = None,
-        round: str | None = None,
-    ):
-        self.spellings, self.round = Spellings(scale, spell), round
-        self.finder = Finder(self.spellings, before)
 
-    def read(self, evidence: Any) -> Reading | str:
-        """Make a reading of answers or scores; or say why they name no option."""
-        if isinstance(evidence, Orders):
-            return mix([self.read(one) for one in evidence.each], orders=True)
-        if isinstance(evidence, Scores):
-            return self._read_scores(evidence)
-        scored = all(answer.positions for answer in evidence if not answer.lost)
-        rounded = self._round(evidence) if self.round and not scored else None
-        read_one = self._read_tokens if scored else self._count
-        # Of several answers to one question those that are lost name no option.
-        return rounded or mix([one.lost or read_one(one) for one in evidence])
+def _round(scale: Scale, answers: Sequence[Answer], how: str) -> Reading | None:
+    """Count averages for the options beside them; None if they are no such numbers."""
+    try:
+        positions = scale.locate([answer.text for answer in answers])
+    except InputError:
+        return None
+    rounded = round_positions(positions, scale, how)
+    return Reading("n", np.bincount(rounded.labels, rounded.weights, scale.size))
 
-    def _read_scores(self, scores: Scores) -> Reading | str:
-        """Take numbers by the options that they are of; "other" if they are of other options."""
-        size = self.spellings.scale.size
-        lists = ([*map(self.spellings.match, texts)] for texts in (scores.options, scores.others))
-        matches = next((one for one in lists if {*one} == {*range(size)}), None)
-        if matches is None:
-            return "other"
-        if np.isnan(np.array(scores.values, float)).any():
-            raise InputError(f"the scores of {', '.join(scores.options)} must be numbers, not NaN.")
-        pairs = zip(matches, map(float, scores.values), strict=True)
-        pairs = [(k, value) for k, value in pairs if value > ABSENT]
-        if not pairs:
-            return "prose"
-        there, values = map(list, zip(*pairs, strict=True))
-        logs = scores.kind in ("logit", "logprob")
-        numbers = np.full(size, -np.inf if logs else 0.0)
-        (np.logaddexp if logs else np.add).at(numbers, there, values)
-        # An option without a number is no likelier than the least likely text that has one.
-        numbers[[k for k in range(size) if k not in there]] = numbers[there].min()
-        return Reading(scores.kind, numbers)
 
-    def _round(self, answers: Sequence[Answer]) -> Reading | None:
-        """Count averages for the options beside them; None if they are no such numbers."""
-        scale = self.spellings.scale
-        try:
-            positions = scale.locate([answer.text for answer in answers])
-        except InputError:
-            return None
-        rounded = round_positions(positions, scale, self.round or "")
-        return Reading("n", np.bincount(rounded.labels, rounded.weights, scale.size))
-
-    def _count(self, answer: Answer) -> Reading | str:
-        """Count the option that an answer names."""
-        # "1" that was cut off may have become "10".
-        if not answer.ended and self.spellings.begun(answer.text):
-            return CUT
-        option = None if self.finder.before else self.spellings.match(answer.text)
-        span = self.finder.find(answer.text) if option is None else Span(option, 0, 0, "alone")
+def _read_answer(finder: Finder, answer: Answer, scored: bool) -> Reading | str:
+    """Read the options' log-probabilities where an answer starts, or count the option it names."""
+    spellings, positions = finder.spellings, answer.positions if scored else ()
+    pieces = [fold(position.token) for position in positions]
+    text = "".join(pieces) if scored else answer.text
+    # "1" that was cut off may have become "10".
+    if not (scored or answer.ended) and spellings.begun(text):
+        return CUT
+    option = spellings.match(text) if len(pieces) < 2 and finder.before is None else None
+    span = Span(option, 0, len(text), "prose")
+    # A single token is the answer, whatever it is: its alternatives may be options.
+    if option is None and (len(pieces) != 1 or finder.before):
+        span = finder.find(text)
         if span.option is None:
             return span.source
-        counts = np.eye(self.spellings.scale.size)[span.option]
-        return Reading("n", counts, doubts={"several"} if span.several else set())
-
-    def _read_tokens(self, answer: Answer) -> Reading | str:
-        """Read the options' log-probabilities where the answer starts."""
-        positions, spellings = answer.positions, self.spellings
-        pieces = [fold(position.token) for position in positions]
-        text = "".join(pieces)
-        span = self.finder.find(text)
-        alone = len(pieces) == 1 and self.finder.before is None
-        if alone:
-            # A single token is the answer, whatever it is: its alternatives may be options.
-            span = Span(spellings.match(text), 0, len(text), "prose")
-        elif span.option is None:
-            return span.source
-        # The token in which the answer starts, and what stands before the answer in it.
-        ends = np.cumsum([len(piece) for piece in pieces])
-        number = min(int(np.searchsorted(ends, span.start, side="right")), len(pieces) - 1)
-        prefix = pieces[number][: span.start - int(ends[number]) + len(pieces[number])]
-        written = None if span.option is None else text[span.start : span.end]
-        reading = read_masses(spellings, positions[number:], prefix, written, ended=answer.ended)
-        if reading is not None and span.several:
-            reading.doubts.add("several")
-        return reading or (CUT if written else "prose")
+    doubts = {"several"} if span.several else set()
+    if not scored:
+        return Reading("n", np.eye(spellings.scale.size)[span.option], doubts=doubts)
+    # The token in which the answer starts, and what stands before the answer in it.
+    starts = [*accumulate(map(len, pieces), initial=0)]
+    number = min(bisect_right(starts, span.start), len(pieces)) - 1
+    prefix = text[starts[number] : span.start]
+    written = None if span.option is None else text[span.start : span.end]
+    reading = read_masses(spellings, positions[number:], prefix, written, ended=answer.ended)
+    if reading is None:
+        return CUT if written else "prose"
+    return replace(reading, doubts=reading.doubts | doubts)
 
 
 def collect(
     records: Iterable[Record],
     scale: Scale | None = None,
     chosen: Mapping[str, str] | None = None,
-    **settings: Any,
+    *,
+    spell: Mapping[str, str] | None = None,
+    before: str | None = None,
+    round: str | None = None,
 ) -> Collected:
     """Make a table of records.
 
@@ -130,14 +106,16 @@ def collect(
         records: What a file says of texts.
         scale: The options; by default those that the records themselves name.
         chosen: The `reader` and the `task` to take; by default all.
-        settings: How answers are read, settings of `Reader`.
+        spell: Further ways to write an option: {"A": "1"}.
+        before: What answers follow, a regular expression.
+        round: What a number between two options counts for; by default it is no answer.
 
     Returns:
         Readings, labels, and what is to be said of them.
 
     Raises:
-        InputError: There are no records, none names an option, or records are of different kinds
-            or options.
+        InputError: There are no records, none names an option, records are of different kinds or
+            options, a spelling names no option, or the expression is none.
         SettingNeeded: The file does not name the options, or asks several questions.
     """
     chosen = chosen or {}
@@ -156,30 +134,32 @@ def collect(
         else:
             groups.setdefault(record.key, []).append(record)
     answered = [one for some in groups.values() for one in some if not one.lost]
-    reader = None
+    finder = None
     if answered:
         scale = scale or _scale_of(answered, [*names["task"]] if "task" not in chosen else [])
-        reader = Reader(scale, **settings)
-        collected.spellings = reader.spellings
-    pairs = [_read_group(reader, some) for some in groups.values()]
-    read = {one.key[1:]: None for one, outcome in pairs if isinstance(outcome, Reading)}
-    for record, outcome in pairs:
-        if isinstance(outcome, Reading):
-            collected.keep(record, outcome)
+        collected.spellings = Spellings(scale, spell)
+        finder = Finder(collected.spellings, before)
+    rows = [_read_group(finder, some, round) for some in groups.values()]
+    read = {one.key[1:]: None for one in rows if isinstance(one.outcome, Reading)}
+    for record in rows:
+        if isinstance(record.outcome, Reading):
+            collected.records.append(record)
+            for doubt in sorted(record.outcome.doubts):
+                collected.notes[doubt].append(record.item_id)
             continue
         # A failure of an unknown judge or task is one of each that did not read the text.
         kept = {
             one.key: one
-            for name, task in (() if record.numbered or outcome == "other" else read)
+            for name, task in (() if record.numbered or record.outcome == "other" else read)
             if record.task in (None, task)
             and (one := replace(record, reader=record.reader or name, task=task))
             and (one.key == record.key or one.key not in groups)
         }
-        for one in kept.values():
-            collected.keep(one, outcome)
-        detail = record.lost.text * (outcome == FAILED) if record.lost else record.quoted
-        detail = outcome == "other" and record.task or detail
-        collected.note(outcome, f"{record.location}: {detail}".removesuffix(": "), bool(kept))
+        collected.records += kept.values()
+        detail = record.lost.text * (record.outcome == FAILED) if record.lost else record.quoted
+        detail = record.outcome == "other" and record.task or detail
+        notes = collected.kept if kept else collected.notes
+        notes[record.outcome].append(f"{record.location}: {detail}".removesuffix(": "))
     if read:
         _ = collected.table  # Readings of several kinds are refused.
     elif answered or not collected.labelings:
@@ -203,22 +183,22 @@ def _scale_of(records: Sequence[Record], tasks: Sequence[str]) -> Scale:
     return scale_of_ratings([one.text for some in answers for one in some if not one.lost])
 
 
-def _read_group(reader: Reader | None, records: Sequence[Record]) -> tuple[Record, Reading | str]:
+def _read_group(finder: Finder | None, records: Sequence[Record], round: str | None) -> Record:
     """Read the answers of several rows to one question; those that are lost only if all are."""
     answered = [one for one in records if not one.lost]
-    (first, *more) = answered or records
-    if reader is None or first.lost:
-        return first, (first.lost and first.lost.lost) or FAILED
+    first, *more = answered or records
+    if finder is None or first.lost:
+        return replace(first, outcome=(first.lost and first.lost.lost) or FAILED)
     evidence: Any = first.evidence
     with naming(first.location):
+        if more and not all(isinstance(one.evidence, list) for one in answered):
+            raise InputError(
+                "its text occurs again: name what tells these rows apart, or the task."
+            )
         if more:
-            if not all(isinstance(one.evidence, list) for one in answered):
-                raise InputError(
-                    "its text occurs again: name what tells these rows apart, or the task."
-                )
             evidence = [answer for one in answered for answer in one.evidence or ()]
-        outcome = reader.read(evidence)
+        outcome = _read(finder, evidence, round)
     if isinstance(outcome, Reading):
         outcome.doubts |= {"pooled"} if more else set()
         outcome.doubts |= {"unread"} if len(answered) < len(records) else set()
-    return first, outcome
+    return replace(first, outcome=outcome)

@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from cordial_ppl.errors import CordialError, FileError, InputError, naming, quote
 from cordial_ppl.tables import ENDINGS, read_columns
@@ -18,16 +18,8 @@ STUMBLES = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeEr
 """What reading an object of another form raises."""
 
 
-class Row(NamedTuple):
-    """A row of a file.
-
-    Attributes:
-        location: Where it stands: "line 7", "element 3".
-        value: Its fields.
-    """
-
-    location: str
-    value: Mapping[str, Any]
+Row = tuple[str, Mapping[str, Any]]
+"""Where a row of a file stands, "line 7" or "element 3", and its fields."""
 
 
 def read_rows(path: Path) -> Iterator[Row]:
@@ -49,10 +41,10 @@ def read_rows(path: Path) -> Iterator[Row]:
         columns = read_columns(path)
         numbers = columns.collect(ROW).to_series()
         for number, *cells in zip(numbers, *columns.cells.values(), strict=True):
-            yield Row(columns.name_row(number), dict(zip(columns.cells, cells, strict=True)))
+            yield columns.name_row(number), dict(zip(columns.cells, cells, strict=True))
         return
     if ending == ".eval":
-        yield Row("the log", _read_inspect(path))
+        yield "the log", _read_inspect(path)
         return
     try:
         for location, value in _read(path):
@@ -61,11 +53,11 @@ def read_rows(path: Path) -> Iterator[Row]:
             cells = list(value.values())
             by_name = all(isinstance(one, dict) and {*one} & {*cells[0]} for one in cells)
             if "eval" in value and "plan" in value:
-                yield Row("the log", _read_inspect(path))
+                yield "the log", _read_inspect(path)
             elif by_name and len(cells) > 1:
-                yield from (Row(key, {"key": key, **one}) for key, one in value.items())
+                yield from ((key, {"key": key, **one}) for key, one in value.items())
             else:
-                yield Row(location, value)
+                yield location, value
     except OSError as error:
         raise FileError(f"cannot read {path}: {error.strerror or error}.") from error
     except UnicodeDecodeError as error:

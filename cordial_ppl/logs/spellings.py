@@ -58,8 +58,7 @@ class Spellings:
         letters = [fold(text).strip() for text, _ in spelled]
         self._letters = {self.plain(one): one for one in letters if len(one) == 1 and one.isalpha()}
         self._names = dict(self._texts)
-        numbers = {text: k for text, k in self._names.items() if NUMBER.fullmatch(text)}
-        self._numbers = {float(text): option for text, option in numbers.items()}
+        self._numbers = {float(one): k for one, k in self._names.items() if NUMBER.fullmatch(one)}
         for number, option in self._numbers.items():
             self._texts.setdefault(f"{number:.15g}", option)
             if number > 0.0 > min(self._numbers):

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from few_labels import LABELS, LOGITS, TEST
 
-from cordial_ppl.decisions.corpus import CorpusDraws
+from cordial_ppl.decisions.corpus import Corpus
+from cordial_ppl.decisions.corpus_draws import CorpusDraws
 from cordial_ppl.decisions.effects import CORPUS_SCALE
-from cordial_ppl.decisions.means import Corpus, draw_shares, list_factors
+from cordial_ppl.decisions.means import draw_shares, list_factors
 from cordial_ppl.decisions.residuals import Residuals, as_steps
 from cordial_ppl.estimators.stack import Stack
 

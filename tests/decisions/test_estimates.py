@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cordial_ppl as cp
-from cordial_ppl.decisions import answers, corpus
+from cordial_ppl.decisions import answers, corpus_draws
 from cordial_ppl.decisions.estimates.bias import find_bias
 from cordial_ppl.decisions.estimates.estimate import Estimate
 from cordial_ppl.decisions.estimates.quantities import PassRate, Population
@@ -77,7 +77,7 @@ def test_an_estimate_is_of_the_corpus(estimate, fitted, monkeypatch):
     assert abs(estimate.overall.mean.mean - MADE.labels.mean()) < 0.3
     order = np.random.default_rng(1).permutation(TEXTS)
     rows = np.argsort(order)[ROWS]
-    monkeypatch.setattr(corpus, "BLOCK", 64)
+    monkeypatch.setattr(corpus_draws, "BLOCK", 64)
     found = fitted.estimate(MADE.logits[order], rows, groups=NAMES[order])
     assert found.overall.mean.mean == pytest.approx(estimate.overall.mean.mean, abs=0.01)
     for name, group in estimate.groups.items():
@@ -187,6 +187,9 @@ def test_pairs_count_the_signs_of_draws():
     groups["b"] = whole._replace(labels=2)  # one or two that are far off would decide alone
     few = Estimate(0.9, whole, groups, RECTIFIED, found.draws)
     assert ["".join(pair[:2]) for pair in few.resolved] == ["ac", "cd"] and few.pairs[0] == 6
+    lines = [line.split() for line in few.ranked_text("letter").splitlines()]
+    told = {line[0]: "resolved" in line for line in lines if line and line[0] in groups}
+    assert told == {"a": False, "b": False, "c": True, "d": False}  # Their means are equal.
 
 
 def test_the_two_targets_stand_beside_each_other(fitted, estimate):

@@ -17,7 +17,15 @@ from cordial_ppl.decisions import answers
 from cordial_ppl.decisions.forecasting import Forecast, Outlook, Range, entropy, forecast
 from cordial_ppl.decisions.judge import Points
 from cordial_ppl.decisions.outlook import expected_loss_and_gap
-from cordial_ppl.decisions.verdict import NO_NEARER, NOT_THE_TOP, Advice, Verdict, judge, tabulate
+from cordial_ppl.decisions.verdict import (
+    NO_MORE_OFTEN,
+    NO_NEARER,
+    NOT_THE_TOP,
+    Advice,
+    Verdict,
+    judge,
+    tabulate,
+)
 from cordial_ppl.evaluation.synthetic import reviews
 
 TEXTS = reviews(700, seed=3)
@@ -217,6 +225,10 @@ def test_a_verdict_has_its_figures_and_says_what_it_is_not_for():
     weak = replace(VERDICT, weak_choice=True, calibrated=Points(0.28, 1.1, 1.67)).text
     assert NOT_THE_TOP in weak and NO_NEARER in weak
     assert NOT_THE_TOP not in VERDICT.text and NO_NEARER not in VERDICT.text
+    # Advice to use what is right less often than a guess says what it is better in.
+    lucky = replace(VERDICT, calibrated=Points(0.3, 1.02, 1.67))
+    assert NO_MORE_OFTEN in lucky.text and NO_MORE_OFTEN not in VERDICT.text + weak
+    assert NO_MORE_OFTEN not in replace(lucky, advice=Advice.LABEL, target=130).text
     _, right, off, loss = tabulate(READER, VERDICT)
     assert right[1:] == ("28 %", "32 %", "41 %") and off[1:] == ("1.10", "1.57", "1.02")
     assert loss[1:] == ("", "1.91", "1.67") and tabulate(None, None) == []

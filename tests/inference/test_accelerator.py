@@ -11,7 +11,7 @@ import pytest
 from jax.sharding import Mesh
 
 from cordial_ppl.channels import CHANNELS
-from cordial_ppl.inference import accelerator, programs
+from cordial_ppl.inference import accelerator
 from cordial_ppl.inference.sampler import PRECISION
 from cordial_ppl.inference.target import build_target
 
@@ -73,7 +73,7 @@ def test_one_device_and_four_agree(four, method):
         np.testing.assert_allclose(several, one, rtol=0, atol=apart)
 
 
-def test_what_fits_in_memory():
+def test_what_fits_in_memory(monkeypatch):
     target = build_target(CHANNELS["location-vector"], 5)
     mesh = Mesh(np.array(jax.devices("cpu")[:1]), (accelerator.AXIS,))
 
@@ -82,5 +82,6 @@ def test_what_fits_in_memory():
 
     assert lanes(10**4, 32) == lanes(10**4, 2048) == 13 and lanes(10**6, 32) == 1
     assert lanes(1, 32) == 16
-    with programs.wide_tiles():
-        assert lanes(10**4, 32) == 13 and lanes(1024, 2048) == lanes(1024, 8192) == 8
+    monkeypatch.setattr(accelerator, "is_wide", lambda mesh: True)
+    monkeypatch.setattr(accelerator, "CHIP", accelerator.CORE)
+    assert lanes(10**4, 32) == 13 and lanes(1024, 2048) == lanes(1024, 8192) == 8

@@ -208,7 +208,7 @@ def test_labels_are_options_or_between_two_and_of_whom(log):
     "row",
     [
         {"error": "timed out"}, {"graderError": {"message": "late"}}, {"status": "error"},
-        {"label": "NOT_PARSABLE"}, {"scoring_failed": True}, {"score": None},
+        {"label": "NOT_PARSABLE"}, {"scoring_failed": True}, {"score": None}, {"score": []},
     ],
 )  # fmt: skip
 @pytest.mark.filterwarnings("ignore::cordial_ppl.errors.CordialWarning")

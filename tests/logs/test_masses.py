@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from logs_of_reviews import reading, tokens
 
 from cordial_ppl.errors import InputError
-from cordial_ppl.logs.evidence import Answer, Scores, make_position
+from cordial_ppl.logs.evidence import Scores
+from cordial_ppl.logs.protocols import read_value
 
 log = math.log
 STARS, TEN = "1,2,3,4,5", ",".join(map(str, range(1, 11)))
@@ -144,14 +145,9 @@ def test_a_small_letter_that_is_all_of_the_answer(options, top, expected):
 
 
 def test_what_a_server_did_not_have_is_absent():
-    listed = [("4", log(0.7)), ("5", log(0.2)), ("1", -9999.0), ("2", -math.inf)]
-    one = reading(STARS, [Answer("", [make_position("4", None, dict(listed))])])
+    listed = {"4": log(0.7), "5": log(0.2), "1": -9999.0, "2": -math.inf}
+    one = reading(STARS, read_value(listed, "x"))
     np.testing.assert_allclose(np.exp(one.values), [0.1 / 3] * 3 + [0.7, 0.2])
-    for wrong in (float("nan"), 0.5):
-        with pytest.raises(InputError, match="0 or below"):
-            make_position("4", wrong, {})
-    with pytest.raises(InputError, match="tokens must be text"):
-        make_position("token_id:19", -0.1, {})
 
 
 def test_samples_with_log_probabilities_are_averaged():

@@ -2,7 +2,6 @@
 
 import json
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -154,7 +153,7 @@ LEFT_OUT = {
     ("reason", "options", "response"),
     [(reason, *case) for reason, cases in LEFT_OUT.items() for case in cases],
 )
-def test_what_is_no_answer_is_kept_without_a_reading(log, reason, options, response):
+def test_what_is_no_answer_is_kept_without_a_reading(log, tmp_path, reason, options, response):
     whole = openai("2") if "logprobs" not in json.dumps(response) else chat({"2": -0.1, "1": -3.0})
     one = read(log, response, whole, options=options)
     assert any("kept without a reading: line 1" in words for words in one.doubts)
@@ -164,8 +163,9 @@ def test_what_is_no_answer_is_kept_without_a_reading(log, reason, options, respo
     assert columns["unread"].to_list() == [reason, None] and len(one) == len(one.logits) == 1
     cells = columns.select(f"{kind}_{option}" for option in one.options)
     assert set(cells.row(0)) == {None} and None not in cells.row(1)
-    write_table("readings.csv", one.readings)
-    first, row, _ = Path("readings.csv").read_text().splitlines()
+    path = tmp_path / "readings.csv"
+    write_table(path, one.readings)
+    first, row, _ = path.read_text().splitlines()
     cells = dict(zip(first.split(","), row.split(","), strict=True))
     assert {c for name, c in cells.items() if name.startswith(kind)} == {""}
     # Alone it is no table of readings.

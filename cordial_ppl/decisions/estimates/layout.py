@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from cordial_ppl.decisions.estimates.comparison import Comparison
+from cordial_ppl.decisions.estimates.comparison import WRONG, Comparison
 from cordial_ppl.decisions.estimates.quantities import (
     RESOLVING,
     Population,
@@ -16,7 +16,7 @@ from cordial_ppl.decisions.question import TARGETS
 from cordial_ppl.runtime.text_table import align
 from cordial_ppl.scores import Interval
 
-COMPARED = "to_best", "to_best_low", "to_best_high", "p_best"
+COMPARED = "to_best", "to_best_low", "to_best_high", "resolved", "p_best"
 """Columns of the comparison with the best group."""
 
 
@@ -37,24 +37,29 @@ def write_estimate(made: Comparison, by: str) -> str:
 
 def write_ranking(made: Comparison, by: str) -> str:
     """Write the groups from the best to the worst, with their differences to the best."""
-    best = made.ranking[0]
-    cells = [
-        (
-            *(name, f"{made.groups[name].labels}", *_cells(made.groups[name].mean)),
-            *(("", "") if name == best else _cells(made.difference(name, best), "+")),
-            f"{100 * made.best[name]:.0f} %",
-        )
-        for name in made.ranking
-    ]
+    best, cells = made.ranking[0], []
+    for name in made.ranking:
+        apart: tuple[str, ...] = ("", "", "")
+        if name != best:
+            told = "resolved" if _is_resolved(made, name, best) else ""
+            apart = (*_cells(made.difference(name, best), "+"), told)
+        own = f"{made.groups[name].labels}", *_cells(made.groups[name].mean)
+        cells.append((name, *own, *apart, f"{100 * made.best[name]:.0f} %"))
     total, resolved, wrong = made.pairs
-    few = any(group.labels < RESOLVING for group in made.groups.values())
-    only = f" (each {by} needs {RESOLVING} labels)" if few else ""
-    table = align((by, "labels", "mean", "", "to the best", "", "P(best)"), *cells)
+    table = align((by, "labels", "mean", "", "to the best", "", "", "P(best)"), *cells)
     count = (
-        f"{resolved} of {total} differences are resolved at {100 * made.level:.0f} %{only}; about "
+        f"{resolved} of {total} differences are resolved at {100 * made.level:.0f} %; about "
         f"{wrong:.1f} of these have the wrong sign."
     )
-    return "\n".join([*_write_whole(made), "", *table, "", count])
+    rule = (
+        f"Resolved: the interval holds no 0, each {by} has {RESOLVING} labels, and at most one in "
+        f"{1 / WRONG / (1 - made.level):.0f} of all resolved ones is expected to be wrong."
+    )
+    return "\n".join([*_write_whole(made), "", *table, "", count, rule])
+
+
+def _is_resolved(made: Comparison, a: str, b: str) -> bool:
+    return any({a, b} == {*pair} for *pair, _ in made.resolved)
 
 
 def _write_whole(made: Comparison, shares: str = "") -> list[str]:
@@ -116,7 +121,9 @@ def list_rows(made: Comparison) -> list[dict[str, Any]]:
     for name in made.ranking:
         compared = none
         if not made.alike:
-            compared = name_ends("to_best", made.difference(name, made.ranking[0]))
+            best = made.ranking[0]
+            compared = name_ends("to_best", made.difference(name, best))
+            compared |= {"resolved": None if name == best else _is_resolved(made, name, best)}
             compared |= {"p_best": made.best[name]}
         rows.append(row(name, made.groups[name], dict.fromkeys(rates) | compared))
     return rows

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float64, Int64
 from scipy.special import stdtrit
 
-from cordial_ppl.data.checks import check_cells, check_level, check_names
+from cordial_ppl.data.checks import check_cells, check_level
 from cordial_ppl.data.containers import as_numbers, unmasked
 from cordial_ppl.errors import InputError, name_rows, quote
 
@@ -42,17 +42,16 @@ class RectifiedMean(NamedTuple):
     weight: float
 
 
-def rectified_mean(
+def rectified_means(
     values: Any,
     rows: Any,
     labels: Any,
     *,
-    of: str = "these",
     strata: Any = None,
     clusters: Any = None,
     probabilities: Any = None,
     level: float = 0.9,
-) -> RectifiedMean:
+) -> dict[str, RectifiedMean]:
     r"""Estimate the mean of all labels from predictions of all and labels of a sample.
 
     The predictions' mean over all N texts, corrected by their mean error on the labelled ones,
@@ -77,7 +76,6 @@ def rectified_mean(
         values: predictions f of all texts, [N]: expected scores, or probabilities of an event.
         rows: positions of the labelled texts, [n], each once.
         labels: their labels y as numbers, [n], in the units of `values`.
-        of: "these" texts, or texts "like-these", the population that they were drawn from.
         strata: stratum of each of the N texts, such as `score_strata` gives; by default one.
         clusters: cluster of each of the N texts, whose labels are alike: sums over clusters take
             the place of labels, n is the number of clusters with labels, and strata do not count.
@@ -86,7 +84,8 @@ def rectified_mean(
         level: probability that the interval holds the mean, in (0, 1).
 
     Returns:
-        The mean and its interval.
+        The mean and its interval, of "these" texts and of texts "like-these", the population that
+        they were drawn from.
 
     Raises:
         InputError: an array has another shape or an invalid value.
@@ -98,7 +97,6 @@ def rectified_mean(
     f, y = _finite(values, "values"), _finite(labels, "labels")
     rows = _as_rows(rows, len(f), len(y))
     check_level(level)
-    check_names("of", [of], ("like-these", "these"))
     size, n, predicted = len(f), len(y), f[rows]
     w = 1 / as_probabilities(probabilities, n)
     codes, units = _join_sparse(strata, rows, size, w), number_cells(clusters, "clusters", size)
@@ -121,10 +119,11 @@ def rectified_mean(
             break
     if n == size:
         variance = 0.0
-    if of == "like-these":
-        variance += _population_variance(f, y, w, rows, units)
-    half = stdtrit(free, (1 + level) / 2) * np.sqrt(variance)
-    return RectifiedMean(float(mean), float(mean - half), float(mean + half), weight)
+    found, quantile = {}, stdtrit(free, (1 + level) / 2)
+    for of, more in (("these", 0.0), ("like-these", _population_variance(f, y, w, rows, units))):
+        half = quantile * np.sqrt(variance + more)
+        found[of] = RectifiedMean(float(mean), float(mean - half), float(mean + half), weight)
+    return found
 
 
 class Sample(NamedTuple):

@@ -6,10 +6,9 @@ neither prompts nor keys.
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
@@ -24,94 +23,86 @@ from cordial_ppl.logs.protocols import read_response
 from cordial_ppl.runtime.progress import doing
 
 
-@dataclass
-class Asking:
-    """Questions about texts for a model.
+def ask_texts(
+    prompt: Prompt, texts: Mapping[str, Mapping[str, str]], model: Chat | LocalModel, path: Path
+) -> list[Record]:
+    """Ask all questions that have no answer yet, and make a record of every text, in their order.
 
-    Attributes:
+    Args:
         prompt: The prompt.
         texts: The columns that the prompt uses, by the text's name.
         model: The model.
         path: The file of answers; it is made if it is not there.
+
+    Returns:
+        The records.
+
+    Raises:
+        InputError: The key, the model or the address is wrong.
+        ServerError: A question got no answer, for a reason that may pass, or the first one was
+            refused; the answers that came are kept.
     """
+    rows, lock = _read_answers(path), Lock()
+    keys = {
+        item: {_identify(model, question): question for question in prompt.fill(fields)}
+        for item, fields in texts.items()
+    }
+    asked = {key: (item, question) for item, some in keys.items() for key, question in some.items()}
+    waiting = [key for key in asked if key not in rows]
 
-    prompt: Prompt
-    texts: Mapping[str, Mapping[str, str]]
-    model: Chat | LocalModel
-    path: Path
-
-    def __post_init__(self) -> None:
-        """Read the answers that there are."""
-        self._rows, self._lock = _read_answers(self.path), Lock()
-        self._keys: dict[str, list[str]] = {}
-        self._waiting: dict[str, tuple[str, str]] = {}
-        for item, fields in self.texts.items():
-            for question in self.prompt.fill(fields):
-                # Whichever server is asked.
-                asked = json.dumps([self.model.name, question, self.model.settings], sort_keys=True)
-                key = hashlib.sha256(asked.encode()).hexdigest()
-                self._keys.setdefault(item, []).append(key)
-                if key not in self._rows:
-                    self._waiting[key] = item, question
-
-    def run(self) -> None:
-        """Ask all questions that have no answer yet.
-
-        Raises:
-            InputError: The key, the model or the address is wrong.
-            ServerError: A question got no answer, for a reason that may pass, or the first one was
-                refused; the answers that came are kept.
-        """
-        alone = len(self._waiting) == sum(map(len, self._keys.values()))
-        with (
-            closing(self.model),
-            doing("asking", len(self._waiting), "answers") as stage,
-            ThreadPoolExecutor(self.model.concurrency) as pool,
-        ):
-            try:
-                # The first one alone shows whether the key, the model and the address are right.
-                for key in [*self._waiting][:alone]:
-                    self._ask(key)
-                    answer = _read(self._rows[key])
-                    if isinstance(answer, list) and answer[0].lost == FAILED:
-                        item, _ = self._waiting[key]
-                        raise ServerError(f"{item!r} was refused ({answer[0].text}).")
-                rest = [*self._waiting][alone:]
-                for number, _ in enumerate(pool.map(self._ask, rest), 1):
-                    stage.reach(number)
-            except BaseException:
-                # What is under way is paid for, and kept.
-                pool.shutdown(cancel_futures=True)
-                raise
-
-    def _ask(self, key: str) -> None:
+    def put(key: str) -> None:
         """Ask a question, and keep the answer; or why there is none, which no retry helps."""
-        item, question = self._waiting[key]
+        item, question = asked[key]
         try:
-            body = self.model.ask(question)
+            body = model.ask(question)
         except Refused as error:
             body = {"refused": str(error)}
         except ServerError as error:
             raise ServerError(f"{item!r} got no answer ({error}).") from error
         made = {
-            "model": body.pop("model", None) or self.model.name,
+            "model": body.pop("model", None) or model.name,
             "decoding": body.pop("decoding", ""),
             "date": datetime.now(UTC).date().isoformat(),
         }
         row = {"key": key, "made": made, "body": body}
-        with self._lock, self.path.open("a", encoding="utf-8") as file:
+        with lock, path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(row) + "\n")
-            self._rows[key] = row
+            rows[key] = row
 
-    def records(self, reader: str, task: str | None = None) -> Iterator[Record]:
-        """Make a record of every text, in the texts' order, by a reader and of a task so called."""
-        for item, keys in self._keys.items():
-            rows = [self._rows[key] for key in keys]
-            evidence = Orders([*map(_read, rows)]) if len(rows) > 1 else _read(rows[0])
-            made = {name: text for name, text in rows[0]["made"].items() if text}
-            made["prompt"] = self.prompt.digest
-            location = f"the answer about {item!r}"
-            yield Record(location, item, evidence, reader=reader, task=task, made=made)
+    with (
+        closing(model),
+        doing("asking", len(waiting), "answers") as stage,
+        ThreadPoolExecutor(model.concurrency) as pool,
+    ):
+        # The first one alone shows whether the key, the model and the address are right.
+        alone = len(waiting) == len(asked)
+        try:
+            for key in waiting[:alone]:
+                put(key)
+                answer = _read(rows[key])
+                if isinstance(answer, list) and answer[0].lost == FAILED:
+                    raise ServerError(f"{asked[key][0]!r} was refused ({answer[0].text}).")
+            for number, _ in enumerate(pool.map(put, waiting[alone:]), 1):
+                stage.reach(number)
+        except BaseException:
+            # What is under way is paid for, and kept.
+            pool.shutdown(cancel_futures=True)
+            raise
+    return [_record(item, [rows[key] for key in some], prompt) for item, some in keys.items()]
+
+
+def _identify(model: Chat | LocalModel, question: str) -> str:
+    """Identify a question to a model, whichever server is asked, by its SHA-256."""
+    asked = json.dumps([model.name, question, model.settings], sort_keys=True)
+    return hashlib.sha256(asked.encode()).hexdigest()
+
+
+def _record(item: str, rows: Sequence[Mapping[str, Any]], prompt: Prompt) -> Record:
+    """Make a record of a text by the answers about it, one for each order of the options."""
+    evidence = Orders([*map(_read, rows)]) if len(rows) > 1 else _read(rows[0])
+    made = rows[0]["made"] | {"prompt": prompt.digest}
+    cells = {f"reader_{name}": text for name, text in made.items() if text}
+    return Record(f"the answer about {item!r}", item, evidence, cells=cells)
 
 
 def _read(row: Mapping[str, Any]) -> list[Answer] | Scores:
@@ -122,9 +113,10 @@ def _read(row: Mapping[str, Any]) -> list[Answer] | Scores:
     response = read_response(body)
     if response is None:
         return [Answer(body.get("refused", ""), lost=FAILED)]
+    answers = response[1][""]
     if not scored:
-        return [one._replace(positions=()) for one in response.answers[""]]
-    answer = response.answers[""][0]
+        return [one._replace(positions=()) for one in answers]
+    answer = answers[0]
     alone = all(len(one.top) < 2 for one in answer.positions)
     if alone and answer.text and not answer.lost:
         why = "its answer has no logprobs: sample answers instead, --samples 20"

@@ -62,6 +62,7 @@ class Chat:
                 follow_redirects=False, trust_env=not local
             ),
         )
+        self.close = self._client.close
         # Nothing else of the environment is sent: no organisation, project or headers.
         self._client.organization = self._client.project = None
         self._client._custom_headers = {}
@@ -85,10 +86,6 @@ class Chat:
         shown |= {"samples": self.samples} if self.samples else {}
         decoding = ", ".join(f"{name} {value:g}" for name, value in shown.items())
         return body | {"choices": choices, "decoding": decoding}
-
-    def close(self) -> None:
-        """Close the connections to the server."""
-        self._client.close()
 
     def _complete(self, question: str, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Return the parts of a response that its answers are read from."""

@@ -1,0 +1,125 @@
+"""What a fitted stack predicts of a corpus under draws from its posterior, summed by group."""
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from cordial_ppl.inference.posterior import Posterior
+from cordial_ppl.stack.fit import Fit
+
+BLOCK = 1024
+"""Texts whose draws are in memory at a time."""
+
+MemberDraws = tuple[float, Float[np.ndarray, "D m K"]]
+
+
+class CorpusDraws(NamedTuple):
+    """Predictions of a corpus under D draws, and of its labelled texts.
+
+    Each channel's draws vary around the mixture that predicts: which member is right is no further
+    source of uncertainty, as it would be if members were a latent choice.
+
+    Attributes:
+        weights: of the draws, which sum to one.
+        sums: probabilities summed over the unlabelled texts of each group.
+        labelled: probabilities of the labelled texts less those of the mixture.
+        mixture: probabilities of all texts, by which the stack predicts.
+    """
+
+    weights: Float[np.ndarray, " D"]
+    sums: Float[np.ndarray, "D G K"]
+    labelled: Float[np.ndarray, "D n K"]
+    mixture: Float[np.ndarray, "N K"]
+
+
+class PosteriorDraws:
+    """Draws of every member of a fitted stack, the same for all texts.
+
+    Args:
+        fit: the fit.
+        count: draws of each channel; a calibrator has one.
+        redrawn: whether label histograms are drawn from their Dirichlet posteriors.
+    """
+
+    def __init__(self, fit: Fit, count: int, redrawn: bool):
+        self.fit, self.labels = fit, float(fit.label_counts.sum())
+        rng = np.random.default_rng([fit.seed, count])
+        self.drawn = {
+            name: posterior.draw(count, self.labels, redrawn, rng)
+            for name, posterior in fit.posteriors.items()
+        }
+
+    def predict(
+        self, logits: Float[np.ndarray, "m K"], covariates: Mapping[str, np.ndarray]
+    ) -> Iterator[MemberDraws]:
+        """Predict texts with each member that has weight: its weight, and its draws."""
+        for name, weight in self.fit.weights.items():
+            member = self.fit.members[name]
+            if weight <= 0:
+                continue
+            if isinstance(member, Posterior):
+                yield weight, member.predict_draws(logits, covariates, *self.drawn[name])
+            else:
+                yield weight, member.predict(logits)[0][None]
+
+
+def sum_draws(
+    sampler: PosteriorDraws,
+    logits: Float[np.ndarray, "N K"],
+    covariates: Mapping[str, np.ndarray],
+    groups: Int[np.ndarray, " N"],
+    rows: Int[np.ndarray, " n"],
+    count: int,
+) -> CorpusDraws:
+    """Predict a corpus under draws and sum over the unlabelled texts of each group.
+
+    Args:
+        sampler: the draws.
+        logits: centred logits of all texts.
+        covariates: of the texts, by name.
+        groups: group of each text, 0..G-1.
+        rows: the labelled texts.
+        count: how many groups G there are.
+    """
+    size = logits.shape[1]
+    label_ranks = np.full(len(logits), -1)
+    label_ranks[rows] = np.arange(len(rows))
+    mixed, every = np.zeros((count, size)), np.empty((len(logits), size))
+    sums: list[np.ndarray] = []
+    labelled: list[np.ndarray] = []
+    shares: list[float] = []
+    for start in range(0, len(logits), BLOCK):
+        block = slice(start, start + BLOCK)
+        extra = {name: column[block] for name, column in covariates.items()}
+        here = label_ranks[block]
+        others = np.flatnonzero(here < 0)
+        others = others[np.argsort(groups[block][others], kind="stable")]
+        present, starts = np.unique(groups[block][others], return_index=True)
+        mixture, channel = np.zeros((len(here), size)), 0
+        for weight, probs in sampler.predict(logits[block], extra):
+            mixture += weight * probs.mean(axis=0)
+            if len(probs) == 1:
+                continue
+            if not start:
+                shares.append(weight)
+                sums.append(np.zeros((len(probs), count, size)))
+                labelled.append(np.zeros((len(probs), len(rows), size)))
+            if len(present):
+                parts = np.add.reduceat(probs[:, others], starts, axis=1, dtype=np.float64)
+                sums[channel][:, present] += parts
+            labelled[channel][:, here[here >= 0]] = probs[:, here >= 0]
+            channel += 1
+        mixture /= mixture.sum(axis=1, keepdims=True)
+        every[block] = mixture
+        np.add.at(mixed, groups[block][others], mixture[others])
+    if not shares:  # Calibrators alone: nothing is known of their uncertainty.
+        return CorpusDraws(np.ones(1), mixed[None], np.zeros((1, len(rows), size)), every)
+    weights = np.repeat(np.array(shares) / sum(shares) / len(sums[0]), len(sums[0]))
+    return CorpusDraws(
+        weights,
+        np.concatenate([each - each.mean(axis=0) for each in sums]) + mixed,
+        np.concatenate([each - each.mean(axis=0) for each in labelled]),
+        every,
+    )
