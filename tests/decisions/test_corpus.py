@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from few_labels import LABELS, LOGITS, TEST
 
+from cordial_ppl.decisions import corpus_draws
 from cordial_ppl.decisions.corpus import Corpus
-from cordial_ppl.decisions.corpus_draws import CorpusDraws
+from cordial_ppl.decisions.corpus_draws import CorpusDraws, PosteriorDraws, sum_draws
 from cordial_ppl.decisions.effects import CORPUS_SCALE
 from cordial_ppl.decisions.means import draw_shares, list_factors
 from cordial_ppl.decisions.residuals import Residuals, as_steps
@@ -19,6 +20,29 @@ HALF = 500
 @pytest.fixture(scope="module")
 def stack():
     return Stack(channels=("mixture", "location"), calibrators=("temperature",)).fit(LOGITS, LABELS)
+
+
+def test_sums_are_those_of_single_texts(stack, monkeypatch):
+    logits, rows = stack.fit_.read(TEST[:40]), np.array([33, 20, 2, 17])
+    groups = np.random.default_rng(0).integers(0, 3, 40)
+    groups[rows[0]] = 3
+    sampler = PosteriorDraws(stack.fit_, 16, True)
+    monkeypatch.setattr(corpus_draws, "BLOCK", 16)
+    found = sum_draws(sampler, logits, {}, groups, rows, 4)
+    members = list(sampler.predict(logits, {}))
+    mixture = np.sum([weight * draws.mean(axis=0) for weight, draws in members], axis=0)
+    channels = [(weight, draws) for weight, draws in members if len(draws) > 1]
+    apart = np.concatenate([draws - draws.mean(axis=0) for _, draws in channels])
+    weights = np.repeat([weight for weight, _ in channels], 16)
+    assert len(members) > len(channels) > 1
+    np.testing.assert_allclose(found.weights, weights / weights.sum())
+    np.testing.assert_allclose(found.labelled, apart[:, rows], atol=1e-6)
+    np.testing.assert_allclose(found.mixture, mixture, atol=1e-6)
+    others = np.delete(np.arange(40), rows)
+    for group in range(4):
+        own = others[groups[others] == group]
+        expected = (apart + mixture)[:, own].sum(axis=1)
+        np.testing.assert_allclose(found.sums[:, group], expected, atol=1e-4)
 
 
 def test_each_draw_predicts_with_its_own_histogram(stack):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cordial_ppl as cp
-from cordial_ppl.decisions import answers, corpus_draws
+from cordial_ppl.decisions import answers
 from cordial_ppl.decisions.estimates.bias import find_bias
 from cordial_ppl.decisions.estimates.estimate import Estimate
 from cordial_ppl.decisions.estimates.quantities import PassRate, Population
@@ -62,7 +62,7 @@ def test_a_redrawn_histogram_makes_a_corpus_less_certain():
     assert spread["redrawn"] > 4 * spread["fixed"]
 
 
-def test_an_estimate_is_of_the_corpus(estimate, fitted, monkeypatch):
+def test_an_estimate_is_of_the_corpus(estimate, fitted):
     for found in (estimate.overall, *estimate.groups.values()):
         assert found.mean.lower < found.mean.mean < found.mean.upper
         assert sum(found.shares.values()) == pytest.approx(1)
@@ -77,7 +77,6 @@ def test_an_estimate_is_of_the_corpus(estimate, fitted, monkeypatch):
     assert abs(estimate.overall.mean.mean - MADE.labels.mean()) < 0.3
     order = np.random.default_rng(1).permutation(TEXTS)
     rows = np.argsort(order)[ROWS]
-    monkeypatch.setattr(corpus_draws, "BLOCK", 64)
     found = fitted.estimate(MADE.logits[order], rows, groups=NAMES[order])
     assert found.overall.mean.mean == pytest.approx(estimate.overall.mean.mean, abs=0.01)
     for name, group in estimate.groups.items():
