@@ -218,19 +218,6 @@ def test_a_reader_that_misses_without_bias_has_a_spread_alone():
     assert points == pytest.approx((0.5, 1.0, -np.log([0.5, 0.2]).mean()))
 
 
-def test_several_labels_of_a_text_are_one_observation(case):
-    """A text that is labelled twice alike says no more of the reader than one that is once."""
-    ratings, labels = (each[:40] for each in case)
-    stack = cp.LogitStack().fit(hard(ratings), labels)
-    rows = np.repeat(np.arange(40), 2)
-    twice = cp.LogitStack().fit(
-        hard(ratings[rows]), labels[rows], sample_weight=np.full(80, 0.5), texts=rows
-    )
-    one, other = (answers.reader_of(fitted.fit_) for fitted in (stack, twice))
-    assert one is not None and other is not None
-    assert other.texts == one.texts and other.points == pytest.approx(one.points)
-
-
 def test_readings_of_a_mean_count_where_ratings_are_graded():
     """What is stated is the mean of probabilities, and those of log loss are kept."""
     rng = np.random.default_rng(2)

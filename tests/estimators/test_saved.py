@@ -205,7 +205,7 @@ ANSWERS = {
     "draws": lambda c: cp.predict_draws(c, TEST),
     "verdict": cp.verdict,
     "summary": lambda c: cp.describe(c).to_dict(),
-    "arviz": lambda c: c.to_datatree()["mixture"]["log_likelihood"]["label"].values,
+    "arviz": lambda c: c.posteriors_["mixture"].to_datatree()["log_likelihood"]["label"].values,
     "columns": lambda c: c.feature_names_in_.tolist(),
 }
 

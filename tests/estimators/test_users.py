@@ -14,20 +14,17 @@ from golden import read_golden
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from rivals import UserIntercept, UserReliability, UserTemperature
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 import cordial_ppl as cp
 from cordial_ppl.channels.user_effects import SHIFT, shift_matrices
 from cordial_ppl.estimators.users.spreads import SPREAD_PROBS, SPREADS, log_normals
-from cordial_ppl.estimators.users.validation import as_order
 from cordial_ppl.inference import fitting
 from cordial_ppl.inference.nuts import sample_nuts
 from cordial_ppl.runtime.arrays import FLOOR
 
 GOLDEN = read_golden("users")["shift"]
-KINDS = [cp.UserShift, UserTemperature, UserIntercept, UserReliability]
 SIZE, USERS, EACH, COUNT = 5, 12, 16, 4
 pytestmark = pytest.mark.x64
 
@@ -79,21 +76,6 @@ def test_a_shift_moves_the_mean_by_at_most_delta_and_in_order(probs, delta, furt
     mean = np.arange(SIZE) @ (first - probs)
     assert abs(mean) <= abs(delta) + 1e-9 and mean * delta >= -1e-12
     np.testing.assert_array_equal(moved(probs[None], [0.0])[0], probs)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_likelihoods_and_averages_are_those_of_each_value(kind):
-    effect = kind(sigma=1.0).fit(PROBS, LABELS, WHO).effect
-    grid = effect.grid(SIZE)
-    weights = np.random.default_rng(0).dirichlet(np.ones(len(grid)), 7)
-    each = [effect.average(PROBS[:7], np.tile(g == grid, (7, 1)).astype(float)) for g in grid]
-    np.testing.assert_allclose(each[len(grid) // 2], PROBS[:7], rtol=0, atol=1e-12)
-    own = np.stack(each, axis=1)[np.arange(7), :, LABELS[:7]]
-    found = effect.log_likelihoods(PROBS[:7], LABELS[:7])
-    np.testing.assert_allclose(found, np.log(np.maximum(own, FLOOR)), rtol=0, atol=1e-9)
-    expected = np.einsum("ng,gnz->nz", weights, np.stack(each))
-    average = effect.average(PROBS[:7], weights)
-    np.testing.assert_allclose(average, expected, rtol=0, atol=1e-12)
 
 
 def test_in_order_is_as_one_at_a_time(fitted):
@@ -358,10 +340,9 @@ EAST = timezone(timedelta(hours=5))
     ],
     ids=lambda order: type(order).__name__,
 )
-def test_numbers_and_dates_are_put_in_order(order):
-    found = as_order(order, 4)
-    np.testing.assert_array_equal(np.argsort(found, kind="stable"), [1, 3, 0, 2])
-    assert found[1] == found[3]
+def test_numbers_and_dates_are_put_in_order(fitted, order):
+    _, earlier = fitted.predict_in_order(PROBS[:4], LABELS[:4], ["x"] * 4, order)
+    assert earlier.tolist() == [2, 0, 3, 0]
 
 
 @pytest.mark.parametrize(
@@ -376,9 +357,11 @@ def test_numbers_and_dates_are_put_in_order(order):
         ([np.inf, 1.0], "inf in row 0"),
     ],
 )
-def test_what_is_neither_is_refused(order, found):
+def test_what_is_neither_is_refused(fitted, order, found):
     with pytest.raises(cp.InputError, match=f"order must be .* a time zone; found {found}"):
-        as_order(order, len(order))
+        fitted.predict_in_order(
+            PROBS[: len(order)], LABELS[: len(order)], ["x"] * len(order), order
+        )
 
 
 def test_a_weight_is_so_many_labels_of_a_user(fitted):

@@ -1,4 +1,4 @@
-"""Training a prior: weights of draws against densities, the stack's weights, and a planted move."""
+"""Training a prior: the stack's weights, and a planted move."""
 
 import descent
 import jax
@@ -7,7 +7,6 @@ import pytest
 import training
 from episodes import Draws, Episode
 from few_labels import LABELS, LOGITS
-from scipy import stats
 
 import cordial_ppl as cp
 from cordial_ppl.channels import CHANNELS, DEFAULT_CHANNELS
@@ -26,25 +25,6 @@ def draws_of(values, probs):
     """Draws of members with one site of one value."""
     moments = np.stack([values, values**2], -1)[..., None, :]
     return Draws(np.float32(moments), np.float32(probs))
-
-
-def test_draws_are_weighed_by_the_ratio_of_densities():
-    """A site of one value whose location moves, and one of three that share a factor."""
-    draws = RNG.normal(size=(2, 50, 4))
-    parts = draws[..., :1], draws[..., 1:]
-    moments = np.stack([np.stack([p.sum(-1), (p**2).sum(-1)], -1) for p in parts], -2)
-    sizes = {"m": np.tile(np.array([[1, 1], [3, 0]], np.float32), (2, 1, 1))}
-    start, moves = np.array([[[0.3, 0.1], [0, -0.2]], [[-0.4, 0.3], [0, 0.4]]], np.float32)
-
-    def log_density(move):
-        loc, scale = np.repeat(move[:, 0], (1, 3)), np.exp(np.repeat(move[:, 1], (1, 3)))
-        return stats.norm.logpdf(draws, loc, scale).sum(-1)
-
-    found = descent.weigh_draws(
-        {"m": moves}, {"m": start}, {"m": Draws(np.float32(moments), np.zeros((2, 50, 1)))}, sizes
-    )["m"]
-    expected = np.exp(log_density(moves) - log_density(start))
-    np.testing.assert_allclose(found, expected / expected.sum(-1, keepdims=True), rtol=1e-4)
 
 
 def episodes(n, number=3, shift=0.0):

@@ -6,7 +6,7 @@ import numpy as np
 import numpyro
 import numpyro.distributions as dist
 import pytest
-from few_labels import LABELS, LOGITS, STARS, TEST, assert_probabilities
+from few_labels import LABELS, LOGITS, TEST, assert_probabilities
 from golden import read_golden
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,12 +16,10 @@ from scipy.special import softmax
 import cordial_ppl as cp
 from cordial_ppl.channels import PAPER_CHANNELS
 from cordial_ppl.data.labelled import Labelled
-from cordial_ppl.data.scale import Scale
 from cordial_ppl.estimators.stack import Stack
 from cordial_ppl.scores import log_loss
 from cordial_ppl.stack.calibrators import CALIBRATORS
-from cordial_ppl.stack.fit import fit_stack
-from cordial_ppl.stack.settings import Defaults, Settings
+from cordial_ppl.stack.settings import Defaults
 from cordial_ppl.stack.stacking import LEAST_ERROR, MIN_LABELS, earned_counts, stack_weights
 from cordial_ppl.stack.weighing import shares_of, weigh
 
@@ -188,20 +186,6 @@ def test_counts_that_are_chosen_stay():
         _, kept = settings.weight_prior(settings.names, texts)
         assert kept[row] == pytest.approx(prior[row] - share * (prior[row] - 1))
         assert kept[odds] == prior[odds]
-
-
-def test_texts_prove_a_count_not_their_labels(monkeypatch):
-    proved, weight_prior = [], Settings.weight_prior
-
-    def spy(settings, names, texts):
-        proved.append(texts)
-        return weight_prior(settings, names, texts)
-
-    monkeypatch.setattr(Settings, "weight_prior", spy)
-    rows = np.repeat(np.arange(10), 3)
-    texts = Labelled(LOGITS[rows], LABELS[rows], texts=rows)
-    fit_stack(texts, Scale(STARS), Stack(calibrators=["temperature"]).settings)
-    assert proved == [10]
 
 
 def test_the_expected_loss_is_of_weights_with_the_proof_of_the_other_folds():
