@@ -132,7 +132,7 @@ def _list_jobs(
     """List the fits of a sweep, and refuse what does not fit together."""
     jobs, names = [], [(task.name, task.reader) for task in tasks]
     for task, name in zip(tasks, names, strict=True):
-        size, scored = len(task.pool_labels), len(task.report_labels)
+        size, scored = len(task.pool.labels), len(task.report.labels)
         if names.count(name) > 1:
             raise InputError(f"task {task.name!r} read by {task.reader!r} is there twice.")
         for n in budgets:
@@ -141,7 +141,7 @@ def _list_jobs(
                     f"a budget is {n}, but task {task.name!r} has only {size} texts to draw labels "
                     f"from, beside {scored} that are scored."
                 )
-        texts = task.pool, task.pool_labels, task.report, task.report_labels
+        texts = [(each.logits, each.covariates, each.labels) for each in (task.pool, task.report)]
         data = _digest(task.name, task.reader, task.scale.options, task.seed, texts)
         contents: dict[str, list[Any]] = {}
         for method, estimator in methods.items():
@@ -159,7 +159,7 @@ def _describe(estimator: Estimator[Any], task: Task) -> list[Any]:
     A file counts by its contents; a channel of neither the package nor a file by its identity.
     """
     settings, logits = estimator.settings, task.pool.logits
-    settings.check(*task.pool)
+    settings.check(logits, task.pool.covariates)
     content: list[Any] = [type(estimator).__name__, settings.calibrators, settings.inference]
     content += [settings.weight_counts, settings.fixed_counts, settings.min_labels]
     content += [settings.effort, settings.folded]
@@ -202,7 +202,6 @@ def _make_cell(work: Work, index: int) -> list[pl.DataFrame]:
     fits = fit_subsets(
         {job.method: methods[job.method] for job in cells[index]},
         task.pool,
-        task.pool_labels,
         draw_subsets(task, n, draws),
         [task.seed + draw for draw in range(draws)],
         with_saturated(task),
