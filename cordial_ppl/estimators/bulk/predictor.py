@@ -13,8 +13,10 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from jaxtyping import Float
 from polars.io.plugins import register_io_source
 
+from cordial_ppl.data.scale import Scale
 from cordial_ppl.estimators.estimator import Estimator
 from cordial_ppl.estimators.saved import load
 from cordial_ppl.runtime.cluster import run_on_ray
@@ -53,30 +55,39 @@ def predict_batch(calibrator: Estimator, table: ReadingTable) -> pl.DataFrame:
         InputError: A cell is invalid; with its row.
     """
     fit = calibrator.fit_
-    scale = fit.scale
-    options = pl.Series(scale.options)
     covariates = table.covariates(fit.covariates, fit.levels)
     items = name_items(table.columns)
     if len(items):
-        probs, mean, low, high = predict_all(fit, table.logits, LEVEL, covariates)
+        probs, _, *ends = predict_all(fit, table.logits, LEVEL, covariates)
     else:
-        probs, (mean, low, high) = np.empty((0, scale.size)), np.empty((3, 0))
-    first, last = label_range(probs, LEVEL)
-    predictions = pl.DataFrame(
-        {
-            "item_id": items,
-            **{f"p_{option}": probs[:, k] for k, option in enumerate(scale.options)},
-            "mean": mean,
-            "mean_low": low,
-            "mean_high": high,
-            "label": options.gather(probs.argmax(axis=1)),
-            "label_low": options.gather(first),
-            "label_high": options.gather(last),
-        }
-    )
+        probs, ends = np.empty((0, fit.scale.size)), np.empty((2, 0))
+    predictions = pl.DataFrame({"item_id": items} | name_predictions(fit.scale, probs, *ends))
     if table.gaps:
         predictions = predictions.with_columns(table.reasons)
     return add_extras(predictions, table)
+
+
+def name_predictions(
+    scale: Scale,
+    probs: Float[np.ndarray, "m K"],
+    low: Float[np.ndarray, " m"] | None = None,
+    high: Float[np.ndarray, " m"] | None = None,
+) -> dict[str, pl.Series]:
+    """Make columns of predictions, as `predict_batch` returns them.
+
+    Args:
+        scale: The options.
+        probs: Their probabilities.
+        low: Lower ends of the intervals of the means, if there are any.
+        high: Upper ends.
+    """
+    options, (first, last) = pl.Series(scale.options, dtype=pl.String), label_range(probs, LEVEL)
+    columns = {f"p_{option}": pl.Series(probs[:, k]) for k, option in enumerate(scale.options)}
+    columns["mean"] = pl.Series(probs @ scale.values)
+    if low is not None:
+        columns |= {"mean_low": pl.Series(low), "mean_high": pl.Series(high)}
+    labels = {"label": probs.argmax(axis=1), "label_low": first, "label_high": last}
+    return columns | {name: options.gather(indices) for name, indices in labels.items()}
 
 
 def add_extras(
