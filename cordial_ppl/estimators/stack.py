@@ -35,6 +35,10 @@ if TYPE_CHECKING:
     from xarray import DataTree
 
 
+ARGUMENTS = "channels", "calibrators", "inference", "prior", "weight_counts", "seed", "effort"
+"""Arguments of a stack that its settings have by the same names."""
+
+
 class Stack(Estimator[Fit]):
     """Weighted mixture of channels and calibrators; base of the named ones.
 
@@ -87,16 +91,7 @@ class Stack(Estimator[Fit]):
     @property
     def settings(self) -> Settings:
         """The settings, validated and complete; see ``Estimator.settings``."""
-        return make_settings(
-            self._defaults,
-            channels=self.channels,
-            calibrators=self.calibrators,
-            inference=self.inference,
-            prior=self.prior,
-            weight_counts=self.weight_counts,
-            seed=self.seed,
-            effort=self.effort,
-        )
+        return make_settings(self._defaults, **{name: getattr(self, name) for name in ARGUMENTS})
 
     @property
     def weights_(self) -> dict[str, float]:
