@@ -336,19 +336,15 @@ class _Table:
         if size not in (None, shape[1]):
             raise InputError(f"{noun} must have {size} columns; found {shape[1]}.")
         Scale.default(shape[1])
-        unread = np.isnan(self.numbers).all(axis=1) & gaps
-        self.rows, self.count = np.flatnonzero(~unread), shape[0]
-        if unread.any():
-            self.numbers = self.numbers[self.rows]
-            self.where = lambda row: source.where(int(self.rows[row]))
-        self.masked = np.broadcast_to(mask, shape)[self.rows]
+        self.read = ~is_unread(self.numbers) | (not gaps)
+        rows = np.flatnonzero(self.read)
+        self.numbers, self.masked = self.numbers[rows], np.broadcast_to(mask, shape)[rows]
+        self.where = lambda row: source.where(int(rows[row]))
 
     def spread(self, logits: Float64[np.ndarray, "read K"]) -> Float64[np.ndarray, "n K"]:
         """Put rows of NaN where texts were not read."""
-        if len(logits) == self.count:
-            return logits
-        whole = np.full((self.count, logits.shape[1]), np.nan)
-        whole[self.rows] = logits
+        whole = np.full((len(self.read), logits.shape[1]), np.nan)
+        whole[self.read] = logits
         return whole
 
     def name_cell(self, cell: Any) -> str:

@@ -82,11 +82,8 @@ def run_sweep(
         CordialError: Ray could not finish the work; what is done is kept.
     """
     with TemporaryDirectory() as temporary:
-        folder = temporary if parts is None else parts
-        paths = make_parts(
-            tasks, methods, budgets, draws, folder=folder, engine=engine, device=device
-        )
-        return _list_scores(paths)
+        sweep, folder = (tasks, methods, budgets, draws), temporary if parts is None else parts
+        return _list_scores(make_parts(*sweep, folder=folder, engine=engine, device=device))
 
 
 def make_parts(
@@ -160,9 +157,9 @@ def _describe(estimator: Estimator[Any], task: Task) -> list[Any]:
     """
     settings, logits = estimator.settings, task.pool.logits
     settings.check(logits, task.pool.covariates)
-    content: list[Any] = [type(estimator).__name__, settings.calibrators, settings.inference]
-    content += [settings.weight_counts, settings.fixed_counts, settings.min_labels]
-    content += [settings.effort, settings.folded]
+    names = ("calibrators", "inference", "weight_counts", "fixed_counts")
+    names += ("min_labels", "effort", "folded")
+    content = [type(estimator).__name__, *(getattr(settings, name) for name in names)]
     for part in settings.members(0):
         if isinstance(part, ChannelMember):
             target = part.target(logits.shape[1], task.pool.covariates)

@@ -118,9 +118,9 @@ def doing(
         quiet: Whether none is shown; that of the outermost one counts.
     """
     global _display
-    stage, first, main = Stage(text, total, unit), False, current_thread() is main_thread()
+    stage, main = Stage(text, total, unit), current_thread() is main_thread()
     if main and _display is None:
-        _display, first = Display(plain), True
+        _display = Display(plain)
         # Workers share the terminal of the process that they work for, which has its own line.
         quiet |= os.environ.get(VARIABLE, "1") in ("", "0") or parent_process() is not None
         if not quiet:
@@ -133,9 +133,9 @@ def doing(
     finally:
         if display:
             display.stages.remove(stage)
-        if display and first:
-            display.clear(for_good=True)
-            _display = None
+            if not display.stages:
+                display.clear(for_good=True)
+                _display = None
 
 
 def clear() -> None:
