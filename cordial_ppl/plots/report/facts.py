@@ -273,5 +273,5 @@ def _list_moved(
     moved: list[Moved] = []
     for row, others in zip(first[far].tolist(), (counts[far] - 1).tolist(), strict=True):
         label = ", ".join(labels[texts.rows == row])
-        moved.append(Moved(texts.items[row], others, *numbers[row].tolist(), label))
+        moved.append(Moved(texts.items[int(row)], others, *numbers[row].tolist(), label=label))
     return tuple(moved)
