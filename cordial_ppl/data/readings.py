@@ -5,13 +5,12 @@ Adding a constant to the logits of a row changes nothing, so rows are centred to
 """
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Float64, Int
 
-from cordial_ppl.data.containers import as_numbers, collected, ordered_categories, unmasked
+from cordial_ppl.data.containers import as_numbers, as_objects, collected, ordered_categories
 from cordial_ppl.data.frames import column_names
 from cordial_ppl.data.numerals import is_missing, name_minus
 from cordial_ppl.data.ratings import read_ratings, scale_of_ratings
@@ -263,10 +262,7 @@ def readings_from_ratings(
         SettingNeeded: the options are not known; those that the ratings suggest are proposed. Or
             ratings lie between options.
     """
-    try:
-        cells = np.asarray(unmasked(ratings), object)
-    except Exception as error:  # A container may raise anything when it is made an array.
-        raise InputError(f"ratings must have the shape [n]: {error}.") from error
+    cells = as_objects(ratings)
     if cells.ndim != 1:
         raise InputError(
             "ratings must have the shape [n], one stated option per text; found "
@@ -391,9 +387,7 @@ class _Table:
 
     def _refuse_cells(self, values: Any, noun: str) -> None:
         """Raise for the first cell that is no number, if the values are a table."""
-        table = np.empty(0)
-        with suppress(Exception):  # A container may raise anything when it is made an array.
-            table = np.asarray(unmasked(values), dtype=object)
+        table = as_objects(values)
         for cell, value in np.ndenumerate(table) if table.ndim == 2 else ():
             try:
                 _ = None if value is None else float(value)
