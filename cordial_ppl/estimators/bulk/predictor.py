@@ -68,24 +68,19 @@ def predict_batch(calibrator: Estimator, table: ReadingTable) -> pl.DataFrame:
 
 
 def name_predictions(
-    scale: Scale,
-    probs: Float[np.ndarray, "m K"],
-    low: Float[np.ndarray, " m"] | None = None,
-    high: Float[np.ndarray, " m"] | None = None,
+    scale: Scale, probs: Float[np.ndarray, "m K"], *ends: Float[np.ndarray, " m"]
 ) -> dict[str, pl.Series]:
     """Make columns of predictions, as `predict_batch` returns them.
 
     Args:
         scale: The options.
         probs: Their probabilities.
-        low: Lower ends of the intervals of the means, if there are any.
-        high: Upper ends.
+        ends: Lower and upper ends of the intervals of the means, if there are any.
     """
     options, (first, last) = pl.Series(scale.options, dtype=pl.String), label_range(probs, LEVEL)
     columns = {f"p_{option}": pl.Series(probs[:, k]) for k, option in enumerate(scale.options)}
     columns["mean"] = pl.Series(probs @ scale.values)
-    if low is not None:
-        columns |= {"mean_low": pl.Series(low), "mean_high": pl.Series(high)}
+    columns |= zip(("mean_low", "mean_high"), map(pl.Series, ends), strict=False)
     labels = {"label": probs.argmax(axis=1), "label_low": first, "label_high": last}
     return columns | {name: options.gather(indices) for name, indices in labels.items()}
 
@@ -130,20 +125,17 @@ def predict_table(calibrator: Estimator, table: ReadingTable, output: Path) -> i
     Raises:
         FileError: A file cannot be read or written; nothing is left behind.
     """
-    done = 0
 
     def predictions(*_: Any) -> Iterator[pl.DataFrame]:
-        nonlocal done
         for batch in table.batches(ROWS):
             yield predict_batch(calibrator, batch)
-            done += len(batch)
-            stage.reach(done)
+            stage.reach(stage.done + len(batch))
 
     header = replace(table.columns, frame=table.columns.frame.clear())
     schema = predict_batch(calibrator, replace(table, columns=header)).schema
     with doing("calibrating", len(table), "texts") as stage:
         write_table(output, register_io_source(predictions, schema=schema))
-    return done
+    return int(stage.done)
 
 
 def predict_on_ray(
@@ -173,15 +165,13 @@ def predict_on_ray(
     files = calibrator.absolute(), tuple(channel.absolute() for channel in channels)
     with reading(table.columns.path):
         rows = table.columns.frame.select(pl.len()).collect().item()
-    texts = 0
     with (
         replacing(output, folder=True) as folder,
         doing("calibrating", len(table), "texts") as stage,
     ):
         shared, parts = (files, table, folder, size), range(-(-rows // size))
         for _, count in run_on_ray(predict_part, shared, parts):
-            texts += count
-            stage.reach(texts)
+            stage.reach(stage.done + count)
         # Unfinished files of workers that died.
         for path in folder.glob(".*"):
             path.unlink()
