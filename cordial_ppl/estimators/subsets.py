@@ -21,6 +21,7 @@ from cordial_ppl.runtime.blas import on_one_core
 from cordial_ppl.runtime.platform import start_jax
 from cordial_ppl.stack.fit import deal_folds
 from cordial_ppl.stack.members import ChannelMember, Member, fit_members
+from cordial_ppl.stack.settings import Settings
 from cordial_ppl.stack.weighing import weigh
 
 
@@ -71,16 +72,13 @@ def fit_subsets(
         For each estimator its fits, or the error that one of its members ended with.
     """
     cases = make_cases(pool, subsets, seeds)
+    settings = {name: estimator.settings for name, estimator in estimators.items()}
     needed = {
-        name: () if isinstance(estimator, LabelFree) else estimator.settings.members(len(subsets.T))
-        for name, estimator in estimators.items()
+        name: () if isinstance(estimators[name], LabelFree) else each.members(len(subsets.T))
+        for name, each in settings.items()
     }
-    stacked = {
-        part.key
-        for name, parts in needed.items()
-        if estimators[name].settings.folded
-        for part in parts
-    }
+    folded = [parts for name, parts in needed.items() if settings[name].folded]
+    stacked = {part.key for parts in folded for part in parts}
     unique = {part.key: part for parts in needed.values() for part in parts}
 
     start_jax()
@@ -93,8 +91,8 @@ def fit_subsets(
         if accelerated and isinstance(part, ChannelMember) and part.method != "nuts":
             from cordial_ppl.inference.accelerator import fit_batch
 
-            settings = {"method": part.method, "effort": part.effort}
-            return fit_batch(*part.prepare(data_sets), without_labels(*texts), **settings)
+            how = {"method": part.method, "effort": part.effort}
+            return fit_batch(*part.prepare(data_sets), without_labels(*texts), **how)
         fits = part.fit(data_sets)
         return fits, np.stack([fit.fitted.predict(*texts)[0] for fit in fits])
 
@@ -108,7 +106,7 @@ def fit_subsets(
                 results[name] = BatchFit(same, np.ones((len(subsets), 1)), ())
             else:
                 member_fits = [jobs[part.key].result() for part in needed[name]]
-                results[name] = _mix(estimator, member_fits, cases)
+                results[name] = _mix(settings[name], needed[name], member_fits, cases)
         except Exception as error:  # The fits of the other estimators are kept.
             results[name] = error
     return results
@@ -123,21 +121,18 @@ def make_cases(pool: Labelled, subsets: Int[np.ndarray, "S n"], seeds: Sequence[
     ]
 
 
-def _mix(estimator: Estimator[Any], member_fits: Sequence[Fits], cases: Sequence[Case]) -> BatchFit:
+def _mix(
+    settings: Settings, members: Sequence[Member], each: Sequence[Fits], cases: Sequence[Case]
+) -> BatchFit:
     """Weigh the members of every subset, and predict with their mixture."""
-    fits, predicted = zip(*member_fits, strict=True)
+    fits, predicted = zip(*each, strict=True)
     weights = np.full((len(cases), len(fits)), 1 / len(fits))
-    settings = estimator.settings
-    if settings.folded:
-        members = settings.members(len(cases[0].texts.labels))
-        names = [part.name for part in members]
-        for row, case in enumerate(cases):
-            held_out = np.stack([fit[row].held_out for fit in fits], axis=-1)
-            prior = settings.weight_prior(names, case.texts.count)
-            weights[row] = weigh(case.texts, case.folds, held_out, *prior).weights
-    probs = sum(
-        weight[:, None, None] * member for weight, member in zip(weights.T, predicted, strict=True)
-    )
+    names = [part.name for part in members]
+    for row, case in enumerate(cases if settings.folded else ()):
+        held_out = np.stack([fit[row].held_out for fit in fits], axis=-1)
+        prior = settings.weight_prior(names, case.texts.count)
+        weights[row] = weigh(case.texts, case.folds, held_out, *prior).weights
+    probs = np.einsum("sm,mstk->stk", weights, predicted)
     channels = [fit for fit in fits if isinstance(fit[0].fitted, Posterior)]
     diagnostics = [[fit.fitted.diagnostics for fit in channel] for channel in channels]
     return BatchFit(probs / np.sum(probs, axis=2, keepdims=True), weights, diagnostics)
