@@ -80,8 +80,7 @@ def score(task: Task, method: str, n: int, draws: int, fits: BatchFit | Exceptio
     """
     stated, rows = task.report.logits.argmax(axis=1), []
     for draw in range(draws):
-        row: dict[str, Any] = {"task": task.name, "reader": task.reader, "method": method}
-        row |= {"n": n, "draw": draw}
+        row: dict[str, Any] = dict(zip(FIT, (task.name, task.reader, method, n, draw), strict=True))
         rows.append(row)
         # A fit that failed is a result: it stands in the table.
         if isinstance(fits, Exception):

@@ -68,11 +68,10 @@ class Display(Thread):
     def _show(self, stages: list[Stage]) -> None:
         now = monotonic()
         if not _is_terminal():
-            late = [each.text for each in stages if each.begun < now - DELAY] if self.plain else []
-            for text in dict.fromkeys(late):
-                if text not in self.texts:
-                    _write(f"{text} ...\n")
-            self.texts.update(late)
+            for each in stages if self.plain else ():
+                if each.begun < now - DELAY and each.text not in self.texts:
+                    self.texts.add(each.text)
+                    _write(f"{each.text} ...\n")
         elif stages:
             # The outermost stage whose parts are counted, or else the innermost.
             stage = next((each for each in stages if each.total), stages[-1])
