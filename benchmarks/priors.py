@@ -26,9 +26,10 @@ from embedded import benchmark
 from real import NEEDED, SOURCES, load
 
 import cordial_ppl as cp
+from cordial_ppl.data.labelled import Labelled, without_labels
 from cordial_ppl.data.readings import as_logits
 from cordial_ppl.errors import CordialWarning
-from cordial_ppl.estimators.subsets import BatchFit, Texts, fit_subsets
+from cordial_ppl.estimators.subsets import BatchFit, fit_subsets
 from cordial_ppl.scores import Interval, paired_bootstrap
 
 SUMMEVAL = SOURCES["summeval_logits"]
@@ -161,8 +162,8 @@ def compare(
     }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CordialWarning)
-        pool, texts = Texts(pair.pool), Texts(pair.report)
-        batch = fit_subsets(judges, pool, pair.pool_labels, subsets, draws, texts)
+        pool, texts = Labelled(pair.pool, pair.pool_labels), without_labels(pair.report, {})
+        batch = fit_subsets(judges, pool, subsets, draws, texts)
     losses = {}
     for name, fits in batch.items():
         if not isinstance(fits, BatchFit):

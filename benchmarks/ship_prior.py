@@ -40,7 +40,7 @@ def main() -> None:
 
     pairs = load_pairs([*SOURCES, *FURTHER])
     pools = [
-        (f"{pair.source} {pair.reading.name}", pair.reading.pool.logits, pair.reading.pool_labels)
+        (f"{pair.source} {pair.reading.name}", pair.reading.pool.logits, pair.reading.pool.labels)
         for pair in pairs
     ]
     readers = [pair.reading.reader for pair in pairs]

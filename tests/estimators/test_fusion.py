@@ -294,3 +294,11 @@ def test_a_weight_is_so_many_labels_for_a_fusion(tmp_path):
     found = cp.load(tmp_path / "f.cordial")
     np.testing.assert_array_equal(found.fit_.texts, rows)
     assert answers.verdict(found.fit_) == answers.verdict(copies.fit_)
+
+
+def test_counts_of_a_corpus_are_kept_by_calibrators_of_one_reader_alone():
+    logits, labels = np.random.default_rng(0).normal(size=(12, 3)), np.arange(6) % 3
+    single = cp.TemperatureScaling().fit(logits[:6], labels, corpus=logits)
+    assert single.fit_.sketch[1].sum() == 12 and single.weights_ == {"temperature": 1.0}
+    with pytest.raises(cp.InputError, match="corpus"):
+        cp.Fusion().fit(logits[:6, None], labels, corpus=logits[:, None])

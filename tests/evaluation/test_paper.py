@@ -180,7 +180,7 @@ def test_demonstrations_are_compared_on_the_same_labels():
     factor = (np.array([1, 1, 21]) / 23) / ((20 / 3 + 1) / 23)
     shares = softmax(task.report.logits, axis=1) * factor
     shares /= shares.sum(axis=1, keepdims=True)
-    accuracy, loss = (f(shares, task.report_labels) for f in (scores.accuracy, scores.log_loss))
+    accuracy, loss = (f(shares, task.report.labels) for f in (scores.accuracy, scores.log_loss))
     assert found["accuracy_difference"] == pytest.approx(accuracy - 0.5)
     assert found["loss_ratio"] == pytest.approx(loss / 0.5) and found["draws"] == DRAWS
 
