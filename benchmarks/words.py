@@ -157,7 +157,7 @@ def load_judges(folder: Path) -> Iterator[Judge]:
             yield Judge(name, table.scale, ratings, labels.labels, table.logits[rows])
 
 
-def fit(judge: Judge, prior: cp.LearnedPrior, draw: int, count: int) -> cp.Cordial:
+def fit(judge: Judge, prior: cp.priors.LearnedPrior, draw: int, count: int) -> cp.Cordial:
     """Fit the default calibrator to some of the labels, with a prior of other sets."""
     rows = np.random.default_rng(draw).permutation(len(judge.labels))[:count]
     texts = Labelled(judge.logits[rows], judge.labels[rows], {}, texts=rows)

@@ -74,7 +74,9 @@ def test_a_calibrator_that_waits_for_labels(tmp_path):
     assert list(few) == ["temperature"] and list(many) == ["temperature", "vector"]
     assert calibrators(cp.Cordial(), 199) == calibrators(cp.Cordial.paper(), 10**6)
     assert calibrators(cp.Cordial(), 200)[-1] == "dirichlet"
-    doubtful = Stack(channels=(cp.Channel("rugged", rugged),), calibrators=("temperature",))
+    doubtful = Stack(
+        channels=(cp.channels.Channel("rugged", rugged),), calibrators=("temperature",)
+    )
     # An ESS of 50 is trusted; here it is 2.3, sd .8 over 20 seeds.
     with pytest.warns(cp.CordialWarning, match="channel 'rugged' .* is not reliable.*nuts"):
         doubtful.fit(LOGITS, LABELS)
@@ -229,7 +231,9 @@ def flipped(readings, labels=None):
 
 
 def test_a_bad_channel_of_ones_own_gets_little_weight():
-    stack = Stack(channels=["mixture", cp.Channel("flipped", flipped)], calibrators=["temperature"])
+    stack = Stack(
+        channels=["mixture", cp.channels.Channel("flipped", flipped)], calibrators=["temperature"]
+    )
     assert stack.settings.weight_counts == {"mixture": 2.0, "flipped": 1.0, "temperature": 0.25}
     stack.fit(LOGITS, LABELS)
     # At most 5e-6, and 1.83 nats worse, sd .19, over 20 seeds.
