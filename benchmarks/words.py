@@ -191,7 +191,8 @@ def measure(judge: Judge, stack: cp.Cordial) -> Outcome:
             kind = "" if option else " on average"
             sentences.append((side[0] + kind, (truth > 0) == (side[1] == "low")))
         elif side := re.search("labels are .* (higher|lower)", fault.words):
-            sentences.append((side[1], (truth > 0) == (side[1] == "higher")))
+            kind = side[1] + ("" if option else ", perhaps by luck")
+            sentences.append((kind, (truth > 0) == (side[1] == "higher")))
         elif sure := re.match("(over|under)-confident", fault.words):
             right = (spread > summary.reader.stated_spread) == (sure[1] == "over")
             sentences.append((sure[0], right))
