@@ -169,7 +169,7 @@ def shift(
     from cordial_ppl.tables import read_columns
     from cordial_ppl.tables.proposals import spell
 
-    fitted, more = None, dict[str, Any](apart=(user,) if user else ())
+    fitted, more = None, dict[str, Any](apart=(user,) if user else (), per=user or "user")
     if calibrator is not None:
         if tables.settings["prior"]:
             raise SettingsClash("calibrator", "prior")
@@ -183,7 +183,7 @@ def shift(
     from cordial_ppl.stack.stacking import MIN_LABELS
 
     table, labels, rows = read = drop_unread(*read)
-    users, raters, order = user_tables.read_users(*read, user or "user")
+    users, raters, order = user_tables.read_users(*read)
     if fitted is None and len(rows) < MIN_LABELS:
         raise InputError(
             f"{count(len(rows), 'label')} are too few to compare users: {MIN_LABELS} are needed, "

@@ -42,6 +42,8 @@ class Choice:
         annotator: The column that names annotators; by default `annotator`, or else `user`.
         annotators: "each" for every label, "mean" or "median" for one per text.
         apart: Columns that are named for something else, such as groups, and are nothing else.
+        per: The column that names the user, where the readings may have a row for each text and
+            user; see `ReadingTable`.
     """
 
     options: Any = None
@@ -54,6 +56,7 @@ class Choice:
     annotator: str | None = None
     annotators: str = "each"
     apart: Sequence[str] = ()
+    per: str | None = None
 
 
 def open_columns(path: str | Path, choice: Choice, *, needed: bool = True) -> Columns:
@@ -195,28 +198,39 @@ def join_parts(parts: Sequence[str], *, always: bool = False) -> str:
     return JOINED.join(parts)
 
 
-def read_items(columns: Columns, *, of_readers: bool = False) -> list[str]:
+def key_rows(items: list[str], users: Sequence[str] | None) -> list[str]:
+    """Name rows by their text; or by text and user, where a text has a row for each user."""
+    pairs = zip(items, users or (), strict=users is not None)
+    return items if users is None else list(map(join_parts, pairs))
+
+
+def read_items(
+    columns: Columns, *, of_readers: bool = False, users: Sequence[str] | None = None
+) -> list[str]:
     """List the ids of the texts, as `name_items` reads them.
 
     Args:
         columns: The table.
         of_readers: Whether a column may say which reader a row is of.
+        users: The user of each row, where a text may have a row for each.
 
     Raises:
         InputError: An id is missing, or occurs twice.
         SettingNeeded: An id occurs twice, perhaps with readings by several readers.
     """
     items = name_items(columns)
-    repeated = items.filter(items.is_duplicated()).unique(maintain_order=True)
+    keys = pl.Series(key_rows(items.to_list(), users), dtype=pl.String)
+    repeated = keys.filter(keys.is_duplicated()).unique(maintain_order=True)
     if not len(repeated):
         return items.to_list()
-    rows = (items == repeated[0]).arg_true().to_list()
+    rows = (keys == repeated[0]).arg_true().to_list()
     more = f", and {len(repeated) - 1} more occur again." if len(repeated) > 1 else "."
     problem = (
-        f"{columns.path}: each item_id must be unique; {quote(repeated[0])} is in "
+        f"{columns.path}: each item_id must be unique{' for a user' if users else ''}; "
+        f"{quote(repeated[0])} is in "
         f"{name_rows(rows, columns.where)}{more}"
     )
-    if of_readers and "reader" not in columns.schema:
+    if of_readers and users is None and "reader" not in columns.schema:
         advice = "If a column says which reader a row is of, choose one"
         raise SettingNeeded(problem, advice, "reader", "COLUMN=NAME")
     raise InputError(problem)

@@ -38,7 +38,7 @@ from cordial_ppl.tables.columns import (
 from cordial_ppl.tables.formats import read_columns
 from cordial_ppl.tables.frame import Columns, as_list
 from cordial_ppl.tables.option_columns import find_layout
-from cordial_ppl.tables.proposals import spell
+from cordial_ppl.tables.proposals import USERS, find_columns, spell
 
 CONVERSIONS = {
     "logit": (-np.inf, None),
@@ -66,6 +66,7 @@ class ReadingTable:
         tell: Called with the options without a reading.
         round: How ratings between options are rounded.
         gaps: Whether some of the texts were not read.
+        per: The column that names users, if it was asked for.
     """
 
     columns: Columns
@@ -77,6 +78,7 @@ class ReadingTable:
     tell: Callable[[Unread], None] = warn_of_unread
     round: str | None = None
     gaps: bool = False
+    per: str | None = None
 
     def __len__(self) -> int:
         """The number of texts."""
@@ -85,7 +87,16 @@ class ReadingTable:
     @cached_property
     def item_ids(self) -> list[str]:
         """The texts' ids; raise an `InputError` if one is missing or occurs twice."""
-        return read_items(self.columns, of_readers=True)
+        return read_items(self.columns, of_readers=True, users=self.users)
+
+    @property
+    def users(self) -> list[str] | None:
+        """The user of each row, where a text has a row for each."""
+        cells = (
+            self.columns.collect(named("item_id"), named(self.per).alias("")) if self.per else None
+        )
+        several = cells is not None and cells["item_id"].is_duplicated().any()
+        return cells[""].to_list() if several else None
 
     @cached_property
     def logits(self) -> Float64[np.ndarray, "n *readers K"]:
@@ -244,7 +255,9 @@ def open_readings(path: str | Path, **chosen: Any) -> ReadingTable:
         SettingNeeded: The file holds several readers or tasks, or a column `rating` has no options.
     """
     choice = Choice(**chosen)
-    columns = select(open_columns(path, choice), "reader", choice.reader)
+    columns = open_columns(path, choice)
+    (per,) = find_columns(columns, [choice.per], "user", USERS) if choice.per else (None,)
+    columns = select(columns, "reader", choice.reader)
     table = ReadingTable(columns, *find_layout(columns, choice.options), round=choice.round)
     unread, every = columns.collect(table.unread.sum()).item(), len(columns)
     if unread:
@@ -252,7 +265,7 @@ def open_readings(path: str | Path, **chosen: Any) -> ReadingTable:
             f"{columns.path}: {unread} of {every} texts have no reading; only labels of such texts "
             "say anything about them."
         )
-    return replace(table, gaps=unread > 0)
+    return replace(table, gaps=unread > 0, per=per)
 
 
 def read_readings(path: str | Path, **chosen: Any) -> ReadingTable:

@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 from typing import Any
+from unicodedata import normalize
 
 import numpy as np
 from jaxtyping import Float, Real
@@ -39,7 +40,7 @@ def as_population(probs: Any, scale: Scale | None = None) -> Float[np.ndarray, "
 
 
 def as_users(users: Any, count: int, where: Where | None = None) -> list[str]:
-    """Validate names of users, one per text; 3, 3.0 and "3" are the same user.
+    """Validate names of users, one per text; 3, 3.0 and "3" are one user, however accents are written.
 
     Args:
         users: the names.
@@ -49,7 +50,8 @@ def as_users(users: Any, count: int, where: Where | None = None) -> list[str]:
     Raises:
         InputError: they have another length, or one is missing.
     """
-    names = [as_name(cell) for cell in as_cells(users, "users", count, object).tolist()]
+    cells = as_cells(users, "users", count, object).tolist()
+    names = [normalize("NFC", as_name(cell)) for cell in cells]
     missing = [row for row, name in enumerate(names) if not name]
     if missing:
         raise InputError(f"every text needs a user; none is named in {name_rows(missing, where)}.")
