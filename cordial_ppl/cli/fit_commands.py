@@ -122,9 +122,7 @@ def fuse(tables: SeveralTables, *, output: options.TableOut, save: options.Saved
     settings = tables.settings
     with doing("reading"):
         columns, paths = tables.chosen, [tables.readings, *tables.also]
-        both = {*tables.readers} & {*(tables.label or ["label"])}
-        if both and tables.readings == tables.labels:
-            raise InputError(f"column {min(both)!r} has labels: leave it out of --readers.")
+        columns["apart"] = (*(tables.label or ["label"]), tables.annotator or "annotator")
         columns["readers"] = (*columns.pop("reader"), *tables.readers) or None
         table = read_several(paths, **columns)
         labels = read_labels(tables.labels, table.scale, **tables.chosen | {"reader": None})

@@ -13,6 +13,7 @@ from cordial_ppl.tables.formats import read_columns
 from cordial_ppl.tables.frame import Columns
 from cordial_ppl.tables.proposals import (
     RATINGS,
+    UNKNOWN,
     find_columns,
     find_id,
     holds_ratings,
@@ -35,6 +36,8 @@ class Choice:
         id: Other names of the column `item_id`.
         rating: The column of hard ratings, one stated option per text; other columns are then no
             readings.
+        reverse: Whether the reader's scale runs the other way than the labels': its first option
+            is their last.
         round: How ratings and labels between options, such as averages, are rounded: "half-up",
             "nearest-even" or "split", which makes two labels of one; see `round_labels`.
         label: The column of labels, if it is not `label`; or one for each annotator, by default
@@ -51,6 +54,7 @@ class Choice:
     task: str | None = None
     id: Sequence[str] = ()
     rating: str | None = None
+    reverse: bool = False
     round: str | None = None
     label: Sequence[str] = ()
     annotator: str | None = None
@@ -72,7 +76,7 @@ def open_columns(path: str | Path, choice: Choice, *, needed: bool = True) -> Co
         InputError: There is no such task.
         SettingNeeded: A column has another name, or texts are of several tasks.
     """
-    columns = read_columns(path)
+    columns = replace(read_columns(path), reverse=choice.reverse)
     task, rating = choice.task, choice.rating
     columns = replace(columns, apart=tuple(spell(columns, name) or name for name in choice.apart))
     columns = identify(columns, choice.id)
@@ -140,7 +144,7 @@ def split_choice(columns: Columns, field: str, chosen: str | None) -> tuple[str,
         The column, which need not be there, and the name; None where none was chosen.
 
     Raises:
-        SettingNeeded: The column holds ratings, and no readers.
+        SettingNeeded: The column is named for something else, or holds ratings and no readers.
     """
     if chosen is None:
         return field, None
@@ -150,11 +154,21 @@ def split_choice(columns: Columns, field: str, chosen: str | None) -> tuple[str,
     column, _, rest = (part.strip() for part in name.partition("="))
     if column not in columns.schema:
         return field, name
+    if column in columns.apart:
+        raise refuse_taken(columns, column, field)
     if field == "reader" and not rest and holds_ratings(columns, column):
         listed = list_names(list_distinct(columns, column))
         problem = f"{columns.path}: column {column!r} holds {listed}, which name no readers."
         raise SettingNeeded(problem, "If these are a judge's ratings, name it", "rating", column)
     return column, rest or None
+
+
+def refuse_taken(columns: Columns, name: str, setting: str) -> SettingNeeded:
+    """Make the error of a column that is named for something else, such as ids or labels."""
+    roles = "ids, labels, annotators or groups"
+    problem = f"{columns.path}: column {name!r} is named for {roles}, and is no judge's."
+    value = (UNKNOWN, "...") if setting == "readers" else UNKNOWN
+    return SettingNeeded(problem, "Name other columns", setting, value)
 
 
 def identify(columns: Columns, id: Sequence[str] = ()) -> Columns:

@@ -29,6 +29,7 @@ class Columns:
         masks: Conditions that select rows; by default all rows count.
         commas: Whether a comma in a number stands before its decimals.
         apart: Columns that are named for something, and have no meaning by their names.
+        reverse: Whether the readings' scale runs the other way than the labels'.
         origin: Names in the file of columns that have another here.
     """
 
@@ -38,6 +39,7 @@ class Columns:
     masks: tuple[pl.Expr, ...] = ()
     commas: bool = False
     apart: tuple[str, ...] = ()
+    reverse: bool = False
     origin: dict[str, str] = field(default_factory=dict)
 
     @cached_property

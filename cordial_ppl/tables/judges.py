@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from cordial_ppl.errors import InputError, SettingNeeded, list_names
-from cordial_ppl.tables.choices import Choice, open_columns, select, split_choice
+from cordial_ppl.tables.choices import Choice, open_columns, refuse_taken, select, split_choice
 from cordial_ppl.tables.columns import is_reading, list_distinct, named, skip_blank, unpivot
 from cordial_ppl.tables.frame import ROW, Columns, reading
 from cordial_ppl.tables.option_columns import find_layout
@@ -96,6 +96,8 @@ def _split_readers(
     Without a column that names readers, several are columns of it; `alone`, all of them.
     """
     wide = {name: column for name in readers if (column := spell(columns, name))}
+    if taken := [name for name in wide if wide[name] in ("item_id", *columns.apart)]:
+        raise refuse_taken(columns, taken[0], "readers")
     long = "reader" in columns.schema or any("=" in name for name in readers)
     if len(readers) > 1 and not long and (wide or alone):
         if alone:

@@ -44,7 +44,7 @@ def read_labelled(
     choice = Choice(**chosen)
     rating, label = choice.rating, choice.label or ["label"]
     rated, told = [*choice.apart], [*choice.apart]
-    if as_path(readings) == as_path(labels):
+    if as_path(readings).resolve() == as_path(labels).resolve():
         if rating in label:
             raise InputError(f"{readings}: column {rating!r} cannot be ratings and labels in one.")
         rated += filter(None, (*label, choice.annotator))

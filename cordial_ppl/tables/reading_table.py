@@ -106,7 +106,10 @@ class ReadingTable:
             InputError: A cell is no number, or the readings are not what their kind says; with the
                 row and the column.
         """
-        return self._convert() if self.checked is None else self.checked
+        if self.checked is not None:
+            return self.checked
+        logits = self._convert()
+        return logits[:, ::-1].copy() if self.columns.reverse else logits
 
     @property
     def unread(self) -> pl.Expr:

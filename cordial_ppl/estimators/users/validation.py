@@ -40,7 +40,7 @@ def as_population(probs: Any, scale: Scale | None = None) -> Float[np.ndarray, "
 
 
 def as_users(users: Any, count: int, where: Where | None = None) -> list[str]:
-    """Validate names of users, one per text; 3, 3.0 and "3" are one user, however accents are written.
+    """Validate names of users, one per text; 3, 3.0 and "3" are one, however accents are written.
 
     Args:
         users: the names.
