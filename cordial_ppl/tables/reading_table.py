@@ -92,11 +92,10 @@ class ReadingTable:
     @property
     def users(self) -> list[str] | None:
         """The user of each row, where a text has a row for each."""
-        cells = (
-            self.columns.collect(named("item_id"), named(self.per).alias("")) if self.per else None
-        )
-        several = cells is not None and cells["item_id"].is_duplicated().any()
-        return cells[""].to_list() if several else None
+        if self.per is None:
+            return None
+        cells = self.columns.collect(named("item_id"), named(self.per).alias(""))
+        return cells[""].to_list() if cells["item_id"].is_duplicated().any() else None
 
     @cached_property
     def logits(self) -> Float64[np.ndarray, "n *readers K"]:

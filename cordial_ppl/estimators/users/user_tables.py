@@ -34,7 +34,7 @@ def read_users(
         InputError: A user is not named, or the order is no order.
     """
     with naming(table.columns.path):
-        users = as_users(table.extras[table.per], len(table), table.columns.where)
+        users = as_users(table.extras[table.per or "user"], len(table), table.columns.where)
     with naming(labels.columns.path):
         order = None if "order" in labels.columns.apart else labels.extras.get("order")
         as_order(order, len(rows), labels.columns.where)
