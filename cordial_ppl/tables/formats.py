@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from cordial_ppl.errors import FileError, as_path, list_names, quote, warn
+from cordial_ppl.errors import FileError, as_path, list_names, quote
 from cordial_ppl.runtime.outputs import name_endings, replacing
 from cordial_ppl.tables.frame import (
     ROW,
@@ -34,6 +34,7 @@ from cordial_ppl.tables.frame import (
     list_files,
     reading,
 )
+from cordial_ppl.tables.workbook import read_sheet
 
 SINKS = {
     ".csv": pl.LazyFrame.sink_csv,
@@ -146,22 +147,7 @@ def _number_lines(reader: Any) -> Iterator[tuple[int, list[str]]]:
 
 
 def _read_sheet(path: Path) -> Columns:
-    try:
-        import fastexcel
-    except ModuleNotFoundError as error:
-        needed = 'fastexcel: pip install -e ".[excel]".'
-        raise FileError(f"reading {path} needs {needed}") from error
-    try:
-        book = fastexcel.read_excel(path)
-        first, *others = book.sheet_names
-        # Without a header polars keeps the rows where they are; all cells are text, as in a CSV.
-        sheet = book.load_sheet(first, header_row=None, dtypes="string")
-        rows = sheet.to_polars().fill_null("").iter_rows()
-    except (fastexcel.FastExcelError, ValueError) as error:
-        raise FileError(f"{path} is damaged or no workbook: {first_line(error)}.") from error
-    if others:
-        warn(f"{path}: the first sheet is read, {quote(first)}; left out: {list_names(others)}.")
-    return Columns(path, _as_frame(path, enumerate(rows, 1)), "row {}".format)
+    return Columns(path, _as_frame(path, read_sheet(path)), "row {}".format)
 
 
 def _as_frame(path: Path, rows: Iterable[tuple[int, Sequence[str]]]) -> pl.LazyFrame:
