@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float, Float64, Int
 
 from cordial_ppl.data.containers import as_numbers, collected, ordered_categories, unmasked
 from cordial_ppl.data.frames import column_names
-from cordial_ppl.data.numerals import is_missing, name_minus
+from cordial_ppl.data.numerals import is_missing
 from cordial_ppl.data.ratings import read_ratings, scale_of_ratings
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError, Where, name_row, name_rows, quote, warn
@@ -395,6 +395,4 @@ class _Table:
                 _ = None if value is None else float(value)
             except Exception as error:
                 where = f"{quote(value)} in {self.name_cell(cell)}"
-                raise InputError(
-                    f"{noun} must be numbers; found {where}.{name_minus(value)}"
-                ) from error
+                raise InputError(f"{noun} must be numbers; found {where}.") from error

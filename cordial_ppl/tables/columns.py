@@ -4,7 +4,6 @@ The name of a column of readings is a prefix, `logit_`, `logprob_`, `p_` or `n_`
 single column `rating` holds one hard rating per text.
 """
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
@@ -13,7 +12,7 @@ import polars as pl
 from jaxtyping import Float64
 
 from cordial_ppl.data.covariates import find_wrong
-from cordial_ppl.data.numerals import is_missing, name_minus
+from cordial_ppl.data.numerals import MINUS, PLAIN, has_thousands, is_missing
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError, name_rows, quote, warn
 from cordial_ppl.tables.frame import ROW, Columns, as_list
@@ -115,9 +114,7 @@ def numbers(
     wrong = (values.is_null() & cells.is_not_null()).arg_true()
     if len(wrong):
         (cell,) = as_list(cells[wrong[:1]])
-        comma = re.fullmatch(r"-?\d+,\d+", str(cell))
-        advice = " Write a point before decimals, and nothing at thousands." if comma else ""
-        advice += name_minus(cell)
+        advice = PLAIN if has_thousands(cell) else ""
         raise InputError(
             f"column {quote(name)} must be numbers; found {quote(cell)} in "
             f"{columns.where(wrong[0])}.{advice}"
@@ -127,6 +124,7 @@ def numbers(
 
 def _point_decimals(cells: pl.Series, commas: bool) -> pl.Series:
     """Write decimal commas as points; among commas, one that may be at thousands stays."""
+    cells = cells.str.replace(rf"^[{MINUS}]", "-")
     decimal = cells.str.contains(r"^[+-]?\d*,\d+([eE][+-]?\d+)?$")
     if not commas:
         decimal &= ~cells.str.contains(r"^[+-]?[1-9]\d{0,2},\d{3}$")
