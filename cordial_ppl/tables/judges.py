@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from cordial_ppl.data.checks import warn_of_lookalikes
 from cordial_ppl.errors import InputError, SettingNeeded, list_names
 from cordial_ppl.tables.choices import Choice, open_columns, refuse_taken, select, split_choice
 from cordial_ppl.tables.columns import is_reading, list_distinct, named, skip_blank, unpivot
@@ -116,6 +117,7 @@ def _split_readers(
             raise SettingNeeded(problem, advice, "readers", (UNKNOWN, "..."))
         return {columns.path.stem: columns}
     names = list_distinct(columns, column)
+    warn_of_lookalikes("readers", names)
     if len(names) > 1 and "" in names:
         raise InputError(f"{columns.path}: every row needs a reader; the column is empty in some.")
     for reader, (other, name) in picks.items():

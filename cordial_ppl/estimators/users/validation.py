@@ -7,6 +7,7 @@ from unicodedata import normalize
 import numpy as np
 from jaxtyping import Float, Real
 
+from cordial_ppl.data.checks import warn_of_lookalikes
 from cordial_ppl.data.containers import as_cells
 from cordial_ppl.data.frames import check_columns
 from cordial_ppl.data.numerals import parse_number
@@ -52,6 +53,7 @@ def as_users(users: Any, count: int, where: Where | None = None) -> list[str]:
     """
     cells = as_cells(users, "users", count, object).tolist()
     names = [normalize("NFC", as_name(cell)) for cell in cells]
+    warn_of_lookalikes("users", names)
     missing = [row for row, name in enumerate(names) if not name]
     if missing:
         raise InputError(f"every text needs a user; none is named in {name_rows(missing, where)}.")
