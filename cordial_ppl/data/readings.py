@@ -186,7 +186,7 @@ def readings_from_probabilities(p: Any, *, source: Source = GIVEN) -> Float64[np
     """Turn probabilities into logits, log p; a zero is floored as `as_logits` floors -inf.
 
     Args:
-        p: probabilities [n, K]; a row of NaN for a text that was not read.
+        p: probabilities [n, K]; a row of NaN, or of zeros, for a text that was not read.
         source: where they come from.
 
     Returns:
@@ -196,7 +196,7 @@ def readings_from_probabilities(p: Any, *, source: Source = GIVEN) -> Float64[np
         InputError: a probability is negative or not finite, or a row does not sum to one.
     """
     table = _Table(p, "probabilities", source)
-    unread = np.isnan(table.numbers).all(axis=1, keepdims=True)
+    unread = table.find_unread()
     probs = np.where(unread, 1 / table.numbers.shape[1], table.numbers)
     table.reject(~((probs >= 0) & np.isfinite(probs)), "probabilities must be 0..1")
     with np.errstate(over="ignore"):
@@ -217,8 +217,8 @@ def readings_from_counts(
     """Turn counts of sampled ratings into logits: log((c_k + a) / (sum_j c_j + a K)).
 
     Args:
-        counts: how often each option was sampled, whole numbers [n, K]; a row of NaN for a text
-            that was not read.
+        counts: how often each option was sampled, whole numbers [n, K]; a row of NaN, or of
+            zeros, for a text that was not read.
         pseudo_count: the pseudo-count a of every option, above 0.
         source: where they come from.
 
@@ -226,25 +226,17 @@ def readings_from_counts(
         Log-probabilities [n, K] (nats), not centred; NaN for a text that was not read.
 
     Raises:
-        InputError: a count is negative or not whole, a row holds no rating, or `pseudo_count` is
-            not above 0.
+        InputError: a count is negative or not whole, or `pseudo_count` is not above 0.
     """
     if not (pseudo_count > 0 and np.isfinite(pseudo_count)):
         raise InputError(f"pseudo_count must be above 0; found {pseudo_count}.")
     table = _Table(counts, "counts", source)
-    unread = np.isnan(table.numbers).all(axis=1, keepdims=True)
+    unread = table.find_unread()
     numbers = np.where(unread, 1.0, table.numbers)
     # Beyond 2**53 floats cannot tell neighbouring whole numbers apart.
     whole = (numbers >= 0) & (numbers <= 2.0**53) & (np.floor(numbers) == numbers)
     table.reject(~whole, "counts must be whole numbers from 0 up")
     totals = numbers.sum(axis=1, keepdims=True)
-    empty = np.flatnonzero(totals[:, 0] == 0)
-    if empty.size:
-        raise InputError(
-            "a text needs at least one rating; all counts are 0 or empty in "
-            f"{name_rows(empty, source.where)}. A text without a reading is a row of NaN, or of "
-            "empty cells in a table."
-        )
     logits = np.log((numbers + pseudo_count) / (totals + pseudo_count * numbers.shape[1]))
     return np.where(unread, np.nan, logits)
 
@@ -357,6 +349,17 @@ class _Table:
             cell = "a masked cell" if masked else f"{self.numbers[first]:g}"
             value = f"{cell} in {self.name_cell(first)}{others}"
             raise InputError(f"{rule}; found {value}.")
+
+    def find_unread(self) -> Bool[np.ndarray, "n 1"]:
+        """Find rows of NaN, and warn of rows of zeros, which loggers write for no answer."""
+        zeros = (self.numbers == 0).all(axis=1)
+        if zeros.any():
+            rows = name_rows(np.flatnonzero(zeros), self.where)
+            warn(
+                f"{zeros.sum()} of {len(zeros)} texts have 0 for all options, in {rows}, and are "
+                "taken for texts without a reading."
+            )
+        return (np.isnan(self.numbers).all(axis=1) | zeros)[:, None]
 
     def floor(self, logits: np.ndarray, zeros: bool = False) -> Float64[np.ndarray, "n K"]:
         """Replace -inf by the smallest finite value of the row, and tell of it once.

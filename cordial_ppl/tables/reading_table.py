@@ -112,10 +112,17 @@ class ReadingTable:
 
     @property
     def unread(self) -> pl.Expr:
-        """An expression of polars: which rows have nothing in any column of readings."""
+        """An expression of polars: which rows have nothing in any column of readings.
+
+        Counts and probabilities that are all 0 are what loggers write for no answer.
+        """
         names = [name for name in self.names if name in self.columns.schema]
         scale = self.scale if self.kind == "rating" else None
-        return pl.all_horizontal(is_blank(self.columns, name, scale) for name in names)
+        blank = [is_blank(self.columns, name, scale) for name in names]
+        if self.kind in ("p", "n"):
+            zeros = (named(name).str.contains(r"^0*[.,]?0*$") for name in names)
+            blank = [cell | zero for cell, zero in zip(blank, zeros, strict=True)]
+        return pl.all_horizontal(blank)
 
     @property
     def reasons(self) -> pl.Series:
@@ -264,8 +271,8 @@ def open_readings(path: str | Path, **chosen: Any) -> ReadingTable:
     unread, every = columns.collect(table.unread.sum()).item(), len(columns)
     if unread:
         warn(
-            f"{columns.path}: {unread} of {every} texts have no reading; only labels of such texts "
-            "say anything about them."
+            f"{columns.path}: {unread} of {every} texts have no reading (empty cells, or 0 for all "
+            "options); only labels of such texts say anything about them."
         )
     return replace(table, gaps=unread > 0, per=per)
 

@@ -1,6 +1,7 @@
 """Columns that are named: of ratings, of ids, of anything, each is that and nothing else."""
 
 import unicodedata
+import warnings
 from typing import Any
 
 import numpy as np
@@ -235,3 +236,25 @@ def test_the_judge_or_the_task_of_a_reading_gives_no_label(tmp_path):
     write_table(tmp_path / "l.csv", cells)
     with pytest.raises(SettingNeeded, match="which person a label is of: annotator='COLUMN'"):
         read_labels(tmp_path / "l.csv", Scale.of(["1", "2"]))
+
+
+@pytest.mark.parametrize("zeros", ["0,0", "0.0,0", ",0", "0,"])
+@pytest.mark.parametrize("kind", ["p", "n", "logit"])
+def test_zeros_for_no_answer(text, kind, zeros):
+    """Of counts and probabilities zeros alone are no reading; equal logits are one."""
+    path = text("r.csv", f"item_id,{kind}_1,{kind}_2", "a,1,0", f"b,{zeros}", "c,0,1")
+    unread = kind != "logit"
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        table = read_readings(path)
+        blank = np.isnan(table.logits).all(axis=1).tolist()
+    assert blank == [False, unread, False]
+    assert table.gaps == unread == any("1 of 3 texts" in str(each.message) for each in caught)
+
+
+@pytest.mark.parametrize("options", [["1-5"], ["1 2 3"], ["1", "1"], ["only"]])
+def test_wrong_options_are_not_the_tables_fault(text, options):
+    path = text("r.csv", "item_id,rating", "a,1", "b,2")
+    with pytest.raises(InputError) as raised:
+        read_readings(path, options=options)
+    assert "r.csv" not in str(raised.value) and options[0] in str(raised.value)
