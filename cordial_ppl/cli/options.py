@@ -147,6 +147,8 @@ class Columns:
     "Column of ratings, one per text, to take as readings; needs --options."
     reverse: bool = False
     "Turn readings round: the judge's scale runs from best to worst, the labels' not."
+    keep_form: Annotated[bool, Parameter(group=OUTPUT)] = False
+    "Write CSV as READINGS has it: separator, decimal sign, ids; Excel opens it."
     round: Rounding = None
     "Between options: half-up, nearest-even, or split into two halves."
 

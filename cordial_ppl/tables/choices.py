@@ -39,6 +39,7 @@ class Choice:
             readings.
         reverse: Whether the reader's scale runs the other way than the labels': its first option
             is their last.
+        keep_form: Whether what is written of the table has its form; see `write_table`.
         round: How ratings and labels between options, such as averages, are rounded: "half-up",
             "nearest-even" or "split", which makes two labels of one; see `round_labels`.
         label: The column of labels, if it is not `label`; or one for each annotator, by default
@@ -56,6 +57,7 @@ class Choice:
     id: Sequence[str] = ()
     rating: str | None = None
     reverse: bool = False
+    keep_form: bool = False
     round: str | None = None
     label: Sequence[str] = ()
     annotator: str | None = None
@@ -82,7 +84,7 @@ def open_columns(path: str | Path, choice: Choice, *, needed: bool = True) -> Co
         InputError: There is no such task.
         SettingNeeded: A column has another name, or texts are of several tasks.
     """
-    columns = replace(read_columns(path), reverse=choice.reverse)
+    columns = replace(read_columns(path), reverse=choice.reverse, keep_form=choice.keep_form)
     task, rating = choice.task, choice.rating
     columns = replace(columns, apart=tuple(spell(columns, name) or name for name in choice.apart))
     columns = identify(columns, choice.id)

@@ -135,7 +135,7 @@ def _read_text(path: Path) -> Columns:
             ) from error
         finally:
             csv.field_size_limit(limit)
-    return Columns(path, frame, "line {}".format, commas=separator != ",")
+    return Columns(path, frame, "line {}".format, separator=separator)
 
 
 def _number_lines(reader: Any) -> Iterator[tuple[int, list[str]]]:
@@ -224,7 +224,9 @@ ENDINGS = tuple(_READERS)
 
 
 def write_table(
-    path: str | Path, columns: Mapping[str, Sequence | np.ndarray] | pl.LazyFrame
+    path: str | Path,
+    columns: Mapping[str, Sequence | np.ndarray] | pl.LazyFrame,
+    like: Columns | None = None,
 ) -> None:
     """Write a table by the ending of its name: .csv, .parquet, .jsonl or .ndjson.
 
@@ -236,6 +238,7 @@ def write_table(
         path: The file; one that is there already is replaced.
         columns: The cells of each column, by name, all of one length; or a frame of polars, which
             is written as it is computed and need not fit in memory.
+        like: The table that it is made of, whose form a CSV file takes if that is wanted.
 
     Raises:
         FileError: The ending is unknown or the file cannot be written; nothing is left behind.
@@ -248,6 +251,11 @@ def write_table(
             frame = columns
         else:
             frame = pl.DataFrame([as_series(*column) for column in columns.items()]).lazy()
+        style: dict[str, Any] = {}
+        if like is not None and like.keep_form and ending == ".csv":
+            frame = frame.rename({"item_id": like.origin.get("item_id", "item_id")}, strict=False)
+            style = {"separator": like.separator, "include_bom": True}
+            style["decimal_comma"] = like.separator == ";" and not like.has_points
         frame = frame.with_columns(
             # An element of an array reaches Python as an internal object of polars.
             (
@@ -259,7 +267,7 @@ def write_table(
         try:
             # polars would hold back Ctrl-C in the thread that calls it.
             with ThreadPoolExecutor(1) as pool:
-                pool.submit(SINKS[ending], frame, temporary).result()
+                pool.submit(SINKS[ending], frame, temporary, **style).result()
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
             raise FileError(f"cannot write {path}: {first_line(error)}.") from error
 

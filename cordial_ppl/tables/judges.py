@@ -148,7 +148,8 @@ def _join(tables: dict[str, ReadingTable], names: tuple[str, ...]) -> ReadingTab
     for name, table in tables.items():
         logits[[index[item] for item in table.item_ids], names.index(name)] = table.logits
     kind = next((table.kind for table in tables.values() if table.kind != "rating"), "rating")
-    columns = Columns(source, frame.lazy(), lambda row: f"item_id {items[row]!r}")
+    columns = replace(first.columns, path=source, frame=frame.lazy(), masks=(), apart=())
+    columns = replace(columns, name_row=lambda row: f"item_id {items[row]!r}")
     return ReadingTable(columns, first.scale, kind, checked=logits, readers=names)
 
 

@@ -52,7 +52,7 @@ def write_users(
     columns |= {f"p_{option}": probs[:, k] for k, option in enumerate(scale.options)}
     columns |= {"mean": probs @ scale.values, "label": scale.decode(probs.argmax(axis=1))}
     columns |= {"label_low": first, "label_high": last}
-    write_table(output, add_extras(pl.DataFrame(columns), table, ["user"]).lazy())
+    write_table(output, add_extras(pl.DataFrame(columns), table, ["user"]).lazy(), table.columns)
 
 
 def list_users(shifts: UserShift) -> str:
