@@ -102,10 +102,8 @@ def _estimate(tables: Fitting, wanted: Wanted, by: str | None, ranked: bool = Fa
     design |= {"of": wanted.of, "passing": wanted.passing, "level": wanted.level}
     covariates = table.covariates(calibrator.fit_.covariates)
     made = calibrator.estimate(table.logits, rows, None, covariates, **design)
-    judged, done = (
-        [each.answer(made) for each in requirements],
-        _write(made, wanted, name, table.columns),
-    )
+    judged = [each.answer(made) for each in requirements]
+    done = _write(made, wanted, name, table.columns)
     # The column of the estimate is accounted for, and so is another of the same groups.
     others = options.list_groups(table, labels, rows)
     others = drop_copies(others, [groups[row] for row in rows] if groups else ())
