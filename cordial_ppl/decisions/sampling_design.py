@@ -58,11 +58,10 @@ def read_design(
                     f"above 0 and at most 1; found {shares[wrong[0]]:g} in "
                     f"{name_rows(wrong, columns.where)}. Without such a design remove the column."
                 )
-        others = len(table) - len(labels.first)
-        inverse = 1 / shares[labels.first]
-        total = inverse.sum()
-        # The variance of that sum, were there as many texts as there are.
-        variance = (inverse * (inverse - 1)).sum() / total * len(table)
+        others, inverse = len(table) - len(labels.first), 1 / shares[labels.first]
+        total, half = inverse.sum(), len(table) / 2
+        # The standard error of that sum, were there as many texts as there are.
+        spread = np.sqrt((inverse * (inverse - 1)).sum() / total * len(table))
         if not planned:
             # Of a plan, whose texts are in order, the first are a plan themselves.
             if labels.unfilled and (np.ptp(shares) or shares[0] == 1):
@@ -76,13 +75,10 @@ def read_design(
                     f"{count(others, 'text')} had no chance of one, and may be unlike. Let people "
                     "see a random part of them, too, as an audit."
                 )
-            elif not labels.unfilled and abs(total - len(table)) > max(
-                FAR * np.sqrt(variance), len(table) / 2
-            ):
+            elif not labels.unfilled and abs(total - len(table)) > max(FAR * spread, half):
                 warn(
-                    f"{columns.path}: by column 'probability' the labels stand for "
-                    f"{total:,.0f} texts (the sum of 1 / probability), but there are "
-                    f"{len(table):,}. Check that it is the chance that each text had of a label."
+                    f"{columns.path}: by column 'probability' the labels stand for {total:,.0f} "
+                    f"texts, and there are {len(table):,}: is it each text's chance of a label?"
                 )
             # Texts that were sure to be labelled stand for themselves alone.
             design["strata"] = np.isin(np.arange(len(table)), rows[shares == 1])

@@ -109,11 +109,7 @@ def _suits(columns: Columns, name: str, setting: str) -> bool:
     if setting in ("rating", "readers"):
         return holds_ratings(columns, name)
     cells = [cell for cell in list_distinct(columns, name) if cell.casefold() not in BLANK]
-    if setting == "label":
-        numbers = [parse_number(cell) for cell in cells]
-        small = all(number is not None and abs(number) <= LARGEST for number in numbers)
-        return 0 < len(cells) and (small or len(cells) <= WIDEST)
-    return 0 < len(cells) < len(columns)
+    return 0 < len(cells) <= (WIDEST if setting == "label" else len(columns) - 1)
 
 
 def find_id(columns: Columns) -> str:

@@ -10,12 +10,9 @@ from cordial_ppl.errors import FileError, list_names, quote, warn
 from cordial_ppl.tables.frame import first_line
 
 DOUBTS = {
-    "hidden": "hidden rows are read too ({}). To leave them out, copy the visible cells alone into "
-    "a new sheet.",
-    "merged": "merged ranges ({}) are read with the value in their first cell alone. Unmerge them "
-    "and fill in the others.",
-    "empty": "formulas without a value ({}) are read as empty cells. Open the file in Excel and "
-    "save it.",
+    "hidden": "hidden rows are read too ({}): to leave them out, copy the visible cells alone.",
+    "merged": "merged ranges have a value in their first cell alone ({}): unmerge and fill them.",
+    "empty": "formulas without a value are read as empty ({}): save the file in Excel first.",
 }
 """What is warned of, with what to do."""
 
