@@ -122,7 +122,8 @@ def fuse(tables: SeveralTables, *, output: options.TableOut, save: options.Saved
     settings = tables.settings
     with doing("reading"):
         columns, paths = tables.chosen, [tables.readings, *tables.also]
-        columns["apart"] = (*(tables.label or ["label"]), tables.annotator or "annotator")
+        people = [tables.annotator] if tables.annotator else ["annotator", "user"]
+        columns["apart"] = (*(tables.label or ["label"]), *people)
         columns["readers"] = (*columns.pop("reader"), *tables.readers) or None
         table = read_several(paths, **columns)
         labels = read_labels(tables.labels, table.scale, **tables.chosen | {"reader": None})

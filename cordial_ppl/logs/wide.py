@@ -24,7 +24,7 @@ def unstack(rows: Iterator[Row], fields: Mapping[str, str | Sequence[str] | None
         are, and the other cells; rows without such columns as they are.
     """
     texts = [[text] if isinstance(text, str) else text or () for text in fields.values()]
-    stars = {name for text in chain(*texts) for name in text.split(",") if "*" in name}
+    stars = {name.strip() for text in chain(*texts) for name in text.split(",") if "*" in name}
     patterns = {name: re.escape(name).replace(r"\*", "(.+)") for name in stars}
 
     def find(row: Mapping[str, Any]) -> dict[str, dict[str, str]]:
@@ -40,12 +40,12 @@ def unstack(rows: Iterator[Row], fields: Mapping[str, str | Sequence[str] | None
     used = {name for _, keys in every for name in keys}
     shared = {star for star, keys in every if {*keys} == used}
     for location, row in chain(first, rows):
-        meanings = {star: keys for star, keys in find(row).items() if star in shared}
-        rest = row.keys() - {key for keys in meanings.values() for key in keys.values()}
-        kept = {key: cell for key, cell in row.items() if key in rest}
+        meanings = [keys for star, keys in find(row).items() if star in shared]
+        taken = {key for keys in meanings for key in keys.values()}
+        kept = {key: cell for key, cell in row.items() if key not in taken}
         if not meanings:
             yield location, row
-        for number, keys in enumerate(meanings.values()):
+        for number, keys in enumerate(meanings):
             cells = {name: row[key] for name, key in keys.items()}
             if any(map(is_filled, cells.values())):
                 yield f"{location}, element {number}", kept | cells

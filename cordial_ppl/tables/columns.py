@@ -63,13 +63,21 @@ def filled(columns: Columns, name: str, remedy: str) -> list:
     return cells
 
 
-def is_blank(columns: Columns, name: str, scale: Scale | None = None) -> pl.Expr:
-    """Make an expression of polars: which cells of a column hold nothing, unless as an option."""
-    kind = columns.schema[name]
+def is_blank(
+    columns: Columns, name: str, scale: Scale | None = None, *, zeros: bool = False
+) -> pl.Expr:
+    """Make an expression of polars: which cells of a column hold nothing, unless as an option.
+
+    With `zeros`, a 0 is nothing too.
+    """
+    kind, cells = columns.schema[name], pl.col(name)
     if kind.is_numeric():
-        return pl.col(name).is_null() | (pl.col(name).is_nan() if kind.is_float() else False)
-    blank = [word for word in BLANK if scale is None or scale.named(word) is None]
-    return named(name).str.to_lowercase().is_in(blank)
+        blank, zero = cells.is_null() | (cells.is_nan() if kind.is_float() else False), cells == 0
+    else:
+        words = [word for word in BLANK if scale is None or scale.named(word) is None]
+        blank = named(name).str.to_lowercase().is_in(words)
+        zero = named(name).str.contains(r"^0*[.,]?0*$")
+    return blank | zero if zeros else blank
 
 
 def skip_blank(columns: Columns, name: str, scale: Scale | None = None) -> Columns:

@@ -118,11 +118,8 @@ class ReadingTable:
         """
         names = [name for name in self.names if name in self.columns.schema]
         scale = self.scale if self.kind == "rating" else None
-        blank = [is_blank(self.columns, name, scale) for name in names]
-        if self.kind in ("p", "n"):
-            zeros = (named(name).str.contains(r"^0*[.,]?0*$") for name in names)
-            blank = [cell | zero for cell, zero in zip(blank, zeros, strict=True)]
-        return pl.all_horizontal(blank)
+        zeros = self.kind in ("p", "n")
+        return pl.all_horizontal(is_blank(self.columns, n, scale, zeros=zeros) for n in names)
 
     @property
     def reasons(self) -> pl.Series:

@@ -78,3 +78,14 @@ def test_what_people_gave_is_no_judge(cordial, tmp_path, monkeypatch, named, lab
         said = cordial("fuse", "one.csv", labels, *roles, *output, *typed, status=2)
         assert ": --reader" in said.stderr
         assert not re.search(r": --readers? .*\b(person|who|pair)\b", said.stderr)
+
+
+def test_users_are_no_judge(cordial, tmp_path, monkeypatch):
+    """Also where their numbers could be ratings."""
+    monkeypatch.chdir(tmp_path)
+    stars = [1 + i % 5 for i in range(40)]
+    ids = [f"p{i}" for i in range(40)]
+    write_table("r.csv", {"item_id": ids, "gpt": stars, "user": stars[::-1]})
+    write_table("l.csv", {"item_id": ids, "label": stars})
+    command = "fuse", "r.csv", "l.csv", "-o", "o.csv", "--options", "1,2,3,4,5"
+    assert "'user'" in cordial(*command, "--readers", "gpt,user", status=2).stderr
