@@ -27,6 +27,7 @@ from cordial_ppl.logs.fields import (
 from cordial_ppl.logs.protocols import WRAPPED, read_response, read_value, unwrap
 from cordial_ppl.logs.reader import collect
 from cordial_ppl.logs.rows import Row, at, read_rows
+from cordial_ppl.logs.wide import unstack
 from cordial_ppl.tables import is_filled
 from cordial_ppl.tables.choices import join_parts
 from cordial_ppl.tables.columns import is_reading
@@ -92,7 +93,7 @@ def read(
     if isinstance(options, str):
         (options,) = csv.reader([options], skipinitialspace=True)
     scale = None if options is None else Scale(tuple(map(str, options)))
-    rows = read_rows(path)
+    rows = unstack(read_rows(path), fields)
     first = list(islice(rows, LOOKED))
     if not first:
         raise FileError(f"{path} holds no rows.")
