@@ -21,6 +21,7 @@ from cordial_ppl.errors import InputError, list_names, quote
 from cordial_ppl.logs.evidence import (
     ABSENT,
     CUT,
+    FAILED,
     REFUSED,
     Answer,
     Evidence,
@@ -167,27 +168,38 @@ def _read_decisions(body: Body) -> dict[str, Evidence] | None:
         answers = [{"name": name, **one} for name, one in answers.items() if isinstance(one, dict)]
     if not answers or not _is_objects(answers) or not all("type" in one for one in answers):
         return None
-    return {str(one.get("name") or one.get("id") or ""): _read_decision(one) for one in answers}
+    # Several questions without a name are told apart by their order.
+    unnamed = (str(number) if len(answers) > 1 else "" for number in range(1, len(answers) + 1))
+    names = (one.get("name") or one.get("id") for one in answers)
+    return {
+        str(name or number): _read_decision(one)
+        for name, number, one in zip(names, unnamed, answers, strict=True)
+    }
 
 
 def _read_decision(answer: Body) -> Evidence:
     """Read the answer to one question."""
-    levels, kind, legend = answer.get("probabilities"), answer["type"], answer.get("legend") or {}
-    if kind == "refusal" or answer.get("refusal"):
+    levels, legend = answer.get("probabilities"), answer.get("legend") or {}
+    if answer["type"] == "refusal" or answer.get("refusal"):
         return [Answer("", lost=REFUSED)]
-    if kind == "predicate" and levels is None and "probability" in answer:
-        probability = float(answer["probability"])
-        return Scores("p", (1 - probability, probability), ("no", "yes"), ("false", "true"))
+    yes = answer.get("probability", answer.get("noul"))
+    if levels is None and yes is not None:
+        return Scores("p", (1 - float(yes), float(yes)), ("no", "yes"), ("false", "true"))
     if isinstance(levels, Mapping):
         levels = [
             {"value": value, "label": legend.get(value), "probability": number}
             for value, number in levels.items()
         ]
     if not levels or not _is_objects(levels):
-        raise InputError(f"expected a probability for each level; found {quote(answer)}.")
-    names = [as_text(level.get("value")) or "" for level in levels]
-    labels = [as_text(one.get("label")) or name for one, name in zip(levels, names, strict=True)]
-    return Scores("p", [float(level["probability"]) for level in levels], labels, names)
+        # An answer of another kind, such as a place in an image.
+        return [Answer(f"no probability for each level in {quote(answer)}", lost=FAILED)]
+    named = [(as_text(level.get("value")) or "", level) for level in levels]
+    if all(name.isdecimal() for name, _ in named):
+        # Levels are numbered from the lowest; servers list them in any order.
+        named.sort(key=lambda one: int(one[0]))
+    labels = [as_text(level.get("label")) or name for name, level in named]
+    shares = [float(level["probability"]) for _, level in named]
+    return Scores("p", shares, labels, [name for name, _ in named])
 
 
 def read_value(value: Any, name: str) -> Evidence | None:

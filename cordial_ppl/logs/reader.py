@@ -34,14 +34,17 @@ def _read(finder: Finder, evidence: Any, round: str | None) -> Reading | str:
 def _read_scores(spellings: Spellings, scores: Scores) -> Reading | str:
     """Take numbers by the options that they are of; "other" if they are of other options."""
     size = spellings.scale.size
-    lists = ([*map(spellings.match, texts)] for texts in (scores.options, scores.others))
+    lists = [[*map(spellings.match, texts)] for texts in (scores.options, scores.others)]
+    if [*map(str, range(size))] == [*scores.options] == [*scores.others]:
+        # Levels without labels are numbered from 0.
+        lists.append([*range(size)])
     matches = next((one for one in lists if {*one} == {*range(size)}), None)
     if matches is None:
         return "other"
     if np.isnan(np.array(scores.values, float)).any():
         raise InputError(f"the scores of {', '.join(scores.options)} must be numbers, not NaN.")
     pairs = [(k, v) for k, v in zip(matches, scores.values, strict=True) if v > ABSENT]
-    if not pairs:
+    if not pairs or scores.kind in ("p", "n") and not any(scores.values):
         return "prose"
     there, values = map(list, zip(*pairs, strict=True))
     logs = scores.kind in ("logit", "logprob")
@@ -174,7 +177,7 @@ def collect(
 def _scale_of(records: Sequence[Record], tasks: Sequence[str]) -> Scale:
     """Return the options that scores name; else propose some by the answers."""
     scores = [one.evidence for one in records if isinstance(one.evidence, Scores)]
-    if len({(*one.options,) for one in scores}) > 1 and tasks:
+    if len({(*one.options,) for one in scores}) > 1 and len(tasks) > 1:
         problem = f"it asks questions with different options: {list_names(tasks)}."
         raise SettingNeeded(problem, "Choose one, for example", "task", tasks[0])
     if scores:

@@ -10,7 +10,7 @@ import pytest
 from logs_of_reviews import LABELS, LOGS, chat, table
 
 import cordial_ppl as cp
-from cordial_ppl.errors import CordialWarning, InputError, SettingNeeded
+from cordial_ppl.errors import CordialWarning, InputError
 from cordial_ppl.tables import write_table
 
 STARS = "1,2,3,4,5"
@@ -258,55 +258,6 @@ def test_tokens_of_thoughts_are_no_answer(log):
     answer["choices"][0]["message"]["content"] = "4"
     one = read(log, answer)
     np.testing.assert_allclose(table(one)[0, 3:], [-0.2, -2.0])
-
-
-def score(name, *probabilities, as_map=False, labels=("calm", "soon", "today", "now")):
-    """An answer of a decision model: a probability for each ordered level."""
-    if as_map:
-        levels = {str(k): p for k, p in enumerate(probabilities)}
-        legend = {str(k): label for k, label in enumerate(labels)}
-        return {"type": "score", "score": 1.0, "legend": legend, "probabilities": levels}
-    return {"type": "score", "name": name, "score": 1.0, "probabilities": [
-        {"value": k, "label": label, "probability": p}
-        for k, (label, p) in enumerate(zip(labels, probabilities, strict=True))]}  # fmt: skip
-
-
-@pytest.mark.parametrize("as_map", [False, True])
-@pytest.mark.parametrize("options", [None, "0,1,2,3", "calm,soon,today,now"])
-def test_decision_models_give_probabilities(log, as_map, options):
-    one, other = (
-        score("urgency", *p, as_map=as_map) for p in ((0.8, 0.2, 0, 0), (0, 0.01, 0.3, 0.69))
-    )
-    answers = [{"urgency": one}, {"urgency": other}] if as_map else [[one], [other]]
-    found = read(log, *({"model": "d-1", "answers": each} for each in answers), options=options)
-    assert found.table[0] == "p" and set(found.readings["task"]) == {"urgency"}
-    assert set(found.readings["reader_model"]) == {"d-1"}
-    assert found.options == tuple((options or "calm,soon,today,now").split(","))
-    # Zeros are what rounding to two digits made of small numbers.
-    np.testing.assert_allclose(table(found)[0], np.array([0.8, 0.2, 0.005, 0.005]) / 1.01)
-
-
-def test_several_questions_are_several_tasks_and_refusals_are_counted(log):
-    angry = {"type": "predicate", "name": "angry", "probability": 0.3}
-    refusal = {"type": "refusal", "name": "urgency", "refusal": "cannot be assessed"}
-    bodies = [
-        {"answers": [score("urgency", 0.7, 0.1, 0.1, 0.1), angry]},
-        {"answers": [refusal, angry]},
-    ]
-    with pytest.raises(SettingNeeded) as needed:
-        read(log, *bodies, options=None)
-    assert needed.value.setting == "task"
-    with pytest.warns(CordialWarning) as told:
-        found = read(log, *bodies, options="0,1,2,3")
-    assert len(found) == 1 and len(found.notes["other"]) == 2
-    assert found.readings["item_id"] == ["t0", "t1"]
-    assert found.readings["unread"] == [None, "refused"]
-    assert any("angry" in str(one.message) for one in told)
-    found = read(log, *bodies, options=None, task="angry")
-    assert found.options == ("no", "yes")
-    np.testing.assert_allclose(table(found), [[0.7, 0.3]] * 2)
-    with pytest.raises(InputError):
-        read(log, {"answers": [{"type": "score", "name": "x", "probabilities": [0.2]}]})
 
 
 def test_who_answered_goes_along(log):
