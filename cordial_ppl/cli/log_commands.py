@@ -48,7 +48,13 @@ class Chosen:
     people: Annotated[str | None, Parameter(metavar="CONDITION")] = None
     "Rows whose answers are labels, as source=HUMAN."
     options: shared.Names = None
-    "Options of the scale in order, as 1,2,3,4,5, if FILE does not name them."
+    "Options of the scale, worst first, as 1,2,3,4,5, if FILE does not name them."
+    reverse: bool = False
+    "The options are named best first."
+    model: Annotated[Field, Parameter(group=shared.ADVANCED)] = None
+    "Field of the judge's model."
+    prompt: Annotated[Field, Parameter(group=shared.ADVANCED)] = None
+    "Field of the judge's prompt: its name, or its text."
     form: Annotated[str, Parameter(name="--from", metavar="FORMAT", group=shared.ADVANCED)] = "auto"
     "Format of FILE, if it is not recognised."
     after: After = None
@@ -150,7 +156,7 @@ class Questions:
     """Whom to ask what, and how: the prompt, the server, and what is taken of the answers."""
 
     options: Annotated[tuple[str, ...], shared.listing("A,B,...", group=shared.COLUMNS)]
-    "Options of the scale in order, as 1,2,3,4,5."
+    "Options of the scale, worst first, as 1,2,3,4,5."
     model: Annotated[str, Parameter(metavar="NAME")]
     "Model to ask."
     prompt: shared.File = None

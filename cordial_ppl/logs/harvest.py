@@ -1,6 +1,8 @@
 """From a file of judgments to readings and labels."""
 
 import csv
+import hashlib
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -32,9 +34,13 @@ from cordial_ppl.tables.choices import join_parts
 from cordial_ppl.tables.columns import is_reading
 from cordial_ppl.tables.roles import nearest
 
-NAMES, CONDITIONS = ("reader", "task", "annotator"), ("rows", "people", "where")
+NAMES = ("reader", "task", "annotator", "model", "prompt")
+CONDITIONS = ("rows", "people", "where")
 ROLES = ("item", "answer", "label", *NAMES, *CONDITIONS)
 """What fields may hold."""
+
+OURS = {"reader": "reader", "model": "reader_model", "prompt": "reader_prompt"}
+"""Fields of a judge in our own tables, where neither a preset nor the user names others."""
 
 FAILURE = Field(
     "error.message || error || exception || graderError.message || graderError || scoring_failed "
@@ -54,6 +60,7 @@ def read(
     *,
     form: str = "auto",
     options: str | Sequence | None = None,
+    reverse: bool = False,
     spell: Mapping[str, str] | None = None,
     after: str | None = None,
     round: str | None = None,
@@ -67,15 +74,16 @@ def read(
         path: JSON, JSON Lines, CSV, Excel or Parquet; or the log of a tool.
         form: The preset, by name; "auto" to tell by the file.
         options: The options in the scale's order; by default those that the file itself names.
+        reverse: Whether these options go from the best to the worst.
         spell: Further ways to write an option: {"A": "1"}.
         after: What answers follow in a text, a regular expression.
         round: What a number between two options, such as an average, counts for: "half-up",
             "nearest-even", or "split" for both.
         fields: The fields of `item` (several make one name), `answer` (several are tasks of their
-            own), `reader`, `task`, `label` and `annotator`; `rows`, where the rows are, each with
-            the one around it as `outer`; conditions `where` on the rows to take and `people` on
-            those whose answers are labels. `reader` and `task` may be a name to take, or
-            "field=name".
+            own), `reader`, `task`, `label` and `annotator`, the judge's `model` and `prompt`;
+            `rows`, where the rows are, each with the one around it as `outer`; conditions `where`
+            on the rows to take and `people` on those whose answers are labels. `reader` and `task`
+            may be a name to take, or "field=name".
 
     Returns:
         Tables of readings and labels as columns by name, `logits` [n, K], and `labelled`, what
@@ -99,14 +107,16 @@ def read(
     keys = {key for _, row in first for key in row}
     typed = {role: fields_of(names, keys) for role, names in fields.items() if names}
     preset = find_preset(path, first, form, typed)
-    table = PRESETS.get(preset, {})
+    table = OURS | PRESETS.get(preset, {})
     usual = {role: fields_of(table[role]) for role in ROLES if role in table}
     cells = first_cells(first, *(usual | typed).get("rows", ()))
     chosen = _choose(cells, (usual | typed).get("answer", []), typed)
     records = _read_records(chain(first, rows), cells, usual | typed, typed)
     how = round or table.get("round")
     with naming(path):
-        collected = collect(records, scale, chosen, spell=spell, before=after, round=how)
+        collected = collect(
+            records, scale, chosen, reverse=reverse, spell=spell, before=after, round=how
+        )
     collected.form = preset
     if table.get("repeats"):
         collected.notes.pop("pooled", None)
@@ -162,7 +172,8 @@ def _read_row(
     def find(role: str) -> list[Any]:
         return [one.find(row) for one in fields.get(role, ())]
 
-    reader, task, people = (next(iter(find(role)), None) for role in NAMES)
+    reader, task, people, model, prompt = (next(iter(find(role)), None) for role in NAMES)
+    made = {"reader_model": _name(model), "reader_prompt": _digest(prompt)}
     named = find("item") or [row.get("item_id")]
     item = _join(*map(_name, named)) or _name(row.get("key"))
     record = Record(
@@ -172,7 +183,7 @@ def _read_row(
         reader=_name(reader),
         task=_name(task),
         user=_name(people),
-        cells=_list_extras(row, fields),
+        cells=_list_extras(row, fields) | {name: text for name, text in made.items() if text},
     )
     answers, labels = find("answer"), find("label")
     tasks = name_all(fields["answer"]) if len(answers) > 1 else [None] * len(answers)
@@ -198,6 +209,14 @@ def _name(value: Any) -> str | None:
     return as_text(value)
 
 
+def _digest(prompt: Any) -> str | None:
+    """Take the name of a prompt; or, of its text or messages, twelve digits of the SHA-256."""
+    if not is_filled(prompt) or isinstance(prompt, str) and len(prompt) <= 40:
+        return prompt or None
+    text = prompt if isinstance(prompt, str) else json.dumps(prompt, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
 def _join(*parts: str | None) -> str | None:
     """Join the parts of a name that are there."""
     return join_parts([part for part in parts if part]) or None
@@ -217,7 +236,7 @@ def _list_extras(value: Mapping[str, Any], fields: Fields) -> dict[str, Any]:
     while isinstance(value, Mapping):
         cells = _list_cells(value, used) | cells
         value = value.get("outer", ())
-    taken = {name for name in cells if name in (*COLUMNS, "unread") or is_reading(name)}
+    taken = {name for name in cells if name in (*COLUMNS[:3], "unread") or is_reading(name)}
     return {f"input_{name}" if name in taken else name: cell for name, cell in cells.items()}
 
 
@@ -243,7 +262,11 @@ def _read_answer(
     # Of alternatives, as presets have them, none is there.
     name = "answer" if "||" in one.text else one.name
     answers = answers or {"": None if failure else read_value(value, name)}
-    model = as_text(body.get("model") or body.get("modelVersion"))
+    # A field of a response does not hold the model, but the response does.
+    root = one.text.partition(".")[0]
+    bodies = [body, *unwrap(row.get(root) if root in WRAPPED else None)]
+    models = (each.get(key) for each in bodies for key in ("model", "modelVersion"))
+    model = as_text(next(filter(None, models), None))
     cells = {"reader_model": model, **record.cells}
     record = replace(record, reader=record.reader or model, cells=cells)
     for question, evidence in answers.items():

@@ -99,6 +99,7 @@ def collect(
     scale: Scale | None = None,
     chosen: Mapping[str, str] | None = None,
     *,
+    reverse: bool = False,
     spell: Mapping[str, str] | None = None,
     before: str | None = None,
     round: str | None = None,
@@ -109,6 +110,7 @@ def collect(
         records: What a file says of texts.
         scale: The options; by default those that the records themselves name.
         chosen: The `reader` and the `task` to take; by default all.
+        reverse: Whether the options go from the best to the worst.
         spell: Further ways to write an option: {"A": "1"}.
         before: What answers follow, a regular expression.
         round: What a number between two options counts for; by default it is no answer.
@@ -140,6 +142,7 @@ def collect(
     finder = None
     if answered:
         scale = scale or _scale_of(answered, [*names["task"]] if "task" not in chosen else [])
+        scale = Scale(scale.options[::-1]) if reverse else scale
         collected.spellings = Spellings(scale, spell)
         finder = Finder(collected.spellings, before)
     rows = [_read_group(finder, some, round) for some in groups.values()]
