@@ -42,6 +42,9 @@ ROLES = ("item", "answer", "label", *NAMES, *CONDITIONS)
 OURS = {"reader": "reader", "model": "reader_model", "prompt": "reader_prompt"}
 """Fields of a judge in our own tables, where neither a preset nor the user names others."""
 
+MODEL = Field("model || modelVersion || model_version || message.model")
+"""What responses call the model."""
+
 FAILURE = Field(
     "error.message || error || exception || graderError.message || graderError || scoring_failed "
     "|| parse_error || (status == 'error' && status) || (label == 'NOT_PARSABLE' && label) "
@@ -265,8 +268,7 @@ def _read_answer(
     # A field of a response does not hold the model, but the response does.
     root = one.text.partition(".")[0]
     bodies = [body, *unwrap(row.get(root) if root in WRAPPED else None)]
-    models = (each.get(key) for each in bodies for key in ("model", "modelVersion"))
-    model = as_text(next(filter(None, models), None))
+    model = as_text(next(filter(None, map(MODEL.find, filter(None, bodies))), None))
     cells = {"reader_model": model, **record.cells}
     record = replace(record, reader=record.reader or model, cells=cells)
     for question, evidence in answers.items():

@@ -101,7 +101,7 @@ def _read_answer(answer: Body, protocol: Mapping[str, str], count: Any) -> Answe
     single = sum(bool(one.token.strip()) for one in tokens) == 1
     if lost == CUT and (single or count == 1 and not tokens):
         lost = None
-    return Answer(text, tokens, ended, lost)
+    return Answer(str(reason) if lost == FAILED else text, tokens, ended, lost)
 
 
 def _read_parts(parts: Iterable[Any]) -> str:

@@ -1,4 +1,9 @@
-"""Responses of servers in the shapes of their public schemas: read, or left out by the reason."""
+"""Responses of servers in the shapes of their public schemas: read, or left out by the reason.
+
+Chat completions, completions and Responses of OpenAI; Gemini's GenerateContentResponse, as the API
+writes names and as its Python package dumps them; Message and batch results of Anthropic; Bedrock's
+Converse; Ollama's `/api/chat` and `/api/generate`; Cohere's v2 chat.
+"""
 
 import json
 import math
@@ -55,10 +60,17 @@ WITH_TOKENS = {
         "tokens": ["4"], "token_logprobs": [-0.3], "top_logprobs": [TOPS]}}]},
     "ollama": {"message": {"role": "assistant", "content": "4"}, "done": True,
                "done_reason": "stop", "logprobs": [token()]},
+    "ollama generate": {"model": "m", "response": "4", "done": True, "done_reason": "stop",
+                        "logprobs": [token()]},
     "gemini": {"candidates": [{
         "content": {"parts": [{"text": "4"}]}, "finishReason": "STOP", "logprobsResult": {
             "topCandidates": [{"candidates": entries(logprob="logProbability")}],
             "chosenCandidates": entries(logprob="logProbability")[:1]}}]},
+    "gemini, dumped by Python": {"candidates": [{
+        "content": {"parts": [{"text": "4", "thought": None}]}, "finish_reason": "STOP",
+        "logprobs_result": {
+            "top_candidates": [{"candidates": entries(logprob="log_probability")}],
+            "chosen_candidates": entries(logprob="log_probability")[:1]}}]},
 }  # fmt: skip
 
 
@@ -105,6 +117,20 @@ ANSWERS = {
     "parts": openai([{"type": "thinking", "text": "Score: 2"}, {"type": "text", "text": "4"}]),
     "tag": openai("<seed:think>Score: 2</seed:think>Score: 4"),
     "one token": openai("4", "length", usage={"completion_tokens": 1}),
+    "one token, gemini": gemini({"text": "4"}, reason="MAX_TOKENS")
+    | {"usageMetadata": {"candidatesTokenCount": 1}},
+    "one token, anthropic": {"type": "message", "role": "assistant", "stop_reason": "max_tokens",
+                             "content": [{"type": "text", "text": "4"}],
+                             "usage": {"output_tokens": 1}},
+    "one token, bedrock": {"output": {"message": {"role": "assistant", "content": [{"text": "4"}]}},
+                           "stopReason": "max_tokens", "usage": {"outputTokens": 1}},
+    "ollama generate": {"response": "4", "thinking": "Score: 2", "done": True,
+                        "done_reason": "stop"},
+    "anthropic, batch": {"type": "succeeded", "message": {
+        "type": "message", "role": "assistant", "content": [{"type": "text", "text": "4"}],
+        "stop_reason": "end_turn"}},
+    "cohere": {"id": "c", "finish_reason": "COMPLETE", "usage": {"tokens": {"output_tokens": 1}},
+               "message": {"role": "assistant", "content": [{"type": "text", "text": "4"}]}},
 }  # fmt: skip
 
 
@@ -126,12 +152,18 @@ LEFT_OUT = {
             {"type": "message", "content": [{"type": "output_text", "text": "Score: 1"}]}]}),
         (STARS, {"message": {"role": "assistant", "content": "Score: 1"}, "done": True,
                  "done_reason": "length"}),
+        (STARS, {"candidates": [{"content": {"parts": [{"text": "Score: 1"}]},
+                                 "finish_reason": "FinishReason.MAX_TOKENS"}]}),
+        (STARS, {"response": "Score: 1", "done": True, "done_reason": "length"}),
         (TEN, {"choices": [chat({"Score": 0.0}, {":": 0.0}, {" 1": -0.1})["choices"][0]
                            | {"finish_reason": "length"}]}),
     ],
     "filtered": [
         (STARS, {"candidates": [{"finishReason": "SAFETY", "index": 0}]}),
         (STARS, {"promptFeedback": {"blockReason": "OTHER"}}),
+        (STARS, {"candidates": None, "prompt_feedback": {"block_reason": "SAFETY"}}),
+        (STARS, {"finish_reason": "ERROR_TOXIC", "usage": {"tokens": {}}, "message": {
+            "role": "assistant", "content": [{"type": "text", "text": "Score: 1"}]}}),
         (STARS, openai("Score: 1", "content_filter")),
     ],
     "refused": [
@@ -144,6 +176,13 @@ LEFT_OUT = {
     ],
     "failed": [
         (STARS, {"status_code": 500, "body": None}), (STARS, {"error": {"message": "expired"}}),
+        (STARS, openai("Score: 1", "error")), (STARS, openai("Score: 1", "abort")),
+        (STARS, openai("Score: 1", "insufficient_system_resource")),
+        (STARS, gemini({"text": "Score: 1"}, reason="MALFORMED_FUNCTION_CALL")),
+        (STARS, {"candidates": [{"finishReason": "OTHER"}]}),
+        (STARS, {"type": "expired"}), (STARS, {"type": "canceled"}),
+        (STARS, {"object": "response", "status": "cancelled", "output": [
+            {"type": "message", "content": [{"type": "output_text", "text": "Score: 1"}]}]}),
     ],
 }  # fmt: skip
 
@@ -273,6 +312,19 @@ def test_who_answered_goes_along(log):
             "metadata.system": "s1",
         }  # fmt: skip
         assert one.labels == {"item_id": ["a"], "task": ["tone"], "label": ["5"]}
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        openai("4", model="m-1"), gemini({"text": "4"}) | {"modelVersion": "m-1"},
+        gemini({"text": "4"}) | {"modelVersion": None, "model_version": "m-1"},
+        ANSWERS["anthropic, batch"]
+        | {"message": ANSWERS["anthropic, batch"]["message"] | {"model": "m-1"}},
+    ],
+)  # fmt: skip
+def test_every_protocol_names_the_model(log, response):
+    assert read(log, response).readings["reader_model"] == ["m-1"]
 
 
 @pytest.mark.parametrize(
