@@ -214,9 +214,10 @@ def _name(value: Any) -> str | None:
 
 def _digest(prompt: Any) -> str | None:
     """Take the name of a prompt; or, of its text or messages, twelve digits of the SHA-256."""
-    if not is_filled(prompt) or isinstance(prompt, str) and len(prompt) <= 40:
-        return prompt or None
-    text = prompt if isinstance(prompt, str) else json.dumps(prompt, sort_keys=True)
+    messages = isinstance(prompt, list | Mapping)
+    text = json.dumps(prompt, sort_keys=True) if messages else as_text(prompt)
+    if not text or len(text) <= 40 and not messages:
+        return text
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 

@@ -169,11 +169,10 @@ def _read_decisions(body: Body) -> dict[str, Evidence] | None:
     if not answers or not _is_objects(answers) or not all("type" in one for one in answers):
         return None
     # Several questions without a name are told apart by their order.
-    unnamed = (str(number) if len(answers) > 1 else "" for number in range(1, len(answers) + 1))
-    names = (one.get("name") or one.get("id") for one in answers)
+    several = len(answers) > 1
     return {
-        str(name or number): _read_decision(one)
-        for name, number, one in zip(names, unnamed, answers, strict=True)
+        str(one.get("name") or one.get("id") or (number if several else "")): _read_decision(one)
+        for number, one in enumerate(answers, 1)
     }
 
 

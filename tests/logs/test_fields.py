@@ -180,6 +180,7 @@ JUDGED = {"id": "a", "judge": "gpt", "version": "gpt-4-0613", "template": PROMPT
          ("gpt", "gpt-4-0613", hashlib.sha256(PROMPT.encode()).hexdigest()[:12])),
         (JUDGED | {"template": "v2"}, {"model": "version", "prompt": "template"},
          (None, "gpt-4-0613", "v2")),
+        (JUDGED | {"template": 3}, {"prompt": "template"}, (None, None, "3")),
         # Our own tables call them so.
         ({"id": "a", "reader": "gpt", "reader_model": "m", "reader_prompt": "v2", "score": 4}, {},
          ("gpt", "m", "v2")),

@@ -79,9 +79,10 @@ class Chat:
         self._client.organization = self._client.project = None
         self._client._custom_headers = {}
         kind = {"n": samples} if samples else {"logprobs": True, "top_logprobs": 20}
+        levels = [{"label": option} for option in options]
         self.settings: dict[str, Any] = {
             CHAT: {"temperature": float(samples > 0), "max_tokens": max_tokens} | kind,
-            "/decisions": {"questions": [SCORE | {"levels": [{"label": o} for o in options]}]},
+            "/decisions": {"questions": [SCORE | {"name": "rating", "levels": levels}]},
             "/systemone": {"questions": {"rating": SCORE | {"criteria": [*options]}}},
         }[self.endpoint]
         # What the server takes, which may be less.
@@ -115,6 +116,7 @@ class Chat:
                 self.endpoint,
                 cast_to=object,
                 body={"model": self.name, ENDPOINTS[self.endpoint]: content, **settings},
+                # As `with_raw_response` has it: the text of the response, whatever it is.
                 options={"headers": {"X-Stainless-Raw-Response": "true"}},
             )
         except self._openai.APIStatusError as error:
