@@ -216,9 +216,9 @@ def _digest(prompt: Any) -> str | None:
     """Take the name of a prompt; or, of its text or messages, twelve digits of the SHA-256."""
     messages = isinstance(prompt, list | Mapping)
     text = json.dumps(prompt, sort_keys=True) if messages else as_text(prompt)
-    if not text or len(text) <= 40 and not messages:
+    if not text or len(text) <= 64 and not messages:
         return text
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
+    return hashlib.sha256(text.strip().encode()).hexdigest()[:12]
 
 
 def _join(*parts: str | None) -> str | None:

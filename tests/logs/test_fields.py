@@ -169,7 +169,9 @@ def test_readers_and_tasks_are_fields_or_chosen(log):
     assert table(one).sum(axis=1).tolist() == [2] * 3
 
 
-PROMPT = "Rate the text from 1, the worst, to 5, the best: {text}"
+PROMPT = (
+    "Rate the text from 1, the worst, to 5, the best.\n\nText: {text}\n\nGive the number alone."
+)
 JUDGED = {"id": "a", "judge": "gpt", "version": "gpt-4-0613", "template": PROMPT, "score": 4}
 
 
