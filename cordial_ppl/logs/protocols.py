@@ -17,6 +17,7 @@ from typing import Any
 
 import jmespath
 
+from cordial_ppl.data.numerals import parse_number
 from cordial_ppl.errors import InputError, list_names, quote
 from cordial_ppl.logs.evidence import (
     ABSENT,
@@ -193,9 +194,9 @@ def _read_decision(answer: Body) -> Evidence:
         # An answer of another kind, such as a place in an image.
         return [Answer(f"no probability for each level in {quote(answer)}", lost=FAILED)]
     named = [(as_text(level.get("value")) or "", level) for level in levels]
-    if all(name.isdecimal() for name, _ in named):
-        # Levels are numbered from the lowest; servers list them in any order.
-        named.sort(key=lambda one: int(one[0]))
+    if all(parse_number(name) is not None for name, _ in named):
+        # Servers list numbered levels in any order.
+        named.sort(key=lambda one: parse_number(one[0]) or 0.0)
     labels = [as_text(level.get("label")) or name for name, level in named]
     shares = [float(level["probability"]) for _, level in named]
     return Scores("p", shares, labels, [name for name, _ in named])

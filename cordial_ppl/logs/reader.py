@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from cordial_ppl.data.numerals import parse_number
 from cordial_ppl.data.ratings import scale_of_ratings
 from cordial_ppl.data.rounding import round_positions
 from cordial_ppl.data.scale import Scale
@@ -177,14 +178,24 @@ def collect(
     return collected
 
 
+ORDER = "Name them from the worst to the best, for example", "options", ("WORST", "...", "BEST")
+
+
 def _scale_of(records: Sequence[Record], tasks: Sequence[str]) -> Scale:
     """Return the options that scores name; else propose some by the answers."""
-    scores = [one.evidence for one in records if isinstance(one.evidence, Scores)]
-    if len({(*one.options,) for one in scores}) > 1 and len(tasks) > 1:
+    scores = (one.evidence for one in records if isinstance(one.evidence, Scores))
+    orders = [*dict.fromkeys((*one.options,) for one in scores)]
+    if len({*map(frozenset, orders)}) > 1 and len(tasks) > 1:
         problem = f"it asks questions with different options: {list_names(tasks)}."
         raise SettingNeeded(problem, "Choose one, for example", "task", tasks[0])
-    if scores:
-        return Scale(tuple(scores[0].options))
+    if orders:
+        first = orders[0]
+        if all(parse_number(name) is not None for name in first):
+            first = tuple(sorted(first, key=lambda name: parse_number(name) or 0.0))
+        elif any({*one} == {*first} and one != first for one in orders):
+            problem = f"its rows list the options in several orders: {list_names(first)}."
+            raise SettingNeeded(problem, *ORDER)
+        return Scale(first)
     answers = (one.evidence for one in records if isinstance(one.evidence, list))
     return scale_of_ratings([one.text for some in answers for one in some if not one.lost])
 

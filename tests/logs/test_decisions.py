@@ -90,6 +90,26 @@ def test_ten_is_above_two_however_keys_are_sorted(log, labels):
     np.testing.assert_allclose(table(one)[0, 1:], p[1:], rtol=1e-3)
 
 
+def test_a_scale_is_never_the_order_of_one_row(log):
+    """Objects of numbers by option, as System One's choice has them and many tools write."""
+    falling = [{"x": {"4": 0.7, "5": 0.2, "3": 0.1}}, {"x": {"3": 0.7, "4": 0.2, "5": 0.1}}]
+    one = cp.read(log(*falling), answer="x")
+    assert one.options == ("3", "4", "5")
+    np.testing.assert_allclose(table(one), [[0.1, 0.7, 0.2], [0.7, 0.2, 0.1]])
+    words = {"4": "fair", "5": "good", "3": "poor"}
+    rows = [{words[name]: p for name, p in row["x"].items()} for row in falling]
+    choices = [{"tone": {"type": "choice", "probabilities": row}} for row in rows]
+    with pytest.raises(SettingNeeded, match="several orders"):
+        cp.read(log(*({"x": row} for row in rows)), answer="x")
+    with pytest.raises(SettingNeeded, match="several orders"):
+        read(log, *choices)
+    one = read(log, *choices, options="poor,fair,good")
+    np.testing.assert_allclose(table(one), [[0.1, 0.7, 0.2], [0.7, 0.2, 0.1]])
+    levels = [{"value": v, "label": w, "probability": 0.5} for v, w in ((1, "up"), (-1, "down"))]
+    one = read(log, [{"type": "score", "name": "x", "probabilities": levels}])
+    assert one.options == ("down", "up")
+
+
 def test_levels_without_labels_are_numbers_of_the_options(log):
     """System One without a legend, as some gateways pass it on."""
     answers = [{"urgency": system_one(p, None)} for p in RISING]
