@@ -178,9 +178,6 @@ def collect(
     return collected
 
 
-ORDER = "Name them from the worst to the best, for example", "options", ("WORST", "...", "BEST")
-
-
 def _scale_of(records: Sequence[Record], tasks: Sequence[str]) -> Scale:
     """Return the options that scores name; else propose some by the answers."""
     scores = (one.evidence for one in records if isinstance(one.evidence, Scores))
@@ -194,7 +191,8 @@ def _scale_of(records: Sequence[Record], tasks: Sequence[str]) -> Scale:
             first = tuple(sorted(first, key=lambda name: parse_number(name) or 0.0))
         elif any({*one} == {*first} and one != first for one in orders):
             problem = f"its rows list the options in several orders: {list_names(first)}."
-            raise SettingNeeded(problem, *ORDER)
+            advice = "Name them from the worst to the best, for example"
+            raise SettingNeeded(problem, advice, "options", ("WORST", "...", "BEST"))
         return Scale(first)
     answers = (one.evidence for one in records if isinstance(one.evidence, list))
     return scale_of_ratings([one.text for some in answers for one in some if not one.lost])
