@@ -153,7 +153,7 @@ def _read(response: Any) -> None:
     for part in response.iter_bytes():
         body += part
         if len(body) > LARGEST:
-            raise ServerError(f"the answer has more than {LARGEST} bytes")
+            raise Refused(f"the answer has more than {LARGEST} bytes")
     # As `httpx` does where a body is read.
     response._content = bytes(body)
 
