@@ -262,14 +262,17 @@ def _read_answer(
 ) -> Iterator[Record]:
     """Read the answer of a row, or several of a decision model."""
     body, answers = read_response(value) or ({}, {})
+    # Of a text in a response, this holds the model, and whether the text was cut.
+    start = one.text.partition(".")[0]
+    root = row.get(start) if start in WRAPPED and not body else None
+    texts = (read_response(root) or ({}, {}))[1].get("")
+    if isinstance(texts, list) and [each.text for each in texts] == [value]:
+        answers = {"": [texts[0]._replace(positions=())]}
     failure = None if answers else _find_failure(row)
     # Of alternatives, as presets have them, none is there.
     name = "answer" if "||" in one.text else one.name
     answers = answers or {"": None if failure else read_value(value, name)}
-    # A field of a response does not hold the model, but the response does.
-    root = one.text.partition(".")[0]
-    bodies = [body, *unwrap(row.get(root) if root in WRAPPED else None)]
-    model = as_text(next(filter(None, map(MODEL.find, filter(None, bodies))), None))
+    model = as_text(next(filter(None, map(MODEL.find, [body, *unwrap(root)])), None))
     cells = {"reader_model": model, **record.cells}
     record = replace(record, reader=record.reader or model, cells=cells)
     for question, evidence in answers.items():

@@ -203,6 +203,24 @@ def test_judge_model_and_prompt_survive_when_fields_are_named(log, row, naming, 
     assert table(one).tolist() == [[0, 0, 0, 1, 0]]
 
 
+@pytest.mark.filterwarnings("ignore::cordial_ppl.errors.CordialWarning")
+def test_a_cut_text_is_cut_when_it_is_named(log):
+    """OpenAI's chat completions and Gemini's responses, of which only the text is named."""
+    for answer, responses in {
+        "response.choices[0].message.content": [
+            {"choices": [{"message": {"content": text}, "finish_reason": reason}]}
+            for text, reason in (("Score: 1", "length"), ("Score: 10", "stop"))
+        ],
+        "response.candidates[0].content.parts[0].text": [
+            {"candidates": [{"content": {"parts": [{"text": text}]}, "finishReason": reason}]}
+            for text, reason in (("Score: 1", "MAX_TOKENS"), ("Score: 10", "STOP"))
+        ],
+    }.items():
+        rows = [{"item_id": i, "response": one} for i, one in enumerate(responses)]
+        one = cp.read(log(*rows), answer=answer, options=[str(k) for k in range(11)])
+        assert one.readings["unread"] == ["cut", None] and table(one)[0].argmax() == 10
+
+
 def test_options_may_be_named_best_first(log):
     rows = [{"item_id": word, "score": word, "label": word} for word in ("good", "fair", "poor")]
     one = cp.read(log(*rows), options="good,fair,poor", reverse=True)
