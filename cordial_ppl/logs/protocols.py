@@ -197,7 +197,9 @@ def _read_decision(answer: Body) -> Evidence:
     if all(parse_number(name) is not None for name, _ in named):
         # Servers list numbered levels in any order.
         named.sort(key=lambda one: parse_number(one[0]) or 0.0)
-    labels = [as_text(level.get("label")) or name for name, level in named]
+    # A rubric may describe its levels by objects.
+    told = [(level.get("label"), name) for name, level in named]
+    labels = [label if isinstance(label, str) and label else name for label, name in told]
     shares = [float(level["probability"]) for _, level in named]
     return Scores("p", shares, labels, [name for name, _ in named])
 

@@ -117,6 +117,9 @@ def test_levels_without_labels_are_numbers_of_the_options(log):
     for options in ("calm,soon,today,now", "1,2,3,4"):
         one = read(log, *answers, options=options)
         assert table(one).argmax(axis=1).tolist() == [0, 1, 2, 3]
+    # A legend of objects has no labels.
+    described = {"urgency": system_one(RISING[0], [{"means": label} for label in LEVELS])}
+    assert read(log, described).options == ("0", "1", "2", "3")
     # One row without its legend is no other question.
     mixed = read(log, {"urgency": system_one(RISING[0])}, *answers)
     assert mixed.options == LEVELS and len(mixed) == 5
