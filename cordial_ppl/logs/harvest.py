@@ -268,7 +268,7 @@ def _read_answer(
     texts = (read_response(root) or ({}, {}))[1].get("")
     if isinstance(texts, list) and [each.text for each in texts] == [value]:
         answers = {"": [texts[0]._replace(positions=())]}
-    failure = None if answers else _find_failure(row)
+    failure = None if answers else _find_failure(row) or ("no response" if value is row else None)
     # Of alternatives, as presets have them, none is there.
     name = "answer" if "||" in one.text else one.name
     answers = answers or {"": None if failure else read_value(value, name)}

@@ -180,6 +180,7 @@ LEFT_OUT = {
         (STARS, openai("Score: 1", "insufficient_system_resource")),
         (STARS, gemini({"text": "Score: 1"}, reason="MALFORMED_FUNCTION_CALL")),
         (STARS, {"candidates": [{"finishReason": "OTHER"}]}),
+        (STARS, None), (STARS, {}), (STARS, {"model": "m", "answers": {}}),
         (STARS, {"type": "expired"}), (STARS, {"type": "canceled"}),
         (STARS, {"object": "response", "status": "cancelled", "output": [
             {"type": "message", "content": [{"type": "output_text", "text": "Score: 1"}]}]}),
