@@ -89,6 +89,22 @@ def test_a_decision_model_is_asked_by_its_address(cordial, server, tmp_path, pat
     assert len(server.asked) == 24
 
 
+def test_decisions_may_be_those_of_system_one(ask, server):
+    """Perplexity's and Merge's `/v1/decisions`, which take a state and a map of questions."""
+    missing = 422, {"detail": [{"loc": ["body", "state"], "msg": "Field required"}]}
+    server.respond = lambda asked: server.usual(asked) if "state" in asked else missing
+    ask("--server", f"{server.url}/decisions", "--concurrency", "1")
+    found = np.array([column(f"p_{k}") for k in range(1, 6)], float).T
+    np.testing.assert_allclose(found, np.exp(expected()), atol=0.01)
+    assert len(server.asked) == 13
+    # A text that is refused changes nothing for the others.
+    flagged = 400, {"error": {"message": "cannot state this"}}
+    server.respond = refusing(server, (2,), flagged)
+    ask("--server", f"{server.url}/decisions", "--question", "How?", "--concurrency", "1")
+    assert column("unread") == ["failed" if k == 2 else "" for k in range(12)]
+    assert all("input" in request for request in server.asked[-9:])
+
+
 def test_decision_models_refuse_and_fail_as_others_do(ask, server):
     def respond(request):
         if "number 3 " in content_of(request):

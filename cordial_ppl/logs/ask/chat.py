@@ -17,9 +17,8 @@ TIMEOUT, RETRIES, LARGEST = 300.0, 5, 2**24
 """Seconds to wait for an answer, how often `openai` repeats a request that may yet succeed, and
 bytes of an answer, at most."""
 
-CHAT = "/chat/completions"
-ENDPOINTS = {CHAT: "messages", "/decisions": "input", "/systemone": "state"}
-"""Ends of the address that say what is asked for, and what they call the question."""
+ENDPOINTS = CHAT, DECISIONS, SYSTEM_ONE = "/chat/completions", "/decisions", "/systemone"
+"""Ends of the address that say what is asked for."""
 
 SCORE = {"type": "score", "instructions": "Answer the question that the input asks."}
 """What decision models are asked about the prompt, with the options as levels."""
@@ -82,17 +81,23 @@ class Chat:
         levels = [{"label": option} for option in options]
         self.settings: dict[str, Any] = {
             CHAT: {"temperature": float(samples > 0), "max_tokens": max_tokens} | kind,
-            "/decisions": {"questions": [SCORE | {"name": "rating", "levels": levels}]},
-            "/systemone": {"questions": {"rating": SCORE | {"criteria": [*options]}}},
+            DECISIONS: {"questions": [SCORE | {"name": "rating", "levels": levels}]},
+            SYSTEM_ONE: {"questions": {"rating": SCORE | {"criteria": [*options]}}},
         }[self.endpoint]
         # What the server takes, which may be less.
         self._taken: dict[str, Any] = dict(self.settings)
 
     def ask(self, question: str) -> dict[str, Any]:
         """Ask for a completion, or for several; less is asked for if the server refuses."""
-        if self.endpoint != CHAT:
-            return self._complete(question, self.settings) | {"decoding": "decision"}
         body, choices, sent = {}, [], self._taken
+        if self.endpoint != CHAT:
+            try:
+                body = self._complete(question, sent)
+            except Refused as refusal:
+                sent = _concede(sent, refusal)
+                body = self._complete(question, sent)
+                self._taken = sent
+            return body | {"decoding": "decision"}
         while len(choices) < max(self.samples, 1):
             sent = sent | ({"n": self.samples - len(choices)} if "n" in sent else {})
             try:
@@ -108,19 +113,23 @@ class Chat:
 
     def _complete(self, question: str, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Return the parts of a response that its answers are read from."""
-        chat = self.endpoint == CHAT
-        kind, held = ("chat completion", "choices") if chat else ("decision", "answers")
-        content = [{"role": "user", "content": question}] if chat else question
+        kind, held, questions = "decision", "answers", settings.get("questions")
+        asked: dict[str, Any] = {"state" if isinstance(questions, dict) else "input": question}
+        if questions is None:
+            kind, held = "chat completion", "choices"
+            asked = {"messages": [{"role": "user", "content": question}]}
         try:
             response = self._client.post(
                 self.endpoint,
                 cast_to=object,
-                body={"model": self.name, ENDPOINTS[self.endpoint]: content, **settings},
+                body={"model": self.name, **asked, **settings},
                 # As `with_raw_response` has it: the text of the response, whatever it is.
                 options={"headers": {"X-Stainless-Raw-Response": "true"}},
             )
         except self._openai.APIStatusError as error:
-            reason, status = self._hide_key(" ".join(str(error).split()))[:300], error.status_code
+            # Bodies of other forms than OpenAI's are not in the text of the error.
+            told = str(error) if " - " in str(error) else f"{error} - {error.body or ''}"
+            reason, status = self._hide_key(" ".join(told.split()))[:300], error.status_code
             if status in (400, 403, 413, 422):
                 raise Refused(reason) from error
             if status in (408, 409, 429) or status >= 500:
@@ -185,6 +194,12 @@ def _find_key(url: str, variable: str | None) -> tuple[str, bool]:
 def _concede(settings: Mapping[str, Any], refused: Refused) -> dict[str, Any]:
     """Ask for less after a server refused a request; raise that if nothing is left to give up."""
     rest, refusal = dict(settings), str(refused)
+    if isinstance(rest.get("questions"), list) and "state" in refusal:
+        # Some servers call System One's protocol so.
+        (score,) = rest["questions"]
+        return {
+            "questions": {"rating": SCORE | {"criteria": [x["label"] for x in score["levels"]]}}
+        }
     if "max_tokens" in rest and "max_completion_tokens" in refusal:
         return {"max_completion_tokens": rest.pop("max_tokens")} | rest
     if "logprob" in refusal and rest.get("top_logprobs", 0) > 5:
