@@ -3,7 +3,6 @@
 `protocols.toml` says where a response of OpenAI's protocols, as vLLM, SGLang and llama.cpp serve
 them too, of Anthropic, Bedrock, Ollama or Gemini holds what. Several choices are several answers to
 one prompt; a call of a tool is an answer, its arguments. Thoughts, marked as such, are none.
-Decision models answer with a probability for each level, as a list or as a map.
 """
 
 import json
@@ -17,18 +16,18 @@ from typing import Any
 
 import jmespath
 
-from cordial_ppl.data.numerals import parse_number
 from cordial_ppl.errors import InputError, list_names, quote
+from cordial_ppl.logs.decision_models import read_decisions
 from cordial_ppl.logs.evidence import (
     ABSENT,
     CUT,
     FAILED,
-    REFUSED,
     Answer,
     Evidence,
     Position,
     Scores,
     as_text,
+    is_objects,
 )
 from cordial_ppl.tables import is_filled
 
@@ -75,12 +74,12 @@ def read_response(value: Any) -> tuple[Body, Mapping[str, Any]] | None:
     bodies = [*unwrap(value)]
     for protocol, body in product(PROTOCOLS, bodies):
         answers, marks = jmespath.search(protocol["answers"], body), protocol["marks"]
-        if not _is_objects(answers) or not (answers or marks):
+        if not is_objects(answers) or not (answers or marks):
             continue
         if not marks or all(set(marks) & answer.keys() for answer in answers):
             count = jmespath.search(protocol["count"], body)
             return body, {"": [_read_answer(one, protocol, count) for one in answers]}
-    decisions = ((body, _read_decisions(body)) for body in bodies)
+    decisions = ((body, read_decisions(body)) for body in bodies)
     return next(((body, one) for body, one in decisions if one), None)
 
 
@@ -157,53 +156,6 @@ def _read_token(token: str, scores: Mapping[str, float | None]) -> Position:
     return Position(token, {text: float(score) for text, score in top.items() if score > ABSENT})
 
 
-def _is_objects(items: Any) -> bool:
-    """Say whether this is a list of objects."""
-    return isinstance(items, list) and all(isinstance(item, Mapping) for item in items)
-
-
-def _read_decisions(body: Body) -> dict[str, Evidence] | None:
-    """Read the answers of a decision model: probabilities of the levels' labels, by question."""
-    answers = body.get("answers")
-    if isinstance(answers, Mapping):
-        answers = [{"name": name, **one} for name, one in answers.items() if isinstance(one, dict)]
-    if not answers or not _is_objects(answers) or not all("type" in one for one in answers):
-        return None
-    # Several questions without a name are told apart by their order.
-    several = len(answers) > 1
-    return {
-        str(one.get("name") or one.get("id") or (number if several else "")): _read_decision(one)
-        for number, one in enumerate(answers, 1)
-    }
-
-
-def _read_decision(answer: Body) -> Evidence:
-    """Read the answer to one question."""
-    levels, legend = answer.get("probabilities"), answer.get("legend") or {}
-    if answer["type"] == "refusal" or answer.get("refusal"):
-        return [Answer("", lost=REFUSED)]
-    yes = answer.get("probability", answer.get("noul"))
-    if levels is None and yes is not None:
-        return Scores("p", (1 - float(yes), float(yes)), ("no", "yes"), ("false", "true"))
-    if isinstance(levels, Mapping):
-        levels = [
-            {"value": value, "label": legend.get(value), "probability": number}
-            for value, number in levels.items()
-        ]
-    if not levels or not _is_objects(levels):
-        # An answer of another kind, such as a place in an image.
-        return [Answer(f"no probability for each level in {quote(answer)}", lost=FAILED)]
-    named = [(as_text(level.get("value")) or "", level) for level in levels]
-    if all(parse_number(name) is not None for name, _ in named):
-        # Servers list numbered levels in any order.
-        named.sort(key=lambda one: parse_number(one[0]) or 0.0)
-    # A rubric may describe its levels by objects.
-    told = [(level.get("label"), name) for name, level in named]
-    labels = [label if isinstance(label, str) and label else name for label, name in told]
-    shares = [float(level["probability"]) for _, level in named]
-    return Scores("p", shares, labels, [name for name, _ in named])
-
-
 def read_value(value: Any, name: str) -> Evidence | None:
     """Read what a field holds as evidence.
 
@@ -221,7 +173,7 @@ def read_value(value: Any, name: str) -> Evidence | None:
     """
     if not is_filled(value):
         return None
-    if value and _is_objects(value) and "logprob" in value[0]:
+    if value and is_objects(value) and "logprob" in value[0]:
         # Tokens have alternatives, alternatives none.
         tokens = any("top_logprobs" in one for one in value)
         value = {"content": value} if tokens else _list_scores(value)

@@ -90,22 +90,16 @@ class Chat:
     def ask(self, question: str) -> dict[str, Any]:
         """Ask for a completion, or for several; less is asked for if the server refuses."""
         body, choices, sent = {}, [], self._taken
-        if self.endpoint != CHAT:
-            try:
-                body = self._complete(question, sent)
-            except Refused as refusal:
-                sent = _concede(sent, refusal)
-                body = self._complete(question, sent)
-                self._taken = sent
-            return body | {"decoding": "decision"}
         while len(choices) < max(self.samples, 1):
             sent = sent | ({"n": self.samples - len(choices)} if "n" in sent else {})
             try:
                 body = self._complete(question, sent)
-                choices += body["choices"]
+                choices += body.get("choices", [body])
             except Refused as refusal:
                 sent = _concede(sent, refusal)
         self._taken = sent
+        if self.endpoint != CHAT:
+            return body | {"decoding": "decision"}
         shown = {name: value for name, value in sent.items() if name not in ("logprobs", "n")}
         shown |= {"samples": self.samples} if self.samples else {}
         decoding = ", ".join(f"{name} {value:g}" for name, value in shown.items())
