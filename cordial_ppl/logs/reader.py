@@ -42,8 +42,10 @@ def _read_scores(spellings: Spellings, scores: Scores) -> Reading | str:
     matches = next((one for one in lists if {*one} == {*range(size)}), None)
     if matches is None:
         return "other"
-    if np.isnan(np.array(scores.values, float)).any():
-        raise InputError(f"the scores of {', '.join(scores.options)} must be numbers, not NaN.")
+    array = np.array(scores.values, float)
+    if np.isnan(array).any() or scores.kind == "p" and not ((array >= 0) & (array < np.inf)).all():
+        named = ", ".join(scores.options)
+        raise InputError(f"the scores of {named} must be numbers, not NaN, and no probability < 0.")
     pairs = [(k, v) for k, v in zip(matches, scores.values, strict=True) if v > ABSENT]
     if not pairs or scores.kind in ("p", "n") and not any(scores.values):
         return "prose"

@@ -202,8 +202,11 @@ def test_what_has_no_probabilities_is_left_out_and_counted(log, answer):
         read(log, {"urgency": answer})
 
 
-@pytest.mark.parametrize("wrong", ["x", float("nan"), None])
+@pytest.mark.parametrize("wrong", ["x", float("nan"), None, -0.1, float("inf")])
 def test_a_probability_that_is_none_names_its_row(log, wrong):
     """OpenAI's Decision, damaged."""
     with pytest.raises(InputError, match="line 2"):
-        read(log, [openai(RISING[0])], [openai((wrong, 0, 0, 0))])
+        read(log, [openai(RISING[0])], [openai((wrong, 0.5, 0, 0))])
+    angry = {"type": "predicate", "name": "angry", "probability": 1.2}
+    with pytest.raises(InputError, match="line 1"):
+        read(log, [angry])
