@@ -7,7 +7,6 @@ from typing import Any
 
 import polars as pl
 
-from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError, SettingNeeded, list_names, name_rows, quote
 from cordial_ppl.tables.columns import is_reading, list_distinct, name_items, named
 from cordial_ppl.tables.formats import read_columns
@@ -64,11 +63,6 @@ class Choice:
     annotators: str = "each"
     apart: Sequence[str] = ()
     per: str | None = None
-
-    def __post_init__(self) -> None:
-        """Check the options, which no table is to blame for."""
-        if self.options is not None:
-            Scale.of(self.options)
 
 
 def open_columns(path: str | Path, choice: Choice, *, needed: bool = True) -> Columns:
