@@ -247,9 +247,9 @@ def gather(calibrator: Stack, texts: TaskTexts) -> Facts:
 def _find_bias(fit: Fit, texts: TaskTexts) -> Sequence[Bias]:
     """Find biases by group; none where the labelled texts are not just those of the fit."""
     names = texts.labelled.texts
-    own = fit.entered.texts
-    fitted, order = (np.argsort(each, kind="stable") for each in (own, names))
-    if not np.array_equal(names[order], own[fitted]):
+    digests = fit.entered.texts
+    fitted, order = (np.argsort(each, kind="stable") for each in (digests, names))
+    if not np.array_equal(names[order], digests[fitted]):
         return ()
     rows = order[np.argsort(fitted)]
     columns = {of: np.array(cells, object)[rows] for of, cells in texts.columns.items()}
@@ -262,8 +262,9 @@ def _score(fit: Fit, texts: Labelled, probs: Float[np.ndarray, "s K"]) -> dict[s
     histogram = label_histogram(fit.labels, fit.scale.size, fit.sample_weight)
     guess = {"raw": raw, "calibrated": probs, "histogram": np.broadcast_to(histogram, probs.shape)}
     # As in the verdict: a probability of a text's own label is by the labels of the others.
-    own = guess_others(fit.text_labels)[texts.ranks] if texts is fit.labelled else None
-    apart = guess if own is None else guess | {"histogram": own}
+    apart = dict(guess)
+    if texts is fit.labelled:
+        apart["histogram"] = guess_others(fit.text_labels)[texts.ranks]
     # Half a count for each option keeps ratings from a log loss of a probability of zero.
     smooth = apart | {"raw": stated(texts.logits)}
     if kind == "rating":
