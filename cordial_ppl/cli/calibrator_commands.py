@@ -97,7 +97,7 @@ def report(
         with replacing(output) as temporary:
             page = make_page(facts, of=f"{calibrator} on {tables.readings}")
             temporary.write_text(page, "utf-8")
-    done = f"wrote {output}: {count(len(table), 'text')}, {facts.labelled} labelled"
+    done = f"wrote {output}: {count(len(table), 'text')}, {len({*rows.tolist()})} labelled"
     return Result({"output": output, **facts.to_dict()}, done=[done])
 
 

@@ -73,11 +73,10 @@ def _describe(calibrator: Any, read: Any, content: Any, done: str, verbose: bool
     return Result(content, text=text, warnings=map(str, biases), done=[done])
 
 
-def _say_labels(labels: Any, calibrator: Any = None) -> str:
+def _say_labels(labels: Any, calibrator: Any) -> str:
     """Count labels, and say whose label is predicted where texts have several."""
     number = count(len(labels.labels), "label")
-    unread = 0 if calibrator is None else int(calibrator.fit_.entered.unread.sum())
-    if unread:
+    if unread := int(calibrator.fit_.entered.unread.sum()):
         number += f", {unread} of them on texts without a reading"
     if labels.several:
         number += f" of {count(len(labels.first), 'text')}"
@@ -103,10 +102,11 @@ class SeveralTables(Fitting):
 def fuse(
     tables: SeveralTables, *, output: options.PredictedOut, save: options.Saved = None
 ) -> Result:
-    """Combine several judges of the same texts; calibrate all texts that one of them has read.
+    """Combine several judges of the same texts; calibrate all texts.
 
     READINGS has a row for each text and judge, named in the column `reader`, or a column of ratings
-    for each judge. Judges need not have read every text.
+    for each judge. Judges need not have read every text; labels of texts that none of them has read
+    predict the other such texts.
 
     Args:
         save: Calibrator to write (.cordial), for `cordial predict`.
@@ -136,7 +136,8 @@ def fuse(
     readers = {name: cp.describe(each).to_dict() for name, each in fit.fits.items()}
     content |= {"expected": fit.expected._asdict(), "readers": readers}
     content["verdict"] = verdict and verdict.to_dict()
-    done = f"wrote {output}: {count(len(table), 'text')}, calibrated on {_say_labels(labels)}"
+    done = f"wrote {output}: {count(len(table), 'text')}, calibrated on "
+    done += _say_labels(labels, fusion)
     saved = "" if save is None else f", and the calibrator to {save}"
     return Result(content, text=fusion.summary(), done=[done + saved])
 

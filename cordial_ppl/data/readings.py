@@ -132,7 +132,11 @@ def as_logits(
 
 
 def as_logits_of_readers(
-    values: Any, *, readers: Sequence[str] | None = None, size: int | None = None
+    values: Any,
+    *,
+    readers: Sequence[str] | None = None,
+    size: int | None = None,
+    gaps: bool = False,
 ) -> Float64[np.ndarray, "n R K"]:
     """Validate the logits of several readers and centre them, each reader and text to mean 0.
 
@@ -140,6 +144,7 @@ def as_logits_of_readers(
         values: logits [n, R, K] (nats); NaN for all K options of a reader that has not read a text.
         readers: names of the R readers for messages; by default their positions.
         size: number of options K expected, if known.
+        gaps: whether a text may be one that no reader has read.
 
     Returns:
         Centred logits [n, R, K], NaN where a reading is missing.
@@ -159,7 +164,7 @@ def as_logits_of_readers(
             f"{', '.join(names)}; found {table.shape[1]}."
         )
     unread = np.flatnonzero(is_unread(table))
-    if unread.size:
+    if unread.size and not gaps:
         raise InputError(f"every text needs a reading; no judge has read {name_rows(unread)}.")
     for number, name in enumerate(names):
         source = Source(lambda row, name=name: f"row {row} of {name!r}")

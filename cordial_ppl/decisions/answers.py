@@ -29,9 +29,6 @@ from cordial_ppl.stack.sketch import sketch
 if TYPE_CHECKING:
     from xarray import DataTree
 
-REFUSALS = 3.3
-"""Standard errors by which shares of texts without a reading must differ: one in a thousand."""
-
 LEAST_BIAS = 0.025
 """Share of the scale's length that a group must be off to be reported: a tenth of five stars."""
 
@@ -223,11 +220,9 @@ def monitor(
 
 def _warn_of_refusals(then: np.ndarray, now: np.ndarray) -> None:
     """Warn where the share of texts that were not read has changed by more than chance."""
-    shares, pooled = (then.mean(), now.mean()), np.concatenate([then, now]).mean()
-    error = np.sqrt(pooled * (1 - pooled) * (1 / len(then) + 1 / len(now)))
-    if abs(shares[1] - shares[0]) > REFUSALS * error:
+    if drift.differ(then, now):
         warn(
-            f"the judge left {shares[1]:.0%} of the texts without a reading, {shares[0]:.0%} "
+            f"the judge left {now.mean():.0%} of the texts without a reading, {then.mean():.0%} "
             "before: the answer is about those that were read at both times."
         )
 

@@ -3,7 +3,8 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float64, Int, Int64
+from jaxtyping import Bool, Float64, Int, Int64
+from scipy.stats import hypergeom
 
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions.permutation import adjusted_p
@@ -16,6 +17,9 @@ LEAST = 0.05
 """Least difference that raises an alarm: a share of the texts, or of the scale's length."""
 
 PERMUTATIONS, SHUFFLED = 999, 10**5
+REFUSALS = 0.001
+"""Share of alarms on texts without a reading where they are no more and no fewer."""
+
 LARGEST = 10**8
 """Texts of one sketch that are compared at most; of more, a share of each count."""
 
@@ -116,6 +120,18 @@ def compare(
         scores=(float(scores[0]), float(scores[1])),
         texts=texts,
     )
+
+
+def differ(fit: Bool[np.ndarray, " n"], new: Bool[np.ndarray, " m"]) -> bool:
+    """Test by Fisher's exact test whether shares of texts, such as unread ones, differ.
+
+    Args:
+        fit: whether each text of a fit is one.
+        new: whether each other text is one.
+    """
+    count, both = int(fit.sum()), len(fit) + len(new)
+    draws = hypergeom(both, count + int(new.sum()), len(fit))
+    return bool(min(draws.cdf(count), draws.sf(count - 1)) < REFUSALS / 2)
 
 
 def _permute(

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from cordial_ppl.data.labelling import by_text
+from cordial_ppl.data.labelling import TextLabels, by_text
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions.forecasting import FEWEST, Range
 from cordial_ppl.decisions.judge import LEVEL, Points, score_points
@@ -180,6 +180,13 @@ def tabulate(reader: Points | None, verdict: Verdict | None) -> list[Sequence[st
     return [("", *shown), *((name, *cells) for name, cells in rows.items() if any(cells))]
 
 
+def guess_others(per_text: TextLabels) -> Float[np.ndarray, "T K"]:
+    """Predict each text by the smoothed histogram of the labels of the others."""
+    weighted = per_text.weights[:, None] * per_text.shares
+    others = weighted.sum(axis=0) - weighted + 1
+    return others / others.sum(axis=1, keepdims=True)
+
+
 def judge(
     labels: Int[np.ndarray, " n"],
     out_of_fold: Float[np.ndarray, "n K"] | None,
@@ -210,9 +217,7 @@ def judge(
     count = int(effective)
     if out_of_fold is None:
         return Verdict(Advice.LABEL, count, FEWEST, reader, alike=per_text.alike)
-    weighted = weights[:, None] * shares
-    counts, total = weighted.sum(axis=0), weights.sum()
-    others = (counts - weighted + 1) / (total - weights + scale.size)[:, None]
+    counts, total, others = weights @ shares, weights.sum(), guess_others(per_text)
     histogram = (counts + 1) / (total + scale.size)
     probs = out_of_fold[first]
     logs = np.log(np.maximum(probs, FLOOR))

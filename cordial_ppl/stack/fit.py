@@ -191,6 +191,17 @@ def deal_folds(texts: Labelled, seed: int) -> Int[np.ndarray, " n"]:
     return assign_folds(texts.count, FOLDS, np.random.default_rng(seed))[texts.ranks]
 
 
+def take_read(texts: Labelled) -> Labelled:
+    """Take the labelled texts that were read, to which members are fitted.
+
+    Raises:
+        InputError: there is none.
+    """
+    if not len(texts.read.labels):
+        raise InputError("a fit needs texts that have a reading; none of these has one.")
+    return texts.read
+
+
 def fit_stack(texts: Labelled, scale: Scale, settings: Settings) -> Fit:
     """Fit the members to all labels and without each of four folds, and weigh them.
 
@@ -202,9 +213,7 @@ def fit_stack(texts: Labelled, scale: Scale, settings: Settings) -> Fit:
     Raises:
         InputError: none of the labelled texts was read.
     """
-    entered, texts = texts, texts.read
-    if not len(texts.labels):
-        raise InputError("a fit needs texts that have a reading; none of these has one.")
+    entered, texts = texts, take_read(texts)
     members = settings.members(float(texts.weights.sum()))
     folds = held_out = None
     if settings.folded and texts.count >= MIN_LABELS:

@@ -146,7 +146,7 @@ class Settings:
         """
         as_covariates(covariates, len(logits), levels=self.levels)
         if logits.ndim == 3:
-            logits = np.nanmean(logits, axis=1)
+            logits = np.nan_to_num(logits).mean(axis=1)
         parts = [part for part in self.members(0) if isinstance(part, ChannelMember)]
         targets = [part.target(logits.shape[-1], covariates) for part in parts]
         for part, target in zip(parts, targets, strict=True):

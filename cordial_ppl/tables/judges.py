@@ -11,9 +11,9 @@ import polars as pl
 from cordial_ppl.data.checks import warn_of_lookalikes
 from cordial_ppl.errors import InputError, SettingNeeded, list_names
 from cordial_ppl.tables.choices import Choice, open_columns, refuse_taken, select, split_choice
-from cordial_ppl.tables.columns import is_reading, list_distinct, named, skip_blank, unpivot
+from cordial_ppl.tables.columns import is_reading, list_distinct, named, unpivot
 from cordial_ppl.tables.frame import ROW, Columns, reading
-from cordial_ppl.tables.reading_table import ReadingTable
+from cordial_ppl.tables.reading_table import ReadingTable, count_unread
 from cordial_ppl.tables.roles import UNKNOWN, find_columns, find_layout, spell
 
 
@@ -37,10 +37,10 @@ def read_several(
             columns; files of hard ratings alone need them.
 
     Returns:
-        The texts that any reader has read, in the order of the files, with logits [n, R, K] that
-        are NaN where a reader has not read a text. Another column stands once, with the value of
-        any reader that has one; if readers differ in it for some text, once for each reader, as
-        `<column>_<reader>`.
+        The texts, in the order of the files, with logits [n, R, K] that are NaN where a reader has
+        not read a text; one warning counts those that nobody has read. Another column stands once,
+        with the value of any reader that has one; if readers differ in it for some text, once for
+        each reader, as `<column>_<reader>`.
 
     Raises:
         FileError: A file cannot be read or is not what its ending says.
@@ -77,8 +77,6 @@ def read_several(
         for name in [name for name in names if name in sources and name not in tables]:
             try:
                 scale, kind, names_ = find_layout(part := sources[name], options)
-                if kind == "rating":
-                    part = skip_blank(part, "rating", scale)
                 tables[name] = ReadingTable(part, scale, kind, names_, round=choice.round)
                 options = scale
             except SettingNeeded as error:
@@ -104,7 +102,7 @@ def _split_readers(
         others = [name for name in columns.schema if name in wide.values() or not is_reading(name)]
         table = replace(columns, frame=columns.frame.select(ROW, *others))
         by_column = {column: name for name, column in wide.items()}
-        columns = skip_blank(unpivot(table, by_column, "reader", "rating"), "rating")
+        columns = unpivot(table, by_column, "reader", "rating")
         return {name: select(columns, "reader", name) for name in wide}
     picks = {reader: split_choice(columns, "reader", reader) for reader in readers}
     column = next((other for other, _ in picks.values() if other != "reader"), "reader")
@@ -148,7 +146,7 @@ def _join(tables: dict[str, ReadingTable], names: tuple[str, ...]) -> ReadingTab
     kind = next((table.kind for table in tables.values() if table.kind != "rating"), "rating")
     columns = replace(first.columns, path=source, frame=frame.lazy(), masks=(), apart=())
     columns = replace(columns, name_row=lambda row: f"item_id {items[row]!r}")
-    return ReadingTable(columns, first.scale, kind, checked=logits, readers=names)
+    return count_unread(ReadingTable(columns, first.scale, kind, checked=logits, readers=names))
 
 
 def _tell_apart(parts: dict[str, pl.DataFrame]) -> list[pl.DataFrame]:

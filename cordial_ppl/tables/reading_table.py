@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from jaxtyping import Float64, Int64
+from jaxtyping import Bool, Float64, Int64
 
 from cordial_ppl.data import readings
 from cordial_ppl.data.ratings import read_ratings
@@ -92,15 +92,17 @@ class ReadingTable:
         return logits[:, ::-1].copy() if self.columns.reverse else logits
 
     @property
-    def unread(self) -> pl.Expr:
-        """An expression of polars: which rows have nothing in any column of readings.
+    def unread(self) -> Bool[np.ndarray, " n"]:
+        """Which rows have nothing in any column of readings, or by any reader.
 
         Counts and probabilities that are all 0 are what loggers write for no answer.
         """
+        if self.checked is not None:
+            return readings.is_unread(self.checked)
         names = [name for name in self.names if name in self.columns.schema]
-        scale = self.scale if self.kind == "rating" else None
-        zeros = self.kind in ("p", "n")
-        return pl.all_horizontal(is_blank(self.columns, n, scale, zeros=zeros) for n in names)
+        scale, zeros = self.scale if self.kind == "rating" else None, self.kind in ("p", "n")
+        blank = pl.all_horizontal(is_blank(self.columns, n, scale, zeros=zeros) for n in names)
+        return self.columns.collect(blank.alias("")).to_series().to_numpy()
 
     @property
     def reasons(self) -> pl.Series:
@@ -108,7 +110,7 @@ class ReadingTable:
         reason = pl.lit("no reading")
         if self.columns.schema.get("unread") == pl.String:
             reason = pl.when(named("unread") != "").then(named("unread")).otherwise(reason)
-        cells = self.columns.collect(pl.when(self.unread).then(reason).alias("unread"))
+        cells = self.columns.collect(pl.when(pl.Series(self.unread)).then(reason).alias("unread"))
         return cells.to_series().cast(pl.String)
 
     @property
@@ -219,8 +221,8 @@ class ReadingTable:
 
     def _read_rows(self) -> tuple[Int64[np.ndarray, " r"], Columns]:
         """Return the rows of the texts that were read, and the table of these alone."""
-        unread = self.columns.collect(self.unread.alias("")).to_series()
-        rows = np.flatnonzero(~unread.to_numpy())
+        unread = self.unread
+        rows = np.flatnonzero(~unread)
         return rows, self.columns if len(rows) == len(unread) else self.columns.take(rows)
 
 
@@ -245,14 +247,19 @@ def open_readings(path: str | Path, **chosen: Any) -> ReadingTable:
     columns = open_columns(path, choice)
     (per,) = find_columns(columns, [choice.per], "user", USERS) if choice.per else (None,)
     columns = select(columns, "reader", choice.reader)
-    table = ReadingTable(columns, *find_layout(columns, choice.options), round=choice.round)
-    unread, every = columns.collect(table.unread.sum()).item(), len(columns)
-    if unread:
+    layout = find_layout(columns, choice.options)
+    return count_unread(ReadingTable(columns, *layout, round=choice.round, per=per))
+
+
+def count_unread(table: ReadingTable) -> ReadingTable:
+    """Note whether some of the texts were not read, and warn of their number."""
+    count, path = int(table.unread.sum()), table.columns.path
+    if count:
         warn(
-            f"{columns.path}: {unread} of {every} texts have no reading (empty cells, or 0 for all "
+            f"{path}: {count} of {len(table)} texts have no reading (empty cells, or 0 for all "
             "options); only labels of such texts say anything about them."
         )
-    return replace(table, gaps=unread > 0, per=per)
+    return replace(table, gaps=count > 0)
 
 
 def read_readings(path: str | Path, **chosen: Any) -> ReadingTable:

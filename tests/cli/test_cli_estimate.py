@@ -179,6 +179,7 @@ def test_texts_without_a_reading_stay(cordial, as_json, tables):
     some = sum(cells["item_id"].index(item) in unread for item in known["item_id"])
     assert found["unread"] == {"texts": len(unread), "labels": some}
     assert found["populations"][0]["texts"] == TEXTS
+    assert found["populations"][0]["unread"] == len(unread)
     cordial("calibrate", readings, labels, "-o", "o.csv")
     made = read("o.csv")
     assert made["item_id"] == cells["item_id"]

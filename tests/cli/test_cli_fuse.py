@@ -89,3 +89,27 @@ def test_users_are_no_judge(cordial, tmp_path, monkeypatch):
     write_table("l.csv", {"item_id": ids, "label": stars})
     command = "fuse", "r.csv", "l.csv", "-o", "o.csv", "--options", "1,2,3,4,5"
     assert "'user'" in cordial(*command, "--readers", "gpt,user", status=2).stderr
+
+
+def test_texts_that_no_judge_has_read_stay(cordial, text, tmp_path):
+    """In a table of a column a judge as in one of a row a judge: their labels predict them."""
+    stated = {"a": lambda k: 1 + k % 5, "b": lambda k: 1 + (k + k % 2) % 5}
+    ids, cell = range(40), {}
+    for judge, rate in stated.items():
+        cell[judge] = ["" if k % 8 == 0 or (judge, k % 8) == ("b", 1) else rate(k) for k in ids]
+    wide = [f"t{k},{cell['a'][k]},{cell['b'][k]}" for k in ids]
+    long = [f"t{k},{judge},{cell[judge][k]}" for judge in cell for k in ids]
+    text("l.csv", "item_id,label", *(f"t{k},{5 if k % 8 == 0 else 1 + k % 5}" for k in ids[:24]))
+    text("wide.csv", "item_id,a,b", *wide)
+    text("long.csv", "item_id,reader,rating", *long)
+    settings = "--options", "1,2,3,4,5", "--inference", "mode", "--save", "f.cordial", "-o"
+    result = cordial("fuse", "wide.csv", "l.csv", "--readers", "a,b", *settings, "wide_out.csv")
+    assert "5 of 40 texts" in result.stderr and "3 of them on texts without" in result.stderr
+    cordial("fuse", "long.csv", "l.csv", *settings, "long_out.csv")
+    cordial("predict", "f.cordial", "wide.csv", "-o", "again.csv")
+    found = read("wide_out.csv")
+    assert found == read("long_out.csv") == read("again.csv")
+    gone = np.arange(40) % 8 == 0
+    assert [bool(reason) for reason in found["unread"]] == gone.tolist()
+    probs = read_probabilities("wide_out.csv")
+    assert (probs[gone, 4] > 0.6).all() and (np.ptp(probs[gone], axis=0) == 0).all()

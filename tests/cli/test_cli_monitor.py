@@ -54,3 +54,13 @@ def test_labels_say_whether_the_calibration_holds(as_json, tables, name, status)
     # Those of the fit are left out.
     assert found["labels"]["labels"] == TEXTS - LABELLED
     assert (found["labels"]["evidence"] > 20) == (name == "wrong")
+
+
+def test_predictions_of_a_judge_that_leaves_more_texts_unread(cordial, tables):
+    """A warning beside the count, with the labels on such texts that predictions rest on."""
+    table = pl.read_csv(tables[0])
+    blank = pl.when(pl.int_range(pl.len()) % 2 == 0).then(pl.col("^logit_.*$"))
+    for share, rows in ((0.0, table), (0.5, table.with_columns(blank))):
+        rows.write_csv("some.csv")
+        result = cordial("predict", "j.cordial", "some.csv", "-o", "out.csv", "-q")
+        assert ("50% of the texts" in result.stderr) == ("0 labels" in result.stderr) == bool(share)

@@ -25,6 +25,17 @@ def differ(fit, new, scale=FIVE) -> Drift:
     return found
 
 
+def test_shares_of_texts_differ_beyond_chance_alone():
+    """One alarm in a thousand at most, and one where of 40 labelled texts none, now half, is."""
+    rng = np.random.default_rng(0)
+    pairs = [rng.random(240) < share for share in np.linspace(0.05, 0.95, 19) for _ in range(50)]
+    # Of 950 pairs more than five raise an alarm once in a thousand times.
+    assert sum(drift.differ(each[:40], each[40:]) for each in pairs) <= 5
+    for few in (20, 40):
+        assert drift.differ(np.zeros(few, bool), np.arange(200) % 2 == 0)
+    assert not drift.differ(np.zeros(5, bool), np.arange(200) % 5 == 0)
+
+
 def soft(texts, shift=0.0, seed=0):
     rng = np.random.default_rng(seed)
     middle = rng.normal(2 + shift, 1, (texts, 1))

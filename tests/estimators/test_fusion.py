@@ -198,6 +198,22 @@ def test_few_labels_and_none_in_common_leave_the_weights_of_the_prior():
     assert min(found.weights_.values()) > 0
 
 
+def test_a_text_that_nobody_has_read_is_predicted_by_the_labels_of_such(tmp_path):
+    logits, gone = THREE.copy(), np.arange(20) % 4 == 0
+    logits[gone] = np.nan
+    fusion = LogitFusion().fit(logits, LABELS)
+    alone = LogitFusion().fit(logits[~gone], LABELS[~gone])
+    probs = fusion.predict_proba(logits)
+    np.testing.assert_array_equal(probs[~gone], alone.predict_proba(logits[~gone]))
+    histogram = (np.bincount(LABELS[~gone], minlength=5) + 1) / 20
+    expected = (np.bincount(LABELS[gone], minlength=5) + 2 * histogram) / 7
+    np.testing.assert_allclose(probs[gone], np.tile(expected, (5, 1)))
+    full = cp.Fusion(inference="mode").fit(logits, LABELS)
+    full.save(tmp_path / "f.cordial")
+    found = cp.load(tmp_path / "f.cordial")
+    np.testing.assert_array_equal(found.predict_proba(logits), full.predict_proba(logits))
+
+
 def test_priors_reach_the_joint_channel():
     given = {"offset": (2.0, 1e-3), "temperature": (1.0, 1e-3)}
     fusion = cp.Fusion(prior=given, channels=["scalar"], inference="mode").fit(THREE, LABELS)
@@ -251,7 +267,7 @@ def test_arviz_sees_every_member(fusion):
     [
         ({}, THREE[:, 0], r"\[n, R, K\]; found \[20, 5\]"),
         ({}, [["a"]], "must be numbers"),
-        ({}, np.full((20, 3, 5), np.nan), "no judge has read rows 0, 1, 2"),
+        ({}, np.full((20, 3, 5), np.nan), "needs texts that have a reading"),
         ({}, np.where(np.arange(5) == 2, np.nan, THREE), "nan in row 0 of 'plain', column 2"),
         ({}, THREE[:, :2], "3 judges, plain, lower, noise; found 2"),
         ({}, {"plain": THREE[:, 0], "other": THREE[:, 1]}, "found plain, other"),

@@ -96,7 +96,7 @@ def test_several_labels_of_a_text_are_one_observation(judge, facts):
     assert weighed.scores["log loss"].means["calibrated"] == pytest.approx(mean, rel=1e-5)
     assert weighed.check.loss == pytest.approx(mean, rel=1e-5)
     few = gather(judge, texts(np.repeat(ROWS[:24], 2)))
-    assert few.check is None and not few.scores and not gather(judge, texts(range(20))).scores
+    assert few.check is None and few.out_of_fold and not facts.out_of_fold
 
 
 def test_whether_the_calibration_still_holds(judge, facts):
@@ -111,6 +111,45 @@ def test_whether_the_calibration_still_holds(judge, facts):
     for labelled in (24, 25):
         some: Any = gather(judge, texts(range(labelled)))
         assert some.check is None if labelled == 24 else some.check.labels == 5
+
+
+def test_without_other_labels_scores_are_those_that_the_fit_expects(judge, write):
+    """A text is predicted without its label, and readings are not compared with themselves."""
+    fit = judge.fit_
+    for rows in (range(20), range(24)):
+        found: Any = gather(judge, texts(rows))
+        loss = found.scores["log loss"].means
+        said = found.summary.verdict
+        expected = said.calibrated.loss, said.histogram.loss, fit.expected.raw
+        assert [loss[of] for of in ("calibrated", "histogram", "raw")] == pytest.approx(expected)
+        wrong = found.scores["most probable option is wrong"].means
+        assert wrong["histogram"] == pytest.approx(1 - said.histogram.accuracy)
+        assert wrong["calibrated"] == pytest.approx(1 - said.calibrated.accuracy)
+        np.testing.assert_array_equal(found.predicted, fit.out_of_fold)
+        assert found.to_dict()["out_of_fold"] and found.drift is not None
+    assert "out of fold" in " ".join(Elements(write(found)).words)
+    own: Any = gather(
+        judge, replace(texts(range(20)), items=texts().items[:20], logits=centred(LOGITS))
+    )
+    assert own.drift is None and own.scores == gather(judge, texts(range(20))).scores
+    seven = cp.LogitStack(STARS).fit(LOGITS[:7], [STARS[z] for z in LABELS[:7]])
+    few = gather(seven, texts(range(7)))
+    assert not few.scores and "fewer than eight" in write(few).lower()
+
+
+def test_unread_texts_are_counted_and_their_labels_tell_biases(write):
+    gone, names = np.arange(20) % 5 == 0, [f"text {k}" for k in range(20)]
+    logits = np.where(gone[:, None], np.nan, LOGITS)
+    labels = [STARS[4 * (system == "A")] for system in SYSTEM]
+    fitted = cp.LogitStack(STARS).fit(logits, labels, texts=names)
+    codes = np.array([STARS.index(label) for label in labels])
+    of = TaskTexts(names, centred(logits), np.arange(20), codes, {}, {"system": SYSTEM.tolist()})
+    found = gather(fitted, of)
+    assert list(found.biases) == answers.find_bias(fitted.fit_, {"system": SYSTEM}) != []
+    assert found.to_dict()["unread"] == {"texts": 4, "labels": 4} and len(found.probs) == 16
+    assert "did not read 4 of 20 texts, 4 of them labelled" in " ".join(
+        Elements(write(found)).words
+    )
 
 
 @pytest.mark.parametrize("gain", [Interval(0.2, 0.1, 0.3), Interval(-0.2, -0.3, -0.1)])
@@ -160,12 +199,10 @@ def test_pictures_show_what_stands_above_them(facts, monkeypatch):
     monkeypatch.setattr(plots, "stated_classes", keep)
     monkeypatch.setattr(plots, "thresholds", keep)
     draw_pictures(facts)
-    rows, labels = facts.scored
-    assert labels.tolist() == TRUTH.tolist()
-    raw, probs, logits = facts.raw[rows], facts.probs[rows], facts.texts.logits[rows]
-    names = np.array(facts.calibrator.fit_.scale.decode(labels))
+    raw, probs, logits = facts.raw[20:], facts.probs[20:], facts.texts.logits[20:]
+    names = np.array([STARS[z] for z in TRUTH])
     expected = (
-        ("labels", np.eye(5)[labels], logits),
+        ("labels", np.eye(5)[TRUTH], logits),
         ("as stated", raw, logits),
         ("calibrated", probs, logits),
         ("as stated", raw, names),

@@ -164,13 +164,13 @@ def test_averages_are_named(text):
 
 def test_one_column_a_judge(text):
     path = text("r.csv", "item_id,gpt,claude,text", "a,1,1,u", "b,3,,v", "c,,NA,w")
-    with pytest.warns(CordialWarning, match="1 of 3 rows have no rating and are skipped"):
+    with pytest.warns(CordialWarning, match="1 of 3 texts have no reading"):
         table = read_several([path], readers=["gpt", "claude"], options=("1", "2", "3"))
-    assert table.readers == ("gpt", "claude") and table.extras == {"text": ["u", "v"]}
+    assert table.readers == ("gpt", "claude") and table.extras == {"text": [*"uvw"]}
     rated = as_logits(readings_from_ratings([1, 3], ("1", "2", "3")))
-    np.testing.assert_array_equal(table.logits[:, 0], rated)
+    np.testing.assert_array_equal(table.logits[:2, 0], rated)
     np.testing.assert_array_equal(table.logits[0, 1], rated[0])
-    assert np.isnan(table.logits[1, 1]).all()
+    assert np.isnan(table.logits[1, 1]).all() and np.isnan(table.logits[2]).all()
 
 
 def test_a_column_that_is_named_is_no_task(text):

@@ -111,7 +111,8 @@ def find_bias(
     for (name, (names, codes)), p in zip(members.items(), adjusted, strict=True):
         if p <= ERROR_RATE:
             counts, sums = np.bincount(codes), np.bincount(codes, centred)
-            worst = int(np.argmax(sums**2 / counts))
+            # Two groups of one size are off alike: rounding must not choose.
+            worst = int(np.lexsort([sums, np.round(sums**2 / counts, 9)])[-1])
             off = float(residuals[codes == worst].mean())
             if abs(off) >= least:
                 reported.append(Bias(name, str(names[worst]), int(counts[worst]), off, p))

@@ -107,8 +107,10 @@ def list_rows(made: Comparison) -> list[dict[str, Any]]:
     if made.passing is not None:
         rates = name_ends("tpr", made.passing.tpr) | name_ends("tnr", made.passing.tnr)
 
-    def row(name: str, each: Population, more: Mapping[str, Any]) -> dict[str, Any]:
-        columns = name_ends("mean", each.mean)
+    def row(
+        name: str, each: Population, more: Mapping[str, Any], unread: int | None = None
+    ) -> dict[str, Any]:
+        columns = {"unread": unread} | name_ends("mean", each.mean)
         for option, share in each.at_least.items():
             columns |= name_ends(f"at_least_{option}", share)
         if each.passing is not None:
@@ -117,7 +119,8 @@ def list_rows(made: Comparison) -> list[dict[str, Any]]:
         head = {"group": name, "of": made.of, "texts": each.texts, "labels": each.labels}
         return {**head, **columns, **more}
 
-    rows = [row("(all)" if "all" in made.groups else "all", made.overall, rates | none)]
+    whole = "(all)" if "all" in made.groups else "all"
+    rows = [row(whole, made.overall, rates | none, made.unread[0])]
     for name in made.ranking:
         compared = none
         if not made.alike:

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from cordial_ppl.decisions.drift import Drift, compare
-from cordial_ppl.errors import InputError, warn
+from cordial_ppl.decisions.drift import Drift, compare, differ
+from cordial_ppl.errors import InputError, count, warn
 from cordial_ppl.estimators.fusion import Fusion
 from cordial_ppl.runtime.progress import doing
-from cordial_ppl.stack.fit import Fit
+from cordial_ppl.stack.fit import AnyFit, Fit
 from cordial_ppl.stack.sketch import merge, sketch
 from cordial_ppl.tables import (
     ReadingTable,
@@ -41,7 +41,9 @@ def open_tables(
     """
     with doing("reading"):
         if isinstance(fitted, Fusion):
-            return _read_judges(fitted, paths, **settings), None
+            table = _read_judges(fitted, paths, **settings)
+            warn_of_unread(path, fitted.fit_, table)
+            return table, None
         if len(paths) > 1:
             raise InputError(f"{path} was fitted on one judge: leave out --also.")
         counted, fit = list[np.ndarray](), fitted.fit_
@@ -50,6 +52,7 @@ def open_tables(
         drift = compare(fit.sketch, merge(counted), fit.scale)
     warn_of_kind(path, fit, paths[0], table)
     warn_of_drift(path, fit, paths[0], drift)
+    warn_of_unread(path, fit, table)
     return table, drift
 
 
@@ -78,6 +81,18 @@ def warn_of_kind(path: Path, fit: Fit, readings: Path, table: ReadingTable) -> N
             f"{readings} has readings of another kind than {path} was fitted on: "
             f"{'; '.join(others)}. A calibrator corrects the faults of one model under one "
             "prompt: fit another on labels of these."
+        )
+
+
+def warn_of_unread(path: Path, fit: AnyFit, table: ReadingTable) -> None:
+    """Warn where more texts were not read than of the labelled ones of the fit, beyond chance."""
+    then, now = fit.entered.take(fit.entered.first).unread, table.unread
+    if now.mean() > then.mean() and differ(then, now):
+        warn(
+            f"{table.columns.path}: the judge left {now.mean():.0%} of the texts without a "
+            f"reading, but {then.mean():.0%} of the labelled texts of {path}. They all get one "
+            f"prediction, from {count(int(then.sum()), 'label')} on such texts: label some, and "
+            "fit again."
         )
 
 

@@ -132,7 +132,8 @@ def predict_table(calibrator: Estimator, table: ReadingTable, output: Path) -> i
             stage.reach(stage.done + len(batch))
 
     header = replace(table.columns, frame=table.columns.frame.clear())
-    schema = predict_batch(calibrator, replace(table, columns=header)).schema
+    header = replace(table, columns=header, checked=np.empty((0, 1)))
+    schema = predict_batch(calibrator, header).schema
     with doing("calibrating", len(table), "texts") as stage:
         frames = register_io_source(predictions, schema=schema)
         write_table(output, frames, table.columns)

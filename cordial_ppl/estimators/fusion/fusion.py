@@ -46,7 +46,7 @@ from cordial_ppl.inference.sampler import DEFAULT_EFFORT, Effort
 from cordial_ppl.runtime import storage
 from cordial_ppl.runtime.compilation import workers
 from cordial_ppl.runtime.progress import doing
-from cordial_ppl.stack.fit import Fit, deal_folds, fit_stack
+from cordial_ppl.stack.fit import Fit, deal_folds, fit_stack, take_read
 from cordial_ppl.stack.members import ChannelMember
 from cordial_ppl.stack.settings import Settings, check_counts
 from cordial_ppl.stack.stacking import MIN_LABELS
@@ -67,7 +67,7 @@ class Fusion(Estimator[FusionFit]):
     all readers, with a weight and a temperature for each.  The weights maximise the likelihood of
     the labels under out-of-fold predictions, with a Dirichlet prior; with fewer than eight labels
     they are those of the prior.  For a text that a reader has not read, the other members' weights
-    are scaled to sum to one.
+    are scaled to sum to one; one that nobody has read is predicted by the labels of such texts.
 
     The paper has no average among the members, and other stacks and weights: :meth:`paper`.
 
@@ -239,7 +239,7 @@ class Fusion(Estimator[FusionFit]):
     def _fit(
         self, texts: Labelled, scale: Scale, settings: Settings, names: dict[str, Any]
     ) -> FusionFit:
-        readers = names["readers"]
+        readers, entered, texts = names["readers"], texts, take_read(texts)
         members = self._members(readers)
         each = self.weight_counts
         each = dict.fromkeys(members, each) if isinstance(each, int | float) else each
@@ -264,7 +264,7 @@ class Fusion(Estimator[FusionFit]):
             members=fits,
             weights=dict(zip(members, mixture.weights.tolist(), strict=True)),
             expected=mixture.expected,
-            entered=texts,
+            entered=entered,
             out_of_fold=mixture.out_of_fold,
             **names,
         )

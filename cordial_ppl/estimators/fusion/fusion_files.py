@@ -72,6 +72,7 @@ def read(path: str | Path, channels: Sequence[str | Path | Channel]) -> FusionFi
         if any(record.scale != saved.scale for record in saved.stacks.values()):
             raise ValueError("its stacks are of other scales")
         readers, texts = saved.readers, saved.labelled.restore(saved.scale.size)
+        read = texts.read
         if texts.logits.shape[1:-1] != (len(readers),):
             raise ValueError("the labelled texts are of other readers")
         if tuple(members)[: len(readers)] != readers or len(saved.spreads) != len(readers):
@@ -79,7 +80,7 @@ def read(path: str | Path, channels: Sequence[str | Path | Channel]) -> FusionFi
         if not ((saved.trust > 0) & (saved.trust <= 1)).all():
             raise ValueError("the average does not weigh its readers")
         if saved.joint is not None:
-            members[JOINT.name] = saved.joint.restore(JOINT, texts)
-        saved.check(members, len(texts.labels))
+            members[JOINT.name] = saved.joint.restore(JOINT, read)
+        saved.check(members, len(read.labels))
         values = {name: getattr(saved, name) for name in VALUES} | saved.read_any(texts)
         return FusionFit(members=members, **values)

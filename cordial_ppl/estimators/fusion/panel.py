@@ -46,8 +46,8 @@ def as_reader_logits(
         Centred logits, NaN where a reading is missing, and the readers' names.
 
     Raises:
-        InputError: the values have another shape or other readers, a text has no reading or only
-            part of one, or a reading is invalid; the message names the reader and the text.
+        InputError: the values have another shape or other readers, or a reading is invalid or in
+            part missing; the message names the reader and the text.
     """
     if isinstance(values, Mapping):
         readers = tuple(map(str, values if readers is None else readers))
@@ -64,7 +64,7 @@ def as_reader_logits(
             raise InputError(f"the readers' logits must have one shape [n, K]; found {received}.")
         unread = np.full(shapes.popitem()[1], np.nan)
         values = np.stack([tables.get(name, unread) for name in readers], axis=1)
-    logits = as_logits_of_readers(values, readers=readers, size=size)
+    logits = as_logits_of_readers(values, readers=readers, size=size, gaps=True)
     return logits, tuple(readers or name_readers(logits.shape[1]))
 
 

@@ -13,17 +13,19 @@ from cordial_ppl import scores
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.labelling import as_texts, of_fit, share_text
 from cordial_ppl.data.ratings import state
-from cordial_ppl.data.readings import is_unread
+from cordial_ppl.data.readings import is_unread, label_histogram
 from cordial_ppl.decisions import answers
 from cordial_ppl.decisions.drift import Drift
 from cordial_ppl.decisions.estimates.bias import Bias
 from cordial_ppl.decisions.judge import LEVEL, find_medians
 from cordial_ppl.decisions.predictive import LabelCheck, check_labels
 from cordial_ppl.decisions.summary import Summary
+from cordial_ppl.decisions.verdict import guess_others
 from cordial_ppl.errors import InputError
 from cordial_ppl.estimators.stack import Stack
 from cordial_ppl.stack.entering import predict_all
 from cordial_ppl.stack.fit import Fit
+from cordial_ppl.stack.sketch import sketch
 from cordial_ppl.stack.weighing import stated
 
 FEWEST = 8
@@ -130,13 +132,18 @@ class Facts:
         raw: probabilities that the reader states, [m, K].
         probs: calibrated probabilities, [m, K].
         hard: whether each reading is one rating.
+        unread: how many texts were not read, and how many of these are labelled; nothing else but
+            biases is of them.
         unseen: which of the labels are of texts that are not of the fit, [n].
-        scores: scores on those, by name, the log loss first; none where they are too few.
+        scored: labelled texts that scores and pictures are of: those that are not of the fit, or
+            the fit's own, predicted without their fold, where these are too few.
+        predicted: probabilities of these.
+        scores: scores by name, the log loss first; none where the fit has no folds, either.
         moved: the texts that calibration moves most.
-        drift: how the readings differ from those of the fit, if its file tells.
+        drift: how the readings differ from those of the fit, if its file tells, and not the same.
         check: whether the labels outside the fit are such as it predicts; None where too few.
         biases: groups that are rated too low or too high even after calibration; looked for where
-            the labelled texts are those of the fit.
+            the labelled texts are those of the fit, read or not.
     """
 
     calibrator: Stack
@@ -145,7 +152,10 @@ class Facts:
     raw: Float[np.ndarray, "m K"]
     probs: Float[np.ndarray, "m K"]
     hard: bool
+    unread: tuple[int, int]
     unseen: Bool[np.ndarray, " n"]
+    scored: Labelled
+    predicted: Float[np.ndarray, "s K"]
     scores: dict[str, Score]
     moved: tuple[Moved, ...]
     drift: Drift | None
@@ -158,22 +168,23 @@ class Facts:
         return self.texts.labelled.count
 
     @property
+    def out_of_fold(self) -> bool:
+        """Whether scores are of the texts of the fit, predicted without their fold."""
+        return self.scored is self.calibrator.fit_.labelled
+
+    @property
     def held_out(self) -> int:
         """Number of labelled texts that are not of the fit."""
         return self.texts.labelled.take(self.unseen).count
-
-    @property
-    def scored(self) -> tuple[Int[np.ndarray, " s"], Int[np.ndarray, " s"]]:
-        """Rows and labels of the texts that pictures with labels show: unseen ones if enough."""
-        chosen = self.unseen if self.scores else np.ones_like(self.unseen)
-        return self.texts.rows[chosen], self.texts.labels[chosen]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the summary and the scores as values that JSON can express."""
         return {
             "texts": len(self.probs),
             "labelled": self.labelled,
+            "unread": dict(zip(("texts", "labels"), self.unread, strict=True)),
             "held_out": self.held_out,
+            "out_of_fold": self.out_of_fold,
             "scores": {of: each.means | {"gain": each.gains} for of, each in self.scores.items()},
             "summary": self.summary.to_dict(),
             "drift": self.drift and self.drift.to_dict(),
@@ -183,7 +194,10 @@ class Facts:
 
 
 def gather(calibrator: Stack, texts: TaskTexts) -> Facts:
-    """Measure a calibrator on the labelled texts that it was not fitted to, and that were read.
+    """Measure a calibrator on labelled texts that were read.
+
+    They are those that it was not fitted to; where these are too few, its out-of-fold predictions
+    of those that it was fitted to are measured.
 
     Args:
         calibrator: the calibrator.
@@ -192,7 +206,7 @@ def gather(calibrator: Stack, texts: TaskTexts) -> Facts:
     Raises:
         InputError: no text is labelled.
     """
-    texts = texts.read
+    entered, texts = texts, texts.read
     if not len(texts.rows):
         raise InputError("a report needs at least one labelled text that was read; got none.")
     fit, forecast = calibrator.fit_, None
@@ -201,7 +215,13 @@ def gather(calibrator: Stack, texts: TaskTexts) -> Facts:
     raw, kind = state(texts.logits)
     probs, *curves = predict_all(fit, texts.logits, LEVEL, texts.covariates)
     unseen = ~of_fit(texts.labelled.texts, fit.texts)
-    others = texts.labelled.take(unseen)
+    others, predicted, scored = texts.labelled.take(unseen), fit.out_of_fold, fit.labelled
+    few = others.count < FEWEST
+    if predicted is None or not few:
+        chosen = np.flatnonzero(unseen | few)
+        scored, predicted = texts.labelled.take(chosen), probs[texts.rows[chosen]]
+    measured = not few or scored is fit.labelled
+    drift = answers.check_readings(fit, texts.logits)
     check = None
     if others.count >= FEW:
         check = check_labels(*fit.mixture(others.logits), texts=others, seed=fit.seed)
@@ -211,21 +231,25 @@ def gather(calibrator: Stack, texts: TaskTexts) -> Facts:
         summary=answers.describe(fit, forecast),
         raw=raw,
         probs=probs,
+        unread=(len(entered.items) - len(texts.items), len(entered.rows) - len(texts.rows)),
         unseen=unseen,
+        scored=scored,
+        predicted=predicted,
         hard=kind == "rating",
-        scores=_score(fit, others, probs[texts.rows[unseen]]) if others.count >= FEWEST else {},
+        scores=_score(fit, scored, predicted) if measured else {},
         moved=_list_moved(fit, texts, raw @ fit.scale.values, *curves),
-        drift=answers.check_readings(fit, texts.logits),
+        drift=None if np.array_equal(sketch(texts.logits), fit.sketch) else drift,
         check=check,
-        biases=_find_bias(fit, texts),
+        biases=_find_bias(fit, entered),
     )
 
 
 def _find_bias(fit: Fit, texts: TaskTexts) -> Sequence[Bias]:
     """Find biases by group; none where the labelled texts are not just those of the fit."""
     names = texts.labelled.texts
-    fitted, order = (np.argsort(each, kind="stable") for each in (fit.texts, names))
-    if fit.entered is not fit.labelled or not np.array_equal(names[order], fit.texts[fitted]):
+    digests = fit.entered.texts
+    fitted, order = (np.argsort(each, kind="stable") for each in (digests, names))
+    if not np.array_equal(names[order], digests[fitted]):
         return ()
     rows = order[np.argsort(fitted)]
     columns = {of: np.array(cells, object)[rows] for of, cells in texts.columns.items()}
@@ -235,24 +259,26 @@ def _find_bias(fit: Fit, texts: TaskTexts) -> Sequence[Bias]:
 def _score(fit: Fit, texts: Labelled, probs: Float[np.ndarray, "s K"]) -> dict[str, Score]:
     """Score the predictions of labels, one row each, beside what the reader states."""
     (raw, kind), labels, values = state(texts.logits), texts.labels, fit.scale.values
-    smoothed = fit.label_counts + 1
-    histogram = np.tile(smoothed / smoothed.sum(), (len(labels), 1))
-    reading, others = {"raw": raw}, {"calibrated": probs, "histogram": histogram}
+    histogram = label_histogram(fit.labels, fit.scale.size, fit.sample_weight)
+    guess = {"raw": raw, "calibrated": probs, "histogram": np.broadcast_to(histogram, probs.shape)}
+    # As in the verdict: a probability of a text's own label is by the labels of the others.
+    apart = dict(guess)
+    if texts is fit.labelled:
+        apart["histogram"] = guess_others(fit.text_labels)[texts.ranks]
     # Half a count for each option keeps ratings from a log loss of a probability of zero.
-    smooth = {"raw": stated(texts.logits)} if kind != "rating" else {}
+    smooth = apart | {"raw": stated(texts.logits)}
+    if kind == "rating":
+        del smooth["raw"]
     measures: dict[str, tuple[dict[str, np.ndarray], Callable[[np.ndarray], np.ndarray]]] = {
         "log loss": (smooth, lambda p: scores.log_loss(p, labels, per_text=True)),
-        "ranked probability score": (reading, lambda p: scores.rps(p, labels, per_text=True)),
-        DISTANCE: (reading, lambda p: np.abs(values[find_medians(p)] - values[labels])),
-        "most probable option is wrong": (reading, lambda p: (p.argmax(1) != labels).astype(float)),
+        "ranked probability score": (apart, lambda p: scores.rps(p, labels, per_text=True)),
+        DISTANCE: (guess, lambda p: np.abs(values[find_medians(p)] - values[labels])),
+        "most probable option is wrong": (guess, lambda p: (p.argmax(1) != labels).astype(float)),
     }
     # A text is one observation, the mean of its labels' losses.
     shares, scored = texts.weights * texts.count / texts.weights.sum(), dict[str, Score]()
-    for name, (stating, measure) in measures.items():
-        losses = {
-            of: np.bincount(texts.ranks, shares * measure(p))
-            for of, p in (stating | others).items()
-        }
+    for name, (predicted, measure) in measures.items():
+        losses = {of: np.bincount(texts.ranks, shares * measure(p)) for of, p in predicted.items()}
         gains = {
             of: scores.paired_bootstrap((each - losses["calibrated"])[None], level=LEVEL)
             for of, each in losses.items()

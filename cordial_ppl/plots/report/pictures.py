@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from cordial_ppl import plots
+from cordial_ppl.data.ratings import state
 from cordial_ppl.plots.figure import COLUMN, INK, looking, new_figure
 from cordial_ppl.plots.report.facts import Facts
 from cordial_ppl.scores import means_given_stated
@@ -40,12 +41,11 @@ def _list_pictures(
 ) -> Iterator[tuple[str, Callable[..., object], str, tuple[float, float]]]:
     """List pictures: name in the template, what draws it, what it shows, and its size in inches."""
     calibrator, texts, summary = facts.calibrator, facts.texts, facts.summary
-    scale, (rows, labels) = calibrator.fit_.scale, facts.scored
-    names, logits = scale.decode(labels), texts.logits[rows]
-    extra = {name: column[rows] for name, column in texts.covariates.items()}
+    scale, scored = calibrator.fit_.scale, facts.scored
+    names, logits, extra = scale.decode(scored.labels), scored.logits, scored.covariates
     before, after = (probs.mean(axis=0) @ scale.values for probs in (facts.raw, facts.probs))
-    predicted = {"as stated": facts.raw[rows]} if not facts.hard else {}
-    predicted["calibrated"] = facts.probs[rows]
+    predicted = {"as stated": state(logits)[0]} if not facts.hard else {}
+    predicted["calibrated"] = facts.predicted
     if summary.reader:
         draw = partial(plots.transfer_curve, calibrator, logits, names, extra)
         alt = "Label and calibrated mean of texts, given the mean that the judge states"
@@ -54,7 +54,10 @@ def _list_pictures(
         alt = "How common each option is by labels, as stated and calibrated; the mean is "
         alt += f"{before:.2f} as stated and {after:.2f} calibrated"
         yield "transfer", draw, alt, (COLUMN, 2.8)
-    panels, stated = {"labels": np.eye(scale.size)[labels], **predicted}, logits.argmax(axis=1)
+    panels, stated = (
+        {"labels": np.eye(scale.size)[scored.labels], **predicted},
+        logits.argmax(axis=1),
+    )
     compared = [means_given_stated(panels[title], stated) for title in ("labels", "calibrated")]
     for title, probs in panels.items():
         look = {"options": scale, "title": title, "most": np.nanmax(compared)}
