@@ -125,7 +125,7 @@ def monitor(
         labels: Labels of texts of the last table, to check the calibration.
     """
     fitted, names = load_calibrator(calibrator, channel, columns.options)
-    from cordial_ppl.data.labelling import as_texts, of_fit
+    from cordial_ppl.data.labelling import as_texts
     from cordial_ppl.decisions.estimates.requirement import NO, STATUS
     from cordial_ppl.estimators.bulk import intake
     from cordial_ppl.estimators.task_tables import take_labelled
@@ -143,7 +143,7 @@ def monitor(
     content = {**made.to_dict(), "labels": None}
     if labels is not None:
         read = read_labels(labels, tables[-1].scale, **vars(columns))
-        fresh = ~of_fit(as_texts(read.item_ids, len(read.labels)), fit.texts)
+        fresh = ~fit.labelled.has(as_texts(read.item_ids, len(read.labels)))
         if not fresh.any():
             raise InputError(f"{labels}: all labelled texts are of the fit: label others.")
         matched, rows = match_labels(tables[-1], read.take(fresh.nonzero()[0]))
