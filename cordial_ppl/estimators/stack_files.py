@@ -37,7 +37,7 @@ from cordial_ppl.stack.weighing import ExpectedLoss
 
 KIND = "calibrator"
 DRAWN = "diagnostics", "histogram", "draws", "weights", "transitions"
-SHARED = "scale", "weights", "expected", "out_of_fold"
+SHARED = "scale", "weights", "expected", "out_of_fold", "provenance"
 """Values of a posterior, and of any fit, that a file has as they are."""
 
 ARGUMENTS = "calibrators", "inference", "weight_counts", "seed", "effort"
@@ -153,8 +153,8 @@ class LabelledRecord(Record):
             raise ValueError("the labels are no options of the scale")
         if self.weights.min(initial=1) <= 0:
             raise ValueError("the weights of the labels are not positive")
-        given = self.labels, self.covariates, self.weights, self.texts, self.salt
-        return Labelled(logits, *given)
+        fields = self.labels, self.covariates, self.weights, self.texts, self.salt
+        return Labelled(logits, *fields)
 
 
 class AnyFitRecord(Record):
@@ -264,7 +264,7 @@ class FitRecord(AnyFitRecord):
             return Fit(settings=settings, members=members, **values)
 
 
-VALUES = "losses", "provenance", "sketch", "folds"
+VALUES = "losses", "sketch", "folds"
 """Values of a fit of one reader that a file has as they are."""
 
 

@@ -15,6 +15,7 @@ from cordial_ppl.tables.choices import Choice
 from cordial_ppl.tables.columns import list_distinct
 from cordial_ppl.tables.formats import read_columns
 from cordial_ppl.tables.label_table import LabelTable, read_labels
+from cordial_ppl.tables.provenance import read_provenance, warn_of_models
 from cordial_ppl.tables.reading_table import ReadingTable, read_readings
 from cordial_ppl.tables.roles import spell
 
@@ -105,6 +106,7 @@ def match_labels(
     """
     if not labels.item_ids:
         raise InputError(f"{labels.columns.path}: none of the labelled texts has a reading.")
+    warn_of_models(labels, read_provenance(readings))
     # An accent may be a character of its own in one file, and part of its letter in the other.
     index = {normalize("NFC", item): row for row, item in enumerate(readings.item_ids)}
     index |= {item: row for row, item in enumerate(readings.item_ids)}
