@@ -5,7 +5,6 @@ message says what was expected, what came (with its row and column), and what to
 """
 
 import os
-import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -24,12 +23,8 @@ PACKAGE = str(Path(__file__).parent)
 FULL = 2000
 """Characters of a message that are shown; a longer one loses its middle."""
 
-UNSEEN = re.compile(
-    r"[\0-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
-    r"\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
-)
-"""Characters that nobody sees, and that move, hide or reorder others: controls but for the tab and
-the end of a line, marks of direction, separators of lines, spaces without a width, tags."""
+HARMLESS = "\n\t\xa0\u202f\u200c\u200d"
+"""Unseen characters of lines, numbers and scripts; others may move, hide or reorder text."""
 
 
 class CordialError(Exception):
@@ -130,11 +125,12 @@ def shorten(message: str) -> str:
 
 def escape(text: str) -> str:
     """Write characters that nobody sees as JSON does; a terminal obeys some of them."""
-
-    def spell(match: re.Match[str]) -> str:
-        return re.sub("....", r"\\u\g<0>", match[0].encode("utf-16-be").hex())
-
-    return UNSEEN.sub(spell, text)
+    return "".join(
+        char
+        if char.isprintable() or char in HARMLESS
+        else r"\u" + char.encode("utf-16-be", "surrogatepass").hex("|", 2).replace("|", r"\u")
+        for char in text
+    )
 
 
 @contextmanager

@@ -59,12 +59,14 @@ def read_labelled(
         if error.setting != "rating" or not rating or not spell(read_columns(labels), rating):
             raise
         raise InputError(f"{error.problem} {labels} has it: name that file first.") from error
-    if {"mean_low", "label_low"} <= {*table.columns.schema}:
-        warn(
-            f"{readings} holds calibrated probabilities: if they were fitted to these labels, all "
-            "that follows looks better than it is. Take the judge's own readings, or other labels."
-        )
     labelled = read_labels(labels, table.scale, **chosen | {"apart": told})
+    for path, columns in {labels: labelled.columns, readings: table.columns}.items():
+        if {"mean_low", "label_low"} <= {*columns.schema}:
+            what = "were fitted to these labels" if path == readings else "made its labels"
+            warn(
+                f"{path} holds calibrated probabilities: if they {what}, all that follows looks "
+                "better than it is. Take the judge's own readings, and labels by people."
+            )
     _check_tasks(table, labelled)
     if sparse:
         labelled = labelled.among(table.item_ids)

@@ -5,7 +5,6 @@ from collections.abc import Collection, Mapping
 from hashlib import sha256
 
 import numpy as np
-import polars as pl
 from jaxtyping import Int64
 
 from cordial_ppl.errors import InputError, list_names, warn
@@ -16,11 +15,8 @@ from cordial_ppl.tables.reading_table import ReadingTable
 MADE = ("model", "prompt", "decoding", "date")
 """Columns of a reading's provenance, `reader_model`, ...; the judge is `reader`."""
 
-COMPARED = ("judge", *MADE[:-1])
-"""What makes readings those of another judge, whose faults may differ."""
-
-WANTED = {"judge": "`reader` or `reader_model`", "prompt": "`reader_prompt`"}
-"""Columns that say what may be required of readings."""
+COLUMNS = {"judge": "reader", **{name: f"reader_{name}" for name in MADE}}
+"""What a calibrator keeps, and the columns that say it; all but the last are compared."""
 
 MODELS = re.compile(
     r"(?<![a-z])(?:llms?(?![a-z])|(?:chat-?)?gpt(?![a-z])|claude[-_ ](?:v?\d|opus|sonnet|haiku)|"
@@ -39,7 +35,7 @@ KINDS = {
 MLflow's HUMAN could also be who wrote a text."""
 
 Provenance = dict[str, list[str]]
-"""The different values of each of `COMPARED`, the first and the last "date", and who gave "labels":
+"""The different values of each of `COLUMNS`, the first and the last "date", and who gave "labels":
 people, models by name, or unknown."""
 
 
@@ -58,26 +54,24 @@ def read_provenance(table: ReadingTable, rows: Int64[np.ndarray, " n"] | None = 
     columns, made = table.columns, Provenance()
     if table.readers:
         made["judge"] = [*table.readers]
-    for name in (*COMPARED, "date"):
-        start = "reader" if name == "judge" else f"reader_{name}"
-        several = bool(table.readers) and name != "judge"
-        for column in columns.schema:
-            of_one = several and column.startswith(f"{start}_")
-            if column not in columns.apart and (column == start or of_one):
+    for name, start in COLUMNS.items():
+        starts = (f"{start}_",) if table.readers and name in MADE else ()
+        for column in columns.schema.keys() - {*columns.apart}:
+            if column == start or column.startswith(starts):
                 cell = named(column) if rows is None else named(column).gather(rows)
-                cells = columns.collect(cell.unique(maintain_order=True)).to_series()
+                cells = columns.collect(cell.unique()).to_series()
                 made.setdefault(name, []).extend(filter(None, cells))
     # No file holds a prompt: what is no name of one is digested.
     made["prompt"] = [text if len(text) <= 64 else digest(text) for text in made.get("prompt", ())]
     if dates := made.get("date"):
         made["date"] = [min(dates), max(dates)]
-    return {name: [*dict.fromkeys(values)] for name, values in made.items() if values}
+    return {name: sorted({*values}) for name, values in made.items() if values}
 
 
 def differences(fitted: Provenance, new: Provenance) -> list[str]:
     """List in phrases how readings differ from others; not where either is not known."""
     phrases = []
-    for name in COMPARED:
+    for name in [*COLUMNS][:-1]:
         before = fitted.get(name, [])
         if before and (now := [value for value in new.get(name, []) if value not in before]):
             phrases.append(f"{name} {list_names(now, 3)} instead of {list_names(before, 3)}")
@@ -103,16 +97,6 @@ def read_makers(labels: LabelTable, readings: Provenance) -> list[str]:
     return told
 
 
-def _are_predictions(labels: LabelTable) -> bool:
-    """Tell labels that are the most probable options in a table that `cordial predict` wrote."""
-    names = [name for name in labels.columns.schema if name.startswith("p_")]
-    ends = {"mean_low", "label_low"}
-    if not ends <= {*labels.columns.schema} or len(names) <= labels.labels.max(initial=0):
-        return False
-    probs = labels.columns.collect(*names).cast(pl.Float64, strict=False).to_numpy()
-    return bool((probs[np.arange(len(probs)), labels.labels] == probs.max(axis=1)).all())
-
-
 def warn_of_models(labels: LabelTable, readings: Provenance) -> None:
     """Warn of labels that models gave; arguments are those of `read_makers`."""
     models = [name for name in read_makers(labels, readings) if name not in (PEOPLE, UNKNOWN)]
@@ -122,11 +106,6 @@ def warn_of_models(labels: LabelTable, readings: Provenance) -> None:
             f"{labels.columns.path}: {len(models)}{some} labels are by a model, "
             f"{list_names(dict.fromkeys(models), 3)}. What is fitted to them predicts that model, "
             "not people."
-        )
-    if _are_predictions(labels):
-        warn(
-            f"{labels.columns.path} has calibrated probabilities, and every label is the most "
-            "probable option: unless people confirmed them, these are predictions, no labels."
         )
 
 
@@ -153,13 +132,12 @@ def identify(
     for name, (words, values) in stated.items():
         keys = (name, "model") if name == "judge" else (name,)
         told = [every[key] for key in keys if key in every]
-        if not any({*part} <= {*values} for part in told):
-            if told:
-                names = list_names(dict.fromkeys(sum(told, [])))
-                raise InputError(f"{path}: the {name} is {names}, not {words}. Give its readings.")
-            if required:
-                raise InputError(f"{path}: nothing says the {name}. Add a column {WANTED[name]}.")
-            made[name] = [next(iter(values))]
+        if any({*part} <= {*values} for part in told):
+            continue
+        if told or required:
+            names, column = list_names(sorted({*sum(told, [])})), COLUMNS[name]
+            raise InputError(f"{path}: {name} must be {words}, in {column!r}; found {names}.")
+        made[name] = [next(iter(values))]
     if others := differences(made, every):
         warn(
             f"{path}: some readings are of another kind than those with labels: "

@@ -154,7 +154,7 @@ def test_a_requirement_is_of_a_judge_and_a_prompt(cordial, refused, tmp_path):
     refused("'gpt-4o'|'gpt-5'", *estimate("--judge", "gpt-5", **told))
     refused(f"{asked}|rubric.md", *estimate("--prompt-file", rubric, **told))
     refused("reader_prompt", *estimate("--prompt-file", prompt, reader_model="gpt-4o"))
-    refused("reader_model", *estimate("--judge", "gpt-4o"))
+    refused("'reader'", *estimate("--judge", "gpt-4o"))
     refused("none.md", *estimate("--prompt-file", "none.md", **told))
 
 

@@ -1,6 +1,5 @@
 """What tables say of how readings and labels were made, and what is certain of it."""
 
-import re
 import warnings
 
 import numpy as np
@@ -8,7 +7,7 @@ import polars as pl
 import pytest
 
 import cordial_ppl as cp
-from cordial_ppl.tables import match_labels, read_labels, read_readings, read_several
+from cordial_ppl.tables import match_labels, read_labelled, read_labels, read_readings, read_several
 from cordial_ppl.tables.provenance import (
     PEOPLE,
     UNKNOWN,
@@ -145,16 +144,14 @@ def test_some_labels_of_a_model_are_counted(readings, labels):
     assert identify(table, found, np.arange(4), {})["labels"] == ["gpt-4o", UNKNOWN]
 
 
-@pytest.mark.parametrize(("last", "told"), [("1", True), ("2", False)])
-def test_predictions_are_no_labels(readings, labels, last, told):
-    """Unless somebody has changed one."""
-    probs = {"p_1": each(0.2, 0.4, 0.6, 0.8), "p_2": each(0.8, 0.6, 0.4, 0.2)}
+@pytest.mark.parametrize("name", ["r.csv", "l.csv"])
+def test_predictions_are_no_labels_and_no_readings(readings, labels, name):
+    """A table that `cordial predict` wrote has intervals."""
     ends = {"mean_low": pl.lit(1.0), "label_low": pl.lit(1)}
-    columns = {**probs, **ends, "label": each("2", "2", "1", last)}
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        match_labels(*read(readings, labels, **columns))
-    assert any("predictions" in str(each.message) for each in caught) is told
+    of = {"r.csv": ends if name == "r.csv" else {}, "l.csv": ends if name == "l.csv" else {}}
+    with pytest.warns(cp.CordialWarning, match=f"{name} holds calibrated probabilities") as caught:
+        read_labelled(readings(**of["r.csv"]), labels(**of["l.csv"]))
+    assert len(caught) == 1
 
 
 def test_what_a_user_says_of_readings_must_not_be_false(readings, labels):
@@ -166,11 +163,15 @@ def test_what_a_user_says_of_readings_must_not_be_false(readings, labels):
 
     # By the judge's name or the model's.
     assert judged(table, "our judge", True) == judged(table, "m-1", True) == ["our judge"]
-    with pytest.raises(cp.InputError, match="r.csv: the judge is 'our judge', 'm-1', not 'other'"):
+    with pytest.raises(
+        cp.InputError, match="r.csv: judge must be 'other'.*found 'm-1', 'our judge'"
+    ):
         judged(table, "other")
     # What nobody contradicts is noted; but it does not prove anything.
     assert judged(silent, "other") == ["other"]
-    with pytest.raises(cp.InputError, match=re.escape("s.csv: nothing says the judge. Add")):
+    with pytest.raises(
+        cp.InputError, match="s.csv: judge must be 'other', in 'reader'; found nothing"
+    ):
         judged(silent, "other", True)
 
 
