@@ -8,6 +8,7 @@ import csv
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -257,12 +258,13 @@ class Fitting(Tables):
 
 
 def _digest_prompt(path: Path, scale: Any) -> list[str]:
-    """List how tables write a prompt: as a digest of its text, or as `cordial ask` does."""
+    """List how tables write a prompt: by a digest of its text, of its file or of `cordial ask`."""
     from cordial_ppl.logs.ask.prompt import Prompt, read_template
     from cordial_ppl.tables.provenance import digest
 
     text = read_template(path)
-    digests = [digest(text)]
+    whole = sha256(path.read_bytes()).hexdigest()
+    digests = [digest(text), whole, whole[:12]]
     with suppress(InputError):  # A rubric has no fields, and few prompts have several orders.
         for orders in range(1, scale.size + 1):
             digests.append(Prompt(scale, text, orders).digest)

@@ -40,8 +40,8 @@ people, models by name, or unknown."""
 
 
 def digest(text: str) -> str:
-    """Identify a prompt or a rubric by 12 digits of the SHA-256 of its text."""
-    return sha256(text.strip().encode()).hexdigest()[:12]
+    """Identify a prompt or a rubric by 12 digits of the SHA-256 of its words, a space between."""
+    return sha256(" ".join(text.split()).encode()).hexdigest()[:12]
 
 
 def read_provenance(table: ReadingTable, rows: Int64[np.ndarray, " n"] | None = None) -> Provenance:
@@ -62,7 +62,8 @@ def read_provenance(table: ReadingTable, rows: Int64[np.ndarray, " n"] | None = 
                 cells = columns.collect(cell.unique()).to_series()
                 made.setdefault(name, []).extend(filter(None, cells))
     # No file holds a prompt: what is no name of one is digested.
-    made["prompt"] = [text if len(text) <= 64 else digest(text) for text in made.get("prompt", ())]
+    prompts = made.get("prompt", ())
+    made["prompt"] = [text if text.split() == [text[:64]] else digest(text) for text in prompts]
     if dates := made.get("date"):
         made["date"] = [min(dates), max(dates)]
     return {name: sorted({*values}) for name, values in made.items() if values}

@@ -1,5 +1,7 @@
 """`cordial calibrate`, and `fit` and `predict`, which together are the same."""
 
+from hashlib import sha256
+
 import numpy as np
 import polars as pl
 import pytest
@@ -150,7 +152,8 @@ def test_a_requirement_is_of_a_judge_and_a_prompt(cordial, refused, tmp_path):
     told = {"reader_model": "gpt-4o", "reader_prompt": asked}
     cordial(*estimate("--judge", "gpt-4o", "--prompt-file", prompt, **told))
     cordial(*estimate("--prompt-file", rubric, reader_prompt=digest("One star is bad.")))
-    cordial(*estimate("--prompt-file", rubric, reader_prompt="One star is bad."))
+    for written in ("One star\nis bad. ", sha256(rubric.read_bytes()).hexdigest()):
+        cordial(*estimate("--prompt-file", rubric, reader_prompt=written))
     refused("'gpt-4o'|'gpt-5'", *estimate("--judge", "gpt-5", **told))
     refused(f"{asked}|rubric.md", *estimate("--prompt-file", rubric, **told))
     refused("reader_prompt", *estimate("--prompt-file", prompt, reader_model="gpt-4o"))

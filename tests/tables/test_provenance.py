@@ -59,6 +59,10 @@ def test_a_table_says_its_judge_its_making_and_its_days(readings):
     }
     assert read_provenance(table, np.array([1, 1]))["model"] == ["m"]
     assert read_provenance(read_readings(readings())) == {}
+    # No file is to hold the text of a prompt, but may its name.
+    names = ["v2-strict", "Be  strict.\n", "Be strict.", "a" * 65]
+    told = read_provenance(read_readings(readings(reader_prompt=each(*names))))["prompt"]
+    assert {*told} == {"v2-strict", digest("Be strict."), digest("a" * 65)}
     # A column that is named for something else says nothing of the judge.
     apart = read_readings(readings(reader=each(*"abab")), apart=("reader",))
     assert read_provenance(apart) == {}
