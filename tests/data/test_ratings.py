@@ -120,7 +120,7 @@ def test_what_is_no_rating(ratings, message):
 def test_lazy_frames_are_collected():
     frame = pl.DataFrame({"a": [1.0, 2.0], "b": [0.0, 1.0]})
     np.testing.assert_array_equal(as_logits(frame.lazy()), as_logits(frame))
-    fitted = cp.LabelHistogram().fit(frame.lazy(), [0, 1])
+    fitted = cp.calibrators.LabelHistogram().fit(frame.lazy(), [0, 1])
     assert fitted.predict_proba(frame.lazy()).columns == ["0", "1"]
     with pytest.raises(InputError, match="columns must be, in this order: a, b; got b, a"):
         fitted.predict_proba(frame.select("b", "a").lazy())
