@@ -266,6 +266,16 @@ def test_a_file_holds_no_id_that_could_be_looked_up(names, tmp_path):
     assert cp.load(path).fit_.entered.has(numbers).all()
 
 
+def test_a_fusion_of_an_earlier_version_loads(folder, tmp_path):
+    meta, arrays = storage.read(folder / "fusion", "fusion")
+    for part in (meta, *meta["stacks"].values()):
+        del part["labelled"]["salt"]
+    del meta["provenance"]
+    storage.write(tmp_path / "old", "fusion", meta, arrays)
+    found, expected = (cp.load(path) for path in (tmp_path / "old", folder / "fusion"))
+    np.testing.assert_array_equal(found.predict_proba(THREE), expected.predict_proba(THREE))
+
+
 def test_texts_without_a_name_stay_without_one(tmp_path):
     cp.LogitStack().fit(LOGITS, LABELS).save(tmp_path / "x.cordial")
     found = cp.load(tmp_path / "x.cordial").fit_
