@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Int64
 
 from cordial_ppl.errors import InputError, list_names, warn
-from cordial_ppl.tables.columns import named
+from cordial_ppl.tables.columns import is_reading, named
 from cordial_ppl.tables.label_table import LabelTable
 from cordial_ppl.tables.reading_table import ReadingTable
 
@@ -87,6 +87,10 @@ def read_makers(labels: LabelTable, readings: Provenance) -> list[str]:
         readings: The provenance of the readings: the judge is no person.
     """
     columns, told = labels.columns, [UNKNOWN] * len(labels.labels)
+    # In a sheet to fill in, or beside readings, it is no label that a model made.
+    others = {"probability", "decision", *filter(is_reading, columns.schema)}
+    if "reader_model" in columns.schema and not others & columns.schema.keys():
+        told = columns.collect(named("reader_model")).to_series().replace("", UNKNOWN).to_list()
     for column, kinds in KINDS.items():
         if column in columns.schema:
             cells = columns.collect(named(column)).to_series().str.to_lowercase()
@@ -104,9 +108,9 @@ def warn_of_models(labels: LabelTable, readings: Provenance) -> None:
     if models:
         some = "" if len(models) == len(labels.labels) else f" of {len(labels.labels)}"
         warn(
-            f"{labels.columns.path}: {len(models)}{some} labels are by a model, "
-            f"{list_names(dict.fromkeys(models), 3)}. What is fitted to them predicts that model, "
-            "not people."
+            f"{labels.columns.path}: {len(models)}{some} labels are by a model or by code, "
+            f"{list_names(dict.fromkeys(models), 3)}. What is fitted to them predicts these, not "
+            "people."
         )
 
 

@@ -109,7 +109,9 @@ def test_labels_of_a_model_are_said_to_be_that(readings, labels, name, column):
     """By its name, or because the judge itself has it."""
     table, found = read(readings, labels, **{column: pl.lit(name)})
     assert read_makers(found, read_provenance(table)) == [name] * 4
-    with pytest.warns(cp.CordialWarning, match=f"l.csv: 4 labels are by a model, '{name}'"):
+    with pytest.warns(
+        cp.CordialWarning, match=f"l.csv: 4 labels are by a model or by code, '{name}'"
+    ):
         match_labels(table, found)
 
 
@@ -134,6 +136,13 @@ def test_who_could_be_a_person_is_not_said_to_be_a_model(readings, labels, name)
         # Who wrote the texts, for all that is known.
         ({"source_type": each("HUMAN", "LLM", "llm", "web")}, [UNKNOWN] * 4),
         ({}, [UNKNOWN] * 4),
+        # As `cordial ask` and `read` name what made the readings of a row: here there is no other.
+        ({"reader_model": each("m", "m", "", "n")}, ["m", "m", UNKNOWN, "n"]),
+        ({"reader_model": "m", "annotator_kind": "HUMAN"}, [PEOPLE] * 4),
+        # Of readings beside it, or of those that a plan or decisions were made by.
+        ({"reader_model": "m", "p_1": "0.5", "p_2": "0.5"}, [UNKNOWN] * 4),
+        ({"reader_model": "m", "probability": "0.5"}, [UNKNOWN] * 4),
+        ({"reader_model": "m", "decision": "person"}, [UNKNOWN] * 4),
     ],
 )
 def test_a_column_says_what_gave_a_label(readings, labels, columns, makers):
