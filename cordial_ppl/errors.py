@@ -23,6 +23,9 @@ PACKAGE = str(Path(__file__).parent)
 FULL = 2000
 """Characters of a message that are shown; a longer one loses its middle."""
 
+HARMLESS = "\n\t\xa0\u202f\u200c\u200d"
+"""Unseen characters of lines, numbers and scripts; others may move, hide or reorder text."""
+
 
 class CordialError(Exception):
     """Any error that the package raises on purpose."""
@@ -118,6 +121,16 @@ def shorten(message: str) -> str:
     """Leave out the middle of a long message."""
     half = FULL // 2
     return message if len(message) <= FULL else f"{message[:half]} ... {message[-half:]}"
+
+
+def escape(text: str) -> str:
+    """Write characters that nobody sees as JSON does; a terminal obeys some of them."""
+    return "".join(
+        char
+        if char.isprintable() or char in HARMLESS
+        else r"\u" + char.encode("utf-16-be", "surrogatepass").hex("|", 2).replace("|", r"\u")
+        for char in text
+    )
 
 
 @contextmanager

@@ -56,13 +56,15 @@ def predict(
         raise InputError("several judges are predicted from files: leave out --engine ray.")
     scale, paths = fitted.fit_.scale, [readings, *also]
     paths = [path.absolute() if on_ray else path for path in paths]
-    table, drift = open_tables(calibrator, fitted, paths, **vars(columns) | {"options": names})
+    table, drift, others = open_tables(
+        calibrator, fitted, paths, **vars(columns) | {"options": names}
+    )
     if on_ray:
         predict_on_ray(calibrator, table, output, channels=channel)
     else:
         predict_table(fitted, table, output)
     content = {"output": output, "texts": len(table), "options": scale.options}
-    content["drift"] = drift and drift.to_dict()
+    content |= {"drift": drift and drift.to_dict(), "differences": others}
     return Result(content, done=[f"wrote {output}: {count(len(table), 'text')}"])
 
 
@@ -87,6 +89,9 @@ def report(
     require_drawing("a report", "jinja2")
     fitted, names = load_calibrator(calibrator, channel, tables.options)
     table, labels, rows = tables.read(options=names)
+    from cordial_ppl.estimators.bulk.intake import warn_of_kind
+
+    warn_of_kind(calibrator, fitted.fit_, tables.readings, table)
     with doing("measuring and drawing"):
         from cordial_ppl.plots.report import TaskTexts, gather, make_page
 
@@ -125,7 +130,7 @@ def monitor(
         labels: Labels of texts of the last table, to check the calibration.
     """
     fitted, names = load_calibrator(calibrator, channel, columns.options)
-    from cordial_ppl.data.labelling import as_texts, of_fit
+    from cordial_ppl.data.labelling import as_texts
     from cordial_ppl.decisions.estimates.requirement import NO, STATUS
     from cordial_ppl.estimators.bulk import intake
     from cordial_ppl.estimators.task_tables import take_labelled
@@ -134,16 +139,18 @@ def monitor(
     fit, settings = fitted.fit_, {**vars(columns), "options": names}
     with doing("reading"):
         tables = [read_readings(path, **settings) for path in (old, *new)]
-    for path, table in zip(new, tables[1:], strict=True):
+    others = [
         intake.warn_of_kind(calibrator, fit, path, table)
+        for path, table in zip((old, *new), tables, strict=True)
+    ]
     extras = [table.covariates(fit.covariates, fit.levels) for table in tables]
     logits, texts = [table.logits for table in tables], [table.item_ids for table in tables]
     made = cp.monitor(fit, *logits, texts=texts, covariates=extras, level=level)
     answer, text = made.answer, made.describe(fit.scale)
-    content = {**made.to_dict(), "labels": None}
+    content = {**made.to_dict(), "labels": None, "differences": others}
     if labels is not None:
         read = read_labels(labels, tables[-1].scale, **vars(columns))
-        fresh = ~of_fit(as_texts(read.item_ids, len(read.labels)), fit.texts)
+        fresh = ~fit.labelled.has(as_texts(read.item_ids, len(read.labels)))
         if not fresh.any():
             raise InputError(f"{labels}: all labelled texts are of the fit: label others.")
         matched, rows = match_labels(tables[-1], read.take(fresh.nonzero()[0]))

@@ -98,7 +98,7 @@ def _estimate(tables: Fitting, wanted: Wanted, by: str | None, ranked: bool = Fa
     design, weighed = read_design(table, labels, rows)
     design |= {"clusters": grouping.get("cluster"), "pairs": grouping.get("pair")}
     design |= {"groups": groups} if groups or wanted.pair else {}
-    calibrator = tables.fit(table, labels, rows)
+    calibrator = tables.fit(table, labels, rows, required=bool(requirements))
     design |= {"of": wanted.of, "passing": wanted.passing, "level": wanted.level}
     covariates = table.covariates(calibrator.fit_.covariates)
     made = calibrator.estimate(table.logits, rows, None, covariates, **design)

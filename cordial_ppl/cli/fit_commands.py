@@ -1,7 +1,7 @@
 """What is fitted to labelled texts: `cordial calibrate`, `fit`, `fuse`, `shift` and `demo`."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -63,7 +63,7 @@ def _describe(calibrator: Any, read: Any, content: Any, done: str, verbose: bool
         forecast = answers.forecast(fit, table.logits, table.covariates(fit.covariates))
     summary = answers.describe(fit, forecast)
     biases = answers.find_bias(fit, options.list_groups(table, labels, rows))
-    content |= {"labels": len(rows), "summary": summary.to_dict()}
+    content |= {"labels": len(rows), "summary": summary.to_dict(), "provenance": fit.provenance}
     content |= {"biases": [bias._asdict() for bias in biases]}
     text = summary.text
     for name, each in summary.diagnostics.items() if verbose else ():
@@ -126,7 +126,9 @@ def fuse(
     from cordial_ppl.estimators.task_tables import take_labelled
 
     fusion = cp.Fusion(table.scale, readers=table.readers, **settings)
+    provenance = tables.identify(table, labels, rows)
     fusion.fit(**take_labelled(table, labels, rows, tables.channel))
+    fusion.fit_ = replace(fusion.fit_, provenance=provenance)
     if save is not None:
         fusion.save(save)
     predict_table(fusion, table, output)
@@ -171,6 +173,7 @@ def shift(
     if user is not None:
         more["annotator"] = tables.annotator or spell(read_columns(tables.labels), user)
     read = tables.read(**more)
+    from cordial_ppl.estimators.bulk.intake import warn_of_kind
     from cordial_ppl.estimators.task_tables import drop_unread
     from cordial_ppl.estimators.users import user_tables
     from cordial_ppl.stack.stacking import MIN_LABELS
@@ -182,6 +185,8 @@ def shift(
             f"{count(len(rows), 'label')} are too few to compare users: {MIN_LABELS} are needed, "
             "or a calibrator fitted to other labels (--calibrator)."
         )
+    if fitted and calibrator:
+        warn_of_kind(calibrator, fitted.fit_, tables.readings, table)
     fitted = fitted or tables.fit(*read)
     covariates = table.covariates(fitted.fit_.covariates, fitted.fit_.levels)
     population = fitted.predict_proba(table.logits, covariates)

@@ -6,7 +6,9 @@ record have their line of help below them.
 
 import csv
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -203,6 +205,10 @@ class Fitting(Tables):
     inference: Inference = "default"
     prior_of: Annotated[Sequence[str], Parameter(metavar="NAME=LOC,SCALE", group=ADVANCED)] = ()
     "Prior of one parameter, in logs if positive, in log odds if a strength."
+    judge: Annotated[str | None, Parameter(metavar="NAME", group=MODEL)] = None
+    "Judge or model that READINGS are by; refused if they say otherwise."
+    prompt_file: Annotated[Path | None, Parameter(metavar="FILE", group=MODEL)] = None
+    "Prompt or rubric that READINGS are made with; refused if they say otherwise."
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -221,27 +227,52 @@ class Fitting(Tables):
         settings = {"inference": self.inference, "seed": self.seed, "prior": prior}
         return settings | {"channels": tuple(map(str, self.channel))}
 
-    def fit(self, table: Any, labels: Any, rows: Any) -> Any:
+    def identify(
+        self, table: Any, labels: Any, rows: Any, *, required: bool = False
+    ) -> dict[str, list[str]]:
+        """Collect what a calibrator is for; arguments and errors are those of `tables.identify`."""
+        from cordial_ppl.tables import identify
+
+        stated = {} if self.judge is None else {"judge": (repr(self.judge), [self.judge])}
+        if (path := self.prompt_file) is not None:
+            stated["prompt"] = f"that of {path}", _digest_prompt(path, table.scale)
+        return identify(table, labels, rows, stated, required)
+
+    def fit(self, table: Any, labels: Any, rows: Any, *, required: bool = False) -> Any:
         """Fit a calibrator on labelled texts; it keeps what later readings must be like.
 
         Args:
             table: The readings of all texts.
             labels: The labels, each of a text that has a reading.
             rows: The rows of the labelled texts, one per label.
+            required: Whether READINGS have to say their judge and prompt, where these are named.
 
         Raises:
             InputError: The labels, the readings or the covariates do not allow this fit.
             ChannelError: A file's model breaks the contract of a channel.
         """
         from cordial_ppl.estimators.task_tables import take_labelled
-        from cordial_ppl.tables import read_provenance
 
+        provenance = self.identify(table, labels, rows, required=required)
         calibrator = cp.Cordial(table.scale, **self.settings)
         texts = take_labelled(table, labels, rows, self.channel)
         calibrator.fit(**texts, corpus=table.logits)
-        provenance = read_provenance(table.columns, rows.tolist())
         calibrator.fit_ = replace(calibrator.fit_, provenance=provenance)
         return calibrator
+
+
+def _digest_prompt(path: Path, scale: Any) -> list[str]:
+    """List how tables write a prompt: by a digest of its text, of its file or of `cordial ask`."""
+    from cordial_ppl.logs.ask.prompt import Prompt, read_template
+    from cordial_ppl.tables.provenance import digest
+
+    text = read_template(path)
+    whole = sha256(path.read_bytes()).hexdigest()
+    digests = [digest(text), whole, whole[:12]]
+    with suppress(InputError):  # A rubric has no fields, and few prompts have several orders.
+        for orders in range(1, scale.size + 1):
+            digests.append(Prompt(scale, text, orders).digest)
+    return [*digests, text.strip()]
 
 
 def list_groups(table: Any, labels: Any, rows: Any) -> dict[str, list[str]]:

@@ -28,7 +28,7 @@ REPEATED = ("channels", "leave_out", "units")
 def say(message: str) -> None:
     """Print one line on stderr."""
     progress.clear()
-    print(" ".join(message.split("\n")), file=sys.stderr)
+    print(errors.escape(" ".join(message.split("\n"))), file=sys.stderr)
 
 
 class Result(NamedTuple):
@@ -57,14 +57,15 @@ def show(result: Result, *, json: bool, quiet: bool) -> None:
         import msgspec
 
         encoded = msgspec.json.encode(result.content, enc_hook=_encode)
+        text = errors.escape(msgspec.json.format(encoded, indent=2).decode())
         # As bytes, for JSON is UTF-8 everywhere.
         sys.stdout.flush()
-        sys.stdout.buffer.write(msgspec.json.format(encoded, indent=2) + b"\n")
+        sys.stdout.buffer.write(text.encode() + b"\n")
         sys.stdout.buffer.flush()
         return
     for text in (result.result, "" if quiet else result.text):
         if text:
-            print(text)
+            print(errors.escape(text))
     for line in () if quiet else result.done:
         say(line)
     for warning in result.warnings:

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from cordial_ppl.data.labelling import rank_texts
+from cordial_ppl.data.labelling import rank_texts, salt_texts
 from cordial_ppl.data.readings import Readings, is_unread
 from cordial_ppl.runtime.arrays import bucket, pad_rows, repeat_rows
 
@@ -30,6 +30,7 @@ class Labelled:
         covariates: what else is known of each row, by name.
         weights: what each label counts in the likelihood, positive; by default one.
         texts: which text each row is of, any numbers; by default each row is of another.
+        salt: what names of texts were digested with for a file that these are from.
     """
 
     logits: Float[np.ndarray, "n *readers K"]
@@ -37,6 +38,7 @@ class Labelled:
     covariates: Mapping[str, Float[np.ndarray, " n"]]
     weights: Float[np.ndarray, " n"]
     texts: Int[np.ndarray, " n"]
+    salt: str
 
     def __init__(
         self,
@@ -45,6 +47,7 @@ class Labelled:
         covariates: Mapping[str, Float[np.ndarray, " n"]] | None = None,
         weights: Float[np.ndarray, " n"] | None = None,
         texts: Int[np.ndarray, " n"] | None = None,
+        salt: str = "",
     ):
         count = len(labels)
         fields = {
@@ -53,6 +56,7 @@ class Labelled:
             "covariates": {} if covariates is None else covariates,
             "weights": np.ones(count) if weights is None else weights,
             "texts": -1 - np.arange(count) if texts is None else texts,
+            "salt": salt,
         }
         vars(self).update(fields)
 
@@ -91,7 +95,11 @@ class Labelled:
         """Return some of the rows, by position."""
         extra = {name: column[rows] for name, column in self.covariates.items()}
         labels, weights = self.labels[rows], self.weights[rows]
-        return Labelled(self.logits[rows], labels, extra, weights, self.texts[rows])
+        return Labelled(self.logits[rows], labels, extra, weights, self.texts[rows], self.salt)
+
+    def has(self, texts: Int[np.ndarray, " n"]) -> Bool[np.ndarray, " n"]:
+        """Recognise texts by their names; one without a name, a negative number, never is."""
+        return np.isin(salt_texts(texts, self.salt), self.texts[self.texts >= 0])
 
 
 def without_labels(

@@ -9,7 +9,7 @@ import hashlib
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 
 from cordial_ppl.data.containers import as_cells, as_numbers, as_objects, check_count
 from cordial_ppl.data.numerals import is_missing
@@ -108,14 +108,15 @@ def _digest(name: str) -> int:
     return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "little") >> 2
 
 
-def of_fit(texts: Int[np.ndarray, " n"], fitted: Int[np.ndarray, " m"]) -> Bool[np.ndarray, " n"]:
-    """Recognise texts of a fit by their names; one without a name, a negative number, never is.
+def salt_texts(texts: Int[np.ndarray, " n"], salt: str) -> Int[np.ndarray, " n"]:
+    """Digest numbers of texts with a salt, as files do; those without a name stay.
 
     Args:
         texts: numbers of texts, from :func:`as_texts`.
-        fitted: those of the fit.
+        salt: what only one file has; empty, all of them stay.
     """
-    return np.isin(texts, fitted[fitted >= 0])
+    named = [text if text < 0 or not salt else _digest(f"{salt} {text}") for text in texts.tolist()]
+    return np.array(named, np.int64)
 
 
 class TextLabels(NamedTuple):

@@ -10,7 +10,6 @@ from jaxtyping import Float
 from cordial_ppl.data.checks import check_cells, check_level, check_list, check_names, check_number
 from cordial_ppl.data.containers import as_cells
 from cordial_ppl.data.labelled import Labelled
-from cordial_ppl.data.labelling import of_fit
 from cordial_ppl.data.ratings import state
 from cordial_ppl.data.readings import is_unread
 from cordial_ppl.decisions import drift, forecasting, monitoring, predictive, summary
@@ -259,7 +258,7 @@ def check_labels(
     data = enter_labels(fit, logits, labels, covariates, sample_weight, texts).read
     if not len(data.labels):
         raise InputError("none of the labelled texts has a reading: there is nothing to check.")
-    fitted = of_fit(data.texts, fit.texts)
+    fitted = fit.labelled.has(data.texts)
     if fitted.any():
         warn(
             f"{len(np.unique(data.texts[fitted]))} of {data.count} texts are of the fit: "

@@ -4,6 +4,7 @@ A file never holds code.  Of a channel from a user's file it has the name and th
 file must be named again to load the stack.
 """
 
+import hashlib
 import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
@@ -17,6 +18,7 @@ from cordial_ppl.channels import CHANNELS, is_built_in
 from cordial_ppl.channels.channel import Channel
 from cordial_ppl.channels.loading import load_channel
 from cordial_ppl.data.labelled import Labelled
+from cordial_ppl.data.labelling import salt_texts
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError, SettingNeeded
 from cordial_ppl.inference.diagnostics import Diagnostics
@@ -35,7 +37,7 @@ from cordial_ppl.stack.weighing import ExpectedLoss
 
 KIND = "calibrator"
 DRAWN = "diagnostics", "histogram", "draws", "weights", "transitions"
-SHARED = "scale", "weights", "expected", "out_of_fold"
+SHARED = "scale", "weights", "expected", "out_of_fold", "provenance"
 """Values of a posterior, and of any fit, that a file has as they are."""
 
 ARGUMENTS = "calibrators", "inference", "weight_counts", "seed", "effort"
@@ -100,6 +102,8 @@ class LabelledRecord(Record):
 
     Attributes:
         read: which texts were read, by each of several readers; logits of others are zero here.
+        salt: made of the labelled texts, so that equal fits give equal files; empty in files whose
+            texts have digests without one.
     """
 
     logits: Float64[np.ndarray, "_n ..."]
@@ -108,17 +112,23 @@ class LabelledRecord(Record):
     weights: Float64[np.ndarray, " _n"]
     texts: Int64[np.ndarray, " _n"]
     read: Bool[np.ndarray, "_n ..."] | None
+    salt: str = ""
 
     @classmethod
     def of(cls, texts: Labelled) -> "LabelledRecord":
-        """Make the record of labelled texts."""
-        read = ~np.isnan(texts.logits[..., 0])
+        """Make the record of labelled texts, whose names are digested with a salt."""
+        read, numbers = ~np.isnan(texts.logits[..., 0]), texts.texts
+        if not (salt := texts.salt):
+            content = texts.logits.tobytes() + texts.labels.tobytes()
+            salt = hashlib.sha256(content).hexdigest()
+            numbers = salt_texts(numbers, salt)
         return cls(
             logits=np.nan_to_num(texts.logits),
             labels=np.asarray(texts.labels, np.int64),
             covariates={k: np.asarray(v, np.float64) for k, v in texts.covariates.items()},
             weights=texts.weights,
-            texts=np.asarray(texts.texts, np.int64),
+            texts=np.asarray(numbers, np.int64),
+            salt=salt,
             read=None if texts.readers is None and read.all() else read,
         )
 
@@ -143,7 +153,8 @@ class LabelledRecord(Record):
             raise ValueError("the labels are no options of the scale")
         if self.weights.min(initial=1) <= 0:
             raise ValueError("the weights of the labels are not positive")
-        return Labelled(logits, self.labels, self.covariates, self.weights, self.texts)
+        fields = self.labels, self.covariates, self.weights, self.texts, self.salt
+        return Labelled(logits, *fields)
 
 
 class AnyFitRecord(Record):
@@ -253,7 +264,7 @@ class FitRecord(AnyFitRecord):
             return Fit(settings=settings, members=members, **values)
 
 
-VALUES = "losses", "provenance", "sketch", "folds"
+VALUES = "losses", "sketch", "folds"
 """Values of a fit of one reader that a file has as they are."""
 
 

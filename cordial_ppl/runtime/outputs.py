@@ -41,7 +41,8 @@ def replacing(path: str | Path, *, folder: bool = False) -> Iterator[Path]:
     """Write to a file that then takes the place of `path`.
 
     Whatever ends the process meanwhile, the old file is there; only a process that is killed leaves
-    an unfinished file beside it, whose name begins with a dot.
+    an unfinished file beside it, whose name begins with a dot. Who may read and write the old file
+    may read and write the new one.
 
     Args:
         path: The file to replace or make.
@@ -55,6 +56,8 @@ def replacing(path: str | Path, *, folder: bool = False) -> Iterator[Path]:
     """
     with _beside(path, folder) as (temporary, target):
         yield temporary
+        if target.exists():
+            shutil.copymode(target, temporary)
         os.replace(temporary, target)
 
 
@@ -86,7 +89,8 @@ def _beside(path: str | Path, folder: bool) -> Iterator[tuple[Path, Path]]:
         # A name that is too long is refused only when it is looked up.
         with suppress(FileNotFoundError):
             target.stat()
-        temporary.mkdir() if folder else temporary.touch(exist_ok=False)
+        mode = 0o600 if target.exists() else 0o666
+        temporary.mkdir() if folder else temporary.touch(mode=mode, exist_ok=False)
         yield temporary, target
     except OSError as error:
         reason = (error.strerror or error) if target.parent.is_dir() else "its folder is missing"

@@ -14,6 +14,8 @@ from shutil import get_terminal_size
 from threading import Event, RLock, Thread, current_thread, main_thread
 from time import monotonic
 
+from cordial_ppl.errors import escape
+
 VARIABLE = "CORDIAL_PROGRESS"
 """Environment variable; 0 or empty, nothing is shown."""
 
@@ -71,14 +73,14 @@ class Display(Thread):
             for each in stages if self.plain else ():
                 if each.begun < now - DELAY and each.text not in self.texts:
                     self.texts.add(each.text)
-                    _write(f"{each.text} ...\n")
+                    _write(f"{escape(each.text)} ...\n")
         elif stages:
             # The outermost stage whose parts are counted, or else the innermost.
             stage = next((each for each in stages if each.total), stages[-1])
             parts = f", {stage.done:,.0f} of {stage.total:,.0f} {stage.unit}"
             if not (stage.total and stage.unit):
                 parts = f", {stage.done / stage.total:.0%}" if stage.total else ""
-            line = f"{stage.text}{parts}, {now - stage.begun:.0f} s"
+            line = f"{escape(stage.text)}{parts}, {now - stage.begun:.0f} s"
             _write(ERASE + line[: get_terminal_size().columns - 1])
             self.shown = True
 

@@ -4,12 +4,16 @@ from collections.abc import Sequence
 
 
 def align(*rows: Sequence[str]) -> list[str]:
-    """Return lines of a table, the first column to the left and the others to the right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    """Return lines of a table, the first column to the left and the others to the right.
+
+    The end of a line inside a cell is written as such, so that no cell can pass for a row.
+    """
+    table = [[cell.replace("\n", r"\n") for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     return [
         "  ".join(
             cell.rjust(width) if position else cell.ljust(width)
             for position, (cell, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
-        for row in rows
+        for row in table
     ]

@@ -48,6 +48,9 @@ class AnyFit(ABC):
         out_of_fold: out-of-fold probabilities of the labelled texts, in the order of the labels;
             None without folds.
         columns: names of the columns if the readings were a data frame.
+        provenance: what the fit is for, as far as tables say it: lists of values under "judge",
+            "model", "prompt" and "decoding", the first and the last "date", and who gave "labels",
+            see `cordial_ppl.tables.provenance`.
     """
 
     scale: Scale
@@ -56,6 +59,7 @@ class AnyFit(ABC):
     entered: Labelled
     out_of_fold: Float[np.ndarray, "n K"] | None = None
     columns: np.ndarray | None = None
+    provenance: dict[str, list[str]] = field(default_factory=dict)
 
     @cached_property
     def labelled(self) -> Labelled:
@@ -123,8 +127,6 @@ class Fit(AnyFit):
         losses: out-of-fold log loss of each member alone, nats; empty without folds.
         sketch: counts of the readings that the fit was for.
         folds: fold of each label, 0..3, the same for those of a text; None with fewer than eight.
-        provenance: how the readings were made: lists of values under "model", "prompt" and
-            "decoding".
     """
 
     settings: Settings
@@ -132,7 +134,6 @@ class Fit(AnyFit):
     losses: Mapping[str, float]
     sketch: Int[np.ndarray, "2 cells"]
     folds: Int[np.ndarray, " n"] | None = None
-    provenance: dict[str, list[str]] = field(default_factory=dict)
 
     @property
     def posteriors(self) -> dict[str, Posterior]:

@@ -3,16 +3,17 @@
 `formats` reads and writes the files, `workbook` those of Excel, `columns` reads cells, `roles`
 finds columns by what they are for. `reading_table`, `label_table` (`annotators`: several of a text)
 and `judges` (readers side by side) build on these; `matches` joins readings and labels; `groups`
-reads what names groups of texts, and the models and prompts of readings.
+reads what names groups of texts, `provenance` the models and prompts of readings, and who labelled.
 """
 
 from cordial_ppl.tables.choices import list_values
 from cordial_ppl.tables.formats import ENDINGS, SINKS, read_columns, write_table
 from cordial_ppl.tables.frame import is_filled
-from cordial_ppl.tables.groups import MADE, differences, list_cells, read_groups, read_provenance
+from cordial_ppl.tables.groups import list_cells, read_groups
 from cordial_ppl.tables.judges import read_several
 from cordial_ppl.tables.label_table import LabelTable, read_labels
 from cordial_ppl.tables.matches import check_unfilled, match_labels, read_labelled
+from cordial_ppl.tables.provenance import MADE, differences, identify, read_provenance
 from cordial_ppl.tables.reading_table import ReadingTable, open_readings, read_readings
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "LabelTable",
     "ReadingTable",
     "differences",
+    "identify",
     "is_filled",
     "list_cells",
     "list_values",

@@ -15,6 +15,7 @@ from cordial_ppl.tables.choices import Choice, key_rows
 from cordial_ppl.tables.columns import list_distinct
 from cordial_ppl.tables.formats import read_columns
 from cordial_ppl.tables.label_table import LabelTable, read_labels
+from cordial_ppl.tables.provenance import read_provenance, warn_of_models
 from cordial_ppl.tables.reading_table import ReadingTable, read_readings
 from cordial_ppl.tables.roles import UNKNOWN, spell
 
@@ -58,12 +59,14 @@ def read_labelled(
         if error.setting != "rating" or not rating or not spell(read_columns(labels), rating):
             raise
         raise InputError(f"{error.problem} {labels} has it: name that file first.") from error
-    if {"mean_low", "label_low"} <= {*table.columns.schema}:
-        warn(
-            f"{readings} holds calibrated probabilities: if they were fitted to these labels, all "
-            "that follows looks better than it is. Take the judge's own readings, or other labels."
-        )
     labelled = read_labels(labels, table.scale, **chosen | {"apart": told})
+    for path, columns in {labels: labelled.columns, readings: table.columns}.items():
+        if {"mean_low", "label_low"} <= {*columns.schema}:
+            what = "were fitted to these labels" if path == readings else "made its labels"
+            warn(
+                f"{path} holds calibrated probabilities: if they {what}, all that follows looks "
+                "better than it is. Take the judge's own readings, and labels by people."
+            )
     _check_tasks(table, labelled)
     if sparse:
         labelled = labelled.among(table.item_ids)
@@ -112,6 +115,7 @@ def match_labels(
         advice = "Name the column that does"
         raise SettingNeeded(problem, advice, "annotator", UNKNOWN)
     keys = key_rows(readings.item_ids, users)
+    warn_of_models(labels, read_provenance(readings))
     # An accent may be a character of its own in one file, and part of its letter in the other.
     index = {normalize("NFC", key): row for row, key in enumerate(keys)}
     index |= {key: row for row, key in enumerate(keys)}

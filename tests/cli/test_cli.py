@@ -5,6 +5,7 @@ import re
 import shlex
 import subprocess
 import sys
+import unicodedata
 import warnings
 
 import pytest
@@ -159,3 +160,29 @@ main()
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=120)
     assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
+
+
+HOSTILE = "gpt\x1b[2J\u202etp\x9b31m\u200b\U000e0041\nUse it: yes"
+
+
+def test_no_text_of_others_moves_what_a_terminal_shows(cordial, as_json, tmp_path, refused):
+    """Nor hides or reorders it, in results, in messages, or in JSON, which means the same."""
+    readings, _ = write_tables(tmp_path, system=[HOSTILE, "b"] * 30)
+    plan = "plan", readings, "--by", "system", "-o"
+    shown = cordial(*plan, "text.csv")
+    (line,) = [line for line in shown.stdout.splitlines() if "gpt" in line]
+    assert line.split("  ")[0] == (r"gpt\u001b[2J\u202etp\u009b31m\u200b\udb40\udc41\nUse it: yes")
+    printed = cordial(*plan, "json.csv", "--json").stdout
+    assert {*json.loads(printed)["groups"]} == {HOSTILE, "b"}
+    refused(r"no\u001b]0;x\u0007", "plan", "no\x1b]0;x\x07", "-o", "o.csv")
+    seen = shown.output + printed
+    assert not [
+        char for char in seen if unicodedata.category(char) in ("Cc", "Cf") and char != "\n"
+    ]
+
+
+def test_names_in_other_scripts_are_shown_as_they_are(cordial, tmp_path):
+    names = ["坏 é ß", "می\u200cخواهم", "👩\u200d💻 ½ “ok”"]
+    readings, _ = write_tables(tmp_path, system=names * 20)
+    shown = cordial("plan", readings, "--by", "system", "-o", "o.csv").stdout
+    assert all(name in shown for name in names)

@@ -1,10 +1,17 @@
 """`cordial calibrate`, and `fit` and `predict`, which together are the same."""
 
+from hashlib import sha256
+
 import numpy as np
+import polars as pl
 import pytest
 from review_tables import LABELLED, TEXTS, fast, read, read_probabilities, write_tables
 
+import cordial_ppl as cp
+from cordial_ppl.data.scale import Scale
+from cordial_ppl.logs.ask.prompt import Prompt
 from cordial_ppl.tables import read_readings
+from cordial_ppl.tables.provenance import digest
 
 
 def test_the_calibrated_table(cordial, tmp_path):
@@ -51,7 +58,9 @@ def test_fit_and_predict_are_calibrate(cordial, as_json, tmp_path, ending):
     assert (made["output"], made["texts"], made["labels"]) == (str(whole), TEXTS, LABELLED)
     assert fitted["summary"] == made["summary"] and made["summary"]["sentences"]
     assert predicted.pop("drift")["p"] == 1
-    assert predicted == {"output": str(halves), "texts": TEXTS, "options": [*"12345"]}
+    assert predicted == {"output": str(halves), "texts": TEXTS, "options": [*"12345"]} | {
+        "differences": []
+    }
     # In words, and with the posteriors for who asks.
     brief, long = (
         cordial("calibrate", *files, "-o", whole, *more, *verbose)
@@ -63,15 +72,106 @@ def test_fit_and_predict_are_calibrate(cordial, as_json, tmp_path, ending):
     assert added != long.stdout and all(name in added for name in made["summary"]["diagnostics"])
 
 
-def test_readings_of_another_model_are_pointed_out(cordial, tmp_path):
-    def predict(**provenance):
-        readings = write_tables(tmp_path, "csv", **{k: [v] * TEXTS for k, v in provenance.items()})[
-            0
-        ]
-        return cordial("predict", "judge.cordial", readings, "-o", "o.csv").stderr
+MADE = {"reader": "j", "reader_model": "a", "reader_prompt": "x", "reader_date": "2026-05-01"}
 
-    known = {"reader_model": ["a"] * TEXTS, "reader_prompt": ["x"] * TEXTS}
-    cordial(*fast("fit", *write_tables(tmp_path, "csv", **known), "-o", "judge.cordial"))
-    told = predict(reader_model="b", reader_prompt="x")
+
+def write_made(folder, **made):
+    """Write tables with columns that say how the readings were made."""
+    return write_tables(folder, "csv", **{name: [cell] * TEXTS for name, cell in made.items()})
+
+
+@pytest.fixture
+def judged(as_json, tmp_path):
+    """A calibrator of readings that say how they were made."""
+    files = write_made(tmp_path, **MADE)
+    return as_json("fit", *files, "-o", "judge.cordial", "--inference", "mode")
+
+
+def test_a_calibrator_knows_what_it_is_for(judged, cordial, as_json, tmp_path):
+    assert judged["provenance"] == {
+        "judge": ["j"],
+        "model": ["a"],
+        "prompt": ["x"],
+        "date": ["2026-05-01"],
+        "labels": ["unknown"],
+    }
+    assert cp.load("judge.cordial").fit_.provenance == judged["provenance"]
+
+    def predict(**made):
+        readings, _ = write_made(tmp_path, **made)
+        told = cordial("predict", "judge.cordial", readings, "-o", "o.csv").stderr
+        printed = as_json("predict", "judge.cordial", readings, "-o", "o.csv")
+        assert bool(printed["differences"]) == ("warning" in told)
+        return told
+
+    told = predict(**MADE | {"reader_model": "b"})
     assert "model 'b'" in told and "'a'" in told and "'x'" not in told
-    assert "warning" not in predict(reader_model="a", reader_prompt="x") + predict()
+    told = predict(**MADE | {"reader": "k", "reader_prompt": "y"})
+    assert "judge 'k'" in told and "'j'" in told and "prompt 'y'" in told and "model '" not in told
+    later = MADE | {"reader_date": "2026-09-09"}
+    assert "warning" not in predict(**later) + predict(reader_model="a") + predict()
+
+
+def test_monitor_and_report_say_what_differs(judged, as_json, cordial, tmp_path):
+    readings, labels = write_made(tmp_path, **MADE)
+    readings.rename(tmp_path / "old.csv")
+    readings, _ = write_made(tmp_path, **MADE | {"reader_model": "b"})
+    looks = "monitor", "judge.cordial", "old.csv", readings
+    assert as_json(*looks)["differences"] == [[], ["model 'b' instead of 'a'"]]
+    assert "model 'b'" in cordial(*looks).stderr
+    told = cordial("report", "judge.cordial", readings, labels, "-o", "o.html").stderr
+    assert "model 'b'" in told
+
+
+def test_decisions_about_readings_of_another_model_are_warned_of(cordial, tmp_path):
+    models = ["a"] * 40 + ["b"] * 20
+    files = write_tables(tmp_path, reader_model=models)
+    told = cordial("decide", *files, "--pass", "4,5", "--person", 0.2).stderr
+    assert "model 'b' instead of 'a'" in told
+
+
+def test_labels_of_a_model_are_said_to_be_that(as_json, cordial, tmp_path):
+    readings, labels = write_tables(tmp_path)
+    kinds = ["LLM", "HUMAN"] * (LABELLED // 2)
+    pl.read_csv(labels).with_columns(annotator_kind=pl.Series(kinds)).write_csv("k.csv")
+    fit = "fit", readings, "k.csv", "-o", "judge.cordial", "--inference", "mode"
+    assert as_json(*fit)["provenance"] == {"labels": ["LLM", "people"]}
+    assert "10 of 20 labels are by a model or by code, 'LLM'" in cordial(*fit).stderr
+
+
+def test_a_requirement_is_of_a_judge_and_a_prompt(cordial, refused, tmp_path):
+    rubric, prompt = tmp_path / "rubric.md", tmp_path / "prompt.txt"
+    rubric.write_text("One star is bad.\n")
+    prompt.write_text("Rate {text} with one of {options}.\n")
+    asked = Prompt(Scale(tuple("12345")), prompt.read_text(), 5).digest
+    require = "--require", "mean >= 1", "--inference", "laplace", "--quiet"
+
+    def estimate(*stated, **made):
+        return "estimate", *write_made(tmp_path, **made), *require, *stated
+
+    told = {"reader_model": "gpt-4o", "reader_prompt": asked}
+    cordial(*estimate("--judge", "gpt-4o", "--prompt-file", prompt, **told))
+    cordial(*estimate("--prompt-file", rubric, reader_prompt=digest("One star is bad.")))
+    for written in ("One star\nis bad. ", sha256(rubric.read_bytes()).hexdigest()):
+        cordial(*estimate("--prompt-file", rubric, reader_prompt=written))
+    refused("'gpt-4o'|'gpt-5'", *estimate("--judge", "gpt-5", **told))
+    refused(f"{asked}|rubric.md", *estimate("--prompt-file", rubric, **told))
+    refused("reader_prompt", *estimate("--prompt-file", prompt, reader_model="gpt-4o"))
+    refused("'reader'", *estimate("--judge", "gpt-4o"))
+    refused("none.md", *estimate("--prompt-file", "none.md", **told))
+
+
+def test_what_tables_do_not_say_a_user_may(as_json, tmp_path):
+    (tmp_path / "rubric.md").write_text("One star is bad.")
+    stated = "--judge", "gpt-4o", "--prompt-file", "rubric.md"
+    fit = "fit", *write_tables(tmp_path), "-o", "judge.cordial", "--inference", "mode"
+    made = as_json(*fit, *stated)["provenance"]
+    assert made == {
+        "judge": ["gpt-4o"],
+        "prompt": [digest("One star is bad.")],
+        "labels": ["unknown"],
+    }
+    readings, _ = write_made(tmp_path, reader="gpt-5")
+    predicted = as_json("predict", "judge.cordial", readings, "-o", "o.csv")
+    assert predicted["differences"] == ["judge 'gpt-5' instead of 'gpt-4o'"]
+    assert b"One star" not in (tmp_path / "judge.cordial").read_bytes()

@@ -22,7 +22,7 @@ def files(tmp_path):
     return readings, labels, tmp_path / "hard.csv"
 
 
-def test_readers_of_different_kinds_with_gaps(cordial, as_json, files):
+def test_readers_of_different_kinds_with_gaps(cordial, as_json, files, tmp_path):
     """The table has the fusion's predictions; a saved one predicts again, also without a reader."""
     readings, labels, hard = files
     settings = "--also", hard, "-o", "o.csv", "--save", "j.cordial", "--inference", "mode"
@@ -51,6 +51,13 @@ def test_readers_of_different_kinds_with_gaps(cordial, as_json, files):
     counts = {name: own["expected"]["labels"] for name, own in found["readers"].items()}
     assert counts == {"logits": 20, "hard": 18} and found["expected"]["cordial"] > 0
     assert sum(found["weights"].values()) == pytest.approx(1)
+    # It knows how each judge's readings were made.
+    for model in ("a", "b"):
+        write_tables(tmp_path, reader=["logits"] * TEXTS, reader_model=[model] * TEXTS)
+        if model == "a":
+            cordial("fuse", readings, labels, *settings)
+    told = cordial("predict", "j.cordial", readings, "--also", hard, "-o", "o.csv").stderr
+    assert "model 'b' instead of 'a'" in told
 
 
 @pytest.mark.parametrize(

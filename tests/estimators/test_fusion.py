@@ -308,7 +308,7 @@ def test_a_weight_is_so_many_labels_for_a_fusion(tmp_path):
     assert weighed.fit_.expected.labels == copies.fit_.expected.labels == 20
     copies.save(tmp_path / "f.cordial")
     found = cp.load(tmp_path / "f.cordial")
-    np.testing.assert_array_equal(found.fit_.texts, rows)
+    np.testing.assert_array_equal(found.fit_.labelled.ranks, rows)
     assert answers.verdict(found.fit_) == answers.verdict(copies.fit_)
 
 

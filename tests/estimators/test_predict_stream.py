@@ -200,6 +200,7 @@ def test_the_command_takes_a_folder(cordial, folder, light, tmp_path):
     found = json.loads(done.stdout)
     # Of all batches together.
     assert found.pop("drift") == json.loads(json.dumps(drift.to_dict()))
+    assert found.pop("differences") == []
     assert found == {"output": "o.csv", "texts": 100, "options": list(STARS)}
     stream(light, folder, Path("whole.csv"))
     assert Path("o.csv").read_bytes() == Path("whole.csv").read_bytes()

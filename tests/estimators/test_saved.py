@@ -10,6 +10,7 @@ from broken_channels import write_channel
 from few_labels import LABELS, LOGITS, READERS, STARS, TEST, THREE
 
 import cordial_ppl as cp
+from cordial_ppl.data.labelling import as_texts
 from cordial_ppl.estimators.stack import Stack
 from cordial_ppl.runtime import storage
 
@@ -233,8 +234,52 @@ def test_weights_and_texts_are_kept(tmp_path):
     fitted.save(tmp_path / "x.cordial")
     found = cp.load(tmp_path / "x.cordial")
     assert_same(found, fitted)
-    for name in ("sample_weight", "texts", "label_counts", "folds"):
+    for name in ("sample_weight", "label_counts", "folds"):
         np.testing.assert_array_equal(getattr(found.fit_, name), getattr(fitted.fit_, name))
+    # Which row is of which text, but not the text's own number.
+    np.testing.assert_array_equal(found.fit_.entered.ranks, fitted.fit_.entered.ranks)
+    assert not np.isin(found.fit_.texts, texts).any()
+
+
+@pytest.mark.parametrize("names", [[f"text {k}" for k in range(20)], [*range(20)]])
+def test_a_file_holds_no_id_that_could_be_looked_up(names, tmp_path):
+    """Not as a number that another file has too; but who names a text finds it there."""
+    numbers, others = as_texts(names, 20), as_texts(["other", "text 1 "], 2)
+    paths = [tmp_path / f"{scale}.cordial" for scale in (1, 2)]
+    stored = []
+    for scale, path in enumerate(paths, 1):
+        cp.LogitStack().fit(scale * LOGITS, LABELS, texts=names).save(path)
+        meta, arrays = storage.read(path, "calibrator")
+        stored.append({*arrays["labelled.texts"].tolist()})
+        found = cp.load(path).fit_.entered
+        assert found.has(numbers).all() and not found.has(others).any()
+    assert len(stored[0] | stored[1] | {*numbers.tolist()}) == 60
+    with pytest.warns(cp.CordialWarning, match="20 of 20 texts are of the fit"):
+        cp.check_labels(cp.load(paths[0]), LOGITS, LABELS, texts=names)
+    # Files of earlier versions have no salt; saved again, they have.
+    del meta["labelled"]["salt"]
+    storage.write(path, "calibrator", meta, arrays | {"labelled.texts": numbers})
+    old = cp.load(path)
+    assert old.fit_.entered.has(numbers).all() and not old.fit_.entered.has(others).any()
+    old.save(path)
+    assert {*storage.read(path, "calibrator")[1]["labelled.texts"].tolist()} == stored[1]
+    assert cp.load(path).fit_.entered.has(numbers).all()
+
+
+def test_a_fusion_of_an_earlier_version_loads(folder, tmp_path):
+    meta, arrays = storage.read(folder / "fusion", "fusion")
+    for part in (meta, *meta["stacks"].values()):
+        del part["labelled"]["salt"]
+    del meta["provenance"]
+    storage.write(tmp_path / "old", "fusion", meta, arrays)
+    found, expected = (cp.load(path) for path in (tmp_path / "old", folder / "fusion"))
+    np.testing.assert_array_equal(found.predict_proba(THREE), expected.predict_proba(THREE))
+
+
+def test_texts_without_a_name_stay_without_one(tmp_path):
+    cp.LogitStack().fit(LOGITS, LABELS).save(tmp_path / "x.cordial")
+    found = cp.load(tmp_path / "x.cordial").fit_
+    assert (found.texts < 0).all() and not found.entered.has(found.texts).any()
 
 
 NO_PATHS = """

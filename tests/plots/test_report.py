@@ -283,6 +283,13 @@ def test_of_ratings_there_is_no_log_loss_and_no_confidence(write):
     assert len(draw_pictures(rated)["thresholds"]) == 1
 
 
+def test_no_name_reorders_or_hides_what_the_page_says(facts, pictures, monkeypatch):
+    monkeypatch.setattr(paging, "draw_pictures", lambda facts: pictures)
+    page = make_page(facts, of="r\u202evsc.\x1b[0m<b>")
+    assert r"r\u202evsc.\u001b[0m&lt;b&gt;" in page
+    assert not re.search("[\u202e\x1b]", page)
+
+
 def test_the_page_stands_by_itself(facts):
     page = make_page(facts, of="<judge> & co")
     assert page == make_page(facts, of="<judge> & co")

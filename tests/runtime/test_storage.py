@@ -1,6 +1,8 @@
 """Storage: what is read is what was written, or one clear error."""
 
 import json
+import os
+import stat
 import subprocess
 import sys
 import time
@@ -15,6 +17,7 @@ from safetensors.numpy import save
 
 from cordial_ppl.errors import CordialError, FileError
 from cordial_ppl.runtime import storage
+from cordial_ppl.runtime.outputs import replacing
 
 META = {"options": ["sehr schlecht", "坏", "3"], "weights": {"b": 0.1, "a": 1 / 3}, "seed": None}
 ARRAYS = {
@@ -135,6 +138,25 @@ def test_what_cannot_be_saved_leaves_the_old_file(saved, tmp_path, meta, stored)
     assert saved.read_bytes() == old and list(tmp_path.iterdir()) == [saved]
     with pytest.raises(FileError, match="cannot write"):
         storage.write(tmp_path / "none" / "x", "calibrator", {}, {})
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such modes")
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o444, 0o666])
+def test_who_may_read_a_file_may_read_the_one_in_its_place(tmp_path, mode):
+    path, link = tmp_path / "x", tmp_path / "link"
+    path.write_text("old")
+    path.chmod(mode)
+    link.symlink_to(path)
+    with replacing(link) as temporary:
+        # Nobody else may read what is being written, either.
+        assert stat.S_IMODE(temporary.stat().st_mode) & ~mode & 0o077 == 0
+        temporary.write_text("new")
+    assert path.read_text() == "new" and stat.S_IMODE(path.stat().st_mode) == mode
+    with replacing(tmp_path / "fresh") as temporary:
+        temporary.write_text("new")
+    umask = os.umask(0)
+    os.umask(umask)
+    assert stat.S_IMODE((tmp_path / "fresh").stat().st_mode) == 0o666 & ~umask
 
 
 WRITER = """

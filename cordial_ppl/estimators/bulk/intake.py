@@ -24,7 +24,7 @@ from cordial_ppl.tables import (
 
 def open_tables(
     path: Path, fitted: Any, paths: Sequence[Path], **settings: Any
-) -> tuple[ReadingTable, Drift | None]:
+) -> tuple[ReadingTable, Drift | None, list[str]]:
     """Check the tables for a calibrator; that of one judge need not fit in memory.
 
     Args:
@@ -34,7 +34,8 @@ def open_tables(
         settings: Further arguments of ``open_readings`` or ``read_several``.
 
     Returns:
-        The readings, and for one judge how they differ from those of the fit.
+        The readings; for one judge, how they are distributed beside those of the fit; and how they
+        were made otherwise, in phrases.
 
     Raises:
         InputError: A table is not as it must be.
@@ -43,17 +44,16 @@ def open_tables(
         if isinstance(fitted, Fusion):
             table = _read_judges(fitted, paths, **settings)
             warn_of_unread(path, fitted.fit_, table)
-            return table, None
+            return table, None, warn_of_kind(path, fitted.fit_, paths[0], table)
         if len(paths) > 1:
             raise InputError(f"{path} was fitted on one judge: leave out --also.")
         counted, fit = list[np.ndarray](), fitted.fit_
         table = open_readings(paths[0], **settings)
         table.check(fit.covariates, fit.levels, lambda logits: counted.append(sketch(logits)))
         drift = compare(fit.sketch, merge(counted), fit.scale)
-    warn_of_kind(path, fit, paths[0], table)
     warn_of_drift(path, fit, paths[0], drift)
     warn_of_unread(path, fit, table)
-    return table, drift
+    return table, drift, warn_of_kind(path, fit, paths[0], table)
 
 
 def _read_judges(
@@ -74,14 +74,15 @@ def _read_judges(
     return table
 
 
-def warn_of_kind(path: Path, fit: Fit, readings: Path, table: ReadingTable) -> None:
-    """Warn of readings of another model or prompt than those of the fit, where tables say so."""
-    if others := differences(fit.provenance, read_provenance(table.columns)):
+def warn_of_kind(path: Path, fit: AnyFit, readings: Path, table: ReadingTable) -> list[str]:
+    """Warn of readings of another judge, model or prompt than the fit's; say what differs."""
+    if others := differences(fit.provenance, read_provenance(table)):
         warn(
             f"{readings} has readings of another kind than {path} was fitted on: "
             f"{'; '.join(others)}. A calibrator corrects the faults of one model under one "
             "prompt: fit another on labels of these."
         )
+    return others
 
 
 def warn_of_unread(path: Path, fit: AnyFit, table: ReadingTable) -> None:

@@ -37,6 +37,7 @@ class FusionRecord(AnyFitRecord):
     options: tuple[str, ...] | None
     stacks: dict[str, FitRecord]
     joint: PosteriorRecord | None
+    provenance: dict[str, list[str]] = {}
 
 
 def save(fit: FusionFit, path: str | Path) -> None:

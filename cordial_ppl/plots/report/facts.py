@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float, Int
 
 from cordial_ppl import scores
 from cordial_ppl.data.labelled import Labelled
-from cordial_ppl.data.labelling import as_texts, of_fit, share_text
+from cordial_ppl.data.labelling import as_texts, salt_texts, share_text
 from cordial_ppl.data.ratings import state
 from cordial_ppl.data.readings import is_unread, label_histogram
 from cordial_ppl.decisions import answers
@@ -214,7 +214,7 @@ def gather(calibrator: Stack, texts: TaskTexts) -> Facts:
         forecast = answers.forecast(fit, texts.logits, texts.covariates)
     raw, kind = state(texts.logits)
     probs, *curves = predict_all(fit, texts.logits, LEVEL, texts.covariates)
-    unseen = ~of_fit(texts.labelled.texts, fit.texts)
+    unseen = ~fit.labelled.has(texts.labelled.texts)
     others, predicted, scored = texts.labelled.take(unseen), fit.out_of_fold, fit.labelled
     few = others.count < FEWEST
     if predicted is None or not few:
@@ -246,8 +246,7 @@ def gather(calibrator: Stack, texts: TaskTexts) -> Facts:
 
 def _find_bias(fit: Fit, texts: TaskTexts) -> Sequence[Bias]:
     """Find biases by group; none where the labelled texts are not just those of the fit."""
-    names = texts.labelled.texts
-    digests = fit.entered.texts
+    names, digests = salt_texts(texts.labelled.texts, fit.entered.salt), fit.entered.texts
     fitted, order = (np.argsort(each, kind="stable") for each in (digests, names))
     if not np.array_equal(names[order], digests[fitted]):
         return ()

@@ -9,6 +9,7 @@ from importlib.resources import files
 
 from cordial_ppl.data.numerals import parse_number
 from cordial_ppl.decisions.judge import Fault, number
+from cordial_ppl.errors import escape
 from cordial_ppl.plots.report.facts import DISTANCE, Facts
 from cordial_ppl.plots.report.pictures import draw_pictures
 from cordial_ppl.runtime.arrays import FLOOR
@@ -58,7 +59,7 @@ def make_page(facts: Facts, *, of: str) -> str:
     )
     environment.filters["cells"] = lambda faults: [*map(_cells, faults)]
     parameters, (*others, _) = map(_cells, facts.summary.parameters), COLUMNS
-    return environment.get_template("page.html").render(
+    page = environment.get_template("page.html").render(
         facts=facts,
         of=of,
         style=files("cordial_ppl.plots.report").joinpath("style.css").read_text("utf-8"),
@@ -83,6 +84,7 @@ def make_page(facts: Facts, *, of: str) -> str:
         ],
         versions={"Python": platform.python_version()} | {name: version(name) for name in PACKAGES},
     )
+    return escape(page)
 
 
 def _cells(fault: Fault) -> tuple[str, ...]:

@@ -1,0 +1,152 @@
+"""Provenance: how readings and labels were made, which a calibrator keeps."""
+
+import re
+from collections.abc import Collection, Mapping
+from hashlib import sha256
+
+import numpy as np
+from jaxtyping import Int64
+
+from cordial_ppl.errors import InputError, list_names, warn
+from cordial_ppl.tables.columns import is_reading, named
+from cordial_ppl.tables.label_table import LabelTable
+from cordial_ppl.tables.reading_table import ReadingTable
+
+MADE = ("model", "prompt", "decoding", "date")
+"""Columns of a reading's provenance, `reader_model`, ...; the judge is `reader`."""
+
+COLUMNS = {"judge": "reader", **{name: f"reader_{name}" for name in MADE}}
+"""What a calibrator keeps, and the columns that say it; all but the last are compared."""
+
+MODELS = re.compile(
+    r"(?<![a-z])(?:llms?(?![a-z])|(?:chat-?)?gpt(?![a-z])|claude[-_ ](?:v?\d|opus|sonnet|haiku)|"
+    r"(?:gemini|grok|llama|qwen|mistral|mixtral|deepseek)[-_: ]?(?:[a-z]+[-_: ])*v?\d)"
+)
+"""Names in small letters that no person has, for a name such as Claude may be anybody's."""
+
+PEOPLE, UNKNOWN = "people", "unknown"
+
+KINDS = {
+    "annotator_kind": {"human": PEOPLE, "llm": "LLM", "code": "code"},
+    "source_type": {"llm_judge": "LLM", "ai_judge": "LLM"},
+}
+"""What OpenInference's and MLflow's columns call who gave a label.
+
+MLflow's HUMAN could also be who wrote a text."""
+
+Provenance = dict[str, list[str]]
+"""The different values of each of `COLUMNS`, the first and the last "date", who gave "labels":
+people, models by name, or unknown; and the scale's "direction", "reversed" if it was turned."""
+
+
+def digest(text: str) -> str:
+    """Identify a prompt or a rubric by 12 digits of the SHA-256 of its words, a space between."""
+    return sha256(" ".join(text.split()).encode()).hexdigest()[:12]
+
+
+def read_provenance(table: ReadingTable, rows: Int64[np.ndarray, " n"] | None = None) -> Provenance:
+    """Read how the readings of a table were made, as far as it says so.
+
+    Args:
+        table: The readings; of several judges, each may have columns of its own.
+        rows: The rows that count; by default all.
+    """
+    columns = table.columns
+    made = Provenance(direction=["reversed" if columns.reverse else "as stated"])
+    if table.readers:
+        made["judge"] = [*table.readers]
+    for name, start in COLUMNS.items():
+        starts = (f"{start}_",) if table.readers and name in MADE else ()
+        for column in columns.schema.keys() - {*columns.apart}:
+            if column == start or column.startswith(starts):
+                cell = named(column) if rows is None else named(column).gather(rows)
+                cells = columns.collect(cell.unique()).to_series()
+                made.setdefault(name, []).extend(filter(None, cells))
+    # No file holds a prompt: what is no name of one is digested.
+    prompts = made.get("prompt", ())
+    made["prompt"] = [text if text.split() == [text[:64]] else digest(text) for text in prompts]
+    if dates := made.get("date"):
+        made["date"] = [min(dates), max(dates)]
+    return {name: sorted({*values}) for name, values in made.items() if values}
+
+
+def differences(fitted: Provenance, new: Provenance) -> list[str]:
+    """List in phrases how readings differ from others; not where either is not known."""
+    phrases = []
+    for name in [*COLUMNS][:-1] + ["direction"]:
+        before = fitted.get(name, [])
+        if before and (now := [value for value in new.get(name, []) if value not in before]):
+            phrases.append(f"{name} {list_names(now, 3)} instead of {list_names(before, 3)}")
+    return phrases
+
+
+def read_makers(labels: LabelTable, readings: Provenance) -> list[str]:
+    """Read who gave each label: `PEOPLE` or a model, where that is certain, else `UNKNOWN`.
+
+    Args:
+        labels: The labels.
+        readings: The provenance of the readings: the judge is no person.
+    """
+    columns, told = labels.columns, [UNKNOWN] * len(labels.labels)
+    # In a sheet to fill in, or beside readings, it is no label that a model made.
+    others = {"probability", "decision", *filter(is_reading, columns.schema)}
+    if "reader_model" in columns.schema and not others & columns.schema.keys():
+        told = columns.collect(named("reader_model")).to_series().replace("", UNKNOWN).to_list()
+    for column, kinds in KINDS.items():
+        if column in columns.schema:
+            cells = columns.collect(named(column)).to_series().str.to_lowercase()
+            told = [kinds.get(cell, kind) for cell, kind in zip(cells, told, strict=True)]
+    judges = {name.casefold() for key in ("judge", "model") for name in readings.get(key, ())}
+    for row, name in enumerate(labels.annotators or ()):
+        named_so = name.casefold() in judges or MODELS.search(name.casefold())
+        told[row] = name if named_so and told[row] != PEOPLE else told[row]
+    return told
+
+
+def warn_of_models(labels: LabelTable, readings: Provenance) -> None:
+    """Warn of labels that models gave; arguments are those of `read_makers`."""
+    models = [name for name in read_makers(labels, readings) if name not in (PEOPLE, UNKNOWN)]
+    if models:
+        some = "" if len(models) == len(labels.labels) else f" of {len(labels.labels)}"
+        warn(
+            f"{labels.columns.path}: {len(models)}{some} labels are by a model or by code, "
+            f"{list_names(dict.fromkeys(models), 3)}. What is fitted to them predicts these, not "
+            "people."
+        )
+
+
+def identify(
+    table: ReadingTable,
+    labels: LabelTable,
+    rows: Int64[np.ndarray, " n"],
+    stated: Mapping[str, tuple[str, Collection[str]]],
+    required: bool = False,
+) -> Provenance:
+    """Collect what a calibrator is for, and warn where not all readings are like the labelled ones.
+
+    Args:
+        table: The readings of all texts.
+        labels: The labels.
+        rows: The rows of the labelled texts, one per label.
+        stated: What the user says of "judge" and "prompt": in words, and as a table may write it.
+        required: Whether the table has to say it, too.
+
+    Raises:
+        InputError: The table says otherwise, or nothing where it has to.
+    """
+    every, made, path = read_provenance(table), read_provenance(table, rows), table.columns.path
+    for name, (words, values) in stated.items():
+        keys = (name, "model") if name == "judge" else (name,)
+        told = [every[key] for key in keys if key in every]
+        if any({*part} <= {*values} for part in told):
+            continue
+        if told or required:
+            names, column = list_names(sorted({*sum(told, [])})), COLUMNS[name]
+            raise InputError(f"{path}: {name} must be {words}, in {column!r}; found {names}.")
+        made[name] = [next(iter(values))]
+    if others := differences(made, every):
+        warn(
+            f"{path}: some readings are of another kind than those with labels: "
+            f"{'; '.join(others)}. Their faults may differ: label some, or leave them out."
+        )
+    return made | {"labels": sorted({*read_makers(labels, every)})}
