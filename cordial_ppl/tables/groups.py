@@ -66,7 +66,9 @@ def read_provenance(columns: Columns, rows: Sequence[int] | None = None) -> Prov
         The different values of `reader_model`, `reader_prompt` and `reader_decoding`, as far as
         the table has them; and `direction`, whether the scale was turned round.
     """
-    provenance: Provenance = {"direction": ["reversed" if columns.reverse else "as stated"]}
+    provenance: Provenance = {
+        "direction": ["turned round (reverse)" if columns.reverse else "as stated"]
+    }
     for name in LASTING:
         if f"reader_{name}" in columns.schema:
             cell = pl.col(f"reader_{name}")
