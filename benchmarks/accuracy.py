@@ -130,7 +130,7 @@ def main() -> None:
     cells, start = [], time.perf_counter()
     for n in args.budgets:
         for pair in everything:
-            if args.half not in (pair.half, BOTH) or n > len(pair.reading.pool_labels):
+            if args.half not in (pair.half, BOTH) or n > len(pair.reading.pool.labels):
                 continue
             stacks = {name: members_of(name, n, pair.source, args.fits) for name in chosen}
             names = list(dict.fromkeys(name for counts in stacks.values() for name in counts))
@@ -211,13 +211,7 @@ def reference(pair: Pair) -> np.ndarray:
     if pair.name in REFERENCES:
         return REFERENCES[pair.name]
     reading = pair.reading
-    pool, report = (
-        (reading.pool.logits, reading.pool_labels),
-        (
-            reading.report.logits,
-            reading.report_labels,
-        ),
-    )
+    pool, report = ((part.logits, part.labels) for part in (reading.pool, reading.report))
     both = [np.concatenate(parts) for parts in zip(pool, report, strict=True)]
     fitted = VectorScaling(list(range(pool[0].shape[1]))).fit(both[0], both[1])
     losses = [

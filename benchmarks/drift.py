@@ -45,7 +45,7 @@ def load(source: str, task: str) -> Task:
     logits = {one.reader: np.vstack([one.report.logits, one.pool.logits]) for one in readers}
     return (
         readers[0].scale,
-        np.concatenate([readers[0].report_labels, readers[0].pool_labels]),
+        np.concatenate([readers[0].report.labels, readers[0].pool.labels]),
         logits,
     )
 

@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
+from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.readings import as_logits
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError
-from cordial_ppl.estimators.subsets import Texts
 from cordial_ppl.evaluation.synthetic import Raters, Reader
 from cordial_ppl.evaluation.tasks import Task
 
@@ -184,7 +184,7 @@ def load_tasks(
         task = benchmark(name)
         pool, report = task.rows("calibration"), task.rows("report")
         for reader in readers or task.logits:
-            texts = Texts(as_logits(task.logits[reader]))
-            parts = texts.take(pool), task.labels[pool], texts.take(report), task.labels[report]
+            texts = Labelled(as_logits(task.logits[reader]), task.labels)
+            parts = texts.take(pool), texts.take(report)
             loaded.append(Task(name, reader, Scale(task.options), *parts, seed))
     return loaded

@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.readings import Readings
 from cordial_ppl.estimators.named import Cordial
-from cordial_ppl.estimators.subsets import Texts, make_cases
+from cordial_ppl.estimators.subsets import make_cases
 from cordial_ppl.inference.fitting import Case, choose_prior, sample_default
 from cordial_ppl.inference.importance import resample
 from cordial_ppl.inference.priors import LearnedPrior, reading_spread
@@ -92,8 +92,7 @@ def play(
     scored, played = texts.take(np.resize(report, REPORT)), {}
     for n in (n for n in budgets if n <= len(pool)):
         subsets = np.stack([rng.permutation(pool)[:n] for _ in range(draws)])
-        readings = Texts(texts.logits, texts.covariates)
-        cases = make_cases(readings, texts.labels, subsets, range(draws))
+        cases = make_cases(texts, subsets, range(draws))
         if n < MIN_LABELS:
             cases = [case._replace(folds=None) for case in cases]
         parts: list[dict[str, Any]] = [{} for _ in cases]

@@ -18,6 +18,7 @@ import json
 import os
 import warnings
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,6 @@ from cordial_ppl.decisions.outlook import expected_loss_and_gap
 from cordial_ppl.decisions.verdict import Advice, Verdict, judge
 from cordial_ppl.errors import CordialWarning
 from cordial_ppl.estimators.named import Cordial
-from cordial_ppl.estimators.subsets import Texts
 from cordial_ppl.scores import log_loss
 from cordial_ppl.stack.entering import predict
 from cordial_ppl.stack.fit import fit_stack
@@ -88,21 +88,21 @@ def measure(
     rng = np.random.default_rng([draw, index, round(10 * share)])
     reading = pair.reading
     pool, held_out = (shuffle(texts, share, rng) for texts in (reading.pool, reading.report))
-    order, fits = rng.permutation(len(reading.pool_labels)), {}
+    order, fits = rng.permutation(len(reading.pool.labels)), {}
     prior = trained_without(pair.source, fits_at) if fits_at else without(pair.source)
     for count in COUNTS:
         rows = order[:count]
-        labels = reading.pool_labels[rows]
+        labels = reading.pool.labels[rows]
         settings = Cordial(prior=prior, seed=draw).settings
         fit = fit_stack(Labelled(pool.logits[rows], labels, {}), reading.scale, settings)
         assert fit.out_of_fold is not None
-        loss = log_loss(predict(fit, held_out.logits, {})[0], reading.report_labels)
+        loss = log_loss(predict(fit, held_out.logits, {})[0], reading.report.labels)
         histogram = np.tile(
-            label_histogram(labels, reading.scale.size), (len(reading.report_labels), 1)
+            label_histogram(labels, reading.scale.size), (len(reading.report.labels), 1)
         )
         fits[str(count)] = {
             "loss": loss,
-            "gain": log_loss(histogram, reading.report_labels) - loss,
+            "gain": log_loss(histogram, reading.report.labels) - loss,
             "labels": labels.tolist(),
             "out_of_fold": np.round(fit.out_of_fold, 5).tolist(),
             "outlook": expected_loss_and_gap(*fit.mixture(held_out.logits), {}),
@@ -112,12 +112,12 @@ def measure(
     return where | {"draw": draw, "shuffled": share, "fits": fits}
 
 
-def shuffle(texts: Texts, share: float, rng: np.random.Generator) -> Texts:
+def shuffle(texts: Labelled, share: float, rng: np.random.Generator) -> Labelled:
     """Deal the readings of a share of the texts anew."""
     rows = np.flatnonzero(rng.random(len(texts.logits)) < share)
     logits = texts.logits.copy()
     logits[rows] = logits[rng.permutation(rows)]
-    return Texts(logits)
+    return replace(texts, logits=logits)
 
 
 def foretell(row: dict[str, Any], count: int) -> tuple[Forecast, Verdict]:

@@ -94,8 +94,8 @@ def _version() -> str:
 def _fit(pair: Pair, n: int, draws: int, names: Sequence[str], folder: Path) -> dict[str, Said]:
     reading = pair.reading
     subsets = draw_subsets(reading, n, draws)
-    labels, seeds = reading.pool_labels[subsets], range(draws)
-    cases = make_cases(reading.pool, reading.pool_labels, subsets, seeds)
+    labels, seeds = reading.pool.labels[subsets], range(draws)
+    cases = make_cases(reading.pool, subsets, seeds)
     results = {}
     for name in names:
         if name in LABEL_FREE:
@@ -104,8 +104,8 @@ def _fit(pair: Pair, n: int, draws: int, names: Sequence[str], folder: Path) -> 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", cp.CordialWarning)
             fits = _member(name, pair.source, folder).fit(cases)
-        truth = reading.report_labels
-        probs = [fit.fitted.predict(*reading.report)[0] for fit in fits]
+        truth = reading.report.labels
+        probs = [fit.fitted.predict(reading.report.logits, {})[0] for fit in fits]
         results[name] = Said(
             np.stack(
                 [
@@ -138,7 +138,7 @@ def _member(name: str, source: str, folder: Path) -> Member:
 def _without_fit(name: str, pair: Pair, labels: np.ndarray) -> Said:
     """The reading as it is, or the smoothed histogram of the labels."""
     reading, size = pair.reading, pair.reading.report.logits.shape[1]
-    truth = reading.report_labels
+    truth = reading.report.labels
     if name == "raw":
         rows = stated(reading.report.logits)[np.arange(len(truth)), truth]
         return Said(np.full(labels.shape, np.nan), np.broadcast_to(rows, (len(labels), len(rows))))
@@ -148,15 +148,15 @@ def _without_fit(name: str, pair: Pair, labels: np.ndarray) -> Said:
 
 
 @lru_cache(maxsize=8)
-def trained_without(source: str, folder: Path) -> cp.LearnedPrior:
+def trained_without(source: str, folder: Path) -> cp.priors.LearnedPrior:
     """The prior that was trained without a set of readings, from `ship_prior.py`."""
     if source == EMBEDDED:
-        return cp.shipped_prior()
-    return cp.LearnedPrior.load(folder / f"without-{source}.cordial")
+        return cp.priors.shipped_prior()
+    return cp.priors.LearnedPrior.load(folder / f"without-{source}.cordial")
 
 
 @lru_cache(maxsize=8)
-def without(source: str) -> cp.LearnedPrior:
+def without(source: str) -> cp.priors.LearnedPrior:
     """The prior that comes with the package, without what it knows of one set of readings."""
-    whole = cp.shipped_prior()
+    whole = cp.priors.shipped_prior()
     return whole.leave_out([task for task in whole.tasks if task.split()[0] == source])

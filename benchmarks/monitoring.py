@@ -165,7 +165,7 @@ def prompts(judge: list[Reader], draws: int) -> Iterator[dict[str, object]]:
 def labels(source: str, task: str, fits: int) -> Iterator[dict[str, object]]:
     """Look at more and more labels of a fit's own reader, and of another one."""
     readers = list(load_task(source, task))
-    truth = np.concatenate([readers[0].report_labels, readers[0].pool_labels])
+    truth = np.concatenate([readers[0].report.labels, readers[0].pool.labels])
     logits = [np.vstack([one.report.logits, one.pool.logits]) for one in readers]
     for (own, seen), n, seed in (
         (pair, n, seed) for pair in enumerate(logits) for n in (20, 100) for seed in range(fits)

@@ -100,14 +100,13 @@ def difference(pair: Pair, n: int, draws: int) -> np.ndarray:
         fits = fit_subsets(
             {"default": Cordial()},
             reading.pool,
-            reading.pool_labels,
             np.array(rows),
             seeds,
             reading.report,
         )["default"]
         if isinstance(fits, Exception):
             raise fits
-        losses[how] = np.array([log_loss(probs, reading.report_labels) for probs in fits.probs])
+        losses[how] = np.array([log_loss(probs, reading.report.labels) for probs in fits.probs])
     return losses["plan"] - losses["random"]
 
 
@@ -139,7 +138,7 @@ def report_means(pairs: Sequence[Pair], n: int, draws: int) -> dict[str, dict[st
     for pair in pairs:
         reading = pair.reading
         logits = as_logits(np.concatenate([reading.pool.logits, reading.report.logits]))
-        labels = np.concatenate([reading.pool_labels, reading.report_labels])
+        labels = np.concatenate([reading.pool.labels, reading.report.labels])
         scores, values = expected_scores(logits, reading.scale), reading.scale.values[labels]
         strata, nothing = score_strata(scores, n), np.zeros(len(values))
         estimators = {

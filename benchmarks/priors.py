@@ -26,9 +26,10 @@ from embedded import benchmark
 from real import NEEDED, SOURCES, load
 
 import cordial_ppl as cp
+from cordial_ppl.data.labelled import Labelled, without_labels
 from cordial_ppl.data.readings import as_logits
 from cordial_ppl.errors import CordialWarning
-from cordial_ppl.estimators.subsets import BatchFit, Texts, fit_subsets
+from cordial_ppl.estimators.subsets import BatchFit, fit_subsets
 from cordial_ppl.scores import Interval, paired_bootstrap
 
 SUMMEVAL = SOURCES["summeval_logits"]
@@ -121,10 +122,10 @@ def join(first: dict[str, np.ndarray], second: dict[str, np.ndarray]) -> dict[st
     return {rule: np.concatenate([gain, second[rule]]) for rule, gain in first.items()}
 
 
-def learn(pairs: list[Pair], path: Path | None) -> cp.LearnedPrior:
+def learn(pairs: list[Pair], path: Path | None) -> cp.priors.LearnedPrior:
     """Fit the channels to every pool, or read an earlier run's fits."""
     if path is not None and path.exists():
-        return cp.LearnedPrior.load(path)
+        return cp.priors.LearnedPrior.load(path)
     tasks = {(pair.task, pair.reader): (pair.pool, pair.pool_labels) for pair in pairs}
     prior = cp.learn_prior(tasks)
     if path is not None:
@@ -150,7 +151,7 @@ def keep(folder: Path | None, cell: tuple, gains: dict[str, np.ndarray]) -> None
 
 
 def compare(
-    pair: Pair, prior: cp.LearnedPrior, rules: list[str], n: int, draws: range
+    pair: Pair, prior: cp.priors.LearnedPrior, rules: list[str], n: int, draws: range
 ) -> dict[str, np.ndarray]:
     """Gain of every rule, [draws, texts], in nats; subsets are the same for all readers."""
     subsets = np.stack(
@@ -161,8 +162,8 @@ def compare(
     }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CordialWarning)
-        pool, texts = Texts(pair.pool), Texts(pair.report)
-        batch = fit_subsets(judges, pool, pair.pool_labels, subsets, draws, texts)
+        pool, texts = Labelled(pair.pool, pair.pool_labels), without_labels(pair.report, {})
+        batch = fit_subsets(judges, pool, subsets, draws, texts)
     losses = {}
     for name, fits in batch.items():
         if not isinstance(fits, BatchFit):

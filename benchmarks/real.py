@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from embedded import load_tasks
 
-from cordial_ppl.estimators.subsets import Texts
+from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.evaluation.tasks import Task
 from cordial_ppl.tables import match_labels, read_labels, read_readings
 
@@ -174,8 +174,6 @@ def load_task(source: str, task: str) -> Iterator[Task]:
             task,
             reader,
             table.scale,
-            Texts(logits[rest]),
-            truth[rest],
-            Texts(logits[first]),
-            truth[first],
+            Labelled(logits[rest], truth[rest]),
+            Labelled(logits[first], truth[first]),
         )

@@ -40,7 +40,7 @@ def main() -> None:
 
     pairs = load_pairs([*SOURCES, *FURTHER])
     pools = [
-        (f"{pair.source} {pair.reading.name}", pair.reading.pool.logits, pair.reading.pool_labels)
+        (f"{pair.source} {pair.reading.name}", pair.reading.pool.logits, pair.reading.pool.labels)
         for pair in pairs
     ]
     readers = [pair.reading.reader for pair in pairs]
@@ -51,7 +51,7 @@ def main() -> None:
     }
     with warnings.catch_warnings(), doing("learning", plain=True):
         warnings.simplefilter("ignore", cp.CordialWarning)
-        learned = cp.LearnedPrior.load(args.fitted) if args.fitted else None
+        learned = cp.priors.LearnedPrior.load(args.fitted) if args.fitted else None
         prior = learned or cp.learn_prior(tasks, vector=False)
         training = train_prior(
             prior,

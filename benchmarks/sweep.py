@@ -31,9 +31,10 @@ import numpy as np
 from embedded import load_tasks
 
 import cordial_ppl as cp
+from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.readings import as_logits
 from cordial_ppl.estimators.estimator import Estimator
-from cordial_ppl.estimators.subsets import Texts, fit_subsets
+from cordial_ppl.estimators.subsets import fit_subsets
 from cordial_ppl.evaluation.methods import NINE
 from cordial_ppl.evaluation.sweeps import BUDGETS, run_sweep
 from cordial_ppl.evaluation.synthetic import reviews
@@ -72,13 +73,13 @@ def batched(
 ) -> dict[str, float]:
     """Seconds of one call for many subsets, of the wall and of all cores ("cpu")."""
     texts = reviews(TEXTS)
-    pool, labels = Texts(as_logits(texts.logits)), texts.labels
+    pool = Labelled(as_logits(texts.logits), texts.labels)
     report = pool.take(slice(0, predicted))
 
     def work(seed: int) -> None:
         rows = draw(n, count, seed)
         estimators, seeds = {method: METHODS[method](0)}, range(seed, seed + count)
-        batch = fit_subsets(estimators, pool, labels, rows, seeds, report, device=device)
+        batch = fit_subsets(estimators, pool, rows, seeds, report, device=device)
         if isinstance(batch[method], Exception):
             raise batch[method]  # type: ignore[misc]
 

@@ -47,7 +47,7 @@ def main() -> None:
     names = sorted({name for base, extra in ADDED.values() for name in (*base, *extra)})
     pairs, rows = load_pairs(), []
     for n in args.budgets:
-        some = [pair for pair in pairs if n <= len(pair.reading.pool_labels)]
+        some = [pair for pair in pairs if n <= len(pair.reading.pool.labels)]
         members = [fit_members(pair, n, args.draws, names, args.fits) for pair in some]
         for what, (base, extra) in ADDED.items():
             for rule, (count, earned) in RULES.items():

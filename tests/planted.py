@@ -3,8 +3,8 @@
 import numpy as np
 from comparison import Outcome, Results
 
+from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.estimators.subsets import Texts
 from cordial_ppl.evaluation.tasks import Task
 
 DRAWS, TEXTS, SIZE = 4, 12, 3
@@ -44,9 +44,9 @@ def sweep(cells):
 def read(name, reader):
     """A reader who states the first class of four texts, and the last of eight."""
     stated = np.repeat([0, 2], [4, 8])
-    report = Texts(np.eye(SIZE)[stated]), np.array([0, 0, 1, 1, 1, 1, *[2] * 6])
-    pool = Texts(np.zeros((30, SIZE))), np.full(30, 2)
-    return Task(name, reader, Scale(tuple("abc")), *pool, *report)
+    report = Labelled(np.eye(SIZE)[stated], np.array([0, 0, 1, 1, 1, 1, *[2] * 6]))
+    pool = Labelled(np.zeros((30, SIZE)), np.full(30, 2))
+    return Task(name, reader, Scale(tuple("abc")), pool, report)
 
 
 def two_tasks():

@@ -81,7 +81,7 @@ def read_results(tasks: Iterable[Task], parts: Sequence[Path]) -> Results:
     groups = fits.group_by("task", "reader", "n", "method", maintain_order=True)
     for (name, reader, n, method), rows in groups:
         task = known[str(name), str(reader)]
-        m, size = len(task.report_labels), task.scale.size
+        m, size = len(task.report.labels), task.scale.size
         losses, given = (
             np.array([np.full(width, np.nan) if row is None else row for row in rows[column]])
             for column, width in (("losses", m), ("given_stated", size**2))

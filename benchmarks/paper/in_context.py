@@ -71,11 +71,11 @@ def _rows(results: Results, key: Key, ours: str) -> Iterator[Record]:
     (name, reader, n), cell = key, results.cells[key]
     task, fine = results.tasks[name, reader], succeeded(cell, ours)
     probs = [
-        show_labels(task.report.logits, task.pool.logits[rows], task.pool_labels[rows])
+        show_labels(task.report.logits, task.pool.logits[rows], task.pool.labels[rows])
         for rows in draw_subsets(task, n, len(fine))[fine]
     ]
     accuracy, loss = (
-        np.array([score(own, task.report_labels) for own in probs])
+        np.array([score(own, task.report.labels) for own in probs])
         for score in (scores.accuracy, scores.log_loss)
     )
     own = [cell[ours].scores[name][fine] for name in ("accuracy", "log_loss")]

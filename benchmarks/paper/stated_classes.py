@@ -51,7 +51,7 @@ def stated_classes(results: Results, *, ours: str = OURS, n: int = 20) -> Produc
         cell, own = results.cells[task, reader, n], results.tasks[task, reader]
         stated, options = own.report.logits.argmax(axis=1), own.scale.options
         pair = {"task": task, "reader": reader}
-        empirical = means_given_stated(np.eye(len(options))[own.report_labels], stated)
+        empirical = means_given_stated(np.eye(len(options))[own.report.labels], stated)
         tables = {"empirical": (empirical, 0.0)}
         row: Heatmaps = {"Empirical": (empirical, "")}
         shared = shared_draws(cell, methods)

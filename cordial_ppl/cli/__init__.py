@@ -1,10 +1,10 @@
 """The command line `cordial`.
 
-`app` lists the commands, which modules called `..._command` and `..._commands` hold: functions
-that read their input, call the package, write files and return an `output.Result`. `command` makes
-a command of such a function and prints the result. Options are parameters, or fields of records in
-`options`, with a line of help each; `app` reads them from a file that is typed, too. `messages`
-turns errors into lines and a status. What needs JAX is imported once the input is read, so that
+`app` lists the commands, which modules called `..._commands` hold: functions that read their input,
+call the package, write files and return an `output.Result`. `command` makes a command of such a
+function. Options are parameters, or fields of records in `options`, with a line of help each; `app`
+reads them from a file that is typed, too. `output` prints results, and turns errors into lines and
+a status. What needs JAX is imported once the input is read, so that
 help and refusals are quick.
 """
 

@@ -14,7 +14,7 @@ from cordial_ppl.cli.estimate_commands import compare, estimate
 from cordial_ppl.cli.fit_commands import calibrate, demo, fit, fuse, shift
 from cordial_ppl.cli.labelling_commands import decide, plan
 from cordial_ppl.cli.log_commands import ask, read
-from cordial_ppl.cli.messages import complain, warning_in_lines
+from cordial_ppl.cli.output import complain, warning_in_lines
 from cordial_ppl.cli.study_commands import check, learn_prior, sweep
 from cordial_ppl.errors import CordialError, FileError, InputError, say_error
 from cordial_ppl.runtime.cache import cache_programs

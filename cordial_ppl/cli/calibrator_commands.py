@@ -9,7 +9,7 @@ from cyclopts import Parameter
 import cordial_ppl as cp
 from cordial_ppl.cli import options
 from cordial_ppl.cli.command import command
-from cordial_ppl.cli.options import BothColumns, Columns, Given, Output, Tables
+from cordial_ppl.cli.options import BothColumns, Calibrator, Columns, Given, Output, Tables
 from cordial_ppl.cli.output import Result
 from cordial_ppl.errors import InputError, count
 from cordial_ppl.runtime.outputs import check_writable, replacing
@@ -18,11 +18,11 @@ from cordial_ppl.runtime.progress import doing
 
 @command
 def predict(
-    calibrator: Given,
+    calibrator: Calibrator,
     readings: Given,
     /,
     *,
-    output: Annotated[Output, options.Out],
+    output: Annotated[Output, options.Out, options.PREDICTED],
     columns: Columns = Columns(),
     also: options.Also = (),
     channel: options.Channels = (),
@@ -36,11 +36,9 @@ def predict(
     that all machines see, and OUT is a folder.
 
     Args:
-        calibrator: Calibrator, from `cordial fit`.
         readings: Table of readings, as for `cordial fit`, or a folder of Parquet.
         also: Another table, with readings by other judges; may be repeated.
         engine: Work on this machine, or on the cluster that RAY_ADDRESS names.
-        output: Table to write (.csv, .parquet, .jsonl): p_..., mean and interval, label.
     """
     from cordial_ppl.tables import SINKS
 
@@ -58,8 +56,7 @@ def predict(
         raise InputError("several judges are predicted from files: leave out --engine ray.")
     scale, paths = fitted.fit_.scale, [readings, *also]
     paths = [path.absolute() if on_ray else path for path in paths]
-    settings = {**vars(columns), "options": names}
-    table, drift = open_tables(calibrator, fitted, paths, **settings)
+    table, drift = open_tables(calibrator, fitted, paths, **vars(columns) | {"options": names})
     if on_ray:
         predict_on_ray(calibrator, table, output, channels=channel)
     else:
@@ -71,7 +68,7 @@ def predict(
 
 @command
 def report(
-    calibrator: Given,
+    calibrator: Calibrator,
     tables: Tables,
     *,
     output: Annotated[Output, options.ending(".html"), options.Out],
@@ -83,7 +80,6 @@ def report(
     page is a single file that loads nothing from elsewhere.
 
     Args:
-        calibrator: Calibrator, from `cordial fit`.
         output: Page to write (.html).
     """
     from cordial_ppl.plots.figure import require_drawing
@@ -107,7 +103,7 @@ def report(
 
 @command
 def monitor(
-    calibrator: Given,
+    calibrator: Calibrator,
     old: Given,
     new: Annotated[Sequence[Path], Parameter(group=options.FILES)],
     /,
@@ -124,7 +120,6 @@ def monitor(
     holds, at the same rate. Exit status: 0 the same, 3 changed, 4 cannot tell yet.
 
     Args:
-        calibrator: Calibrator, from `cordial fit`.
         old: Table of readings at first.
         new: Tables of readings of the same texts since, in order.
         labels: Labels of texts of the last table, to check the calibration.
@@ -136,7 +131,7 @@ def monitor(
     from cordial_ppl.estimators.task_tables import take_labelled
     from cordial_ppl.tables import match_labels, read_labels, read_readings
 
-    fit, settings = fitted.fit_, columns.chosen | {"options": names}
+    fit, settings = fitted.fit_, {**vars(columns), "options": names}
     with doing("reading"):
         tables = [read_readings(path, **settings) for path in (old, *new)]
     for path, table in zip(new, tables[1:], strict=True):
@@ -147,7 +142,7 @@ def monitor(
     answer, text = made.answer, made.describe(fit.scale)
     content = {**made.to_dict(), "labels": None}
     if labels is not None:
-        read = read_labels(labels, tables[-1].scale, **columns.chosen)
+        read = read_labels(labels, tables[-1].scale, **vars(columns))
         fresh = ~of_fit(as_texts(read.item_ids, len(read.labels)), fit.texts)
         if not fresh.any():
             raise InputError(f"{labels}: all labelled texts are of the fit: label others.")

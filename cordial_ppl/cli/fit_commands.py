@@ -1,9 +1,9 @@
 """What is fitted to labelled texts: `cordial calibrate`, `fit`, `fuse`, `shift` and `demo`."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any
-
-from cyclopts import Parameter
 
 import cordial_ppl as cp
 from cordial_ppl.cli import options
@@ -24,25 +24,19 @@ NEXT = """
 Now with your own readings and labels (one row per text; item_id, logit_1 ... and item_id, label):
   cordial calibrate readings.csv labels.csv -o calibrated.csv"""
 
-Verbose = Annotated[bool, Parameter(group=options.OUTPUT)]
+DETAILS = options.option("Print how well each posterior is known, too.", group=options.OUTPUT)
+Verbose = Annotated[bool, DETAILS]
 
 
 @command
-def calibrate(tables: Fitting, *, output: options.TableOut, verbose: Verbose = False) -> Result:
-    """Fit on the labelled texts; write calibrated probabilities for all texts.
-
-    Args:
-        output: Table to write (.csv, .parquet, .jsonl): p_..., mean and interval, label.
-        verbose: Print how well each posterior is known, too.
-    """
+def calibrate(tables: Fitting, *, output: options.PredictedOut, verbose: Verbose = False) -> Result:
+    """Fit on the labelled texts; write calibrated probabilities for all texts."""
     read = tables.read()
     calibrator = tables.fit(*read)
     from cordial_ppl.estimators.bulk.predictor import predict_table
 
     texts = predict_table(calibrator, read[0], output)
-    done = (
-        f"wrote {output}: {count(texts, 'text')}, calibrated on {_say_labels(read[1], calibrator)}"
-    )
+    done = f"wrote {output}: {count(texts, 'text')}, calibrated"
     return _describe(calibrator, read, {"output": output, "texts": texts}, done, verbose)
 
 
@@ -52,12 +46,11 @@ def fit(tables: Fitting, *, output: options.CalibratorOut, verbose: Verbose = Fa
 
     Args:
         output: Calibrator to write (.cordial).
-        verbose: Print how well each posterior is known, too.
     """
     read = tables.read()
     calibrator = tables.fit(*read)
     calibrator.save(output)
-    done = f"wrote {output}: a calibrator fitted on {_say_labels(read[1], calibrator)}"
+    done = f"wrote {output}: a calibrator fitted"
     return _describe(calibrator, read, {"output": output}, done, verbose)
 
 
@@ -76,6 +69,7 @@ def _describe(calibrator: Any, read: Any, content: Any, done: str, verbose: bool
     for name, each in summary.diagnostics.items() if verbose else ():
         figures = (f", {word} {each[key]:.4g}" for key, word in FIGURES.items() if each[key])
         text += f"\nPosterior of {name}: {each['method']}{''.join(figures)}"
+    done += f" on {_say_labels(labels, calibrator)}"
     return Result(content, text=text, warnings=map(str, biases), done=[done])
 
 
@@ -93,7 +87,6 @@ def _say_labels(labels: Any, calibrator: Any = None) -> str:
     return number
 
 
-@Parameter(name="*", group=options.COLUMNS)
 @dataclass(frozen=True, kw_only=True)
 class SeveralTables(Fitting):
     """Tables with readings by several judges, and settings of a fit."""
@@ -107,27 +100,28 @@ class SeveralTables(Fitting):
 
 
 @command
-def fuse(tables: SeveralTables, *, output: options.TableOut, save: options.Saved = None) -> Result:
+def fuse(
+    tables: SeveralTables, *, output: options.PredictedOut, save: options.Saved = None
+) -> Result:
     """Combine several judges of the same texts; calibrate all texts that one of them has read.
 
     READINGS has a row for each text and judge, named in the column `reader`, or a column of ratings
     for each judge. Judges need not have read every text.
 
     Args:
-        output: Table to write (.csv, .parquet, .jsonl): p_..., mean and interval, label.
         save: Calibrator to write (.cordial), for `cordial predict`.
     """
-    from cordial_ppl.tables import match_labels, read_labels, read_several
+    from cordial_ppl.tables import read_several
 
-    settings = tables.settings
-    with doing("reading"):
-        columns, paths = tables.chosen, [tables.readings, *tables.also]
-        people = [tables.annotator] if tables.annotator else ["annotator", "user"]
-        columns["apart"] = (*(tables.label or ["label"]), *people)
-        columns["readers"] = (*columns.pop("reader"), *tables.readers) or None
-        table = read_several(paths, **columns)
-        labels = read_labels(tables.labels, table.scale, **tables.chosen | {"reader": None})
-        labels, rows = match_labels(table, labels)
+    settings, judges = tables.settings, (*tables.reader, *tables.readers) or None
+    people = (tables.annotator,) if tables.annotator else ("annotator", "user")
+    people = (*(tables.label or ["label"]), *people)
+
+    def read(path: Path, *, apart: Sequence[str], **more: Any) -> Any:
+        more["apart"] = (*apart, *people)
+        return read_several([path, *tables.also], readers=judges, **more)
+
+    table, labels, rows = tables.read(reader=None, read=read)
     from cordial_ppl.estimators.bulk.predictor import predict_table
     from cordial_ppl.estimators.task_tables import take_labelled
 
@@ -166,14 +160,13 @@ def shift(
         calibrator: Calibrator of the population; by default one is fitted to LABELS.
     """
     from cordial_ppl.tables import read_columns
-    from cordial_ppl.tables.proposals import spell
+    from cordial_ppl.tables.roles import spell
 
     fitted, more = None, dict[str, Any](apart=(user,) if user else (), per=user or "user")
     if calibrator is not None:
         if tables.settings["prior"]:
             raise SettingsClash("calibrator", "prior")
-        loaded = load_calibrator(calibrator, tables.channel, tables.options)
-        fitted, more["options"] = loaded
+        fitted, more["options"] = load_calibrator(calibrator, tables.channel, tables.options)
     if user is not None:
         more["annotator"] = tables.annotator or spell(read_columns(tables.labels), user)
     read = tables.read(**more)

@@ -40,7 +40,7 @@ class Wanted:
 
 @command
 def plan(
-    readings: options.Given,
+    readings: options.Readings,
     /,
     *,
     columns: BothColumns = BothColumns(),
@@ -54,21 +54,18 @@ def plan(
     are a plan themselves, and OUT is a table of labels, whose empty rows are skipped.
 
     How many more labels? --more says what they would give a calibrator of these texts.
-
-    Args:
-        readings: Table: item_id, and `rating`, or columns p_..., logit_..., logprob_..., n_...
     """
     output, labelled, by = wanted.output, wanted.labelled, wanted.by
     if output is None and wanted.more is None:
         raise InputError("name the table to write, -o to-label.csv; or a calibrator, --more.")
     if wanted.width is not None and (wanted.more is None or not wanted.width > 0):
         raise InputError("--width must be a positive number, with --more: name a calibrator.")
-    from cordial_ppl.tables import check_unfilled, read_readings
-    from cordial_ppl.tables.proposals import spell
+    from cordial_ppl.tables import check_unfilled, match_labels, read_labels, read_readings
+    from cordial_ppl.tables.roles import spell
 
     if output is not None:
         check_unfilled(output, f"or add --labelled {output} for further texts")
-    settings, fitted = columns.chosen, None
+    settings, fitted = {**vars(columns)}, None
     if wanted.more is not None:
         fitted, settings["options"] = load_calibrator(wanted.more, channel, columns.options)
     settings["apart"] = tuple(filter(None, (by, wanted.cluster)))
@@ -76,7 +73,13 @@ def plan(
         table = read_readings(readings, **settings)
     grouping = read_grouping(table.columns, by=by, cluster=wanted.cluster)
     groups, column = grouping.get("by"), by and spell(table.columns, by)
-    labels, rows = _read_kept(labelled, table, column, settings)
+    labels, rows = list[str](), list[int]()
+    if labelled is not None:
+        kept, places = match_labels(table, read_labels(labelled, table.scale, **settings))
+        if kept.planned_by not in (None, column):
+            problem = f"{labelled} holds labels of a plan by {kept.planned_by!r}."
+            raise SettingNeeded(problem, "Plan the other texts by it, too", "by", kept.planned_by)
+        labels, rows = table.scale.decode(kept.labels), places.tolist()
     forecast, content = _forecast(wanted, readings, table, fitted)
     if output is None:
         return Result(content, forecast)
@@ -99,22 +102,6 @@ def plan(
         header = by or "", "texts", "labelled", "planned"
         text = as_table(f"{number} to label", header, lines)
     return Result(plan, forecast, text, warnings, [f"{done}: it is then a table of labels."])
-
-
-def _read_kept(
-    path: Path | None, table: Any, by: str | None, settings: Any
-) -> tuple[list[str], list[int]]:
-    """Read the labels that there are already, and the rows of their texts."""
-    from cordial_ppl.tables import match_labels, read_labels
-
-    if path is None:
-        return [], []
-    labels = read_labels(path, table.scale, **settings)
-    labels, rows = match_labels(table, labels)
-    if labels.planned_by not in (None, by):
-        problem = f"{path} holds labels of a plan by {labels.planned_by!r}."
-        raise SettingNeeded(problem, "Plan the other texts by it, too", "by", labels.planned_by)
-    return table.scale.decode(labels.labels), rows.tolist()
 
 
 def _forecast(wanted: Wanted, readings: Path, table: Any, fitted: Any) -> tuple[str, Any]:
@@ -181,8 +168,9 @@ def decide(
     table, labels, rows = read = tables.read()
     done, warnings = list[str](), list[str]()
     if output is not None:
-        check_unfilled(output, f"or give {output} as LABELS", table, labels)
         items, people = labels.item_ids, labels.annotators
+        kept = zip(items, table.scale.decode(labels.labels), strict=True)
+        check_unfilled(output, f"or give {output} as LABELS", kept)
         if len({*zip(items, people or items, strict=True)}) < len(items):
             raise InputError(
                 "--round split makes two labels of one, and OUT holds one of a text or annotator: "

@@ -3,54 +3,28 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
-from cyclopts import Parameter
+from cyclopts import Parameter, validators
 
+from cordial_ppl.cli import options as shared
 from cordial_ppl.cli.command import command
-from cordial_ppl.cli.messages import interrupting
-from cordial_ppl.cli.options import (
-    ADVANCED,
-    COLUMNS,
-    FILES,
-    MODEL,
-    TABLE,
-    TABLE_OUT,
-    Names,
-    Natural,
-    Number,
-    Out,
-    Rounding,
-    Spellings,
-    Written,
-    listing,
-    option,
-    split_pairs,
-)
-from cordial_ppl.cli.output import Result, say
+from cordial_ppl.cli.output import Result, as_table, interrupting, say
 from cordial_ppl.errors import InputError, ServerError, count, naming
 from cordial_ppl.runtime.progress import doing
 
-if TYPE_CHECKING:
-    from cordial_ppl.logs import Collected
-
 ROWS = 5
-LAYOUT: dict[str, Any] = {
-    **{"tbl_formatting": "NOTHING", "tbl_cols": -1, "tbl_width_chars": 10_000},
-    **{"tbl_hide_dataframe_shape": True, "tbl_hide_column_data_types": True},
-}
-"""Rows that are shown of tables that are not written, and settings of polars."""
+"""Rows that are shown of tables that are not written."""
 
-After = Annotated[
-    str | None,
-    option("What the answer follows, where it is not found without.", "REGEX", ADVANCED),
-]
+ANSWER = "What the answer follows, where it is not found without."
+TEXTS = f"Table {shared.TABLE}: item_id, text, other columns of the prompt."
+
+After = Annotated[str | None, shared.option(ANSWER, "REGEX", shared.ADVANCED)]
 Field = Annotated[str | None, Parameter(metavar="FIELD")]
 Fields = Annotated[str | None, Parameter(metavar="FIELD,...")]
-AFile = Annotated[Path | None, Parameter(metavar="FILE", group=FILES)]
 
 
-@Parameter(name="*", group=COLUMNS)
+@Parameter(name="*", group=shared.COLUMNS)
 @dataclass(frozen=True, kw_only=True)
 class Chosen:
     """Which fields of the rows hold what, and how answers are read: arguments of `logs.read`."""
@@ -73,30 +47,33 @@ class Chosen:
     "Rows to take, FIELD=VALUE or FIELD!=VALUE; may be repeated."
     people: Annotated[str | None, Parameter(metavar="CONDITION")] = None
     "Rows whose answers are labels, as source=HUMAN."
-    options: Names = None
-    "Options of the scale in order, as 1,2,3,4,5, if FILE does not name them."
-    form: Annotated[str, Parameter(name="--from", metavar="FORMAT", group=ADVANCED)] = "auto"
+    options: shared.Names = None
+    "Options of the scale, worst first, as 1,2,3,4,5, if FILE does not name them."
+    reverse: bool = False
+    "The options are named best first."
+    model: Annotated[Field, Parameter(group=shared.ADVANCED)] = None
+    "Field of the judge's model."
+    prompt: Annotated[Field, Parameter(group=shared.ADVANCED)] = None
+    "Field of the judge's prompt: its name, or its text."
+    form: Annotated[str, Parameter(name="--from", metavar="FORMAT", group=shared.ADVANCED)] = "auto"
     "Format of FILE, if it is not recognised."
     after: After = None
-    round: Rounding = None
+    round: shared.Rounding = None
     "Between options: half-up, nearest-even, or split into two halves."
-
-
-CHOSEN = Chosen()
 
 
 @command
 def read(
-    file: Annotated[Path, option("Judgments or a log: JSON, JSON Lines, CSV, Parquet ...")],
+    file: Annotated[Path, shared.option("Judgments or a log: JSON, JSON Lines, CSV, Parquet ...")],
     /,
     *,
-    fields: Chosen = CHOSEN,
-    output: Annotated[Written | None, Out, TABLE_OUT] = None,
+    fields: Chosen = Chosen(),
+    output: Annotated[shared.Written | None, shared.Out, shared.TABLE_OUT] = None,
     labels: Annotated[
-        Written | None,
-        option("Table to write of the labels that FILE holds.", "LABELS", FILES),
+        shared.Written | None,
+        shared.option("Table to write of the labels that FILE holds.", "LABELS", shared.FILES),
     ] = None,
-    spell: Spellings = (),
+    spell: shared.Spellings = (),
 ) -> Result:
     """Make tables of readings and of labels from a file of judgments or a log.
 
@@ -119,12 +96,12 @@ def read(
 
 def spelled(spellings: Sequence[str]) -> dict[str, str]:
     """Read what --spell says: options by the texts that mean them."""
-    pairs = split_pairs("--spell", spellings, "OPTION=TEXT, such as 1=A", str)
+    pairs = shared.split_pairs("--spell", spellings, "OPTION=TEXT, such as 1=A", str)
     return {text: option for option, text in pairs}
 
 
 def report(
-    collected: "Collected",
+    collected: Any,
     output: Path | None,
     labels: Path | None = None,
     more: dict[str, list] | None = None,
@@ -137,8 +114,6 @@ def report(
         labels: The table of labels to write.
         more: Further columns of the readings.
     """
-    import polars as pl
-
     from cordial_ppl.tables import write_table
 
     done, shown, number = [], [], count(len(collected), "reading")
@@ -153,11 +128,8 @@ def report(
             done.append(f"{words} ({collected.form}) in {path}")
         elif output is labels is None and table.get("item_id"):
             cells = {name: column[:ROWS] for name, column in (first | table).items()}
-            with pl.Config(**LAYOUT):
-                shown += [
-                    f"{words} ({collected.form}), such as",
-                    str(pl.DataFrame(cells, strict=False)),
-                ]
+            texts = [[_show(cell) for cell in row] for row in zip(*cells.values(), strict=True)]
+            shown.append(as_table(f"{words} ({collected.form}), such as", [*cells], texts))
     if collected.unnamed:
         done.append("the log does not name its texts: item_id is their order, from 0; see --item")
     content = {
@@ -172,47 +144,58 @@ def report(
     return Result(content, "\n".join(shown), done=done)
 
 
-@Parameter(name="*", group=MODEL)
+def _show(cell: Any) -> str:
+    """Write a cell in a line, a number with four decimals."""
+    text = "" if cell is None else str(round(cell, 4) if isinstance(cell, float) else cell)
+    return " ".join(text.split())
+
+
+AT_ONCE = validators.Number(gte=1, lte=64)
+
+
+@Parameter(name="*", group=shared.MODEL)
 @dataclass(frozen=True, kw_only=True)
 class Questions:
     """Whom to ask what, and how: the prompt, the server, and what is taken of the answers."""
 
-    options: Annotated[tuple[str, ...], listing("A,B,...", group=COLUMNS)]
-    "Options of the scale in order, as 1,2,3,4,5."
+    options: Annotated[tuple[str, ...], shared.listing("A,B,...", group=shared.COLUMNS)]
+    "Options of the scale, worst first, as 1,2,3,4,5."
     model: Annotated[str, Parameter(metavar="NAME")]
     "Model to ask."
-    prompt: AFile = None
+    prompt: shared.File = None
     "The whole prompt: {text}, {options}, other columns of TEXTS."
-    reader: Annotated[str | None, Parameter(metavar="NAME", group=COLUMNS)] = None
+    reader: Annotated[str | None, Parameter(metavar="NAME", group=shared.COLUMNS)] = None
     "Name of the judge, for the column `reader`; by default the model's."
-    task: Annotated[str | None, Parameter(metavar="NAME", group=COLUMNS)] = None
+    task: Annotated[str | None, Parameter(metavar="NAME", group=shared.COLUMNS)] = None
     "Name of the task, for the column `task`."
     question: Annotated[str | None, Parameter(metavar="TEXT")] = None
     "What to ask."
-    permutations: Number = 1
+    permutations: shared.Number = 1
     "Orders of the options to average over."
     server: Annotated[str | None, Parameter(metavar="URL")] = None
-    "Such as http://localhost:8000/v1; by default OPENAI_BASE_URL, or OpenAI."
+    "Such as http://localhost:8000/v1, or .../v1/decisions; by default OPENAI_BASE_URL, or OpenAI."
     local: bool = False
     "Run a Hugging Face model on this machine; NAME is a folder or a name."
-    samples: Natural = 0
+    samples: shared.Natural = 0
     "Sample N answers a text, for models without log-probabilities."
-    spell: Spellings = ()
+    spell: shared.Spellings = ()
     after: After = None
-    key_variable: Annotated[str | None, Parameter(metavar="NAME", group=ADVANCED)] = None
+    key_variable: Annotated[str | None, Parameter(metavar="NAME", group=shared.ADVANCED)] = None
     "Environment variable of the key; by default OPENAI_API_KEY, for OpenAI's address alone."
-    max_tokens: Annotated[Number, Parameter(group=ADVANCED)] = 16
+    max_tokens: Annotated[shared.Number, Parameter(group=shared.ADVANCED)] = 16
     "Longest answer, in tokens."
-    concurrency: Annotated[Number, Parameter(group=ADVANCED)] = 8
-    "Questions asked at a time."
+    concurrency: Annotated[
+        int, Parameter(metavar="N", group=shared.ADVANCED, validator=AT_ONCE)
+    ] = 8
+    "Questions asked at a time, 64 at most."
 
 
 @command
 def ask(
-    texts: Annotated[Path, option(f"Table {TABLE}: item_id, text, other columns of the prompt.")],
+    texts: Annotated[Path, shared.option(TEXTS)],
     /,
     *,
-    output: Annotated[Written, Out, TABLE_OUT],
+    output: Annotated[shared.Written, shared.Out, shared.TABLE_OUT],
     wanted: Questions,
 ) -> Result:
     """Ask a model to rate texts, and make a table of readings of its answers.
@@ -222,7 +205,7 @@ def ask(
     from cordial_ppl.data.scale import Scale
     from cordial_ppl.logs import collect, spellings
     from cordial_ppl.logs.ask.asking import ask_texts
-    from cordial_ppl.logs.ask.chat import Chat
+    from cordial_ppl.logs.ask.chat import CHAT, Chat
     from cordial_ppl.logs.ask.local import LocalModel
     from cordial_ppl.logs.ask.prompt import Prompt, read_template
     from cordial_ppl.logs.finder import Finder
@@ -240,7 +223,11 @@ def ask(
     else:
         names = ("samples", "max_tokens", "concurrency")
         limits = {name: getattr(wanted, name) for name in names}
-        model = Chat(wanted.model, wanted.server, wanted.key_variable, **limits)
+        model = Chat(
+            wanted.model, wanted.server, wanted.key_variable, options=scale.options, **limits
+        )
+        if model.endpoint != CHAT and (wanted.samples or wanted.permutations > 1):
+            raise InputError("--samples, --permutations: not with a decision model.")
     path = output.with_name(f"{output.name}.answers.jsonl")
     try:
         with interrupting():

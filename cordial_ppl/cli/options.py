@@ -91,6 +91,8 @@ COLUMN = Parameter(metavar="COLUMN", group=COLUMNS)
 FILE = Parameter(metavar="FILE", group=FILES)
 Out = Parameter(metavar="OUT", alias="-o", group=FILES)
 TABLE = "(.csv, .parquet, .jsonl)"
+LAYOUT = "Table: item_id, and `rating`, or columns p_..., logit_..., logprob_..., n_..."
+PREDICTED = option(f"Table to write {TABLE}: p_..., mean and interval, label.")
 TABLE_OUT = option(f"Table of readings to write {TABLE}.")
 CHANNEL = option("Channel file to add; its code is run, so trust it. Repeatable.", "PATH", MODEL)
 SPELLING = option("Another spelling of an option, as 1=A; repeatable.", "OPTION=TEXT", ADVANCED)
@@ -103,9 +105,12 @@ Column = Annotated[str | None, COLUMN]
 Number = Annotated[int, whole(1)]
 Natural = Annotated[int, whole(0)]
 Given = Annotated[Path, Parameter(group=FILES)]
+Readings = Annotated[Path, option(LAYOUT, group=FILES)]
+Calibrator = Annotated[Path, option("Calibrator, from `cordial fit`.", group=FILES)]
 File = Annotated[Path | None, FILE]
 Written = Annotated[Output, ending(".csv", ".parquet", ".jsonl", ".ndjson")]
 TableOut = Annotated[Written, Out]
+PredictedOut = Annotated[Written, Out, PREDICTED]
 CalibratorOut = Annotated[Output, ending(".cordial"), Out]
 Saved = Annotated[Output | None, ending(".cordial"), FILE]
 Figure = Annotated[Output | None, ending(".svg", ".png", ".pdf"), FILE]
@@ -124,8 +129,7 @@ Rounding = Annotated[Literal["half-up", "nearest-even", "split"] | None, Rule]
 class Files:
     """Two tables, readings of all texts and labels of some."""
 
-    readings: Given
-    "Table: item_id, and `rating`, or columns p_..., logit_..., logprob_..., n_..."
+    readings: Readings
     labels: Given
     "Table of labels: item_id and label, a row for each label."
 
@@ -153,7 +157,6 @@ class Columns:
     "Between options: half-up, nearest-even, or split into two halves."
 
 
-@Parameter(name="*", group=COLUMNS)
 @dataclass(frozen=True, kw_only=True)
 class BothColumns(Columns):
     """Choice of what is read from readings and labels: arguments of `read_labelled`."""
@@ -165,13 +168,7 @@ class BothColumns(Columns):
     annotators: Annotated[Literal["each", "mean", "median"], Rule] = "each"
     "Several labels of one text: keep each (the default), or use mean or median."
 
-    @property
-    def chosen(self) -> dict[str, Any]:
-        """Return fields of `Choice`."""
-        return {field.name: getattr(self, field.name) for field in fields(BothColumns)}
 
-
-@Parameter(name="*", group=COLUMNS)
 @dataclass(frozen=True, kw_only=True)
 class Tables(BothColumns, Files):
     """Two tables and what is read from them: arguments of `read_labelled`."""
@@ -195,7 +192,6 @@ class Tables(BothColumns, Files):
             return read_labelled(**(chosen | settings))
 
 
-@Parameter(name="*", group=COLUMNS)
 @dataclass(frozen=True, kw_only=True)
 class Fitting(Tables):
     """Two tables, and settings of a fit to them."""

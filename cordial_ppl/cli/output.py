@@ -1,11 +1,28 @@
-"""Output of the commands: lines on stderr, results on stdout, pictures."""
+"""What the program prints: results on stdout; warnings and errors as lines on stderr; pictures."""
 
+import csv
+import io
+import shlex
+import signal
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from cyclopts import CycloptsError, MissingArgumentError, UnusedCliTokensError
+
+from cordial_ppl import errors
 from cordial_ppl.runtime import progress
+from cordial_ppl.runtime.outputs import replacing
+from cordial_ppl.runtime.text_table import align
+
+SPELLED = {"channels": "channel", "units": "unit", "passing": "pass"}
+"""Settings whose option has another name."""
+
+REPEATED = ("channels", "leave_out", "units")
+"""Settings of several values whose option is typed for each."""
 
 
 def say(message: str) -> None:
@@ -62,7 +79,6 @@ def _encode(value: Any) -> Any:
 def draw(path: Path, drawing: Callable[[], Any]) -> str:
     """Save the picture of an axis that a function draws; return what was done."""
     from cordial_ppl.plots.figure import looking
-    from cordial_ppl.runtime.outputs import replacing
 
     with looking(), replacing(path) as temporary:
         drawing().figure.savefig(temporary, format=path.suffix.removeprefix("."))
@@ -71,6 +87,86 @@ def draw(path: Path, drawing: Callable[[], Any]) -> str:
 
 def as_table(title: str, header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Set out a small table, its first column to the left and numbers to the right."""
-    from cordial_ppl.runtime.text_table import align
-
     return "\n".join([title, *align(header, *rows)])
+
+
+@contextmanager
+def interrupting() -> Iterator[None]:
+    """Handle Ctrl-C meanwhile as a `KeyboardInterrupt`."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def warning_in_lines() -> Iterator[None]:
+    """Show warnings of the package as lines, each once, and no others."""
+    shown: set[str] = set()
+
+    def show(message: Warning | str, *_: object, **__: object) -> None:
+        if str(message) not in shown:
+            shown.add(str(message))
+            say(f"warning: {message}")
+
+    with warnings.catch_warnings():
+        # A user of the program can do nothing about other libraries' warnings.
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", errors.CordialWarning)
+        warnings.showwarning = show
+        yield
+
+
+def complain(program: str, error: errors.CordialError | CycloptsError) -> int:
+    """Print an error in a line, with options in place of arguments; return the exit status.
+
+    Args:
+        program: What was called, such as "cordial fit".
+        error: An error of the package, or of what was typed.
+    """
+    text, status = str(error), 2
+    if isinstance(error, CycloptsError):
+        text = f"{_describe_usage(error)} See '{program} --help'."
+    elif isinstance(error, errors.SettingNeeded):
+        needed = _as_typed(error.setting, error.value)
+        text = errors.shorten(f"{error.problem} {error.advice}: {needed}.")
+    elif isinstance(error, errors.SettingsClash):
+        text = str(errors.SettingsClash(*map(_as_option, error.args)))
+    elif not isinstance(error, errors.InputError | errors.ChannelError):
+        status = 1
+    say(f"{program}: {text}")
+    return status
+
+
+def _describe_usage(error: CycloptsError) -> str:
+    """Describe what is wrong with what was typed."""
+    argument = error.argument
+    if isinstance(error, MissingArgumentError) and argument:
+        name = argument.name
+        if argument.index is not None:
+            name = name.removeprefix("--").upper()
+        return f"{name} {'needs a value' if error.keyword or argument.tokens else 'is missing'}."
+    if isinstance(error, UnusedCliTokensError) and error.unused_tokens:
+        return f"nothing is expected at {errors.quote(error.unused_tokens[0])}."
+    words, token = " ".join(str(error).split()), getattr(error, "token", None)
+    source = f"{token.source}: " if token and token.source != "cli" else ""
+    return f"{source}{words[:1].lower()}{words[1:]}"
+
+
+def _as_option(setting: str) -> str:
+    """Write the name of a setting as it is typed."""
+    return f"--{SPELLED.get(setting, setting).replace('_', '-')}"
+
+
+def _as_typed(setting: str, value: Any) -> str:
+    """Write a setting as it is typed in a shell: "--options 1,2,3"."""
+    values = [value] if isinstance(value, str | int | float) else value
+    if isinstance(values, dict):
+        values = [f"{name}={number}" for name, number in values.items()]
+    if isinstance(value, tuple) and setting not in REPEATED:
+        # A name with a comma stands in quotes.
+        text = io.StringIO()
+        csv.writer(text, lineterminator="").writerow(values)
+        values = [text.getvalue()]
+    return " ".join(f"{_as_option(setting)} {shlex.quote(str(each))}" for each in values)

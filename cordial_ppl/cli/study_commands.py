@@ -16,7 +16,6 @@ from cordial_ppl.errors import InputError, count
 from cordial_ppl.runtime.progress import doing
 
 
-@Parameter(name="*", group=options.COLUMNS)
 @dataclass(frozen=True, kw_only=True)
 class Tasks(BothColumns):
     """Choice of tasks and judges, and what is read of them."""

@@ -59,6 +59,14 @@ def ordered_categories(values: Any) -> list | None:
     return None if names is None or ordered is not True else list(names)
 
 
+def as_objects(values: Any) -> np.ndarray:
+    """Turn a container into an array of its cells, in one cell what is no array."""
+    try:
+        return np.asarray(unmasked(values), object)
+    except Exception:  # Rows differ in length, or a container raises anything.
+        return np.array(None)
+
+
 def as_cells(values: Any, noun: str, count: int, kind: type | None = None) -> np.ndarray:
     """Turn a container into an array of one cell a text, or a label.
 

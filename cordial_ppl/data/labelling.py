@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from cordial_ppl.data.containers import as_cells, as_numbers, check_count, unmasked
+from cordial_ppl.data.containers import as_cells, as_numbers, as_objects, check_count
 from cordial_ppl.data.numerals import is_missing
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError, quote
@@ -190,10 +190,7 @@ def list_labels(
     Raises:
         InputError: a label is no option, a text has none, or rows differ in length.
     """
-    try:
-        cells = np.array(unmasked(labels), dtype=object)
-    except Exception:  # Rows differ in length, or a container raises anything.
-        cells = np.array(None)
+    cells = as_objects(labels)
     if cells.ndim != 2:
         raise InputError(
             "labels must have the shape [n], or [n, annotators] with rows of one length and None "

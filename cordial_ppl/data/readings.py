@@ -5,13 +5,12 @@ Adding a constant to the logits of a row changes nothing, so rows are centred to
 """
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Float64, Int
 
-from cordial_ppl.data.containers import as_numbers, collected, ordered_categories, unmasked
+from cordial_ppl.data.containers import as_numbers, as_objects, collected, ordered_categories
 from cordial_ppl.data.frames import column_names
 from cordial_ppl.data.numerals import is_missing
 from cordial_ppl.data.ratings import read_ratings, scale_of_ratings
@@ -119,14 +118,8 @@ def as_logits(
         InputError: the values are not a table of numbers with n >= 1 and K >= 2 (or K = `size`), a
             value is NaN or +inf, or a row is -inf throughout.
     """
-    table = _Table(values, "logits", source, size)
+    table = _Table(values, "logits", source, size, gaps)
     numbers = table.numbers
-    if gaps and (unread := np.isnan(numbers).all(axis=1)).any():
-        rows, logits = np.flatnonzero(~unread), np.full(numbers.shape, np.nan)
-        if rows.size:
-            some = source._replace(where=lambda row: table.where(int(rows[row])))
-            logits[rows] = as_logits(numbers[rows], source=some._replace(columns=table.columns))
-        return logits
     inside = len(numbers) >= SURE and numbers.min() >= 0 and numbers.max() <= 1
     if inside and np.allclose(numbers.sum(axis=1), 1):
         warn(
@@ -135,7 +128,7 @@ def as_logits(
         )
     # Sums round by their order in memory, and a data frame is stored column by column.
     logits = np.ascontiguousarray(table.floor(numbers))
-    return logits - logits.mean(axis=1, keepdims=True)
+    return table.spread(logits - logits.mean(axis=1, keepdims=True))
 
 
 def as_logits_of_readers(
@@ -165,15 +158,12 @@ def as_logits_of_readers(
             f"logits must have one reading per text from each of {len(names)} judges, "
             f"{', '.join(names)}; found {table.shape[1]}."
         )
-    present = ~np.isnan(table).all(axis=2)
-    unread = np.flatnonzero(~present.any(axis=1))
+    unread = np.flatnonzero(is_unread(table))
     if unread.size:
         raise InputError(f"every text needs a reading; no judge has read {name_rows(unread)}.")
     for number, name in enumerate(names):
-        rows = np.flatnonzero(present[:, number])
-        if rows.size:
-            source = Source(lambda row, rows=rows, name=name: f"row {rows[row]} of {name!r}")
-            table[rows, number] = as_logits(table[rows, number], size=size, source=source)
+        source = Source(lambda row, name=name: f"row {row} of {name!r}")
+        table[:, number] = as_logits(table[:, number], size=size, source=source, gaps=True)
     return table
 
 
@@ -196,8 +186,7 @@ def readings_from_probabilities(p: Any, *, source: Source = GIVEN) -> Float64[np
         InputError: a probability is negative or not finite, or a row does not sum to one.
     """
     table = _Table(p, "probabilities", source)
-    unread = table.find_unread()
-    probs = np.where(unread, 1 / table.numbers.shape[1], table.numbers)
+    probs = table.numbers
     table.reject(~((probs >= 0) & np.isfinite(probs)), "probabilities must be 0..1")
     with np.errstate(over="ignore"):
         totals = probs.sum(axis=1)
@@ -205,10 +194,10 @@ def readings_from_probabilities(p: Any, *, source: Source = GIVEN) -> Float64[np
     if off.size:
         raise InputError(
             f"probabilities must sum to one; they sum to {totals[off[0]]:.6g} in "
-            f"{name_rows(off, source.where)}. Divide each row by its sum, or give logits or counts."
+            f"{name_rows(off, table.where)}. Divide each row by its sum, or give logits or counts."
         )
     with np.errstate(divide="ignore"):
-        return np.where(unread, np.nan, table.floor(np.log(probs), zeros=True))
+        return table.spread(table.floor(np.log(probs), zeros=True))
 
 
 def readings_from_counts(
@@ -231,14 +220,13 @@ def readings_from_counts(
     if not (pseudo_count > 0 and np.isfinite(pseudo_count)):
         raise InputError(f"pseudo_count must be above 0; found {pseudo_count}.")
     table = _Table(counts, "counts", source)
-    unread = table.find_unread()
-    numbers = np.where(unread, 1.0, table.numbers)
+    numbers = table.numbers
     # Beyond 2**53 floats cannot tell neighbouring whole numbers apart.
     whole = (numbers >= 0) & (numbers <= 2.0**53) & (np.floor(numbers) == numbers)
     table.reject(~whole, "counts must be whole numbers from 0 up")
     totals = numbers.sum(axis=1, keepdims=True)
     logits = np.log((numbers + pseudo_count) / (totals + pseudo_count * numbers.shape[1]))
-    return np.where(unread, np.nan, logits)
+    return table.spread(logits)
 
 
 def readings_from_ratings(
@@ -265,10 +253,7 @@ def readings_from_ratings(
         SettingNeeded: the options are not known; those that the ratings suggest are proposed. Or
             ratings lie between options.
     """
-    try:
-        cells = np.asarray(unmasked(ratings), object)
-    except Exception as error:  # A container may raise anything when it is made an array.
-        raise InputError(f"ratings must have the shape [n]: {error}.") from error
+    cells = as_objects(ratings)
     if cells.ndim != 1:
         raise InputError(
             "ratings must have the shape [n], one stated option per text; found "
@@ -309,14 +294,20 @@ def label_histogram(
 
 
 class _Table:
-    """Numbers [n, K] with n >= 1 and K >= 2 (or K = size), and the names of their places."""
+    """Numbers [n, K] with n >= 1 and K >= 2 (or K = size), and the names of their places.
 
-    numbers: Float64[np.ndarray, "n K"]
+    With `gaps` a row of NaN is a text that was not read, as is one of zeros of what are no logits,
+    which loggers write for no answer: `numbers` are of the others.
+    """
 
-    def __init__(self, values: Any, noun: str, source: Source, size: int | None = None):
+    numbers: Float64[np.ndarray, "read K"]
+
+    def __init__(
+        self, values: Any, noun: str, source: Source, size: int | None = None, gaps: bool = True
+    ):
         self.where, self.columns, self.tell = source
         values = collected(values)
-        self.mask = np.ma.getmask(values)
+        mask = np.ma.getmask(values)
         if self.columns is None:
             self.columns = column_names(values)
         try:
@@ -333,6 +324,23 @@ class _Table:
         if size not in (None, shape[1]):
             raise InputError(f"{noun} must have {size} columns; found {shape[1]}.")
         Scale.default(shape[1])
+        if noun != "logits" and (zeros := (self.numbers == 0).all(axis=1)).any():
+            rows = name_rows(np.flatnonzero(zeros), source.where)
+            warn(
+                f"{zeros.sum()} of {len(zeros)} texts have 0 for all options, in {rows}, and are "
+                "taken for texts without a reading."
+            )
+            self.numbers = np.where(zeros[:, None], np.nan, self.numbers)
+        self.read = ~is_unread(self.numbers) | (not gaps)
+        rows = np.flatnonzero(self.read)
+        self.numbers, self.masked = self.numbers[rows], np.broadcast_to(mask, shape)[rows]
+        self.where = lambda row: source.where(int(rows[row]))
+
+    def spread(self, logits: Float64[np.ndarray, "read K"]) -> Float64[np.ndarray, "n K"]:
+        """Put rows of NaN where texts were not read."""
+        whole = np.full((len(self.read), logits.shape[1]), np.nan)
+        whole[self.read] = logits
+        return whole
 
     def name_cell(self, cell: Any) -> str:
         """Name a cell: "row 3, column 'p_1'"."""
@@ -345,21 +353,9 @@ class _Table:
         if wrong.any():
             first = tuple(np.argwhere(wrong)[0])
             others = f" and {wrong.sum() - 1} more" if wrong.sum() > 1 else ""
-            masked = np.ndim(self.mask) and self.mask[first]
-            cell = "a masked cell" if masked else f"{self.numbers[first]:g}"
+            cell = "a masked cell" if self.masked[first] else f"{self.numbers[first]:g}"
             value = f"{cell} in {self.name_cell(first)}{others}"
             raise InputError(f"{rule}; found {value}.")
-
-    def find_unread(self) -> Bool[np.ndarray, "n 1"]:
-        """Find rows of NaN, and warn of rows of zeros, which loggers write for no answer."""
-        zeros = (self.numbers == 0).all(axis=1)
-        if zeros.any():
-            rows = name_rows(np.flatnonzero(zeros), self.where)
-            warn(
-                f"{zeros.sum()} of {len(zeros)} texts have 0 for all options, in {rows}, and are "
-                "taken for texts without a reading."
-            )
-        return (np.isnan(self.numbers).all(axis=1) | zeros)[:, None]
 
     def floor(self, logits: np.ndarray, zeros: bool = False) -> Float64[np.ndarray, "n K"]:
         """Replace -inf by the smallest finite value of the row, and tell of it once.
@@ -390,9 +386,7 @@ class _Table:
 
     def _refuse_cells(self, values: Any, noun: str) -> None:
         """Raise for the first cell that is no number, if the values are a table."""
-        table = np.empty(0)
-        with suppress(Exception):  # A container may raise anything when it is made an array.
-            table = np.asarray(unmasked(values), dtype=object)
+        table = as_objects(values)
         for cell, value in np.ndenumerate(table) if table.ndim == 2 else ():
             try:
                 _ = None if value is None else float(value)

@@ -71,16 +71,13 @@ def round_positions(positions: Float64[np.ndarray, " n"], scale: Scale, how: str
         counted = pairs > 0
         both = np.stack([below, above], axis=1)
         return Rounded(np.repeat(rows, 2)[counted.ravel()], both[counted], pairs[counted])
-    numbers = scale.numerals
-    upward = numbers[-1] > numbers[0] if how == "half-up" else _is_odd(below, numbers)
+    upward, numbers = scale.numerals[-1] > scale.numerals[0], scale.numerals.tolist()
+    if how == "nearest-even":
+        # Numbers that count by one, or else positions.
+        counting = is_counting(numbers) or is_counting(numbers[::-1])
+        upward = (scale.numerals[below] if counting else below) % 2 == 1
     up = (share > 0.5) | ((share == 0.5) & upward)
     return Rounded(rows, below + up, np.ones(len(positions)))
-
-
-def _is_odd(positions: Int64[np.ndarray, " n"], numbers: Float64[np.ndarray, " K"]) -> np.ndarray:
-    """Return whether options have odd numbers if they count by one, or odd positions."""
-    counting = is_counting(numbers.tolist()) or is_counting(numbers[::-1].tolist())
-    return (numbers[positions] if counting else positions) % 2 == 1
 
 
 def combine(

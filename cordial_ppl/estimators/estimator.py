@@ -4,7 +4,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -15,6 +15,7 @@ from cordial_ppl.data.frames import aligned, aligned_labels, check_columns, colu
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.readings import as_logits
 from cordial_ppl.data.scale import Scale
+from cordial_ppl.decisions import answers
 from cordial_ppl.errors import InputError, NotFittedError, list_names
 from cordial_ppl.estimators.params import Parameters
 from cordial_ppl.scores import accuracy
@@ -22,6 +23,7 @@ from cordial_ppl.stack.entering import enter, enter_labels, label_rows, predict,
 from cordial_ppl.stack.fit import AnyFit, fit_stack
 from cordial_ppl.stack.interval import label_range
 from cordial_ppl.stack.settings import Settings
+from cordial_ppl.stack.sketch import sketch
 
 PASSING = (
     *("beartype", "contextlib", "cordial_ppl.estimators", "jaxtyping"),
@@ -34,18 +36,6 @@ SORTING = RANKING, "sklearn.calibration", "sklearn.ensemble", "sklearn.utils._re
 """Those of scikit-learn that take columns to be sorted by the names of the options."""
 
 
-class InputNames(NamedTuple):
-    """Names that the readings of a fit came with.
-
-    Attributes:
-        columns: of a data frame, or of what readers' data frames call the options.
-        readers: of the readers; none where there is one.
-    """
-
-    columns: Any
-    readers: tuple[str, ...] = ()
-
-
 class Estimator[F: AnyFit](Parameters, ABC):
     """A weighted mixture of fitted members, with scikit-learn's interface.
 
@@ -54,6 +44,7 @@ class Estimator[F: AnyFit](Parameters, ABC):
     Attributes:
         options: names of the K ordered options, in order; by default 0..K-1.
         fit_: the fit as one record, which predictions and decisions are made from.
+        weights_: weight of each member by name.
         classes_: the K options in order, in the terms of ``predict``.
         n_features_in_: the number of options, K.
         feature_names_in_: names of the columns if the fit had a data frame; predictions need the
@@ -90,6 +81,11 @@ class Estimator[F: AnyFit](Parameters, ABC):
         return self.fit_.scale.size
 
     @property
+    def weights_(self) -> dict[str, float]:
+        """Weight of each member by name."""
+        return dict(self.fit_.weights)
+
+    @property
     def feature_names_in_(self) -> np.ndarray:
         """Names of the columns of the fit."""
         if self.fit_.columns is None:
@@ -101,6 +97,7 @@ class Estimator[F: AnyFit](Parameters, ABC):
         logits: Any,
         labels: Any,
         covariates: Mapping[str, Any] | None = None,
+        corpus: Any = None,
         *,
         sample_weight: Any = None,
         texts: Any = None,
@@ -113,6 +110,10 @@ class Estimator[F: AnyFit](Parameters, ABC):
                 annotators shape ``[n, m]``, with None, NaN or -1 where one has given none. A series
                 or data frame of pandas is put in the order of the index of the logits.
             covariates: per-text covariates of the channels that use them, each of shape ``[n]``.
+            corpus: option logits of all texts that a calibrator of one reader is for, labelled or
+                not, shape ``[m, K]``; ``check_readings`` compares others with counts of these,
+                which are kept.  By default, and if the labelled texts are a random choice, those
+                are enough.
             sample_weight: what each label counts, numbers from 0 up, in the shape of the labels; by
                 default one, and 1/m for each of a text's m labels.
             texts: which text each row is of, names or whole numbers, where a text has several rows:
@@ -126,7 +127,7 @@ class Estimator[F: AnyFit](Parameters, ABC):
                 and why.
             ChannelError: there is no such channel, or it breaks the contract.
         """
-        readings, names = self._read(logits)
+        readings, names = self._read(logits, corpus)
         scale = Scale.of(self.options, readings.shape[-1])
         check_columns(logits, None, scale.options)
         labels, sample_weight, texts = aligned_labels(logits, labels, sample_weight, texts)
@@ -254,6 +255,10 @@ class Estimator[F: AnyFit](Parameters, ABC):
         probs, _ = predict(self.fit_, data.logits, data.covariates)
         return accuracy(probs, data.labels, data.weights)
 
+    def summary(self) -> str:
+        """Describe the reader's faults in plain words."""
+        return answers.describe(self.fit_).text
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "fit_")
 
@@ -267,10 +272,17 @@ class Estimator[F: AnyFit](Parameters, ABC):
     def _probs(self, logits: Any, covariates: Mapping[str, Any] | None) -> Float[np.ndarray, "m K"]:
         return predict(self.fit_, *enter(self.fit_, logits, covariates))[0]
 
-    def _read(self, logits: Any) -> tuple[Float[np.ndarray, "n *readers K"], InputNames]:
-        """Validate and centre readings before the fit; return them with their names."""
+    def _read(
+        self, logits: Any, corpus: Any = None
+    ) -> tuple[Float[np.ndarray, "n *readers K"], dict[str, Any]]:
+        """Validate and centre readings before the fit; return them with what it keeps of them."""
         # Sums round alike only in one order of memory.
-        return np.ascontiguousarray(as_logits(logits, gaps=True)), InputNames(column_names(logits))
+        readings = np.ascontiguousarray(as_logits(logits, gaps=True))
+        kept = {"columns": column_names(logits)}
+        if corpus is not None:
+            counts = sketch(as_logits(corpus, size=readings.shape[1], gaps=True))
+            kept |= {"sketch": counts} if counts.size else {}
+        return readings, kept
 
     @property
     @abstractmethod
@@ -282,9 +294,9 @@ class Estimator[F: AnyFit](Parameters, ABC):
             ChannelError: there is no such channel.
         """
 
-    def _fit(self, texts: Labelled, scale: Scale, settings: Settings, names: InputNames) -> Any:
+    def _fit(self, texts: Labelled, scale: Scale, settings: Settings, names: dict[str, Any]) -> Any:
         """Fit to validated, centred readings, and return the record."""
-        return replace(fit_stack(texts, scale, settings), columns=names.columns)
+        return replace(fit_stack(texts, scale, settings), **names)
 
 
 def _check_caller(scale: Scale, method: str | None = None) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from cordial_ppl.channels import DEFAULT_CHANNELS, PAPER_CHANNELS
 from cordial_ppl.data.checks import check_names
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.estimators.stack import Stack
+from cordial_ppl.estimators.stack import ARGUMENTS, Stack
 from cordial_ppl.inference.priors import shipped_prior
 from cordial_ppl.stack.fit import Fit
 from cordial_ppl.stack.settings import PAPER_CALIBRATORS, Defaults
@@ -135,16 +135,8 @@ NAMED: dict[str, type[Stack]] = {
 def stack_of(fit: Fit, kind: type[Stack]) -> Stack:
     """Make the fitted stack of a fit, with its settings."""
     settings = fit.settings
-    stack = kind(
-        fit.scale,
-        channels=settings.channels,
-        calibrators=settings.calibrators,
-        inference=settings.inference,
-        prior=None if settings.has_default_prior else settings.prior,
-        weight_counts=settings.weight_counts,
-        seed=settings.seed,
-        effort=settings.effort,
-    )
+    stack = kind(fit.scale, **{name: getattr(settings, name) for name in ARGUMENTS})
+    stack.prior = None if settings.has_default_prior else settings.prior
     # The channels of the fit are all that there are.
     kept = {"min_labels": settings.min_labels, "fixed_counts": settings.fixed_counts}
     stack._defaults = replace(stack._defaults, channels=(), **kept)

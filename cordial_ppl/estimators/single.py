@@ -13,7 +13,7 @@ from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions import answers
 from cordial_ppl.errors import InputError
-from cordial_ppl.estimators.estimator import Estimator, InputNames
+from cordial_ppl.estimators.estimator import Estimator
 from cordial_ppl.estimators.named import FULL_CHANNELS
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.inference.priors import LearnedPrior
@@ -28,15 +28,7 @@ if TYPE_CHECKING:
     from xarray import DataTree
 
 
-class SingleCalibrator(Estimator[Fit]):
-    """A calibrator of one member, without folds; base of those below."""
-
-    def summary(self) -> str:
-        """Describe the reader's faults in plain words."""
-        return answers.describe(self.fit_).text
-
-
-class LogitCalibrator(SingleCalibrator):
+class LogitCalibrator(Estimator[Fit]):
     """A calibrator that acts on the logits; base of those below.
 
     Args:
@@ -159,7 +151,7 @@ class LabelFree(LogitCalibrator):
         labels = np.full(len(readings), Scale.of(self.options, readings.shape[-1]).options[0])
         return super().fit(logits, labels, sample_weight=sample_weight, texts=texts)
 
-    def _fit(self, texts: Labelled, scale: Scale, settings: Settings, names: InputNames) -> Fit:
+    def _fit(self, texts: Labelled, scale: Scale, settings: Settings, names: Any) -> Fit:
         fit, nan = super()._fit(texts, scale, settings, names), float("nan")
         expected = ExpectedLoss(nan, nan, nan, 0)
         return replace(fit, entered=fit.entered.take(slice(0)), expected=expected)
@@ -188,7 +180,7 @@ class BatchCalibration(LabelFree):
     name = "batch"
 
 
-class ChannelCalibrator(SingleCalibrator):
+class ChannelCalibrator(Estimator[Fit]):
     """One channel as an estimator.
 
     Args:
@@ -228,11 +220,8 @@ class ChannelCalibrator(SingleCalibrator):
         return make_settings(
             Defaults(calibrators=full),
             channels=() if full else (self.channel,),
-            inference=self.inference,
-            prior=self.prior,
-            seed=self.seed,
-            effort=self.effort,
             folded=False,
+            **{name: getattr(self, name) for name in ("inference", "prior", "seed", "effort")},
         )
 
     @property

@@ -9,10 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from cordial_ppl.channels.channel import Channel
-from cordial_ppl.data.readings import as_logits
+from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions import answers, deciding, estimating
 from cordial_ppl.decisions.estimates.estimate import Estimate
@@ -29,10 +27,13 @@ from cordial_ppl.inference.sampler import DEFAULT_EFFORT, Effort
 from cordial_ppl.inference.target import Prior
 from cordial_ppl.stack.fit import Fit, warn_if_reversed
 from cordial_ppl.stack.settings import Defaults, Settings, make_settings
-from cordial_ppl.stack.sketch import sketch
 
 if TYPE_CHECKING:
     from xarray import DataTree
+
+
+ARGUMENTS = "channels", "prior", *stack_files.ARGUMENTS
+"""Arguments of a stack that its settings have by the same names."""
 
 
 class Stack(Estimator[Fit]):
@@ -87,68 +88,12 @@ class Stack(Estimator[Fit]):
     @property
     def settings(self) -> Settings:
         """The settings, validated and complete; see ``Estimator.settings``."""
-        return make_settings(
-            self._defaults,
-            channels=self.channels,
-            calibrators=self.calibrators,
-            inference=self.inference,
-            prior=self.prior,
-            weight_counts=self.weight_counts,
-            seed=self.seed,
-            effort=self.effort,
-        )
-
-    @property
-    def weights_(self) -> dict[str, float]:
-        """Weight of each member by name."""
-        return dict(self.fit_.weights)
+        return make_settings(self._defaults, **{name: getattr(self, name) for name in ARGUMENTS})
 
     @property
     def posteriors_(self) -> dict[str, Posterior]:
         """Posterior of each channel by name."""
         return self.fit_.posteriors
-
-    def fit[T: "Stack"](
-        self: T,
-        logits: Any,
-        labels: Any,
-        covariates: Mapping[str, Any] | None = None,
-        corpus: Any = None,
-        *,
-        sample_weight: Any = None,
-        texts: Any = None,
-    ) -> T:
-        """Learn the calibration from labelled readings.
-
-        Args:
-            logits: option logits of the labelled texts, shape ``[n, K]`` with ``n >= 1``.
-            labels: their options, as names or as whole numbers 0..K-1, shape ``[n]``; of several
-                annotators shape ``[n, m]``, with None, NaN or -1 where one has given none.
-            covariates: per-text covariates of the channels that use them, each of shape ``[n]``.
-            corpus: option logits of all texts that the calibrator is for, labelled or not, shape
-                ``[m, K]``; ``check_readings`` compares others with counts of these, which are kept.
-                By default, and if the labelled texts are a random choice, those are enough.
-            sample_weight: what each label counts, numbers from 0 up, in the shape of the labels; by
-                default one, and 1/m for each of a text's m labels.
-            texts: which text each row is of, names or whole numbers, where a text has several rows:
-                these share a fold.
-
-        Returns:
-            The estimator itself.
-
-        Raises:
-            InputError: a setting, the readings or the labels are invalid; the message says where
-                and why.
-            ChannelError: there is no such channel, or it breaks the contract.
-        """
-        # Refused before the fit.
-        size = None if corpus is None else np.shape(logits)[-1]
-        counts = None if corpus is None else sketch(as_logits(corpus, size=size, gaps=True))
-        super().fit(logits, labels, covariates, sample_weight=sample_weight, texts=texts)
-        if counts is not None and counts.size:
-            self.fit_ = replace(self.fit_, sketch=counts)
-        warn_if_reversed(self.fit_)
-        return self
 
     def summary(self, forecast: Forecast | None = None) -> str:
         """Describe the reader's faults, weights, expected log loss and a verdict in plain words.
@@ -301,3 +246,8 @@ class Stack(Estimator[Fit]):
                 f"only a named stack, such as Cordial, can be saved; this is a {name}."
             )
         stack_files.save(self.fit_, path, name)
+
+    def _fit(self, texts: Labelled, scale: Scale, settings: Settings, names: Any) -> Fit:
+        fit = super()._fit(texts, scale, settings, names)
+        warn_if_reversed(fit)
+        return fit

@@ -38,11 +38,9 @@ DRAWN = "diagnostics", "histogram", "draws", "weights", "transitions"
 SHARED = "scale", "weights", "expected", "out_of_fold"
 """Values of a posterior, and of any fit, that a file has as they are."""
 
-SETTINGS = (
-    *("inference", "weight_counts", "seed", "min_labels", "calibrators", "effort"),
-    *("fixed_counts", "has_default_prior"),
-)
-"""Settings that a file has as they are."""
+ARGUMENTS = "calibrators", "inference", "weight_counts", "seed", "effort"
+SETTINGS = *ARGUMENTS, "min_labels", "fixed_counts", "has_default_prior"
+"""Settings that a file has as they are; the first are arguments of a stack."""
 
 
 class PosteriorRecord(Record):
@@ -111,12 +109,6 @@ class LabelledRecord(Record):
     texts: Int64[np.ndarray, " _n"]
     read: Bool[np.ndarray, "_n ..."] | None
 
-    @property
-    def count(self) -> int:
-        """Return the number of rows of texts that a reader has read."""
-        rows = len(self.labels)
-        return rows if self.read is None else int(self.read.reshape(rows, -1).any(axis=1).sum())
-
     @classmethod
     def of(cls, texts: Labelled) -> "LabelledRecord":
         """Make the record of labelled texts."""
@@ -176,8 +168,8 @@ class AnyFitRecord(Record):
         columns = None if self.columns is None else np.array(self.columns, object)
         return {"entered": texts, "columns": columns} | {k: getattr(self, k) for k in SHARED}
 
-    def check(self, members: Collection[str]) -> None:
-        """Check that the numbers belong together, and to these members.
+    def check(self, members: Collection[str], count: int) -> None:
+        """Check that the numbers belong together, to these members and to so many labels.
 
         Raises:
             ValueError: they do not.
@@ -186,7 +178,7 @@ class AnyFitRecord(Record):
         if self.weights.keys() != {*members}:
             raise ValueError("the weights are of other members")
         if self.out_of_fold is not None:
-            if self.out_of_fold.shape != (self.labelled.count, self.scale.size):
+            if self.out_of_fold.shape != (count, self.scale.size):
                 raise ValueError("the out-of-fold probabilities are of other texts or options")
             for probs in self.out_of_fold:
                 check_shares("out-of-fold probabilities", probs)
@@ -214,13 +206,13 @@ class FitRecord(AnyFitRecord):
     @classmethod
     def of(cls, fit: Fit, estimator: str) -> "FitRecord":
         """Make the record of a fit by an estimator of this name."""
-        regressions = {k: v.params for k, v in fit.members.items() if isinstance(v, CalibratorFit)}
         return cls(
             estimator=estimator,
             posteriors={name: PosteriorRecord.of(each) for name, each in fit.posteriors.items()},
             regressions={
-                name: {field: np.asarray(values) for field, values in params._asdict().items()}
-                for name, params in regressions.items()
+                name: {field: np.asarray(values) for field, values in each.params._asdict().items()}
+                for name, each in fit.members.items()
+                if isinstance(each, CalibratorFit)
             },
             **cls.write_any(fit),
             **{name: getattr(fit.settings, name) for name in SETTINGS},
@@ -241,29 +233,24 @@ class FitRecord(AnyFitRecord):
                 members[name] = fit = CalibratorFit(kind, kind.params(**params))
                 if not np.isfinite(fit.predict(np.zeros((1, size)))[0]).all():
                     raise ValueError(f"calibrator {name!r} predicts no probabilities")
-            self.check(members)
+            count = len(read.labels)
+            self.check(members, count)
+            if self.folds is not None and (
+                self.folds.shape != (count,) or self.folds.min(initial=0) < 0
+            ):
+                raise ValueError("the folds are of other labels, or one has a negative number")
+            check_sketch(self.sketch, size)
             priors = {name: getattr(member, "prior", None) for name, member in members.items()}
-            channel_priors = {name: prior for name, prior in priors.items() if prior is not None}
-            arguments = {name: getattr(self, name) for name in SETTINGS}
             # Fitted to other readings, a default prior is another one; what was given is not.
             settings = make_settings(
-                Defaults(**{k: arguments.pop(k) for k in ("min_labels", "fixed_counts")}),
+                Defaults(min_labels=self.min_labels, fixed_counts=self.fixed_counts),
                 channels=tuple(models.values()),
-                prior=Priors(channel_priors),
-                **{name: value for name, value in arguments.items() if name != "has_default_prior"},
+                prior=Priors({name: each for name, each in priors.items() if each is not None}),
+                **{name: getattr(self, name) for name in ARGUMENTS},
             )
             settings = replace(settings, has_default_prior=self.has_default_prior)
             values = {name: getattr(self, name) for name in VALUES} | self.read_any(texts)
             return Fit(settings=settings, members=members, **values)
-
-    def check(self, members: Collection[str]) -> None:
-        """Check that the numbers belong together, and to these members; see ``AnyFitRecord``."""
-        super().check(members)
-        if self.folds is not None and (
-            self.folds.shape != (self.labelled.count,) or self.folds.min(initial=0) < 0
-        ):
-            raise ValueError("the folds are of other labels, or one has a negative number")
-        check_sketch(self.sketch, self.scale.size)
 
 
 VALUES = "losses", "provenance", "sketch", "folds"

@@ -21,23 +21,8 @@ from cordial_ppl.runtime.blas import on_one_core
 from cordial_ppl.runtime.platform import start_jax
 from cordial_ppl.stack.fit import deal_folds
 from cordial_ppl.stack.members import ChannelMember, Member, fit_members
+from cordial_ppl.stack.settings import Settings
 from cordial_ppl.stack.weighing import weigh
-
-
-class Texts(NamedTuple):
-    """Readings of texts.
-
-    Attributes:
-        logits: centred logits, shape ``[m, K]``.
-        covariates: per-text covariates, each of shape ``[m]``.
-    """
-
-    logits: Float[np.ndarray, "m K"]
-    covariates: Mapping[str, np.ndarray] = {}
-
-    def take(self, rows: Any) -> "Texts":
-        """Return some of the texts."""
-        return Texts(self.logits[rows], {k: v[rows] for k, v in self.covariates.items()})
 
 
 class BatchFit(NamedTuple):
@@ -61,11 +46,10 @@ Fits = tuple[Sequence[CaseFit], Float[np.ndarray, "S m K"]]
 @on_one_core
 def fit_subsets(
     estimators: Mapping[str, Estimator[Any]],
-    pool: Texts,
-    labels: Int[np.ndarray, " N"],
+    pool: Labelled,
     subsets: Int[np.ndarray, "S n"],
     seeds: Sequence[int],
-    report: Texts,
+    report: Labelled,
     *,
     device: str = "auto",
 ) -> dict[str, BatchFit | Exception]:
@@ -76,11 +60,10 @@ def fit_subsets(
 
     Args:
         estimators: unfitted estimators by name; their own seeds are ignored.
-        pool: texts that the subsets are drawn from.
-        labels: their options 0..K-1.
+        pool: labelled texts that the subsets are drawn from.
         subsets: rows of the pool, one subset a row.
         seeds: seed of each subset's folds and random numbers.
-        report: texts to predict.
+        report: texts to predict; their labels are not looked at.
         device: "host", "accelerator", which fits channels to all subsets at once on all devices of
             JAX's backend, or "auto": the latter where that is no CPU.  Calibrators, and NUTS, run
             on the host.
@@ -88,82 +71,68 @@ def fit_subsets(
     Returns:
         For each estimator its fits, or the error that one of its members ended with.
     """
-    cases = make_cases(pool, labels, subsets, seeds)
+    cases = make_cases(pool, subsets, seeds)
+    settings = {name: estimator.settings for name, estimator in estimators.items()}
     needed = {
-        name: () if isinstance(estimator, LabelFree) else estimator.settings.members(len(subsets.T))
-        for name, estimator in estimators.items()
+        name: () if isinstance(estimators[name], LabelFree) else each.members(len(subsets.T))
+        for name, each in settings.items()
     }
-    stacked = {
-        part.key
-        for name, parts in needed.items()
-        if estimators[name].settings.folded
-        for part in parts
-    }
+    folded = [parts for name, parts in needed.items() if settings[name].folded]
+    stacked = {part.key for parts in folded for part in parts}
     unique = {part.key: part for parts in needed.values() for part in parts}
 
     start_jax()
     accelerated = device == "accelerator" or (device == "auto" and jax.default_backend() != "cpu")
+
+    texts = report.logits, report.covariates
 
     def fit(part: Member) -> Fits:
         data_sets = cases if part.key in stacked else [case._replace(folds=None) for case in cases]
         if accelerated and isinstance(part, ChannelMember) and part.method != "nuts":
             from cordial_ppl.inference.accelerator import fit_batch
 
-            settings = {"method": part.method, "effort": part.effort}
-            return fit_batch(*part.prepare(data_sets), without_labels(*report), **settings)
+            how = {"method": part.method, "effort": part.effort}
+            return fit_batch(*part.prepare(data_sets), without_labels(*texts), **how)
         fits = part.fit(data_sets)
-        return fits, np.stack([fit.fitted.predict(*report)[0] for fit in fits])
+        return fits, np.stack([fit.fitted.predict(*texts)[0] for fit in fits])
 
     jobs = dict(zip(unique, fit_members(list(unique.values()), fit), strict=True))
     results: dict[str, BatchFit | Exception] = {}
     for name, estimator in estimators.items():
         try:
             if isinstance(estimator, LabelFree):
-                results[name] = _without_labels(estimator, pool, len(subsets), report)
+                probs = estimator.fit(pool.logits).predict_proba(report.logits)
+                same = np.broadcast_to(probs, (len(subsets), *probs.shape))
+                results[name] = BatchFit(same, np.ones((len(subsets), 1)), ())
             else:
                 member_fits = [jobs[part.key].result() for part in needed[name]]
-                results[name] = _mix(estimator, member_fits, cases)
+                results[name] = _mix(settings[name], needed[name], member_fits, cases)
         except Exception as error:  # The fits of the other estimators are kept.
             results[name] = error
     return results
 
 
-def make_cases(
-    pool: Texts,
-    labels: Int[np.ndarray, " N"],
-    subsets: Int[np.ndarray, "S n"],
-    seeds: Sequence[int],
-) -> list[Case]:
+def make_cases(pool: Labelled, subsets: Int[np.ndarray, "S n"], seeds: Sequence[int]) -> list[Case]:
     """Make the data sets to fit of the subsets, with the folds that each seed gives."""
-    whole = Labelled(pool.logits, labels, pool.covariates)
-    subset = [whole.take(rows) for rows in subsets]
+    subset = map(pool.take, subsets)
     return [
         Case(texts, deal_folds(texts, seed), (seed,))
         for texts, seed in zip(subset, seeds, strict=True)
     ]
 
 
-def _without_labels(estimator: LabelFree, pool: Texts, draws: int, report: Texts) -> BatchFit:
-    """Predict the same for every subset."""
-    probs = estimator.fit(pool.logits).predict_proba(report.logits)
-    return BatchFit(np.broadcast_to(probs, (draws, *probs.shape)), np.ones((draws, 1)), ())
-
-
-def _mix(estimator: Estimator[Any], member_fits: Sequence[Fits], cases: Sequence[Case]) -> BatchFit:
+def _mix(
+    settings: Settings, members: Sequence[Member], each: Sequence[Fits], cases: Sequence[Case]
+) -> BatchFit:
     """Weigh the members of every subset, and predict with their mixture."""
-    fits, predicted = zip(*member_fits, strict=True)
+    fits, predicted = zip(*each, strict=True)
     weights = np.full((len(cases), len(fits)), 1 / len(fits))
-    settings = estimator.settings
-    if settings.folded:
-        members = settings.members(len(cases[0].texts.labels))
-        names = [part.name for part in members]
-        for row, case in enumerate(cases):
-            held_out = np.stack([fit[row].held_out for fit in fits], axis=-1)
-            prior = settings.weight_prior(names, case.texts.count)
-            weights[row] = weigh(case.texts, case.folds, held_out, *prior).weights
-    probs = sum(
-        weight[:, None, None] * member for weight, member in zip(weights.T, predicted, strict=True)
-    )
+    names = [part.name for part in members]
+    for row, case in enumerate(cases if settings.folded else ()):
+        held_out = np.stack([fit[row].held_out for fit in fits], axis=-1)
+        prior = settings.weight_prior(names, case.texts.count)
+        weights[row] = weigh(case.texts, case.folds, held_out, *prior).weights
+    probs = np.einsum("sm,mstk->stk", weights, predicted)
     channels = [fit for fit in fits if isinstance(fit[0].fitted, Posterior)]
     diagnostics = [[fit.fitted.diagnostics for fit in channel] for channel in channels]
     return BatchFit(probs / np.sum(probs, axis=2, keepdims=True), weights, diagnostics)

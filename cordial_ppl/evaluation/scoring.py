@@ -8,7 +8,8 @@ import polars as pl
 from jaxtyping import Float
 
 from cordial_ppl import scores
-from cordial_ppl.estimators.subsets import BatchFit, Texts
+from cordial_ppl.data.labelled import Labelled, without_labels
+from cordial_ppl.estimators.subsets import BatchFit
 from cordial_ppl.evaluation.tasks import Task
 from cordial_ppl.runtime.text_table import align
 
@@ -35,7 +36,7 @@ SCHEMA = FIT | {
 judge states, row by row, and why a fit failed."""
 
 
-def with_saturated(task: Task) -> Texts:
+def with_saturated(task: Task) -> Labelled:
     """Return the report texts, and after them one saturated reading for each class."""
     size = task.scale.size
     covariates = {
@@ -43,7 +44,7 @@ def with_saturated(task: Task) -> Texts:
         for name, values in task.report.covariates.items()
     }
     extremes = saturated_readings(task.pool.logits)
-    return Texts(np.vstack([task.report.logits, extremes]), covariates)
+    return without_labels(np.vstack([task.report.logits, extremes]), covariates)
 
 
 def saturated_readings(logits: Float[np.ndarray, "n K"]) -> Float[np.ndarray, "K K"]:
@@ -79,8 +80,7 @@ def score(task: Task, method: str, n: int, draws: int, fits: BatchFit | Exceptio
     """
     stated, rows = task.report.logits.argmax(axis=1), []
     for draw in range(draws):
-        row: dict[str, Any] = {"task": task.name, "reader": task.reader, "method": method}
-        row |= {"n": n, "draw": draw}
+        row: dict[str, Any] = dict(zip(FIT, (task.name, task.reader, method, n, draw), strict=True))
         rows.append(row)
         # A fit that failed is a result: it stands in the table.
         if isinstance(fits, Exception):
@@ -89,7 +89,7 @@ def score(task: Task, method: str, n: int, draws: int, fits: BatchFit | Exceptio
         if not np.isfinite(fits.probs[draw]).all():
             row["reason"] = "the predictions are not finite"
             continue
-        labels = task.report_labels
+        labels = task.report.labels
         probs, saturated = np.split(fits.probs[draw], [len(labels)])
         row |= {name: metric(probs, labels) for name, metric in METRICS.items()}
         row["class_weighted_kl"] = scores.class_weighted_kl(probs, labels, stated)

@@ -82,11 +82,8 @@ def run_sweep(
         CordialError: Ray could not finish the work; what is done is kept.
     """
     with TemporaryDirectory() as temporary:
-        folder = temporary if parts is None else parts
-        paths = make_parts(
-            tasks, methods, budgets, draws, folder=folder, engine=engine, device=device
-        )
-        return _list_scores(paths)
+        sweep, folder = (tasks, methods, budgets, draws), temporary if parts is None else parts
+        return _list_scores(make_parts(*sweep, folder=folder, engine=engine, device=device))
 
 
 def make_parts(
@@ -132,7 +129,7 @@ def _list_jobs(
     """List the fits of a sweep, and refuse what does not fit together."""
     jobs, names = [], [(task.name, task.reader) for task in tasks]
     for task, name in zip(tasks, names, strict=True):
-        size, scored = len(task.pool_labels), len(task.report_labels)
+        size, scored = len(task.pool.labels), len(task.report.labels)
         if names.count(name) > 1:
             raise InputError(f"task {task.name!r} read by {task.reader!r} is there twice.")
         for n in budgets:
@@ -141,7 +138,7 @@ def _list_jobs(
                     f"a budget is {n}, but task {task.name!r} has only {size} texts to draw labels "
                     f"from, beside {scored} that are scored."
                 )
-        texts = task.pool, task.pool_labels, task.report, task.report_labels
+        texts = [(each.logits, each.covariates, each.labels) for each in (task.pool, task.report)]
         data = _digest(task.name, task.reader, task.scale.options, task.seed, texts)
         contents: dict[str, list[Any]] = {}
         for method, estimator in methods.items():
@@ -159,10 +156,10 @@ def _describe(estimator: Estimator[Any], task: Task) -> list[Any]:
     A file counts by its contents; a channel of neither the package nor a file by its identity.
     """
     settings, logits = estimator.settings, task.pool.logits
-    settings.check(*task.pool)
-    content: list[Any] = [type(estimator).__name__, settings.calibrators, settings.inference]
-    content += [settings.weight_counts, settings.fixed_counts, settings.min_labels]
-    content += [settings.effort, settings.folded]
+    settings.check(logits, task.pool.covariates)
+    names = ("calibrators", "inference", "weight_counts", "fixed_counts")
+    names += ("min_labels", "effort", "folded")
+    content = [type(estimator).__name__, *(getattr(settings, name) for name in names)]
     for part in settings.members(0):
         if isinstance(part, ChannelMember):
             target = part.target(logits.shape[1], task.pool.covariates)
@@ -202,7 +199,6 @@ def _make_cell(work: Work, index: int) -> list[pl.DataFrame]:
     fits = fit_subsets(
         {job.method: methods[job.method] for job in cells[index]},
         task.pool,
-        task.pool_labels,
         draw_subsets(task, n, draws),
         [task.seed + draw for draw in range(draws)],
         with_saturated(task),

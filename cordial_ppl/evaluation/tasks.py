@@ -11,10 +11,10 @@ from jaxtyping import Int
 from cordial_ppl.channels.channel import Channel
 from cordial_ppl.data.checks import check_seed
 from cordial_ppl.data.covariates import as_covariates
+from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.readings import as_logits
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError
-from cordial_ppl.estimators.subsets import Texts
 from cordial_ppl.estimators.task_tables import read_pairs, take_labelled
 
 SPLIT, DRAW = 0, 1
@@ -32,19 +32,15 @@ class Task:
         reader: name of the judge.
         scale: the options.
         pool: texts that labels are drawn from.
-        pool_labels: their labels, 0..K-1.
         report: texts that methods are scored on.
-        report_labels: their labels, 0..K-1.
         seed: seed of the labelled subsets and of the fits.
     """
 
     name: str
     reader: str
     scale: Scale
-    pool: Texts
-    pool_labels: Int[np.ndarray, " N"]
-    report: Texts
-    report_labels: Int[np.ndarray, " m"]
+    pool: Labelled
+    report: Labelled
     seed: int = 0
 
 
@@ -84,11 +80,10 @@ def split_task(
             f"task {name!r} has {count} labelled texts, and {report} of them are to be scored: "
             f"score 1 to {count - 1}, so that some are left to draw labels from."
         )
-    texts = Texts(readings, as_covariates(covariates, count))
+    texts = Labelled(readings, codes, as_covariates(covariates, count))
     order = np.random.default_rng([check_seed(seed), SPLIT]).permutation(count)
     scored, rest = np.split(order, [report])
-    parts = texts.take(rest), codes[rest], texts.take(scored), codes[scored]
-    return Task(name, reader, scale, *parts, seed)
+    return Task(name, reader, scale, texts.take(rest), texts.take(scored), seed)
 
 
 def read_tasks(
@@ -143,7 +138,7 @@ def draw_subsets(task: Task, n: int, draws: int) -> Int[np.ndarray, "S n"]:
     They are the same for every method and for every judge of a task, and smaller subsets are
     parts of larger ones.
     """
-    size, name = len(task.pool_labels), int.from_bytes(task.name.encode(), "little")
+    size, name = len(task.pool.labels), int.from_bytes(task.name.encode(), "little")
     orders = [
         np.random.default_rng([task.seed, DRAW, draw, name]).permutation(size)
         for draw in range(draws)

@@ -9,8 +9,10 @@ import numpy as np
 from cordial_ppl.data.ratings import read_ratings
 from cordial_ppl.decisions.answers import reader_of
 from cordial_ppl.errors import InputError, list_names
+from cordial_ppl.estimators.bulk.predictor import LEVEL, name_predictions
 from cordial_ppl.estimators.saved import load
 from cordial_ppl.estimators.stack import Stack
+from cordial_ppl.stack.entering import predict_all
 
 
 def open_calibrator(path: str | Path) -> Callable[[Any], dict[str, Any]]:
@@ -42,10 +44,7 @@ def open_calibrator(path: str | Path) -> Callable[[Any], dict[str, Any]]:
         if isinstance(rating, bool | np.bool_) and scale.size > 2:
             raise InputError(f"the score must be one of {list_names(scale.options)}; got {rating}.")
         logits = read_ratings([rating], scale, lambda _: "the score", round="split")
-        (probs,), ends = fitted.predict_proba(logits), fitted.predict_interval(logits)
-        means = zip(("mean", "mean_low", "mean_high"), (probs @ scale.values, *ends), strict=True)
-        made = {f"p_{option}": float(p) for option, p in zip(scale.options, probs, strict=True)}
-        made |= {name: np.asarray(value).item() for name, value in means}
-        return made | {"label": scale.options[int(probs.argmax())]}
+        probs, _, *ends = predict_all(fitted.fit_, logits, LEVEL)
+        return {name: cell for name, (cell,) in name_predictions(scale, probs, *ends).items()}
 
     return calibrate

@@ -20,7 +20,7 @@ from cordial_ppl.logs.protocols import read_response
 from cordial_ppl.logs.rows import Row, at
 from cordial_ppl.tables import is_filled
 from cordial_ppl.tables.columns import PREFIXES
-from cordial_ppl.tables.proposals import nearest
+from cordial_ppl.tables.roles import nearest
 
 LOOKED, SHOWN = 1000, 16
 """Rows that are looked at to tell what a file is, and fields that a message shows."""

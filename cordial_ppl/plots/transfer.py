@@ -71,14 +71,14 @@ def transfer_curve(
     x, y, low, high = (np.array([curve[rows].mean() for rows in parts]) for curve in (raw, *curves))
     words = f"calibrated, {100 * LEVEL:.0f} % intervals"
     with drawing(ax) as axis:
-        stated = {"color": RAW, "ls": ":", "marker": "", "label": "as stated", "zorder": 2}
+        line = {"color": RAW, "ls": ":", "marker": "", "label": "as stated", "zorder": 2}
+        axis.plot((lowest, highest), (lowest, highest), **line)
         if hard:
             for rows, rating in zip(parts, x, strict=True):
                 counts = np.bincount(data.labels[rows], data.weights[rows], len(values))
                 length = BAR * step * counts / counts.max()
                 axis.barh(values, length, BAR * step, left=rating - length / 2, color=PEOPLE)
             axis.plot([], [], color=PEOPLE, ls="", marker="s", label="labels of each rating")
-            axis.plot((lowest, highest), (lowest, highest), **stated)
             error = np.maximum([y - low, high - y], 0)
             axis.errorbar(x, y, error, color=OURS, ls="", marker="o", label=words, zorder=3)
         else:
@@ -87,7 +87,6 @@ def transfer_curve(
             moved = values[data.labels[rows]] + step * rng.uniform(-JITTER, JITTER, len(rows))
             circles = {"ls": "", "marker": "o", "mfc": "none", "mec": PEOPLE, "ms": 3.5}
             axis.plot(raw[rows], moved, label="labelled texts", zorder=1, **circles)
-            axis.plot((lowest, highest), (lowest, highest), **stated)
             axis.fill_between(x, low, high, color=OURS, alpha=0.2, lw=0, zorder=2)
             axis.plot(x, y, color=OURS, marker="o", label=words, zorder=3)
         name_options(axis.xaxis, scale)

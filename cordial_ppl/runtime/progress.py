@@ -68,11 +68,10 @@ class Display(Thread):
     def _show(self, stages: list[Stage]) -> None:
         now = monotonic()
         if not _is_terminal():
-            late = [each.text for each in stages if each.begun < now - DELAY] if self.plain else []
-            for text in dict.fromkeys(late):
-                if text not in self.texts:
-                    _write(f"{text} ...\n")
-            self.texts.update(late)
+            for each in stages if self.plain else ():
+                if each.begun < now - DELAY and each.text not in self.texts:
+                    self.texts.add(each.text)
+                    _write(f"{each.text} ...\n")
         elif stages:
             # The outermost stage whose parts are counted, or else the innermost.
             stage = next((each for each in stages if each.total), stages[-1])
@@ -118,9 +117,9 @@ def doing(
         quiet: Whether none is shown; that of the outermost one counts.
     """
     global _display
-    stage, first, main = Stage(text, total, unit), False, current_thread() is main_thread()
+    stage, main = Stage(text, total, unit), current_thread() is main_thread()
     if main and _display is None:
-        _display, first = Display(plain), True
+        _display = Display(plain)
         # Workers share the terminal of the process that they work for, which has its own line.
         quiet |= os.environ.get(VARIABLE, "1") in ("", "0") or parent_process() is not None
         if not quiet:
@@ -133,9 +132,9 @@ def doing(
     finally:
         if display:
             display.stages.remove(stage)
-        if display and first:
-            display.clear(for_good=True)
-            _display = None
+            if not display.stages:
+                display.clear(for_good=True)
+                _display = None
 
 
 def clear() -> None:

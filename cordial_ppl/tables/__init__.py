@@ -1,32 +1,25 @@
 """Tables of readings and labels in text, Excel, Parquet and JSON Lines, by the file's ending.
 
-`formats` reads and writes the files, `workbook` those of Excel, `columns` reads cells,
-`option_columns` finds the readings among the columns. `reading_table`, `label_table`
-(`annotators`: several of a text) and `judges` (readers side by side) build on these; `matches`
-joins readings and labels; `groups` reads what names groups of texts, and the models and prompts of
-readings.
+`formats` reads and writes the files, `workbook` those of Excel, `columns` reads cells, `roles`
+finds columns by what they are for. `reading_table`, `label_table` (`annotators`: several of a text)
+and `judges` (readers side by side) build on these; `matches` joins readings and labels; `groups`
+reads what names groups of texts, and the models and prompts of readings.
 """
 
+from cordial_ppl.tables.choices import list_values
 from cordial_ppl.tables.formats import ENDINGS, SINKS, read_columns, write_table
-from cordial_ppl.tables.frame import Columns, is_filled
-from cordial_ppl.tables.groups import (
-    MADE,
-    differences,
-    list_cells,
-    read_groups,
-    read_provenance,
-)
+from cordial_ppl.tables.frame import is_filled
+from cordial_ppl.tables.groups import MADE, differences, list_cells, read_groups, read_provenance
 from cordial_ppl.tables.judges import read_several
 from cordial_ppl.tables.label_table import LabelTable, read_labels
 from cordial_ppl.tables.matches import check_unfilled, match_labels, read_labelled
-from cordial_ppl.tables.reading_table import ReadingTable, list_values, open_readings, read_readings
+from cordial_ppl.tables.reading_table import ReadingTable, open_readings, read_readings
 
 __all__ = [
     "check_unfilled",
     "ENDINGS",
     "SINKS",
     "MADE",
-    "Columns",
     "LabelTable",
     "ReadingTable",
     "differences",

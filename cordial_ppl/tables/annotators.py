@@ -7,7 +7,7 @@ from cordial_ppl.data.checks import warn_of_lookalikes
 from cordial_ppl.errors import InputError, SettingNeeded, list_names, name_rows, quote
 from cordial_ppl.tables.columns import FIXED, named, unpivot
 from cordial_ppl.tables.frame import Columns
-from cordial_ppl.tables.proposals import PERSONAL, UNKNOWN, find_columns, nearest
+from cordial_ppl.tables.roles import PERSONAL, UNKNOWN, find_columns, nearest
 
 PREFIX = "label_"
 """How the columns of annotators begin, where there is no column `label`."""

@@ -11,7 +11,7 @@ from cordial_ppl.errors import InputError, SettingNeeded, list_names, name_rows,
 from cordial_ppl.tables.columns import is_reading, list_distinct, name_items, named
 from cordial_ppl.tables.formats import read_columns
 from cordial_ppl.tables.frame import Columns
-from cordial_ppl.tables.proposals import (
+from cordial_ppl.tables.roles import (
     RATINGS,
     UNKNOWN,
     find_columns,
@@ -163,6 +163,38 @@ def split_choice(columns: Columns, field: str, chosen: str | None) -> tuple[str,
         problem = f"{columns.path}: column {column!r} holds {listed}, which name no readers."
         raise SettingNeeded(problem, "If these are a judge's ratings, name it", "rating", column)
     return column, rest or None
+
+
+def list_values(
+    path: str | Path,
+    field: str,
+    task: str | None = None,
+    chosen: Sequence[str] = (),
+    apart: Sequence[str] = (),
+) -> dict[str, str]:
+    """List the names in a column of a table, such as `reader`, in the order of the file.
+
+    Args:
+        path: The table.
+        field: The column.
+        task: The task whose rows count; by default all do.
+        chosen: What is chosen among the names, which may say that another column has them.
+        apart: Columns that are named for something else.
+
+    Returns:
+        The names, each with what `select` takes to choose it; none if there is no such column.
+
+    Raises:
+        FileError: The file cannot be read or is not what its ending says.
+        InputError: There is no such task.
+    """
+    columns = read_columns(path)
+    if task is not None:
+        columns = select(columns, "task", task)
+    column = next((split_choice(columns, field, name)[0] for name in chosen), field)
+    free = column in columns.schema and column not in (spell(columns, name) for name in apart)
+    names = list_distinct(columns, column) if free else []
+    return {name: name if column == field else f"{column}={name}" for name in names}
 
 
 def refuse_taken(columns: Columns, name: str, setting: str) -> SettingNeeded:

@@ -4,7 +4,7 @@ The name of a column of readings is a prefix, `logit_`, `logprob_`, `p_` or `n_`
 single column `rating` holds one hard rating per text.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -35,10 +35,9 @@ def is_reading(name: str) -> bool:
     return name == "rating" or name.startswith(PREFIXES)
 
 
-def passed_through(columns: Columns, used: Iterable[str]) -> dict[str, list]:
+def passed_through(columns: Columns, used: Collection[str]) -> dict[str, list]:
     """List the cells of the columns that are not used, with None for a missing cell."""
-    rest = [name for name in columns.schema if name not in set(used)]
-    return {name: columns.cells[name] for name in rest}
+    return {name: cells for name, cells in columns.cells.items() if name not in used}
 
 
 def filled(columns: Columns, name: str, remedy: str) -> list:
@@ -115,10 +114,8 @@ def numbers(
         text = cells.cast(pl.String).str.strip_chars()
         cells = text if empty is None else text.set(text == "", None)
         cells = _point_decimals(cells, columns.commas)
-    if cells.dtype.is_numeric() or cells.dtype in (pl.String, pl.Boolean, pl.Null):
-        values = cells.cast(pl.Float64, strict=False)
-    else:
-        values = pl.Series([None] * len(cells), dtype=pl.Float64)
+    plain = cells.dtype.is_numeric() or cells.dtype in (pl.String, pl.Boolean, pl.Null)
+    values = (cells if plain else cells.clear(len(cells))).cast(pl.Float64, strict=False)
     wrong = (values.is_null() & cells.is_not_null()).arg_true()
     if len(wrong):
         (cell,) = as_list(cells[wrong[:1]])

@@ -1,8 +1,9 @@
 """The file formats: a file as named columns, whatever they mean, and columns as a file.
 
 polars reads Parquet when it is needed, and it need not fit in memory; sheets of Excel it reads at
-once, with fastexcel. The standard library reads text with separators, and JSON Lines: polars pads
-rows that are too short, and names no line where a row is too long or a quotation mark is missing.
+once, with fastexcel. The standard library reads text with separators, and JSON Lines, in UTF-8 with
+or without a byte order mark: polars pads rows that are too short, and names no line where a row is
+too long or a quotation mark is missing.
 
 A message names the line of a text file or the row of a sheet, where the first is 1, or the row of
 a Parquet file, where the first is 0.
@@ -13,9 +14,8 @@ import json
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from itertools import batched, starmap
 from pathlib import Path
 from typing import Any
@@ -46,9 +46,6 @@ SINKS = {
 
 CHUNK = 1 << 16
 """Rows of a CSV file that are Python objects at a time."""
-
-LONGEST = 2**31 - 1
-"""Characters of a cell of a CSV file, at most; the standard library refuses more than 2**17."""
 
 SEPARATORS = ",;\t"
 """Characters that separate cells; the one that occurs most in the header does."""
@@ -82,7 +79,7 @@ def read_columns(path: str | Path) -> Columns:
         if ending not in _READERS:
             hint = " Read other files with `cordial read` first: it makes tables of them."
             raise FileError(f"{path}: a table's name must end in {name_endings(ENDINGS)}.{hint}")
-    columns = _READERS[ending](path)
+        columns = _READERS[ending](path)
     if not len(columns):
         raise FileError(f"{path} holds no rows: a table needs a header and at least one.")
     return columns
@@ -114,36 +111,29 @@ def _read_parquet(path: Path) -> Columns:
         return f"row {row - starts[number]}" + f" of {files[number].name}" * path.is_dir()
 
     # A column without a value, or of whole numbers, may be of another type in another file.
-    frame = scans[0] if len(scans) == 1 else pl.concat(scans, how="vertical_relaxed")
-    with reading(path):
-        frame.collect_schema()
+    frame = pl.concat(scans, how="vertical_relaxed")
+    frame.collect_schema()
     return Columns(path, frame, name_row)
 
 
 def _read_text(path: Path) -> Columns:
-    limit = csv.field_size_limit(LONGEST)
-    with _text(path) as file:
+    # The standard library refuses cells of more than 2**17 characters.
+    limit = csv.field_size_limit(2**31 - 1)
+    with path.open(encoding="utf-8-sig", newline="") as file:
         header = next(filter(str.strip, file), "")
         separator = max(SEPARATORS, key=header.count)
         file.seek(0)
         reader = csv.reader(file, delimiter=separator, strict=True)
+        # Each row with the line in which it begins.
+        rows = zip(iter(lambda: reader.line_num + 1, None), reader, strict=False)
         try:
-            frame = _as_frame(path, _number_lines(reader))
+            frame = _as_frame(path, rows)
         except csv.Error as error:
-            raise FileError(
-                f"{path} is not a CSV table: {error}, line {reader.line_num}."
-            ) from error
+            problem = f"{path} is not a CSV table: {error}, line {reader.line_num}."
+            raise FileError(problem) from error
         finally:
             csv.field_size_limit(limit)
     return Columns(path, frame, "line {}".format, separator=separator)
-
-
-def _number_lines(reader: Any) -> Iterator[tuple[int, list[str]]]:
-    """Yield rows with the line in which each begins."""
-    line = 0
-    for row in reader:
-        yield line + 1, row
-        line = reader.line_num
 
 
 def _read_sheet(path: Path) -> Columns:
@@ -176,7 +166,7 @@ def _as_frame(path: Path, rows: Iterable[tuple[int, Sequence[str]]]) -> pl.LazyF
 
 def _read_json_lines(path: Path) -> Columns:
     records: dict[int, dict] = {}
-    with _text(path) as file:
+    with path.open(encoding="utf-8-sig") as file:
         for line, text in enumerate(file, start=1):
             if not text.strip():
                 continue
@@ -188,9 +178,8 @@ def _read_json_lines(path: Path) -> Columns:
             except (ValueError, RecursionError) as error:
                 raise FileError(f"{path}: line {line} is not valid JSON: {error}.") from error
             if not isinstance(record, dict):
-                raise FileError(
-                    f"{path}: every line must be one object, {{...}}; line {line} is not."
-                )
+                problem = f"every line must be one object, {{...}}; line {line} is not."
+                raise FileError(f"{path}: {problem}")
             records[line] = record
     names = dict.fromkeys(name for record in records.values() for name in record)
     columns = [as_series(name, [row.get(name) for row in records.values()]) for name in names]
@@ -198,26 +187,11 @@ def _read_json_lines(path: Path) -> Columns:
     return Columns(path, pl.DataFrame([*columns, lines]).lazy(), "line {}".format)
 
 
-@contextmanager
-def _text(path: Path) -> Iterator[Any]:
-    """Open a file as text in UTF-8, with or without a byte order mark."""
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            yield file
-    except UnicodeDecodeError as error:
-        raise FileError(
-            f"{path} is not text in UTF-8. Save it as UTF-8 (in Excel: CSV UTF-8)."
-        ) from error
-
-
 _READERS: dict[str, Callable[[Path], Columns]] = {
-    ".csv": _read_text,
-    ".tsv": _read_text,
-    ".txt": _read_text,
+    **dict.fromkeys((".csv", ".tsv", ".txt"), _read_text),
     ".xlsx": _read_sheet,
     ".parquet": _read_parquet,
-    ".jsonl": _read_json_lines,
-    ".ndjson": _read_json_lines,
+    **dict.fromkeys((".jsonl", ".ndjson"), _read_json_lines),
 }
 ENDINGS = tuple(_READERS)
 """The endings of the name of a table that is read."""
@@ -247,21 +221,20 @@ def write_table(
     if ending not in SINKS:
         raise FileError(f"{path}: a table that is written must end in {name_endings(SINKS)}.")
     with replacing(path) as temporary:
-        if isinstance(columns, pl.LazyFrame):
-            frame = columns
-        else:
-            frame = pl.DataFrame([as_series(*column) for column in columns.items()]).lazy()
+        if not isinstance(columns, pl.LazyFrame):
+            columns = pl.DataFrame([as_series(*column) for column in columns.items()]).lazy()
         style: dict[str, Any] = {}
         if like is not None and like.keep_form and ending == ".csv":
-            frame = frame.rename({"item_id": like.origin.get("item_id", "item_id")}, strict=False)
+            names = {"item_id": like.origin.get("item_id", "item_id")}
+            columns = columns.rename(names, strict=False)
             style = {"separator": like.separator, "include_bom": True}
             style["decimal_comma"] = like.separator == ";" and not like.has_points
-        frame = frame.with_columns(
+        frame = columns.with_columns(
             # An element of an array reaches Python as an internal object of polars.
             (
                 pl.col(name).arr.to_list() if isinstance(kind, pl.Array) else pl.col(name)
             ).map_elements(as_text, pl.String)
-            for name, kind in frame.collect_schema().items()
+            for name, kind in columns.collect_schema().items()
             if not _fits(kind, ending)
         )
         try:

@@ -138,10 +138,7 @@ def as_series(name: str, cells: Sequence | np.ndarray) -> pl.Series:
         cells: Python or NumPy objects; None for a missing one.
     """
     if isinstance(cells, np.ndarray) and cells.dtype != object:
-        try:
-            return pl.Series(name, cells)
-        except ValueError:  # Times in seconds, or in units of years.
-            return pl.Series(name, cells.astype(str).tolist())
+        return pl.Series(name, cells)
     plain = [cell.item() if isinstance(cell, np.generic) else cell for cell in cells]
     kinds = {type(cell) for cell in plain if cell is not None}
     # Whole numbers beside others become floats, which hold them up to 2**53.
@@ -160,11 +157,9 @@ def as_series(name: str, cells: Sequence | np.ndarray) -> pl.Series:
 def as_text(cell: object) -> str:
     """Write a cell as text: lists and objects as JSON."""
     cell = cell.to_list() if isinstance(cell, pl.Series) else cell
-    return (
-        json.dumps(cell, default=str, ensure_ascii=False)
-        if isinstance(cell, list | dict)
-        else str(cell)
-    )
+    if isinstance(cell, list | dict):
+        return json.dumps(cell, default=str, ensure_ascii=False)
+    return str(cell)
 
 
 def _drop_nulls(value: Any) -> Any:
@@ -197,7 +192,7 @@ def is_filled(cell: object) -> bool:
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Turn an exception of polars into a message about a file, or about one file of a folder.
+    """Turn an exception into a message about a file, or about one file of a folder.
 
     Raises:
         FileError: The file cannot be read.
@@ -206,8 +201,9 @@ def reading(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise FileError(f"cannot read {path}: {error.strerror or error}.") from error
-    except InputError:
-        raise
+    except UnicodeDecodeError as error:
+        problem = f"{path} is not text in UTF-8. Save it as UTF-8 (in Excel: CSV UTF-8)."
+        raise FileError(problem) from error
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         for file in list_files(path) if path.is_dir() else ():
             with reading(file):

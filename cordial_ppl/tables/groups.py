@@ -10,7 +10,7 @@ import polars as pl
 from cordial_ppl.errors import list_names
 from cordial_ppl.tables.columns import FIXED, as_names, filled, is_reading, named
 from cordial_ppl.tables.frame import ROW, Columns
-from cordial_ppl.tables.proposals import find_columns
+from cordial_ppl.tables.roles import find_columns
 
 MADE = ("model", "prompt", "decoding", "date")
 """Columns of a reading's provenance, `reader_model`, ..."""

@@ -13,9 +13,8 @@ from cordial_ppl.errors import InputError, SettingNeeded, list_names
 from cordial_ppl.tables.choices import Choice, open_columns, refuse_taken, select, split_choice
 from cordial_ppl.tables.columns import is_reading, list_distinct, named, skip_blank, unpivot
 from cordial_ppl.tables.frame import ROW, Columns, reading
-from cordial_ppl.tables.option_columns import find_layout
-from cordial_ppl.tables.proposals import UNKNOWN, find_columns, spell
 from cordial_ppl.tables.reading_table import ReadingTable
+from cordial_ppl.tables.roles import UNKNOWN, find_columns, find_layout, spell
 
 
 def read_several(
@@ -81,11 +80,10 @@ def read_several(
                 if kind == "rating":
                     part = skip_blank(part, "rating", scale)
                 tables[name] = ReadingTable(part, scale, kind, names_, round=choice.round)
+                options = scale
             except SettingNeeded as error:
                 if last or error.setting != "options":
                     raise
-            else:
-                options = tables[name].scale
     return _join({name: tables[name] for name in names if name in tables}, names)
 
 

@@ -1,6 +1,7 @@
 """Matching: labels and the readings of their texts, and tables that hold labels already."""
 
 from collections import Counter
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 from unicodedata import normalize
@@ -14,8 +15,8 @@ from cordial_ppl.tables.choices import Choice, key_rows
 from cordial_ppl.tables.columns import list_distinct
 from cordial_ppl.tables.formats import read_columns
 from cordial_ppl.tables.label_table import LabelTable, read_labels
-from cordial_ppl.tables.proposals import UNKNOWN, spell
 from cordial_ppl.tables.reading_table import ReadingTable, read_readings
+from cordial_ppl.tables.roles import UNKNOWN, spell
 
 
 def read_labelled(
@@ -23,6 +24,7 @@ def read_labelled(
     labels: Path,
     *,
     sparse: bool = False,
+    read: Callable[..., ReadingTable] = read_readings,
     **chosen: Any,
 ) -> tuple[ReadingTable, LabelTable, Int64[np.ndarray, " n"]]:
     """Read readings and labels, and find the reading of each labelled text.
@@ -31,6 +33,7 @@ def read_labelled(
         readings: The table of readings.
         labels: The table of labels.
         sparse: Whether the reader may have read few of the labelled texts, as others did.
+        read: Reads the readings by their path and what is chosen.
         chosen: Fields of `Choice`. In one table of both, columns of ratings and of labels are kept
             apart.
 
@@ -50,7 +53,7 @@ def read_labelled(
         rated += filter(None, (*label, choice.annotator))
         told += filter(None, (rating,))
     try:
-        table = read_readings(readings, **chosen | {"apart": rated})
+        table = read(readings, **chosen | {"apart": rated})
     except SettingNeeded as error:
         if error.setting != "rating" or not rating or not spell(read_columns(labels), rating):
             raise
@@ -131,19 +134,13 @@ def match_labels(
     return labels.take(np.flatnonzero(rows >= 0)), rows[rows >= 0]
 
 
-def check_unfilled(
-    output: Path,
-    advice: str,
-    table: ReadingTable | None = None,
-    labels: LabelTable | None = None,
-) -> None:
-    """Refuse to replace a table in which somebody has filled in labels, but those that were read.
+def check_unfilled(output: Path, advice: str, kept: Iterable[tuple[str, str]] = ()) -> None:
+    """Refuse to replace a table in which somebody has filled in labels, but those that are kept.
 
     Args:
         output: The table that would be replaced.
         advice: What to do instead.
-        table: The readings, if labels were read.
-        labels: The labels that were read.
+        kept: Texts and labels that the new table will hold, too.
 
     Raises:
         InputError: There is such a table.
@@ -157,13 +154,7 @@ def check_unfilled(
     cells = [columns.cells[name] for name in ("item_id", "label") if name in columns.schema]
     rows = zip(*cells, strict=True)
     filled = Counter(tuple(map(str, row)) for row in rows if not is_missing(row[-1]))
-    kept, another = Counter[tuple[str, ...]](), "a new plan"
-    if table is not None and labels is not None:
-        options, another = table.scale.options, "another"
-        codes = zip(labels.item_ids, labels.labels, strict=True)
-        kept.update((item, options[label]) for item, label in codes)
-    if filled - kept:
-        raise InputError(
-            f"{output} already holds {count(filled.total(), 'label')}, which {another} would "
-            f"overwrite. Name another output, {advice}."
-        )
+    if filled - Counter[tuple[str, ...]](kept):
+        labels = count(filled.total(), "label")
+        problem = f"{output} already holds {labels}, which a new table would overwrite."
+        raise InputError(f"{problem} Name another output, {advice}.")

@@ -14,37 +14,20 @@ import numpy as np
 import polars as pl
 from jaxtyping import Float64, Int64
 
+from cordial_ppl.data import readings
 from cordial_ppl.data.ratings import read_ratings
-from cordial_ppl.data.readings import (
-    Source,
-    Unread,
-    as_logits,
-    readings_from_counts,
-    readings_from_probabilities,
-    warn_of_unread,
-)
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import naming, warn
-from cordial_ppl.tables.choices import Choice, open_columns, read_items, select, split_choice
-from cordial_ppl.tables.columns import (
-    finite,
-    is_blank,
-    list_distinct,
-    name_items,
-    named,
-    numbers,
-    passed_through,
-)
-from cordial_ppl.tables.formats import read_columns
+from cordial_ppl.tables.choices import Choice, open_columns, read_items, select
+from cordial_ppl.tables.columns import finite, is_blank, name_items, named, numbers, passed_through
 from cordial_ppl.tables.frame import Columns, as_list
-from cordial_ppl.tables.option_columns import find_layout
-from cordial_ppl.tables.proposals import USERS, find_columns, spell
+from cordial_ppl.tables.roles import USERS, find_columns, find_layout
 
 CONVERSIONS = {
     "logit": (-np.inf, None),
     "logprob": (-np.inf, None),
-    "p": (0.0, readings_from_probabilities),
-    "n": (0.0, readings_from_counts),
+    "p": (0.0, readings.readings_from_probabilities),
+    "n": (0.0, readings.readings_from_counts),
 }
 """What an empty cell of each kind means, and the function that makes logits of the numbers."""
 
@@ -63,7 +46,6 @@ class ReadingTable:
         names: The columns of readings, in the scale's order; "rating" alone; none if `checked`.
         checked: The centred logits, if they have been checked already.
         readers: The readers' names, if there are several.
-        tell: Called with the options without a reading.
         round: How ratings between options are rounded.
         gaps: Whether some of the texts were not read.
         per: The column that names users, if it was asked for.
@@ -75,14 +57,13 @@ class ReadingTable:
     names: tuple[str, ...] = ()
     checked: Float64[np.ndarray, "n *readers K"] | None = None
     readers: tuple[str, ...] = ()
-    tell: Callable[[Unread], None] = warn_of_unread
     round: str | None = None
     gaps: bool = False
     per: str | None = None
 
     def __len__(self) -> int:
         """The number of texts."""
-        return len(self.columns) if self.checked is None else len(self.checked)
+        return len(self.columns)
 
     @cached_property
     def item_ids(self) -> list[str]:
@@ -107,7 +88,7 @@ class ReadingTable:
         """
         if self.checked is not None:
             return self.checked
-        logits = self._convert()
+        logits = self._convert(readings.warn_of_unread)
         return logits[:, ::-1].copy() if self.columns.reverse else logits
 
     @property
@@ -177,7 +158,7 @@ class ReadingTable:
         for name in covariates:
             self.columns.require(name)
         hashes: list[pl.Series] = []
-        unread: list[Unread] = []
+        unread: list[readings.Unread] = []
         read = [name for name in self.names if name in self.columns.schema]
         used = tuple(dict.fromkeys(("item_id", *read, *covariates)))
         for batch in self.batches(CHECKED, used, unread.append):
@@ -190,13 +171,13 @@ class ReadingTable:
             read_items(self.columns, of_readers=True)
         if unread:
             cells, rows = sum(part.options for part in unread), sum(part.rows for part in unread)
-            self.tell(Unread(cells, rows, len(ids), unread[0].first))
+            readings.warn_of_unread(readings.Unread(cells, rows, len(ids), unread[0].first))
 
     def batches(
         self,
         size: int,
         names: Iterable[str] | None = None,
-        tell: Callable[[Unread], None] = lambda _: None,
+        tell: Callable[[readings.Unread], None] = lambda _: None,
     ) -> Iterator["ReadingTable"]:
         """Read the texts in order, some at a time.
 
@@ -211,30 +192,30 @@ class ReadingTable:
         start, logits = 0, vars(self).get("logits", self.checked)
         for columns in self.columns.batches(size, names):
             stop = start + len(columns)
-            part = None if logits is None else logits[start:stop]
-            yield replace(self, columns=columns, checked=part, tell=tell)
+            part = replace(self, columns=columns)
+            checked = part._convert(tell) if logits is None else logits[start:stop]
+            yield replace(part, checked=checked)
             start = stop
 
-    def _convert(self) -> Float64[np.ndarray, "n K"]:
+    def _convert(self, tell: Callable[[readings.Unread], None]) -> Float64[np.ndarray, "n K"]:
         rows, columns = self._read_rows()
         logits = np.full((len(self.columns), self.scale.size), np.nan)
         if not rows.size:
             return logits
-        source = Source(columns.where, self.names, self.tell)
+        source = readings.Source(columns.where, self.names, tell)
         with naming(columns.path):
             if self.kind == "rating":
                 cells = as_list(columns.collect("rating").to_series())
-                rated = read_ratings(cells, self.scale, columns.where, round=self.round)
-                logits[rows] = as_logits(rated)
-                return logits
-            empty, convert = CONVERSIONS[self.kind]
-            values = np.full((len(columns), len(self.names)), empty)
-            for k, name in enumerate(self.names):
-                if name in columns.schema:
-                    values[:, k] = numbers(columns, name, empty=empty)
-            values = values if convert is None else convert(values, source=source)
-            logits[rows] = as_logits(values, source=source)
-            return logits
+                values = read_ratings(cells, self.scale, columns.where, round=self.round)
+            else:
+                empty, convert = CONVERSIONS[self.kind]
+                values = np.full((len(columns), len(self.names)), empty)
+                for k, name in enumerate(self.names):
+                    if name in columns.schema:
+                        values[:, k] = numbers(columns, name, empty=empty)
+                values = values if convert is None else convert(values, source=source)
+            logits[rows] = readings.as_logits(values, source=source)
+        return logits
 
     def _read_rows(self) -> tuple[Int64[np.ndarray, " r"], Columns]:
         """Return the rows of the texts that were read, and the table of these alone."""
@@ -284,35 +265,3 @@ def read_readings(path: str | Path, **chosen: Any) -> ReadingTable:
     table = open_readings(path, **chosen)
     _ = table.item_ids, table.logits
     return table
-
-
-def list_values(
-    path: str | Path,
-    field: str,
-    task: str | None = None,
-    chosen: Sequence[str] = (),
-    apart: Sequence[str] = (),
-) -> dict[str, str]:
-    """List the names in a column of a table, such as `reader`, in the order of the file.
-
-    Args:
-        path: The table.
-        field: The column.
-        task: The task whose rows count; by default all do.
-        chosen: What is chosen among the names, which may say that another column has them.
-        apart: Columns that are named for something else.
-
-    Returns:
-        The names, each with what `select` takes to choose it; none if there is no such column.
-
-    Raises:
-        FileError: The file cannot be read or is not what its ending says.
-        InputError: There is no such task.
-    """
-    columns = read_columns(path)
-    if task is not None:
-        columns = select(columns, "task", task)
-    column = next((split_choice(columns, field, name)[0] for name in chosen), field)
-    free = column in columns.schema and column not in (spell(columns, name) for name in apart)
-    names = list_distinct(columns, column) if free else []
-    return {name: name if column == field else f"{column}={name}" for name in names}

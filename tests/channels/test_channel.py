@@ -7,7 +7,6 @@ import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 from jax.scipy.special import expit
 from numpyro import handlers
@@ -48,17 +47,6 @@ def test_a_label_that_is_no_option_is_refused(wrong):
             ordinal.log_prob(jnp.asarray([0, wrong]))
         found = jax.jit(ordinal.log_prob)(jnp.asarray([0, wrong]))
         np.testing.assert_allclose(found, [np.log(0.5), -np.inf])
-
-
-@given(SEEDS)
-def test_both_forms_agree_with_the_categorical_distribution(seed):
-    probs = jnp.asarray(random_probs(seed))
-    labels = jnp.asarray(np.random.default_rng(seed).integers(0, 4, 6))
-    expected = dist.CategoricalProbs(probs).log_prob(labels)
-    for ordinal in (Ordinal(probs=probs), Ordinal(jnp.log(probs))):
-        np.testing.assert_allclose(ordinal.log_prob(labels), expected, rtol=1e-12)
-        np.testing.assert_allclose(ordinal.probs, probs, rtol=1e-12)
-        np.testing.assert_allclose(jnp.exp(ordinal.log_probs), probs, rtol=1e-12)
 
 
 def test_a_zero_probability_has_a_finite_gradient():

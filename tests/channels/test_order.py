@@ -12,7 +12,7 @@ from hypothesis.extra.numpy import arrays
 
 import cordial_ppl as cp
 from cordial_ppl.channels import AFFINE_CHANNELS, CHANNELS
-from cordial_ppl.evaluation.checks.prior import violation
+from cordial_ppl.evaluation.checks.density import violation
 from cordial_ppl.inference.target import build_target
 
 SIZE, ROUNDING = 5, 1e-12

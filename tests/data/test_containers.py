@@ -8,29 +8,11 @@ import polars as pl
 import pytest
 
 import cordial_ppl as cp
-from cordial_ppl.data.containers import as_numbers
 from cordial_ppl.data.scale import Scale
 
 LOGITS = np.linspace(-1, 1, 15).reshape(5, 3)
 LABELS = [0, 1, 2, 1, 0]
 MASKED = np.ma.array(LABELS, mask=np.array([0, 0, 1, 0, 0], bool), fill_value=1)
-
-
-@pytest.mark.parametrize(
-    "values",
-    [
-        np.ma.array([1, -999, 3], mask=np.array([0, 1, 0], bool), fill_value=-999),
-        [1, np.ma.masked, 3],
-        [1, pd.NA, 3],
-        pd.Series([1, None, 3], dtype="Int64"),
-        pd.array([1, None, 3], dtype="Int64"),
-        pl.Series([1, None, 3]),
-        pl.LazyFrame({"a": [1, None, 3]}),
-        np.array([1, np.ma.masked, 3], object),
-    ],
-)
-def test_every_container_has_its_gaps(values: Any) -> None:
-    np.testing.assert_array_equal(as_numbers(values, "values"), [1, np.nan, 3])
 
 
 @pytest.mark.parametrize("rows", [list, pl.DataFrame, pd.DataFrame])

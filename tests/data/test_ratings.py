@@ -38,6 +38,9 @@ def test_a_hard_rating_is_a_sample_of_one(ratings, kind):
         ["1", " ", "2"],
         np.array([1, np.nan, 2]),
         np.ma.masked_array([1, 9, 2], [False, True, False]),
+        [1, np.ma.masked, 2],
+        np.array([1, np.ma.masked, 2], object),
+        [1, pd.NA, 2],
         pd.Series([1, None, 2], index=[7, 8, 9]),
         pd.array([1, None, 2], dtype="Int64"),
         pl.Series([1, None, 2]),
@@ -117,7 +120,7 @@ def test_what_is_no_rating(ratings, message):
 def test_lazy_frames_are_collected():
     frame = pl.DataFrame({"a": [1.0, 2.0], "b": [0.0, 1.0]})
     np.testing.assert_array_equal(as_logits(frame.lazy()), as_logits(frame))
-    fitted = cp.LabelHistogram().fit(frame.lazy(), [0, 1])
+    fitted = cp.calibrators.LabelHistogram().fit(frame.lazy(), [0, 1])
     assert fitted.predict_proba(frame.lazy()).columns == ["0", "1"]
     with pytest.raises(InputError, match="columns must be, in this order: a, b; got b, a"):
         fitted.predict_proba(frame.select("b", "a").lazy())

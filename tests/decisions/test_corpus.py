@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 from few_labels import LABELS, LOGITS, TEST
 
-from cordial_ppl.decisions import corpus_draws, means, superpopulation
-from cordial_ppl.decisions.corpus import Cells, Corpus
+from cordial_ppl.decisions import corpus_draws
+from cordial_ppl.decisions.corpus import Corpus
 from cordial_ppl.decisions.corpus_draws import CorpusDraws, PosteriorDraws, sum_draws
-from cordial_ppl.decisions.effects import CORPUS_SCALE, Effects
+from cordial_ppl.decisions.effects import CORPUS_SCALE
 from cordial_ppl.decisions.means import draw_shares, list_factors
-from cordial_ppl.decisions.residuals import Residuals, as_options, as_steps, covariance_of
-from cordial_ppl.decisions.tilting import tilt
+from cordial_ppl.decisions.residuals import Residuals, as_steps
 from cordial_ppl.estimators.stack import Stack
 
 HALF = 500
@@ -139,21 +138,6 @@ def test_effects_of_labelled_clusters_hold_for_the_rest_of_these():
     assert high == pytest.approx(0.75, abs=0.005) and both == pytest.approx(0.5, abs=0.005)
 
 
-def test_the_effects_of_clusters_are_summed_by_cell():
-    """By hand: those of labelled clusters as they are, the others drawn with their spread."""
-    count = 4000
-    here = np.array([[1.0, 0], [1, 2], [0, 1], [0, 0]])
-    spread = np.full((count, 1), 0.1)
-    levels = np.linspace(-9, 9, 2 * count).reshape(count, 2, 1)
-    effects = Effects(np.arange(count), np.eye(1), {"cluster": levels}, {"cluster": spread}, spread)
-    rng = np.random.default_rng(0)
-    found = means._sum_clusters(here, effects, np.array([0, 3]), rng)[..., 0]
-    others = found - np.outer(levels[:, 0, 0], [1, 0])
-    covariance = 0.01 * np.array([[1.0, 2], [2, 2**2 + 1]])
-    # Sd .0011 by theory.
-    np.testing.assert_allclose(np.cov(others.T), covariance, rtol=0, atol=0.005)
-
-
 def test_groups_of_many_texts_and_of_uneven_labels_stand_alone():
     groups = np.repeat([0, 1, 2, 3], [700, 100, 100, 100])
     rows = np.concatenate([np.flatnonzero(groups == g)[:5] for g in range(4)])
@@ -173,72 +157,3 @@ def test_groups_of_many_texts_and_of_uneven_labels_stand_alone():
     # Of a plan by groups, these stand alone, and not those that an estimate is asked for.
     planned = replace(texts, groups=np.arange(1000) % 2, plans=groups)
     assert alone(planned) is None and alone(planned, "plan") == [True, False, False, True]
-
-
-def test_weights_of_a_design_are_as_good_as_fewer_labels():
-    groups, labels = np.array([0, 0, 0, 1, 1]), np.eye(2)[[0, 1, 0, 1, 0]]
-    texts = Corpus(np.arange(5), labels, np.arange(2.0), np.array([1.0, 1, 4, 2, 2]), groups)
-    _, weights = list_factors(texts, 5)
-    np.testing.assert_allclose(np.bincount(groups, weights), [6**2 / 18, 2])
-    np.testing.assert_allclose(weights[2] / weights[0], 4)
-
-
-def test_clusters_that_groups_share_cancel_in_differences():
-    """Prompts that two systems answered alike: the population's error is one for both."""
-    rng = np.random.default_rng(0)
-    clusters, groups = np.repeat(np.arange(40), 4), np.tile([0, 0, 1, 1], 40)
-    share = (rng.uniform(0, 1, 40)[clusters] + rng.normal(0, 0.02, 160)).clip(0, 1)
-    expected = np.stack([1 - share, share], axis=1)
-    zeros = np.zeros(2, int)
-    cells = Cells(groups, np.arange(2), zeros, zeros, zeros)
-    parts = cells.sum_clusters(expected, clusters)
-    counts = np.repeat(parts.sum(axis=0)[None], 20_000, axis=0)
-    found = superpopulation.sample_clusters(counts, 0 * counts, parts, cells, np.arange(2.0), rng)
-    one, other = (found[:, g, 1] / found[:, g].sum(axis=1) for g in range(2))
-    spread = share.reshape(40, 4).mean(axis=1).std(ddof=1) / np.sqrt(40)
-    # Student's t.
-    assert one.std() == pytest.approx(spread * np.sqrt(42 / 40), rel=0.05)
-    assert (one - other).std() < 0.2 * one.std()
-    # A group of one cluster shows nothing of its variance, and borrows that of the other.
-    few = (clusters == 0) | (groups == 1)
-    cells = Cells(groups[few], np.arange(2), zeros, zeros, zeros)
-    parts = cells.sum_clusters(expected[few], clusters[few])
-    counts = np.repeat(parts.sum(axis=0)[None], 20_000, axis=0)
-    found = superpopulation.sample_clusters(counts, 0 * counts, parts, cells, np.arange(2.0), rng)
-    one, other = (found[:, g, 1] / found[:, g].sum(axis=1) for g in range(2))
-    assert one.std() > 2 * other.std()
-
-
-def test_a_group_of_few_texts_does_not_tell_its_spread():
-    """Three texts of one option, beside a group that varies: the first has its variance."""
-    counts = np.array([[[0.0, 3], [150, 150]]])
-    zeros = np.zeros(2, int)
-    cells = Cells(np.repeat([0, 1], [3, 300]), np.arange(2), zeros, zeros, zeros)
-    rng = np.random.default_rng(0)
-    found = superpopulation.sample_texts(
-        np.repeat(counts, 40_000, axis=0), cells, np.zeros(2), np.arange(2.0), rng
-    )
-    few, many = (found[:, g, 1] / found[:, g].sum(axis=1) for g in range(2))
-    assert many.std() == pytest.approx(0.5 / np.sqrt(300), rel=0.03)
-    assert 0.1 < few.std() < 0.5 / np.sqrt(3) and 0.85 < few.mean() <= 1
-
-
-def test_steps_add_up():
-    rng = np.random.default_rng(0)
-    probs, value = rng.dirichlet(np.ones(5), 30), np.array([0.0, 1, 2, 4, 5])
-    steps = as_steps(probs)
-    np.testing.assert_allclose(steps @ np.diff(value) + value[0], probs @ value)
-    np.testing.assert_allclose(as_options(steps, 1.0), probs)
-    by_hand = sum(np.diag(p) - np.outer(p, p) for p in probs)
-    variance = np.diff(value) @ covariance_of(probs) @ np.diff(value)
-    assert variance == pytest.approx(value @ by_hand @ value)
-
-
-def test_shares_keep_their_mean_inside_the_scale():
-    value = np.array([0.0, 1, 2, 3, 4])
-    shares = np.array([[-0.05, 0.1, 0.2, 0.35, 0.4], [0.2, 0.2, 0.2, 0.2, 0.2], [0, 0, 0, 0, 1.0]])
-    found = tilt(shares[None], value, np.arange(3))[0]
-    assert found.min() >= 0
-    np.testing.assert_allclose(found.sum(axis=1), 1)
-    np.testing.assert_allclose(found @ value, [3.15, 2, 4], atol=1e-3)
-    np.testing.assert_allclose(found[1], 0.2, atol=1e-4)

@@ -2,10 +2,8 @@
 
 import numpy as np
 import pytest
-from scipy.stats import norm
 
 import cordial_ppl as cp
-from cordial_ppl.decisions.deciding import _follow
 from cordial_ppl.evaluation.synthetic import reviews
 
 TEXTS, LABELLED = 200, 40
@@ -70,23 +68,6 @@ def test_gain_and_band_are_those_of_the_mixture(fitted):
     # Off by .002 and .004, sd .003 and .002 over 20 seeds.
     assert (low, high) == pytest.approx(np.quantile(shares, [0.05, 0.95]), abs=0.015)
     assert (made.curve["low"] >= 0).all() and (made.curve["kept"] <= 1).all()
-
-
-def test_a_curve_by_hand():
-    """Two draws of five texts, of which people see four or one: of four others one may be wrong."""
-    missed = np.array([1, 4]), np.array([[0.25, 0.5], [0.75, 1.5]]), np.array([0.25, 0.75])
-    doubts = np.full(5, 0.5)
-    found = _follow(missed, (np.array([1.0, 2, 3, 4, 5]), 6.0), doubts, 0.75)
-    np.testing.assert_allclose(found["people"], [0.8, 0.2])
-    np.testing.assert_allclose(found["cost"], [(1 + 24) / 5, (10 + 6) / 5])
-    np.testing.assert_allclose(found["agreement"], [1 - 0.625, 1 - 1.25 / 4])
-    # The number of wrong decisions has sd .5 and 1; up to none and one, with half of one more.
-    kept = [norm.cdf([0.5, -0.5]), norm.cdf([1.0, 0.0])]
-    np.testing.assert_allclose(found["kept"], kept @ missed[2], rtol=1e-6)
-    # The end of the interval; its other end is one, for none is wrong with more than 5 %.
-    most = 4 * (1 - found["low"][1])
-    assert norm.cdf(most - missed[1][:, 1]) @ missed[2] == pytest.approx(0.95, rel=1e-6)
-    np.testing.assert_allclose(found["high"], 1)
 
 
 def test_labels_that_come_back_stand_for_all_texts(fitted):

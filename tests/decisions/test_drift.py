@@ -154,14 +154,6 @@ def test_a_calibrator_knows_the_readings_of_its_fit():
             cp.LogitStack().fit(LOGITS, LABELS, corpus=corpus)
 
 
-@pytest.mark.parametrize(
-    "wrong", [[[], []], [[-1], [3]], [[0, 0], [1, 1]], [[1, 0], [1, 1]], [[0], [0]], [[10**6], [1]]]
-)
-def test_counts_that_are_no_sketch(wrong):
-    with pytest.raises(ValueError, match="other options"):
-        check_sketch(np.array(wrong, np.int64), 5)
-
-
 def test_the_commands_warn(cordial, tmp_path):
     readings, labels = write_tables(tmp_path)
     cordial(*fast("fit", readings, labels, "-o", "j.cordial"))

@@ -13,8 +13,6 @@ from cordial_ppl.decisions.effects import (
     find_axes,
 )
 
-UNIT = find_axes(np.eye(1), np.ones(1), np.ones(1))
-
 
 def draw(residuals, factors, expected=0.7, weights=None, seed=0):
     """Draw effects on residuals of one step, the same for all chains, with scales as they are."""

@@ -12,12 +12,11 @@ from scipy.stats import norm as normal
 from scipy.stats import t as student
 
 import cordial_ppl as cp
-from cordial_ppl import plots
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions import answers
 from cordial_ppl.decisions.forecasting import Forecast, Outlook, Range, entropy, forecast
 from cordial_ppl.decisions.judge import Points
-from cordial_ppl.decisions.outlook import expected_loss_and_gap, spread_rows
+from cordial_ppl.decisions.outlook import expected_loss_and_gap
 from cordial_ppl.decisions.verdict import (
     NO_MORE_OFTEN,
     NO_NEARER,
@@ -103,7 +102,7 @@ def test_the_labels_that_a_width_needs_are_the_fewest_that_reach_it(width):
     needed = found.needed(width)
     assert needed is not None and needed.low <= needed.value <= needed.high
     enough = int(needed.value)
-    assert found._width(enough) <= width < found._width(enough - 1)
+    assert found.at(enough).width.value <= width < found.at(enough - 1).width.value
     assert f"for ±{width:g}" in found.say_needed(width)
 
 
@@ -143,15 +142,6 @@ def test_the_summary_ends_with_forecast_and_verdict_in_any_order_of_texts(calibr
     assert content["forecast"]["steps"][0]["labels"] == 40
     assert content["verdict"]["advice"] == judged.advice
     assert content["sentences"][-2:] == [found.sentence, verdict]
-
-
-@pytest.mark.parametrize("shape", [(300, 5), (2000, 5), (2000, 3, 5)])
-def test_texts_are_sampled_evenly_and_once(shape):
-    logits = np.random.default_rng(1).normal(size=shape)
-    rows = spread_rows(logits)
-    assert len(rows) == len(set(rows.tolist())) == min(shape[0], 512)
-    means = np.exp(logits) @ np.arange(5) / np.exp(logits).sum(axis=-1)
-    assert means[rows].mean() == pytest.approx(means.mean(), abs=0.01)
 
 
 def test_the_gap_is_that_of_the_draws(calibrator):
@@ -219,19 +209,6 @@ def test_the_figures_of_a_verdict_are_those_of_the_labels():
     middle = np.sort(labels)[29:31].mean()
     assert found.histogram.distance == pytest.approx(np.abs(labels - middle).mean())
     assert found.gain is not None and found.gain.low < found.gain.value < found.gain.high
-
-
-def test_a_forecast_is_drawn(calibrator):
-    found = calibrator.forecast(TEXTS.logits)
-    axis = plots.forecast(found)
-    (line, *_) = axis.lines
-    assert line.get_ydata()[0] == pytest.approx(found.loss.value)
-    assert line.get_ydata()[-1] == pytest.approx(found.steps[-1].loss.value)
-    assert [label.get_text().split()[0] for label in axis.get_xticklabels()] == [
-        "20", "40", "60", "100", "200",
-    ]  # fmt: skip
-    with pytest.raises(cp.InputError, match="no forecast: 19 of 100"):
-        plots.forecast(Forecast(19, 100))
 
 
 READER, HISTOGRAM = Points(0.28, 1.1, None), Points(0.32, 1.57, 1.91)

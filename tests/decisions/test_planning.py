@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cordial_ppl as cp
-from cordial_ppl.decisions.planning import plan, score_strata, walk
+from cordial_ppl.decisions.planning import plan, score_strata
 
 LOGITS = np.random.default_rng(0).normal(size=(60, 5))
 SCORES = np.exp(LOGITS) @ np.arange(5) / np.exp(LOGITS).sum(axis=1)
@@ -72,14 +72,6 @@ def test_the_order_of_the_table_does_not_matter(order, n, grouped):
     np.testing.assert_array_equal(order[other.rows], one.rows)
     np.testing.assert_array_equal(other.stratum, one.stratum)
     np.testing.assert_array_equal(other.probability, one.probability)
-
-
-@given(st.integers(1, 30), st.integers(1, 30), st.floats(0.01, 0.99))
-def test_every_text_comes_first_as_often_as_any_other(size, n, within):
-    """Over all starts one text apart, each is among the first n exactly n times."""
-    starts = (np.arange(size) + within) / size
-    first = [list(walk(np.arange(size), start))[:n] for start in starts]
-    assert np.bincount(np.ravel(first), minlength=size).tolist() == [min(n, size)] * size
 
 
 @pytest.mark.parametrize("grouped", [False, True])

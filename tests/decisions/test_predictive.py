@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from few_labels import LABELS, LOGITS, STARS, TEXTS, small
+from few_labels import LABELS, LOGITS, STARS, TEXTS
 from scipy.stats import kstest
 
 import cordial_ppl as cp
@@ -16,12 +16,6 @@ from cordial_ppl.decisions.predictive import RATE, SIMULATIONS, check_labels, si
 from cordial_ppl.stack.members import predict_each
 
 NEW = TEXTS.logits[100:130] - TEXTS.logits[100:130].mean(axis=1, keepdims=True)
-
-
-@pytest.fixture(scope="module")
-def stack():
-    """A stack with every kind of member."""
-    return small().fit(LOGITS, LABELS)
 
 
 def sets(stack, count, texts=NEW, seed=0):

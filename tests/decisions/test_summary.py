@@ -119,7 +119,9 @@ def test_words_of_spread_and_bias():
     assert "too high" in whole and "0.70 higher" in words[0] and "0.40 too high" in words[2]
     words = [fault.words for fault in READER._replace(side=0).list_faults(STARS)]
     assert "too" not in " ".join(words) and "higher" in words[1] and "lower" in words[3]
+    assert "0.25 higher" in words[0] and "luck" in words[0]
     exact = READER._replace(bias=(Range(-2e-5, -4e-5, -1e-6),) * 5, side=0)
+    exact = exact._replace(overall=Range(0.01, -0.02, 0.04))
     assert all(fault.words.startswith("no clear") for fault in exact.list_faults(STARS)[:-1])
 
 
@@ -216,19 +218,6 @@ def test_a_reader_that_misses_without_bias_has_a_spread_alone():
     probs, scale = np.array([[0.5, 0.1, 0.4], [0.1, 0.2, 0.7]]), Scale(("1", "2", "4"))
     points = score_points(probs, by_text(np.array([0, 1]), 3), scale)
     assert points == pytest.approx((0.5, 1.0, -np.log([0.5, 0.2]).mean()))
-
-
-def test_several_labels_of_a_text_are_one_observation(case):
-    """A text that is labelled twice alike says no more of the reader than one that is once."""
-    ratings, labels = (each[:40] for each in case)
-    stack = cp.LogitStack().fit(hard(ratings), labels)
-    rows = np.repeat(np.arange(40), 2)
-    twice = cp.LogitStack().fit(
-        hard(ratings[rows]), labels[rows], sample_weight=np.full(80, 0.5), texts=rows
-    )
-    one, other = (answers.reader_of(fitted.fit_) for fitted in (stack, twice))
-    assert one is not None and other is not None
-    assert other.texts == one.texts and other.points == pytest.approx(one.points)
 
 
 def test_readings_of_a_mean_count_where_ratings_are_graded():

@@ -8,15 +8,16 @@ import numpyro.distributions as dist
 import pytest
 
 import cordial_ppl as cp
+from cordial_ppl.data.labelled import Labelled, without_labels
 from cordial_ppl.data.readings import as_logits
 from cordial_ppl.estimators.stack import Stack
-from cordial_ppl.estimators.subsets import BatchFit, Texts, fit_subsets
+from cordial_ppl.estimators.subsets import BatchFit, fit_subsets
 from cordial_ppl.evaluation.synthetic import reviews
 
 TEXTS = reviews(160, seed=4)
 LOGITS = as_logits(TEXTS.logits)
-POOL, REPORT = Texts(LOGITS[:100]), Texts(LOGITS[100:])
-LABELS = TEXTS.labels[:100]
+POOL = Labelled(LOGITS[:100], TEXTS.labels[:100])
+REPORT = without_labels(LOGITS[100:], {})
 SEEDS = (3, 0, 8)
 MODES = ("laplace", "mode")
 
@@ -28,7 +29,7 @@ def tempered(readings, labels=None):
     cp.observe(jax.nn.log_softmax(readings.logits / jnp.exp(temperature) + lean), labels)
 
 
-CHANNEL = cp.Channel("tempered", tempered)
+CHANNEL = cp.channels.Channel("tempered", tempered)
 
 
 def draw(n):
@@ -40,21 +41,21 @@ def make(name, seed):
     stack = {"channels": (CHANNEL,), "calibrators": ("temperature", "odds")}
     return {
         "temperature": lambda: cp.TemperatureScaling(),
-        "histogram": lambda: cp.LabelHistogram(),
+        "histogram": lambda: cp.calibrators.LabelHistogram(),
         "logit-stack": lambda: cp.LogitStack(seed=seed),
         "laplace": lambda: Stack(**stack, inference="laplace", seed=seed),
         "mode": lambda: cp.ChannelCalibrator(CHANNEL, inference="mode", seed=seed),
         "default": lambda: Stack(**stack, seed=seed),
         # In units of the readings' spread, which differs by subset.
         "learned": lambda: Stack(
-            channels=("mixture",), calibrators=(), prior=cp.shipped_prior(), inference="mode"
+            channels=("mixture",), calibrators=(), prior=cp.priors.shipped_prior(), inference="mode"
         ),
     }[name]()
 
 
 def fit(estimators, n=20, **settings):
     """The fits, none of which may have failed."""
-    found = fit_subsets(estimators, POOL, LABELS, draw(n), SEEDS, REPORT, **settings)
+    found = fit_subsets(estimators, POOL, draw(n), SEEDS, REPORT, **settings)
     assert all(isinstance(own, BatchFit) for own in found.values()), found
     return {name: own for name, own in found.items() if isinstance(own, BatchFit)}
 
@@ -81,7 +82,7 @@ def fits():
 def test_a_subset_is_fitted_as_it_would_be_alone(fits, n, name, tolerance):
     found = fits[n][name]
     for place, (rows, seed) in enumerate(zip(draw(n), SEEDS, strict=True)):
-        alone = make(name, seed).fit(POOL.logits[rows], LABELS[rows])
+        alone = make(name, seed).fit(POOL.logits[rows], POOL.labels[rows])
         expected = alone.predict_proba(REPORT.logits)
         np.testing.assert_allclose(found.probs[place], expected, atol=tolerance)
         if isinstance(alone, Stack):
@@ -98,7 +99,7 @@ def test_a_member_that_fails_takes_no_other_with_it(monkeypatch):
 
     monkeypatch.setattr("cordial_ppl.stack.members.fit_cases", fail)
     estimators = {"bad": Stack(channels=(CHANNEL,)), "good": cp.DirichletCalibration()}
-    found = fit_subsets(estimators, POOL, LABELS, draw(20), SEEDS, REPORT)
+    found = fit_subsets(estimators, POOL, draw(20), SEEDS, REPORT)
     assert str(found["bad"]) == "no such luck" and isinstance(found["bad"], FloatingPointError)
     good = found["good"]
     assert isinstance(good, BatchFit) and np.isfinite(good.probs).all()

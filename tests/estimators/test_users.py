@@ -14,20 +14,17 @@ from golden import read_golden
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from rivals import UserIntercept, UserReliability, UserTemperature
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 import cordial_ppl as cp
 from cordial_ppl.channels.user_effects import SHIFT, shift_matrices
 from cordial_ppl.estimators.users.spreads import SPREAD_PROBS, SPREADS, log_normals
-from cordial_ppl.estimators.users.validation import as_order
 from cordial_ppl.inference import fitting
 from cordial_ppl.inference.nuts import sample_nuts
 from cordial_ppl.runtime.arrays import FLOOR
 
 GOLDEN = read_golden("users")["shift"]
-KINDS = [cp.UserShift, UserTemperature, UserIntercept, UserReliability]
 SIZE, USERS, EACH, COUNT = 5, 12, 16, 4
 pytestmark = pytest.mark.x64
 
@@ -81,21 +78,6 @@ def test_a_shift_moves_the_mean_by_at_most_delta_and_in_order(probs, delta, furt
     np.testing.assert_array_equal(moved(probs[None], [0.0])[0], probs)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_likelihoods_and_averages_are_those_of_each_value(kind):
-    effect = kind(sigma=1.0).fit(PROBS, LABELS, WHO).effect
-    grid = effect.grid(SIZE)
-    weights = np.random.default_rng(0).dirichlet(np.ones(len(grid)), 7)
-    each = [effect.average(PROBS[:7], np.tile(g == grid, (7, 1)).astype(float)) for g in grid]
-    np.testing.assert_allclose(each[len(grid) // 2], PROBS[:7], rtol=0, atol=1e-12)
-    own = np.stack(each, axis=1)[np.arange(7), :, LABELS[:7]]
-    found = effect.log_likelihoods(PROBS[:7], LABELS[:7])
-    np.testing.assert_allclose(found, np.log(np.maximum(own, FLOOR)), rtol=0, atol=1e-9)
-    expected = np.einsum("ng,gnz->nz", weights, np.stack(each))
-    average = effect.average(PROBS[:7], weights)
-    np.testing.assert_allclose(average, expected, rtol=0, atol=1e-12)
-
-
 def test_in_order_is_as_one_at_a_time(fitted):
     probs, labels, who, _ = made(seed=5, users=3, each=5)
     together, one = (cp.UserShift().fit(PROBS, LABELS, WHO) for _ in range(2))
@@ -145,7 +127,7 @@ def test_the_grid_agrees_with_its_channel(monkeypatch):
     users = np.repeat(np.arange(COUNT), 16)
     given = np.log(probs), labels
     shifts = cp.UserShift().fit(probs, labels, users)
-    found = cp.fit_nuts(cp.user_channel(COUNT), *given, covariates={"user": users})
+    found = cp.fit_nuts(cp.channels.user_channel(COUNT), *given, covariates={"user": users})
     ess, named = found.diagnostics.ess, found.parameters()
     values = np.column_stack([named["sigma"], named["sigma"][:, None] * named["scaled"]])
     expected = [shifts.sigma_, *shifts.values_.values()]
@@ -155,8 +137,8 @@ def test_the_grid_agrees_with_its_channel(monkeypatch):
     own = found.predict_proba(np.log(probs[:COUNT]), {"user": np.arange(COUNT)})
     np.testing.assert_allclose(own, predicted, rtol=0, atol=0.01)
     assert found.to_datatree()["posterior"]["scaled"].sizes["user"] == COUNT
-    channel = cp.user_channel(COUNT + 1, sigma=0.5)
-    assert channel is cp.user_channel(COUNT + 1, sigma=0.5)
+    channel = cp.channels.user_channel(COUNT + 1, sigma=0.5)
+    assert channel is cp.channels.user_channel(COUNT + 1, sigma=0.5)
     known = cp.fit_channel(channel, *given, covariates={"user": users})
     values = known.parameters()["value"]
     expected = [*cp.UserShift(sigma=0.5).fit(probs, labels, users).values_.values(), 0.0]
@@ -165,7 +147,7 @@ def test_the_grid_agrees_with_its_channel(monkeypatch):
 
 
 def test_users_of_a_channel_are_whole_numbers_and_nothing_is_before_the_fit(fitted):
-    logits, labels, channel = np.log(PROBS[:4]), LABELS[:4], cp.user_channel(2)
+    logits, labels, channel = np.log(PROBS[:4]), LABELS[:4], cp.channels.user_channel(2)
     for wrong in ([0, 1, 2, 0], [0, 0.5, 1, 0], [0, -1, 1, 0]):
         with pytest.raises(cp.InputError, match=r"'user' must be whole numbers 0..1.*in row \d"):
             cp.fit_channel(channel, logits, labels, covariates={"user": wrong})
@@ -173,7 +155,7 @@ def test_users_of_a_channel_are_whole_numbers_and_nothing_is_before_the_fit(fitt
         cp.fit_channel(channel, logits, labels)
     for users, sigma in ((0, None), ("a", None), (None, None), (2, 0.0), (2, "a")):
         with pytest.raises(cp.InputError, match="(users|sigma) must be a"):
-            inspect.unwrap(cp.user_channel)(users, sigma=sigma)
+            inspect.unwrap(cp.channels.user_channel)(users, sigma=sigma)
     shifts = cp.UserShift()
     for ask in (
         lambda: shifts.predict_proba(PROBS, WHO),
@@ -358,10 +340,9 @@ EAST = timezone(timedelta(hours=5))
     ],
     ids=lambda order: type(order).__name__,
 )
-def test_numbers_and_dates_are_put_in_order(order):
-    found = as_order(order, 4)
-    np.testing.assert_array_equal(np.argsort(found, kind="stable"), [1, 3, 0, 2])
-    assert found[1] == found[3]
+def test_numbers_and_dates_are_put_in_order(fitted, order):
+    _, earlier = fitted.predict_in_order(PROBS[:4], LABELS[:4], ["x"] * 4, order)
+    assert earlier.tolist() == [2, 0, 3, 0]
 
 
 @pytest.mark.parametrize(
@@ -376,9 +357,11 @@ def test_numbers_and_dates_are_put_in_order(order):
         ([np.inf, 1.0], "inf in row 0"),
     ],
 )
-def test_what_is_neither_is_refused(order, found):
+def test_what_is_neither_is_refused(fitted, order, found):
     with pytest.raises(cp.InputError, match=f"order must be .* a time zone; found {found}"):
-        as_order(order, len(order))
+        fitted.predict_in_order(
+            PROBS[: len(order)], LABELS[: len(order)], ["x"] * len(order), order
+        )
 
 
 def test_a_weight_is_so_many_labels_of_a_user(fitted):

@@ -14,13 +14,13 @@ from cordial_ppl.channels.loading import load_channel
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.evaluation.checks import check_channel
 from cordial_ppl.evaluation.checks.checking import NEEDED, PROMISES
+from cordial_ppl.evaluation.checks.density import check_conflict
 from cordial_ppl.evaluation.checks.exactness import (
     Ranks,
     check_diagnostics,
     check_simulation,
     simulate,
 )
-from cordial_ppl.evaluation.checks.prior import check_conflict
 from cordial_ppl.evaluation.checks.trial import make_trial
 
 GALLERY = sorted((Path(__file__).parents[2] / "models").glob("*.py"))
@@ -34,7 +34,8 @@ def sound(tmp_path_factory):
 
 @pytest.mark.nightly
 @pytest.mark.parametrize(
-    ("channel", "least"), [("location-readers", {"pass"}), (cp.user_channel(4), {"pass", "warn"})]
+    ("channel", "least"),
+    [("location-readers", {"pass"}), (cp.channels.user_channel(4), {"pass", "warn"})],
 )
 def test_channels_of_readers_and_users_are_sound(channel, least):
     # Without NUTS, which tests of theirs compare with.

@@ -5,14 +5,12 @@ from contextlib import suppress
 import numpy as np
 import pytest
 from excess import excess_losses
-from likeliest import fit_channels
-from populations import AFFINE, affine_channel, known_gap
-from scipy.optimize import minimize
+from populations import known_gap
 from scipy.special import softmax
 
 from cordial_ppl.errors import InputError
 
-TEXTS, K, DRAWS, FOLDS = 150, 4, 20, 4
+TEXTS, K, DRAWS = 150, 4, 20
 DELTAS = 0.02, 0.08
 MULTIPLES = 0.25, 0.5, 1, 2, 40
 
@@ -50,21 +48,6 @@ def test_excess_losses_count_the_parameters_and_a_smaller_gap_is_overtaken_later
         assert 0.5 < found.overtaking("full") / found.crossover < 2.5
         assert found.overtaking("shrunk") < found.overtaking("full")
     assert narrow.overtaking("full") > 2 * wide.overtaking("full")
-
-
-def test_the_affine_fit_is_where_general_optimisers_end(populations):
-    gap, rng = populations[0.02], np.random.default_rng(1)
-    reading, rows = softmax(gap.logits, axis=1), rng.integers(0, TEXTS, 2000)
-    folds = np.zeros((1, FOLDS, TEXTS, K))
-    np.add.at(folds[0], (np.arange(2000) % FOLDS, rows, gap.draw(rng, rows)), 1)
-    counts = folds[0].sum(axis=0)
-
-    def loss(phi):
-        return -(counts * np.log(reading @ affine_channel(phi, K)[0])).sum() / counts.sum()
-
-    found = fit_channels(reading, folds).affine[0]
-    theirs = minimize(loss, AFFINE, method="BFGS", options={"gtol": 1e-7})
-    np.testing.assert_allclose(found, affine_channel(theirs.x, K)[0], atol=1e-4)
 
 
 @pytest.mark.parametrize("delta", [0.001, 0.09])

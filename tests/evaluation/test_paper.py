@@ -36,17 +36,12 @@ def results():
 
 
 def test_differences_are_in_table_and_figure(results):
-    product = loss_differences(results)
-    film = next(r for r in product.shown.rows() if r[0] == "film" and r[2] == "Dirichlet")
-    assert film[3:6] == ("**+0.800**", "**+0.400**", "**+0.100**")
-    figure = drawn(product)
-    assert [axis.get_title() for axis in figure.axes] == ["music", "film"]
-    lines = {line.get_label(): line for line in figure.axes[1].get_lines()}
-    np.testing.assert_allclose(lines["Dirichlet"].get_ydata(), [0.8, 0.4, 0.1, -0.05])
+    product, planted = loss_differences(results), [0.8, 0.4, 0.1, -0.05]
+    film = rows(product, task="film", method="dirichlet")
+    np.testing.assert_allclose([r["difference"] for r in film], planted)
+    lines = {line.get_label(): line for line in drawn(product).axes[1].get_lines()}
+    np.testing.assert_allclose(lines["Dirichlet"].get_ydata(), planted)
     np.testing.assert_array_equal(lines["Dirichlet"].get_xdata(), [5, 20, 100, 200])
-    np.testing.assert_allclose(lines["CORDIAL, literal (ours)"].get_ydata(), 0)
-    low, high = figure.axes[1].get_ylim()
-    assert low < -0.05 and high > 1.5
 
 
 def test_the_first_table_counts_wins_up_to_100_labels_and_not_against_other_forms_of_ours():
@@ -55,14 +50,10 @@ def test_the_first_table_counts_wins_up_to_100_labels_and_not_against_other_form
     cells["music", "main", 50] = losses | {"raw": 0.4}
     results = sweep(cells)
     product = loss_table(results)
-    assert product.shown.columns == ["reader", "method", "music, 200"]
-    assert product.shown.rows()[1] == ("main", "CORDIAL, default", "**0.100**")
-    ours, default, _, against, _, failures = product.notes
+    ours, default, _, against, *_ = product.notes
     assert "of 2 calibrators in 2 of 3 settings" in ours and "music, main, 50 (0.100)" in ours
-    assert default.startswith("CORDIAL, default") and "of 2 calibrators in 3 of 3" in default
-    assert "literal" in against and "default in 0 of 3" in against
+    assert "of 2 calibrators in 3 of 3" in default
     assert "music, main, 2 (0.400); music, main, 100 (0.400); " in against
-    assert "64 fits" in failures
     assert "of 4 calibrators in 0 of 3" in loss_table(results, ours="raw").notes[0]
 
 
@@ -73,9 +64,7 @@ def test_means_are_over_the_draws_that_all_share():
     product = loss_table(results)
     assert product.table["log_loss"].to_list() == [1.0, None, 3.0]
     assert product.table["standard_error"].to_list() == [0.0, None, 1.0]
-    assert ("main", "Ordinal regression", "–") in product.shown.rows()
-    note = product.notes[-1]
-    assert "6 of the 12 fits" in note and "Raw reading 1, Ordinal regression 4" in note
+    assert "6 of the 12 fits" in product.notes[-1]
     differences = loss_differences(results)
     assert row(differences, method="raw")["difference"] == pytest.approx(-2.0)
     odds = row(differences, method="odds")
@@ -93,18 +82,26 @@ def test_intervals_are_those_of_one_method_at_a_time():
         np.testing.assert_allclose(found[method], expected, rtol=1e-9)
 
 
-def test_further_scores_are_by_method_and_ours_minus_the_stacks_is_paired():
-    losses = {"logit-stack": 0.5, "paper": 0.4, "raw": 1.0}
+@pytest.mark.parametrize(
+    ("make_product", "which", "expected"),
+    [
+        (further_scores, {"method": "paper", "metric": "rps"}, {"value": 0.15, "draws": 3}),
+        (further_scores, {"method": "paper - logit-stack", "metric": "rps"}, {"value": -0.05}),
+        (reversal_shares, {"method": "vector"}, {"reversed": 2 / 3}),
+        (reversal_shares, {"method": "paper"}, {"reversed": 0.0}),
+        (averaging_gain, {"method": "mode"}, {"difference": 0.1}),
+    ],
+)
+def test_a_product_has_what_was_planted(make_product, which, expected):
+    losses = dict.fromkeys(("raw", "vector", "logit-stack"), 0.9)
+    losses |= {"cordial": 0.3, "mode": 0.5, "paper": 0.4}
     rps = {"logit-stack": [0.1, 0.2, 0.3, 0.4], "paper": [0.05, 0.15, 0.25, 9.0]}
-    plan = {"losses": losses, "rps": rps, "failed": [("logit-stack", 3)]}
-    product = further_scores(sweep({("music", "main", 20): plan}))
-    assert row(product, metric="rps", method="paper")["value"] == pytest.approx(0.15)
-    difference = row(product, metric="rps", method="paper - logit-stack")
-    assert difference["value"] == pytest.approx(-0.05) and difference["draws"] == 3
-    assert difference["standard_error"] == pytest.approx(0, abs=1e-12)
-    assert set(product.table["metric"]) == {"rps", "accuracy", "qwk", "mae"}
-    named = "CORDIAL, literal minus Logit stack (LS)"
-    assert ("music", "main", "rps", named, "-0.050") in product.shown.rows()
+    plan = {"losses": losses, "rps": rps, "reversed": {"vector": [1, 1, 0, 1]}}
+    plan |= {"failed": [("logit-stack", 3), ("vector", 3)]}
+    product = make_product(sweep({("music", "main", n): plan for n in (5, 20)}))
+    found = row(product, n=20, **which)
+    assert {name: found[name] for name in expected} == pytest.approx(expected)
+    assert product.draw is None or product.draw().axes
 
 
 def test_the_crossover_is_predicted_from_the_gap_and_observed_when_resolved():
@@ -124,10 +121,8 @@ def test_the_crossover_is_predicted_from_the_gap_and_observed_when_resolved():
     assert music["predicted"] == pytest.approx(scores.crossover(12, 5, 0.0175))
     assert music["crosses"] == pytest.approx(5 * 4 ** (1 / 1.1))
     assert music["observed"] == 100 and music["ratio"] == pytest.approx(0.5)
-    assert "fewer than 3 shared draws" in product.notes[0]
     film = row(product, task="film")
     assert film["predicted"] == film["observed"] == np.inf and film["ratio"] is None
-    assert product.shown.rows()[1][4:] == ("-0.100", "never", "> 200", "> 200", "–")
 
 
 def test_equivalents_of_curves_straight_in_log_n_are_exact():
@@ -140,7 +135,6 @@ def test_equivalents_of_curves_straight_in_log_n_are_exact():
     assert row(product, method="logit-stack")["labels"] == pytest.approx(20 * np.exp(0.5))
     assert row(product, method="raw")["labels"] == np.inf
     assert row(product, method="odds")["labels"] == 5
-    assert product.shown["music, main"].to_list() == ["33", "> 50", "≤ 5"]
 
 
 def test_reliability_shows_the_mean_tables_and_their_divergence():
@@ -155,42 +149,8 @@ def test_reliability_shows_the_mean_tables_and_their_divergence():
     assert first[0]["class_weighted_kl"] == pytest.approx(0.2) and first[0]["texts"] == 4
     people = rows(product, method="empirical")
     assert [r["probability"] for r in people[3:]] == [None] * 3 + [0.0, 0.25, 0.75]
-    assert people[3]["texts"] == 0
-    assert ("music", "main", "Raw reading", "0.625", 4) in product.shown.rows()
-    empirical, raw, ours, stack, dirichlet, _ = drawn(product).axes
-    assert raw.get_title().endswith("KL 0.62") and ours.get_title().endswith("KL 0.20")
-    shown = np.ma.filled(ours.images[0].get_array(), np.nan)
+    shown = np.ma.filled(drawn(product).axes[2].images[0].get_array(), np.nan)
     np.testing.assert_array_equal(shown[[0, 2]], [[0.5, 0.5, 0], [0, 0, 1]])
-    for axis in (empirical, raw, ours, stack, dirichlet):
-        assert [patch.get_hatch() for patch in axis.patches] == ["/////"]
-
-
-def test_reversals_are_shares_of_fits():
-    losses = {"raw": 2.0, "vector": 0.9, "odds": 0.9, "paper": 0.5}
-    reversed_ = {"vector": [1, 1, 0, 1], "odds": np.nan}
-    results = sweep(
-        {("music", "main", n): {"losses": losses, "reversed": reversed_} for n in (5, 20)}
-    )
-    product = reversal_shares(results)
-    assert row(product, n=5, method="vector")["reversed"] == 0.75
-    shown = {line[2]: line[3:] for line in product.shown.rows()}
-    assert shown["Vector scaling"] == ("75 %", "75 %")
-    assert shown["CORDIAL, literal"] == ("0 %", "0 %") and shown["Ordinal regression"] == ("–", "–")
-    (axis,) = drawn(product).axes
-    lines = {line.get_label(): line.get_ydata() for line in axis.get_lines()}
-    assert lines.keys() == {"Vector scaling", "CORDIAL, literal"}
-    np.testing.assert_array_equal(lines["Vector scaling"], 0.75)
-    np.testing.assert_array_equal(lines["CORDIAL, literal"], 0)
-
-
-def test_averaging_compares_ours_with_its_mode():
-    losses = {"cordial": 0.3, "paper": 0.4, "mode": 0.5}
-    product = averaging_gain(sweep({("music", "main", n): losses for n in (5, 20)}))
-    assert [r["difference"] for r in product.table.to_dicts()] == pytest.approx([0.1, 0.1])
-    (axis,) = drawn(product).axes
-    lines = {line.get_label(): line.get_ydata() for line in axis.get_lines()}
-    np.testing.assert_allclose(lines["mode"], 0.1)
-    assert len(axis.collections) == 1
 
 
 def test_readers_have_gains_wins_and_the_most_that_ours_trails():
@@ -210,9 +170,6 @@ def test_readers_have_gains_wins_and_the_most_that_ours_trails():
     assert (both["settings"], both["best"]) == (6, 4)
     assert both["trails_by_at_most"] == pytest.approx(0.03)
     assert [r["task"] for r in rows(product, reader="large")] == ["music"]
-    large = ("large", "music", "0.500", "+0.100", "[+0.100, +0.100]", "3 of 3", "–")
-    assert large in product.shown.rows()
-    assert "3 calibrators in 7 of 9 settings" in product.notes[0]
 
 
 def test_demonstrations_are_compared_on_the_same_labels():
@@ -223,7 +180,7 @@ def test_demonstrations_are_compared_on_the_same_labels():
     factor = (np.array([1, 1, 21]) / 23) / ((20 / 3 + 1) / 23)
     shares = softmax(task.report.logits, axis=1) * factor
     shares /= shares.sum(axis=1, keepdims=True)
-    accuracy, loss = (f(shares, task.report_labels) for f in (scores.accuracy, scores.log_loss))
+    accuracy, loss = (f(shares, task.report.labels) for f in (scores.accuracy, scores.log_loss))
     assert found["accuracy_difference"] == pytest.approx(accuracy - 0.5)
     assert found["loss_ratio"] == pytest.approx(loss / 0.5) and found["draws"] == DRAWS
 

@@ -58,8 +58,8 @@ def test_a_sweep_of_tables_is_a_row_a_score(finished):
     assert shares == sorted(shares) and shares[0] == 0 and shares[-1] == 1
     task, _ = tasks_of(folder)
     for draw, rows in enumerate(draw_subsets(task, 9, 3)):
-        counts = np.bincount(task.pool_labels[rows], minlength=5) + 1
-        expected = -np.log(counts / counts.sum())[task.report_labels].mean()
+        counts = np.bincount(task.pool.labels[rows], minlength=5) + 1
+        expected = -np.log(counts / counts.sum())[task.report.labels].mean()
         (value,) = losses.filter(reader="a", method="histogram", n=9, draw=draw)["value"]
         assert value == pytest.approx(expected, rel=1e-9)
     parts = pl.read_parquet(folder / "parts" / "*.parquet")
@@ -89,7 +89,7 @@ def test_subsets_are_nested_and_the_same_for_every_reader(folder):
     small, large = draw_subsets(first, 4, 3), draw_subsets(first, 9, 3)
     np.testing.assert_array_equal(large[:, :4], small)
     np.testing.assert_array_equal(draw_subsets(second, 9, 3), large)
-    np.testing.assert_array_equal(first.pool_labels, second.pool_labels)
+    np.testing.assert_array_equal(first.pool.labels, second.pool.labels)
     assert all(len(set(rows)) == 9 for rows in large.tolist())
     assert (draw_subsets(tasks_of(folder, seed=1)[0], 9, 3) != large).any()
     texts = np.vstack([first.pool.logits, first.report.logits])
@@ -97,7 +97,7 @@ def test_subsets_are_nested_and_the_same_for_every_reader(folder):
     np.testing.assert_allclose(np.sort(texts, axis=0), np.sort(whole, axis=0), atol=1e-9)
     # Arrays are divided alike.
     same = split_task("stars", TEXTS.logits, TEXTS.labels, 30)
-    np.testing.assert_array_equal(same.report_labels, first.report_labels)
+    np.testing.assert_array_equal(same.report.labels, first.report.labels)
 
 
 def test_readers_are_those_of_the_task(folder):
@@ -181,7 +181,7 @@ def test_methods_count_by_what_they_are_made_from(folder):
     priors = []
     for name, rule in (("one", "paper"), ("two", "paper"), ("three", "cautious")):
         prior = folder / f"{name}.cordial"
-        cp.shipped_prior().with_rule(name=rule).save(prior)
+        cp.priors.shipped_prior().with_rule(name=rule).save(prior)
         priors.append(part(cp.ChannelCalibrator("mixture", inference="mode", prior=prior)))
     assert priors[0] == priors[1] != priors[2]
 
@@ -192,7 +192,7 @@ def test_a_method_that_fails_stands_in_the_table(folder, monkeypatch):
 
     failing = CALIBRATORS["temperature"]._replace(fit=fail)
     monkeypatch.setitem(CALIBRATORS, "temperature", failing)
-    monkeypatch.setattr("cordial_ppl.estimators.subsets._without_labels", fail)
+    monkeypatch.setattr(cp.RawReading, "fit", fail)
     scores = run_sweep(tasks_of(folder, reader="a"), QUICK, [4], 3)
     failed = scores.filter(pl.col("reason").is_not_null())
     assert set(failed["reason"]) == {"out of memory"} and failed["value"].is_null().all()

@@ -1,4 +1,4 @@
-"""Training a prior: weights of draws against densities, the stack's weights, and a planted move."""
+"""Training a prior: the stack's weights, and a planted move."""
 
 import descent
 import jax
@@ -7,7 +7,6 @@ import pytest
 import training
 from episodes import Draws, Episode
 from few_labels import LABELS, LOGITS
-from scipy import stats
 
 import cordial_ppl as cp
 from cordial_ppl.channels import CHANNELS, DEFAULT_CHANNELS
@@ -26,25 +25,6 @@ def draws_of(values, probs):
     """Draws of members with one site of one value."""
     moments = np.stack([values, values**2], -1)[..., None, :]
     return Draws(np.float32(moments), np.float32(probs))
-
-
-def test_draws_are_weighed_by_the_ratio_of_densities():
-    """A site of one value whose location moves, and one of three that share a factor."""
-    draws = RNG.normal(size=(2, 50, 4))
-    parts = draws[..., :1], draws[..., 1:]
-    moments = np.stack([np.stack([p.sum(-1), (p**2).sum(-1)], -1) for p in parts], -2)
-    sizes = {"m": np.tile(np.array([[1, 1], [3, 0]], np.float32), (2, 1, 1))}
-    start, moves = np.array([[[0.3, 0.1], [0, -0.2]], [[-0.4, 0.3], [0, 0.4]]], np.float32)
-
-    def log_density(move):
-        loc, scale = np.repeat(move[:, 0], (1, 3)), np.exp(np.repeat(move[:, 1], (1, 3)))
-        return stats.norm.logpdf(draws, loc, scale).sum(-1)
-
-    found = descent.weigh_draws(
-        {"m": moves}, {"m": start}, {"m": Draws(np.float32(moments), np.zeros((2, 50, 1)))}, sizes
-    )["m"]
-    expected = np.exp(log_density(moves) - log_density(start))
-    np.testing.assert_allclose(found, expected / expected.sum(-1, keepdims=True), rtol=1e-4)
 
 
 def episodes(n, number=3, shift=0.0):
@@ -77,7 +57,7 @@ def test_the_loss_is_that_of_the_stack():
         np.testing.assert_allclose(loss, -np.log(probs @ weights).mean(), rtol=1e-3)
     with pytest.raises(cp.InputError, match="needs 3 tasks at least; got 2"):
         texts = Labelled(LOGITS, LABELS)
-        training.train_prior(cp.shipped_prior(), [("a", texts), ("b", texts)])
+        training.train_prior(cp.priors.shipped_prior(), [("a", texts), ("b", texts)])
 
 
 @pytest.mark.nightly
@@ -96,7 +76,7 @@ def test_moves_go_where_the_loss_falls(monkeypatch):
 
 def test_a_trained_prior_moves_the_cautious_one():
     """By shift and factor in units of its scale; what training knows of a task left out goes."""
-    shipped = cp.shipped_prior()
+    shipped = cp.priors.shipped_prior()
     moves, cautious = shipped.rule.adjustments["bridge"], shipped.with_rule(name="cautious")
     with jax.enable_x64(True):
         target = build_target(CHANNELS["bridge"], 5)
@@ -127,5 +107,5 @@ def test_a_prior_is_trained_on_tasks_of_ones_own(monkeypatch, tmp_path):
     prior = training.train_prior(cautious, texts).prior
     assert {*prior.rule.adjustments} == {*DEFAULT_CHANNELS}
     prior.save(tmp_path / "prior.cordial")
-    assert cp.LearnedPrior.load(tmp_path / "prior.cordial").rule == prior.rule
+    assert cp.priors.LearnedPrior.load(tmp_path / "prior.cordial").rule == prior.rule
     cp.Cordial(prior=prior).fit(LOGITS, LABELS)

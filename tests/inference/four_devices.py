@@ -15,18 +15,18 @@ def main():
     import jax
 
     from cordial_ppl.channels import CHANNELS
-    from cordial_ppl.data.labelled import without_labels
+    from cordial_ppl.data.labelled import Labelled, without_labels
     from cordial_ppl.data.readings import as_logits
-    from cordial_ppl.estimators.subsets import Texts, make_cases
+    from cordial_ppl.estimators.subsets import make_cases
     from cordial_ppl.evaluation.synthetic import reviews
     from cordial_ppl.inference.fitting import fit_cases
     from cordial_ppl.inference.target import build_target
 
     texts = reviews(300, seed=4)
-    pool, report = Texts(as_logits(texts.logits)[:260]), as_logits(texts.logits)[260:]
+    pool, report = np.split(as_logits(texts.logits), [260])
     rng = np.random.default_rng(1)
     subsets = np.stack([rng.permutation(260)[:LABELS] for _ in range(SUBSETS)])
-    cases = make_cases(pool, texts.labels[:260], subsets, range(SUBSETS))
+    cases = make_cases(Labelled(pool, texts.labels[:260]), subsets, range(SUBSETS))
     target = build_target(CHANNELS["mixture"], 5)
 
     def host(method, seed):

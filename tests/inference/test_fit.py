@@ -1,6 +1,5 @@
 """Fitting all labels and every fold of them, by name of the method."""
 
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -10,12 +9,10 @@ import numpy as np
 import numpyro
 import numpyro.distributions as dist
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import cordial_ppl as cp
 from cordial_ppl.channels import CHANNELS
-from cordial_ppl.data.labelled import CAPACITY, Labelled, hold_out, pad
+from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.readings import as_logits, label_histogram
 from cordial_ppl.evaluation.synthetic import reviews
 from cordial_ppl.inference.fitting import METHODS, Case, fit_cases, fit_channel, fit_laplace
@@ -31,30 +28,6 @@ FOLDS = assign_folds(20, 4, np.random.default_rng(0))
 @cache
 def mixture():
     return build_target(CHANNELS["mixture"], 5)
-
-
-@given(st.integers(0, 2**32 - 1), st.integers(4, 40), st.integers(2, 6))
-def test_a_fold_hides_its_labels_and_what_they_say(seed, count, size):
-    rng = np.random.default_rng(seed)
-    logits, labels = as_logits(rng.normal(size=(count, size))), rng.integers(0, size, count)
-    folds = assign_folds(count, 4, rng)
-    texts = Labelled(logits, labels, {"length": rng.normal(size=count)})
-    case = Case(texts, folds)
-    for fold, own in enumerate(case.masks):
-        np.testing.assert_array_equal(own, np.where(folds == fold, -1, labels))
-        expected = label_histogram(labels[folds != fold], size)
-        np.testing.assert_allclose(case.histogram_of(own), expected, rtol=1e-15)
-        padded = pad(replace(texts, labels=own), case.histogram_of(own), np.float32)
-        assert padded.logits.shape == (
-            size,
-            CAPACITY if count <= CAPACITY else 4 * CAPACITY,
-        ) and padded.tiles == -(-count // 32)
-        np.testing.assert_array_equal(padded.labels[:count], own)
-        assert (padded.labels[count:] == -1).all()
-        np.testing.assert_allclose(padded.logits[:, :count].T, logits, rtol=1e-6)
-        # Padding has a covariate that there is, not one that a model may break at.
-        assert np.isin(padded.covariates["length"], texts.covariates["length"].astype("f4")).all()
-    assert len(hold_out(labels, folds)) == 4 and not Case(texts).masks
 
 
 def fit(labels, method, folds: Any = FOLDS, seed=0):
@@ -164,7 +137,7 @@ def edged(readings, labels=None):
 
 @pytest.mark.parametrize("method", ["default", "laplace", "mode"])
 def test_draws_without_a_density_have_no_weight(method):
-    target = build_target(cp.Channel("edged", edged), 5)
+    target = build_target(cp.channels.Channel("edged", edged), 5)
     case = Case(Labelled(LOGITS, LABELS, {}), FOLDS)
     (found,) = fit_cases(target, [case], method=method)
     np.testing.assert_allclose(np.asarray(found.held_out).sum(axis=1), 1.0, rtol=1e-12)

@@ -14,15 +14,13 @@ import cordial_ppl as cp
 from cordial_ppl.data.labelled import Labelled, pad
 from cordial_ppl.data.readings import Readings, as_logits
 from cordial_ppl.evaluation.synthetic import reviews
-from cordial_ppl.inference.laplace import weigh_and_predict
-from cordial_ppl.inference.programs import density, predict, relabel
+from cordial_ppl.inference.programs import density, predict
 from cordial_ppl.inference.target import Prior, build_target
 
 TEXTS = reviews(2100, seed=5)
 LOGITS = as_logits(TEXTS.logits)
 LENGTHS = np.random.default_rng(0).lognormal(0, 1, 2100)
 HISTOGRAM = np.array([0.1, 0.2, 0.3, 0.25, 0.15])
-PROBLEMS = 3
 
 
 def lengthy(readings, labels=None):
@@ -39,7 +37,7 @@ def lengthy(readings, labels=None):
 
 @cache
 def target():
-    return build_target(cp.Channel("lengthy", lengthy), 5, ("length",))
+    return build_target(cp.channels.Channel("lengthy", lengthy), 5, ("length",))
 
 
 def texts_of(count, first=0):
@@ -78,50 +76,6 @@ def test_the_density_of_any_number_of_texts(count):
     parts = exact(prior, texts.logits, hidden, texts.covariates["length"], points)
     for own, expected in zip(found, parts, strict=True):
         np.testing.assert_allclose(own, expected, rtol=1e-10)
-
-
-def sets_of(texts, sets=PROBLEMS):
-    """Texts under several sets of labels, and the histograms of these."""
-    rng = np.random.default_rng(1)
-    count = len(texts.labels)
-    labels = [np.where(rng.random(count) < 0.3, -1, texts.labels) for _ in range(sets)]
-    shares = [*rng.dirichlet(np.ones(5), sets)]
-    return relabel(data_of(texts), labels, shares), shares
-
-
-@pytest.mark.x64
-@pytest.mark.parametrize(("sets", "points"), [(5, 40), (11, 3), (3, 1500)])
-def test_several_sets_of_labels_are_as_each_alone(sets, points):
-    (data, shares), given = sets_of(texts_of(50), sets), points_of(points)
-    whole = density(target(), target().prior, data, given)
-    for place in range(sets):
-        alone = data._replace(labels=data.labels[place], histogram=shares[place])
-        for own, expected in zip(
-            whole, density(target(), target().prior, alone, given), strict=True
-        ):
-            np.testing.assert_allclose(own[place], expected, rtol=1e-12)
-
-
-@pytest.mark.x64
-@pytest.mark.parametrize("count", [20, 70])
-def test_weights_and_what_they_predict_are_those_of_density_and_prediction(count):
-    texts = texts_of(count)
-    (data, shares), rng = sets_of(texts), np.random.default_rng(3)
-    prior = Prior(target().prior.loc + 0.3, target().prior.scale * 1.2)
-    points, proposed = (
-        rng.normal(size=(PROBLEMS, 30, target().size)),
-        rng.normal(size=(PROBLEMS, 30)),
-    )
-    found, probs = weigh_and_predict(target(), prior, data, points, proposed)
-    for place in range(PROBLEMS):
-        own = data._replace(labels=data.labels[place], histogram=shares[place])
-        expected = np.sum(density(target(), prior, own, points[place]), axis=0)
-        np.testing.assert_allclose(found[place], expected - proposed[place], rtol=1e-10)
-        weights = np.exp(found[place] - found[place].max())
-        readings = Readings(texts.logits, shares[place], dict(texts.covariates))
-        flat = prior.loc + prior.scale * points[place]
-        said, _ = predict(target(), flat, weights / weights.sum(), readings)
-        np.testing.assert_allclose(probs[place, :count], said, rtol=1e-9)
 
 
 @pytest.mark.x64

@@ -9,8 +9,6 @@ import numpy as np
 import numpyro
 import numpyro.distributions as dist
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy import stats
 
 from cordial_ppl.channels import CHANNELS
@@ -19,7 +17,7 @@ from cordial_ppl.data.labelled import Labelled, pad
 from cordial_ppl.data.readings import Readings, as_logits, label_histogram
 from cordial_ppl.evaluation.synthetic import reviews
 from cordial_ppl.inference import sampler
-from cordial_ppl.inference.importance import effective_sample_size, khat_limit, pareto_smooth
+from cordial_ppl.inference.importance import khat_limit, pareto_smooth
 from cordial_ppl.inference.moves import Particles
 from cordial_ppl.inference.programs import predict
 from cordial_ppl.inference.sampler import (
@@ -31,8 +29,6 @@ from cordial_ppl.inference.sampler import (
     from_draws,
     importance_step,
     init_from_prior,
-    next_temper,
-    refresh,
     sample,
     temper_step,
 )
@@ -201,35 +197,6 @@ def test_importance_weights_are_right_without_moves(shift, scale):
     assert_standard_normal(found, 0.04)
 
 
-def test_last_moves_leave_the_posterior_and_each_of_their_states_is_new():
-    found = []
-    for seed in SEEDS:
-        rng, start = np.random.default_rng(seed), drawn(seed)
-        state = refresh(gaussian(), Effort(moves=2), rng, start)
-        assert state.acceptance > 0.2
-        assert np.isin(state.particles.points[:, 0], start.particles.points[:, 0]).mean() < 0.3
-        found.append(standardise(state.particles.points))
-    assert_standard_normal(found, 0.05)
-
-
-def test_a_fold_is_weighed_without_moves(monkeypatch):
-    """The likelihood of half of the labels: the draws' weights alone, not their places."""
-    monkeypatch.setattr(sampler, "khat_limit", lambda draws: np.inf)
-    half = toy("half", lambda x: 0.5 * quadratic(x), 3)
-    mean, second = [], []
-    for seed in SEEDS:
-        start = drawn(seed)
-        (state,) = carry(in_a_row(half), [(seed,)], start, STILL)
-        assert (state.particles.points == start.particles.points).all()
-        weights = np.exp(state.log_weights)
-        points = standardise(state.particles.points, 0.5)
-        mean.append(weights @ points)
-        second.append((points * weights[:, None]).T @ points)
-    # The largest errors are .03 and .07, sd .01 and .02 over 20 times eight seeds.
-    np.testing.assert_allclose(np.mean(mean, axis=0), 0, atol=0.1)
-    np.testing.assert_allclose(np.mean(second, axis=0), np.eye(3), rtol=0, atol=0.2)
-
-
 def coin(readings, labels=None):
     """Labels that know nothing of the text; a model that fails for shares below a bound."""
     share = numpyro.sample("share", dist.Beta(2.0, 1.0))
@@ -353,17 +320,3 @@ def test_folds_agree_with_fits_of_their_own(name, monkeypatch):
     found, expected, unchanged = np.swapaxes(every, 0, 1)
     # .14 and .33, sd .07 over 20 seeds: both sides carry Monte Carlo error.
     assert rms(found, expected) < 0.65 * rms(unchanged, expected)
-
-
-@settings(max_examples=30)
-@given(st.integers(0, 2**32 - 1), st.floats(0.01, 200), st.floats(0, 0.9), st.booleans())
-def test_the_next_temper_keeps_the_effective_sample_size(seed, spread, temper, impossible):
-    log_likelihood = spread * np.random.default_rng(seed).normal(size=256)
-    log_likelihood[:64] = -np.inf if impossible else log_likelihood[:64]
-    found = float(next_temper(np.float64(temper), np.zeros(256), log_likelihood, 128.0))
-    assert temper < found <= 1.0
-    kept = float(effective_sample_size((found - temper) * log_likelihood))
-    if found < 1.0:
-        assert kept == pytest.approx(128, abs=1.5) or found - temper < 1.1e-5
-    else:
-        assert kept >= 127

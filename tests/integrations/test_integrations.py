@@ -29,8 +29,9 @@ def test_a_rating_is_what_predict_makes_of_it(path, fitted):
     logits = cp.readings_from_ratings(["4"], STARS)
     made = calibrate("4")
     assert calibrate(4) == made and list(made) == [
-        *(f"p_{star}" for star in STARS), "mean", "mean_low", "mean_high", "label"
-    ]  # fmt: skip
+        *(f"p_{star}" for star in STARS),
+        *("mean", "mean_low", "mean_high", "label", "label_low", "label_high"),
+    ]
     np.testing.assert_allclose([*made.values()][:5], fitted.predict_proba(logits)[0])
     assert made["mean"] == pytest.approx(fitted.predict_mean(logits)[0])
     assert calibrate(3.5)["mean"] == pytest.approx(
@@ -45,7 +46,7 @@ def test_another_file_is_refused(tmp_path):
     path = tmp_path / "other.cordial"
     for other, named in (
         (cp.LogitStack(STARS).fit(LOGITS, [STARS[k] for k in LABELS]), "probabilities"),
-        (cp.shipped_prior(), "expected a 'calibrator'"),
+        (cp.priors.shipped_prior(), "expected a 'calibrator'"),
     ):
         other.save(path)
         with pytest.raises(cp.InputError, match=named):

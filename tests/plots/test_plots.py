@@ -195,7 +195,11 @@ def test_a_forecast_has_bands_of_the_loss_and_of_what_labels_do(judge):
     ahead = judge.forecast(np.concatenate([LOGITS, TEST]))
     last, now = ahead.at(ahead.counts[-1]), ahead.loss
     ends = [last.loss.low, last.loss.high], [now.value - last.gain.high, now.value - last.gain.low]
-    for band, expected in zip(plots.forecast(ahead).collections, ends, strict=False):
+    axis = plots.forecast(ahead)
+    line = axis.lines[0].get_ydata()
+    np.testing.assert_allclose([line[0], line[-1]], [now.value, last.loss.value])
+    assert [text.split()[0] for text in words(axis.get_xticklabels())][:2] == ["20", "40"]
+    for band, expected in zip(axis.collections, ends, strict=False):
         points = band.get_paths()[0].vertices
         heights = points[points[:, 0] == ahead.counts[-1], 1]
         np.testing.assert_allclose([heights.min(), heights.max()], expected)

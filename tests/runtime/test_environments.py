@@ -25,33 +25,28 @@ FLAGS = (
 ).split()
 
 
-@pytest.fixture(scope="module")
-def fitted():
-    return small().fit(LOGITS, LABELS)
-
-
 def flags():
     return {name: getattr(jax.config, f"jax_{name}") for name in FLAGS}
 
 
 @pytest.mark.x64
 @pytest.mark.parametrize(("x64", "promotion"), [(False, "strict"), (True, "standard")])
-def test_the_users_settings_change_nothing_and_stay(fitted, x64, promotion):
+def test_the_users_settings_change_nothing_and_stay(stack, x64, promotion):
     with jax.enable_x64(x64), jax.numpy_dtype_promotion(promotion):
         with jax.default_matmul_precision("bfloat16"):
             before = flags()
             found = small().fit(LOGITS, LABELS)
-            np.testing.assert_array_equal(found.predict_proba(TEST), fitted.predict_proba(TEST))
-            ends = fitted.predict_interval(TEST)
+            np.testing.assert_array_equal(found.predict_proba(TEST), stack.predict_proba(TEST))
+            ends = stack.predict_interval(TEST)
             np.testing.assert_array_equal(found.predict_interval(TEST), ends)
             assert flags() == before
 
 
 @pytest.mark.nightly
-def test_nothing_is_kept_of_a_trace(fitted):
+def test_nothing_is_kept_of_a_trace(stack):
     with jax.checking_leaks():
         found = small().fit(LOGITS, LABELS)
-        np.testing.assert_array_equal(found.predict_proba(TEST), fitted.predict_proba(TEST))
+        np.testing.assert_array_equal(found.predict_proba(TEST), stack.predict_proba(TEST))
 
 
 def test_fits_at_once_are_those_one_after_another():
@@ -157,12 +152,12 @@ def test_nothing_is_written_beside_output_and_cache_and_no_socket_is_opened(watc
 
 
 @pytest.mark.nightly
-def test_another_process_gets_the_same_to_the_last_bit(watched, fitted, tmp_path):
+def test_another_process_gets_the_same_to_the_last_bit(watched, stack, tmp_path):
     folder, _, (_, _, draws, probs) = watched
-    assert fitted.posteriors_["mixture"].draws.tobytes().hex() == draws
-    assert fitted.predict_proba(TEST).tobytes().hex() == probs
+    assert stack.posteriors_["mixture"].draws.tobytes().hex() == draws
+    assert stack.predict_proba(TEST).tobytes().hex() == probs
     cp.LogitStack().fit(LOGITS, LABELS).save(tmp_path / "stack.cordial")
-    stack_files.save(fitted.fit_, tmp_path / "channels.cordial", "Cordial")
+    stack_files.save(stack.fit_, tmp_path / "channels.cordial", "Cordial")
     for name in ("stack.cordial", "channels.cordial"):
         assert (tmp_path / name).read_bytes() == (folder / "work" / name).read_bytes()
 

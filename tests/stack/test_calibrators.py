@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.special import expit, log_softmax
 from statsmodels.miscmodels.ordinal_model import OrderedModel
 
-from cordial_ppl.stack.calibrators import CALIBRATORS, full
+from cordial_ppl.stack.calibrators import CALIBRATORS
 from cordial_ppl.stack.calibrators.dirichlet import GRID, Dirichlet, fit_dirichlet
 from cordial_ppl.stack.calibrators.odds import DECADES, Odds, fit_odds, odds_log_probs
 from cordial_ppl.stack.calibrators.samples import FOLDS, spread_folds
@@ -290,14 +290,3 @@ def test_no_text_is_in_two_folds_of_a_setting(texts, seed):
     assert len(pairs) == len(np.unique(own[seen]))
     assert not pairs or np.ptp(np.bincount([f for _, f in pairs], minlength=FOLDS)) <= 1
     np.testing.assert_array_equal(spread_folds(labels, np.arange(len(own))), spread_folds(labels))
-
-
-def test_leaps_take_a_full_channel_to_its_end_in_few_rounds(monkeypatch):
-    rng, centre = np.random.default_rng(0), (np.eye(4) + 0.25) / 2
-    # Vague readings, along which EM alone creeps.
-    probs, counts = rng.dirichlet(np.full(4, 3.0), 60), np.eye(4)[rng.integers(0, 4, 60)]
-    expected = full.shrink_channel(probs, counts, centre, 0.5)
-    monkeypatch.setattr(full, "MAX_ROUNDS", 20)
-    found = full.shrink_channel(probs, counts, centre, 0.5)
-    # At most 5e-7 over 20 seeds; EM alone is still off by .001 to .02.
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)

@@ -1,12 +1,14 @@
 """Stacks: the default's seven members, and how stacking weighs members."""
 
+import warnings
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import numpyro
 import numpyro.distributions as dist
 import pytest
-from few_labels import LABELS, LOGITS, STARS, TEST, assert_probabilities
+from few_labels import LABELS, LOGITS, TEST, assert_probabilities
 from golden import read_golden
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,12 +18,10 @@ from scipy.special import softmax
 import cordial_ppl as cp
 from cordial_ppl.channels import PAPER_CHANNELS
 from cordial_ppl.data.labelled import Labelled
-from cordial_ppl.data.scale import Scale
 from cordial_ppl.estimators.stack import Stack
 from cordial_ppl.scores import log_loss
 from cordial_ppl.stack.calibrators import CALIBRATORS
-from cordial_ppl.stack.fit import fit_stack
-from cordial_ppl.stack.settings import Defaults, Settings
+from cordial_ppl.stack.settings import Defaults
 from cordial_ppl.stack.stacking import LEAST_ERROR, MIN_LABELS, earned_counts, stack_weights
 from cordial_ppl.stack.weighing import shares_of, weigh
 
@@ -76,7 +76,9 @@ def test_a_calibrator_that_waits_for_labels(tmp_path):
     assert list(few) == ["temperature"] and list(many) == ["temperature", "vector"]
     assert calibrators(cp.Cordial(), 199) == calibrators(cp.Cordial.paper(), 10**6)
     assert calibrators(cp.Cordial(), 200)[-1] == "dirichlet"
-    doubtful = Stack(channels=(cp.Channel("rugged", rugged),), calibrators=("temperature",))
+    doubtful = Stack(
+        channels=(cp.channels.Channel("rugged", rugged),), calibrators=("temperature",)
+    )
     # An ESS of 50 is trusted; here it is 2.3, sd .8 over 20 seeds.
     with pytest.warns(cp.CordialWarning, match="channel 'rugged' .* is not reliable.*nuts"):
         doubtful.fit(LOGITS, LABELS)
@@ -190,20 +192,6 @@ def test_counts_that_are_chosen_stay():
         assert kept[odds] == prior[odds]
 
 
-def test_texts_prove_a_count_not_their_labels(monkeypatch):
-    proved, weight_prior = [], Settings.weight_prior
-
-    def spy(settings, names, texts):
-        proved.append(texts)
-        return weight_prior(settings, names, texts)
-
-    monkeypatch.setattr(Settings, "weight_prior", spy)
-    rows = np.repeat(np.arange(10), 3)
-    texts = Labelled(LOGITS[rows], LABELS[rows], texts=rows)
-    fit_stack(texts, Scale(STARS), Stack(calibrators=["temperature"]).settings)
-    assert proved == [10]
-
-
 def test_the_expected_loss_is_of_weights_with_the_proof_of_the_other_folds():
     rng = np.random.default_rng(4)
     labels, folds = rng.integers(0, 3, 24), np.arange(24) % 4
@@ -245,7 +233,9 @@ def flipped(readings, labels=None):
 
 
 def test_a_bad_channel_of_ones_own_gets_little_weight():
-    stack = Stack(channels=["mixture", cp.Channel("flipped", flipped)], calibrators=["temperature"])
+    stack = Stack(
+        channels=["mixture", cp.channels.Channel("flipped", flipped)], calibrators=["temperature"]
+    )
     assert stack.settings.weight_counts == {"mixture": 2.0, "flipped": 1.0, "temperature": 0.25}
     stack.fit(LOGITS, LABELS)
     # At most 5e-6, and 1.83 nats worse, sd .19, over 20 seeds.
@@ -330,3 +320,19 @@ def test_scales_that_run_against_each_other_are_warned_of(turned, recwarn):
     cp.LogitStack().fit(readings[:2], [4, 0] if rated[0] < rated[1] else [0, 4])
     cp.LogitStack().fit(np.zeros((20, 5)), truth[:20])
     assert len([each for each in recwarn if "rank correlation" in str(each.message)]) == turned
+
+
+def test_labels_that_run_the_other_way_are_warned_of():
+    """Of ten judges whose noise is a class, all at 20 labels; none whose labels run as theirs."""
+    warned = {True: 0, False: 0}
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        truth = rng.integers(0, 5, 20)
+        ratings = np.clip(truth + rng.normal(0, 1, 20).round().astype(int), 0, 4)
+        readings = cp.readings_from_ratings(ratings, range(5))
+        for turned in warned:
+            with warnings.catch_warnings(record=True) as seen:
+                warnings.simplefilter("always")
+                cp.LogitStack().fit(readings, 4 - truth if turned else truth)
+            warned[turned] += any("labels fall" in str(each.message) for each in seen)
+    assert warned[True] >= 9 and warned[False] == 0  # Of 200 seeds, 200 and 0.

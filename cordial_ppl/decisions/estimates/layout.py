@@ -43,8 +43,8 @@ def write_ranking(made: Comparison, by: str) -> str:
         if name != best:
             told = "resolved" if _is_resolved(made, name, best) else ""
             apart = (*_cells(made.difference(name, best), "+"), told)
-        own = f"{made.groups[name].labels}", *_cells(made.groups[name].mean)
-        cells.append((name, *own, *apart, f"{100 * made.best[name]:.0f} %"))
+        head = name, f"{made.groups[name].labels}", *_cells(made.groups[name].mean)
+        cells.append((*head, *apart, f"{100 * made.best[name]:.0f} %"))
     total, resolved, wrong = made.pairs
     table = align((by, "labels", "mean", "", "to the best", "", "", "P(best)"), *cells)
     count = (

@@ -119,11 +119,11 @@ def rectified_means(
             break
     if n == size:
         variance = 0.0
-    found, quantile = {}, stdtrit(free, (1 + level) / 2)
+    means, quantile = {}, stdtrit(free, (1 + level) / 2)
     for of, more in (("these", 0.0), ("like-these", _population_variance(f, y, w, rows, units))):
         half = quantile * np.sqrt(variance + more)
-        found[of] = RectifiedMean(float(mean), float(mean - half), float(mean + half), weight)
-    return found
+        means[of] = RectifiedMean(float(mean), float(mean - half), float(mean + half), weight)
+    return means
 
 
 class Sample(NamedTuple):

@@ -13,8 +13,10 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from jaxtyping import Float
 from polars.io.plugins import register_io_source
 
+from cordial_ppl.data.scale import Scale
 from cordial_ppl.estimators.estimator import Estimator
 from cordial_ppl.estimators.saved import load
 from cordial_ppl.runtime.cluster import run_on_ray
@@ -53,30 +55,34 @@ def predict_batch(calibrator: Estimator, table: ReadingTable) -> pl.DataFrame:
         InputError: A cell is invalid; with its row.
     """
     fit = calibrator.fit_
-    scale = fit.scale
-    options = pl.Series(scale.options)
     covariates = table.covariates(fit.covariates, fit.levels)
     items = name_items(table.columns)
     if len(items):
-        probs, mean, low, high = predict_all(fit, table.logits, LEVEL, covariates)
+        probs, _, *ends = predict_all(fit, table.logits, LEVEL, covariates)
     else:
-        probs, (mean, low, high) = np.empty((0, scale.size)), np.empty((3, 0))
-    first, last = label_range(probs, LEVEL)
-    predictions = pl.DataFrame(
-        {
-            "item_id": items,
-            **{f"p_{option}": probs[:, k] for k, option in enumerate(scale.options)},
-            "mean": mean,
-            "mean_low": low,
-            "mean_high": high,
-            "label": options.gather(probs.argmax(axis=1)),
-            "label_low": options.gather(first),
-            "label_high": options.gather(last),
-        }
-    )
+        probs, ends = np.empty((0, fit.scale.size)), np.empty((2, 0))
+    predictions = pl.DataFrame({"item_id": items} | name_predictions(fit.scale, probs, *ends))
     if table.gaps:
         predictions = predictions.with_columns(table.reasons)
     return add_extras(predictions, table)
+
+
+def name_predictions(
+    scale: Scale, probs: Float[np.ndarray, "m K"], *ends: Float[np.ndarray, " m"]
+) -> dict[str, pl.Series]:
+    """Make columns of predictions, as `predict_batch` returns them.
+
+    Args:
+        scale: The options.
+        probs: Their probabilities.
+        ends: Lower and upper ends of the intervals of the means, if there are any.
+    """
+    options, (first, last) = pl.Series(scale.options, dtype=pl.String), label_range(probs, LEVEL)
+    columns = {f"p_{option}": pl.Series(probs[:, k]) for k, option in enumerate(scale.options)}
+    columns["mean"] = pl.Series(probs @ scale.values)
+    columns |= zip(("mean_low", "mean_high"), map(pl.Series, ends), strict=False)
+    labels = {"label": probs.argmax(axis=1), "label_low": first, "label_high": last}
+    return columns | {name: options.gather(indices) for name, indices in labels.items()}
 
 
 def add_extras(
@@ -119,20 +125,18 @@ def predict_table(calibrator: Estimator, table: ReadingTable, output: Path) -> i
     Raises:
         FileError: A file cannot be read or written; nothing is left behind.
     """
-    done = 0
 
     def predictions(*_: Any) -> Iterator[pl.DataFrame]:
-        nonlocal done
         for batch in table.batches(ROWS):
             yield predict_batch(calibrator, batch)
-            done += len(batch)
-            stage.reach(done)
+            stage.reach(stage.done + len(batch))
 
     header = replace(table.columns, frame=table.columns.frame.clear())
     schema = predict_batch(calibrator, replace(table, columns=header)).schema
     with doing("calibrating", len(table), "texts") as stage:
-        write_table(output, register_io_source(predictions, schema=schema), table.columns)
-    return done
+        frames = register_io_source(predictions, schema=schema)
+        write_table(output, frames, table.columns)
+    return int(stage.done)
 
 
 def predict_on_ray(
@@ -162,15 +166,13 @@ def predict_on_ray(
     files = calibrator.absolute(), tuple(channel.absolute() for channel in channels)
     with reading(table.columns.path):
         rows = table.columns.frame.select(pl.len()).collect().item()
-    texts = 0
     with (
         replacing(output, folder=True) as folder,
         doing("calibrating", len(table), "texts") as stage,
     ):
         shared, parts = (files, table, folder, size), range(-(-rows // size))
         for _, count in run_on_ray(predict_part, shared, parts):
-            texts += count
-            stage.reach(texts)
+            stage.reach(stage.done + count)
         # Unfinished files of workers that died.
         for path in folder.glob(".*"):
             path.unlink()

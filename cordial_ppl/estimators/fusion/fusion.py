@@ -17,7 +17,7 @@ from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions import answers
 from cordial_ppl.errors import InputError, warn
-from cordial_ppl.estimators.estimator import Estimator, InputNames
+from cordial_ppl.estimators.estimator import Estimator
 from cordial_ppl.estimators.fusion import fusion_files
 from cordial_ppl.estimators.fusion.fusion_fit import (
     AVERAGE,
@@ -138,11 +138,6 @@ class Fusion(Estimator[FusionFit]):
         return self.fit_.readers
 
     @property
-    def weights_(self) -> dict[str, float]:
-        """Weight of each member by name."""
-        return dict(self.fit_.weights)
-
-    @property
     def stacks_(self) -> dict[str, Stack]:
         """The fitted stack of each reader by name."""
         return {name: stack_of(fit, Cordial) for name, fit in self.fit_.fits.items()}
@@ -209,14 +204,8 @@ class Fusion(Estimator[FusionFit]):
     @property
     def settings(self) -> Settings:
         """The settings of each stack; see ``Estimator.settings``."""
-        return self._defaults(
-            self.options,
-            inference=self.inference,
-            prior=self.prior,
-            channels=self.channels,
-            seed=self.seed,
-            effort=self.effort,
-        ).settings
+        names = "inference", "prior", "channels", "seed", "effort"
+        return self._defaults(self.options, **{k: getattr(self, k) for k in names}).settings
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -229,7 +218,11 @@ class Fusion(Estimator[FusionFit]):
         average = (AVERAGE,) if check_flag("average", self.average) else ()
         return (*readers, *average, JOINT.name) if len(readers) > 1 else readers
 
-    def _read(self, logits: Any) -> tuple[Float[np.ndarray, "n R K"], InputNames]:
+    def _read(
+        self, logits: Any, corpus: Any = None
+    ) -> tuple[Float[np.ndarray, "n R K"], dict[str, Any]]:
+        if corpus is not None:
+            raise InputError("a fusion keeps no counts of readings: leave out corpus.")
         names = self.readers
         if names is not None:
             names = tuple(map(str, check_list("readers", names)))
@@ -241,28 +234,20 @@ class Fusion(Estimator[FusionFit]):
                 f"{wrong[0]!r}."
             )
         columns = check_frames(logits, Scale.of(self.options, readings.shape[2]).options)
-        return readings, InputNames(columns, names)
+        return readings, {"readers": names, "options": columns}
 
     def _fit(
-        self, texts: Labelled, scale: Scale, settings: Settings, names: InputNames
+        self, texts: Labelled, scale: Scale, settings: Settings, names: dict[str, Any]
     ) -> FusionFit:
-        readers = names.readers
+        readers = names["readers"]
         members = self._members(readers)
         each = self.weight_counts
         each = dict.fromkeys(members, each) if isinstance(each, int | float) else each
         chosen_counts = check_counts(each, members)
         counts = {name: COUNTS.get(name, READER_COUNT) for name in members} | chosen_counts
         _check_overlap(read_by(texts.logits), readers)
-        spreads = find_spreads(texts.logits)
         folds = deal_folds(texts, settings.seed) if texts.count >= MIN_LABELS else None
-        shared = (members, folds, scale, settings)
-        alone = _fit_members(texts, readers, np.ones(len(readers)), *shared)
-        trust = trust_readers(texts, *alone[1:])
-        rest = _fit_members(texts, members[len(readers) :], trust, *shared)
-        fits = alone[0] | rest[0]
-        held_out, present = (
-            np.concatenate(parts, axis=-1) for parts in zip(alone[1:], rest[1:], strict=True)
-        )
+        fits, trust, held_out, present = _fit_members(texts, members, folds, scale, settings)
         prior = np.array([counts[name] for name in members])
         mixture = weigh(texts, folds, held_out, prior, present=present)
         return FusionFit(
@@ -274,43 +259,43 @@ class Fusion(Estimator[FusionFit]):
                 "effort": settings.effort._asdict(),
             },
             scale=scale,
-            readers=readers,
-            spreads=spreads,
+            spreads=find_spreads(texts.logits),
             trust=trust,
             members=fits,
             weights=dict(zip(members, mixture.weights.tolist(), strict=True)),
             expected=mixture.expected,
             entered=texts,
             out_of_fold=mixture.out_of_fold,
-            options=names.columns,
+            **names,
         )
 
 
 def _fit_members(
     texts: Labelled,
-    chosen: Sequence[str],
-    trust: Float[np.ndarray, " R"],
     names: Sequence[str],
     folds: Int[np.ndarray, " n"] | None,
     scale: Scale,
     settings: Settings,
-) -> tuple[dict[str, Fit | Posterior], Float[np.ndarray, "n K M"], Bool[np.ndarray, "n M"]]:
-    """Fit members side by side.
+) -> tuple[
+    dict[str, Fit | Posterior],
+    Float[np.ndarray, " R"],
+    Float[np.ndarray, "n K M"],
+    Bool[np.ndarray, "n M"],
+]:
+    """Fit the readers' stacks side by side, and then what sees all readers.
 
     Args:
         texts: the labelled texts.
-        chosen: names of the members to fit.
-        trust: weight of each reader in their average.
         names: of all members, readers first.
         folds: fold of each label; None with too few.
         scale: the options.
         settings: those of each stack.
 
     Returns:
-        Fitted members by name, their out-of-fold predictions, and of which texts there are some.
+        Fitted members by name, the weight of each reader in their average, the members'
+        out-of-fold predictions, and of which texts there are some.
     """
-    readers = texts.logits.shape[1]
-    views, seen = view(texts.logits, names, find_spreads(texts.logits), trust)
+    readers, trust = texts.logits.shape[1], np.ones(texts.logits.shape[1])
     # Members must not share their random numbers, or their errors correlate.
     seeds = np.random.SeedSequence(settings.seed).generate_state(len(names)).tolist()
 
@@ -325,24 +310,26 @@ def _fit_members(
         stack = fit_stack(part, scale, replace(settings, seed=seeds[index]))
         return stack, stack.out_of_fold
 
-    places = [names.index(name) for name in chosen]
-    present = seen[:, places]
-    held_out, predicted = np.zeros((len(texts.labels), scale.size, len(places))), present.copy()
+    held_out = np.zeros((len(texts.labels), scale.size, len(names)))
+    predicted = np.zeros((len(texts.labels), len(names)), bool)
     fits: dict[str, Fit | Posterior] = {}
     with (
-        doing(f"fitting {readers} readers", len(chosen), "members") as stage,
-        ThreadPoolExecutor(max_workers=workers(max(1, len(chosen)))) as threads,
+        doing(f"fitting {readers} readers", len(names), "members") as stage,
+        ThreadPoolExecutor(max_workers=workers(len(names))) as threads,
     ):
-        for index, (fitted, out_of_fold) in enumerate(threads.map(fit, places)):
-            fits[chosen[index]] = fitted
-            if out_of_fold is None:
-                predicted[:, index] = False
-            else:
-                held_out[present[:, index], :, index] = out_of_fold
-            stage.reach(index + 1)
+        for group in (range(readers), range(readers, len(names))):
+            if group.start:
+                trust = trust_readers(texts, held_out[:, :, :readers], predicted[:, :readers])
+            views, seen = view(texts.logits, names, find_spreads(texts.logits), trust)
+            for index, (fitted, out_of_fold) in zip(group, threads.map(fit, group), strict=True):
+                fits[names[index]] = fitted
+                if out_of_fold is not None:
+                    predicted[:, index] = seen[:, index]
+                    held_out[seen[:, index], :, index] = out_of_fold
+                stage.reach(index + 1)
     if isinstance(joint := fits.get(JOINT.name), Posterior):
         warn_if_doubtful(joint)
-    return fits, held_out, predicted
+    return fits, trust, held_out, predicted
 
 
 def _check_overlap(present: Bool[np.ndarray, "n R"], readers: Sequence[str]) -> None:

@@ -80,6 +80,6 @@ def read(path: str | Path, channels: Sequence[str | Path | Channel]) -> FusionFi
             raise ValueError("the average does not weigh its readers")
         if saved.joint is not None:
             members[JOINT.name] = saved.joint.restore(JOINT, texts)
-        saved.check(members)
+        saved.check(members, len(texts.labels))
         values = {name: getattr(saved, name) for name in VALUES} | saved.read_any(texts)
         return FusionFit(members=members, **values)

@@ -9,11 +9,10 @@ import polars as pl
 from jaxtyping import Float, Int64
 
 from cordial_ppl.errors import count, naming
-from cordial_ppl.estimators.bulk.predictor import LEVEL, add_extras
+from cordial_ppl.estimators.bulk.predictor import add_extras, name_predictions
 from cordial_ppl.estimators.users.users import UserShift
 from cordial_ppl.estimators.users.validation import as_order, as_users
 from cordial_ppl.runtime.text_table import align
-from cordial_ppl.stack.interval import label_range
 from cordial_ppl.tables import LabelTable, ReadingTable, write_table
 
 SHOWN = 10
@@ -46,13 +45,8 @@ def write_users(
     output: Path, table: ReadingTable, users: Sequence[str], probs: Float[np.ndarray, "m K"]
 ) -> None:
     """Write what each text's user would say of it, by the probabilities of that user's label."""
-    scale = table.scale
-    first, last = map(scale.decode, label_range(probs, LEVEL))
-    columns = {"item_id": table.item_ids, "user": users}
-    columns |= {f"p_{option}": probs[:, k] for k, option in enumerate(scale.options)}
-    columns |= {"mean": probs @ scale.values, "label": scale.decode(probs.argmax(axis=1))}
-    columns |= {"label_low": first, "label_high": last}
-    write_table(output, add_extras(pl.DataFrame(columns), table, ["user"]).lazy(), table.columns)
+    named = {"item_id": table.item_ids, "user": users} | name_predictions(table.scale, probs)
+    write_table(output, add_extras(pl.DataFrame(named), table, ["user"]).lazy(), table.columns)
 
 
 def list_users(shifts: UserShift) -> str:

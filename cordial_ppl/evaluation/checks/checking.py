@@ -8,7 +8,7 @@ from typing import Any
 from cordial_ppl.channels.channel import Channel
 from cordial_ppl.channels.loading import load_channel
 from cordial_ppl.errors import InputError, say_error
-from cordial_ppl.evaluation.checks import density, exactness, prior
+from cordial_ppl.evaluation.checks import density, exactness
 from cordial_ppl.evaluation.checks.finding import FAIL, Finding, Report
 from cordial_ppl.evaluation.checks.trial import Trial, make_trial, take_trial
 from cordial_ppl.runtime.progress import doing
@@ -19,7 +19,7 @@ Check = Callable[[Trial], Finding | None]
 NEEDED: tuple[Check, ...] = (density.check_indices, density.check_finite)
 """Where one of these fails, the others would say nothing."""
 
-PROMISES: tuple[Check, ...] = (density.check_gradients, prior.check_order)
+PROMISES: tuple[Check, ...] = (density.check_gradients, density.check_order)
 """What needs no posterior."""
 
 POSTERIORS: tuple[Check, ...] = (
@@ -27,7 +27,7 @@ POSTERIORS: tuple[Check, ...] = (
     exactness.check_nuts,
     partial(exactness.check_against_nuts, method="default"),
     partial(exactness.check_against_nuts, method="laplace"),
-    prior.check_conflict,
+    density.check_conflict,
 )
 
 LEAST_SETS = 20

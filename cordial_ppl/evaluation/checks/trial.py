@@ -101,20 +101,19 @@ def make_trial(channel: Channel, seed: int, size: int = 5, labels: int = LABELS)
         else:
             # Positive and about one, where the file does not say what a covariate is like.
             extra[name] = rng.lognormal(0, 1, count)
-    logits = as_logits(simulated.logits)
+    logits = simulated.logits
     if channel.several:
         # The further down the list, the more a reader errs; the last has not read every text.
         errors = rng.normal(0, 1, (count, READERS, size)) * np.arange(READERS)[None, :, None]
         logits = logits[:, None] + errors
-        logits -= logits.mean(axis=2, keepdims=True)
         logits[::5, -1] = np.nan
-    return _divide(channel, logits, simulated.labels[:labels], extra, seed)
+    return take_trial(channel, logits, simulated.labels[:labels], extra, seed)
 
 
 def take_trial(
     channel: Channel, logits: Any, labels: Any, covariates: Mapping[str, Any] | None, seed: int = 0
 ) -> Trial:
-    """Validate a user's texts, of which the first are labelled.
+    """Validate texts: the first are labelled, the 200 after them (of none, all) to predict.
 
     Raises:
         InputError: the texts cannot be used, or lack a covariate that the channel asks for.
@@ -130,25 +129,14 @@ def take_trial(
     with naming(f"channel {channel.name!r}"):
         needed, levels = find_covariates(channel, size), count_levels(channel)
         extra = as_covariates(covariates, len(readings), needed, levels)
-    return _divide(channel, readings, codes, extra, seed)
-
-
-def _divide(
-    channel: Channel,
-    logits: Float[np.ndarray, "n *readers K"],
-    labels: Int[np.ndarray, " m"],
-    covariates: Mapping[str, Float[np.ndarray, " n"]],
-    seed: int,
-) -> Trial:
-    """Divide validated texts into the labelled and 200 to predict; all, if all are labelled."""
-    *readers, size = logits.shape[1:]
     with jax.enable_x64(True):
-        target = build_target(channel, size, tuple(covariates), *readers)
-    count = len(labels)
-    rest = slice(count, count + UNSEEN) if count < len(logits) else slice(UNSEEN)
-    first, unseen = ({k: v[rows] for k, v in covariates.items()} for rows in (slice(count), rest))
-    readings = Readings(logits[rest], label_histogram(labels, size), unseen)
-    return Trial(target, Labelled(logits[:count], labels, first), readings, seed)
+        target = build_target(channel, size, tuple(extra), *readings.shape[1:-1])
+    others = len(readings) - len(codes)
+    texts = Labelled(readings, np.pad(codes, (0, others), constant_values=-1), extra)
+    unseen = texts.take(slice(len(codes), len(codes) + UNSEEN) if others else slice(UNSEEN))
+    histogram = label_histogram(codes, size)
+    unlabelled = Readings(unseen.logits, histogram, dict(unseen.covariates))
+    return Trial(target, texts.take(slice(len(codes))), unlabelled, seed)
 
 
 @lru_cache(maxsize=32)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import compress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ from cordial_ppl.decisions.predictive import LabelCheck, check_labels
 from cordial_ppl.decisions.summary import Summary
 from cordial_ppl.errors import InputError
 from cordial_ppl.estimators.stack import Stack
+from cordial_ppl.stack.entering import predict_all
 from cordial_ppl.stack.fit import Fit
 from cordial_ppl.stack.weighing import stated
 
@@ -63,18 +65,14 @@ class TaskTexts:
     def read(self) -> "TaskTexts":
         """The texts that were read."""
         read = ~is_unread(self.logits)
-        if read.all():
-            return self
-        kept, places = np.flatnonzero(read[self.rows]), read.cumsum() - 1
-        chosen = kept.tolist()
-        columns = {name: [cells[row] for row in chosen] for name, cells in self.columns.items()}
+        kept = read[self.rows]
         return TaskTexts(
-            [item for item, seen in zip(self.items, read, strict=True) if seen],
+            [*compress(self.items, read)],
             self.logits[read],
-            places[self.rows[kept]],
+            (read.cumsum() - 1)[self.rows[kept]],
             self.labels[kept],
             {name: column[read] for name, column in self.covariates.items()},
-            columns,
+            {name: [*compress(cells, kept)] for name, cells in self.columns.items()},
             None if self.weights is None else self.weights[kept],
         )
 
@@ -197,10 +195,11 @@ def gather(calibrator: Stack, texts: TaskTexts) -> Facts:
     texts = texts.read
     if not len(texts.rows):
         raise InputError("a report needs at least one labelled text that was read; got none.")
-    fit, readings = calibrator.fit_, (texts.logits, texts.covariates)
-    forecast = answers.forecast(fit, *readings) if answers.can_forecast(fit) else None
+    fit, forecast = calibrator.fit_, None
+    if answers.can_forecast(fit):
+        forecast = answers.forecast(fit, texts.logits, texts.covariates)
     raw, kind = state(texts.logits)
-    probs = calibrator.predict_proba(*readings)
+    probs, *curves = predict_all(fit, texts.logits, LEVEL, texts.covariates)
     unseen = ~of_fit(texts.labelled.texts, fit.texts)
     others = texts.labelled.take(unseen)
     check = None
@@ -215,7 +214,7 @@ def gather(calibrator: Stack, texts: TaskTexts) -> Facts:
         unseen=unseen,
         hard=kind == "rating",
         scores=_score(fit, others, probs[texts.rows[unseen]]) if others.count >= FEWEST else {},
-        moved=_list_moved(calibrator, texts, raw, probs),
+        moved=_list_moved(fit, texts, raw @ fit.scale.values, *curves),
         drift=answers.check_readings(fit, texts.logits),
         check=check,
         biases=_find_bias(fit, texts),
@@ -225,15 +224,12 @@ def gather(calibrator: Stack, texts: TaskTexts) -> Facts:
 def _find_bias(fit: Fit, texts: TaskTexts) -> Sequence[Bias]:
     """Find biases by group; none where the labelled texts are not just those of the fit."""
     names = texts.labelled.texts
-    if fit.entered is not fit.labelled:
+    fitted, order = (np.argsort(each, kind="stable") for each in (fit.texts, names))
+    if fit.entered is not fit.labelled or not np.array_equal(names[order], fit.texts[fitted]):
         return ()
-    fitted, order = np.argsort(fit.texts, kind="stable"), np.argsort(names, kind="stable")
-    if not np.array_equal(names[order], fit.texts[fitted]):
-        return ()
-    order = order[np.argsort(fitted)]
-    return answers.find_bias(
-        fit, {of: [cells[row] for row in order] for of, cells in texts.columns.items()}
-    )
+    rows = order[np.argsort(fitted)]
+    columns = {of: np.array(cells, object)[rows] for of, cells in texts.columns.items()}
+    return answers.find_bias(fit, columns)
 
 
 def _score(fit: Fit, texts: Labelled, probs: Float[np.ndarray, "s K"]) -> dict[str, Score]:
@@ -267,20 +263,15 @@ def _score(fit: Fit, texts: Labelled, probs: Float[np.ndarray, "s K"]) -> dict[s
 
 
 def _list_moved(
-    calibrator: Stack, texts: TaskTexts, raw: np.ndarray, probs: np.ndarray
+    fit: Fit, texts: TaskTexts, before: np.ndarray, after: np.ndarray, *ends: np.ndarray
 ) -> tuple[Moved, ...]:
-    scale = calibrator.fit_.scale
-    before, after = raw @ scale.values, probs @ scale.values
     # Texts with the same reading are one.
     same = np.column_stack([texts.logits, np.round(after, 6)])
     _, first, counts = np.unique(same, axis=0, return_index=True, return_counts=True)
     far = np.lexsort([first, -np.abs(after - before)[first]])[:MOVED]
-    rows, labels = first[far], np.array(scale.decode(texts.labels), str)
-    extra = {name: column[rows] for name, column in texts.covariates.items()}
-    ends = calibrator.predict_interval(texts.logits[rows], LEVEL, extra)
-    numbers = np.stack([before[rows], after[rows], *ends], axis=1).tolist()
+    labels, numbers = np.array(fit.scale.decode(texts.labels)), np.stack([before, after, *ends], 1)
     moved: list[Moved] = []
-    for row, number, (was, now, low, high) in zip(rows, counts[far], numbers, strict=True):
+    for row, others in zip(first[far].tolist(), (counts[far] - 1).tolist(), strict=True):
         label = ", ".join(labels[texts.rows == row])
-        moved.append(Moved(texts.items[int(row)], int(number) - 1, was, now, low, high, label))
+        moved.append(Moved(texts.items[int(row)], others, *numbers[row].tolist(), label=label))
     return tuple(moved)

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -28,23 +27,11 @@ STYLE = f"<style>@media screen and (prefers-color-scheme: dark){{{DARK}}}</style
 """How an image adapts to a dark page."""
 
 
-class Image(NamedTuple):
-    """An image in the page.
-
-    Attributes:
-        source: an address that holds it.
-        alt: what it shows, in words.
-    """
-
-    source: str
-    alt: str
-
-
-def draw_pictures(facts: Facts) -> dict[str, list[Image]]:
-    """Draw the figures of a report, by their names in its template."""
-    images: dict[str, list[Image]] = {}
+def draw_pictures(facts: Facts) -> dict[str, list[tuple[str, str]]]:
+    """Draw a report's figures by their names in its template: an address that holds each, words."""
+    images: dict[str, list[tuple[str, str]]] = {}
     for name, draw, alt, size in _list_pictures(facts):
-        images.setdefault(name, []).append(Image(_draw(draw, *size), alt))
+        images.setdefault(name, []).append((_draw(draw, *size), alt))
     return images
 
 

@@ -1,0 +1,261 @@
+"""Roles of columns: which hold readings, and which a setting may mean, by their names.
+
+A message proposes a column only where its cells are what the setting needs, and names none if two
+are as likely.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from cordial_ppl.data.containers import ordered_categories
+from cordial_ppl.data.numerals import in_order, is_counting, parse_number
+from cordial_ppl.data.ratings import WIDEST, scale_of_ratings
+from cordial_ppl.data.scale import Scale
+from cordial_ppl.errors import InputError, SettingNeeded, list_names, naming, warn
+from cordial_ppl.tables.columns import BLANK, FIXED, as_names, is_reading, list_distinct, named
+from cordial_ppl.tables.frame import Columns
+
+IDS = ("item_id", "text_id", "id", "uid", "uuid", "qid", "index", "key", "item", "name", "question")
+"""Names of columns that name a text, the likeliest first."""
+
+RATINGS = ("rating", "score", "stars", "grade", "points", "mark", "verdict", "judgment")
+"""Names of columns that may hold a reader's ratings, the likeliest first."""
+
+LARGEST = 100
+"""Largest rating that is recognised: years and ids are none."""
+
+USERS = ("author", "annotator", "rater", "worker", "person", "who")
+"""Names of columns of readings that may name the user whose label is predicted."""
+
+PERSONAL = ("label", "human", "gold", "expert")
+"""How columns of people's labels begin, which are no reader's ratings."""
+
+UNKNOWN = "COLUMN"
+"""What stands in a proposal for what the table does not tell."""
+
+
+def nearest(name: str, names: Iterable[str], words: Sequence[str] = ()) -> str | None:
+    """Find the column or field with the most similar name.
+
+    Args:
+        name: The name.
+        names: The names there are; one may be written in another way.
+        words: Other words for the name, the likeliest first.
+
+    Returns:
+        The likeliest; None if none is near.
+    """
+    names = [*names]
+    folded = {_fold(candidate): candidate for candidate in reversed(names)}
+    for word in map(_fold, (name, *words)):
+        if word in folded:
+            return folded[word]
+    likely = next((one for word in words for one in names if word in _split(one)), None)
+    close = (get_close_matches(_fold(word), folded, 1, 0.7) for word in (name, *words))
+    return likely or next((folded[match[0]] for match in close if match), None)
+
+
+def _fold(name: str) -> str:
+    """Return the letters and digits of a name, without capitals."""
+    return re.sub(r"[\W_]", "", name).casefold()
+
+
+def _split(name: str) -> set[str]:
+    """Return the words of a name: "Human Score", "SegmentID"."""
+    return {*map(str.casefold, re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+", name))}
+
+
+def spell(columns: Columns, name: str) -> str | None:
+    """Find the column of a name, or the only one that differs in capitals and blanks alone."""
+    names = {name: here for here, name in columns.origin.items()}
+    name = names.get(name.strip(), name.strip())
+    folded = name.casefold().split()
+    matches = [column for column in columns.schema if column.casefold().split() == folded]
+    return name if name in matches else matches[0] if len(matches) == 1 else None
+
+
+def find_columns(
+    columns: Columns, names: Sequence[str], setting: str, words: Sequence[str] = ()
+) -> list[str]:
+    """Find columns that a setting names, whatever their capitals and blanks.
+
+    Args:
+        columns: The table.
+        names: What the setting says.
+        setting: The setting.
+        words: Other names that such columns may have.
+
+    Raises:
+        SettingNeeded: There is none of a name; the message offers one with a similar name.
+    """
+    spelt = [spell(columns, name) for name in names]
+    absent = [name for name, here in zip(names, spelt, strict=True) if here is None]
+    if not absent:
+        return [name for name in spelt if name is not None]
+    fixed = FIXED if setting in ("user", "annotator", "readers") else ("item_id",)
+    free = [name for name in columns.schema if name not in (*columns.apart, *fixed, *spelt)]
+    # A table of ids and one other column is of labels.
+    only = free[0] if setting == "label" and len(free) == 1 else UNKNOWN
+    match = nearest(absent[0], free, words) or only
+    match = match if match != UNKNOWN and _suits(columns, match, setting) else UNKNOWN
+    offered = tuple(match if name == absent[0] else name for name in names)
+    problem = f"{columns.path} has no column {absent[0]!r}; found {columns.listed}."
+    raise SettingNeeded(problem, "Name the column", setting, offered if len(offered) > 1 else match)
+
+
+def _suits(columns: Columns, name: str, setting: str) -> bool:
+    """Tell a column whose cells may be what a setting needs: ratings, labels, names of groups."""
+    if setting in ("rating", "readers"):
+        return holds_ratings(columns, name)
+    cells = [cell for cell in list_distinct(columns, name) if cell.casefold() not in BLANK]
+    return 0 < len(cells) <= (WIDEST if setting == "label" else len(columns) - 1)
+
+
+def find_id(columns: Columns) -> str:
+    """Find the column that names texts: "Item ID", or a likely name that tells all rows apart."""
+    names = [name for name in columns.schema if not is_reading(name)]
+    rows, *sizes = columns.collect(pl.len(), *(named(name).n_unique() for name in names)).row(0)
+    unique = [name for name, size in zip(names, sizes, strict=True) if size == rows]
+    spelt = next((name for name in names if _fold(name) == "itemid"), None)
+    return spelt or nearest("item_id", unique, IDS) or UNKNOWN
+
+
+def holds_ratings(columns: Columns, name: str) -> bool:
+    """Tell a column whose cells may be ratings: few whole numbers."""
+    cells = [cell for cell in list_distinct(columns, name) if cell.casefold() not in BLANK]
+    numbers = [number for number in map(parse_number, cells) if number is not None]
+    whole = all(number.is_integer() and abs(number) <= LARGEST for number in numbers)
+    return 0 < len(numbers) == len(cells) <= WIDEST and whole
+
+
+def propose_ratings(problem: str, columns: Columns) -> SettingNeeded:
+    """Make the error of a table without readings, which may have a column of ratings."""
+    free = [name for name in columns.schema if name not in (*columns.apart, *FIXED)]
+    likely = [name for name in free if _split(name) & {*RATINGS} and not _split(name) & {*PERSONAL}]
+    rated = [name for name in likely if holds_ratings(columns, name)]
+    advice = "If a column is the judge's rating, one stated option per text, name it"
+    value = rated[0] if len(likely) == len(rated) == 1 else UNKNOWN
+    return SettingNeeded(problem, advice, "rating", value)
+
+
+def find_layout(columns: Columns, options: Any = None) -> tuple[Scale, str, tuple[str, ...]]:
+    """Find the one group of readings that a table holds, and the scale.
+
+    Where rows were selected, columns without a value in any of them do not count: they hold the
+    options of another task, or the readings of another reader.
+
+    Args:
+        columns: The table.
+        options: The names in the scale's order; by default the columns' order in the file. A
+            column `rating` needs them. Columns that are numbered in order may get other names, and
+            an option without a column, which no text has a reading of, one warning; a `Scale` may
+            only give words for numbers.
+
+    Returns:
+        The scale, the kind of the readings ("logit", "logprob", "p", "n" or "rating") and their
+        columns in the scale's order.
+
+    Raises:
+        InputError: There is no group of readings or more than one, there are fewer than two
+            options, or `options` does not name the columns.
+        SettingNeeded: `options` is needed and not given, or a column of ratings has another name.
+    """
+    kind, group, filled = _find_group(columns)
+    if kind == "rating":
+        return _scale_of_ratings(columns, options), kind, ("rating",)
+    names, changing = tuple(filled), not isinstance(options, Scale)
+    if options is None:
+        return _scale_of(columns, filled), kind, tuple(filled.values())
+    scale = Scale.of(options)
+    if {*names} <= {*scale.aliases} <= {*group}:
+        return scale, kind, tuple(group[alias] for alias in scale.aliases)
+    matches = {k: name for option, name in group.items() if (k := scale.named(option)) is not None}
+    absent = [option for k, option in enumerate(scale.options) if k not in matches]
+    if {*filled.values()} <= {*matches.values()} and (not absent or changing and len(names) > 1):
+        if absent:
+            problem = f"{columns.path} has no column for {list_names(absent)}"
+            warn(f"{problem}: no text has such a reading.")
+        named = enumerate(scale.options)
+        return scale, kind, tuple(matches.get(k, f"{kind}_{option}") for k, option in named)
+    if _can_rename(names, scale, changing):
+        return replace(scale, aliases=names), kind, tuple(filled.values())
+    problem = (
+        f"{columns.path} has columns of other options: the options are "
+        f"{list_names(scale.options)}, the columns {list_names(group.values())}."
+    )
+    advice = "Name those of the columns, in order" if changing else "Fit a calibrator to this table"
+    raise InputError(f"{problem} {advice}, or take another table.")
+
+
+def _find_group(columns: Columns) -> tuple[str, dict[str, str], dict[str, str]]:
+    """Find the kind of the readings, and their columns by option: all, and those with values."""
+    cells = columns.collect(*filter(is_reading, columns.schema)) if columns.masks else ()
+    empty = {column.name for column in cells if (as_names(column) == "").all()}
+    groups: dict[str, dict[str, str]] = {}
+    for name in columns.schema:
+        kind, _, option = name.partition("_")
+        if name not in columns.apart and is_reading(name):
+            groups.setdefault(kind, {})[option.strip()] = name
+    filled = {kind: group for kind, group in groups.items() if {*group.values()} - empty}
+    if len(filled) == 1:
+        ((kind, group),) = filled.items()
+        return kind, group, {option: name for option, name in group.items() if name not in empty}
+    several = " and ".join(list_names(group.values(), shown=3) for group in filled.values())
+    problem = (
+        f"{columns.path} must have one group of columns logit_, logprob_, p_ or n_, or "
+        f"`rating`; found {several or columns.listed}."
+    )
+    if filled:
+        raise InputError(f"{problem} Remove or rename all but one group.")
+    if "label" in columns.schema:
+        problem += " It has labels: the table of readings comes first, then that of labels."
+    raise propose_ratings(problem, columns)
+
+
+def _can_rename(names: tuple[str, ...], scale: Scale, free: bool) -> bool:
+    """Tell a scale whose options are other names of the columns, in their order.
+
+    Words may stand for numbers without a gap; such numbers for words or others only where free.
+    """
+    if len(names) != scale.size:
+        return False
+    old, new = ([parse_number(name) for name in group] for group in (names, scale.options))
+    words, numbers = new == [None] * len(new), free and is_counting(new)
+    return (is_counting(old) and (words or numbers)) or (numbers and old == [None] * len(old))
+
+
+def _scale_of_ratings(columns: Columns, options: Any) -> Scale:
+    """Make the scale of a column of ratings; options that are words may be numbered in it."""
+    cells = [cell for cell in list_distinct(columns, "rating") if cell.casefold() not in BLANK]
+    categories = ordered_categories(columns.schema["rating"])
+    with naming(columns.path):
+        if cells:
+            return scale_of_ratings(cells, categories if options is None else options)
+        if isinstance(options, Scale):
+            return options
+        raise InputError("column 'rating' is empty in all rows.")
+
+
+def _scale_of(columns: Columns, group: dict[str, str]) -> Scale:
+    """Make a scale of the options that the columns name."""
+    names = list_names(group.values())
+    if len(group) < 2:
+        raise InputError(
+            f"{columns.path} must have the columns of at least two options, with values in the "
+            f"rows chosen; found {names}."
+        )
+    whole = [n for n in map(parse_number, group) if n is not None and n.is_integer()]
+    steps = np.abs(np.diff(whole))
+    gap = len(whole) == len(group) and steps.min() == 1 < steps.max() <= len(group)
+    if gap or in_order(tuple(group)) != tuple(group):
+        problem = f"{columns.path}: the columns {names} are not in order, or leave out an option."
+        advice = "Name all options in order, also one that was never read"
+        raise SettingNeeded(problem, advice, "options", ("WORST", "...", "BEST"))
+    with naming(columns.path):
+        return Scale(tuple(group))
