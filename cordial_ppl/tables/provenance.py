@@ -36,7 +36,7 @@ MLflow's HUMAN could also be who wrote a text."""
 
 Provenance = dict[str, list[str]]
 """The different values of each of `COLUMNS`, the first and the last "date", who gave "labels":
-people, models by name, or unknown; and the scale's "direction", "reversed" if it was turned."""
+people, models by name, or unknown; and the "direction" of a scale that was turned round."""
 
 
 def digest(text: str) -> str:
@@ -52,7 +52,7 @@ def read_provenance(table: ReadingTable, rows: Int64[np.ndarray, " n"] | None = 
         rows: The rows that count; by default all.
     """
     columns = table.columns
-    made = Provenance(direction=["reversed" if columns.reverse else "as stated"])
+    made = Provenance(direction=["turned round (reverse)"]) if columns.reverse else Provenance()
     if table.readers:
         made["judge"] = [*table.readers]
     for name, start in COLUMNS.items():
@@ -73,7 +73,9 @@ def read_provenance(table: ReadingTable, rows: Int64[np.ndarray, " n"] | None = 
 def differences(fitted: Provenance, new: Provenance) -> list[str]:
     """List in phrases how readings differ from others; not where either is not known."""
     phrases = []
-    for name in [*COLUMNS][:-1] + ["direction"]:
+    stated = {"direction": ["as stated"]}
+    fitted, new = stated | fitted, stated | new
+    for name in (*[*COLUMNS][:-1], "direction"):
         before = fitted.get(name, [])
         if before and (now := [value for value in new.get(name, []) if value not in before]):
             phrases.append(f"{name} {list_names(now, 3)} instead of {list_names(before, 3)}")

@@ -234,9 +234,11 @@ def _scale_of_ratings(columns: Columns, options: Any) -> Scale:
     """Make the scale of a column of ratings; options that are words may be numbered in it."""
     cells = [cell for cell in list_distinct(columns, "rating") if cell.casefold() not in BLANK]
     categories = ordered_categories(columns.schema["rating"])
+    # What is wrong with the options is no fault of the table.
+    chosen = None if options is None else Scale.of(options)
     with naming(columns.path):
         if cells:
-            return scale_of_ratings(cells, categories if options is None else options)
+            return scale_of_ratings(cells, chosen or categories)
         if isinstance(options, Scale):
             return options
         raise InputError("column 'rating' is empty in all rows.")

@@ -14,8 +14,7 @@ def turned(tmp_path):
     cells = read(readings)
     for k in range(1, 6):
         # Sums of these are exact in any order.
-        numbers = np.rint(np.array(cells[f"logit_{k}"], float) * 64) / 64
-        cells[f"logit_{k}"] = numbers.tolist()
+        cells[f"logit_{k}"] = (np.rint(np.array(cells[f"logit_{k}"], float) * 64) / 64).tolist()
     write_table(readings, cells)
     write_table("t.csv", cells | {f"logit_{6 - k}": cells[f"logit_{k}"] for k in range(1, 6)})
     stated = read_readings(readings).logits.argmax(axis=1) + 1
