@@ -1,7 +1,6 @@
 """From a file of judgments to readings and labels."""
 
 import csv
-import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,6 +32,7 @@ from cordial_ppl.logs.wide import unstack
 from cordial_ppl.tables import is_filled
 from cordial_ppl.tables.choices import join_parts
 from cordial_ppl.tables.columns import is_reading
+from cordial_ppl.tables.provenance import digest
 from cordial_ppl.tables.roles import nearest
 
 NAMES = ("reader", "task", "annotator", "model", "prompt")
@@ -219,7 +219,7 @@ def _digest(prompt: Any) -> str | None:
     text = json.dumps(prompt, sort_keys=True) if messages else as_text(prompt)
     if not text or len(text) <= 64 and not messages:
         return text
-    return hashlib.sha256(text.strip().encode()).hexdigest()[:12]
+    return digest(text)
 
 
 def _join(*parts: str | None) -> str | None:

@@ -1,6 +1,5 @@
 """Fields by name: keys, JMESPath, what a field may hold, and rows read by them."""
 
-import hashlib
 import json
 from typing import Any
 
@@ -12,6 +11,7 @@ import cordial_ppl as cp
 from cordial_ppl.errors import CordialWarning, FileError, InputError, SettingNeeded
 from cordial_ppl.logs.fields import Field
 from cordial_ppl.logs.protocols import read_value
+from cordial_ppl.tables.provenance import digest
 
 STARS = "1,2,3,4,5"
 ROW = {
@@ -179,7 +179,7 @@ JUDGED = {"id": "a", "judge": "gpt", "version": "gpt-4-0613", "template": PROMPT
     ("row", "naming", "made"),
     [
         (JUDGED, {"reader": "judge", "model": "version", "prompt": "template"},
-         ("gpt", "gpt-4-0613", hashlib.sha256(PROMPT.encode()).hexdigest()[:12])),
+         ("gpt", "gpt-4-0613", digest(PROMPT))),
         (JUDGED | {"template": "v2"}, {"model": "version", "prompt": "template"},
          (None, "gpt-4-0613", "v2")),
         (JUDGED | {"template": 3}, {"prompt": "template"}, (None, None, "3")),
