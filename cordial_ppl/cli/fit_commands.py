@@ -167,19 +167,19 @@ def shift(
         fitted, more["options"] = load_calibrator(calibrator, tables.channel, tables.options)
     if user is not None:
         more["annotator"] = tables.annotator or spell(read_columns(tables.labels), user)
-    read = tables.read(**more)
+    whole = tables.read(**more)
     from cordial_ppl.estimators.task_tables import drop_unread
     from cordial_ppl.estimators.users import user_tables
     from cordial_ppl.stack.stacking import MIN_LABELS
 
-    table, labels, rows = read = drop_unread(*read)
+    table, labels, rows = read = drop_unread(*whole)
     users, raters, order = user_tables.read_users(*read, user or "user")
     if fitted is None and len(rows) < MIN_LABELS:
         raise InputError(
             f"{count(len(rows), 'label')} are too few to compare users: {MIN_LABELS} are needed, "
             "or a calibrator fitted to other labels (--calibrator)."
         )
-    fitted = fitted or tables.fit(*read)
+    fitted = fitted or tables.fit(*whole)
     covariates = table.covariates(fitted.fit_.covariates, fitted.fit_.levels)
     population = fitted.predict_proba(table.logits, covariates)
     labelled = population[rows] if calibrator else fitted.fit_.out_of_fold
