@@ -70,9 +70,7 @@ def make_world() -> World:
 
     def read(noise: float, reader: str) -> pl.DataFrame:
         middle = codes - 0.7 * (system == 1) + rng.normal(0, noise, TEXTS)
-        logits = np.where(
-            UNREAD[:, None], np.nan, -((middle[:, None] - np.arange(4)) ** 2).round(6)
-        )
+        logits = -((np.where(UNREAD, np.nan, middle)[:, None] - np.arange(4)) ** 2).round(6)
         columns = pl.DataFrame(logits, [f"logit_{option}" for option in OPTIONS]).fill_nan(None)
         return pl.DataFrame({**ids, **notes, "reader": [reader] * TEXTS}).hstack(columns)
 
