@@ -148,15 +148,15 @@ def _without_fit(name: str, pair: Pair, labels: np.ndarray) -> Said:
 
 
 @lru_cache(maxsize=8)
-def trained_without(source: str, folder: Path) -> cp.LearnedPrior:
+def trained_without(source: str, folder: Path) -> cp.priors.LearnedPrior:
     """The prior that was trained without a set of readings, from `ship_prior.py`."""
     if source == EMBEDDED:
-        return cp.shipped_prior()
-    return cp.LearnedPrior.load(folder / f"without-{source}.cordial")
+        return cp.priors.shipped_prior()
+    return cp.priors.LearnedPrior.load(folder / f"without-{source}.cordial")
 
 
 @lru_cache(maxsize=8)
-def without(source: str) -> cp.LearnedPrior:
+def without(source: str) -> cp.priors.LearnedPrior:
     """The prior that comes with the package, without what it knows of one set of readings."""
-    whole = cp.shipped_prior()
+    whole = cp.priors.shipped_prior()
     return whole.leave_out([task for task in whole.tasks if task.split()[0] == source])

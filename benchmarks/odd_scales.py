@@ -33,7 +33,7 @@ def main() -> None:
     parser.add_argument("--budgets", type=int, nargs="+", default=[5, 10, 20, 50, 100])
     args = parser.parse_args()
     warnings.simplefilter("ignore", cp.CordialWarning)
-    cautious = cp.shipped_prior().with_rule(name="cautious")
+    cautious = cp.priors.shipped_prior().with_rule(name="cautious")
     rng = np.random.default_rng(3)
     truth = rng.choice(USED, TEXTS, p=SHARES)
     for kind, right in RIGHT.items():

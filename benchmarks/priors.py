@@ -122,10 +122,10 @@ def join(first: dict[str, np.ndarray], second: dict[str, np.ndarray]) -> dict[st
     return {rule: np.concatenate([gain, second[rule]]) for rule, gain in first.items()}
 
 
-def learn(pairs: list[Pair], path: Path | None) -> cp.LearnedPrior:
+def learn(pairs: list[Pair], path: Path | None) -> cp.priors.LearnedPrior:
     """Fit the channels to every pool, or read an earlier run's fits."""
     if path is not None and path.exists():
-        return cp.LearnedPrior.load(path)
+        return cp.priors.LearnedPrior.load(path)
     tasks = {(pair.task, pair.reader): (pair.pool, pair.pool_labels) for pair in pairs}
     prior = cp.learn_prior(tasks)
     if path is not None:
@@ -151,7 +151,7 @@ def keep(folder: Path | None, cell: tuple, gains: dict[str, np.ndarray]) -> None
 
 
 def compare(
-    pair: Pair, prior: cp.LearnedPrior, rules: list[str], n: int, draws: range
+    pair: Pair, prior: cp.priors.LearnedPrior, rules: list[str], n: int, draws: range
 ) -> dict[str, np.ndarray]:
     """Gain of every rule, [draws, texts], in nats; subsets are the same for all readers."""
     subsets = np.stack(

@@ -51,7 +51,7 @@ def main() -> None:
     }
     with warnings.catch_warnings(), doing("learning", plain=True):
         warnings.simplefilter("ignore", cp.CordialWarning)
-        learned = cp.LearnedPrior.load(args.fitted) if args.fitted else None
+        learned = cp.priors.LearnedPrior.load(args.fitted) if args.fitted else None
         prior = learned or cp.learn_prior(tasks, vector=False)
         training = train_prior(
             prior,

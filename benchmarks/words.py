@@ -157,7 +157,7 @@ def load_judges(folder: Path) -> Iterator[Judge]:
             yield Judge(name, table.scale, ratings, labels.labels, table.logits[rows])
 
 
-def fit(judge: Judge, prior: cp.LearnedPrior, draw: int, count: int) -> cp.Cordial:
+def fit(judge: Judge, prior: cp.priors.LearnedPrior, draw: int, count: int) -> cp.Cordial:
     """Fit the default calibrator to some of the labels, with a prior of other sets."""
     rows = np.random.default_rng(draw).permutation(len(judge.labels))[:count]
     texts = Labelled(judge.logits[rows], judge.labels[rows], {}, texts=rows)
@@ -185,14 +185,14 @@ def measure(judge: Judge, stack: cp.Cordial) -> Outcome:
             biases.append((truths[option], bias.value, bias.low, bias.high, texts, seen))
     spread = np.sqrt(np.mean((off - np.array([truths.get(k, 0.0) for k in nearest])) ** 2))
     for fault in summary.faults:
+        _, *option = fault.name.split("'")
+        truth = truths[judge.scale.options.index(option[0])] if option else off.mean()
         if side := re.search("too (low|high)", fault.words):
-            _, *option = fault.name.split("'")
-            truth = truths[judge.scale.options.index(option[0])] if option else off.mean()
             kind = "" if option else " on average"
             sentences.append((side[0] + kind, (truth > 0) == (side[1] == "low")))
         elif side := re.search("labels are .* (higher|lower)", fault.words):
-            truth = truths[judge.scale.options.index(fault.name.split("'")[1])]
-            sentences.append((side[1], (truth > 0) == (side[1] == "higher")))
+            kind = side[1] + ("" if option else ", perhaps by luck")
+            sentences.append((kind, (truth > 0) == (side[1] == "higher")))
         elif sure := re.match("(over|under)-confident", fault.words):
             right = (spread > summary.reader.stated_spread) == (sure[1] == "over")
             sentences.append((sure[0], right))

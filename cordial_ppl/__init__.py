@@ -16,18 +16,20 @@ if TYPE_CHECKING:
     from typing import Any
 
 with open(f"{__file__}i", encoding="utf-8") as _stub:
-    # Each line is: from ROOM import NAME as NAME.
-    _ROOMS = {words[3]: words[1] for words in map(str.split, _stub) if words[:1] == ["from"]}
-_MODULES = "plots", "scores", "synthetic"
+    # Each line is: from ROOM import NAME as ALIAS.
+    _LINES = [words for words in map(str.split, _stub) if words[:1] == ["from"]]
+_ROOMS = {alias: (room, name) for _, room, _, name, _, alias in _LINES}
+_MODULES = "calibrators", "channels", "plots", "priors", "scores", "synthetic"
 
 
 def __getattr__(name: str) -> "Any":
     if name not in _ROOMS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if name in _MODULES:
-        return import_module(f"{_ROOMS[name]}.{name}")
     with paused():
-        return getattr(import_module(_ROOMS[name]), name)
+        if name in _MODULES:
+            return import_module(".".join(_ROOMS[name]))
+        room, attribute = _ROOMS[name]
+        return getattr(import_module(room), attribute)
 
 
 class _Alias(ModuleType):

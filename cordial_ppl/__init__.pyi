@@ -1,13 +1,12 @@
 """Names of the package, and where each is: `__init__.py` reads them here."""
 
+from cordial_ppl import channels as channels
 from cordial_ppl import plots as plots
 from cordial_ppl import scores as scores
-from cordial_ppl.channels.channel import Channel as Channel
 from cordial_ppl.channels.channel import observe as observe
 from cordial_ppl.channels.channel import sample_log_odds as sample_log_odds
 from cordial_ppl.channels.kernel import expected as expected
 from cordial_ppl.channels.kernel import softmax as softmax
-from cordial_ppl.channels.user_effects import user_channel as user_channel
 from cordial_ppl.data.readings import Readings as Readings
 from cordial_ppl.data.readings import readings_from_counts as readings_from_counts
 from cordial_ppl.data.readings import readings_from_probabilities as readings_from_probabilities
@@ -31,6 +30,7 @@ from cordial_ppl.errors import CordialWarning as CordialWarning
 from cordial_ppl.errors import FileError as FileError
 from cordial_ppl.errors import InputError as InputError
 from cordial_ppl.errors import NotFittedError as NotFittedError
+from cordial_ppl.estimators import single as calibrators
 from cordial_ppl.estimators.fusion import Fusion as Fusion
 from cordial_ppl.estimators.learning import learn_prior as learn_prior
 from cordial_ppl.estimators.named import Cordial as Cordial
@@ -41,21 +41,20 @@ from cordial_ppl.estimators.saved import load as load
 from cordial_ppl.estimators.single import BatchCalibration as BatchCalibration
 from cordial_ppl.estimators.single import ChannelCalibrator as ChannelCalibrator
 from cordial_ppl.estimators.single import DirichletCalibration as DirichletCalibration
-from cordial_ppl.estimators.single import LabelHistogram as LabelHistogram
 from cordial_ppl.estimators.single import ProportionalOdds as ProportionalOdds
 from cordial_ppl.estimators.single import RawReading as RawReading
 from cordial_ppl.estimators.single import TemperatureScaling as TemperatureScaling
 from cordial_ppl.estimators.single import VectorScaling as VectorScaling
 from cordial_ppl.estimators.users import UserShift as UserShift
 from cordial_ppl.evaluation import synthetic as synthetic
+from cordial_ppl.inference import priors as priors
 from cordial_ppl.inference.diagnostics import Diagnostics as Diagnostics
 from cordial_ppl.inference.fitting import fit_channel as fit_channel
 from cordial_ppl.inference.fitting import fit_laplace as fit_laplace
 from cordial_ppl.inference.fitting import fit_nuts as fit_nuts
 from cordial_ppl.inference.posterior import Posterior as Posterior
-from cordial_ppl.inference.priors import LearnedPrior as LearnedPrior
-from cordial_ppl.inference.priors import shipped_prior as shipped_prior
 from cordial_ppl.inference.sampler import Effort as Effort
-from cordial_ppl.inference.target import Prior as Prior
 from cordial_ppl.logs.collected import Collected as Collected
 from cordial_ppl.logs.harvest import read as read
+
+__all__ = ["calibrators"]  # The others are called as they are there.

@@ -39,7 +39,7 @@ PROBS = np.exp(LOGITS) / np.exp(LOGITS).sum(axis=1, keepdims=True)
 USERS = ["ann", "bob", "cy"] * 4
 IDS = [f"t{row}" for row in range(8)]
 SCALE = Scale(("1", "2", "3"))
-BASELINES = cp.RawReading, cp.LabelHistogram, cp.BatchCalibration, cp.TemperatureScaling
+BASELINES = cp.RawReading, cp.calibrators.LabelHistogram, cp.BatchCalibration, cp.TemperatureScaling
 ENDINGS = ("csv", "jsonl", "parquet")
 
 NUMBERS = (0, -1, 2, 7, 0.5, 1e30, -1e308, 5e-324, 2**63, 10**400, np.nan, np.inf, -np.inf)
@@ -280,7 +280,7 @@ SAVED: dict[str, Callable[[], Any]] = {
     "stack": lambda: cp.LogitStack(STARS).fit(LOGITS, NAMES),
     "judge": lambda: cp.Cordial(STARS, inference="mode").fit(LOGITS, NAMES),
     "users": lambda: cp.UserShift(STARS, sigma=0.5).fit(PROBS, NAMES, USERS),
-    "prior": lambda: cp.shipped_prior().leave_out(cp.shipped_prior().tasks[2:]),
+    "prior": lambda: cp.priors.shipped_prior().leave_out(cp.priors.shipped_prior().tasks[2:]),
 }
 
 
@@ -313,7 +313,7 @@ def enter_saved(kind: str, draw: Draw, folder: Path) -> None:
         reseal(draw, path)
     else:
         path.write_bytes(damage_bytes(draw, path.read_bytes()))
-    load = cp.LearnedPrior.load if kind == "prior" else cp.load
+    load = cp.priors.LearnedPrior.load if kind == "prior" else cp.load
     fitted: Any = attempt(partial(load, path), path.name)
     if fitted is None:
         return

@@ -11,6 +11,7 @@ from cordial_ppl.channels.forms import (
     scalar,
     scalar_vector,
 )
+from cordial_ppl.channels.user_effects import user_channel
 
 CHANNELS: dict[str, Channel] = {
     name: Channel(name, model)
@@ -48,8 +49,10 @@ def is_built_in(channel: Channel) -> bool:
 __all__ = [
     "AFFINE_CHANNELS",
     "CHANNELS",
+    "Channel",
     "DEFAULT_CHANNELS",
     "PAPER_CHANNELS",
     "READER_CHANNELS",
     "is_built_in",
+    "user_channel",
 ]

@@ -127,10 +127,13 @@ class Reader(NamedTuple):
         """Say what labels are overall, at the ends, in the middle and at the commonest option."""
         rows, sure = [], self.certain
         unit = "" if (np.abs(np.diff(scale.values)) == 1).all() else " classes"
-        size, side = number(abs(self.overall.value), 2), "low" if self.side > 0 else "high"
-        words = (
-            f"rates {size}{unit} too {side} on average" if self.side else "no clear bias overall"
-        )
+        (whole, low, high), side = self.overall, "low" if self.side > 0 else "high"
+        size, more = number(abs(whole), 2), "higher" if whole > 0 else "lower"
+        words = "no clear bias overall"
+        if self.side:
+            words = f"rates {size}{unit} too {side} on average"
+        elif low > 0 or high < 0:
+            words = f"labels are {size}{unit} {more} on average, perhaps by luck"
         rows.append(("bias", self.overall, words))
         for option in self._shown:
             if (bias := self.bias[option]) is not None:

@@ -27,9 +27,9 @@ from cordial_ppl.stack.weighing import ExpectedLoss, weigh
 
 FOLDS = 4
 
-LEAST_TEXTS, FALLING, BEYOND = 5, 4.5, 0.9
-"""Texts from which a direction is told, and how far below zero, in units of 1 / (n - 1) and of the
-error, a rank correlation is that of scales which run against each other."""
+LEAST_TEXTS, FALLING, BEYOND = 5, 5.9, 0.9
+"""Texts from which a direction is told, and how far below zero, in units of 1 / (n - 1) and of
+1 / sqrt(n - 1), the evidence is that scales run against each other."""
 
 LIKE_OTHERS = 2.0
 """Labels that texts which were not read are taken to have, like the other texts."""
@@ -243,18 +243,27 @@ def fit_stack(texts: Labelled, scale: Scale, settings: Settings) -> Fit:
 
 
 def warn_if_reversed(fit: Fit) -> None:
-    """Warn where labels fall as ratings rise, as if one of the scales ran the other way.
+    r"""Warn where labels fall as ratings rise, as if one of the scales ran the other way.
 
-    Few texts need a rank correlation further from zero, so that one fit in a hundred to labels
-    that run the right way is warned of at most (`benchmarks/directions.py`).
+    The evidence is the rank correlation of labels and ratings, and whether labels would be farther
+    from the ratings turned round:
+
+    .. math:: \rho + \tfrac12\, \bar d / (s_d + 0.3), \qquad
+        d_i = |x_i - (K - 1 - z_i)| - |x_i - z_i|
+
+    Few texts have to tell more, so that one fit in a hundred to labels that run the right way is
+    warned of at most (`benchmarks/directions.py`).
     """
     values, per_text = fit.scale.values, fit.text_labels
-    stated = state(fit.labelled.logits[per_text.first])[0] @ values
-    ranks, free = rankdata([stated, per_text.shares @ values], axis=1), len(stated) - 1
-    if free < LEAST_TEXTS - 1 or not np.ptp(ranks, axis=1).all():
+    both = np.stack([state(fit.labelled.logits[per_text.first])[0], per_text.shares]) @ values
+    free = both.shape[1] - 1
+    if free < LEAST_TEXTS - 1 or not np.ptp(both, axis=1).all():
         return
-    rho = float(np.corrcoef(ranks)[0, 1])
-    if rho < -max(FALLING / free, BEYOND / free**0.5):
+    rho = float(np.corrcoef(rankdata(both, axis=1))[0, 1])
+    stated, labels = (both - values.min()) * (fit.scale.size - 1) / np.ptp(values)
+    nearer = np.abs(stated + labels - fit.scale.size + 1) - np.abs(stated - labels)
+    evidence = rho + nearer.mean() / (nearer.std() + 0.3) / 2
+    if rho < 0 and evidence < -max(FALLING / free, BEYOND / free**0.5):
         warn(
             f"labels fall as the judge's ratings rise (rank correlation {rho:.2f} on {free + 1} "
             "texts): one of the two scales may run from best to worst. If so, turn its numbers "

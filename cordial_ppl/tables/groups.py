@@ -64,9 +64,9 @@ def read_provenance(columns: Columns, rows: Sequence[int] | None = None) -> Prov
 
     Returns:
         The different values of `reader_model`, `reader_prompt` and `reader_decoding`, as far as
-        the table has them.
+        the table has them; and `direction`, whether the scale was turned round.
     """
-    provenance: Provenance = {}
+    provenance: Provenance = {"direction": ["reversed" if columns.reverse else "as stated"]}
     for name in LASTING:
         if f"reader_{name}" in columns.schema:
             cell = pl.col(f"reader_{name}")

@@ -143,7 +143,7 @@ FAULTS |= {words: (tempered(prior=prior_of(words)), PRIORS[words]) for words in 
 def test_what_is_no_channel_says_so(name):
     model, message = FAULTS[name]
     with pytest.raises(cp.ChannelError, match=message):
-        cp.ChannelCalibrator(cp.Channel("tried", model)).fit(LOGITS, LABELS)
+        cp.ChannelCalibrator(cp.channels.Channel("tried", model)).fit(LOGITS, LABELS)
 
 
 BASES = (
@@ -167,7 +167,7 @@ TURNS = (
 @settings(max_examples=40)
 @given(st.sampled_from(BASES.split("; ")), st.sampled_from(TURNS.split("; ")))
 def test_a_check_never_ends_in_a_traceback(base, turn):
-    channel = cp.Channel("tried", tempered(prior=prior_of(turn.format(base.strip()))))
+    channel = cp.channels.Channel("tried", tempered(prior=prior_of(turn.format(base.strip()))))
     assert check_channel(channel, checks=PROMISES)["contract"].words
 
 
@@ -177,7 +177,7 @@ def test_a_check_never_ends_in_a_traceback(base, turn):
 def test_a_plain_model_agrees_with_nuts(name, scale):
     if (name, scale) == ("hierarchical", 0.5):
         pytest.skip("NUTS, the reference, does not mix in this funnel")
-    channel = cp.Channel(name, plain(name, scale))
+    channel = cp.channels.Channel(name, plain(name, scale))
     seen, unseen = ({"embedding": RNG.normal(size=(rows, WIDTH))} for rows in (20, 40))
     if name != "embedded":
         seen = unseen = {}

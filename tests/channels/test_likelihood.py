@@ -53,7 +53,9 @@ def observed_in_a_plate(readings, labels=None):
 @pytest.mark.parametrize("model", [by_logits, without_a_plate, masked, observed_in_a_plate])
 def test_a_categorical_is_what_observe_is(model):
     """Densities are compared: rounding differs between compilers, and particles with it."""
-    observing, tried = (cp.Channel(f"tried {each.__name__}", each) for each in (by_observe, model))
+    observing, tried = (
+        cp.channels.Channel(f"tried {each.__name__}", each) for each in (by_observe, model)
+    )
     expected, found = build_target(observing, 5), build_target(tried, 5)
     readings = cp.Readings(LOGITS, np.full(5, 0.2))
     labels = np.where(np.arange(len(LABELS)) % 4, LABELS, -1)
@@ -96,7 +98,7 @@ def test_models_that_branch_that_fail_for_a_text_and_of_another_size():
         changed = jax.lax.cond(jnp.greater(shift, 0), *tilts, readings.logits)
         cp.observe(jax.nn.log_softmax(changed, axis=1), labels)
 
-    channel = cp.Channel("branching", branching)
+    channel = cp.channels.Channel("branching", branching)
     fitted = cp.ChannelCalibrator(channel, inference="mode").fit(LOGITS, LABELS)
     np.testing.assert_allclose(fitted.predict_proba(TEST).sum(axis=1), 1.0)
 
@@ -106,12 +108,12 @@ def test_models_that_branch_that_fail_for_a_text_and_of_another_size():
         cp.observe(jax.nn.log_softmax(slope * room * readings.logits, axis=1), labels)
 
     small = 0.5 * np.eye(5)[LABELS]
-    channel = cp.Channel("tame", tame)
+    channel = cp.channels.Channel("tame", tame)
     fitted = cp.ChannelCalibrator(channel, inference="mode").fit(small, LABELS)
     with pytest.raises(cp.InputError, match="gives no probabilities for row 1"):
         fitted.predict_proba(np.stack([small[0], 40 * small[1]]))
     with pytest.raises(cp.ChannelError, match="of 5 options counts to 4"):
-        cp.ChannelCalibrator(cp.Channel("wider", wider)).fit(LOGITS, LABELS)
+        cp.ChannelCalibrator(cp.channels.Channel("wider", wider)).fit(LOGITS, LABELS)
 
 
 def wider(readings, labels=None):

@@ -25,7 +25,7 @@ def readings_of_four():
     return cp.Readings(jnp.asarray(LOGITS), jnp.asarray(REFERENCE["histogram"]))
 
 
-JOINT = cp.Channel("all readers", location_readers)
+JOINT = cp.channels.Channel("all readers", location_readers)
 
 
 def target_of(readers):

@@ -36,7 +36,7 @@ def test_a_prior_is_learned_and_used(cordial, as_json, tables, tmp_path):
         assert rows["temperature"][end] == pytest.approx(np.exp(rows["temperature"][loc]))
     told = cordial("learn-prior", *tables, "-o", "q.cordial", "--leave-out", "wit").stdout
     assert "'tone'" in told and "'wit'" not in told
-    assert cp.LearnedPrior.load(tmp_path / "q.cordial").tasks == ("tone",)
+    assert cp.priors.LearnedPrior.load(tmp_path / "q.cordial").tasks == ("tone",)
     # The parameters whose prior moves most.
     told = cordial("learn-prior", *tables, "-o", "q.cordial").stdout
 
@@ -77,7 +77,7 @@ def test_readers_may_have_missed_texts_and_channels_have_covariates(cordial, tab
     assert all(f"{task}, b (15)" in told for task in ("wit", "tone")) and ", a (" not in told
     fits = json.loads(result.stdout)["fits"]
     assert [fit["labels"] for fit in fits] == [20, 15, 20, 15]
-    prior = cp.LearnedPrior.load(tmp_path / "p.cordial")
+    prior = cp.priors.LearnedPrior.load(tmp_path / "p.cordial")
     assert prior.channels["drift"].covariates == ("time",) and prior.rule.units == {"drift": 1.0}
 
 

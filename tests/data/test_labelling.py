@@ -114,7 +114,9 @@ def test_a_table_of_annotators_is_its_labels_one_by_one():
 
 def test_halves_of_a_label_are_a_soft_label():
     """3.5 stars: half to each; the histogram and the likelihood take it as it is."""
-    half = cp.LabelHistogram(STARS).fit(LOGITS[[0, 0]], [3, 4], sample_weight=[0.5, 0.5])
+    half = cp.calibrators.LabelHistogram(STARS).fit(
+        LOGITS[[0, 0]], [3, 4], sample_weight=[0.5, 0.5]
+    )
     np.testing.assert_allclose(half.predict_proba(TEST)[0] * 6, [1, 1, 1.5, 1.5, 1])
 
 

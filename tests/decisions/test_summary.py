@@ -119,7 +119,9 @@ def test_words_of_spread_and_bias():
     assert "too high" in whole and "0.70 higher" in words[0] and "0.40 too high" in words[2]
     words = [fault.words for fault in READER._replace(side=0).list_faults(STARS)]
     assert "too" not in " ".join(words) and "higher" in words[1] and "lower" in words[3]
+    assert "0.25 higher" in words[0] and "luck" in words[0]
     exact = READER._replace(bias=(Range(-2e-5, -4e-5, -1e-6),) * 5, side=0)
+    exact = exact._replace(overall=Range(0.01, -0.02, 0.04))
     assert all(fault.words.startswith("no clear") for fault in exact.list_faults(STARS)[:-1])
 
 

@@ -66,7 +66,7 @@ def test_short_and_long_scales(size):
 def test_covariates():
     rng = np.random.default_rng(0)
     length, other = rng.normal(size=20), rng.normal(size=40)
-    found = cp.ChannelCalibrator(cp.Channel("lengthy", lengthy))
+    found = cp.ChannelCalibrator(cp.channels.Channel("lengthy", lengthy))
     found.fit(LOGITS, LABELS, {"length": length})
     assert_probabilities(found.predict_proba(TEST, {"length": other}), 40, 5)
     with pytest.raises(cp.InputError, match="covariate 'length'"):
@@ -76,14 +76,14 @@ def test_covariates():
     with pytest.raises(cp.InputError, match="'length' .* nan in row 4"):
         found.fit(LOGITS, LABELS, {"length": np.where(np.arange(20) == 4, np.nan, length)})
     with pytest.raises(cp.InputError, match="uses the covariate 'length'.* not given"):
-        cp.ChannelCalibrator(cp.Channel("lengthy", lengthy)).fit(LOGITS, LABELS)
+        cp.ChannelCalibrator(cp.channels.Channel("lengthy", lengthy)).fit(LOGITS, LABELS)
 
 
 def mixture(**settings):
     return Stack(channels=("mixture",), **settings)
 
 
-PRIOR = cp.Prior(np.zeros(5), np.ones(5))
+PRIOR = cp.priors.Prior(np.zeros(5), np.ones(5))
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_settings_are_validated_by_fit(make, message):
         cp.VectorScaling(STARS),
         cp.ProportionalOdds(STARS, penalty="cv"),
         cp.DirichletCalibration(STARS),
-        cp.LabelHistogram(STARS),
+        cp.calibrators.LabelHistogram(STARS),
         cp.RawReading(STARS),
         cp.BatchCalibration(STARS),
         cp.ChannelCalibrator("full", STARS),

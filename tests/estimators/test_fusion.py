@@ -234,7 +234,7 @@ def test_the_papers_fusion_is_its_literal_parts():
     stacks = [cp.Cordial.paper(seed=s).fit(THREE[:, r], LABELS) for r, s in enumerate(seeds)]
     folds = np.random.default_rng(4).permutation(np.arange(20) % 4)
     case = Case(Labelled(THREE, LABELS), folds, (own, 0))
-    target = build_target(cp.Channel("joint", location_readers), 5, (), 3)
+    target = build_target(cp.channels.Channel("joint", location_readers), 5, (), 3)
     joint: Any = fit_cases(target, [case], method="laplace")[0]
     parts = [*(stack.fit_.out_of_fold for stack in stacks), joint.held_out]
     likely = np.maximum([part[np.arange(20), LABELS] for part in parts], 1e-4).T

@@ -136,7 +136,7 @@ def test_covariates_and_options_without_a_reading(tmp_path):
     lengths, logits = np.linspace(-1.0, 1.0, 100), MANY.copy()
     logits[[3, 50, 99], [0, 1, 2]] = -np.inf
     fitted = Stack(
-        STARS, channels=(cp.Channel("lengthy", lengthy),), calibrators=(), inference="mode"
+        STARS, channels=(cp.channels.Channel("lengthy", lengthy),), calibrators=(), inference="mode"
     )
     fitted.fit(*LABELLED, covariates={"length": lengths[:20]})
     path = write(tmp_path / "r.parquet", readings(logits, length=lengths))

@@ -62,7 +62,7 @@ def test_a_channel_file_must_be_named_again_and_be_the_same(tmp_path):
 @pytest.mark.parametrize(
     ("prior", "factor"),
     [
-        ({"mixture": cp.Prior(np.array([0.5, 1.0, 0.0, 1.0, 3.0]), np.full(5, 0.1))}, 1),
+        ({"mixture": cp.priors.Prior(np.array([0.5, 1.0, 0.0, 1.0, 3.0]), np.full(5, 0.1))}, 1),
         ({"offset": (0.5, 0.1)}, 1),
         (None, 0.1),  # For other readings, the default is another prior.
     ],
@@ -242,7 +242,7 @@ import cordial_ppl as cp
 from cordial_ppl.tables import read_readings, write_table
 judge = cp.LogitStack().fit([[1.0, 0.0], [0.0, 1.0]] * 5, [0, 1] * 5)
 save = lambda path: write_table(path, {"a": [1]})
-for use in (cp.load, cp.LearnedPrior.load, cp.read, read_readings, judge.save, save):
+for use in (cp.load, cp.priors.LearnedPrior.load, cp.read, read_readings, judge.save, save):
     for path in (3, b"saved.cordial", [], 2.5, "a\\0b.csv"):
         try:
             use(path)

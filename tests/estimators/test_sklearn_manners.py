@@ -26,7 +26,7 @@ from cordial_ppl.estimators.stack import Stack
 MANY = np.concatenate([np.flatnonzero(TEXTS.labels == k)[:5] for k in range(5)])
 X, Y = TEXTS.logits[MANY], TEXTS.labels[MANY]
 COUNTS = {"mixture": 1.0}
-PRIOR = cp.Prior(np.zeros(5), np.ones(5))
+PRIOR = cp.priors.Prior(np.zeros(5), np.ones(5))
 
 ESTIMATORS = [
     cp.Cordial(STARS, prior={"mixture": PRIOR, "location": {"offset": (0.0, 0.3)}}, seed=3),
@@ -43,7 +43,7 @@ ESTIMATORS = [
     cp.ProportionalOdds(penalty="cv"),
     cp.DirichletCalibration(),
     cp.BatchCalibration(),
-    cp.LabelHistogram(),
+    cp.calibrators.LabelHistogram(),
     cp.ChannelCalibrator("mixture", prior=PRIOR, inference="mode"),
     cp.ChannelCalibrator("full"),
 ]
@@ -326,7 +326,7 @@ def test_covariates_and_users_follow_the_index():
     order = np.random.default_rng(0).permutation(20)
     logits = pandas.DataFrame(LOGITS)
     length = pandas.Series(np.linspace(0.5, 2, 20))
-    judge = cp.ChannelCalibrator(cp.Channel("lengthy", lengthy), inference="mode")
+    judge = cp.ChannelCalibrator(cp.channels.Channel("lengthy", lengthy), inference="mode")
     expected = judge.fit(LOGITS, LABELS, {"length": length.to_numpy()}).predict_proba(
         LOGITS, {"length": length.to_numpy()}
     )

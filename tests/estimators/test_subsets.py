@@ -29,7 +29,7 @@ def tempered(readings, labels=None):
     cp.observe(jax.nn.log_softmax(readings.logits / jnp.exp(temperature) + lean), labels)
 
 
-CHANNEL = cp.Channel("tempered", tempered)
+CHANNEL = cp.channels.Channel("tempered", tempered)
 
 
 def draw(n):
@@ -41,14 +41,14 @@ def make(name, seed):
     stack = {"channels": (CHANNEL,), "calibrators": ("temperature", "odds")}
     return {
         "temperature": lambda: cp.TemperatureScaling(),
-        "histogram": lambda: cp.LabelHistogram(),
+        "histogram": lambda: cp.calibrators.LabelHistogram(),
         "logit-stack": lambda: cp.LogitStack(seed=seed),
         "laplace": lambda: Stack(**stack, inference="laplace", seed=seed),
         "mode": lambda: cp.ChannelCalibrator(CHANNEL, inference="mode", seed=seed),
         "default": lambda: Stack(**stack, seed=seed),
         # In units of the readings' spread, which differs by subset.
         "learned": lambda: Stack(
-            channels=("mixture",), calibrators=(), prior=cp.shipped_prior(), inference="mode"
+            channels=("mixture",), calibrators=(), prior=cp.priors.shipped_prior(), inference="mode"
         ),
     }[name]()
 

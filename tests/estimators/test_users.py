@@ -127,7 +127,7 @@ def test_the_grid_agrees_with_its_channel(monkeypatch):
     users = np.repeat(np.arange(COUNT), 16)
     given = np.log(probs), labels
     shifts = cp.UserShift().fit(probs, labels, users)
-    found = cp.fit_nuts(cp.user_channel(COUNT), *given, covariates={"user": users})
+    found = cp.fit_nuts(cp.channels.user_channel(COUNT), *given, covariates={"user": users})
     ess, named = found.diagnostics.ess, found.parameters()
     values = np.column_stack([named["sigma"], named["sigma"][:, None] * named["scaled"]])
     expected = [shifts.sigma_, *shifts.values_.values()]
@@ -137,8 +137,8 @@ def test_the_grid_agrees_with_its_channel(monkeypatch):
     own = found.predict_proba(np.log(probs[:COUNT]), {"user": np.arange(COUNT)})
     np.testing.assert_allclose(own, predicted, rtol=0, atol=0.01)
     assert found.to_datatree()["posterior"]["scaled"].sizes["user"] == COUNT
-    channel = cp.user_channel(COUNT + 1, sigma=0.5)
-    assert channel is cp.user_channel(COUNT + 1, sigma=0.5)
+    channel = cp.channels.user_channel(COUNT + 1, sigma=0.5)
+    assert channel is cp.channels.user_channel(COUNT + 1, sigma=0.5)
     known = cp.fit_channel(channel, *given, covariates={"user": users})
     values = known.parameters()["value"]
     expected = [*cp.UserShift(sigma=0.5).fit(probs, labels, users).values_.values(), 0.0]
@@ -147,7 +147,7 @@ def test_the_grid_agrees_with_its_channel(monkeypatch):
 
 
 def test_users_of_a_channel_are_whole_numbers_and_nothing_is_before_the_fit(fitted):
-    logits, labels, channel = np.log(PROBS[:4]), LABELS[:4], cp.user_channel(2)
+    logits, labels, channel = np.log(PROBS[:4]), LABELS[:4], cp.channels.user_channel(2)
     for wrong in ([0, 1, 2, 0], [0, 0.5, 1, 0], [0, -1, 1, 0]):
         with pytest.raises(cp.InputError, match=r"'user' must be whole numbers 0..1.*in row \d"):
             cp.fit_channel(channel, logits, labels, covariates={"user": wrong})
@@ -155,7 +155,7 @@ def test_users_of_a_channel_are_whole_numbers_and_nothing_is_before_the_fit(fitt
         cp.fit_channel(channel, logits, labels)
     for users, sigma in ((0, None), ("a", None), (None, None), (2, 0.0), (2, "a")):
         with pytest.raises(cp.InputError, match="(users|sigma) must be a"):
-            inspect.unwrap(cp.user_channel)(users, sigma=sigma)
+            inspect.unwrap(cp.channels.user_channel)(users, sigma=sigma)
     shifts = cp.UserShift()
     for ask in (
         lambda: shifts.predict_proba(PROBS, WHO),

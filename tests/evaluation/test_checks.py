@@ -34,7 +34,8 @@ def sound(tmp_path_factory):
 
 @pytest.mark.nightly
 @pytest.mark.parametrize(
-    ("channel", "least"), [("location-readers", {"pass"}), (cp.user_channel(4), {"pass", "warn"})]
+    ("channel", "least"),
+    [("location-readers", {"pass"}), (cp.channels.user_channel(4), {"pass", "warn"})],
 )
 def test_channels_of_readers_and_users_are_sound(channel, least):
     # Without NUTS, which tests of theirs compare with.

@@ -181,7 +181,7 @@ def test_methods_count_by_what_they_are_made_from(folder):
     priors = []
     for name, rule in (("one", "paper"), ("two", "paper"), ("three", "cautious")):
         prior = folder / f"{name}.cordial"
-        cp.shipped_prior().with_rule(name=rule).save(prior)
+        cp.priors.shipped_prior().with_rule(name=rule).save(prior)
         priors.append(part(cp.ChannelCalibrator("mixture", inference="mode", prior=prior)))
     assert priors[0] == priors[1] != priors[2]
 

@@ -57,7 +57,7 @@ def test_the_loss_is_that_of_the_stack():
         np.testing.assert_allclose(loss, -np.log(probs @ weights).mean(), rtol=1e-3)
     with pytest.raises(cp.InputError, match="needs 3 tasks at least; got 2"):
         texts = Labelled(LOGITS, LABELS)
-        training.train_prior(cp.shipped_prior(), [("a", texts), ("b", texts)])
+        training.train_prior(cp.priors.shipped_prior(), [("a", texts), ("b", texts)])
 
 
 @pytest.mark.nightly
@@ -76,7 +76,7 @@ def test_moves_go_where_the_loss_falls(monkeypatch):
 
 def test_a_trained_prior_moves_the_cautious_one():
     """By shift and factor in units of its scale; what training knows of a task left out goes."""
-    shipped = cp.shipped_prior()
+    shipped = cp.priors.shipped_prior()
     moves, cautious = shipped.rule.adjustments["bridge"], shipped.with_rule(name="cautious")
     with jax.enable_x64(True):
         target = build_target(CHANNELS["bridge"], 5)
@@ -107,5 +107,5 @@ def test_a_prior_is_trained_on_tasks_of_ones_own(monkeypatch, tmp_path):
     prior = training.train_prior(cautious, texts).prior
     assert {*prior.rule.adjustments} == {*DEFAULT_CHANNELS}
     prior.save(tmp_path / "prior.cordial")
-    assert cp.LearnedPrior.load(tmp_path / "prior.cordial").rule == prior.rule
+    assert cp.priors.LearnedPrior.load(tmp_path / "prior.cordial").rule == prior.rule
     cp.Cordial(prior=prior).fit(LOGITS, LABELS)

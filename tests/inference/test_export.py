@@ -57,7 +57,7 @@ def test_leaving_labels_out_by_weights_is_leaving_them_out():
     # Also of the histogram, which the channel falls back on.
     logits, labels = np.random.default_rng(0).normal(0, 3, (20, 5)), 1 + np.arange(20) % 3
     # Labels say little beside such a prior: weights are fine, and the histogram matters.
-    prior = cp.Prior(np.array([0.0, 0.0, 0.0, np.log(4), 0.0]), np.full(5, 0.05))
+    prior = cp.priors.Prior(np.array([0.0, 0.0, 0.0, np.log(4), 0.0]), np.full(5, 0.05))
     posterior = cp.fit_laplace("location", logits, labels, prior=prior)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)

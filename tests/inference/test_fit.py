@@ -137,7 +137,7 @@ def edged(readings, labels=None):
 
 @pytest.mark.parametrize("method", ["default", "laplace", "mode"])
 def test_draws_without_a_density_have_no_weight(method):
-    target = build_target(cp.Channel("edged", edged), 5)
+    target = build_target(cp.channels.Channel("edged", edged), 5)
     case = Case(Labelled(LOGITS, LABELS, {}), FOLDS)
     (found,) = fit_cases(target, [case], method=method)
     np.testing.assert_allclose(np.asarray(found.held_out).sum(axis=1), 1.0, rtol=1e-12)

@@ -67,7 +67,7 @@ def check(found, mean, spread):
 
 
 def test_it_is_compiled_once_for_other_labels_priors_and_seeds():
-    target = build_target(cp.Channel("steep", steep), 5)
+    target = build_target(cp.channels.Channel("steep", steep), 5)
     priors = [Prior(np.array([m]), np.array([s])) for m, s in ((-1.0, 0.3), (1.0, 0.1))]
     few = Labelled(LOGITS[20:37], TEXTS.labels[20:37])
     first = sample_nuts(target, priors[0], few, label_histogram(few.labels, 5), jax.random.key(1))
@@ -76,7 +76,7 @@ def test_it_is_compiled_once_for_other_labels_priors_and_seeds():
     assert not TRACED
     check(second, *exact(target, priors[1]))
     assert first.draws.mean() < second.draws.mean() - 0.5  # -1.81, sd .30 over 20 seeds
-    target = build_target(cp.Channel("steep once more", steep), 5)
+    target = build_target(cp.channels.Channel("steep once more", steep), 5)
     # Labels that the readings hit weigh more, which makes the slope steeper.
     weights = np.where(LOGITS[:20].argmax(axis=1) == LABELS, 3.0, 0.1)
     case = Case(Labelled(LOGITS[:20], LABELS, {}, weights))
@@ -88,7 +88,7 @@ def test_it_is_compiled_once_for_other_labels_priors_and_seeds():
 
 def test_it_does_not_share_our_own_density(monkeypatch):
     """Or the cross-check could not see what is wrong with it."""
-    target = build_target(cp.Channel("steep again", steep), 5)
+    target = build_target(cp.channels.Channel("steep again", steep), 5)
     mean, _ = exact(target, target.prior)
     for name in ("_trace", "log_likelihood", "log_prior_terms", "log_density", "sample_prior"):
         monkeypatch.setattr(Target, name, None)
@@ -97,12 +97,12 @@ def test_it_does_not_share_our_own_density(monkeypatch):
 
 
 def test_the_default_counts_scales_and_chains_begin_apart():
-    target = build_target(cp.Channel("cut", cut), 5)
+    target = build_target(cp.channels.Channel("cut", cut), 5)
     few = sample_nuts(target, target.prior, *SEEN, jax.random.key(0), draws=4 * CHAINS, warmup=0)
     begin = few.draws.reshape(CHAINS, 4, target.size)[:, 0]
     assert (begin.std(axis=0) > 0.02).all() and (begin > 0).all()
     assert few.diagnostics.ess == 0, "chains that have not met are not believed"
-    channel = cp.Channel("powered too", powered)
+    channel = cp.channels.Channel("powered too", powered)
     found = cp.fit_channel(channel, LOGITS[:20], LABELS)
     mean, spread = exact(found.target, found.target.prior)
     # The errors are -.006, sd .032 over 20 seeds, and .011, sd .034.

@@ -38,10 +38,10 @@ def drifting(readings, labels=None):
     cp.observe(jax.nn.log_softmax(readings.logits + lean), labels)
 
 
-DRIFTING = cp.Channel("drifting", drifting)
+DRIFTING = cp.channels.Channel("drifting", drifting)
 
 
-def target(channel: str | cp.Channel = "mixture", size=5):
+def target(channel: str | cp.channels.Channel = "mixture", size=5):
     with jax.enable_x64(True):
         return build_target(CHANNELS[channel] if isinstance(channel, str) else channel, size)
 
@@ -58,7 +58,9 @@ def fit(task, size, mode, channels=("mixture",)):
 
 
 def prior_of(fits, channels=("mixture",), **rule):
-    return cp.LearnedPrior(tuple(fits), {name: LearnedChannel() for name in channels}, Rule(**rule))
+    return cp.priors.LearnedPrior(
+        tuple(fits), {name: LearnedChannel() for name in channels}, Rule(**rule)
+    )
 
 
 def table(channels=("mixture", "location"), **rule):
@@ -111,7 +113,7 @@ def test_single_options_learn_from_scales_of_their_length_alone():
     alone = both.of(target("mixture-vector", 7))  # one task of seven options says too little
     np.testing.assert_array_equal(alone.scale[5:], target("mixture-vector", 7).prior.scale[5:])
     # Only where the temperature's prior is in units of the readings' spread.
-    prior = cp.shipped_prior()
+    prior = cp.priors.shipped_prior()
     for given, same in ((prior, True), (None, False), (prior.with_rule(name="paper"), False)):
         found = []
         for factor in (0.1, 1):
@@ -161,7 +163,7 @@ def test_a_stack_takes_it_as_the_gaussians_that_it_is(learned, tmp_path):
         np.testing.assert_array_equal(found.predict_proba(TEST), expected)
     prior = table(("mixture", "location-vector"), vector=True, units={"drift": 1.0})
     prior.save(tmp_path / "a.cordial")
-    found = cp.LearnedPrior.load(tmp_path / "a.cordial")
+    found = cp.priors.LearnedPrior.load(tmp_path / "a.cordial")
     assert (found.fits, found.rule, found.channels) == (prior.fits, prior.rule, prior.channels)
     found.save(tmp_path / "b.cordial")
     assert (tmp_path / "a.cordial").read_bytes() == (tmp_path / "b.cordial").read_bytes()
@@ -185,15 +187,16 @@ def test_files_that_are_no_priors(damage, message, tmp_path):
     damage(meta)
     storage.write(path, "prior", meta, arrays)
     with pytest.raises(cp.FileError, match=f"damaged or was changed: .*{message}"):
-        cp.LearnedPrior.load(path)
+        cp.priors.LearnedPrior.load(path)
 
 
 def test_fits_of_another_channel_are_refused(learned, tmp_path):
     path = tmp_path / "saved.cordial"
     storage.write(path, "calibrator", {}, {})
-    mine = cp.Channel("mixture", CHANNELS["mixture"].model, "mixture.py", "0123")
+    mine = cp.channels.Channel("mixture", CHANNELS["mixture"].model, "mixture.py", "0123")
     vector, scalar = (
-        cp.Channel("mixture", CHANNELS[name].model) for name in ("mixture-vector", "scalar")
+        cp.channels.Channel("mixture", CHANNELS[name].model)
+        for name in ("mixture-vector", "scalar")
     )
     names = ["mixture"]
     for refused, message in {
@@ -232,7 +235,7 @@ def test_tasks_that_nothing_can_be_learned_from(tasks, settings, message):
 
 
 def test_the_default_has_the_prior_that_is_shipped_and_a_name_is_for_every_channel():
-    prior = cp.shipped_prior()
+    prior = cp.priors.shipped_prior()
     bare = cp.Cordial(inference="mode").fit(LOGITS, LABELS).predict_proba(TEST)
     for given, same in (prior, True), ("own", False):
         found = cp.Cordial(inference="mode", prior=given).fit(LOGITS, LABELS).predict_proba(TEST)
@@ -249,7 +252,7 @@ def test_the_default_has_the_prior_that_is_shipped_and_a_name_is_for_every_chann
 @pytest.mark.parametrize("size", [2, 11, pytest.param(101, marks=pytest.mark.nightly)])
 def test_the_default_prior_serves_scales_of_any_length(size):
     """On long scales offsets are shares of the length, and predictions are as useful."""
-    prior, here = cp.shipped_prior(), target("bridge", size)
+    prior, here = cp.priors.shipped_prior(), target("bridge", size)
     found, default = prior.of(here), here.prior
     np.testing.assert_array_equal(found.loc[7:], default.loc[7:])
     assert (found.loc[:7] != default.loc[:7]).all()
@@ -270,21 +273,23 @@ def test_the_default_prior_serves_scales_of_any_length(size):
 def test_the_shipped_prior_is_that_of_its_fits(channel):
     """Golden values, of all parameters that are shared by scales of any length."""
     for size in range(3, 8):
-        found = np.stack(cp.shipped_prior().with_rule(name="cautious").of(target(channel, size)))
+        found = np.stack(
+            cp.priors.shipped_prior().with_rule(name="cautious").of(target(channel, size))
+        )
         expected = np.array(GOLDEN["shipped"][channel][str(size)])
         np.testing.assert_allclose(found[:, : expected.shape[1]], expected, rtol=0, atol=1e-12)
 
 
 def test_what_is_named_stands_beside_what_is_shipped():
     given = {"offset": (0.5, 0.1), "bridge": {"gain": (0.1, 0.2)}}
-    priors = as_priors(given, ["location", "bridge"], cp.shipped_prior())
-    learned = cp.shipped_prior().of(target("location"), 2.0)
+    priors = as_priors(given, ["location", "bridge"], cp.priors.shipped_prior())
+    learned = cp.priors.shipped_prior().of(target("location"), 2.0)
     named = resolve(priors.of("location"), target("location"), 2.0)
     assert named is not None and (named.loc[1], named.scale[1]) == (0.5, 0.1)
     np.testing.assert_array_equal(np.delete(named.loc, 1), np.delete(learned.loc, 1))
     bridge = resolve(priors.of("bridge"), target("bridge"), 2.0)
     assert bridge is not None and bridge.loc[2] == 0.1
-    assert bridge.loc[3] == cp.shipped_prior().of(target("bridge")).loc[3]
+    assert bridge.loc[3] == cp.priors.shipped_prior().of(target("bridge")).loc[3]
     alone = as_priors({"offset": (0.5, 0.1)}, ["location"]).of("location")
     found = resolve(alone, target("location"), 2.0)
     assert found is not None

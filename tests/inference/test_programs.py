@@ -37,7 +37,7 @@ def lengthy(readings, labels=None):
 
 @cache
 def target():
-    return build_target(cp.Channel("lengthy", lengthy), 5, ("length",))
+    return build_target(cp.channels.Channel("lengthy", lengthy), 5, ("length",))
 
 
 def texts_of(count, first=0):

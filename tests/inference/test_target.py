@@ -69,13 +69,16 @@ def moving(readings, labels=None):
     cp.observe(jax.nn.log_softmax(readings.logits * shift, axis=1), labels)
 
 
-BOUNDED = cp.Channel("bounded", bounded)
-SCALED = cp.Channel("scaled", scaled)
-HIERARCHICAL = cp.Channel("hierarchical", hierarchical)
+BOUNDED = cp.channels.Channel("bounded", bounded)
+SCALED = cp.channels.Channel("scaled", scaled)
+HIERARCHICAL = cp.channels.Channel("hierarchical", hierarchical)
 QUALITY = READINGS._replace(covariates={"quality": np.linspace(-1, 1, len(LABELS))})
 MODELS = {name: (channel, READINGS) for name, channel in CHANNELS.items()}
 MODELS |= {"bounded": (BOUNDED, QUALITY), "hierarchical": (HIERARCHICAL, READINGS)}
-MODELS |= {"scaled": (SCALED, READINGS), "moving": (cp.Channel("moving", moving), READINGS)}
+MODELS |= {
+    "scaled": (SCALED, READINGS),
+    "moving": (cp.channels.Channel("moving", moving), READINGS),
+}
 
 
 def target_of(name):
@@ -123,7 +126,7 @@ def test_fixed_gaussian_priors_are_found_and_others_are_not_taken_for_them():
     assert all(site.gaussian for site in target.sites)
     fixed = {site.name: site.gaussian for site in target_of("hierarchical").sites}
     assert fixed.pop("temperature") and not any(fixed.values()) and len(fixed) == 4
-    target = build_target(cp.Channel("child", _child), 2)
+    target = build_target(cp.channels.Channel("child", _child), 2)
     scale = target.prior.scale * jnp.array([2.0, 1.0])
     assert target.check_prior(Prior(target.prior.loc, scale)).scale[0] == 2.0
     with pytest.raises(cp.InputError, match="centre"):
@@ -132,7 +135,7 @@ def test_fixed_gaussian_priors_are_found_and_others_are_not_taken_for_them():
         target.check_prior(Prior(jnp.zeros(3), jnp.ones(3)))
     with pytest.raises(cp.InputError, match="positive"):
         target.check_prior(Prior(jnp.zeros(2), jnp.zeros(2)))
-    target = build_target(cp.Channel("child", _child), 2)
+    target = build_target(cp.channels.Channel("child", _child), 2)
     readings = cp.Readings(jnp.zeros((3, 2)), jnp.full(2, 0.5), {})
     draws = prior_draws(target, readings, 400)
     assert np.std(draws[:, 1] - draws[:, 0]) < 0.02  # .0099, sd .0004 over 20 seeds
@@ -183,7 +186,7 @@ def test_scales_and_masks_count_as_numpyro_counts_them():
         cp.observe(jax.nn.log_softmax(slope * readings.logits, axis=1), labels)
 
     with pytest.raises(cp.ChannelError, match="masks the prior of 'slope'"):
-        build_target(cp.Channel("masked", masked), 5)
+        build_target(cp.channels.Channel("masked", masked), 5)
     with pytest.raises(cp.InputError, match="uses the covariate 'quality'.* not given"):
         build_target(BOUNDED, 5)
 

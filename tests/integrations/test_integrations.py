@@ -46,7 +46,7 @@ def test_another_file_is_refused(tmp_path):
     path = tmp_path / "other.cordial"
     for other, named in (
         (cp.LogitStack(STARS).fit(LOGITS, [STARS[k] for k in LABELS]), "probabilities"),
-        (cp.shipped_prior(), "expected a 'calibrator'"),
+        (cp.priors.shipped_prior(), "expected a 'calibrator'"),
     ):
         other.save(path)
         with pytest.raises(cp.InputError, match=named):

@@ -1,5 +1,7 @@
 """Stacks: the default's seven members, and how stacking weighs members."""
 
+import warnings
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -74,7 +76,9 @@ def test_a_calibrator_that_waits_for_labels(tmp_path):
     assert list(few) == ["temperature"] and list(many) == ["temperature", "vector"]
     assert calibrators(cp.Cordial(), 199) == calibrators(cp.Cordial.paper(), 10**6)
     assert calibrators(cp.Cordial(), 200)[-1] == "dirichlet"
-    doubtful = Stack(channels=(cp.Channel("rugged", rugged),), calibrators=("temperature",))
+    doubtful = Stack(
+        channels=(cp.channels.Channel("rugged", rugged),), calibrators=("temperature",)
+    )
     # An ESS of 50 is trusted; here it is 2.3, sd .8 over 20 seeds.
     with pytest.warns(cp.CordialWarning, match="channel 'rugged' .* is not reliable.*nuts"):
         doubtful.fit(LOGITS, LABELS)
@@ -229,7 +233,9 @@ def flipped(readings, labels=None):
 
 
 def test_a_bad_channel_of_ones_own_gets_little_weight():
-    stack = Stack(channels=["mixture", cp.Channel("flipped", flipped)], calibrators=["temperature"])
+    stack = Stack(
+        channels=["mixture", cp.channels.Channel("flipped", flipped)], calibrators=["temperature"]
+    )
     assert stack.settings.weight_counts == {"mixture": 2.0, "flipped": 1.0, "temperature": 0.25}
     stack.fit(LOGITS, LABELS)
     # At most 5e-6, and 1.83 nats worse, sd .19, over 20 seeds.
@@ -314,3 +320,19 @@ def test_scales_that_run_against_each_other_are_warned_of(turned, recwarn):
     cp.LogitStack().fit(readings[:2], [4, 0] if rated[0] < rated[1] else [0, 4])
     cp.LogitStack().fit(np.zeros((20, 5)), truth[:20])
     assert len([each for each in recwarn if "rank correlation" in str(each.message)]) == turned
+
+
+def test_labels_that_run_the_other_way_are_warned_of():
+    """Of ten judges whose noise is a class, all at 20 labels; none whose labels run as theirs."""
+    warned = {True: 0, False: 0}
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        truth = rng.integers(0, 5, 20)
+        ratings = np.clip(truth + rng.normal(0, 1, 20).round().astype(int), 0, 4)
+        readings = cp.readings_from_ratings(ratings, range(5))
+        for turned in warned:
+            with warnings.catch_warnings(record=True) as seen:
+                warnings.simplefilter("always")
+                cp.LogitStack().fit(readings, 4 - truth if turned else truth)
+            warned[turned] += any("labels fall" in str(each.message) for each in seen)
+    assert warned[True] >= 9 and warned[False] == 0  # Of 200 seeds, 200 and 0.

@@ -119,7 +119,8 @@ def list_rows(made: Comparison) -> list[dict[str, Any]]:
         head = {"group": name, "of": made.of, "texts": each.texts, "labels": each.labels}
         return {**head, **columns, **more}
 
-    rows = [row("all", made.overall, rates | none, made.unread[0])]
+    whole = "(all)" if "all" in made.groups else "all"
+    rows = [row(whole, made.overall, rates | none, made.unread[0])]
     for name in made.ranking:
         compared = none
         if not made.alike:

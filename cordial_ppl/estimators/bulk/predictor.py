@@ -135,7 +135,8 @@ def predict_table(calibrator: Estimator, table: ReadingTable, output: Path) -> i
     header = replace(table, columns=header, checked=np.empty((0, 1)))
     schema = predict_batch(calibrator, header).schema
     with doing("calibrating", len(table), "texts") as stage:
-        write_table(output, register_io_source(predictions, schema=schema))
+        frames = register_io_source(predictions, schema=schema)
+        write_table(output, frames, table.columns)
     return int(stage.done)
 
 

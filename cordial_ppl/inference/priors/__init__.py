@@ -9,10 +9,12 @@ from cordial_ppl.inference.priors.sources import (
     as_priors,
     resolve,
 )
+from cordial_ppl.inference.target import Prior
 
 __all__ = [
     "LearnedPrior",
     "NamedPrior",
+    "Prior",
     "Priors",
     "ChannelPrior",
     "as_priors",
