@@ -22,6 +22,7 @@ from cordial_ppl.tables import write_table
 
 OPTIONS, GROUPS, USERS = ("poor", "fair", "good", "great"), ("Ada", "Bob", "Cy"), ("una", "vic")
 TEXTS, LABELLED, READ_AGAIN = 48, 24, 40
+UNREAD = np.arange(TEXTS) % 11 == 5
 READINGS, ANSWERS = ("readings", "again", "judges"), ("labels", "fresh")
 
 
@@ -60,7 +61,7 @@ class World:
 
 
 def make_world() -> World:
-    """Make soft readings that are too low for one system, and labels of users who differ."""
+    """Make soft readings, too low for one system and with gaps, and labels of unlike users."""
     rng = np.random.default_rng(5)
     codes, user = rng.integers(0, 4, TEXTS), rng.integers(0, 2, TEXTS)
     system = np.arange(TEXTS) % 3
@@ -69,9 +70,9 @@ def make_world() -> World:
 
     def read(noise: float, reader: str) -> pl.DataFrame:
         middle = codes - 0.7 * (system == 1) + rng.normal(0, noise, TEXTS)
-        logits = -((middle[:, None] - np.arange(4)) ** 2).round(6)
-        cells = {f"logit_{option}": logits[:, k] for k, option in enumerate(OPTIONS)}
-        return pl.DataFrame({**ids, **cells, **notes, "reader": [reader] * TEXTS})
+        logits = -((np.where(UNREAD, np.nan, middle)[:, None] - np.arange(4)) ** 2).round(6)
+        columns = pl.DataFrame(logits, [f"logit_{option}" for option in OPTIONS]).fill_nan(None)
+        return pl.DataFrame({**ids, **notes, "reader": [reader] * TEXTS}).hstack(columns)
 
     one, other, again = read(0.6, "x1"), read(0.9, "x2"), read(0.6, "x1")
     given = np.clip(codes + rng.choice([-1, 0, 0, 1], TEXTS) + user, 0, 3)
@@ -139,7 +140,6 @@ def answer(world: World, command: str, folder: Path) -> tuple[Any, list[dict[str
 
 
 def assert_same(found: Any, expected: Any, near: float, but: tuple[str, ...] = ()) -> None:
-    """Hold an answer to another, number by number."""
     one, other = (flatten(each, but) for each in (found, expected))
     assert one.keys() == other.keys()
     for place, value in other.items():
@@ -170,8 +170,6 @@ def turn(table: pl.DataFrame, options: bool) -> pl.DataFrame:
 
 
 def twice(**columns: Any) -> World:
-    """Let two people give each label."""
-
     def repeat(table: pl.DataFrame) -> pl.DataFrame:
         both = [table.with_columns(annotator=pl.lit(name), **columns) for name in ("v", "w")]
         return pl.concat(both).sort("item_id", maintain_order=True)
@@ -235,7 +233,7 @@ def test_what_changes_random_numbers_alone(original: Any, tmp_path: Path) -> Non
 
 IDS = WORLD.tables["readings"]["item_id"].to_list()
 LOGITS, AGAIN, BY_JUDGE = (
-    as_logits(WORLD.tables[name].select(pl.col("^logit_.*$"))) for name in READINGS
+    as_logits(WORLD.tables[name].select(pl.col("^logit_.*$")), gaps=True) for name in READINGS
 )
 JUDGES, ROWS = BY_JUDGE.reshape(2, TEXTS, 4).swapaxes(0, 1), np.arange(LABELLED)
 LABELS, FRESH = (WORLD.tables[name]["label"].to_list() for name in ANSWERS)
@@ -280,7 +278,9 @@ def predict(calibrator: Any) -> Any:
 
 def shift(calibrator: Any) -> Any:
     shifts = cp.UserShift(OPTIONS)
-    shifts.fit(calibrator.fit_.out_of_fold, LABELS, USER[:LABELLED], ROWS)
+    rows = ROWS[~UNREAD[ROWS]]
+    read = [LABELS[row] for row in rows], [USER[row] for row in rows], rows
+    shifts.fit(calibrator.fit_.out_of_fold, *read)
     probs = shifts.predict_proba(calibrator.predict_proba(LOGITS), USER)
     return {"shifts": shifts.values_, "spread": shifts.sigma_}, name_options(probs)
 

@@ -172,13 +172,13 @@ def shift(
         fitted, more["options"] = load_calibrator(calibrator, tables.channel, tables.options)
     if user is not None:
         more["annotator"] = tables.annotator or spell(read_columns(tables.labels), user)
-    read = tables.read(**more)
+    whole = tables.read(**more)
     from cordial_ppl.estimators.bulk.intake import warn_of_kind
     from cordial_ppl.estimators.task_tables import drop_unread
     from cordial_ppl.estimators.users import user_tables
     from cordial_ppl.stack.stacking import MIN_LABELS
 
-    table, labels, rows = read = drop_unread(*read)
+    table, labels, rows = read = drop_unread(*whole)
     users, raters, order = user_tables.read_users(*read)
     if fitted is None and len(rows) < MIN_LABELS:
         raise InputError(
@@ -187,7 +187,7 @@ def shift(
         )
     if fitted and calibrator:
         warn_of_kind(calibrator, fitted.fit_, tables.readings, table)
-    fitted = fitted or tables.fit(*read)
+    fitted = fitted or tables.fit(*whole)
     covariates = table.covariates(fitted.fit_.covariates, fitted.fit_.levels)
     population = fitted.predict_proba(table.logits, covariates)
     labelled = population[rows] if calibrator else fitted.fit_.out_of_fold

@@ -43,7 +43,7 @@ def take_labelled(
 
 def drop_unread(
     table: ReadingTable, labels: LabelTable, rows: Int64[np.ndarray, " n"]
-) -> tuple[ReadingTable, LabelTable, Int64[np.ndarray, " n"]]:
+) -> tuple[ReadingTable, LabelTable, Int64[np.ndarray, " read"]]:
     """Leave out labels of texts that were not read, of which no comparison can say anything."""
     read = np.flatnonzero(~np.isnan(table.logits[rows]).reshape(len(rows), -1).all(axis=1))
     return table, labels.take(read) if len(read) < len(rows) else labels, rows[read]
