@@ -51,9 +51,7 @@ def read_provenance(table: ReadingTable, rows: Int64[np.ndarray, " n"] | None = 
         table: The readings; of several judges, each may have columns of its own.
         rows: The rows that count; by default all.
     """
-    columns, made = table.columns, Provenance()
-    if table.readers:
-        made["judge"] = [*table.readers]
+    columns, made = table.columns, {"judge": [*table.readers]}
     for name, start in COLUMNS.items():
         starts = (f"{start}_",) if table.readers and name in MADE else ()
         for column in columns.schema.keys() - {*columns.apart}:
@@ -106,11 +104,10 @@ def warn_of_models(labels: LabelTable, readings: Provenance) -> None:
     """Warn of labels that models gave; arguments are those of `read_makers`."""
     models = [name for name in read_makers(labels, readings) if name not in (PEOPLE, UNKNOWN)]
     if models:
-        some = "" if len(models) == len(labels.labels) else f" of {len(labels.labels)}"
         warn(
-            f"{labels.columns.path}: {len(models)}{some} labels are by a model or by code, "
-            f"{list_names(dict.fromkeys(models), 3)}. What is fitted to them predicts these, not "
-            "people."
+            f"{labels.columns.path}: {len(models)} of {len(labels.labels)} labels are by a model "
+            f"or by code, {list_names(dict.fromkeys(models), 3)}. What is fitted to them predicts "
+            "these, not people."
         )
 
 

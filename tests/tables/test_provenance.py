@@ -110,7 +110,7 @@ def test_labels_of_a_model_are_said_to_be_that(readings, labels, name, column):
     table, found = read(readings, labels, **{column: pl.lit(name)})
     assert read_makers(found, read_provenance(table)) == [name] * 4
     with pytest.warns(
-        cp.CordialWarning, match=f"l.csv: 4 labels are by a model or by code, '{name}'"
+        cp.CordialWarning, match=f"l.csv: 4 of 4 labels are by a model or by code, '{name}'"
     ):
         match_labels(table, found)
 
