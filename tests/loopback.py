@@ -1,4 +1,4 @@
-"""A server on this machine that speaks chat completions, and misbehaves as it is told."""
+"""A server on this machine that speaks chat completions and decisions, and misbehaves if told."""
 
 import json
 import math
@@ -38,6 +38,33 @@ def completion(stars, number=1, logprobs=True, alone=False) -> dict[str, Any]:
     }
 
 
+def decision(request) -> dict[str, Any]:
+    """A decision in the shape of OpenAI's Decision, or of System One if that is what is asked."""
+    questions, text = request["questions"], content_of(request)
+    named = isinstance(questions, dict)
+    ((name, one),) = questions.items() if named else [(None, questions[0])]
+    labels = one["criteria"] if named else [level["label"] for level in one["levels"]]
+    weights = [0.5 ** abs(k + 1 - stars_of(text)) for k in range(len(labels))]
+    shares = [round(weight / sum(weights), 2) for weight in weights]
+    answer: dict[str, Any] = {"type": "score", "score": 2.0, "confidence": 0.5}
+    if named:
+        answer["legend"] = {str(k): label for k, label in enumerate(labels)}
+        answer["probabilities"] = {str(k): share for k, share in enumerate(shares)}
+        return {"model": "decider-1", "answers": {name: answer}, "usage": {"input_tokens": 9}}
+    rows = zip(labels, shares, strict=True)
+    answer["probabilities"] = [
+        {"value": k, "label": label, "probability": share} for k, (label, share) in enumerate(rows)
+    ]
+    answers = [answer | {"name": one.get("name")}]
+    return {"model": "decider-1", "answers": answers, "usage": {"input_tokens": 9}}
+
+
+def content_of(request):
+    """The question of a request, whatever its protocol calls it."""
+    messages = request.get("messages")
+    return messages[-1]["content"] if messages else request.get("input") or request["state"]
+
+
 class Loopback:
     """What the server does, and what was asked of it.
 
@@ -54,7 +81,9 @@ class Loopback:
         self.lock = threading.Lock()
 
     def usual(self, request):
-        stars = stars_of(request["messages"][-1]["content"])
+        if "questions" in request:
+            return 200, decision(request)
+        stars = stars_of(content_of(request))
         return 200, completion(stars, request.get("n", 1), bool(request.get("logprobs")))
 
     def handle(self, handler):
@@ -78,8 +107,9 @@ class Loopback:
                 self.at_once -= 1
         status, body, *more = told
         with self.lock:
-            self.answered[request["messages"][-1]["content"]] += status == 200
-        text = (body if isinstance(body, str) else json.dumps(body)).encode()
+            self.answered[content_of(request)] += status == 200
+        text = body if isinstance(body, str | bytes) else json.dumps(body)
+        text = text.encode() if isinstance(text, str) else text
         handler.send_response(status)
         # Without the second, the client waits for half a second and more before it tries again.
         usual = {"content-length": str(len(text)), "retry-after-ms": "10"}
@@ -101,7 +131,7 @@ def serving():
         disable_nagle_algorithm = True
 
         def do_POST(self):
-            known = self.path == "/v1/chat/completions"
+            known = self.path in ("/v1/chat/completions", "/v1/decisions", "/v1/systemone")
             loopback.handle(self) if known else self.send_error(404)
 
         def log_message(self, *_):

@@ -102,7 +102,8 @@ def _estimate(tables: Fitting, wanted: Wanted, by: str | None, ranked: bool = Fa
     design |= {"of": wanted.of, "passing": wanted.passing, "level": wanted.level}
     covariates = table.covariates(calibrator.fit_.covariates)
     made = calibrator.estimate(table.logits, rows, None, covariates, **design)
-    judged, done = [each.answer(made) for each in requirements], _write(made, wanted, name)
+    judged = [each.answer(made) for each in requirements]
+    done = _write(made, wanted, name, table.columns)
     # The column of the estimate is accounted for, and so is another of the same groups.
     others = options.list_groups(table, labels, rows)
     others = drop_copies(others, [groups[row] for row in rows] if groups else ())
@@ -120,14 +121,15 @@ def _estimate(tables: Fitting, wanted: Wanted, by: str | None, ranked: bool = Fa
     return Result(content, result, text, (*made.warnings, *map(str, biases), *alike), done, status)
 
 
-def _write(made: Any, wanted: Wanted, name: str) -> list[str]:
+def _write(made: Any, wanted: Wanted, name: str, like: Any) -> list[str]:
     """Write the table and the picture of an estimate, where they are wanted."""
     done = []
     if wanted.output is not None:
         from cordial_ppl.tables import write_table
 
         cells = {key: [row[key] for row in made.rows] for key in made.rows[0]}
-        write_table(wanted.output, cells if name in cells else {name: cells.pop("group"), **cells})
+        cells = cells if name in cells else {name: cells.pop("group"), **cells}
+        write_table(wanted.output, cells, like)
         done.append(f"wrote {wanted.output}")
     if wanted.figure is not None:
         done.append(draw(wanted.figure, lambda: cp.plots.groups(made, by=name)))

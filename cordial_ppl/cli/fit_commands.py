@@ -1,6 +1,8 @@
 """What is fitted to labelled texts: `cordial calibrate`, `fit`, `fuse`, `shift` and `demo`."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Annotated, Any
 
 import cordial_ppl as cp
@@ -112,13 +114,14 @@ def fuse(
     from cordial_ppl.tables import read_several
 
     settings, judges = tables.settings, (*tables.reader, *tables.readers) or None
-    both = {*tables.readers} & {*(tables.label or ["label"])}
-    if both and tables.readings == tables.labels:
-        raise InputError(f"column {min(both)!r} has labels: leave it out of --readers.")
-    table, labels, rows = tables.read(
-        reader=None,
-        read=lambda path, **more: read_several([path, *tables.also], readers=judges, **more),
-    )
+    people = (tables.annotator,) if tables.annotator else ("annotator", "user")
+    people = (*(tables.label or ["label"]), *people)
+
+    def read(path: Path, *, apart: Sequence[str], **more: Any) -> Any:
+        more["apart"] = (*apart, *people)
+        return read_several([path, *tables.also], readers=judges, **more)
+
+    table, labels, rows = tables.read(reader=None, read=read)
     from cordial_ppl.estimators.bulk.predictor import predict_table
     from cordial_ppl.estimators.task_tables import take_labelled
 
@@ -161,7 +164,7 @@ def shift(
     from cordial_ppl.tables import read_columns
     from cordial_ppl.tables.roles import spell
 
-    fitted, more = None, dict[str, Any](apart=(user,) if user else ())
+    fitted, more = None, dict[str, Any](apart=(user,) if user else (), per=user or "user")
     if calibrator is not None:
         if tables.settings["prior"]:
             raise SettingsClash("calibrator", "prior")
@@ -175,7 +178,7 @@ def shift(
     from cordial_ppl.stack.stacking import MIN_LABELS
 
     table, labels, rows = read = drop_unread(*read)
-    users, raters, order = user_tables.read_users(*read, user or "user")
+    users, raters, order = user_tables.read_users(*read)
     if fitted is None and len(rows) < MIN_LABELS:
         raise InputError(
             f"{count(len(rows), 'label')} are too few to compare users: {MIN_LABELS} are needed, "

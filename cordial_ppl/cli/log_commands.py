@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from cyclopts import Parameter
+from cyclopts import Parameter, validators
 
 from cordial_ppl.cli import options as shared
 from cordial_ppl.cli.command import command
@@ -48,7 +48,13 @@ class Chosen:
     people: Annotated[str | None, Parameter(metavar="CONDITION")] = None
     "Rows whose answers are labels, as source=HUMAN."
     options: shared.Names = None
-    "Options of the scale in order, as 1,2,3,4,5, if FILE does not name them."
+    "Options of the scale, worst first, as 1,2,3,4,5, if FILE does not name them."
+    reverse: bool = False
+    "The options are named best first."
+    model: Annotated[Field, Parameter(group=shared.ADVANCED)] = None
+    "Field of the judge's model."
+    prompt: Annotated[Field, Parameter(group=shared.ADVANCED)] = None
+    "Field of the judge's prompt: its name, or its text."
     form: Annotated[str, Parameter(name="--from", metavar="FORMAT", group=shared.ADVANCED)] = "auto"
     "Format of FILE, if it is not recognised."
     after: After = None
@@ -144,13 +150,16 @@ def _show(cell: Any) -> str:
     return " ".join(text.split())
 
 
+AT_ONCE = validators.Number(gte=1, lte=64)
+
+
 @Parameter(name="*", group=shared.MODEL)
 @dataclass(frozen=True, kw_only=True)
 class Questions:
     """Whom to ask what, and how: the prompt, the server, and what is taken of the answers."""
 
     options: Annotated[tuple[str, ...], shared.listing("A,B,...", group=shared.COLUMNS)]
-    "Options of the scale in order, as 1,2,3,4,5."
+    "Options of the scale, worst first, as 1,2,3,4,5."
     model: Annotated[str, Parameter(metavar="NAME")]
     "Model to ask."
     prompt: shared.File = None
@@ -164,7 +173,7 @@ class Questions:
     permutations: shared.Number = 1
     "Orders of the options to average over."
     server: Annotated[str | None, Parameter(metavar="URL")] = None
-    "Such as http://localhost:8000/v1; by default OPENAI_BASE_URL, or OpenAI."
+    "Such as http://localhost:8000/v1, or .../v1/decisions; by default OPENAI_BASE_URL, or OpenAI."
     local: bool = False
     "Run a Hugging Face model on this machine; NAME is a folder or a name."
     samples: shared.Natural = 0
@@ -175,8 +184,10 @@ class Questions:
     "Environment variable of the key; by default OPENAI_API_KEY, for OpenAI's address alone."
     max_tokens: Annotated[shared.Number, Parameter(group=shared.ADVANCED)] = 16
     "Longest answer, in tokens."
-    concurrency: Annotated[shared.Number, Parameter(group=shared.ADVANCED)] = 8
-    "Questions asked at a time."
+    concurrency: Annotated[
+        int, Parameter(metavar="N", group=shared.ADVANCED, validator=AT_ONCE)
+    ] = 8
+    "Questions asked at a time, 64 at most."
 
 
 @command
@@ -194,7 +205,7 @@ def ask(
     from cordial_ppl.data.scale import Scale
     from cordial_ppl.logs import collect, spellings
     from cordial_ppl.logs.ask.asking import ask_texts
-    from cordial_ppl.logs.ask.chat import Chat
+    from cordial_ppl.logs.ask.chat import CHAT, Chat
     from cordial_ppl.logs.ask.local import LocalModel
     from cordial_ppl.logs.ask.prompt import Prompt, read_template
     from cordial_ppl.logs.finder import Finder
@@ -212,7 +223,11 @@ def ask(
     else:
         names = ("samples", "max_tokens", "concurrency")
         limits = {name: getattr(wanted, name) for name in names}
-        model = Chat(wanted.model, wanted.server, wanted.key_variable, **limits)
+        model = Chat(
+            wanted.model, wanted.server, wanted.key_variable, options=scale.options, **limits
+        )
+        if model.endpoint != CHAT and (wanted.samples or wanted.permutations > 1):
+            raise InputError("--samples, --permutations: not with a decision model.")
     path = output.with_name(f"{output.name}.answers.jsonl")
     try:
         with interrupting():

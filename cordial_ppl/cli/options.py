@@ -142,7 +142,7 @@ class Columns:
     """Choice of what is read from tables: arguments of functions that read readings."""
 
     options: Names = None
-    "Options of the scale in order, as 1,2,3,4,5, if not as in READINGS."
+    "Options of the scale, worst first, as 1,2,3,4,5, if not as in READINGS."
     reader: Annotated[str | None, Parameter(metavar="NAME")] = None
     "Judge to take if there are several, from column `reader` (or COLUMN=NAME)."
     task: Annotated[str | None, Parameter(metavar="NAME")] = None
@@ -151,6 +151,10 @@ class Columns:
     "Column of the texts' ids, if not `item_id`; may be repeated."
     rating: Column = None
     "Column of ratings, one per text, to take as readings; needs --options."
+    reverse: bool = False
+    "Turn readings round: the judge's scale runs from best to worst, the labels' not."
+    keep_form: Annotated[bool, Parameter(group=OUTPUT)] = False
+    "Write CSV as READINGS has it: separator, decimal sign, ids; Excel opens it."
     round: Rounding = None
     "Between options: half-up, nearest-even, or split into two halves."
 

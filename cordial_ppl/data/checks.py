@@ -3,14 +3,21 @@
 import math
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
+from unicodedata import category, normalize
 
 import numpy as np
 
 from cordial_ppl.data.containers import unmasked
 from cordial_ppl.data.numerals import is_missing
-from cordial_ppl.errors import InputError, name_rows, quote
+from cordial_ppl.errors import InputError, name_rows, quote, warn
 
 LARGEST_SEED = 2**32 - 1
+
+LOOKS = str.maketrans(
+    "аеорсухіѕјһԁԛԝАВЕКМНОРСТХІЅЈҮονιαρΑΒΕΖΗΙΚΜΝΟΡΤΥΧ‐‑–−",
+    "aeopcyxisjhdqwABEKMHOPCTXISJYoviapABEZHIKMNOPTYX----",
+)
+"""Letters of Cyrillic and Greek, and hyphens, by the characters that look the same."""
 
 
 def check_names(setting: str, names: Iterable[Any], options: Collection[str]) -> None:
@@ -30,6 +37,17 @@ def check_list(setting: str, values: Any) -> tuple[Any, ...]:
     return tuple(values)
 
 
+def warn_of_lookalikes(noun: str, names: Iterable[str]) -> None:
+    """Warn of names that look the same and differ: in an alphabet, blanks, or accents."""
+    looks: dict[str, str] = {}
+    for name in dict.fromkeys(names):
+        visible = "".join(c for c in normalize("NFKC", name) if category(c) != "Cf")
+        other = looks.setdefault(" ".join(visible.translate(LOOKS).split()), name)
+        if other != name:
+            pair = f"{ascii(other)} and {ascii(name)}"
+            warn(f"{noun} {pair} look alike: write one of them if both are one.")
+
+
 def check_cells(noun: str, cells: Any, count: int) -> list[str]:
     """Return the names of groups, one for each text, or raise an ``InputError``."""
     column = [*check_list(noun, unmasked(cells))]
@@ -38,7 +56,9 @@ def check_cells(noun: str, cells: Any, count: int) -> list[str]:
     empty = [row for row, cell in enumerate(column) if is_missing(cell)]
     if empty:
         raise InputError(f"{noun} must not be missing; there is none in {name_rows(empty)}.")
-    return [*map(str, column)]
+    names = [*map(str, column)]
+    warn_of_lookalikes(noun, names)
+    return names
 
 
 def check_mapping(

@@ -1,13 +1,20 @@
 """Numbers as labels and names write them."""
 
 import math
+import re
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 MINUS = "\u2010\u2011\u2012\u2013\u2014\u2212\ufe63\uff0d"
-"""Characters that look like the minus sign of numbers."""
+"""Characters that stand for the minus sign of numbers."""
+
+THOUSANDS = re.compile(rf"[+{MINUS}-]?[1-9]\d{{0,2}},\d{{3}}")
+"""A number in which a comma may be at thousands, or before three decimals."""
+
+PLAIN = " Write a point before decimals, and nothing at thousands."
+"""Advice for what `THOUSANDS` matches."""
 
 NULLS = {"NAType", "NaTType", "MaskedConstant"}
 """Types of what stands for no value in pandas and NumPy."""
@@ -20,9 +27,14 @@ def is_counting(numbers: Sequence[float | None]) -> bool:
 
 
 def parse_number(label: Any) -> float | None:
-    """Return the finite number that a label or a name is, perhaps with a decimal comma; or None."""
-    if isinstance(label, str) and label.count(",") == 1 and "." not in label:
-        label = label.replace(",", ".")
+    """Return the finite number that a label or a name is, or None.
+
+    It may have a decimal comma, and another character for its minus sign.
+    """
+    if isinstance(label, str):
+        label = re.sub(rf"^\s*[{MINUS}]", "-", label)
+        if label.count(",") == 1 and "." not in label:
+            label = label.replace(",", ".")
     try:
         number = float(label)
     except (TypeError, ValueError, OverflowError):
@@ -38,13 +50,9 @@ def is_exact(label: Any) -> bool:
         return True
 
 
-def name_minus(label: object) -> str:
-    """Name the minus sign of a number that is no hyphen, in a sentence; "" for anything else."""
-    text = str(label).strip()
-    sign = text[:1]
-    if sign not in MINUS or not sign or parse_number(f"-{text[1:]}") is None:
-        return ""
-    return f" The minus sign of {text!r} is the character U+{ord(sign):04X}: write -, U+002D."
+def has_thousands(label: Any) -> bool:
+    """Tell a number that may have a comma at thousands, "1,000", or before three decimals."""
+    return isinstance(label, str) and bool(THOUSANDS.fullmatch(label.strip()))
 
 
 def in_order(names: Sequence[str]) -> tuple[str, ...]:

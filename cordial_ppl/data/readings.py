@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float, Float64, Int
 
 from cordial_ppl.data.containers import as_numbers, as_objects, collected, ordered_categories
 from cordial_ppl.data.frames import column_names
-from cordial_ppl.data.numerals import is_missing, name_minus
+from cordial_ppl.data.numerals import is_missing
 from cordial_ppl.data.ratings import read_ratings, scale_of_ratings
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError, Where, name_row, name_rows, quote, warn
@@ -176,7 +176,7 @@ def readings_from_probabilities(p: Any, *, source: Source = GIVEN) -> Float64[np
     """Turn probabilities into logits, log p; a zero is floored as `as_logits` floors -inf.
 
     Args:
-        p: probabilities [n, K]; a row of NaN for a text that was not read.
+        p: probabilities [n, K]; a row of NaN, or of zeros, for a text that was not read.
         source: where they come from.
 
     Returns:
@@ -206,8 +206,8 @@ def readings_from_counts(
     """Turn counts of sampled ratings into logits: log((c_k + a) / (sum_j c_j + a K)).
 
     Args:
-        counts: how often each option was sampled, whole numbers [n, K]; a row of NaN for a text
-            that was not read.
+        counts: how often each option was sampled, whole numbers [n, K]; a row of NaN, or of
+            zeros, for a text that was not read.
         pseudo_count: the pseudo-count a of every option, above 0.
         source: where they come from.
 
@@ -215,8 +215,7 @@ def readings_from_counts(
         Log-probabilities [n, K] (nats), not centred; NaN for a text that was not read.
 
     Raises:
-        InputError: a count is negative or not whole, a row holds no rating, or `pseudo_count` is
-            not above 0.
+        InputError: a count is negative or not whole, or `pseudo_count` is not above 0.
     """
     if not (pseudo_count > 0 and np.isfinite(pseudo_count)):
         raise InputError(f"pseudo_count must be above 0; found {pseudo_count}.")
@@ -226,16 +225,8 @@ def readings_from_counts(
     whole = (numbers >= 0) & (numbers <= 2.0**53) & (np.floor(numbers) == numbers)
     table.reject(~whole, "counts must be whole numbers from 0 up")
     totals = numbers.sum(axis=1, keepdims=True)
-    empty = np.flatnonzero(totals[:, 0] == 0)
-    if empty.size:
-        raise InputError(
-            "a text needs at least one rating; all counts are 0 or empty in "
-            f"{name_rows(empty, table.where)}. A text without a reading is a row of NaN, or of "
-            "empty cells in a table."
-        )
-    return table.spread(
-        np.log((numbers + pseudo_count) / (totals + pseudo_count * numbers.shape[1]))
-    )
+    logits = np.log((numbers + pseudo_count) / (totals + pseudo_count * numbers.shape[1]))
+    return table.spread(logits)
 
 
 def readings_from_ratings(
@@ -305,7 +296,8 @@ def label_histogram(
 class _Table:
     """Numbers [n, K] with n >= 1 and K >= 2 (or K = size), and the names of their places.
 
-    With `gaps` a row of NaN is a text that was not read: `numbers` are of the others.
+    With `gaps` a row of NaN is a text that was not read, as is one of zeros of what are no logits,
+    which loggers write for no answer: `numbers` are of the others.
     """
 
     numbers: Float64[np.ndarray, "read K"]
@@ -332,6 +324,13 @@ class _Table:
         if size not in (None, shape[1]):
             raise InputError(f"{noun} must have {size} columns; found {shape[1]}.")
         Scale.default(shape[1])
+        if noun != "logits" and (zeros := (self.numbers == 0).all(axis=1)).any():
+            rows = name_rows(np.flatnonzero(zeros), source.where)
+            warn(
+                f"{zeros.sum()} of {len(zeros)} texts have 0 for all options, in {rows}, and are "
+                "taken for texts without a reading."
+            )
+            self.numbers = np.where(zeros[:, None], np.nan, self.numbers)
         self.read = ~is_unread(self.numbers) | (not gaps)
         rows = np.flatnonzero(self.read)
         self.numbers, self.masked = self.numbers[rows], np.broadcast_to(mask, shape)[rows]
@@ -393,6 +392,4 @@ class _Table:
                 _ = None if value is None else float(value)
             except Exception as error:
                 where = f"{quote(value)} in {self.name_cell(cell)}"
-                raise InputError(
-                    f"{noun} must be numbers; found {where}.{name_minus(value)}"
-                ) from error
+                raise InputError(f"{noun} must be numbers; found {where}.") from error

@@ -12,7 +12,14 @@ import numpy as np
 from jaxtyping import Float64, Int64
 
 from cordial_ppl.data.containers import ordered_categories, unmasked
-from cordial_ppl.data.numerals import is_counting, is_exact, is_missing, name_minus, parse_number
+from cordial_ppl.data.numerals import (
+    PLAIN,
+    has_thousands,
+    is_counting,
+    is_exact,
+    is_missing,
+    parse_number,
+)
 from cordial_ppl.errors import InputError, SettingNeeded, Where, list_names, name_rows, quote, warn
 
 SHOWN = 3
@@ -59,6 +66,8 @@ class Scale:
         if "" in names:
             raise InputError(f"options must not be empty; found an empty name in {names}.")
         numbers = [parse_number(name) for name in names]
+        if any(map(has_thousands, names)) and None not in numbers:
+            raise InputError(f"options must be plain numbers; found {list_names(names)}.{PLAIN}")
         if not all(map(is_exact, names)):
             raise InputError(
                 f"options that are whole numbers must lie below 2^53; found {list_names(names)}: "
@@ -266,7 +275,7 @@ class Scale:
         if position is not None:
             return position
         number = parse_number(label)
-        if number is None or not is_exact(label):
+        if number is None or not is_exact(label) or self._may_be_thousands(label):
             return None
         if self.numbers is not None:
             return self.numbers.get(number)
@@ -283,7 +292,13 @@ class Scale:
         low, *_, high = self.numerals[order]
         if position is not None or not ordered or number is None or not low < number < high:
             return position
+        if self._may_be_thousands(label):
+            return None
         return float(np.interp(number, self.numerals[order], order))
+
+    def _may_be_thousands(self, label: Any) -> bool:
+        """Tell "1,000" on a scale that reaches so far from a number with decimals."""
+        return has_thousands(label) and bool(np.abs(self.numerals).max() >= 1000)
 
     def _complaint(self, cells: list, codes: list, where: Where | None, noun: str) -> InputError:
         bad = [i for i, code in enumerate(codes) if code is None]
@@ -319,8 +334,7 @@ class Scale:
             return SettingNeeded(message, advice, "options", names)
         if all(self._between(cells[i]) is not None for i in bad):
             message += " Labels between options can be rounded: round_labels."
-        written = (*(cells[i] for i in bad), *self.options)
-        return InputError(message + next(filter(None, map(name_minus, written)), ""))
+        return InputError(message + PLAIN * any(has_thousands(cells[i]) for i in bad))
 
     def _expected(self) -> str:
         if self._counting:

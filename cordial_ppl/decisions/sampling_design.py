@@ -13,6 +13,9 @@ from cordial_ppl.errors import InputError, count, list_names, name_rows, naming,
 from cordial_ppl.tables import LabelTable, ReadingTable, read_groups
 from cordial_ppl.tables.columns import finite
 
+FAR = 4
+"""Standard errors of the number of texts that labels stand for at which it is far off."""
+
 
 def read_design(
     table: ReadingTable, labels: LabelTable, rows: Int64[np.ndarray, " n"]
@@ -55,7 +58,10 @@ def read_design(
                     f"above 0 and at most 1; found {shares[wrong[0]]:g} in "
                     f"{name_rows(wrong, columns.where)}. Without such a design remove the column."
                 )
-        others = len(table) - len(labels.first)
+        others, inverse = len(table) - len(labels.first), 1 / shares[labels.first]
+        total, half = inverse.sum(), len(table) / 2
+        # The standard error of that sum, were there as many texts as there are.
+        spread = np.sqrt((inverse * (inverse - 1)).sum() / total * len(table))
         if not planned:
             # Of a plan, whose texts are in order, the first are a plan themselves.
             if labels.unfilled and (np.ptp(shares) or shares[0] == 1):
@@ -68,6 +74,11 @@ def read_design(
                     f"{columns.path}: all labels have probability 1, so that the other "
                     f"{count(others, 'text')} had no chance of one, and may be unlike. Let people "
                     "see a random part of them, too, as an audit."
+                )
+            elif not labels.unfilled and abs(total - len(table)) > max(FAR * spread, half):
+                warn(
+                    f"{columns.path}: by column 'probability' the labels stand for {total:,.0f} "
+                    f"texts, and there are {len(table):,}: is it each text's chance of a label?"
                 )
             # Texts that were sure to be labelled stand for themselves alone.
             design["strata"] = np.isin(np.arange(len(table)), rows[shares == 1])

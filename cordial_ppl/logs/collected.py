@@ -80,9 +80,14 @@ class Collected:
         return self.spellings.scale.options if self.spellings else ()
 
     @property
-    def values(self) -> list[Reading]:
+    def read(self) -> list[Record]:
+        """List the records that have a reading, in the order of the file."""
+        return [one for one in self.records if isinstance(one.outcome, Reading)]
+
+    @property
+    def values(self) -> list[Any]:
         """List the readings, in the order of the file."""
-        return [one.outcome for one in self.records if isinstance(one.outcome, Reading)]
+        return [one.outcome for one in self.read]
 
     @property
     def doubts(self) -> Iterator[str]:
@@ -106,7 +111,7 @@ class Collected:
     def table(self) -> tuple[str, Float64[np.ndarray, "n K"]]:
         """Return the kind of the readings and their numbers, [n, K], of the texts that were read.
 
-        A probability of 0 is what rounding made of a small one: half of the last digit.
+        A probability of 0 is what rounding made of a small one.
 
         Raises:
             InputError: There are no readings, or they are of several kinds.
@@ -121,8 +126,10 @@ class Collected:
             )
         (kind,), values = kinds, np.stack([reading.values for reading in self.values])
         if kind == "p":
-            digits = max(len(f"{p:.6f}".rstrip("0")) - 2 for p in values.flat)
-            values = np.where(values == 0, 0.5 * 10.0**-digits, values)
+            # Each judge rounds in its own way.
+            keys = np.array([repr(one.key[1:]) for one in self.read])
+            for key in {*keys}:
+                values[keys == key] = _fill_zeros(values[keys == key])
         if kind == "n" and (values % 1).any():
             # Parts of a count are no counts: shares, with half a count for each option.
             kind, values = "p", values + PSEUDO_COUNT
@@ -213,8 +220,18 @@ class Collected:
         if len(labels) < len(self.labels["label"]):
             problem = "the log holds several labels of a text: write them to a table, and fit with "
             raise InputError(f"{problem}`cordial calibrate`.")
-        read = [one.item_id for one in self.records if isinstance(one.outcome, Reading)]
+        read = [one.item_id for one in self.read]
         rows = [row for row, item in enumerate(read) if item in labels]
         if not rows:
             raise InputError("the log holds no labels; name their field: label=FIELD.")
         return self.logits[rows], [labels[read[row]] for row in rows]
+
+
+def _fill_zeros(values: Float64[np.ndarray, "n K"]) -> Float64[np.ndarray, "n K"]:
+    """Replace zeros among a judge's probabilities by half of the last digit that these show.
+
+    They show two digits at least: files write .80 as .8.
+    """
+    digits = max(2, *(len(f"{p:.6f}".rstrip("0")) - 2 for p in values.flat))
+    least = values[values > 0].min(initial=0.5 * 10.0**-digits)
+    return np.where(values == 0, least, values)

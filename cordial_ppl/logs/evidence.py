@@ -144,3 +144,8 @@ def as_text(value: Any) -> str | None:
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return None if value is None or value == "" or value != value else str(value)
+
+
+def is_objects(items: Any) -> bool:
+    """Say whether this is a list of objects."""
+    return isinstance(items, list) and all(isinstance(item, Mapping) for item in items)

@@ -81,13 +81,13 @@ SPECIAL = re.compile(r"<\|[^|<>]*\|>|</?s>|<(?:eos|end_of_turn)>|\[END\]", re.IG
 
 _THINK = (
     r"(?:think(?:ing)?|thoughts?|reason(?:ing)?|analysis|scratch_?pad|reflection|deliberation"
-    r"|monologue)"
+    r"|monologue|cot|rationale|思考(?:过程)?|推理)(?:[_-](?:process|content|steps?|trace|text))?"
 )
 THOUGHT = re.compile(
     # "[Analysis]: ..." is a heading.
     rf"(?P<final><\|channel\|>final(?:<\|message\|>|\b))|<\|channel\|>(?:{_THINK}|commentary)\b"
-    rf"|(?:<\|?|\[|\{{|[◁【〈«])(?P<shut>/|end(?:_of)?_)?(?:begin(?:_of)?_|start(?:_of)?_)?"
-    rf"(?:\w+[:_-])?{_THINK}(?:\s\w+=[^<>\n]{{0,60}})?(?:\|?>|\](?!:)|\}}|[▷】〉»])",
+    rf"|(?:<\|?|\[|\{{|[◁【〈《⟨«])(?P<shut>/|end(?:_of)?_)?(?:begin(?:_of)?_|start(?:_of)?_)?"
+    rf"(?:\w+[:_-])?{_THINK}(?:\s\w+=[^<>\n]{{0,60}})?(?:\|?>|\](?!:)|\}}|[▷】〉》⟩»])",
     re.IGNORECASE,
 )
 """Marks of thoughts: `<think>`, `</seed:think>`, `[THINK]`, `<|end_of_thought|>`, channels."""

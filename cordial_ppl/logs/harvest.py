@@ -1,6 +1,8 @@
 """From a file of judgments to readings and labels."""
 
 import csv
+import hashlib
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -27,14 +29,22 @@ from cordial_ppl.logs.fields import (
 from cordial_ppl.logs.protocols import WRAPPED, read_response, read_value, unwrap
 from cordial_ppl.logs.reader import collect
 from cordial_ppl.logs.rows import Row, at, read_rows
+from cordial_ppl.logs.wide import unstack
 from cordial_ppl.tables import is_filled
 from cordial_ppl.tables.choices import join_parts
 from cordial_ppl.tables.columns import is_reading
 from cordial_ppl.tables.roles import nearest
 
-NAMES, CONDITIONS = ("reader", "task", "annotator"), ("rows", "people", "where")
+NAMES = ("reader", "task", "annotator", "model", "prompt")
+CONDITIONS = ("rows", "people", "where")
 ROLES = ("item", "answer", "label", *NAMES, *CONDITIONS)
 """What fields may hold."""
+
+OURS = {"reader": "reader", "model": "reader_model", "prompt": "reader_prompt"}
+"""Fields of a judge in our own tables, where neither a preset nor the user names others."""
+
+MODEL = Field("model || modelVersion || model_version || message.model")
+"""What responses call the model."""
 
 FAILURE = Field(
     "error.message || error || exception || graderError.message || graderError || scoring_failed "
@@ -54,6 +64,7 @@ def read(
     *,
     form: str = "auto",
     options: str | Sequence | None = None,
+    reverse: bool = False,
     spell: Mapping[str, str] | None = None,
     after: str | None = None,
     round: str | None = None,
@@ -67,15 +78,16 @@ def read(
         path: JSON, JSON Lines, CSV, Excel or Parquet; or the log of a tool.
         form: The preset, by name; "auto" to tell by the file.
         options: The options in the scale's order; by default those that the file itself names.
+        reverse: Whether these options go from the best to the worst.
         spell: Further ways to write an option: {"A": "1"}.
         after: What answers follow in a text, a regular expression.
         round: What a number between two options, such as an average, counts for: "half-up",
             "nearest-even", or "split" for both.
         fields: The fields of `item` (several make one name), `answer` (several are tasks of their
-            own), `reader`, `task`, `label` and `annotator`; `rows`, where the rows are, each with
-            the one around it as `outer`; conditions `where` on the rows to take and `people` on
-            those whose answers are labels. `reader` and `task` may be a name to take, or
-            "field=name".
+            own), `reader`, `task`, `label` and `annotator`, the judge's `model` and `prompt`;
+            `rows`, where the rows are, each with the one around it as `outer`; conditions `where`
+            on the rows to take and `people` on those whose answers are labels. `reader` and `task`
+            may be a name to take, or "field=name".
 
     Returns:
         Tables of readings and labels as columns by name, `logits` [n, K], and `labelled`, what
@@ -92,21 +104,23 @@ def read(
     if isinstance(options, str):
         (options,) = csv.reader([options], skipinitialspace=True)
     scale = None if options is None else Scale(tuple(map(str, options)))
-    rows = read_rows(path)
+    rows = unstack(read_rows(path), fields)
     first = list(islice(rows, LOOKED))
     if not first:
         raise FileError(f"{path} holds no rows.")
     keys = {key for _, row in first for key in row}
     typed = {role: fields_of(names, keys) for role, names in fields.items() if names}
     preset = find_preset(path, first, form, typed)
-    table = PRESETS.get(preset, {})
+    table = OURS | PRESETS.get(preset, {})
     usual = {role: fields_of(table[role]) for role in ROLES if role in table}
     cells = first_cells(first, *(usual | typed).get("rows", ()))
     chosen = _choose(cells, (usual | typed).get("answer", []), typed)
     records = _read_records(chain(first, rows), cells, usual | typed, typed)
     how = round or table.get("round")
     with naming(path):
-        collected = collect(records, scale, chosen, spell=spell, before=after, round=how)
+        collected = collect(
+            records, scale, chosen, reverse=reverse, spell=spell, before=after, round=how
+        )
     collected.form = preset
     if table.get("repeats"):
         collected.notes.pop("pooled", None)
@@ -162,7 +176,8 @@ def _read_row(
     def find(role: str) -> list[Any]:
         return [one.find(row) for one in fields.get(role, ())]
 
-    reader, task, people = (next(iter(find(role)), None) for role in NAMES)
+    reader, task, people, model, prompt = (next(iter(find(role)), None) for role in NAMES)
+    made = {"reader_model": _name(model), "reader_prompt": _digest(prompt)}
     named = find("item") or [row.get("item_id")]
     item = _join(*map(_name, named)) or _name(row.get("key"))
     record = Record(
@@ -172,7 +187,7 @@ def _read_row(
         reader=_name(reader),
         task=_name(task),
         user=_name(people),
-        cells=_list_extras(row, fields),
+        cells=_list_extras(row, fields) | {name: text for name, text in made.items() if text},
     )
     answers, labels = find("answer"), find("label")
     tasks = name_all(fields["answer"]) if len(answers) > 1 else [None] * len(answers)
@@ -198,6 +213,15 @@ def _name(value: Any) -> str | None:
     return as_text(value)
 
 
+def _digest(prompt: Any) -> str | None:
+    """Take the name of a prompt; or, of its text or messages, twelve digits of the SHA-256."""
+    messages = isinstance(prompt, list | Mapping)
+    text = json.dumps(prompt, sort_keys=True) if messages else as_text(prompt)
+    if not text or len(text) <= 64 and not messages:
+        return text
+    return hashlib.sha256(text.strip().encode()).hexdigest()[:12]
+
+
 def _join(*parts: str | None) -> str | None:
     """Join the parts of a name that are there."""
     return join_parts([part for part in parts if part]) or None
@@ -217,7 +241,7 @@ def _list_extras(value: Mapping[str, Any], fields: Fields) -> dict[str, Any]:
     while isinstance(value, Mapping):
         cells = _list_cells(value, used) | cells
         value = value.get("outer", ())
-    taken = {name for name in cells if name in (*COLUMNS, "unread") or is_reading(name)}
+    taken = {name for name in cells if name in (*COLUMNS[:3], "unread") or is_reading(name)}
     return {f"input_{name}" if name in taken else name: cell for name, cell in cells.items()}
 
 
@@ -239,11 +263,17 @@ def _read_answer(
 ) -> Iterator[Record]:
     """Read the answer of a row, or several of a decision model."""
     body, answers = read_response(value) or ({}, {})
-    failure = None if answers else _find_failure(row)
+    # Of a text in a response, this holds the model, and whether the text was cut.
+    start = one.text.partition(".")[0]
+    root = row.get(start) if start in WRAPPED and not body else None
+    texts = (read_response(root) or ({}, {}))[1].get("")
+    if isinstance(texts, list) and [each.text for each in texts] == [value]:
+        answers = {"": [texts[0]._replace(positions=())]}
+    failure = None if answers else _find_failure(row) or ("no response" if value is row else None)
     # Of alternatives, as presets have them, none is there.
     name = "answer" if "||" in one.text else one.name
     answers = answers or {"": None if failure else read_value(value, name)}
-    model = as_text(body.get("model") or body.get("modelVersion"))
+    model = as_text(next(filter(None, map(MODEL.find, [body, *unwrap(root)])), None))
     cells = {"reader_model": model, **record.cells}
     record = replace(record, reader=record.reader or model, cells=cells)
     for question, evidence in answers.items():

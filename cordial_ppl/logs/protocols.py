@@ -3,7 +3,6 @@
 `protocols.toml` says where a response of OpenAI's protocols, as vLLM, SGLang and llama.cpp serve
 them too, of Anthropic, Bedrock, Ollama or Gemini holds what. Several choices are several answers to
 one prompt; a call of a tool is an answer, its arguments. Thoughts, marked as such, are none.
-Decision models answer with a probability for each level, as a list or as a map.
 """
 
 import json
@@ -18,15 +17,17 @@ from typing import Any
 import jmespath
 
 from cordial_ppl.errors import InputError, list_names, quote
+from cordial_ppl.logs.decision_models import read_decisions
 from cordial_ppl.logs.evidence import (
     ABSENT,
     CUT,
-    REFUSED,
+    FAILED,
     Answer,
     Evidence,
     Position,
     Scores,
     as_text,
+    is_objects,
 )
 from cordial_ppl.tables import is_filled
 
@@ -73,12 +74,12 @@ def read_response(value: Any) -> tuple[Body, Mapping[str, Any]] | None:
     bodies = [*unwrap(value)]
     for protocol, body in product(PROTOCOLS, bodies):
         answers, marks = jmespath.search(protocol["answers"], body), protocol["marks"]
-        if not _is_objects(answers) or not (answers or marks):
+        if not is_objects(answers) or not (answers or marks):
             continue
         if not marks or all(set(marks) & answer.keys() for answer in answers):
             count = jmespath.search(protocol["count"], body)
             return body, {"": [_read_answer(one, protocol, count) for one in answers]}
-    decisions = ((body, _read_decisions(body)) for body in bodies)
+    decisions = ((body, read_decisions(body)) for body in bodies)
     return next(((body, one) for body, one in decisions if one), None)
 
 
@@ -100,7 +101,7 @@ def _read_answer(answer: Body, protocol: Mapping[str, str], count: Any) -> Answe
     single = sum(bool(one.token.strip()) for one in tokens) == 1
     if lost == CUT and (single or count == 1 and not tokens):
         lost = None
-    return Answer(text, tokens, ended, lost)
+    return Answer(str(reason) if lost == FAILED else text, tokens, ended, lost)
 
 
 def _read_parts(parts: Iterable[Any]) -> str:
@@ -155,41 +156,6 @@ def _read_token(token: str, scores: Mapping[str, float | None]) -> Position:
     return Position(token, {text: float(score) for text, score in top.items() if score > ABSENT})
 
 
-def _is_objects(items: Any) -> bool:
-    """Say whether this is a list of objects."""
-    return isinstance(items, list) and all(isinstance(item, Mapping) for item in items)
-
-
-def _read_decisions(body: Body) -> dict[str, Evidence] | None:
-    """Read the answers of a decision model: probabilities of the levels' labels, by question."""
-    answers = body.get("answers")
-    if isinstance(answers, Mapping):
-        answers = [{"name": name, **one} for name, one in answers.items() if isinstance(one, dict)]
-    if not answers or not _is_objects(answers) or not all("type" in one for one in answers):
-        return None
-    return {str(one.get("name") or one.get("id") or ""): _read_decision(one) for one in answers}
-
-
-def _read_decision(answer: Body) -> Evidence:
-    """Read the answer to one question."""
-    levels, kind, legend = answer.get("probabilities"), answer["type"], answer.get("legend") or {}
-    if kind == "refusal" or answer.get("refusal"):
-        return [Answer("", lost=REFUSED)]
-    if kind == "predicate" and levels is None and "probability" in answer:
-        probability = float(answer["probability"])
-        return Scores("p", (1 - probability, probability), ("no", "yes"), ("false", "true"))
-    if isinstance(levels, Mapping):
-        levels = [
-            {"value": value, "label": legend.get(value), "probability": number}
-            for value, number in levels.items()
-        ]
-    if not levels or not _is_objects(levels):
-        raise InputError(f"expected a probability for each level; found {quote(answer)}.")
-    names = [as_text(level.get("value")) or "" for level in levels]
-    labels = [as_text(one.get("label")) or name for one, name in zip(levels, names, strict=True)]
-    return Scores("p", [float(level["probability"]) for level in levels], labels, names)
-
-
 def read_value(value: Any, name: str) -> Evidence | None:
     """Read what a field holds as evidence.
 
@@ -207,7 +173,7 @@ def read_value(value: Any, name: str) -> Evidence | None:
     """
     if not is_filled(value):
         return None
-    if value and _is_objects(value) and "logprob" in value[0]:
+    if value and is_objects(value) and "logprob" in value[0]:
         # Tokens have alternatives, alternatives none.
         tokens = any("top_logprobs" in one for one in value)
         value = {"content": value} if tokens else _list_scores(value)

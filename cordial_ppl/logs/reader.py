@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from cordial_ppl.data.numerals import parse_number
 from cordial_ppl.data.ratings import scale_of_ratings
 from cordial_ppl.data.rounding import round_positions
 from cordial_ppl.data.scale import Scale
@@ -34,14 +35,19 @@ def _read(finder: Finder, evidence: Any, round: str | None) -> Reading | str:
 def _read_scores(spellings: Spellings, scores: Scores) -> Reading | str:
     """Take numbers by the options that they are of; "other" if they are of other options."""
     size = spellings.scale.size
-    lists = ([*map(spellings.match, texts)] for texts in (scores.options, scores.others))
+    lists = [[*map(spellings.match, texts)] for texts in (scores.options, scores.others)]
+    if [*map(str, range(size))] == [*scores.options] == [*scores.others]:
+        # Levels without labels are numbered from 0.
+        lists.append([*range(size)])
     matches = next((one for one in lists if {*one} == {*range(size)}), None)
     if matches is None:
         return "other"
-    if np.isnan(np.array(scores.values, float)).any():
-        raise InputError(f"the scores of {', '.join(scores.options)} must be numbers, not NaN.")
+    array = np.array(scores.values, float)
+    if np.isnan(array).any() or scores.kind == "p" and not ((array >= 0) & (array < np.inf)).all():
+        named = ", ".join(scores.options)
+        raise InputError(f"the scores of {named} must be numbers, not NaN, and no probability < 0.")
     pairs = [(k, v) for k, v in zip(matches, scores.values, strict=True) if v > ABSENT]
-    if not pairs:
+    if not pairs or scores.kind in ("p", "n") and not any(scores.values):
         return "prose"
     there, values = map(list, zip(*pairs, strict=True))
     logs = scores.kind in ("logit", "logprob")
@@ -96,6 +102,7 @@ def collect(
     scale: Scale | None = None,
     chosen: Mapping[str, str] | None = None,
     *,
+    reverse: bool = False,
     spell: Mapping[str, str] | None = None,
     before: str | None = None,
     round: str | None = None,
@@ -106,6 +113,7 @@ def collect(
         records: What a file says of texts.
         scale: The options; by default those that the records themselves name.
         chosen: The `reader` and the `task` to take; by default all.
+        reverse: Whether the options go from the best to the worst.
         spell: Further ways to write an option: {"A": "1"}.
         before: What answers follow, a regular expression.
         round: What a number between two options counts for; by default it is no answer.
@@ -137,6 +145,7 @@ def collect(
     finder = None
     if answered:
         scale = scale or _scale_of(answered, [*names["task"]] if "task" not in chosen else [])
+        scale = Scale(scale.options[::-1]) if reverse else scale
         collected.spellings = Spellings(scale, spell)
         finder = Finder(collected.spellings, before)
     rows = [_read_group(finder, some, round) for some in groups.values()]
@@ -173,12 +182,20 @@ def collect(
 
 def _scale_of(records: Sequence[Record], tasks: Sequence[str]) -> Scale:
     """Return the options that scores name; else propose some by the answers."""
-    scores = [one.evidence for one in records if isinstance(one.evidence, Scores)]
-    if len({(*one.options,) for one in scores}) > 1 and tasks:
+    scores = (one.evidence for one in records if isinstance(one.evidence, Scores))
+    orders = [*dict.fromkeys((*one.options,) for one in scores)]
+    if len({*map(frozenset, orders)}) > 1 and len(tasks) > 1:
         problem = f"it asks questions with different options: {list_names(tasks)}."
         raise SettingNeeded(problem, "Choose one, for example", "task", tasks[0])
-    if scores:
-        return Scale(tuple(scores[0].options))
+    if orders:
+        first = orders[0]
+        if all(parse_number(name) is not None for name in first):
+            first = tuple(sorted(first, key=lambda name: parse_number(name) or 0.0))
+        elif any({*one} == {*first} and one != first for one in orders):
+            problem = f"its rows list the options in several orders: {list_names(first)}."
+            advice = "Name them from the worst to the best, for example"
+            raise SettingNeeded(problem, advice, "options", ("WORST", "...", "BEST"))
+        return Scale(first)
     answers = (one.evidence for one in records if isinstance(one.evidence, list))
     return scale_of_ratings([one.text for some in answers for one in some if not one.lost])
 

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
+from cordial_ppl.data.checks import warn_of_lookalikes
 from cordial_ppl.errors import InputError, SettingNeeded, list_names, name_rows, quote
 from cordial_ppl.tables.columns import FIXED, named, unpivot
 from cordial_ppl.tables.frame import Columns
@@ -77,6 +78,7 @@ def read_annotators(
     free = [n for n in ("annotator", "user") if n in columns.schema and n not in columns.apart]
     name = annotator or next(iter(free), None)
     people = None if name is None else columns.collect(named(name)).to_series().to_list()
+    warn_of_lookalikes("annotators", people or ())
     keys = [*zip(items, people or [""] * len(items), strict=True)]
     counts = Counter(keys)
     repeated = next((key for key in keys if counts[key] > 1), None)

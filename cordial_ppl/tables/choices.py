@@ -7,11 +7,19 @@ from typing import Any
 
 import polars as pl
 
+from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError, SettingNeeded, list_names, name_rows, quote
 from cordial_ppl.tables.columns import is_reading, list_distinct, name_items, named
 from cordial_ppl.tables.formats import read_columns
 from cordial_ppl.tables.frame import Columns
-from cordial_ppl.tables.roles import RATINGS, find_columns, find_id, holds_ratings, spell
+from cordial_ppl.tables.roles import (
+    RATINGS,
+    UNKNOWN,
+    find_columns,
+    find_id,
+    holds_ratings,
+    spell,
+)
 
 JOINED = "|"
 """Separator between the parts of an id that several columns make, as `cordial read` writes it."""
@@ -29,6 +37,9 @@ class Choice:
         id: Other names of the column `item_id`.
         rating: The column of hard ratings, one stated option per text; other columns are then no
             readings.
+        reverse: Whether the reader's scale runs the other way than the labels': its first option
+            is their last.
+        keep_form: Whether what is written of the table has its form; see `write_table`.
         round: How ratings and labels between options, such as averages, are rounded: "half-up",
             "nearest-even" or "split", which makes two labels of one; see `round_labels`.
         label: The column of labels, if it is not `label`; or one for each annotator, by default
@@ -36,6 +47,8 @@ class Choice:
         annotator: The column that names annotators; by default `annotator`, or else `user`.
         annotators: "each" for every label, "mean" or "median" for one per text.
         apart: Columns that are named for something else, such as groups, and are nothing else.
+        per: The column that names the user, where the readings may have a row for each text and
+            user; see `ReadingTable`.
     """
 
     options: Any = None
@@ -43,11 +56,19 @@ class Choice:
     task: str | None = None
     id: Sequence[str] = ()
     rating: str | None = None
+    reverse: bool = False
+    keep_form: bool = False
     round: str | None = None
     label: Sequence[str] = ()
     annotator: str | None = None
     annotators: str = "each"
     apart: Sequence[str] = ()
+    per: str | None = None
+
+    def __post_init__(self) -> None:
+        """Check the options, which no table is to blame for."""
+        if self.options is not None:
+            Scale.of(self.options)
 
 
 def open_columns(path: str | Path, choice: Choice, *, needed: bool = True) -> Columns:
@@ -63,7 +84,7 @@ def open_columns(path: str | Path, choice: Choice, *, needed: bool = True) -> Co
         InputError: There is no such task.
         SettingNeeded: A column has another name, or texts are of several tasks.
     """
-    columns = read_columns(path)
+    columns = replace(read_columns(path), reverse=choice.reverse, keep_form=choice.keep_form)
     task, rating = choice.task, choice.rating
     columns = replace(columns, apart=tuple(spell(columns, name) or name for name in choice.apart))
     columns = identify(columns, choice.id)
@@ -131,7 +152,7 @@ def split_choice(columns: Columns, field: str, chosen: str | None) -> tuple[str,
         The column, which need not be there, and the name; None where none was chosen.
 
     Raises:
-        SettingNeeded: The column holds ratings, and no readers.
+        SettingNeeded: The column is named for something else, or holds ratings and no readers.
     """
     if chosen is None:
         return field, None
@@ -141,6 +162,8 @@ def split_choice(columns: Columns, field: str, chosen: str | None) -> tuple[str,
     column, _, rest = (part.strip() for part in name.partition("="))
     if column not in columns.schema:
         return field, name
+    if column in columns.apart:
+        raise refuse_taken(columns, column, field)
     if field == "reader" and not rest and holds_ratings(columns, column):
         listed = list_names(list_distinct(columns, column))
         problem = f"{columns.path}: column {column!r} holds {listed}, which name no readers."
@@ -178,6 +201,14 @@ def list_values(
     free = column in columns.schema and column not in (spell(columns, name) for name in apart)
     names = list_distinct(columns, column) if free else []
     return {name: name if column == field else f"{column}={name}" for name in names}
+
+
+def refuse_taken(columns: Columns, name: str, setting: str) -> SettingNeeded:
+    """Make the error of a column that is named for something else, such as ids or labels."""
+    roles = "ids, labels, annotators or groups"
+    problem = f"{columns.path}: column {name!r} is named for {roles}, and is no judge's."
+    value = (UNKNOWN, "...") if setting == "readers" else UNKNOWN
+    return SettingNeeded(problem, "Name other columns", setting, value)
 
 
 def identify(columns: Columns, id: Sequence[str] = ()) -> Columns:
@@ -221,28 +252,39 @@ def join_parts(parts: Sequence[str], *, always: bool = False) -> str:
     return JOINED.join(parts)
 
 
-def read_items(columns: Columns, *, of_readers: bool = False) -> list[str]:
+def key_rows(items: list[str], users: Sequence[str] | None) -> list[str]:
+    """Name rows by their text; or by text and user, where a text has a row for each user."""
+    pairs = zip(items, users or (), strict=users is not None)
+    return items if users is None else list(map(join_parts, pairs))
+
+
+def read_items(
+    columns: Columns, *, of_readers: bool = False, users: Sequence[str] | None = None
+) -> list[str]:
     """List the ids of the texts, as `name_items` reads them.
 
     Args:
         columns: The table.
         of_readers: Whether a column may say which reader a row is of.
+        users: The user of each row, where a text may have a row for each.
 
     Raises:
         InputError: An id is missing, or occurs twice.
         SettingNeeded: An id occurs twice, perhaps with readings by several readers.
     """
     items = name_items(columns)
-    repeated = items.filter(items.is_duplicated()).unique(maintain_order=True)
+    keys = pl.Series(key_rows(items.to_list(), users), dtype=pl.String)
+    repeated = keys.filter(keys.is_duplicated()).unique(maintain_order=True)
     if not len(repeated):
         return items.to_list()
-    rows = (items == repeated[0]).arg_true().to_list()
+    rows = (keys == repeated[0]).arg_true().to_list()
     more = f", and {len(repeated) - 1} more occur again." if len(repeated) > 1 else "."
     problem = (
-        f"{columns.path}: each item_id must be unique; {quote(repeated[0])} is in "
+        f"{columns.path}: each item_id must be unique{' for a user' if users else ''}; "
+        f"{quote(repeated[0])} is in "
         f"{name_rows(rows, columns.where)}{more}"
     )
-    if of_readers and "reader" not in columns.schema:
+    if of_readers and users is None and "reader" not in columns.schema:
         advice = "If a column says which reader a row is of, choose one"
         raise SettingNeeded(problem, advice, "reader", "COLUMN=NAME")
     raise InputError(problem)

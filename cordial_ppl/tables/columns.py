@@ -4,7 +4,6 @@ The name of a column of readings is a prefix, `logit_`, `logprob_`, `p_` or `n_`
 single column `rating` holds one hard rating per text.
 """
 
-import re
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
@@ -13,7 +12,7 @@ import polars as pl
 from jaxtyping import Float64
 
 from cordial_ppl.data.covariates import find_wrong
-from cordial_ppl.data.numerals import is_missing, name_minus
+from cordial_ppl.data.numerals import MINUS, PLAIN, has_thousands, is_missing
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError, name_rows, quote, warn
 from cordial_ppl.tables.frame import ROW, Columns, as_list
@@ -63,13 +62,21 @@ def filled(columns: Columns, name: str, remedy: str) -> list:
     return cells
 
 
-def is_blank(columns: Columns, name: str, scale: Scale | None = None) -> pl.Expr:
-    """Make an expression of polars: which cells of a column hold nothing, unless as an option."""
-    kind = columns.schema[name]
+def is_blank(
+    columns: Columns, name: str, scale: Scale | None = None, *, zeros: bool = False
+) -> pl.Expr:
+    """Make an expression of polars: which cells of a column hold nothing, unless as an option.
+
+    With `zeros`, a 0 is nothing too.
+    """
+    kind, cells = columns.schema[name], pl.col(name)
     if kind.is_numeric():
-        return pl.col(name).is_null() | (pl.col(name).is_nan() if kind.is_float() else False)
-    blank = [word for word in BLANK if scale is None or scale.named(word) is None]
-    return named(name).str.to_lowercase().is_in(blank)
+        blank, zero = cells.is_null() | (cells.is_nan() if kind.is_float() else False), cells == 0
+    else:
+        words = [word for word in BLANK if scale is None or scale.named(word) is None]
+        blank = named(name).str.to_lowercase().is_in(words)
+        zero = named(name).str.contains(r"^0*[.,]?0*$")
+    return blank | zero if zeros else blank
 
 
 def skip_blank(columns: Columns, name: str, scale: Scale | None = None) -> Columns:
@@ -112,9 +119,7 @@ def numbers(
     wrong = (values.is_null() & cells.is_not_null()).arg_true()
     if len(wrong):
         (cell,) = as_list(cells[wrong[:1]])
-        comma = re.fullmatch(r"-?\d+,\d+", str(cell))
-        advice = " Write a point before decimals, and nothing at thousands." if comma else ""
-        advice += name_minus(cell)
+        advice = PLAIN if has_thousands(cell) else ""
         raise InputError(
             f"column {quote(name)} must be numbers; found {quote(cell)} in "
             f"{columns.where(wrong[0])}.{advice}"
@@ -124,6 +129,7 @@ def numbers(
 
 def _point_decimals(cells: pl.Series, commas: bool) -> pl.Series:
     """Write decimal commas as points; among commas, one that may be at thousands stays."""
+    cells = cells.str.replace(rf"^[{MINUS}]", "-")
     decimal = cells.str.contains(r"^[+-]?\d*,\d+([eE][+-]?\d+)?$")
     if not commas:
         decimal &= ~cells.str.contains(r"^[+-]?[1-9]\d{0,2},\d{3}$")

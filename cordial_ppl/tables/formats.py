@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from cordial_ppl.errors import FileError, as_path, list_names, quote, warn
+from cordial_ppl.errors import FileError, as_path, list_names, quote
 from cordial_ppl.runtime.outputs import name_endings, replacing
 from cordial_ppl.tables.frame import (
     ROW,
@@ -34,6 +34,7 @@ from cordial_ppl.tables.frame import (
     list_files,
     reading,
 )
+from cordial_ppl.tables.workbook import read_sheet
 
 SINKS = {
     ".csv": pl.LazyFrame.sink_csv,
@@ -132,26 +133,11 @@ def _read_text(path: Path) -> Columns:
             raise FileError(problem) from error
         finally:
             csv.field_size_limit(limit)
-    return Columns(path, frame, "line {}".format, commas=separator != ",")
+    return Columns(path, frame, "line {}".format, separator=separator)
 
 
 def _read_sheet(path: Path) -> Columns:
-    try:
-        import fastexcel
-    except ModuleNotFoundError as error:
-        needed = 'fastexcel: pip install -e ".[excel]".'
-        raise FileError(f"reading {path} needs {needed}") from error
-    try:
-        book = fastexcel.read_excel(path)
-        first, *others = book.sheet_names
-        # Without a header polars keeps the rows where they are; all cells are text, as in a CSV.
-        sheet = book.load_sheet(first, header_row=None, dtypes="string")
-        rows = sheet.to_polars().fill_null("").iter_rows()
-    except (fastexcel.FastExcelError, ValueError) as error:
-        raise FileError(f"{path} is damaged or no workbook: {first_line(error)}.") from error
-    if others:
-        warn(f"{path}: the first sheet is read, {quote(first)}; left out: {list_names(others)}.")
-    return Columns(path, _as_frame(path, enumerate(rows, 1)), "row {}".format)
+    return Columns(path, _as_frame(path, read_sheet(path)), "row {}".format)
 
 
 def _as_frame(path: Path, rows: Iterable[tuple[int, Sequence[str]]]) -> pl.LazyFrame:
@@ -212,7 +198,9 @@ ENDINGS = tuple(_READERS)
 
 
 def write_table(
-    path: str | Path, columns: Mapping[str, Sequence | np.ndarray] | pl.LazyFrame
+    path: str | Path,
+    columns: Mapping[str, Sequence | np.ndarray] | pl.LazyFrame,
+    like: Columns | None = None,
 ) -> None:
     """Write a table by the ending of its name: .csv, .parquet, .jsonl or .ndjson.
 
@@ -224,6 +212,7 @@ def write_table(
         path: The file; one that is there already is replaced.
         columns: The cells of each column, by name, all of one length; or a frame of polars, which
             is written as it is computed and need not fit in memory.
+        like: The table that it is made of, whose form a CSV file takes if that is wanted.
 
     Raises:
         FileError: The ending is unknown or the file cannot be written; nothing is left behind.
@@ -234,6 +223,12 @@ def write_table(
     with replacing(path) as temporary:
         if not isinstance(columns, pl.LazyFrame):
             columns = pl.DataFrame([as_series(*column) for column in columns.items()]).lazy()
+        style: dict[str, Any] = {}
+        if like is not None and like.keep_form and ending == ".csv":
+            names = {"item_id": like.origin.get("item_id", "item_id")}
+            columns = columns.rename(names, strict=False)
+            style = {"separator": like.separator, "include_bom": True}
+            style["decimal_comma"] = like.separator == ";" and not like.has_points
         frame = columns.with_columns(
             # An element of an array reaches Python as an internal object of polars.
             (
@@ -245,7 +240,7 @@ def write_table(
         try:
             # polars would hold back Ctrl-C in the thread that calls it.
             with ThreadPoolExecutor(1) as pool:
-                pool.submit(SINKS[ending], frame, temporary).result()
+                pool.submit(SINKS[ending], frame, temporary, **style).result()
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
             raise FileError(f"cannot write {path}: {first_line(error)}.") from error
 

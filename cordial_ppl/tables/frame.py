@@ -27,8 +27,10 @@ class Columns:
         frame: The cells and the hidden column `ROW`; all cells of a CSV file are text.
         name_row: Names a row by its number in `ROW`: "line 7", "row 7 of part-2.parquet".
         masks: Conditions that select rows; by default all rows count.
-        commas: Whether a comma in a number stands before its decimals.
+        separator: What stands between the cells of a text file.
+        keep_form: Whether text files are written like this one: separator, decimal sign, id column.
         apart: Columns that are named for something, and have no meaning by their names.
+        reverse: Whether the readings' scale runs the other way than the labels'.
         origin: Names in the file of columns that have another here.
     """
 
@@ -36,8 +38,10 @@ class Columns:
     frame: pl.LazyFrame
     name_row: Where = name_row
     masks: tuple[pl.Expr, ...] = ()
-    commas: bool = False
+    separator: str = ","
+    keep_form: bool = False
     apart: tuple[str, ...] = ()
+    reverse: bool = False
     origin: dict[str, str] = field(default_factory=dict)
 
     @cached_property
@@ -46,6 +50,17 @@ class Columns:
         with reading(self.path):
             schema = self.frame.collect_schema()
         return {name: kind for name, kind in schema.items() if name != ROW}
+
+    @property
+    def commas(self) -> bool:
+        """Whether a comma in a number stands before its decimals."""
+        return self.separator != ","
+
+    @property
+    def has_points(self) -> bool:
+        """Whether a number of the file has a decimal point."""
+        points = pl.col(pl.String).str.contains(r"^[+-]?\d*\.\d+$").any()
+        return self.frame.select(pl.any_horizontal(points, pl.lit(False))).collect().item()
 
     @property
     def listed(self) -> str:

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from cordial_ppl.data.checks import warn_of_lookalikes
 from cordial_ppl.errors import InputError, SettingNeeded, list_names
-from cordial_ppl.tables.choices import Choice, open_columns, select, split_choice
+from cordial_ppl.tables.choices import Choice, open_columns, refuse_taken, select, split_choice
 from cordial_ppl.tables.columns import is_reading, list_distinct, named, skip_blank, unpivot
 from cordial_ppl.tables.frame import ROW, Columns, reading
 from cordial_ppl.tables.reading_table import ReadingTable
@@ -94,6 +95,8 @@ def _split_readers(
     Without a column that names readers, several are columns of it; `alone`, all of them.
     """
     wide = {name: column for name in readers if (column := spell(columns, name))}
+    if taken := [name for name in wide if wide[name] in ("item_id", *columns.apart)]:
+        raise refuse_taken(columns, taken[0], "readers")
     long = "reader" in columns.schema or any("=" in name for name in readers)
     if len(readers) > 1 and not long and (wide or alone):
         if alone:
@@ -112,6 +115,7 @@ def _split_readers(
             raise SettingNeeded(problem, advice, "readers", (UNKNOWN, "..."))
         return {columns.path.stem: columns}
     names = list_distinct(columns, column)
+    warn_of_lookalikes("readers", names)
     if len(names) > 1 and "" in names:
         raise InputError(f"{columns.path}: every row needs a reader; the column is empty in some.")
     for reader, (other, name) in picks.items():
@@ -142,7 +146,8 @@ def _join(tables: dict[str, ReadingTable], names: tuple[str, ...]) -> ReadingTab
     for name, table in tables.items():
         logits[[index[item] for item in table.item_ids], names.index(name)] = table.logits
     kind = next((table.kind for table in tables.values() if table.kind != "rating"), "rating")
-    columns = Columns(source, frame.lazy(), lambda row: f"item_id {items[row]!r}")
+    columns = replace(first.columns, path=source, frame=frame.lazy(), masks=(), apart=())
+    columns = replace(columns, name_row=lambda row: f"item_id {items[row]!r}")
     return ReadingTable(columns, first.scale, kind, checked=logits, readers=names)
 
 

@@ -12,11 +12,14 @@ from cordial_ppl.data.labelling import LARGEST
 from cordial_ppl.data.numerals import is_missing
 from cordial_ppl.data.rounding import combine, round_positions
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.errors import InputError, SettingNeeded, list_names, name_rows, naming
+from cordial_ppl.errors import InputError, SettingNeeded, list_names, name_rows, naming, warn
 from cordial_ppl.tables.annotators import lay_out, read_annotators
 from cordial_ppl.tables.choices import Choice, open_columns
 from cordial_ppl.tables.columns import finite, list_distinct, name_items, passed_through, skip_blank
 from cordial_ppl.tables.frame import ROW, Columns
+
+MANY = 3
+"""Labels that a row may count as before that is warned of."""
 
 
 @dataclass(frozen=True)
@@ -187,6 +190,12 @@ def _weigh(columns: Columns) -> tuple[Columns, Float64[np.ndarray, " n"]]:
                 f"column 'weight' must be from 0 to {LARGEST:,.0f}, how many labels one "
                 f"counts as; found {value:g} in {name_rows(wrong, columns.where)}. {remedy}"
             )
+    if weights.max() > MANY:
+        warn(
+            f"{columns.path}: column 'weight' counts a row as up to {weights.max():g} labels, and "
+            "intervals get as narrow as with so many. If it undoes a design, name each text's "
+            "chance of a label in a column 'probability' instead."
+        )
     # What vanishes in 32 bits counts nothing; half of the smallest weight would be zero.
     rows = np.flatnonzero(weights.astype(np.float32))
     if not rows.size:

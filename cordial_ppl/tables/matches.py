@@ -11,13 +11,13 @@ from jaxtyping import Int64
 
 from cordial_ppl.data.numerals import is_missing
 from cordial_ppl.errors import InputError, SettingNeeded, as_path, count, list_names, quote, warn
-from cordial_ppl.tables.choices import Choice
+from cordial_ppl.tables.choices import Choice, key_rows
 from cordial_ppl.tables.columns import list_distinct
 from cordial_ppl.tables.formats import read_columns
 from cordial_ppl.tables.label_table import LabelTable, read_labels
 from cordial_ppl.tables.provenance import read_provenance, warn_of_models
 from cordial_ppl.tables.reading_table import ReadingTable, read_readings
-from cordial_ppl.tables.roles import spell
+from cordial_ppl.tables.roles import UNKNOWN, spell
 
 
 def read_labelled(
@@ -48,7 +48,7 @@ def read_labelled(
     choice = Choice(**chosen)
     rating, label = choice.rating, choice.label or ["label"]
     rated, told = [*choice.apart], [*choice.apart]
-    if as_path(readings) == as_path(labels):
+    if as_path(readings).resolve() == as_path(labels).resolve():
         if rating in label:
             raise InputError(f"{readings}: column {rating!r} cannot be ratings and labels in one.")
         rated += filter(None, (*label, choice.annotator))
@@ -109,11 +109,18 @@ def match_labels(
     if not labels.item_ids:
         raise InputError(f"{labels.columns.path}: none of the labelled texts has a reading.")
     warn_of_models(labels, read_provenance(readings))
+    users = readings.users
+    if users is not None and labels.annotators is None:
+        problem = f"{readings.columns.path} has a row for each text and user"
+        problem = f"{labels.columns.path} does not say whose its labels are; {problem}."
+        advice = "Name the column that does"
+        raise SettingNeeded(problem, advice, "annotator", UNKNOWN)
+    keys = key_rows(readings.item_ids, users)
     # An accent may be a character of its own in one file, and part of its letter in the other.
-    index = {normalize("NFC", item): row for row, item in enumerate(readings.item_ids)}
-    index |= {item: row for row, item in enumerate(readings.item_ids)}
-    places = (index.get(item, index.get(normalize("NFC", item), -1)) for item in labels.item_ids)
-    rows = np.fromiter(places, np.int64)
+    index = {normalize("NFC", key): row for row, key in enumerate(keys)}
+    index |= {key: row for row, key in enumerate(keys)}
+    keys = key_rows(labels.item_ids, None if users is None else labels.annotators)
+    rows = np.fromiter((index.get(key, index.get(normalize("NFC", key), -1)) for key in keys), int)
     unknown = np.flatnonzero(rows < 0)
     if not unknown.size:
         return labels, rows

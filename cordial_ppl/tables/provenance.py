@@ -35,8 +35,8 @@ KINDS = {
 MLflow's HUMAN could also be who wrote a text."""
 
 Provenance = dict[str, list[str]]
-"""The different values of each of `COLUMNS`, the first and the last "date", and who gave "labels":
-people, models by name, or unknown."""
+"""The different values of each of `COLUMNS`, the first and the last "date", the "direction" of the
+scale, and who gave "labels": people, models by name, or unknown."""
 
 
 def digest(text: str) -> str:
@@ -52,6 +52,7 @@ def read_provenance(table: ReadingTable, rows: Int64[np.ndarray, " n"] | None = 
         rows: The rows that count; by default all.
     """
     columns, made = table.columns, {"judge": [*table.readers]}
+    made["direction"] = ["reversed" if columns.reverse else "as stated"]
     for name, start in COLUMNS.items():
         starts = (f"{start}_",) if table.readers and name in MADE else ()
         for column in columns.schema.keys() - {*columns.apart}:
@@ -69,12 +70,13 @@ def read_provenance(table: ReadingTable, rows: Int64[np.ndarray, " n"] | None = 
 
 def differences(fitted: Provenance, new: Provenance) -> list[str]:
     """List in phrases how readings differ from others; not where either is not known."""
-    phrases = []
-    for name in [*COLUMNS][:-1]:
+    phrases = {}
+    for name in ("direction", *[*COLUMNS][:-1]):
         before = fitted.get(name, [])
         if before and (now := [value for value in new.get(name, []) if value not in before]):
-            phrases.append(f"{name} {list_names(now, 3)} instead of {list_names(before, 3)}")
-    return phrases
+            # A judge that is called like its model is named once.
+            phrases[f"{list_names(now, 3)} instead of {list_names(before, 3)}"] = name
+    return [f"{name} {values}" for values, name in phrases.items()]
 
 
 def read_makers(labels: LabelTable, readings: Provenance) -> list[str]:

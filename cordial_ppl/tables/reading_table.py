@@ -21,7 +21,7 @@ from cordial_ppl.errors import naming, warn
 from cordial_ppl.tables.choices import Choice, open_columns, read_items, select
 from cordial_ppl.tables.columns import finite, is_blank, name_items, named, numbers, passed_through
 from cordial_ppl.tables.frame import Columns, as_list
-from cordial_ppl.tables.roles import find_layout
+from cordial_ppl.tables.roles import USERS, find_columns, find_layout
 
 CONVERSIONS = {
     "logit": (-np.inf, None),
@@ -48,6 +48,7 @@ class ReadingTable:
         readers: The readers' names, if there are several.
         round: How ratings between options are rounded.
         gaps: Whether some of the texts were not read.
+        per: The column that names users, if it was asked for.
     """
 
     columns: Columns
@@ -58,6 +59,7 @@ class ReadingTable:
     readers: tuple[str, ...] = ()
     round: str | None = None
     gaps: bool = False
+    per: str | None = None
 
     def __len__(self) -> int:
         """The number of texts."""
@@ -66,7 +68,15 @@ class ReadingTable:
     @cached_property
     def item_ids(self) -> list[str]:
         """The texts' ids; raise an `InputError` if one is missing or occurs twice."""
-        return read_items(self.columns, of_readers=True)
+        return read_items(self.columns, of_readers=True, users=self.users)
+
+    @property
+    def users(self) -> list[str] | None:
+        """The user of each row, where a text has a row for each."""
+        if self.per is None:
+            return None
+        cells = self.columns.collect(named("item_id"), named(self.per).alias(""))
+        return cells[""].to_list() if cells["item_id"].is_duplicated().any() else None
 
     @cached_property
     def logits(self) -> Float64[np.ndarray, "n *readers K"]:
@@ -76,14 +86,21 @@ class ReadingTable:
             InputError: A cell is no number, or the readings are not what their kind says; with the
                 row and the column.
         """
-        return self._convert(readings.warn_of_unread) if self.checked is None else self.checked
+        if self.checked is not None:
+            return self.checked
+        logits = self._convert(readings.warn_of_unread)
+        return logits[:, ::-1].copy() if self.columns.reverse else logits
 
     @property
     def unread(self) -> pl.Expr:
-        """An expression of polars: which rows have nothing in any column of readings."""
+        """An expression of polars: which rows have nothing in any column of readings.
+
+        Counts and probabilities that are all 0 are what loggers write for no answer.
+        """
         names = [name for name in self.names if name in self.columns.schema]
         scale = self.scale if self.kind == "rating" else None
-        return pl.all_horizontal(is_blank(self.columns, name, scale) for name in names)
+        zeros = self.kind in ("p", "n")
+        return pl.all_horizontal(is_blank(self.columns, n, scale, zeros=zeros) for n in names)
 
     @property
     def reasons(self) -> pl.Series:
@@ -225,15 +242,17 @@ def open_readings(path: str | Path, **chosen: Any) -> ReadingTable:
         SettingNeeded: The file holds several readers or tasks, or a column `rating` has no options.
     """
     choice = Choice(**chosen)
-    columns = select(open_columns(path, choice), "reader", choice.reader)
+    columns = open_columns(path, choice)
+    (per,) = find_columns(columns, [choice.per], "user", USERS) if choice.per else (None,)
+    columns = select(columns, "reader", choice.reader)
     table = ReadingTable(columns, *find_layout(columns, choice.options), round=choice.round)
     unread, every = columns.collect(table.unread.sum()).item(), len(columns)
     if unread:
         warn(
-            f"{columns.path}: {unread} of {every} texts have no reading; only labels of such texts "
-            "say anything about them."
+            f"{columns.path}: {unread} of {every} texts have no reading (empty cells, or 0 for all "
+            "options); only labels of such texts say anything about them."
         )
-    return replace(table, gaps=unread > 0)
+    return replace(table, gaps=unread > 0, per=per)
 
 
 def read_readings(path: str | Path, **chosen: Any) -> ReadingTable:

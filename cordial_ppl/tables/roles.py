@@ -30,6 +30,9 @@ RATINGS = ("rating", "score", "stars", "grade", "points", "mark", "verdict", "ju
 LARGEST = 100
 """Largest rating that is recognised: years and ids are none."""
 
+USERS = ("author", "annotator", "rater", "worker", "person", "who")
+"""Names of columns of readings that may name the user whose label is predicted."""
+
 PERSONAL = ("label", "human", "gold", "expert")
 """How columns of people's labels begin, which are no reader's ratings."""
 
@@ -95,13 +98,23 @@ def find_columns(
     absent = [name for name, here in zip(names, spelt, strict=True) if here is None]
     if not absent:
         return [name for name in spelt if name is not None]
-    free = [name for name in columns.schema if name not in (*columns.apart, "item_id", *spelt)]
+    fixed = FIXED if setting in ("user", "annotator", "readers") else ("item_id",)
+    free = [name for name in columns.schema if name not in (*columns.apart, *fixed, *spelt)]
     # A table of ids and one other column is of labels.
     only = free[0] if setting == "label" and len(free) == 1 else UNKNOWN
     match = nearest(absent[0], free, words) or only
+    match = match if match != UNKNOWN and _suits(columns, match, setting) else UNKNOWN
     offered = tuple(match if name == absent[0] else name for name in names)
     problem = f"{columns.path} has no column {absent[0]!r}; found {columns.listed}."
     raise SettingNeeded(problem, "Name the column", setting, offered if len(offered) > 1 else match)
+
+
+def _suits(columns: Columns, name: str, setting: str) -> bool:
+    """Tell a column whose cells may be what a setting needs: ratings, labels, names of groups."""
+    if setting in ("rating", "readers"):
+        return holds_ratings(columns, name)
+    cells = [cell for cell in list_distinct(columns, name) if cell.casefold() not in BLANK]
+    return 0 < len(cells) <= (WIDEST if setting == "label" else len(columns) - 1)
 
 
 def find_id(columns: Columns) -> str:

@@ -193,3 +193,36 @@ def test_texts_without_a_reading_stay(cordial, as_json, tables):
     write_table(labels, {name: [column[i] for i in read_rows] for name, column in known.items()})
     shown = cordial("estimate", readings, labels, "--require", "mean >= 1", status=4)
     assert f"{len(unread)} of {TEXTS}" in shown.stdout.splitlines()[0]
+
+
+def test_a_group_called_all_is_told_from_all_texts(cordial, as_json, tmp_path):
+    """The row of all texts has another name then, in the table and for programs."""
+    readings, labels = write_tables(tmp_path, system=["all", "b", "c"] * (TEXTS // 3))
+    arguments = "estimate", readings, labels, "--by", "system", "--inference", "laplace"
+    cordial(*arguments, "-o", "o.csv")
+    assert sorted(read("o.csv")["system"]) == ["(all)", "all", "b", "c"]
+    found = {row["group"]: row["texts"] for row in as_json(*arguments)["populations"]}
+    assert found == {"(all)": TEXTS, "all": TEXTS // 3, "b": TEXTS // 3, "c": TEXTS // 3}
+
+
+@pytest.mark.parametrize(
+    ("column", "cells", "warned"),
+    [
+        ("probability", [1 / 3] * LABELLED, False),
+        # Some were three times as likely: they stand for 60 texts all the same.
+        ("probability", [1 / 2, 1 / 4] * (LABELLED // 2), False),
+        # Each one's share of the labels, or counts of another corpus.
+        ("probability", [1 / LABELLED] * LABELLED, True),
+        ("probability", [0.9, 0.8] * (LABELLED // 2), True),
+        ("probability", [0.001, 0.002] * (LABELLED // 2), True),
+        ("weight", [3, 0.5] * (LABELLED // 2), False),
+        ("weight", [50] * LABELLED, True),
+        ("weight", [1] * (LABELLED - 1) + [4], True),
+    ],
+)
+def test_weights_that_cannot_be_what_they_are_taken_for(cordial, tmp_path, column, cells, warned):
+    """Chances of a label whose inverse sums are far from the texts, rows that count as many."""
+    readings, labels = write_tables(tmp_path)
+    write_table(labels, {**read(labels), column: cells})
+    arguments = "estimate", readings, labels, "--inference", "laplace", "--quiet"
+    assert (f"column '{column}'" in cordial(*arguments).stderr) == warned

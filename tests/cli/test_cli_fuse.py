@@ -1,5 +1,7 @@
 """`cordial fuse`: readers in one table or in several, of different kinds, with gaps."""
 
+import re
+
 import numpy as np
 import pytest
 from review_tables import LABELLED, TEXTS, read, read_probabilities, write_tables
@@ -56,3 +58,41 @@ def test_readers_of_different_kinds_with_gaps(cordial, as_json, files, tmp_path)
             cordial("fuse", readings, labels, *settings)
     told = cordial("predict", "j.cordial", readings, "--also", hard, "-o", "o.csv").stderr
     assert "model 'b' instead of 'a'" in told
+
+
+@pytest.mark.parametrize(
+    "named",
+    [
+        ("--readers", "gpt,person"),
+        ("--readers", "gpt,pair"),
+        ("--readers", "gpt,who"),
+        ("--reader", "person"),
+        ("--reader", "person=3"),
+    ],
+    ids=" ".join,
+)
+@pytest.mark.parametrize("labels", ["one.csv", "copy.csv"])
+def test_what_people_gave_is_no_judge(cordial, tmp_path, monkeypatch, named, labels):
+    """Ids, labels and annotators are refused as judges, wherever the labels are, not proposed."""
+    monkeypatch.chdir(tmp_path)
+    stars = [1 + i % 5 for i in range(40)]
+    judges = {"gpt": stars, "claude": stars[::-1], "person": stars, "who": ["ann"] * 40}
+    for name in ("one.csv", "copy.csv"):
+        write_table(name, {"pair": [f"p{i}" for i in range(40)], **judges})
+    roles = "--id", "pair", "--label", "person", "--annotator", "who", "--options", "1,2,3,4,5"
+    output = "-o", "o.csv", "--inference", "mode"
+    for typed in (named, *(("--readers", f"gpt,{name}") for name in ("persn", "whom", "pairs"))):
+        said = cordial("fuse", "one.csv", labels, *roles, *output, *typed, status=2)
+        assert ": --reader" in said.stderr
+        assert not re.search(r": --readers? .*\b(person|who|pair)\b", said.stderr)
+
+
+def test_users_are_no_judge(cordial, tmp_path, monkeypatch):
+    """Also where their numbers could be ratings."""
+    monkeypatch.chdir(tmp_path)
+    stars = [1 + i % 5 for i in range(40)]
+    ids = [f"p{i}" for i in range(40)]
+    write_table("r.csv", {"item_id": ids, "gpt": stars, "user": stars[::-1]})
+    write_table("l.csv", {"item_id": ids, "label": stars})
+    command = "fuse", "r.csv", "l.csv", "-o", "o.csv", "--options", "1,2,3,4,5"
+    assert "'user'" in cordial(*command, "--readers", "gpt,user", status=2).stderr

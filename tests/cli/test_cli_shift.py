@@ -1,6 +1,7 @@
 """`cordial shift`: a table of users' labels goes in, what each would say comes out."""
 
 from pathlib import Path
+from unicodedata import normalize
 
 import numpy as np
 import pytest
@@ -63,3 +64,63 @@ def test_a_calibrator_of_other_labels(cordial, files, tmp_path):
     shifts = cp.UserShift([*"12345"]).fit(population[:LABELLED], labels, USERS[:LABELLED])
     expected = shifts.predict_proba(population, USERS)
     np.testing.assert_allclose(read_probabilities("o.csv"), expected, rtol=0, atol=1e-9)
+
+
+@pytest.fixture
+def pairs(tmp_path):
+    """A row for each text and user, and labels of two of three users of a text."""
+    rng = np.random.default_rng(4)
+    texts = rng.choice(3, 30)
+    rows = [(f"q{i}", f"ü{u}") for i in range(30) for u in range(3)]
+    probs = np.full((3, 3), 0.15) + 0.55 * np.eye(3)
+    cells = {f"p_{k + 1}": probs[np.repeat(texts, 3), k] for k in range(3)}
+    readings = {"item_id": [item for item, _ in rows], "user": [user for _, user in rows], **cells}
+    told = [row for row in range(90) if (row + row // 3) % 3]
+    labels = np.minimum(texts[[row // 3 for row in told]] + 1 + [row % 3 == 2 for row in told], 3)
+    write_table(tmp_path / "r.csv", readings)
+    given = {"item_id": [rows[row][0] for row in told], "user": [rows[row][1] for row in told]}
+    write_table(tmp_path / "l.csv", given | {"label": labels})
+    return readings, given | {"label": labels.tolist()}
+
+
+def test_a_row_for_each_text_and_user(cordial, as_json, pairs):
+    """Rows are told apart by text and user, however accents are written and columns called."""
+    readings, labels = pairs
+    found = as_json(*fast("shift", "r.csv", "l.csv", "-o", "o.csv"))
+    assert found["texts"] == 90 and found["labels"] == 60
+    assert set(found["labels_of"].values()) == {20}
+    assert max(found["shifts"], key=found["shifts"].get) == "ü2"
+    out = read("o.csv")
+    assert (out["item_id"], out["user"]) == (readings["item_id"], readings["user"])
+    spelt = [normalize("NFD", user) for user in labels["user"]]
+    write_table("l2.csv", {"item_id": labels["item_id"], "who": spelt, "label": labels["label"]})
+    renamed = {"rater" if name == "user" else name: cells for name, cells in readings.items()}
+    write_table("r2.csv", renamed)
+    said = cordial("shift", "r2.csv", "l2.csv", "-o", "o.csv", status=2).stderr
+    assert "--user rater." in said
+    named = "--user", "rater", "--annotator", "who"
+    cordial(*fast("shift", "r2.csv", "l2.csv", "-o", "p.csv", *named))
+    means = (np.array(read(name)["mean"], float) for name in ("o.csv", "p.csv"))
+    np.testing.assert_allclose(*means, rtol=0, atol=1e-9)
+
+
+def test_a_text_and_user_stand_once(cordial, pairs):
+    readings, labels = pairs
+    doubled = {name: [*cells, cells[4]] for name, cells in readings.items()}
+    write_table("r.csv", doubled)
+    said = cordial(*fast("shift", "r.csv", "l.csv", "-o", "o.csv"), status=2).stderr
+    assert "lines 6 and 92" in said and "--reader" not in said
+    write_table("r.csv", readings)
+    write_table("l.csv", {name: cells for name, cells in labels.items() if name != "user"})
+    assert (
+        "--annotator" in cordial(*fast("shift", "r.csv", "l.csv", "-o", "o.csv"), status=2).stderr
+    )
+
+
+def test_no_column_is_taken_for_users_by_its_name(cordial, pairs):
+    """A judge and a column with a value of its own in each row are no users."""
+    readings, _ = pairs
+    cells = {name: [*map(str, cells[::3])] for name, cells in readings.items() if name != "user"}
+    write_table("r.csv", cells | {"reader": ["gpt"] * 30, "author": [f"a{i}" for i in range(30)]})
+    said = cordial("shift", "r.csv", "l.csv", "-o", "o.csv", status=2).stderr
+    assert "--user COLUMN." in said

@@ -105,7 +105,6 @@ def test_counts_enter_as_smoothed_shares(counts, pseudo_count):
         (readings_from_probabilities, [[50, 50]], "sum to 100 in row 0"),
         (readings_from_probabilities, [[1.5, -0.5]], "found -0.5 in row 0, column 1"),
         (readings_from_probabilities, [[np.nan, 1]], "found nan in row 0, column 0"),
-        (readings_from_counts, [[1, 2], [0, 0]], "all counts are 0 or empty in row 1"),
         (readings_from_counts, [[1, -1]], "found -1 in row 0, column 1"),
         (readings_from_counts, [[1, 0.5]], "found 0.5 in row 0, column 1"),
         (readings_from_counts, [[1, np.nan]], "found nan in row 0, column 1"),
@@ -152,3 +151,13 @@ def test_a_hard_answer_is_not_one_unread(recwarn: pytest.WarningsRecorder) -> No
     assert not recwarn.list
     with pytest.raises(cp.InputError, match="every option is below -1e9"):
         cp.RawReading().fit([[-1e30, -2e30], [0.0, 1.0]], [0, 1])
+
+
+@pytest.mark.parametrize("convert", [cp.readings_from_counts, cp.readings_from_probabilities])
+def test_a_row_of_zeros_is_a_text_without_a_reading(convert):
+    """As a row of NaN is, but with a warning that counts such rows and names them."""
+    values = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 0.0], [np.nan] * 3, [1.0, 0.0, 0.0]])
+    with pytest.warns(CordialWarning, match="1 of 4 .* row 1,"):
+        found = convert(values)
+    np.testing.assert_array_equal(found, convert(np.where(values.any(1)[:, None], values, np.nan)))
+    assert np.isnan(found).all(axis=1).tolist() == [False, True, True, False]

@@ -5,12 +5,14 @@ import os
 import signal
 import subprocess
 import sys
+import time
+import zlib
 from pathlib import Path
 
 import numpy as np
 import pytest
 from asked_texts import OPTIONS, WORDS, expected, logprobs, write_texts
-from loopback import KEY, STARS, completion, stars_of
+from loopback import KEY, STARS, completion, content_of, stars_of
 
 from cordial_ppl.errors import InputError
 from cordial_ppl.logs.ask.chat import Chat
@@ -34,7 +36,7 @@ def of_message(message):
 
 def refusing(server, numbers, refusal=TOO_LONG):
     def respond(request):
-        content = request["messages"][-1]["content"]
+        content = content_of(request)
         return refusal if any(f"number {k} " in content for k in numbers) else server.usual(request)
 
     return respond
@@ -64,6 +66,73 @@ def test_what_was_answered_is_not_asked_again(ask, server):
     assert len(server.asked) == 24
     ANSWERS.write_text("item_id,text\n")
     assert "another file" in ask(status=2).stderr
+
+
+@pytest.mark.parametrize("path", ["decisions", "systemone"])
+@pytest.mark.parametrize("options", ["1,2,3,4,5", "lowest,low,middle,high,highest"])
+def test_a_decision_model_is_asked_by_its_address(cordial, server, tmp_path, path, options):
+    """OpenAI's `/v1/decisions` (also of SGLang and vLLM), TypeSafe's `/v1/systemone`."""
+    write_texts(tmp_path / "texts.csv")
+    command = ("ask", "texts.csv", "-o", "out.csv", "--model", "tiny", "--server")
+    command += (f"{server.url}/{path}", "--options")
+    cordial(*command, options)
+    found = np.array([column(f"p_{option}") for option in options.split(",")], float).T
+    np.testing.assert_allclose(found, np.exp(expected()), atol=0.01)
+    assert set(column("reader_model")) == {"decider-1"}
+    assert set(column("reader_decoding")) == {"decision"} and len(set(column("reader_prompt"))) == 1
+    assert all("It is number" in content_of(request) for request in server.asked)
+    assert set(server.asked[0]) == {"model", "questions", {"decisions": "input"}.get(path, "state")}
+    # What was answered is not asked again; another scale is another question.
+    cordial(*command, options)
+    assert len(server.asked) == 12 and set(server.keys) == {"Bearer none"}
+    cordial(*command, "a,b,c,d,e")
+    assert len(server.asked) == 24
+
+
+def test_decisions_may_be_those_of_system_one(ask, server):
+    """Perplexity's and Merge's `/v1/decisions`, which take a state and a map of questions."""
+    missing = 422, {"detail": [{"loc": ["body", "state"], "msg": "Field required"}]}
+    server.respond = lambda asked: server.usual(asked) if "state" in asked else missing
+    ask("--server", f"{server.url}/decisions", "--concurrency", "1")
+    found = np.array([column(f"p_{k}") for k in range(1, 6)], float).T
+    np.testing.assert_allclose(found, np.exp(expected()), atol=0.01)
+    assert len(server.asked) == 13
+    # A text that is refused changes nothing for the others.
+    flagged = 400, {"error": {"message": "cannot state this"}}
+    server.respond = refusing(server, (2,), flagged)
+    ask("--server", f"{server.url}/decisions", "--question", "How?", "--concurrency", "1")
+    assert column("unread") == ["failed" if k == 2 else "" for k in range(12)]
+    assert all("input" in request for request in server.asked[-9:])
+
+
+def test_decision_models_refuse_and_fail_as_others_do(ask, server):
+    def respond(request):
+        if "number 3 " in content_of(request):
+            return 200, {"model": "m", "answers": [{"type": "refusal", "name": None}]}
+        return refusing(server, (5,))(request)
+
+    server.respond, address = respond, f"{server.url}/decisions"
+    assert "'t3'" in ask("--server", address).stderr
+    why = {3: "refused", 5: "failed"}
+    assert column("unread") == [why.get(k, "") for k in range(12)]
+    for arguments in (("--permutations", "5"), ("--samples", "3")):
+        assert "decision model" in ask("--server", address, *arguments, status=2).stderr
+    server.respond = lambda request: (200, completion(3))
+    shown = ask("--server", address, "--question", "How?", status=1).stderr
+    assert "not a decision" in shown and "Traceback" not in shown
+    server.respond = lambda request: (404, {"error": {"message": "no such model"}})
+    assert "no decisions for 'tiny'" in ask("--server", address, "--question", "?", status=2).stderr
+
+
+@pytest.mark.parametrize("zipped", [False, True])
+def test_an_answer_has_an_end(ask, server, monkeypatch, zipped):
+    monkeypatch.setattr("cordial_ppl.logs.ask.chat.LARGEST", 10_000)
+    body = json.dumps(completion(3) | {"system_fingerprint": "x" * 20_000})
+    told = (200, zlib.compress(body.encode()), {"content-encoding": "deflate"})
+    server.respond = refusing(server, (7,), told if zipped else (200, body))
+    assert "more than 10000 bytes" in ask().stderr
+    assert column("unread") == ["failed" if k == 7 else "" for k in range(12)]
+    assert "xxx" not in ANSWERS.read_text()
 
 
 FEWER = {"top_logprobs must be at most 5": lambda asked: asked["top_logprobs"] > 5}
@@ -305,6 +374,7 @@ USAGE = {
     "--key-variable NO_SUCH": "NO_SUCH", "--key-variable WORDS": "WORDS",
     "--permutations 6": "5 orders", "--local": "--local", "--prompt nowhere.txt": "nowhere.txt",
     "--spell 9=nine": "'9'", "--after (": "regular expression",
+    "--concurrency 65": "64", "--concurrency 0": "1",
 }  # fmt: skip
 
 
@@ -335,7 +405,8 @@ def test_what_is_missing_on_this_machine(cordial, monkeypatch, tmp_path):
 
 
 @pytest.mark.nightly
-def test_after_ctrl_c_no_request_is_repeated(server, tmp_path):
+@pytest.mark.parametrize("answered", [True, False])
+def test_after_ctrl_c_what_is_under_way_is_kept_and_not_asked_again(server, tmp_path, answered):
     write_texts(tmp_path / "texts.csv")
     program = "from cordial_ppl.cli import main; main()"
     command = [sys.executable, "-c", program, "ask", "texts.csv", "-o", "out.csv", *OPTIONS]
@@ -346,15 +417,25 @@ def test_after_ctrl_c_no_request_is_repeated(server, tmp_path):
         pipe = subprocess.PIPE
         return subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=pipe, text=True)
 
-    server.hold_from = 6
+    def respond(request):
+        if len(server.asked) > 6 and not server.release.is_set():
+            server.held.release()
+            server.release.wait()
+            return server.usual(request) if answered else "hang"
+        return server.usual(request)
+
+    server.respond = respond
     running = start()
     assert all(server.held.acquire(timeout=120) for _ in range(2))
     running.send_signal(signal.SIGINT)
-    server.hold_from = float("inf")
+    time.sleep(0.5)
     server.release.set()
     _, shown = running.communicate(timeout=120)
     assert running.returncode == 130 and "Traceback" not in shown and "resumes" in shown
+    kept = len((tmp_path / ANSWERS).read_text().splitlines())
+    assert kept == 8 == len(server.answered)
     done = start()
     _, shown = done.communicate(timeout=120)
     assert done.returncode == 0, shown
+    assert set(server.answered.values()) == {1} and len(server.answered) == 12
     np.testing.assert_allclose(logprobs(tmp_path / "out.csv"), expected(), atol=1e-12)

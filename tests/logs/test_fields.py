@@ -1,5 +1,6 @@
 """Fields by name: keys, JMESPath, what a field may hold, and rows read by them."""
 
+import hashlib
 import json
 from typing import Any
 
@@ -166,6 +167,70 @@ def test_readers_and_tasks_are_fields_or_chosen(log):
     with pytest.warns(CordialWarning, match="3 texts with several rows"):
         one = cp.read(log(*rows), answer="score", options=STARS)
     assert table(one).sum(axis=1).tolist() == [2] * 3
+
+
+PROMPT = (
+    "Rate the text from 1, the worst, to 5, the best.\n\nText: {text}\n\nGive the number alone."
+)
+JUDGED = {"id": "a", "judge": "gpt", "version": "gpt-4-0613", "template": PROMPT, "score": 4}
+
+
+@pytest.mark.parametrize(
+    ("row", "naming", "made"),
+    [
+        (JUDGED, {"reader": "judge", "model": "version", "prompt": "template"},
+         ("gpt", "gpt-4-0613", hashlib.sha256(PROMPT.encode()).hexdigest()[:12])),
+        (JUDGED | {"template": "v2"}, {"model": "version", "prompt": "template"},
+         (None, "gpt-4-0613", "v2")),
+        (JUDGED | {"template": 3}, {"prompt": "template"}, (None, None, "3")),
+        # Our own tables call them so.
+        ({"id": "a", "reader": "gpt", "reader_model": "m", "reader_prompt": "v2", "score": 4}, {},
+         ("gpt", "m", "v2")),
+        ({"id": "a", "reader": "gpt", "by": "eva", "score": 4}, {"reader": "by"},
+         ("eva", None, None)),
+        # OpenAI's chat completions, of which only the text is named.
+        ({"id": "a", "model": "the judged", "score": 4, "response": {
+            "model": "m-1", "choices": [{"message": {"content": "4"}}]}},
+         {"answer": "response.choices[0].message.content"}, ("m-1", "m-1", None)),
+        ({"id": "a", "output": "4", "model": "the judged"}, {"answer": "output"},
+         (None, None, None)),
+    ],
+)  # fmt: skip
+def test_judge_model_and_prompt_survive_when_fields_are_named(log, row, naming, made):
+    one = cp.read(log(row), options=STARS, **({"item": "id", "answer": "score"} | naming))
+    columns = ("reader", "reader_model", "reader_prompt")
+    assert tuple(one.readings.get(name, [None])[0] for name in columns) == made
+    assert table(one).tolist() == [[0, 0, 0, 1, 0]]
+
+
+@pytest.mark.filterwarnings("ignore::cordial_ppl.errors.CordialWarning")
+def test_a_cut_text_is_cut_when_it_is_named(log):
+    """OpenAI's chat completions and Gemini's responses, of which only the text is named."""
+    for answer, responses in {
+        "response.choices[0].message.content": [
+            {"choices": [{"message": {"content": text}, "finish_reason": reason}]}
+            for text, reason in (("Score: 1", "length"), ("Score: 10", "stop"))
+        ],
+        "response.candidates[0].content.parts[0].text": [
+            {"candidates": [{"content": {"parts": [{"text": text}]}, "finishReason": reason}]}
+            for text, reason in (("Score: 1", "MAX_TOKENS"), ("Score: 10", "STOP"))
+        ],
+    }.items():
+        rows = [{"item_id": i, "response": one} for i, one in enumerate(responses)]
+        one = cp.read(log(*rows), answer=answer, options=[str(k) for k in range(11)])
+        assert one.readings["unread"] == ["cut", None] and table(one)[0].argmax() == 10
+
+
+def test_options_may_be_named_best_first(log):
+    rows = [{"item_id": word, "score": word, "label": word} for word in ("good", "fair", "poor")]
+    one = cp.read(log(*rows), options="good,fair,poor", reverse=True)
+    assert one.options == ("poor", "fair", "good")
+    assert table(one).argmax(axis=1).tolist() == [2, 1, 0]
+    assert one.labels["label"] == ["good", "fair", "poor"]
+    # System One's levels, where a rubric begins with the best.
+    levels = {"legend": {"0": "good", "1": "poor"}, "probabilities": {"0": 0.9, "1": 0.1}}
+    one = cp.read(log({"id": 1, "answers": {"tone": {"type": "score"} | levels}}), reverse=True)
+    assert one.options == ("poor", "good") and table(one).tolist() == [[0.1, 0.9]]
 
 
 def test_tenths_and_numbers_between_options(log):

@@ -44,7 +44,8 @@ FOUND = {
         "4\n\nExplanation: it does not deserve more", "4 (good)",
         "<think>A score of 2? Rating: 3.</think>\n\n4", "Score: 2</seed:think>4",
         "<|channel|>analysis<|message|>Score: 2<|end|><|channel|>final<|message|>4",
-        "[THINK]Rating: 3[/THINK]4", "<think>2<think>3</think>1</think>4",
+        "[THINK]Rating: 3[/THINK]4",
+        "<think>2<think>3</think>1</think>4", "<thought_process>Score: 2</thought_process>4",
     ],
 }  # fmt: skip
 LOST = {
@@ -78,8 +79,9 @@ LOST = {
         f"{opened}Score: 3{more}"
         for opened in (
             "<think>", "<Thinking>", "<seed:think>", "[THINK]", "<|begin_of_thought|>",
-            "<analysis>",
-            "<scratchpad>", "{reasoning}", "<|channel|>analysis<|message|>", "◁think▷", "<reason>",
+            "<analysis>", "<thinking_process>", "<reasoning_content>", "<CoT>", "<rationale>",
+            "⟨think⟩", "《思考》", "<ns:thought-steps>", "<scratchpad>",
+            "{reasoning}", "<|channel|>analysis<|message|>", "◁think▷", "<reason>",
             "<think>Score: 2</think><think>", "Score: 4 <thought>", '<think effort="high">',
         )
         for more in ("", ". Rather 4.\nScore: 4")

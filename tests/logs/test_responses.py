@@ -1,4 +1,9 @@
-"""Responses of servers in the shapes of their public schemas: read, or left out by the reason."""
+"""Responses of servers in the shapes of their public schemas: read, or left out by the reason.
+
+Chat completions, completions and Responses of OpenAI; Gemini's GenerateContentResponse, as the API
+writes names and as its Python package dumps them; Message and batch results of Anthropic; Bedrock's
+Converse; Ollama's `/api/chat` and `/api/generate`; Cohere's v2 chat.
+"""
 
 import json
 import math
@@ -10,7 +15,7 @@ import pytest
 from logs_of_reviews import LABELS, LOGS, chat, table
 
 import cordial_ppl as cp
-from cordial_ppl.errors import CordialWarning, InputError, SettingNeeded
+from cordial_ppl.errors import CordialWarning, InputError
 from cordial_ppl.tables import write_table
 
 STARS = "1,2,3,4,5"
@@ -55,10 +60,17 @@ WITH_TOKENS = {
         "tokens": ["4"], "token_logprobs": [-0.3], "top_logprobs": [TOPS]}}]},
     "ollama": {"message": {"role": "assistant", "content": "4"}, "done": True,
                "done_reason": "stop", "logprobs": [token()]},
+    "ollama generate": {"model": "m", "response": "4", "done": True, "done_reason": "stop",
+                        "logprobs": [token()]},
     "gemini": {"candidates": [{
         "content": {"parts": [{"text": "4"}]}, "finishReason": "STOP", "logprobsResult": {
             "topCandidates": [{"candidates": entries(logprob="logProbability")}],
             "chosenCandidates": entries(logprob="logProbability")[:1]}}]},
+    "gemini, dumped by Python": {"candidates": [{
+        "content": {"parts": [{"text": "4", "thought": None}]}, "finish_reason": "STOP",
+        "logprobs_result": {
+            "top_candidates": [{"candidates": entries(logprob="log_probability")}],
+            "chosen_candidates": entries(logprob="log_probability")[:1]}}]},
 }  # fmt: skip
 
 
@@ -105,6 +117,20 @@ ANSWERS = {
     "parts": openai([{"type": "thinking", "text": "Score: 2"}, {"type": "text", "text": "4"}]),
     "tag": openai("<seed:think>Score: 2</seed:think>Score: 4"),
     "one token": openai("4", "length", usage={"completion_tokens": 1}),
+    "one token, gemini": gemini({"text": "4"}, reason="MAX_TOKENS")
+    | {"usageMetadata": {"candidatesTokenCount": 1}},
+    "one token, anthropic": {"type": "message", "role": "assistant", "stop_reason": "max_tokens",
+                             "content": [{"type": "text", "text": "4"}],
+                             "usage": {"output_tokens": 1}},
+    "one token, bedrock": {"output": {"message": {"role": "assistant", "content": [{"text": "4"}]}},
+                           "stopReason": "max_tokens", "usage": {"outputTokens": 1}},
+    "ollama generate": {"response": "4", "thinking": "Score: 2", "done": True,
+                        "done_reason": "stop"},
+    "anthropic, batch": {"type": "succeeded", "message": {
+        "type": "message", "role": "assistant", "content": [{"type": "text", "text": "4"}],
+        "stop_reason": "end_turn"}},
+    "cohere": {"id": "c", "finish_reason": "COMPLETE", "usage": {"tokens": {"output_tokens": 1}},
+               "message": {"role": "assistant", "content": [{"type": "text", "text": "4"}]}},
 }  # fmt: skip
 
 
@@ -126,12 +152,18 @@ LEFT_OUT = {
             {"type": "message", "content": [{"type": "output_text", "text": "Score: 1"}]}]}),
         (STARS, {"message": {"role": "assistant", "content": "Score: 1"}, "done": True,
                  "done_reason": "length"}),
+        (STARS, {"candidates": [{"content": {"parts": [{"text": "Score: 1"}]},
+                                 "finish_reason": "FinishReason.MAX_TOKENS"}]}),
+        (STARS, {"response": "Score: 1", "done": True, "done_reason": "length"}),
         (TEN, {"choices": [chat({"Score": 0.0}, {":": 0.0}, {" 1": -0.1})["choices"][0]
                            | {"finish_reason": "length"}]}),
     ],
     "filtered": [
         (STARS, {"candidates": [{"finishReason": "SAFETY", "index": 0}]}),
         (STARS, {"promptFeedback": {"blockReason": "OTHER"}}),
+        (STARS, {"candidates": None, "prompt_feedback": {"block_reason": "SAFETY"}}),
+        (STARS, {"finish_reason": "ERROR_TOXIC", "usage": {"tokens": {}}, "message": {
+            "role": "assistant", "content": [{"type": "text", "text": "Score: 1"}]}}),
         (STARS, openai("Score: 1", "content_filter")),
     ],
     "refused": [
@@ -144,6 +176,14 @@ LEFT_OUT = {
     ],
     "failed": [
         (STARS, {"status_code": 500, "body": None}), (STARS, {"error": {"message": "expired"}}),
+        (STARS, openai("Score: 1", "error")), (STARS, openai("Score: 1", "abort")),
+        (STARS, openai("Score: 1", "insufficient_system_resource")),
+        (STARS, gemini({"text": "Score: 1"}, reason="MALFORMED_FUNCTION_CALL")),
+        (STARS, {"candidates": [{"finishReason": "OTHER"}]}),
+        (STARS, None), (STARS, {}), (STARS, {"model": "m", "answers": {}}),
+        (STARS, {"type": "expired"}), (STARS, {"type": "canceled"}),
+        (STARS, {"object": "response", "status": "cancelled", "output": [
+            {"type": "message", "content": [{"type": "output_text", "text": "Score: 1"}]}]}),
     ],
 }  # fmt: skip
 
@@ -260,55 +300,6 @@ def test_tokens_of_thoughts_are_no_answer(log):
     np.testing.assert_allclose(table(one)[0, 3:], [-0.2, -2.0])
 
 
-def score(name, *probabilities, as_map=False, labels=("calm", "soon", "today", "now")):
-    """An answer of a decision model: a probability for each ordered level."""
-    if as_map:
-        levels = {str(k): p for k, p in enumerate(probabilities)}
-        legend = {str(k): label for k, label in enumerate(labels)}
-        return {"type": "score", "score": 1.0, "legend": legend, "probabilities": levels}
-    return {"type": "score", "name": name, "score": 1.0, "probabilities": [
-        {"value": k, "label": label, "probability": p}
-        for k, (label, p) in enumerate(zip(labels, probabilities, strict=True))]}  # fmt: skip
-
-
-@pytest.mark.parametrize("as_map", [False, True])
-@pytest.mark.parametrize("options", [None, "0,1,2,3", "calm,soon,today,now"])
-def test_decision_models_give_probabilities(log, as_map, options):
-    one, other = (
-        score("urgency", *p, as_map=as_map) for p in ((0.8, 0.2, 0, 0), (0, 0.01, 0.3, 0.69))
-    )
-    answers = [{"urgency": one}, {"urgency": other}] if as_map else [[one], [other]]
-    found = read(log, *({"model": "d-1", "answers": each} for each in answers), options=options)
-    assert found.table[0] == "p" and set(found.readings["task"]) == {"urgency"}
-    assert set(found.readings["reader_model"]) == {"d-1"}
-    assert found.options == tuple((options or "calm,soon,today,now").split(","))
-    # Zeros are what rounding to two digits made of small numbers.
-    np.testing.assert_allclose(table(found)[0], np.array([0.8, 0.2, 0.005, 0.005]) / 1.01)
-
-
-def test_several_questions_are_several_tasks_and_refusals_are_counted(log):
-    angry = {"type": "predicate", "name": "angry", "probability": 0.3}
-    refusal = {"type": "refusal", "name": "urgency", "refusal": "cannot be assessed"}
-    bodies = [
-        {"answers": [score("urgency", 0.7, 0.1, 0.1, 0.1), angry]},
-        {"answers": [refusal, angry]},
-    ]
-    with pytest.raises(SettingNeeded) as needed:
-        read(log, *bodies, options=None)
-    assert needed.value.setting == "task"
-    with pytest.warns(CordialWarning) as told:
-        found = read(log, *bodies, options="0,1,2,3")
-    assert len(found) == 1 and len(found.notes["other"]) == 2
-    assert found.readings["item_id"] == ["t0", "t1"]
-    assert found.readings["unread"] == [None, "refused"]
-    assert any("angry" in str(one.message) for one in told)
-    found = read(log, *bodies, options=None, task="angry")
-    assert found.options == ("no", "yes")
-    np.testing.assert_allclose(table(found), [[0.7, 0.3]] * 2)
-    with pytest.raises(InputError):
-        read(log, {"answers": [{"type": "score", "name": "x", "probabilities": [0.2]}]})
-
-
 def test_who_answered_goes_along(log):
     row = {"custom_id": "a", "task": "tone", "label": 5, "metadata": {"system": "s1"},
            "response": chat(TOPS) | {"model": "m-1"}}  # fmt: skip
@@ -322,6 +313,19 @@ def test_who_answered_goes_along(log):
             "metadata.system": "s1",
         }  # fmt: skip
         assert one.labels == {"item_id": ["a"], "task": ["tone"], "label": ["5"]}
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        openai("4", model="m-1"), gemini({"text": "4"}) | {"modelVersion": "m-1"},
+        gemini({"text": "4"}) | {"modelVersion": None, "model_version": "m-1"},
+        ANSWERS["anthropic, batch"]
+        | {"message": ANSWERS["anthropic, batch"]["message"] | {"model": "m-1"}},
+    ],
+)  # fmt: skip
+def test_every_protocol_names_the_model(log, response):
+    assert read(log, response).readings["reader_model"] == ["m-1"]
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import json
 import re
 import shlex
 import warnings
+import zipfile
 from typing import Any
 
 import numpy as np
@@ -147,6 +148,45 @@ def test_a_workbook(desk):
     pl.DataFrame(cells).write_excel("desk.xlsx")
     with pytest.raises(InputError, match="'7' in row 5"):
         read_labels("desk.xlsx", readings.scale)
+
+
+def rewrite(path, pattern, text):
+    """Replace what a pattern finds in a workbook's first sheet."""
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, part in parts.items():
+            sheet = name.endswith("sheet1.xml")
+            archive.writestr(name, re.sub(pattern, text, part, count=1) if sheet else part)
+
+
+@pytest.mark.parametrize("doubt", ["", "hidden", "empty hidden", "merged", "formula"])
+def test_what_a_sheet_shows_otherwise(desk, doubt):
+    """Hidden rows, merged cells and formulas without a value are warned of with their place."""
+    pytest.importorskip("fastexcel")
+    xlsxwriter = pytest.importorskip("xlsxwriter")
+    readings, columns = desk
+    with xlsxwriter.Workbook("desk.xlsx") as book:
+        sheet = book.add_worksheet()
+        for column, (name, cells) in enumerate(columns.items()):
+            sheet.write_column(0, column, [name, *cells])
+        if "hidden" in doubt:
+            sheet.set_row(4 if doubt == "hidden" else 40, options={"hidden": True})
+        if doubt == "merged":
+            sheet.merge_range("D4:D5", "a remark")
+            sheet.write("D1", "remark")
+        if doubt == "formula":
+            sheet.write_formula("B4", "=B3", value=columns["label"][2])
+            sheet.write_formula("B5", "=B3", value=columns["label"][2])
+    if doubt == "formula":
+        rewrite("desk.xlsx", rb"</f><v>[^<]*</v>", b"</f>")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = read_labels("desk.xlsx", readings.scale)
+    places = {"hidden": "row 5", "merged": "D4:D5", "formula": "B4"}
+    texts = [str(warning.message) for warning in caught if "no label" not in str(warning.message)]
+    assert [places[doubt] in text for text in texts] == [True] * (doubt in places)
+    assert len(found.labels) == LABELLED - (doubt == "formula")
 
 
 def test_words_and_numbers_for_options(desk):

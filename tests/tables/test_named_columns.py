@@ -1,6 +1,7 @@
 """Columns that are named: of ratings, of ids, of anything, each is that and nothing else."""
 
 import unicodedata
+import warnings
 from typing import Any
 
 import numpy as np
@@ -121,13 +122,44 @@ def test_a_column_that_has_another_role_may_be_named_again(text):
         read_groups(columns, "system")
 
 
-def test_averages_and_other_minus_signs_are_named(text):
+SIGNS = ("-", "\u2212", "\u2013", "\ufe63")
+
+
+@pytest.mark.parametrize("minus", SIGNS, ids=ascii)
+@pytest.mark.parametrize("other", SIGNS[:2], ids=ascii)
+def test_a_minus_sign_is_one_however_it_is_written(text, minus, other):
+    """In options, ratings, labels, columns' names, and numbers."""
+    options = [f"{other}1", "0", "1"]
+    labels = text("l.csv", "item_id,label", f"a,{minus}1", "b,1", "c,0")
+    ratings = read_readings(text("r.csv", "item_id,rating", f"a,{minus}1", "b,1"), options=options)
+    assert ratings.logits.argmax(axis=1).tolist() == [0, 2]
+    assert read_labels(labels, ratings.scale).labels.tolist() == [0, 2, 1]
+    columns = text("p.csv", f"item_id,logit_{minus}1,logit_0,logit_1", f"a,{minus}2,0,{minus}.5")
+    plain = text("q.csv", "item_id,logit_-1,logit_0,logit_1", "a,-2,0,-.5")
+    for chosen in ({}, {"options": options}):
+        table = read_readings(columns, **chosen)
+        np.testing.assert_array_equal(table.logits, read_readings(plain).logits)
+        assert read_labels(labels, table.scale).labels.tolist() == [0, 2, 1]
+
+
+@pytest.mark.parametrize("sign", ["", "-", "\u2212"], ids=ascii)
+def test_thousands_are_refused(text, sign):
+    """On a scale that reaches so far, "1,000" may be 1 or 1000; on others it has decimals."""
+    wide = Scale(tuple(str(k) for k in range(-1000, 1001, 500)))
+    labels = text("l.csv", "item_id,label", f'a,"{sign}1,000"')
+    with pytest.raises(InputError, match="thousands"):
+        read_labels(labels, wide, round="split")
+    with pytest.raises(InputError, match="thousands"):
+        Scale(("0", f"{sign}1,000"))
+    with pytest.raises(InputError, match="thousands"):
+        read_readings(text("n.csv", "item_id,logit_0,logit_1", f'a,"{sign}1,000",0'))
+    assert read_labels(labels, Scale(("-1", "0", "1"))).labels.tolist() == [0 if sign else 2]
+
+
+def test_averages_are_named(text):
     averages = text("r.csv", "item_id,rating", "a,1", "b,2.67")
     with pytest.raises(InputError, match="1 of 2 lie between .* such as 2.67 in line 3"):
         read_readings(averages, options=STARS)
-    for lines in (("item_id,p_1,p_2", "a,\u22121,2"), ("item_id,rating", "a,\u22121")):
-        with pytest.raises(InputError, match=r"in line 2. The minus sign of .* U\+2212"):
-            read_readings(text("r.csv", *lines), options=("1", "2"))
 
 
 def test_one_column_a_judge(text):
@@ -204,3 +236,25 @@ def test_the_judge_or_the_task_of_a_reading_gives_no_label(tmp_path):
     write_table(tmp_path / "l.csv", cells)
     with pytest.raises(SettingNeeded, match="which person a label is of: annotator='COLUMN'"):
         read_labels(tmp_path / "l.csv", Scale.of(["1", "2"]))
+
+
+@pytest.mark.parametrize("zeros", ["0,0", "0.0,0", ",0", "0,"])
+@pytest.mark.parametrize("kind", ["p", "n", "logit"])
+def test_zeros_for_no_answer(text, kind, zeros):
+    """Of counts and probabilities zeros alone are no reading; equal logits are one."""
+    path = text("r.csv", f"item_id,{kind}_1,{kind}_2", "a,1,0", f"b,{zeros}", "c,0,1")
+    unread = kind != "logit"
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        table = read_readings(path)
+        blank = np.isnan(table.logits).all(axis=1).tolist()
+    assert blank == [False, unread, False]
+    assert table.gaps == unread == any("1 of 3 texts" in str(each.message) for each in caught)
+
+
+@pytest.mark.parametrize("options", [["1-5"], ["1 2 3"], ["1", "1"], ["only"]])
+def test_wrong_options_are_not_the_tables_fault(text, options):
+    path = text("r.csv", "item_id,rating", "a,1", "b,2")
+    with pytest.raises(InputError) as raised:
+        read_readings(path, options=options)
+    assert "r.csv" not in str(raised.value) and options[0] in str(raised.value)

@@ -154,7 +154,7 @@ def test_labels_of_one_task(text):
     assert read_labels(plain, SCALE, task="y").item_ids == ["a"]
 
 
-CELLS = st.tuples(st.integers(1, 3), st.floats(0.1, 9), st.sampled_from("xyz"))
+CELLS = st.tuples(st.integers(1, 3), st.floats(0.1, 3), st.sampled_from("xyz"))
 
 
 @given(

@@ -117,7 +117,7 @@ def list_rows(made: Comparison) -> list[dict[str, Any]]:
         head = {"group": name, "of": made.of, "texts": each.texts, "labels": each.labels}
         return {**head, **columns, **more}
 
-    rows = [row("all", made.overall, rates | none)]
+    rows = [row("(all)" if "all" in made.groups else "all", made.overall, rates | none)]
     for name in made.ranking:
         compared = none
         if not made.alike:

@@ -134,7 +134,8 @@ def predict_table(calibrator: Estimator, table: ReadingTable, output: Path) -> i
     header = replace(table.columns, frame=table.columns.frame.clear())
     schema = predict_batch(calibrator, replace(table, columns=header)).schema
     with doing("calibrating", len(table), "texts") as stage:
-        write_table(output, register_io_source(predictions, schema=schema))
+        frames = register_io_source(predictions, schema=schema)
+        write_table(output, frames, table.columns)
     return int(stage.done)
 
 

@@ -56,7 +56,7 @@ def write_plan(
         **({} if by is None else {"probability_by": pl.lit(by)}),
         label=pl.Series([*labels, *[None] * len(made.rows)], dtype=pl.String),
     )
-    write_table(output, sheet.lazy())
+    write_table(output, sheet.lazy(), table.columns)
 
 
 def write_decisions(
@@ -85,4 +85,5 @@ def write_decisions(
     for name, cells in filled.items():
         cells = [*[None] * len(asked), *cells, *[None] * len(others)]
         added[name] = pl.Series(cells, dtype=pl.String)
-    write_table(output, _list_texts(table, [*added])[every.tolist()].with_columns(**added).lazy())
+    sheet = _list_texts(table, [*added])[every.tolist()].with_columns(**added)
+    write_table(output, sheet.lazy(), table.columns)

@@ -14,31 +14,26 @@ from cordial_ppl.estimators.users.users import UserShift
 from cordial_ppl.estimators.users.validation import as_order, as_users
 from cordial_ppl.runtime.text_table import align
 from cordial_ppl.tables import LabelTable, ReadingTable, write_table
-from cordial_ppl.tables.annotators import PEOPLE
-from cordial_ppl.tables.roles import find_columns
 
 SHOWN = 10
 """Users in the summary: those who differ most from the population."""
 
 
 def read_users(
-    table: ReadingTable, labels: LabelTable, rows: Int64[np.ndarray, " n"], user: str
+    table: ReadingTable, labels: LabelTable, rows: Int64[np.ndarray, " n"]
 ) -> tuple[Any, Any, Any]:
     """Read whose label is predicted, and whose labels there are, with their order if it is known.
 
     Args:
-        table: The readings of all texts.
+        table: The readings of all texts, read with the column `per` of users.
         labels: The labels, each of a text that has a reading.
         rows: The rows of the labelled texts, one per label.
-        user: The column of the readings that names users.
 
     Raises:
         InputError: A user is not named, or the order is no order.
-        SettingNeeded: A column is missing.
     """
-    (user,) = find_columns(table.columns, [user], "user", PEOPLE)
     with naming(table.columns.path):
-        users = as_users(table.extras[user], len(table), table.columns.where)
+        users = as_users(table.extras[table.per or "user"], len(table), table.columns.where)
     with naming(labels.columns.path):
         order = None if "order" in labels.columns.apart else labels.extras.get("order")
         as_order(order, len(rows), labels.columns.where)
@@ -51,7 +46,7 @@ def write_users(
 ) -> None:
     """Write what each text's user would say of it, by the probabilities of that user's label."""
     named = {"item_id": table.item_ids, "user": users} | name_predictions(table.scale, probs)
-    write_table(output, add_extras(pl.DataFrame(named), table, ["user"]).lazy())
+    write_table(output, add_extras(pl.DataFrame(named), table, ["user"]).lazy(), table.columns)
 
 
 def list_users(shifts: UserShift) -> str:

@@ -2,10 +2,12 @@
 
 from datetime import UTC, datetime
 from typing import Any
+from unicodedata import normalize
 
 import numpy as np
 from jaxtyping import Float, Real
 
+from cordial_ppl.data.checks import warn_of_lookalikes
 from cordial_ppl.data.containers import as_cells
 from cordial_ppl.data.frames import check_columns
 from cordial_ppl.data.numerals import parse_number
@@ -39,7 +41,7 @@ def as_population(probs: Any, scale: Scale | None = None) -> Float[np.ndarray, "
 
 
 def as_users(users: Any, count: int, where: Where | None = None) -> list[str]:
-    """Validate names of users, one per text; 3, 3.0 and "3" are the same user.
+    """Validate names of users, one per text; 3, 3.0 and "3" are one, however accents are written.
 
     Args:
         users: the names.
@@ -49,7 +51,9 @@ def as_users(users: Any, count: int, where: Where | None = None) -> list[str]:
     Raises:
         InputError: they have another length, or one is missing.
     """
-    names = [as_name(cell) for cell in as_cells(users, "users", count, object).tolist()]
+    cells = as_cells(users, "users", count, object).tolist()
+    names = [normalize("NFC", as_name(cell)) for cell in cells]
+    warn_of_lookalikes("users", names)
     missing = [row for row, name in enumerate(names) if not name]
     if missing:
         raise InputError(f"every text needs a user; none is named in {name_rows(missing, where)}.")

@@ -113,7 +113,9 @@ def _read(row: Mapping[str, Any]) -> list[Answer] | Scores:
     response = read_response(body)
     if response is None:
         return [Answer(body.get("refused", ""), lost=FAILED)]
-    answers = response[1][""]
+    answers: Any = next(iter(response[1].values()))
+    if isinstance(answers, Scores):
+        return answers
     if not scored:
         return [one._replace(positions=()) for one in answers]
     answer = answers[0]

@@ -1,9 +1,9 @@
-"""Chat completions of a model on a server, asked through the package `openai`."""
+"""Chat completions or decisions of a model on a server, asked through the package `openai`."""
 
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cordial_ppl.errors import InputError, Refused, ServerError
@@ -13,8 +13,15 @@ from cordial_ppl.logs.rows import STUMBLES, load
 ADDRESS = re.compile(r"(https?)://(\[[\da-fA-F:.]+\]|[\w.-]+)(?::\d+)?(?:/[^?#@\s]*)?")
 """An address with neither a user nor a query, in which a key may hide; its scheme and host."""
 
-TIMEOUT, RETRIES = 300.0, 5
-"""Seconds to wait for an answer, and how often `openai` repeats a request that may yet succeed."""
+TIMEOUT, RETRIES, LARGEST = 300.0, 5, 2**24
+"""Seconds to wait for an answer, how often `openai` repeats a request that may yet succeed, and
+bytes of an answer, at most."""
+
+ENDPOINTS = CHAT, DECISIONS, SYSTEM_ONE = "/chat/completions", "/decisions", "/systemone"
+"""Ends of the address that say what is asked for."""
+
+SCORE = {"type": "score", "instructions": "Answer the question that the input asks."}
+"""What decision models are asked about the prompt, with the options as levels."""
 
 
 class Chat:
@@ -25,8 +32,10 @@ class Chat:
 
     Args:
         name: The model.
-        url: The address up to `/chat/completions`; by default OPENAI_BASE_URL, or OpenAI's.
+        url: The address up to `/chat/completions`; by default OPENAI_BASE_URL, or OpenAI's. One
+            that ends in `/decisions` or `/systemone` is that of a decision model.
         key_variable: The environment variable that holds the key, if not the usual one.
+        options: The options, which a decision model needs.
         samples: Answers to sample for each question; 0 to read log-probabilities.
         max_tokens: Tokens of an answer, at most.
         concurrency: Questions at once, at most.
@@ -42,13 +51,15 @@ class Chat:
         url: str | None = None,
         key_variable: str | None = None,
         *,
+        options: Sequence[str] = (),
         samples: int = 0,
         max_tokens: int = 16,
         concurrency: int = 8,
     ):
         self._openai = load("openai", "server")
-        url = url or os.environ.get("OPENAI_BASE_URL") or "https://api.openai.com/v1"
-        self.name, self.url = name, url.rstrip("/").removesuffix("/chat/completions")
+        url = (url or os.environ.get("OPENAI_BASE_URL") or "https://api.openai.com/v1").rstrip("/")
+        self.endpoint = next(filter(url.endswith, ENDPOINTS), CHAT)
+        self.name, self.url = name, url.removesuffix(self.endpoint)
         self.samples, self.concurrency = samples, concurrency
         self._key, local = _find_key(self.url, key_variable)
         # Without a key the client would take that in OPENAI_API_KEY; what is meant for this
@@ -59,7 +70,7 @@ class Chat:
             timeout=TIMEOUT,
             max_retries=RETRIES,
             http_client=self._openai.DefaultHttpxClient(
-                follow_redirects=False, trust_env=not local
+                follow_redirects=False, trust_env=not local, event_hooks={"response": [_read]}
             ),
         )
         self.close = self._client.close
@@ -67,7 +78,12 @@ class Chat:
         self._client.organization = self._client.project = None
         self._client._custom_headers = {}
         kind = {"n": samples} if samples else {"logprobs": True, "top_logprobs": 20}
-        self.settings = {"temperature": float(samples > 0), "max_tokens": max_tokens} | kind
+        levels = [{"label": option} for option in options]
+        self.settings: dict[str, Any] = {
+            CHAT: {"temperature": float(samples > 0), "max_tokens": max_tokens} | kind,
+            DECISIONS: {"questions": [SCORE | {"name": "rating", "levels": levels}]},
+            SYSTEM_ONE: {"questions": {"rating": SCORE | {"criteria": [*options]}}},
+        }[self.endpoint]
         # What the server takes, which may be less.
         self._taken: dict[str, Any] = dict(self.settings)
 
@@ -78,10 +94,12 @@ class Chat:
             sent = sent | ({"n": self.samples - len(choices)} if "n" in sent else {})
             try:
                 body = self._complete(question, sent)
-                choices += body["choices"]
+                choices += body.get("choices", [body])
             except Refused as refusal:
                 sent = _concede(sent, refusal)
         self._taken = sent
+        if self.endpoint != CHAT:
+            return body | {"decoding": "decision"}
         shown = {name: value for name, value in sent.items() if name not in ("logprobs", "n")}
         shown |= {"samples": self.samples} if self.samples else {}
         decoding = ", ".join(f"{name} {value:g}" for name, value in shown.items())
@@ -89,19 +107,29 @@ class Chat:
 
     def _complete(self, question: str, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Return the parts of a response that its answers are read from."""
-        messages = [{"role": "user", "content": question}]
+        kind, held, questions = "decision", "answers", settings.get("questions")
+        asked: dict[str, Any] = {"state" if isinstance(questions, dict) else "input": question}
+        if questions is None:
+            kind, held = "chat completion", "choices"
+            asked = {"messages": [{"role": "user", "content": question}]}
         try:
-            response = self._client.chat.completions.with_raw_response.create(
-                model=self.name, messages=messages, **settings
+            response = self._client.post(
+                self.endpoint,
+                cast_to=object,
+                body={"model": self.name, **asked, **settings},
+                # As `with_raw_response` has it: the text of the response, whatever it is.
+                options={"headers": {"X-Stainless-Raw-Response": "true"}},
             )
         except self._openai.APIStatusError as error:
-            reason, status = self._hide_key(" ".join(str(error).split()))[:300], error.status_code
+            # Bodies of other forms than OpenAI's are not in the text of the error.
+            told = str(error) if " - " in str(error) else f"{error} - {error.body or ''}"
+            reason, status = self._hide_key(" ".join(told.split()))[:300], error.status_code
             if status in (400, 403, 413, 422):
                 raise Refused(reason) from error
             if status in (408, 409, 429) or status >= 500:
                 raise ServerError(reason) from error
             raise InputError(
-                f"{self.url} offers no chat completions for {self.name!r} ({reason}). Check "
+                f"{self.url} offers no {kind}s for {self.name!r} ({reason}). Check "
                 "--model, --server (the address up to /chat/completions, usually ending in /v1) "
                 "and --key-variable."
             ) from error
@@ -110,15 +138,27 @@ class Chat:
         try:
             # A server may repeat the key, and what it sends is kept.
             body = json.loads(self._hide_key(json.dumps(json.loads(response.text))))
-            _ = read_response(body), body["choices"][0]["message"]
+            if not body[held] or read_response(body) is None:
+                raise ValueError(held)
         except STUMBLES as error:
             text = self._hide_key(response.text)
-            raise ServerError(f"the answer is not a chat completion: {text!r:.300}") from error
-        return {name: body[name] for name in ("choices", "model", "usage") if name in body}
+            raise ServerError(f"the answer is not a {kind}: {text!r:.300}") from error
+        return {name: body[name] for name in (held, "model", "usage") if name in body}
 
     def _hide_key(self, text: str) -> str:
         # Servers without keys are given words such as "none", which are no secrets.
         return text.replace(self._key, "[the key]") if len(self._key) >= 8 else text
+
+
+def _read(response: Any) -> None:
+    """Read the body of a response, unless it is too large."""
+    body = bytearray()
+    for part in response.iter_bytes():
+        body += part
+        if len(body) > LARGEST:
+            raise Refused(f"the answer has more than {LARGEST} bytes")
+    # As `httpx` does where a body is read.
+    response._content = bytes(body)
 
 
 def _find_key(url: str, variable: str | None) -> tuple[str, bool]:
@@ -148,6 +188,12 @@ def _find_key(url: str, variable: str | None) -> tuple[str, bool]:
 def _concede(settings: Mapping[str, Any], refused: Refused) -> dict[str, Any]:
     """Ask for less after a server refused a request; raise that if nothing is left to give up."""
     rest, refusal = dict(settings), str(refused)
+    if isinstance(rest.get("questions"), list) and "state" in refusal:
+        # Some servers call System One's protocol so.
+        (score,) = rest["questions"]
+        return {
+            "questions": {"rating": SCORE | {"criteria": [x["label"] for x in score["levels"]]}}
+        }
     if "max_tokens" in rest and "max_completion_tokens" in refusal:
         return {"max_completion_tokens": rest.pop("max_tokens")} | rest
     if "logprob" in refusal and rest.get("top_logprobs", 0) > 5:

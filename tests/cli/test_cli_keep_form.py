@@ -1,0 +1,55 @@
+"""`--keep-form`: what comes out looks like what went in, and Excel opens it."""
+
+import numpy as np
+import pytest
+from review_tables import LABELLED, TEXTS, read, write_tables
+
+COMMANDS = [
+    ("calibrate", "r.csv", "l.csv", "--inference", "mode"),
+    ("fuse", "r.csv", "l.csv", "--inference", "mode"),
+    ("shift", "r.csv", "l.csv", "--inference", "mode", "--user", "who"),
+    ("decide", "r.csv", "l.csv", "--inference", "laplace", "--pass", "4,5", "--agree", ".9"),
+    ("plan", "r.csv"),
+]
+
+
+def write(path, columns, separator, point):
+    """Write a table as a desk's Excel does."""
+    rows = [columns, *zip(*columns.values(), strict=True)]
+    lines = [separator.join(str(cell).replace(".", point) for cell in row) for row in rows]
+    path.write_text("\r\n".join(lines) + "\r\n", "utf-8-sig")
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
+@pytest.mark.parametrize(("separator", "point"), [(";", ","), (";", "."), ("\t", ".")])
+def test_an_output_is_written_as_the_input(
+    cordial, tmp_path, monkeypatch, command, separator, point
+):
+    monkeypatch.chdir(tmp_path)
+    write_tables(tmp_path, Länge=np.arange(TEXTS) + 0.5, who=["ä", "b"] * (TEXTS // 2))
+    plain = [*command, "-o", "plain.csv", "--quiet"]
+    cordial(*plain)
+    for name in ("r.csv", "l.csv"):
+        cells = read(name)
+        write(tmp_path / name, {"Text ID": cells.pop("item_id"), **cells}, separator, point)
+    cordial(*command, "-o", "o.csv", "--quiet", "--id", "Text ID", "--keep-form")
+    content = (tmp_path / "o.csv").read_bytes().decode("utf-8")
+    assert content.startswith(f"\ufeffText ID{separator}")
+    first, expected = read("o.csv"), read("plain.csv")
+    assert first.pop("Text ID") == expected.pop("item_id")
+    swapped = {name: [cell.replace(point, ".") for cell in first[name]] for name in first}
+    assert swapped == expected
+
+
+def test_labels_that_were_filled_in_are_read_back(cordial, tmp_path, monkeypatch):
+    """A plan in the input's form is a table of labels."""
+    monkeypatch.chdir(tmp_path)
+    write_tables(tmp_path)
+    cells, truth = read("r.csv"), dict(zip(*read("l.csv").values(), strict=True))
+    write(tmp_path / "r.csv", {"Text ID": cells.pop("item_id"), **cells}, ";", ",")
+    cordial("plan", "r.csv", "-o", "p.csv", "--id", "Text ID", "--keep-form", "-n", LABELLED)
+    planned = read("p.csv")
+    planned["label"] = [truth.get(item, "3") for item in planned["Text ID"]]
+    write(tmp_path / "p.csv", planned, ";", ",")
+    found = cordial("estimate", "r.csv", "p.csv", "--id", "Text ID", "--inference", "laplace")
+    assert "mean" in found.stdout

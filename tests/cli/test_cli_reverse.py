@@ -1,0 +1,71 @@
+"""`--reverse`: a judge whose scale runs from best to worst is read as if it ran the other way."""
+
+import numpy as np
+import pytest
+from review_tables import LABELLED, TEXTS, fast, read, write_tables
+
+from cordial_ppl.tables import read_readings, write_table
+
+
+@pytest.fixture
+def turned(tmp_path):
+    """Readings, the same with their scale turned round, hard ratings of both, and labels."""
+    readings, labels = write_tables(tmp_path, user=["u"] * TEXTS)
+    cells = read(readings)
+    for k in range(1, 6):
+        # Sums of these are exact in any order.
+        cells[f"logit_{k}"] = (np.rint(np.array(cells[f"logit_{k}"], float) * 64) / 64).tolist()
+    write_table(readings, cells)
+    write_table("t.csv", cells | {f"logit_{6 - k}": cells[f"logit_{k}"] for k in range(1, 6)})
+    stated = read_readings(readings).logits.argmax(axis=1) + 1
+    write_table("a.csv", {"item_id": cells["item_id"], "rating": stated})
+    write_table("b.csv", {"item_id": cells["item_id"], "rating": 6 - stated})
+    return readings, labels
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+RATED = "--options", "1,2,3,4,5"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("calibrate", "{}", "l.csv", "-o", "o.csv"),
+        ("estimate", "{}", "l.csv", "-o", "o.csv"),
+        ("decide", "{}", "l.csv", "-o", "o.csv", "--pass", "4,5", "--agree", ".9"),
+        ("fuse", "{}", "l.csv", "-o", "o.csv"),
+        ("shift", "{}", "l.csv", "-o", "o.csv", "--annotator", "user"),
+        ("plan", "{}", "-o", "o.csv"),
+    ],
+    ids=lambda command: command[0],
+)
+def test_every_command_reads_a_scale_turned_round(here, cordial, turned, command):
+    """What comes out is that of the scale as labels have it."""
+    way = "laplace" if command[0] in ("estimate", "decide") else "mode"
+    more = () if command[0] == "plan" else ("--inference", way)
+    write_table("l.csv", {**read("l.csv"), "user": ["u"] * LABELLED})
+    outputs = []
+    for readings, direction in (("r.csv", ()), ("t.csv", ("--reverse",))):
+        cordial(*(part.format(readings) for part in command), *more, *direction)
+        cells = read("o.csv")
+        outputs.append({name: cells[name] for name in cells if not name.startswith("logit_")})
+    assert outputs[0] == outputs[1]
+
+
+def test_ratings_are_turned_round(here, cordial, turned):
+    for name, more in (("a.csv", ()), ("b.csv", ("--reverse",))):
+        cordial(*fast("calibrate", name, "l.csv", "-o", f"o-{name}", *RATED, *more))
+    assert read("o-a.csv") == read("o-b.csv")
+
+
+def test_a_calibrator_knows_the_direction(here, cordial, turned):
+    """A table that is read the other way than those of the fit is warned of, both ways."""
+    for readings, more, other in (("r.csv", (), ("--reverse",)), ("t.csv", ("--reverse",), ())):
+        cordial(*fast("fit", readings, "l.csv", "-o", "j.cordial", *more))
+        predict = "predict", "j.cordial", readings, "-o", "o.csv"
+        assert "direction" not in cordial(*predict, *more).stderr
+        assert "direction" in cordial(*predict, *other).stderr
