@@ -139,10 +139,8 @@ def monitor(
     fit, settings = fitted.fit_, {**vars(columns), "options": names}
     with doing("reading"):
         tables = [read_readings(path, **settings) for path in (old, *new)]
-    others = [
-        intake.warn_of_kind(calibrator, fit, path, table)
-        for path, table in zip((old, *new), tables, strict=True)
-    ]
+    pairs = zip((old, *new), tables, strict=True)
+    others = [intake.warn_of_kind(calibrator, fit, *pair) for pair in pairs]
     extras = [table.covariates(fit.covariates, fit.levels) for table in tables]
     logits, texts = [table.logits for table in tables], [table.item_ids for table in tables]
     made = cp.monitor(fit, *logits, texts=texts, covariates=extras, level=level)

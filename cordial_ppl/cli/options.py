@@ -227,16 +227,14 @@ class Fitting(Tables):
         settings = {"inference": self.inference, "seed": self.seed, "prior": prior}
         return settings | {"channels": tuple(map(str, self.channel))}
 
-    def identify(
-        self, table: Any, labels: Any, rows: Any, *, required: bool = False
-    ) -> dict[str, list[str]]:
+    def identify(self, *read: Any, required: bool = False) -> dict[str, list[str]]:
         """Collect what a calibrator is for; arguments and errors are those of `tables.identify`."""
         from cordial_ppl.tables import identify
 
         stated = {} if self.judge is None else {"judge": (repr(self.judge), [self.judge])}
         if (path := self.prompt_file) is not None:
-            stated["prompt"] = f"that of {path}", _digest_prompt(path, table.scale)
-        return identify(table, labels, rows, stated, required)
+            stated["prompt"] = f"that of {path}", _digest_prompt(path, read[0].scale)
+        return identify(*read, stated=stated, required=required)
 
     def fit(self, table: Any, labels: Any, rows: Any, *, required: bool = False) -> Any:
         """Fit a calibrator on labelled texts; it keeps what later readings must be like.

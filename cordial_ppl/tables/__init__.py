@@ -3,7 +3,7 @@
 `formats` reads and writes the files, `workbook` those of Excel, `columns` reads cells, `roles`
 finds columns by what they are for. `reading_table`, `label_table` (`annotators`: several of a text)
 and `judges` (readers side by side) build on these; `matches` joins readings and labels; `groups`
-reads what names groups of texts, `provenance` the models and prompts of readings, and who labelled.
+reads what names groups of texts, `provenance` how readings were made and who labelled.
 """
 
 from cordial_ppl.tables.choices import list_values

@@ -108,6 +108,7 @@ def match_labels(
     """
     if not labels.item_ids:
         raise InputError(f"{labels.columns.path}: none of the labelled texts has a reading.")
+    warn_of_models(labels, read_provenance(readings))
     users = readings.users
     if users is not None and labels.annotators is None:
         problem = f"{readings.columns.path} has a row for each text and user"
@@ -115,7 +116,6 @@ def match_labels(
         advice = "Name the column that does"
         raise SettingNeeded(problem, advice, "annotator", UNKNOWN)
     keys = key_rows(readings.item_ids, users)
-    warn_of_models(labels, read_provenance(readings))
     # An accent may be a character of its own in one file, and part of its letter in the other.
     index = {normalize("NFC", key): row for row, key in enumerate(keys)}
     index |= {key: row for row, key in enumerate(keys)}

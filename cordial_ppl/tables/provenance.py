@@ -35,8 +35,8 @@ KINDS = {
 MLflow's HUMAN could also be who wrote a text."""
 
 Provenance = dict[str, list[str]]
-"""The different values of each of `COLUMNS`, the first and the last "date", who gave "labels":
-people, models by name, or unknown; and the "direction" of a scale that was turned round."""
+"""The different values of each of `COLUMNS`, the first and the last "date", the "direction" of the
+scale, and who gave "labels": people, models by name, or unknown."""
 
 
 def digest(text: str) -> str:
@@ -51,10 +51,8 @@ def read_provenance(table: ReadingTable, rows: Int64[np.ndarray, " n"] | None = 
         table: The readings; of several judges, each may have columns of its own.
         rows: The rows that count; by default all.
     """
-    columns = table.columns
-    made = Provenance(direction=["turned round (reverse)"]) if columns.reverse else Provenance()
-    if table.readers:
-        made["judge"] = [*table.readers]
+    columns, made = table.columns, {"judge": [*table.readers]}
+    made["direction"] = ["reversed" if columns.reverse else "as stated"]
     for name, start in COLUMNS.items():
         starts = (f"{start}_",) if table.readers and name in MADE else ()
         for column in columns.schema.keys() - {*columns.apart}:
@@ -72,14 +70,13 @@ def read_provenance(table: ReadingTable, rows: Int64[np.ndarray, " n"] | None = 
 
 def differences(fitted: Provenance, new: Provenance) -> list[str]:
     """List in phrases how readings differ from others; not where either is not known."""
-    phrases = []
-    stated = {"direction": ["as stated"]}
-    fitted, new = stated | fitted, stated | new
-    for name in (*[*COLUMNS][:-1], "direction"):
+    phrases = {}
+    for name in ("direction", *[*COLUMNS][:-1]):
         before = fitted.get(name, [])
         if before and (now := [value for value in new.get(name, []) if value not in before]):
-            phrases.append(f"{name} {list_names(now, 3)} instead of {list_names(before, 3)}")
-    return phrases
+            # A judge that is called like its model is named once.
+            phrases[f"{list_names(now, 3)} instead of {list_names(before, 3)}"] = name
+    return [f"{name} {values}" for values, name in phrases.items()]
 
 
 def read_makers(labels: LabelTable, readings: Provenance) -> list[str]:
@@ -109,11 +106,10 @@ def warn_of_models(labels: LabelTable, readings: Provenance) -> None:
     """Warn of labels that models gave; arguments are those of `read_makers`."""
     models = [name for name in read_makers(labels, readings) if name not in (PEOPLE, UNKNOWN)]
     if models:
-        some = "" if len(models) == len(labels.labels) else f" of {len(labels.labels)}"
         warn(
-            f"{labels.columns.path}: {len(models)}{some} labels are by a model or by code, "
-            f"{list_names(dict.fromkeys(models), 3)}. What is fitted to them predicts these, not "
-            "people."
+            f"{labels.columns.path}: {len(models)} of {len(labels.labels)} labels are by a model "
+            f"or by code, {list_names(dict.fromkeys(models), 3)}. What is fitted to them predicts "
+            "these, not people."
         )
 
 

@@ -172,6 +172,8 @@ def test_no_text_of_others_moves_what_a_terminal_shows(cordial, as_json, tmp_pat
     shown = cordial(*plan, "text.csv")
     (line,) = [line for line in shown.stdout.splitlines() if "gpt" in line]
     assert line.split("  ")[0] == (r"gpt\u001b[2J\u202etp\u009b31m\u200b\udb40\udc41\nUse it: yes")
+    (other,) = [row for row in shown.stdout.splitlines() if row.startswith("b ")]
+    assert len(other) == len(line)
     printed = cordial(*plan, "json.csv", "--json").stdout
     assert {*json.loads(printed)["groups"]} == {HOSTILE, "b"}
     refused(r"no\u001b]0;x\u0007", "plan", "no\x1b]0;x\x07", "-o", "o.csv")

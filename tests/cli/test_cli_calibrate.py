@@ -89,6 +89,7 @@ def judged(as_json, tmp_path):
 
 def test_a_calibrator_knows_what_it_is_for(judged, cordial, as_json, tmp_path):
     assert judged["provenance"] == {
+        "direction": ["as stated"],
         "judge": ["j"],
         "model": ["a"],
         "prompt": ["x"],
@@ -135,7 +136,7 @@ def test_labels_of_a_model_are_said_to_be_that(as_json, cordial, tmp_path):
     kinds = ["LLM", "HUMAN"] * (LABELLED // 2)
     pl.read_csv(labels).with_columns(annotator_kind=pl.Series(kinds)).write_csv("k.csv")
     fit = "fit", readings, "k.csv", "-o", "judge.cordial", "--inference", "mode"
-    assert as_json(*fit)["provenance"] == {"labels": ["LLM", "people"]}
+    assert as_json(*fit)["provenance"]["labels"] == ["LLM", "people"]
     assert "10 of 20 labels are by a model or by code, 'LLM'" in cordial(*fit).stderr
 
 
@@ -166,6 +167,7 @@ def test_what_tables_do_not_say_a_user_may(as_json, tmp_path):
     stated = "--judge", "gpt-4o", "--prompt-file", "rubric.md"
     fit = "fit", *write_tables(tmp_path), "-o", "judge.cordial", "--inference", "mode"
     made = as_json(*fit, *stated)["provenance"]
+    assert made.pop("direction") == ["as stated"]
     assert made == {
         "judge": ["gpt-4o"],
         "prompt": [digest("One star is bad.")],

@@ -52,20 +52,24 @@ def test_a_table_says_its_judge_its_making_and_its_days(readings):
     table = read_readings(readings(**told, reader=pl.lit("j"), reader_prompt=pl.lit(prompt)))
     found = read_provenance(table)
     assert found == {
+        "direction": ["as stated"],
         "judge": ["j"],
         "model": ["m", "n"],
         "prompt": [digest(prompt)],
         "date": ["2026-05-01", "2026-05-02"],
     }
     assert read_provenance(table, np.array([1, 1]))["model"] == ["m"]
-    assert read_provenance(read_readings(readings())) == {}
+    silent = {"direction": ["as stated"]}
+    assert read_provenance(read_readings(readings())) == silent
+    turned = read_provenance(read_readings(readings(), reverse=True))
+    assert differences(silent, turned) == ["direction 'reversed' instead of 'as stated'"]
     # No file is to hold the text of a prompt, but may its name.
     names = ["v2-strict", "Be  strict.\n", "Be strict.", "a" * 65]
     told = read_provenance(read_readings(readings(reader_prompt=each(*names))))["prompt"]
     assert {*told} == {"v2-strict", digest("Be strict."), digest("a" * 65)}
     # A column that is named for something else says nothing of the judge.
     apart = read_readings(readings(reader=each(*"abab")), apart=("reader",))
-    assert read_provenance(apart) == {}
+    assert read_provenance(apart) == silent
 
 
 def test_several_judges_are_made_in_several_ways(readings):
@@ -74,8 +78,9 @@ def test_several_judges_are_made_in_several_ways(readings):
         for name in "ab"
     ]
     found = read_provenance(read_several(paths))
-    assert found == {"judge": ["a", "b"], "model": ["m-a", "m-b"]}
-    assert read_provenance(read_several(paths[:1])) == {"judge": ["a"], "model": ["m-a"]}
+    assert (found["judge"], found["model"]) == (["a", "b"], ["m-a", "m-b"])
+    alone = read_provenance(read_several(paths[:1], reverse=True))
+    assert alone == {"judge": ["a"], "model": ["m-a"], "direction": ["reversed"]}
 
 
 def test_only_what_both_know_differs():
@@ -84,6 +89,9 @@ def test_only_what_both_know_differs():
     new = {"judge": ["a", "b"], "model": ["m"], "date": ["2026-09-09"], "prompt": ["x"]}
     (phrase,) = differences(fitted, new)
     assert "judge 'b'" in phrase and "'a'" in phrase
+    # `cordial ask` calls a judge like its model, unless it is told a name.
+    asked = [{name: [model] for name in ("judge", "model")} for model in ("m1", "m2")]
+    assert differences(*asked) == ["model 'm2' instead of 'm1'"]
 
 
 MODELS = (
@@ -110,7 +118,7 @@ def test_labels_of_a_model_are_said_to_be_that(readings, labels, name, column):
     table, found = read(readings, labels, **{column: pl.lit(name)})
     assert read_makers(found, read_provenance(table)) == [name] * 4
     with pytest.warns(
-        cp.CordialWarning, match=f"l.csv: 4 labels are by a model or by code, '{name}'"
+        cp.CordialWarning, match=f"l.csv: 4 of 4 labels are by a model or by code, '{name}'"
     ):
         match_labels(table, found)
 

@@ -51,9 +51,10 @@ def open_tables(
         table = open_readings(paths[0], **settings)
         table.check(fit.covariates, fit.levels, lambda logits: counted.append(sketch(logits)))
         drift = compare(fit.sketch, merge(counted), fit.scale)
+    others = warn_of_kind(path, fit, paths[0], table)
     warn_of_drift(path, fit, paths[0], drift)
     warn_of_unread(path, fit, table)
-    return table, drift, warn_of_kind(path, fit, paths[0], table)
+    return table, drift, others
 
 
 def _read_judges(
