@@ -267,6 +267,6 @@ def warn_if_reversed(fit: Fit) -> None:
     if rho < 0 and evidence < -max(FALLING / free, BEYOND / free**0.5):
         warn(
             f"labels fall as the judge's ratings rise (rank correlation {rho:.2f} on {free + 1} "
-            "texts): one of the two scales may run from best to worst. If so, turn its numbers "
-            "round before you calibrate."
+            "texts): one of the two scales may run from best to worst. If so, turn the readings "
+            "round before you calibrate, on the command line by --reverse."
         )
