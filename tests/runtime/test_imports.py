@@ -28,8 +28,8 @@ def test_importing_the_package_leaves_heavy_ones_alone(use):
 
 
 def test_a_table_that_is_refused_needs_no_jax(tmp_path):
-    (tmp_path / "r.csv").write_text("item_id,logit_1,logit_2\na,0,0\nb,0,nan\n")
-    (tmp_path / "l.csv").write_text("item_id,label\na,1\n")
+    (tmp_path / "r.csv").write_text("item_id,user,logit_1,logit_2\na,u,0,0\nb,u,0,nan\n")
+    (tmp_path / "l.csv").write_text("item_id,user,label\na,u,1\n")
     pair = "r.csv", "l.csv"
     program = f"""
 import sys
