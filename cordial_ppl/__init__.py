@@ -15,7 +15,7 @@ TYPE_CHECKING = False  # To import `typing` takes as long as all that comes befo
 if TYPE_CHECKING:
     from typing import Any
 
-with open(f"{__file__}i", encoding="utf-8") as _stub:
+with open(f"{__file__.rpartition('.')[0]}.pyi", encoding="utf-8") as _stub:
     # Each line is: from ROOM import NAME as ALIAS.
     _LINES = [words for words in map(str.split, _stub) if words[:1] == ["from"]]
 _ROOMS = {alias: (room, name) for _, room, _, name, _, alias in _LINES}
@@ -36,11 +36,12 @@ class _Alias(ModuleType):
     """Stand for a module that lies in another room, which is imported when it is used."""
 
     def __getattr__(self, name: str) -> "Any":
-        return getattr(__getattr__("synthetic"), name)
+        return getattr(__getattr__(self.__name__), name)
 
 
-# `import cordial_ppl.synthetic` asks for a module of that name.
-modules[f"{__name__}.synthetic"] = _Alias("synthetic")
+for _alias in ("calibrators", "priors", "synthetic"):
+    # `import cordial_ppl.synthetic` asks for a module of that name.
+    modules[f"{__name__}.{_alias}"] = _Alias(_alias)
 
 
 def __dir__() -> list[str]:

@@ -12,11 +12,7 @@ tell the channel nothing.  Labelled texts count as themselves, and epsilon is th
 of labels.  Means, shares, pass rates and how often the judge agrees are sums of the same draws, so
 that they agree with each other.
 
-What is said of texts like these adds what a sample of texts leaves open: were the labels of all N
-texts known, their shares would still miss those of the population that they were drawn from, as a
-multinomial sample does, or a sample of whole clusters.
-
-Source: Särndal, Swensson and Wretman (1992), Model assisted survey sampling, chapters 4 and 5.
+What is said of texts like these adds what a sample of texts leaves open: `superpopulation`.
 """
 
 from typing import NamedTuple

@@ -15,7 +15,7 @@ from cordial_ppl.data.labelling import TextLabels, by_text
 from cordial_ppl.data.ratings import state
 from cordial_ppl.data.readings import as_logits, label_histogram
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.errors import InputError, warn
+from cordial_ppl.errors import InputError, quote, warn
 from cordial_ppl.inference.fitting import Case
 from cordial_ppl.inference.posterior import Posterior, warn_if_doubtful
 from cordial_ppl.runtime.progress import doing
@@ -30,6 +30,9 @@ FOLDS = 4
 LEAST_TEXTS, FALLING, BEYOND = 5, 5.9, 0.9
 """Texts from which a direction is told, and how far below zero, in units of 1 / (n - 1) and of
 1 / sqrt(n - 1), the evidence is that scales run against each other."""
+
+NEARER, STEADY = 0.5, 0.3
+"""Share of the distances in this evidence, and classes that their deviation has at least."""
 
 LIKE_OTHERS = 2.0
 """Labels that texts which were not read are taken to have, like the other texts."""
@@ -243,7 +246,7 @@ def fit_stack(texts: Labelled, scale: Scale, settings: Settings) -> Fit:
     return fit
 
 
-def warn_if_reversed(fit: Fit) -> None:
+def warn_if_reversed(fit: Fit, reader: str = "") -> None:
     r"""Warn where labels fall as ratings rise, as if one of the scales ran the other way.
 
     The evidence is the rank correlation of labels and ratings, and whether labels would be farther
@@ -254,6 +257,10 @@ def warn_if_reversed(fit: Fit) -> None:
 
     Few texts have to tell more, so that one fit in a hundred to labels that run the right way is
     warned of at most (`benchmarks/directions.py`).
+
+    Args:
+        fit: the fit.
+        reader: the reader's name, where there are several.
     """
     values, per_text = fit.scale.values, fit.text_labels
     both = np.stack([state(fit.labelled.logits[per_text.first])[0], per_text.shares]) @ values
@@ -263,10 +270,11 @@ def warn_if_reversed(fit: Fit) -> None:
     rho = float(np.corrcoef(rankdata(both, axis=1))[0, 1])
     stated, labels = (both - values.min()) * (fit.scale.size - 1) / np.ptp(values)
     nearer = np.abs(stated + labels - fit.scale.size + 1) - np.abs(stated - labels)
-    evidence = rho + nearer.mean() / (nearer.std() + 0.3) / 2
+    evidence = rho + NEARER * nearer.mean() / (nearer.std() + STEADY)
     if rho < 0 and evidence < -max(FALLING / free, BEYOND / free**0.5):
         warn(
-            f"labels fall as the judge's ratings rise (rank correlation {rho:.2f} on {free + 1} "
-            "texts): one of the two scales may run from best to worst. If so, turn the readings "
-            "round before you calibrate, on the command line by --reverse."
+            f"labels fall as the ratings of {quote(reader) if reader else 'the judge'} rise (rank "
+            f"correlation {rho:.2f} on {free + 1} texts): one of the two scales may run from best "
+            "to worst. If so, turn the readings round before you calibrate: on the command line "
+            "by --reverse, or without it if it is there."
         )
