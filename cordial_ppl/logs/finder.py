@@ -94,7 +94,7 @@ THOUGHT = re.compile(
     r"(?s:.*?)(?:(?(fence)```(?!\w)|</details>)|(?P<open>\Z)))",
     re.IGNORECASE,
 )
-"""Marks of thoughts: `<think>`, `</seed:think>`, `[THINK]`, `<|end_of_thought|>`, channels, fences."""
+"""Marks of thoughts: `<think>`, `</seed:think>`, `<|end_of_thought|>`, channels, fences."""
 
 
 class Span(NamedTuple):

@@ -12,7 +12,7 @@ from typing import Any
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import FileError, InputError, as_path, count, list_names, naming, warn
 from cordial_ppl.logs.collected import COLUMNS, Collected
-from cordial_ppl.logs.evidence import FAILED, Answer, Record, as_text
+from cordial_ppl.logs.evidence import CUT, FAILED, Answer, Record, as_text
 from cordial_ppl.logs.fields import (
     LOOKED,
     PRESETS,
@@ -25,7 +25,7 @@ from cordial_ppl.logs.fields import (
     list_fields,
     name_all,
 )
-from cordial_ppl.logs.protocols import WRAPPED, read_response, read_value, unwrap
+from cordial_ppl.logs.protocols import WRAPPED, find_lost, read_response, read_value, unwrap
 from cordial_ppl.logs.reader import collect
 from cordial_ppl.logs.rows import Row, at, read_rows
 from cordial_ppl.logs.wide import unstack
@@ -52,6 +52,12 @@ FAILURE = Field(
     "|| (status_code >= `400` && status_code)"
 )
 """What says that a request or a grader failed; beside a score, which then is none."""
+
+REASON = Field(
+    "finish_reason || finishReason || stop_reason || stopReason || done_reason "
+    "|| incomplete_details.reason || (status == 'incomplete' && status)"
+)
+"""What says, beside an answer, why it ended."""
 
 FALSE = ("false", "none", "null", "no", "0", "")
 
@@ -276,9 +282,30 @@ def _read_answer(
     model = as_text(next(filter(None, map(MODEL.find, [body, *unwrap(root)])), None))
     cells = {"reader_model": model, **record.cells}
     record = replace(record, reader=record.reader or model, cells=cells)
+    if not (body or texts or failure or isinstance(value, Mapping | list)):
+        answers = {"": _end(answers[""], row, one)}
     for question, evidence in answers.items():
         evidence = evidence or [Answer(failure or f"no `{name}`", lost=FAILED)]
         yield replace(record, task=_join(record.task, question), evidence=evidence)
+
+
+def _end(evidence: Any, row: Mapping[str, Any], one: Field) -> Any:
+    """Return an answer as what stands beside its field makes it: cut, filtered or refused."""
+    parts = one.text.split(".")
+    if one.text in row or len(parts) < 2:
+        start = ".".join([*parts[:-1], ""])
+        around: list[Any] = [{name.removeprefix(start): cell for name, cell in row.items()}]
+    else:
+        around = [Field(".".join(parts[:n])).find(row) for n in range(len(parts) - 1, 0, -1)]
+    reasons = (REASON.find(each) for each in around if isinstance(each, Mapping))
+    reason = next(filter(None, reasons), None)
+    if (lost := find_lost(reason)) is None:
+        return evidence
+    (answer,) = evidence or [Answer("")]
+    if lost == CUT and re.fullmatch(r"\s*[\w.]+\s*", answer.text):
+        # All that was asked for, unless another option begins so.
+        return [answer._replace(ended=False)]
+    return [Answer(str(reason) if lost == FAILED else answer.text, lost=lost)]
 
 
 def _read_label(record: Record, value: Any, people: Any = None) -> Iterator[Record]:

@@ -90,7 +90,7 @@ def _read_answer(answer: Body, protocol: Mapping[str, str], count: Any) -> Answe
     text, tokens = _read_parts(parts or ()), _read_tokens(listed)
     if not text and any(isinstance(part, Mapping) and part.get("refusal") for part in parts or ()):
         reason = "refusal"
-    lost = next((name for name, form in REASONS.items() if form.search(str(reason or ""))), None)
+    lost = find_lost(reason)
     ended = lost is None and (reason is not None or not tokens)
     # Tokens that the text lacks are thoughts.
     joined = "".join(position.token for position in tokens)
@@ -102,6 +102,11 @@ def _read_answer(answer: Body, protocol: Mapping[str, str], count: Any) -> Answe
     if lost == CUT and (single or count == 1 and not tokens):
         lost = None
     return Answer(str(reason) if lost == FAILED else text, tokens, ended, lost)
+
+
+def find_lost(reason: Any) -> str | None:
+    """Find out what a reason to end makes of an answer: `CUT` and so on; None if it is one."""
+    return next((name for name, form in REASONS.items() if form.search(str(reason or ""))), None)
 
 
 def _read_parts(parts: Iterable[Any]) -> str:
