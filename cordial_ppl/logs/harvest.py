@@ -1,7 +1,6 @@
 """From a file of judgments to readings and labels."""
 
 import csv
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -32,7 +31,7 @@ from cordial_ppl.logs.wide import unstack
 from cordial_ppl.tables import is_filled
 from cordial_ppl.tables.choices import join_parts
 from cordial_ppl.tables.columns import is_reading
-from cordial_ppl.tables.provenance import digest
+from cordial_ppl.tables.provenance import name_prompt
 from cordial_ppl.tables.roles import nearest
 
 NAMES = ("reader", "task", "annotator", "model", "prompt")
@@ -183,7 +182,8 @@ def _read_row(
         return [one.find(row) for one in fields.get(role, ())]
 
     reader, task, people, model, prompt = (next(iter(find(role)), None) for role in NAMES)
-    made = {"reader_model": _name(model), "reader_prompt": _digest(prompt)}
+    prompt = prompt if isinstance(prompt, list | Mapping) else as_text(prompt) or ""
+    made = {"reader_model": _name(model), "reader_prompt": name_prompt(prompt)}
     named = find("item") or [row.get("item_id")]
     item = _join(*map(_name, named)) or _name(row.get("key"))
     record = Record(
@@ -217,15 +217,6 @@ def _name(value: Any) -> str | None:
     if isinstance(value, Mapping):
         raise InputError(f"a name must be text or a number; found {list_names(value, 6)} in it.")
     return as_text(value)
-
-
-def _digest(prompt: Any) -> str | None:
-    """Take the name of a prompt; or, of its text or messages, twelve digits of the SHA-256."""
-    messages = isinstance(prompt, list | Mapping)
-    text = json.dumps(prompt, sort_keys=True) if messages else as_text(prompt)
-    if not text or len(text) <= 64 and not messages:
-        return text
-    return digest(text)
 
 
 def _join(*parts: str | None) -> str | None:

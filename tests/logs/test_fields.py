@@ -183,6 +183,15 @@ JUDGED = {"id": "a", "judge": "gpt", "version": "gpt-4-0613", "template": PROMPT
          ("gpt", "gpt-4-0613", digest(PROMPT))),
         (JUDGED | {"template": "v2"}, {"model": "version", "prompt": "template"},
          (None, "gpt-4-0613", "v2")),
+        # Messages of OpenAI, and a request of Anthropic, are their text.
+        (JUDGED | {"template": [
+            {"role": "system", "content": PROMPT[:10]},
+            {"role": "user", "content": [{"type": "text", "text": PROMPT[10:]}]}]},
+         {"prompt": "template"}, (None, None, digest(f"{PROMPT[:10]} {PROMPT[10:]}"))),
+        (JUDGED | {"template": {"messages": [{"content": PROMPT}], "system": "Be strict."}},
+         {"prompt": "template"}, (None, None, digest(f"Be strict. {PROMPT}"))),
+        (JUDGED | {"template": "Be  strict."}, {"prompt": "template"},
+         (None, None, digest("Be strict."))),
         (JUDGED | {"template": 3}, {"prompt": "template"}, (None, None, "3")),
         # Our own tables call them so.
         ({"id": "a", "reader": "gpt", "reader_model": "m", "reader_prompt": "v2", "score": 4}, {},
