@@ -26,7 +26,7 @@ from cordial_ppl.logs.fields import (
 )
 from cordial_ppl.logs.protocols import WRAPPED, find_lost, read_response, read_value, unwrap
 from cordial_ppl.logs.reader import collect
-from cordial_ppl.logs.rows import Row, at, read_rows
+from cordial_ppl.logs.rows import Row, read_rows
 from cordial_ppl.logs.wide import unstack
 from cordial_ppl.tables import is_filled
 from cordial_ppl.tables.choices import join_parts
@@ -48,7 +48,7 @@ MODEL = Field("model || modelVersion || model_version || message.model")
 FAILURE = Field(
     "error.message || error || exception || graderError.message || graderError || scoring_failed "
     "|| parse_error || (status == 'error' && status) || (label == 'NOT_PARSABLE' && label) "
-    "|| (status_code >= `400` && status_code)"
+    "|| (to_number(status_code) >= `400` && status_code)"
 )
 """What says that a request or a grader failed; beside a score, which then is none."""
 
@@ -157,7 +157,7 @@ def _read_records(
     missing = [one for role in typed for one in typed[role] if role != "rows"]
     number, kept = -1, 0
     for number, (location, row) in enumerate(expand(rows, fields.get("rows", ()))):
-        with at(location):
+        with naming(location):
             missing = [one for one in missing if not is_filled(one.subject.find(row))]
             if all(one.holds(row) for one in fields.get("where", ())):
                 kept += 1

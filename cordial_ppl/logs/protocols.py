@@ -29,6 +29,7 @@ from cordial_ppl.logs.evidence import (
     as_text,
     is_objects,
 )
+from cordial_ppl.logs.rows import parsing
 from cordial_ppl.tables import is_filled
 
 ROUNDING = 1e-3
@@ -57,6 +58,7 @@ def unwrap(value: Any, depth: int = 3) -> Iterator[Body]:
             yield from unwrap(value.get(name), depth - 1)
 
 
+@parsing("a response")
 def read_response(value: Any) -> tuple[Body, Mapping[str, Any]] | None:
     """Read a response of any of the protocols, wrapped or not.
 
@@ -68,8 +70,8 @@ def read_response(value: Any) -> tuple[Body, Mapping[str, Any]] | None:
         probabilities, by question ("" if unnamed); None if there is none.
 
     Raises:
-        InputError: A log-probability is NaN or above 0, or a token is not text.
-        AttributeError, KeyError, TypeError, ValueError: It has another form inside.
+        InputError: A log-probability is NaN or above 0, a token is not text, or it has another
+            form inside.
     """
     bodies = [*unwrap(value)]
     for protocol, body in product(PROTOCOLS, bodies):
@@ -161,6 +163,7 @@ def _read_token(token: str, scores: Mapping[str, float | None]) -> Position:
     return Position(token, {text: float(score) for text, score in top.items() if score > ABSENT})
 
 
+@parsing("an answer")
 def read_value(value: Any, name: str) -> Evidence | None:
     """Read what a field holds as evidence.
 
@@ -200,19 +203,19 @@ def read_value(value: Any, name: str) -> Evidence | None:
         names = [str(option).strip() for option in value["options"]]
         return Scores("logprob" if max(scores) <= 0 else "logit", scores, names)
     numbers = {option: cell for option, cell in value.items() if cell is not None}
-    scores = list(numbers.values())
-    if not numbers or not all(type(score) in (int, float) for score in scores):
+    if not numbers or not all(type(score) in (int, float) for score in numbers.values()):
         first = next(iter(value), "name")
         raise InputError(
             f"`{name}` is an object with {list_names(value, 6)}: name one of its fields, such as "
             f"{name}.{first}, or several with commas."
         )
+    scores = [*map(float, numbers.values())]
     if max(scores) <= ROUNDING and any(scores):
         # An answer that is one of several texts; of equal ones the first by name, so that the
         # order of keys changes nothing.
         chosen = max(sorted(numbers), key=numbers.__getitem__)
         return [Answer(chosen, [_read_token(chosen, numbers)])]
-    if min(scores) >= 0 and all(isinstance(score, int) for score in scores):
+    if min(scores) >= 0 and all(isinstance(score, int) for score in numbers.values()):
         return Scores("n", scores, [*numbers])
     # Rounding may put a sum of probabilities this far from 1.
     shares = min(scores) >= 0 and abs(fsum(scores) - 1.0) <= 0.02

@@ -243,6 +243,8 @@ def test_a_cut_text_is_cut_when_it_is_named(log):
         ("j.message.text", {"j": {"message": {"text": "[[1]]"}, "stopReason": "length"}}, "cut"),
         ("answer", {"answer": "Score: 1", "finish_reason": "content_filter"}, "filtered"),
         ("answer", {"answer": "1", "done_reason": "length"}, "cut"),
+        ("answer", {"answer": "Score: 1", "status_code": "500"}, "failed"),
+        ("answer", {"answer": "Score: 1", "status_code": "ok"}, None),
         # All that one token can be.
         ("answer", {"answer": "2", "finish_reason": "length"}, None),
         ("answer", {"answer": "Score: 2", "finish_reason": "stop", "status": "complete"}, None),
