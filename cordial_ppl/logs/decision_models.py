@@ -5,6 +5,7 @@ question, a map of levels by their number, with a legend of labels.
 """
 
 from collections.abc import Mapping
+from math import nan
 from typing import Any
 
 from cordial_ppl.data.numerals import parse_number
@@ -29,34 +30,56 @@ def read_decisions(body: Mapping[str, Any]) -> dict[str, Evidence] | None:
         return None
     # Several questions without a name are told apart by their order.
     several = len(answers) > 1
-    return {
-        str(one.get("name") or one.get("id") or (number if several else "")): _read_decision(one)
+    names = [
+        str(one.get("name") or one.get("id") or (number if several else ""))
         for number, one in enumerate(answers, 1)
+    ]
+    return {
+        name: _read_decision(one)
+        if names.count(name) == 1
+        else [Answer(f"several answers to {name!r}", lost=FAILED)]
+        for name, one in zip(names, answers, strict=True)
     }
 
 
 def _read_decision(answer: Mapping[str, Any]) -> Evidence:
     """Read the answer to one question."""
-    levels, legend = answer.get("probabilities"), answer.get("legend") or {}
+    levels, legend = answer.get("probabilities"), answer.get("legend")
     if answer["type"] == "refusal" or answer.get("refusal"):
         return [Answer("", lost=REFUSED)]
-    yes = answer.get("probability", answer.get("noul"))
-    if levels is None and yes is not None:
-        return Scores("p", (1 - float(yes), float(yes)), ("no", "yes"), ("false", "true"))
+    if levels is None:
+        yes = _read_number(answer.get("probability", answer.get("noul")))
+        levels = {"false": 1.0 - yes, "true": yes}
+        legend = {"false": "no", "true": "yes"}
     if isinstance(levels, Mapping):
-        levels = [
-            {"value": value, "label": legend.get(value), "probability": number}
-            for value, number in levels.items()
-        ]
-    if not levels or not is_objects(levels):
-        # An answer of another kind, such as a place in an image.
-        return [Answer(f"no probability for each level in {quote(answer)}", lost=FAILED)]
-    named = [(as_text(level.get("value")) or "", level) for level in levels]
-    if all(parse_number(name) is not None for name, _ in named):
+        labels = legend if isinstance(legend, Mapping) else {}
+        listed = [(value, labels.get(value), number) for value, number in levels.items()]
+    else:
+        keys = ("value", "label", "probability")
+        listed = [[*map(one.get, keys)] for one in levels] if is_objects(levels) else []
+    named = [(as_text(value) or "", told, _read_number(cell)) for value, told, cell in listed]
+    total = sum(number for *_, number in named)
+    # Some say per cent; each level may be rounded to two digits.
+    unit = 100.0 if total > 50.0 else 1.0
+    off = abs(total / unit - 1.0) > 0.02 + 0.005 * len(named)
+    if off or not all(number >= 0.0 for *_, number in named):
+        # Or an answer of another kind, such as a place in an image.
+        return [Answer(f"no probabilities that sum to 1 in {quote(answer)}", lost=FAILED)]
+    if all(parse_number(name) is not None for name, *_ in named):
         # Servers list numbered levels in any order.
         named.sort(key=lambda one: parse_number(one[0]) or 0.0)
+    names, told, shares = zip(*named, strict=True)
     # A rubric may describe its levels by objects.
-    told = [(level.get("label"), name) for name, level in named]
-    labels = [label if isinstance(label, str) and label else name for label, name in told]
-    shares = [float(level["probability"]) for _, level in named]
-    return Scores("p", shares, labels, [name for name, _ in named])
+    options = [
+        label if isinstance(label, str) and label else name
+        for name, label in zip(names, told, strict=True)
+    ]
+    return Scores("p", [share / unit for share in shares], options, names)
+
+
+def _read_number(cell: Any) -> float:
+    """Read a number; NaN if it is none."""
+    try:
+        return float(cell)
+    except (TypeError, ValueError, OverflowError):
+        return nan

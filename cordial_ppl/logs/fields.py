@@ -14,10 +14,10 @@ import jmespath
 from jmespath.exceptions import JMESPathError
 from jmespath.functions import Functions, signature
 
-from cordial_ppl.errors import FileError, InputError, quote
+from cordial_ppl.errors import FileError, InputError, naming, quote
 from cordial_ppl.logs.evidence import as_text
 from cordial_ppl.logs.protocols import read_response
-from cordial_ppl.logs.rows import Row, at
+from cordial_ppl.logs.rows import Row
 from cordial_ppl.tables import is_filled
 from cordial_ppl.tables.columns import PREFIXES
 from cordial_ppl.tables.roles import nearest
@@ -89,7 +89,7 @@ class Field:
             return row[self.text]
         try:
             return self.parsed.search(row, _OPTIONS) if self.parsed else None
-        except JMESPathError as error:
+        except (JMESPathError, TypeError) as error:  # It compares a text with a number.
             raise InputError(f"the field `{self.text}`: {error}.") from error
 
     @cached_property
@@ -169,7 +169,7 @@ def find_preset(path: Path, rows: Sequence[Row], name: str, typed: Fields) -> st
     # The first row may be of a request that failed.
     shown = [*rows[:SHOWN], ("the file", cells)]
     for preset, (location, row) in product(PRESETS, shown):
-        with at(location):
+        with naming(location):
             if Field(PRESETS[preset]["when"]).find(row):
                 return preset
     if "label" in typed:

@@ -81,16 +81,20 @@ SPECIAL = re.compile(r"<\|[^|<>]*\|>|</?s>|<(?:eos|end_of_turn)>|\[END\]", re.IG
 
 _THINK = (
     r"(?:think(?:ing)?|thoughts?|reason(?:ing)?|analysis|scratch_?pad|reflection|deliberation"
-    r"|monologue|cot|rationale|思考(?:过程)?|推理)(?:[_-](?:process|content|steps?|trace|text))?"
+    r"|monologue|cot|rationale|思考(?:过程)?|推理)(?:[ _-](?:process|content|steps?|trace|text))?"
 )
 THOUGHT = re.compile(
     # "[Analysis]: ..." is a heading.
     rf"(?P<final><\|channel\|>final(?:<\|message\|>|\b))|<\|channel\|>(?:{_THINK}|commentary)\b"
-    rf"|(?:<\|?|\[|\{{|[◁【〈《⟨«])(?P<shut>/|end(?:_of)?_)?(?:begin(?:_of)?_|start(?:_of)?_)?"
-    rf"(?:\w+[:_-])?{_THINK}(?:\s\w+=[^<>\n]{{0,60}})?(?:\|?>|\](?!:)|\}}|[▷】〉》⟩»])",
+    rf"|(?:<\|?|\[|\{{|[◁【〈《⟨«]) ?(?P<shut>/|end(?:_of)?_)?(?:begin(?:_of)?_|start(?:_of)?_)?"
+    rf"(?:\w+[:_-]|(?<=[</])(?:\w+ ){{1,2}})?{_THINK}(?:\s\w+=[^<>\n]{{0,60}})? ?"
+    r"(?:\|?>|\](?!:)|\}|[▷】〉》⟩»])"
+    # What ends these may end something else.
+    rf"|(?P<block>(?:(?P<fence>```){_THINK}\b|<details\b[^<>]{{0,99}}\btype=\W{{0,2}}{_THINK}\b[^<>]*>)"
+    r"(?s:.*?)(?:(?(fence)```(?!\w)|</details>)|(?P<open>\Z)))",
     re.IGNORECASE,
 )
-"""Marks of thoughts: `<think>`, `</seed:think>`, `[THINK]`, `<|end_of_thought|>`, channels."""
+"""Marks of thoughts: `<think>`, `</seed:think>`, `<|end_of_thought|>`, channels, fences."""
 
 
 class Span(NamedTuple):
@@ -186,7 +190,9 @@ def _after_thoughts(text: str) -> int | None:
     """Return where the answer may begin, after all thoughts; None if one is never closed."""
     start = depth = 0
     for tag in THOUGHT.finditer(text):
-        if tag["final"] or tag["shut"]:
+        if tag["block"] and tag["open"] is None:
+            start = tag.end()
+        elif tag["final"] or tag["shut"]:
             # Some prompts open the thought themselves: then only its end is in the text.
             start, depth = tag.end(), 0 if tag["final"] else max(depth - 1, 0)
         else:

@@ -1,7 +1,6 @@
 """From a file of judgments to readings and labels."""
 
 import csv
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -12,7 +11,7 @@ from typing import Any
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import FileError, InputError, as_path, count, list_names, naming, warn
 from cordial_ppl.logs.collected import COLUMNS, Collected
-from cordial_ppl.logs.evidence import FAILED, Answer, Record, as_text
+from cordial_ppl.logs.evidence import CUT, FAILED, Answer, Record, as_text
 from cordial_ppl.logs.fields import (
     LOOKED,
     PRESETS,
@@ -25,14 +24,14 @@ from cordial_ppl.logs.fields import (
     list_fields,
     name_all,
 )
-from cordial_ppl.logs.protocols import WRAPPED, read_response, read_value, unwrap
+from cordial_ppl.logs.protocols import WRAPPED, find_lost, read_response, read_value, unwrap
 from cordial_ppl.logs.reader import collect
-from cordial_ppl.logs.rows import Row, at, read_rows
+from cordial_ppl.logs.rows import Row, read_rows
 from cordial_ppl.logs.wide import unstack
 from cordial_ppl.tables import is_filled
 from cordial_ppl.tables.choices import join_parts
 from cordial_ppl.tables.columns import is_reading
-from cordial_ppl.tables.provenance import digest
+from cordial_ppl.tables.provenance import name_prompt
 from cordial_ppl.tables.roles import nearest
 
 NAMES = ("reader", "task", "annotator", "model", "prompt")
@@ -49,9 +48,15 @@ MODEL = Field("model || modelVersion || model_version || message.model")
 FAILURE = Field(
     "error.message || error || exception || graderError.message || graderError || scoring_failed "
     "|| parse_error || (status == 'error' && status) || (label == 'NOT_PARSABLE' && label) "
-    "|| (status_code >= `400` && status_code)"
+    "|| (to_number(status_code) >= `400` && status_code)"
 )
 """What says that a request or a grader failed; beside a score, which then is none."""
+
+REASON = Field(
+    "finish_reason || finishReason || stop_reason || stopReason || done_reason "
+    "|| incomplete_details.reason || (status == 'incomplete' && status)"
+)
+"""What says, beside an answer, why it ended."""
 
 FALSE = ("false", "none", "null", "no", "0", "")
 
@@ -152,7 +157,7 @@ def _read_records(
     missing = [one for role in typed for one in typed[role] if role != "rows"]
     number, kept = -1, 0
     for number, (location, row) in enumerate(expand(rows, fields.get("rows", ()))):
-        with at(location):
+        with naming(location):
             missing = [one for one in missing if not is_filled(one.subject.find(row))]
             if all(one.holds(row) for one in fields.get("where", ())):
                 kept += 1
@@ -177,7 +182,8 @@ def _read_row(
         return [one.find(row) for one in fields.get(role, ())]
 
     reader, task, people, model, prompt = (next(iter(find(role)), None) for role in NAMES)
-    made = {"reader_model": _name(model), "reader_prompt": _digest(prompt)}
+    prompt = prompt if isinstance(prompt, list | Mapping) else as_text(prompt) or ""
+    made = {"reader_model": _name(model), "reader_prompt": name_prompt(prompt)}
     named = find("item") or [row.get("item_id")]
     item = _join(*map(_name, named)) or _name(row.get("key"))
     record = Record(
@@ -211,15 +217,6 @@ def _name(value: Any) -> str | None:
     if isinstance(value, Mapping):
         raise InputError(f"a name must be text or a number; found {list_names(value, 6)} in it.")
     return as_text(value)
-
-
-def _digest(prompt: Any) -> str | None:
-    """Take the name of a prompt; or, of its text or messages, twelve digits of the SHA-256."""
-    messages = isinstance(prompt, list | Mapping)
-    text = json.dumps(prompt, sort_keys=True) if messages else as_text(prompt)
-    if not text or len(text) <= 64 and not messages:
-        return text
-    return digest(text)
 
 
 def _join(*parts: str | None) -> str | None:
@@ -276,9 +273,30 @@ def _read_answer(
     model = as_text(next(filter(None, map(MODEL.find, [body, *unwrap(root)])), None))
     cells = {"reader_model": model, **record.cells}
     record = replace(record, reader=record.reader or model, cells=cells)
+    if not (body or texts or failure or isinstance(value, Mapping | list)):
+        answers = {"": _end(answers[""], row, one)}
     for question, evidence in answers.items():
         evidence = evidence or [Answer(failure or f"no `{name}`", lost=FAILED)]
         yield replace(record, task=_join(record.task, question), evidence=evidence)
+
+
+def _end(evidence: Any, row: Mapping[str, Any], one: Field) -> Any:
+    """Return an answer as what stands beside its field makes it: cut, filtered or refused."""
+    parts = one.text.split(".")
+    if one.text in row or len(parts) < 2:
+        start = ".".join([*parts[:-1], ""])
+        around: list[Any] = [{name.removeprefix(start): cell for name, cell in row.items()}]
+    else:
+        around = [Field(".".join(parts[:n])).find(row) for n in range(len(parts) - 1, 0, -1)]
+    reasons = (REASON.find(each) for each in around if isinstance(each, Mapping))
+    reason = next(filter(None, reasons), None)
+    if (lost := find_lost(reason)) is None:
+        return evidence
+    (answer,) = evidence or [Answer("")]
+    if lost == CUT and re.fullmatch(r"\s*[\w.]+\s*", answer.text):
+        # All that was asked for, unless another option begins so.
+        return [answer._replace(ended=False)]
+    return [Answer(str(reason) if lost == FAILED else answer.text, lost=lost)]
 
 
 def _read_label(record: Record, value: Any, people: Any = None) -> Iterator[Record]:

@@ -29,6 +29,7 @@ from cordial_ppl.logs.evidence import (
     as_text,
     is_objects,
 )
+from cordial_ppl.logs.rows import parsing
 from cordial_ppl.tables import is_filled
 
 ROUNDING = 1e-3
@@ -57,6 +58,7 @@ def unwrap(value: Any, depth: int = 3) -> Iterator[Body]:
             yield from unwrap(value.get(name), depth - 1)
 
 
+@parsing("a response")
 def read_response(value: Any) -> tuple[Body, Mapping[str, Any]] | None:
     """Read a response of any of the protocols, wrapped or not.
 
@@ -68,8 +70,8 @@ def read_response(value: Any) -> tuple[Body, Mapping[str, Any]] | None:
         probabilities, by question ("" if unnamed); None if there is none.
 
     Raises:
-        InputError: A log-probability is NaN or above 0, or a token is not text.
-        AttributeError, KeyError, TypeError, ValueError: It has another form inside.
+        InputError: A log-probability is NaN or above 0, a token is not text, or it has another
+            form inside.
     """
     bodies = [*unwrap(value)]
     for protocol, body in product(PROTOCOLS, bodies):
@@ -90,7 +92,7 @@ def _read_answer(answer: Body, protocol: Mapping[str, str], count: Any) -> Answe
     text, tokens = _read_parts(parts or ()), _read_tokens(listed)
     if not text and any(isinstance(part, Mapping) and part.get("refusal") for part in parts or ()):
         reason = "refusal"
-    lost = next((name for name, form in REASONS.items() if form.search(str(reason or ""))), None)
+    lost = find_lost(reason)
     ended = lost is None and (reason is not None or not tokens)
     # Tokens that the text lacks are thoughts.
     joined = "".join(position.token for position in tokens)
@@ -102,6 +104,11 @@ def _read_answer(answer: Body, protocol: Mapping[str, str], count: Any) -> Answe
     if lost == CUT and (single or count == 1 and not tokens):
         lost = None
     return Answer(str(reason) if lost == FAILED else text, tokens, ended, lost)
+
+
+def find_lost(reason: Any) -> str | None:
+    """Find out what a reason to end makes of an answer: `CUT` and so on; None if it is one."""
+    return next((name for name, form in REASONS.items() if form.search(str(reason or ""))), None)
 
 
 def _read_parts(parts: Iterable[Any]) -> str:
@@ -156,6 +163,7 @@ def _read_token(token: str, scores: Mapping[str, float | None]) -> Position:
     return Position(token, {text: float(score) for text, score in top.items() if score > ABSENT})
 
 
+@parsing("an answer")
 def read_value(value: Any, name: str) -> Evidence | None:
     """Read what a field holds as evidence.
 
@@ -195,19 +203,19 @@ def read_value(value: Any, name: str) -> Evidence | None:
         names = [str(option).strip() for option in value["options"]]
         return Scores("logprob" if max(scores) <= 0 else "logit", scores, names)
     numbers = {option: cell for option, cell in value.items() if cell is not None}
-    scores = list(numbers.values())
-    if not numbers or not all(type(score) in (int, float) for score in scores):
+    if not numbers or not all(type(score) in (int, float) for score in numbers.values()):
         first = next(iter(value), "name")
         raise InputError(
             f"`{name}` is an object with {list_names(value, 6)}: name one of its fields, such as "
             f"{name}.{first}, or several with commas."
         )
+    scores = [*map(float, numbers.values())]
     if max(scores) <= ROUNDING and any(scores):
         # An answer that is one of several texts; of equal ones the first by name, so that the
         # order of keys changes nothing.
         chosen = max(sorted(numbers), key=numbers.__getitem__)
         return [Answer(chosen, [_read_token(chosen, numbers)])]
-    if min(scores) >= 0 and all(isinstance(score, int) for score in scores):
+    if min(scores) >= 0 and all(isinstance(score, int) for score in numbers.values()):
         return Scores("n", scores, [*numbers])
     # Rounding may put a sum of probabilities this far from 1.
     shares = min(scores) >= 0 and abs(fsum(scores) - 1.0) <= 0.02

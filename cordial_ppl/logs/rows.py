@@ -93,16 +93,15 @@ def _read(path: Path) -> Iterator[tuple[str, Any]]:
 
 
 @contextmanager
-def at(location: str) -> Iterator[None]:
-    """Name the place of an error, and turn what an object of another form raises into one."""
+def parsing(noun: str) -> Iterator[None]:
+    """Turn what an object of another form raises into an `InputError`."""
     try:
-        with naming(location):
-            yield
+        yield
     except CordialError:
         raise
     except STUMBLES as error:
         lacking = f": {error} is missing" if isinstance(error, KeyError) else f" ({error})"
-        raise InputError(f"{location} has a form that is not known{lacking}.") from error
+        raise InputError(f"{noun} has a form that is not known{lacking}.") from error
 
 
 def load(module: str, extra: str) -> Any:

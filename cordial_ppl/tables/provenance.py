@@ -1,8 +1,10 @@
 """Provenance: how readings and labels were made, which a calibrator keeps."""
 
+import json
 import re
 from collections.abc import Collection, Mapping
 from hashlib import sha256
+from typing import Any
 
 import numpy as np
 from jaxtyping import Int64
@@ -34,6 +36,9 @@ KINDS = {
 
 MLflow's HUMAN could also be who wrote a text."""
 
+TEXTS = ("system", "messages", "contents", "content", "parts", "text")
+"""Fields of messages, and of what holds them, that have texts."""
+
 Provenance = dict[str, list[str]]
 """The different values of each of `COLUMNS`, the first and the last "date", the "direction" of the
 scale, and who gave "labels": people, models by name, or unknown."""
@@ -42,6 +47,20 @@ scale, and who gave "labels": people, models by name, or unknown."""
 def digest(text: str) -> str:
     """Identify a prompt or a rubric by 12 digits of the SHA-256 of its words, a space between."""
     return sha256(" ".join(text.split()).encode()).hexdigest()[:12]
+
+
+def name_prompt(prompt: Any) -> str:
+    """Take the name of a prompt, a word; of its text, or those of its messages, the digest."""
+    text = _join_texts(prompt)
+    return text if text.split() in ([], [text[:64]]) else digest(text)
+
+
+def _join_texts(prompt: Any) -> str:
+    """Join the texts of messages or of their parts; of another object its JSON."""
+    if isinstance(prompt, Mapping):
+        texts = [_join_texts(prompt[name]) for name in TEXTS if prompt.get(name)]
+        return "\n".join(texts) or json.dumps(prompt, sort_keys=True)
+    return "\n".join(map(_join_texts, prompt)) if isinstance(prompt, list) else str(prompt)
 
 
 def read_provenance(table: ReadingTable, rows: Int64[np.ndarray, " n"] | None = None) -> Provenance:
@@ -61,8 +80,7 @@ def read_provenance(table: ReadingTable, rows: Int64[np.ndarray, " n"] | None = 
                 cells = columns.collect(cell.unique()).to_series()
                 made.setdefault(name, []).extend(filter(None, cells))
     # No file holds a prompt: what is no name of one is digested.
-    prompts = made.get("prompt", ())
-    made["prompt"] = [text if text.split() == [text[:64]] else digest(text) for text in prompts]
+    made["prompt"] = [*map(name_prompt, made.get("prompt", ()))]
     if dates := made.get("date"):
         made["date"] = [min(dates), max(dates)]
     return {name: sorted({*values}) for name, values in made.items() if values}

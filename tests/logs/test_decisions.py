@@ -190,10 +190,15 @@ def test_each_judge_rounds_in_its_own_way(log):
     [
         {"type": "box", "box": [1, 2, 3, 4]}, {"type": "score", "probabilities": None, "score": 1},
         {"type": "score", "probabilities": [0.2]}, system_one((0, 0, 0, 0)),
+        {"type": "score", "probabilities": {}}, {"type": "predicate", "probability": 1.2},
+        {"type": "noul", "noul": [0.2]}, {"type": "noul", "noul": None}, openai((0.1, 0.1, 0.1, 0)),
+        *(openai((p, 0.5, 0.5, 0)) for p in ("high", float("nan"), None, -0.1, float("inf"), [1])),
+        openai((float("inf"), float("-inf"), 0, 1)),
+        system_one((0.5, 0.5, None, 0)), system_one((60, 20, 0.1, 0.1)),
     ],
 )  # fmt: skip
 def test_what_has_no_probabilities_is_left_out_and_counted(log, answer):
-    """System One with a question of another kind (Gemini's box), or no distribution."""
+    """System One with a question of another kind (Gemini's box), or no distribution, or damage."""
     usual = {"urgency": system_one(RISING[0])}
     with pytest.warns(CordialWarning, match="line 1"):
         one = read(log, {"urgency": answer}, usual)
@@ -202,11 +207,22 @@ def test_what_has_no_probabilities_is_left_out_and_counted(log, answer):
         read(log, {"urgency": answer})
 
 
-@pytest.mark.parametrize("wrong", ["x", float("nan"), None, -0.1, float("inf")])
-def test_a_probability_that_is_none_names_its_row(log, wrong):
-    """OpenAI's Decision, damaged."""
-    with pytest.raises(InputError, match="line 2"):
-        read(log, [openai(RISING[0])], [openai((wrong, 0.5, 0, 0))])
-    angry = {"type": "predicate", "name": "angry", "probability": 1.2}
-    with pytest.raises(InputError, match="line 1"):
-        read(log, [angry])
+def test_per_cent_are_probabilities(log):
+    """System One, as a local model may write them; a zero is half of one per cent."""
+    answers = [{"urgency": system_one(p)} for p in ((100, 0, 0, 0), (60, 20, 10, 10))]
+    one = table(read(log, *answers))
+    np.testing.assert_allclose(one[0, 1:], 0.005 / 1.015)
+    np.testing.assert_allclose(one[1], (0.6, 0.2, 0.1, 0.1))
+
+
+def test_a_legend_that_is_a_list_names_no_levels(log):
+    """System One, damaged."""
+    answers = [{"urgency": system_one(RISING[0]) | {"legend": [*LEVELS]}}]
+    assert read(log, *answers).options == ("0", "1", "2", "3")
+
+
+def test_two_answers_to_one_question_are_none(log):
+    """OpenAI's Decision, where neither can be chosen."""
+    with pytest.warns(CordialWarning, match="line 1: several answers to 'urgency'"):
+        one = read(log, [openai(RISING[0]), openai(RISING[3])], [openai(RISING[1])])
+    assert one.readings["unread"] == ["failed", None]

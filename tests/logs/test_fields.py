@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from logs_of_reviews import chat, reading, table
 
@@ -182,6 +183,15 @@ JUDGED = {"id": "a", "judge": "gpt", "version": "gpt-4-0613", "template": PROMPT
          ("gpt", "gpt-4-0613", digest(PROMPT))),
         (JUDGED | {"template": "v2"}, {"model": "version", "prompt": "template"},
          (None, "gpt-4-0613", "v2")),
+        # Messages of OpenAI, and a request of Anthropic, are their text.
+        (JUDGED | {"template": [
+            {"role": "system", "content": PROMPT[:10]},
+            {"role": "user", "content": [{"type": "text", "text": PROMPT[10:]}]}]},
+         {"prompt": "template"}, (None, None, digest(f"{PROMPT[:10]} {PROMPT[10:]}"))),
+        (JUDGED | {"template": {"messages": [{"content": PROMPT}], "system": "Be strict."}},
+         {"prompt": "template"}, (None, None, digest(f"Be strict. {PROMPT}"))),
+        (JUDGED | {"template": "Be  strict."}, {"prompt": "template"},
+         (None, None, digest("Be strict."))),
         (JUDGED | {"template": 3}, {"prompt": "template"}, (None, None, "3")),
         # Our own tables call them so.
         ({"id": "a", "reader": "gpt", "reader_model": "m", "reader_prompt": "v2", "score": 4}, {},
@@ -219,6 +229,38 @@ def test_a_cut_text_is_cut_when_it_is_named(log):
         rows = [{"item_id": i, "response": one} for i, one in enumerate(responses)]
         one = cp.read(log(*rows), answer=answer, options=[str(k) for k in range(11)])
         assert one.readings["unread"] == ["cut", None] and table(one)[0].argmax() == 10
+
+
+@pytest.mark.filterwarnings("ignore::cordial_ppl.errors.CordialWarning")
+@pytest.mark.parametrize(
+    ("field", "cut", "unread"),
+    [
+        ("answer", {"answer": "Score: 1", "finish_reason": "length"}, "cut"),
+        ("answer", {"answer": "Score: 1", "status": "incomplete"}, "cut"),
+        ("answer", {"answer": "", "stop_reason": "max_tokens"}, "cut"),
+        ("output.text", {"output": {"text": "Score: 1", "finish_reason": "length"}}, "cut"),
+        ("output.text", {"output.text": "Score: 1", "output.finish_reason": "length"}, "cut"),
+        ("j.message.text", {"j": {"message": {"text": "[[1]]"}, "stopReason": "length"}}, "cut"),
+        ("answer", {"answer": "Score: 1", "finish_reason": "content_filter"}, "filtered"),
+        ("answer", {"answer": "1", "done_reason": "length"}, "cut"),
+        ("answer", {"answer": "Score: 1", "status_code": "500"}, "failed"),
+        ("answer", {"answer": "Score: 1", "status_code": "ok"}, None),
+        # All that one token can be.
+        ("answer", {"answer": "2", "finish_reason": "length"}, None),
+        ("answer", {"answer": "Score: 2", "finish_reason": "stop", "status": "complete"}, None),
+        # Of the text that was judged, for all that is known.
+        ("j.text", {"j": {"text": "Score: 2"}, "finish_reason": "length"}, None),
+    ],
+)
+def test_what_stands_beside_an_answer_says_that_it_was_cut(log, field, cut, unread):
+    rows = [{"id": "a", **cut}, {"id": "b", field: "10"}]
+    paths = [log(*rows)]
+    if field in cut:
+        paths.append(paths[0].with_suffix(".csv"))
+        pl.DataFrame(rows).write_csv(paths[1])
+    for path in paths:
+        one = cp.read(path, item="id", answer=field, options=[str(k) for k in range(11)])
+        assert one.readings.get("unread", [None])[0] == unread
 
 
 def test_options_may_be_named_best_first(log):

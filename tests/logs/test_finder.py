@@ -38,6 +38,7 @@ FOUND = {
         "Rating: 4 because it has flaws", "Rating: 4 - Good", "Rating: 4 😊",
         "## Final rating\n\n**4**\n\nIt has flaws.", "The score is: 4",
         "[[1]](https://example.org) says so. Score: 4", "Rating: ⭐⭐⭐⭐ (4/5)",
+        "Score: 4\n<details><summary>It is clear</summary></details>",
     ],
     "alone": [
         "4", "**4**", "Four.", "4<|im_end|>", "4/5", "Four out of five stars", "(4)\n",
@@ -45,6 +46,8 @@ FOUND = {
         "<think>A score of 2? Rating: 3.</think>\n\n4", "Score: 2</seed:think>4",
         "<|channel|>analysis<|message|>Score: 2<|end|><|channel|>final<|message|>4",
         "[THINK]Rating: 3[/THINK]4",
+        '<details type="reasoning" done="true">\n> Score: 2</details>4',
+        "<Thinking Process>Score: 2</Thinking Process>4", "```thinking\nScore: 2\n```\n4",
         "<think>2<think>3</think>1</think>4", "<thought_process>Score: 2</thought_process>4",
     ],
 }  # fmt: skip
@@ -82,7 +85,9 @@ LOST = {
             "<analysis>", "<thinking_process>", "<reasoning_content>", "<CoT>", "<rationale>",
             "⟨think⟩", "《思考》", "<ns:thought-steps>", "<scratchpad>",
             "{reasoning}", "<|channel|>analysis<|message|>", "◁think▷", "<reason>",
-            "<think>Score: 2</think><think>", "Score: 4 <thought>", '<think effort="high">',
+            "<think>Score: 2</think><think>", '<details type="reasoning">\n', "<Thinking Process>",
+            "```thinking\n", "< think >", "<chain of thought>", "<think>```cot\n1```",
+            "Score: 4 <thought>", '<think effort="high">',
         )
         for more in ("", ". Rather 4.\nScore: 4")
     ],

@@ -1,6 +1,5 @@
 """Prompts: a template with the options and a text."""
 
-import hashlib
 import json
 import re
 from collections.abc import Mapping
@@ -12,6 +11,7 @@ from cordial_ppl.errors import FileError, InputError, SettingsClash, as_path, na
 from cordial_ppl.tables import read_columns
 from cordial_ppl.tables.choices import read_items
 from cordial_ppl.tables.columns import filled, is_reading, passed_through
+from cordial_ppl.tables.provenance import digest
 
 TEMPLATE = """\
 {question}
@@ -67,8 +67,7 @@ class Prompt:
     @property
     def digest(self) -> str:
         """Identify the prompt, its options and orders by 12 digits of their SHA-256."""
-        content = json.dumps([self.text, self.scale.options, self.permutations])
-        return hashlib.sha256(content.encode()).hexdigest()[:12]
+        return digest(json.dumps([self.text, self.scale.options, self.permutations]))
 
     def fill(self, fields: Mapping[str, str]) -> list[str]:
         """Ask about a text by its columns: the question in each order of the options."""
