@@ -243,7 +243,7 @@ def fit_stack(texts: Labelled, scale: Scale, settings: Settings) -> Fit:
     return fit
 
 
-def warn_if_reversed(fit: Fit) -> None:
+def warn_if_reversed(fit: Fit, reader: str = "") -> None:
     r"""Warn where labels fall as ratings rise, as if one of the scales ran the other way.
 
     The evidence is the rank correlation of labels and ratings, and whether labels would be farther
