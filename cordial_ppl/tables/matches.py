@@ -19,6 +19,9 @@ from cordial_ppl.tables.provenance import read_provenance, warn_of_models
 from cordial_ppl.tables.reading_table import ReadingTable, read_readings
 from cordial_ppl.tables.roles import UNKNOWN, spell
 
+COPIED = 8
+"""Labels from which on it is told that all of them equal the ratings."""
+
 
 def read_labelled(
     readings: Path,
@@ -48,7 +51,7 @@ def read_labelled(
     choice = Choice(**chosen)
     rating, label = choice.rating, choice.label or ["label"]
     rated, told = [*choice.apart], [*choice.apart]
-    if as_path(readings).resolve() == as_path(labels).resolve():
+    if same := as_path(readings).resolve() == as_path(labels).resolve():
         if rating in label:
             raise InputError(f"{readings}: column {rating!r} cannot be ratings and labels in one.")
         rated += filter(None, (*label, choice.annotator))
@@ -56,7 +59,9 @@ def read_labelled(
     try:
         table = read(readings, **chosen | {"apart": rated})
     except SettingNeeded as error:
-        if error.setting != "rating" or not rating or not spell(read_columns(labels), rating):
+        here, there = map(read_columns, (readings, labels))
+        swapped = rating and spell(there, rating) and any(spell(here, name) for name in label)
+        if error.setting != "rating" or not swapped:
             raise
         raise InputError(f"{error.problem} {labels} has it: name that file first.") from error
     labelled = read_labels(labels, table.scale, **chosen | {"apart": told})
@@ -70,7 +75,14 @@ def read_labelled(
     _check_tasks(table, labelled)
     if sparse:
         labelled = labelled.among(table.item_ids)
-    return table, *match_labels(table, labelled)
+    labelled, rows = match_labels(table, labelled)
+    equal = table.logits[rows].argmax(axis=-1).T == labelled.labels
+    if table.kind == "rating" and len(rows) >= COPIED and not same and equal.all(axis=-1).any():
+        warn(
+            f"{labels}: all {len(rows)} labels equal the ratings in {readings}. If they are a copy "
+            "of these, nothing that follows holds: name the column of people's labels."
+        )
+    return table, labelled, rows
 
 
 def _check_tasks(readings: ReadingTable, labels: LabelTable) -> None:
@@ -125,9 +137,14 @@ def match_labels(
     if not unknown.size:
         return labels, rows
     where = labels.columns.where
-    shown = ", ".join(f"{quote(labels.item_ids[i])} ({where(int(i))})" for i in unknown[:5])
+    named = [quote(item) for item in labels.item_ids]
+    what, people = "items without a reading", labels.annotators or []
+    if users is not None:
+        what += " for that user"
+        named = [f"{item} of {person}" for item, person in zip(named, people, strict=True)]
+    shown = ", ".join(f"{named[i]} ({where(int(i))})" for i in unknown[:5])
     more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
-    problem = f"{len(unknown)} of {len(rows)} labels are for items without a reading"
+    problem = f"{len(unknown)} of {len(rows)} labels are for {what}"
     if 2 * len(unknown) > len(rows):
         raise InputError(
             f"{labels.columns.path}: {problem}: {shown}{more}. {readings.columns.path} has items "

@@ -97,6 +97,43 @@ def test_calibrated_probabilities_and_their_labels_are_warned_of(text):
         read_labelled(path, text("l.csv", "item_id,label", "a,1"))
 
 
+def test_an_option_without_a_column_is_warned_of_once(text):
+    for row, count in (("a,.5,.5", 1), ("a,1,", 2)):
+        path = text("r.csv", "item_id,p_1,p_2", row, "b,.4,.6")
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            read_readings(path, options=("1", "2", "3"))
+        assert len(caught) == count
+
+
+def test_labels_of_users_without_a_reading_are_named_with_them(text):
+    readings = text("r.csv", "item_id,user,p_1,p_2", "a,u,.5,.5", "a,v,.4,.6", "b,u,.2,.8")
+    labels = text("l.csv", "item_id,user,label", "a,u,1", "b,v,2", "a,v,1")
+    with pytest.warns(CordialWarning, match="for that user .*: 'b' of v "):
+        read_labelled(readings, labels, per="user")
+
+
+@pytest.mark.parametrize("columns", ["rating=gpt", "readers=gpt,bard"])
+@pytest.mark.parametrize(
+    ("label", "count", "warned"), [("gpt", 8, True), ("gpt", 7, False), ("ann", 8, False)]
+)
+def test_labels_that_are_a_copy_of_the_ratings_are_warned_of(text, columns, label, count, warned):
+    rows = [f"t{i},{1 + i % 3},{1 + i % 2},{1 + max(i, 1) % 3}" for i in range(12)]
+    table = "item_id,gpt,bard,ann", *rows
+    readings, labels = text("r.csv", *table), text("l.csv", *table[: count + 1])
+    setting, _, names = columns.partition("=")
+    chosen: dict[str, Any] = {"options": ("1", "2", "3"), "label": [label]}
+    if setting == "rating":
+        chosen["rating"] = names
+    else:
+        chosen["read"] = lambda path, **more: read_several([path], readers=names.split(","), **more)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        _, _, found = read_labelled(readings, labels, **chosen)
+    assert any("equal the ratings" in str(each.message) for each in caught) == warned
+    assert len(found) == count
+
+
 @pytest.mark.parametrize("name", ["task", "reader", "p_x", "weight"])
 def test_a_column_of_groups_has_no_other_meaning(text, name):
     readings = text("r.csv", f"item_id,{name},n_1,n_2", "a,u,1,0", "b,v,0,1")
