@@ -20,7 +20,7 @@ from cordial_ppl.errors import InputError, NotFittedError, list_names
 from cordial_ppl.estimators.params import Parameters
 from cordial_ppl.scores import accuracy
 from cordial_ppl.stack.entering import enter, enter_labels, label_rows, predict, predict_all
-from cordial_ppl.stack.fit import AnyFit, fit_stack
+from cordial_ppl.stack.fit import AnyFit, fit_stack, warn_if_reversed
 from cordial_ppl.stack.interval import label_range
 from cordial_ppl.stack.settings import Settings
 from cordial_ppl.stack.sketch import sketch
@@ -296,7 +296,9 @@ class Estimator[F: AnyFit](Parameters, ABC):
 
     def _fit(self, texts: Labelled, scale: Scale, settings: Settings, names: dict[str, Any]) -> Any:
         """Fit to validated, centred readings, and return the record."""
-        return replace(fit_stack(texts, scale, settings), **names)
+        fit = replace(fit_stack(texts, scale, settings), **names)
+        warn_if_reversed(fit)
+        return fit
 
 
 def _check_caller(scale: Scale, method: str | None = None) -> None:

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cordial_ppl.channels.channel import Channel
-from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions import answers, deciding, estimating
 from cordial_ppl.decisions.estimates.estimate import Estimate
@@ -25,7 +24,7 @@ from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.inference.priors import LearnedPrior, Priors
 from cordial_ppl.inference.sampler import DEFAULT_EFFORT, Effort
 from cordial_ppl.inference.target import Prior
-from cordial_ppl.stack.fit import Fit, warn_if_reversed
+from cordial_ppl.stack.fit import Fit
 from cordial_ppl.stack.settings import Defaults, Settings, make_settings
 
 if TYPE_CHECKING:
@@ -246,8 +245,3 @@ class Stack(Estimator[Fit]):
                 f"only a named stack, such as Cordial, can be saved; this is a {name}."
             )
         stack_files.save(self.fit_, path, name)
-
-    def _fit(self, texts: Labelled, scale: Scale, settings: Settings, names: Any) -> Fit:
-        fit = super()._fit(texts, scale, settings, names)
-        warn_if_reversed(fit)
-        return fit

@@ -336,3 +336,20 @@ def test_labels_that_run_the_other_way_are_warned_of():
                 cp.LogitStack().fit(readings, 4 - truth if turned else truth)
             warned[turned] += any("labels fall" in str(each.message) for each in seen)
     assert warned[True] >= 9 and warned[False] == 0  # Of 200 seeds, 200 and 0.
+
+
+REVERSED = {
+    "a channel": (cp.ChannelCalibrator("location", inference="mode"), 1),
+    "a calibrator": (cp.VectorScaling(), 1),
+    "without labels": (cp.RawReading(), 0),
+    "one of two judges": (cp.Fusion(inference="mode"), 1),
+}
+
+
+@pytest.mark.parametrize(("estimator", "count"), REVERSED.values(), ids=REVERSED)
+def test_every_estimator_warns_of_labels_that_run_the_other_way(estimator, count, recwarn):
+    truth = np.random.default_rng(0).integers(0, 5, 40)
+    stated, turned = (cp.readings_from_ratings(z, range(5)) for z in (truth, 4 - truth))
+    judges = {"a": stated, "b": turned}
+    estimator.fit(judges if isinstance(estimator, cp.Fusion) else turned, truth)
+    assert sum("rank correlation -" in str(each.message) for each in recwarn) == count

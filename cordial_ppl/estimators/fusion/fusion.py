@@ -46,7 +46,7 @@ from cordial_ppl.inference.sampler import DEFAULT_EFFORT, Effort
 from cordial_ppl.runtime import storage
 from cordial_ppl.runtime.compilation import workers
 from cordial_ppl.runtime.progress import doing
-from cordial_ppl.stack.fit import Fit, deal_folds, fit_stack, take_read
+from cordial_ppl.stack.fit import Fit, deal_folds, fit_stack, take_read, warn_if_reversed
 from cordial_ppl.stack.members import ChannelMember
 from cordial_ppl.stack.settings import Settings, check_counts
 from cordial_ppl.stack.stacking import MIN_LABELS
@@ -327,6 +327,9 @@ def _fit_members(
                     predicted[:, index] = seen[:, index]
                     held_out[seen[:, index], :, index] = out_of_fold
                 stage.reach(index + 1)
+    for name in names[:readers]:
+        if isinstance(alone := fits[name], Fit):
+            warn_if_reversed(alone, name)
     if isinstance(joint := fits.get(JOINT.name), Posterior):
         warn_if_doubtful(joint)
     return fits, trust, held_out, predicted
