@@ -131,7 +131,8 @@ def monitor(
     """
     fitted, names = load_calibrator(calibrator, channel, columns.options)
     from cordial_ppl.data.labelling import as_texts
-    from cordial_ppl.decisions.estimates.requirement import NO, STATUS
+    from cordial_ppl.decisions.estimates.requirement import NO, STATUS, YES
+    from cordial_ppl.decisions.monitoring import WORDS
     from cordial_ppl.estimators.bulk import intake
     from cordial_ppl.estimators.task_tables import take_labelled
     from cordial_ppl.tables import match_labels, read_labels, read_readings
@@ -145,6 +146,8 @@ def monitor(
     logits, texts = [table.logits for table in tables], [table.item_ids for table in tables]
     made = cp.monitor(fit, *logits, texts=texts, covariates=extras, level=level)
     answer, text = made.answer, made.describe(fit.scale)
+    if since := [other for other in others[-1] if other not in others[0]]:
+        text = text.replace(WORDS[YES], f"reads alike, but {'; '.join(since)}", 1)
     content = {**made.to_dict(), "labels": None, "differences": others}
     if labels is not None:
         read = read_labels(labels, tables[-1].scale, **vars(columns))

@@ -37,6 +37,18 @@ def test_the_same_judge_and_another(cordial, as_json, tables):
     assert monitor("few.csv", status=4)["answer"] == "cannot say"
 
 
+def test_another_model_that_reads_alike_is_not_called_the_same(as_json, cordial, tables):
+    readings = pl.read_csv(tables[0])
+    for model in ("a", "b"):
+        readings.with_columns(reader_model=pl.lit(model)).write_csv(f"{model}.csv")
+    cordial("fit", "a.csv", tables[1], "-o", "j.cordial", *fast())
+    for old, new, same in (("a", "a", True), ("a", "b", False), ("b", "b", True)):
+        looks = "monitor", "j.cordial", f"{old}.csv", f"{new}.csv"
+        said = cordial(*looks).stdout
+        assert said.startswith("the same judge") == same == ("instead of" not in said)
+        assert as_json(*looks)["answer"] == "yes"
+
+
 @pytest.mark.parametrize(("name", "status"), [("right", 0), ("wrong", 3)])
 def test_labels_say_whether_the_calibration_holds(as_json, tables, name, status):
     table = read_readings(tables[0])

@@ -68,4 +68,6 @@ def test_a_calibrator_knows_the_direction(here, cordial, turned):
         cordial(*fast("fit", readings, "l.csv", "-o", "j.cordial", *more))
         predict = "predict", "j.cordial", readings, "-o", "o.csv"
         assert "direction" not in cordial(*predict, *more).stderr
-        assert "direction" in cordial(*predict, *other).stderr
+        said = cordial(*predict, *other).stderr
+        assert "direction" in said and "fit another" not in said
+        assert ("add --reverse" in said) == bool(more) == ("leave out --reverse" not in said)

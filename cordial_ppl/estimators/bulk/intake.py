@@ -78,10 +78,15 @@ def _read_judges(
 def warn_of_kind(path: Path, fit: AnyFit, readings: Path, table: ReadingTable) -> list[str]:
     """Warn of readings of another judge, model or prompt than the fit's; say what differs."""
     if others := differences(fit.provenance, read_provenance(table)):
+        turned = others[0].startswith("direction ")
+        way = "leave out" if table.columns.reverse else "add"
+        advice = f" To read the scale as in the fit, {way} --reverse." * turned
+        if len(others) > turned:
+            advice += " A calibrator corrects the faults of one model under one prompt: fit "
+            advice += "another on labels of these."
         warn(
             f"{readings} has readings of another kind than {path} was fitted on: "
-            f"{'; '.join(others)}. A calibrator corrects the faults of one model under one "
-            "prompt: fit another on labels of these."
+            f"{'; '.join(others)}.{advice}"
         )
     return others
 
