@@ -189,6 +189,9 @@ def test_pairs_count_the_signs_of_draws():
     lines = [line.split() for line in few.ranked_text("letter").splitlines()]
     told = {line[0]: "resolved" in line for line in lines if line and line[0] in groups}
     assert told == {"a": False, "b": False, "c": True, "d": False}  # Their means are equal.
+    none = Estimate(0.9, whole, dict.fromkeys("abcd", groups["b"]), RECTIFIED, found.draws)
+    for made, wrong in ((few, True), (none, False)):
+        assert ("of these have the wrong sign" in made.ranked_text("letter")) == wrong
 
 
 def test_the_two_targets_stand_beside_each_other(fitted, estimate):

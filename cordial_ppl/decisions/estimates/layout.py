@@ -47,10 +47,8 @@ def write_ranking(made: Comparison, by: str) -> str:
         cells.append((*head, *apart, f"{100 * made.best[name]:.0f} %"))
     total, resolved, wrong = made.pairs
     table = align((by, "labels", "mean", "", "to the best", "", "", "P(best)"), *cells)
-    count = (
-        f"{resolved} of {total} differences are resolved at {100 * made.level:.0f} %; about "
-        f"{wrong:.1f} of these have the wrong sign."
-    )
+    count = f"{resolved} of {total} differences are resolved at {100 * made.level:.0f} %"
+    count += f"; about {wrong:.1f} of these have the wrong sign." if resolved else "."
     rule = (
         f"Resolved: the interval holds no 0, each {by} has {RESOLVING} labels, and at most one in "
         f"{1 / WRONG / (1 - made.level):.0f} of all resolved ones is expected to be wrong."
