@@ -160,14 +160,24 @@ def rewrite(path, pattern, text):
             archive.writestr(name, re.sub(pattern, text, part, count=1) if sheet else part)
 
 
-@pytest.mark.parametrize("doubt", ["", "hidden", "empty hidden", "merged", "formula"])
+@pytest.mark.parametrize(
+    "doubt", ["", "hidden", "empty hidden", "column", "sheet", "merged", "formula"]
+)
 def test_what_a_sheet_shows_otherwise(desk, doubt):
-    """Hidden rows, merged cells and formulas without a value are warned of with their place."""
+    """What is hidden, merged cells and formulas without a value are warned of by their place."""
     pytest.importorskip("fastexcel")
     xlsxwriter = pytest.importorskip("xlsxwriter")
     readings, columns = desk
     with xlsxwriter.Workbook("desk.xlsx") as book:
-        sheet = book.add_worksheet()
+        if doubt == "sheet":
+            draft = book.add_worksheet("draft")
+            draft.write_column(0, 0, ["item_id", "r1"])
+            draft.very_hidden()
+        sheet = book.add_worksheet("final")
+        sheet.activate()
+        sheet.set_column("E:XFD", None, None, {"hidden": True})
+        if doubt == "column":
+            sheet.write_column("AB1", ["notes", "a note"])
         for column, (name, cells) in enumerate(columns.items()):
             sheet.write_column(0, column, [name, *cells])
         if "hidden" in doubt:
@@ -183,7 +193,8 @@ def test_what_a_sheet_shows_otherwise(desk, doubt):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         found = read_labels("desk.xlsx", readings.scale)
-    places = {"hidden": "row 5", "merged": "D4:D5", "formula": "B4"}
+    places = {"hidden": "row 5", "column": "1 hidden columns are read too (AB)"}
+    places |= {"sheet": "'final'; left out: 'draft'", "merged": "D4:D5", "formula": "B4"}
     texts = [str(warning.message) for warning in caught if "no label" not in str(warning.message)]
     assert [places[doubt] in text for text in texts] == [True] * (doubt in places)
     assert len(found.labels) == LABELLED - (doubt == "formula")
