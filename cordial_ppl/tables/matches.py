@@ -19,6 +19,9 @@ from cordial_ppl.tables.provenance import read_provenance, warn_of_models
 from cordial_ppl.tables.reading_table import ReadingTable, read_readings
 from cordial_ppl.tables.roles import UNKNOWN, spell
 
+COPIED = 8
+"""Labels from which on it is told that all of them equal the ratings."""
+
 
 def read_labelled(
     readings: Path,
@@ -48,7 +51,7 @@ def read_labelled(
     choice = Choice(**chosen)
     rating, label = choice.rating, choice.label or ["label"]
     rated, told = [*choice.apart], [*choice.apart]
-    if as_path(readings).resolve() == as_path(labels).resolve():
+    if same := as_path(readings).resolve() == as_path(labels).resolve():
         if rating in label:
             raise InputError(f"{readings}: column {rating!r} cannot be ratings and labels in one.")
         rated += filter(None, (*label, choice.annotator))
@@ -70,7 +73,14 @@ def read_labelled(
     _check_tasks(table, labelled)
     if sparse:
         labelled = labelled.among(table.item_ids)
-    return table, *match_labels(table, labelled)
+    labelled, rows = match_labels(table, labelled)
+    equal = table.logits[rows].argmax(axis=-1).T == labelled.labels
+    if table.kind == "rating" and len(rows) >= COPIED and not same and equal.all(axis=-1).any():
+        warn(
+            f"{labels}: all {len(rows)} labels equal the ratings in {readings}. If they are a copy "
+            "of these, nothing that follows holds: name the column of people's labels."
+        )
+    return table, labelled, rows
 
 
 def _check_tasks(readings: ReadingTable, labels: LabelTable) -> None:

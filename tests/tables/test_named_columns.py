@@ -97,6 +97,27 @@ def test_calibrated_probabilities_and_their_labels_are_warned_of(text):
         read_labelled(path, text("l.csv", "item_id,label", "a,1"))
 
 
+@pytest.mark.parametrize("columns", ["rating=gpt", "readers=gpt,bard"])
+@pytest.mark.parametrize(
+    ("label", "count", "warned"), [("gpt", 8, True), ("gpt", 7, False), ("ann", 8, False)]
+)
+def test_labels_that_are_a_copy_of_the_ratings_are_warned_of(text, columns, label, count, warned):
+    rows = [f"t{i},{1 + i % 3},{1 + i % 2},{1 + max(i, 1) % 3}" for i in range(12)]
+    table = "item_id,gpt,bard,ann", *rows
+    readings, labels = text("r.csv", *table), text("l.csv", *table[: count + 1])
+    setting, _, names = columns.partition("=")
+    chosen: dict[str, Any] = {"options": ("1", "2", "3"), "label": [label]}
+    if setting == "rating":
+        chosen["rating"] = names
+    else:
+        chosen["read"] = lambda path, **more: read_several([path], readers=names.split(","), **more)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        _, _, found = read_labelled(readings, labels, **chosen)
+    assert any("equal the ratings" in str(each.message) for each in caught) == warned
+    assert len(found) == count
+
+
 @pytest.mark.parametrize("name", ["task", "reader", "p_x", "weight"])
 def test_a_column_of_groups_has_no_other_meaning(text, name):
     readings = text("r.csv", f"item_id,{name},n_1,n_2", "a,u,1,0", "b,v,0,1")
