@@ -125,6 +125,11 @@ def fuse(
     from cordial_ppl.estimators.bulk.predictor import predict_table
     from cordial_ppl.estimators.task_tables import take_labelled
 
+    if len(table.readers) > 1 and tables.judge in table.readers:
+        raise InputError(
+            f"--judge {tables.judge} is one of {len(table.readers)} judges here: leave it out, or "
+            "take that judge alone by `cordial calibrate`."
+        )
     fusion = cp.Fusion(table.scale, readers=table.readers, **settings)
     provenance = tables.identify(table, labels, rows)
     fusion.fit(**take_labelled(table, labels, rows, tables.channel))

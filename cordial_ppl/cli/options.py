@@ -262,10 +262,12 @@ class Fitting(Tables):
 def _digest_prompt(path: Path, scale: Any) -> list[str]:
     """List how tables write a prompt: by a digest of its text, of its file or of `cordial ask`."""
     from cordial_ppl.logs.ask.prompt import Prompt, read_template
+    from cordial_ppl.tables.frame import reading
     from cordial_ppl.tables.provenance import digest
 
+    with reading(path):
+        whole = sha256(path.read_bytes()).hexdigest()
     text = read_template(path)
-    whole = sha256(path.read_bytes()).hexdigest()
     digests = [digest(text), whole, whole[:12]]
     with suppress(InputError):  # A rubric has no fields, and few prompts have several orders.
         for orders in range(1, scale.size + 1):
@@ -274,11 +276,19 @@ def _digest_prompt(path: Path, scale: Any) -> list[str]:
 
 
 def list_groups(table: Any, labels: Any, rows: Any) -> dict[str, list[str]]:
-    """List what may name groups of the labelled texts, by column of both tables."""
+    """List what may name groups of the labelled texts, by column of both tables.
+
+    A column of three options or more is of another judge's or person's ratings.
+    """
     from cordial_ppl.tables import list_cells
 
-    of_labels = list_cells(labels.columns, range(len(rows)))
-    return of_labels | list_cells(table.columns, rows.tolist())
+    groups = list_cells(labels.columns, range(len(rows)))
+    groups |= list_cells(table.columns, rows.tolist())
+
+    def are_ratings(cells: set[str]) -> bool:
+        return len(cells) > 2 and all(table.scale.named(cell) is not None for cell in cells)
+
+    return {name: cells for name, cells in groups.items() if not are_ratings({*cells} - {""})}
 
 
 def _read_normal(text: str) -> tuple[float, float]:

@@ -14,6 +14,7 @@ from cordial_ppl.tables.frame import Columns
 from cordial_ppl.tables.roles import (
     RATINGS,
     UNKNOWN,
+    explain_log,
     find_columns,
     find_id,
     holds_ratings,
@@ -228,6 +229,7 @@ def identify(columns: Columns, id: Sequence[str] = ()) -> Columns:
     column = next(filter(None, (spell(columns, name) for name in id)), "item_id")
     if column not in columns.schema:
         problem = f"{columns.path} has no column 'item_id'; found {columns.listed}."
+        problem += explain_log(columns)
         raise SettingNeeded(problem, "Name the column", "id", find_id(columns))
     return columns.rename(column, "item_id")
 

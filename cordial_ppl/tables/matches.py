@@ -59,7 +59,9 @@ def read_labelled(
     try:
         table = read(readings, **chosen | {"apart": rated})
     except SettingNeeded as error:
-        if error.setting != "rating" or not rating or not spell(read_columns(labels), rating):
+        here, there = map(read_columns, (readings, labels))
+        swapped = rating and spell(there, rating) and any(spell(here, name) for name in label)
+        if error.setting != "rating" or not swapped:
             raise
         raise InputError(f"{error.problem} {labels} has it: name that file first.") from error
     labelled = read_labels(labels, table.scale, **chosen | {"apart": told})
@@ -135,9 +137,14 @@ def match_labels(
     if not unknown.size:
         return labels, rows
     where = labels.columns.where
-    shown = ", ".join(f"{quote(labels.item_ids[i])} ({where(int(i))})" for i in unknown[:5])
+    named = [quote(item) for item in labels.item_ids]
+    what, people = "items without a reading", labels.annotators or []
+    if users is not None:
+        what += " for that user"
+        named = [f"{item} of {person}" for item, person in zip(named, people, strict=True)]
+    shown = ", ".join(f"{named[i]} ({where(int(i))})" for i in unknown[:5])
     more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
-    problem = f"{len(unknown)} of {len(rows)} labels are for items without a reading"
+    problem = f"{len(unknown)} of {len(rows)} labels are for {what}"
     if 2 * len(unknown) > len(rows):
         raise InputError(
             f"{labels.columns.path}: {problem}: {shown}{more}. {readings.columns.path} has items "

@@ -212,9 +212,12 @@ class ReadingTable:
             else:
                 empty, convert = CONVERSIONS[self.kind]
                 values = np.full((len(columns), len(self.names)), empty)
-                for k, name in enumerate(self.names):
-                    if name in columns.schema:
-                        values[:, k] = numbers(columns, name, empty=empty)
+                here = [k for k, name in enumerate(self.names) if name in columns.schema]
+                for k in here:
+                    values[:, k] = numbers(columns, self.names[k], empty=empty)
+                # Of an option without a column, a warning was given already.
+                if len(here) < len(self.names) and (values[:, here] != empty).all():
+                    source = source._replace(tell=lambda _: None)
                 values = values if convert is None else convert(values, source=source)
             logits[rows] = readings.as_logits(values, source=source)
         return logits

@@ -98,7 +98,9 @@ def find_columns(
     absent = [name for name, here in zip(names, spelt, strict=True) if here is None]
     if not absent:
         return [name for name in spelt if name is not None]
-    fixed = FIXED if setting in ("user", "annotator", "readers") else ("item_id",)
+    fixed = FIXED if setting in ("user", "annotator", "readers") else {"item_id"}
+    if setting == "label":
+        fixed = {*FIXED, *filter(is_reading, columns.schema)} - {"rating"}
     free = [name for name in columns.schema if name not in (*columns.apart, *fixed, *spelt)]
     # A table of ids and one other column is of labels.
     only = free[0] if setting == "label" and len(free) == 1 else UNKNOWN
@@ -124,6 +126,12 @@ def find_id(columns: Columns) -> str:
     unique = [name for name, size in zip(names, sizes, strict=True) if size == rows]
     spelt = next((name for name in names if _fold(name) == "itemid"), None)
     return spelt or nearest("item_id", unique, IDS) or UNKNOWN
+
+
+def explain_log(columns: Columns) -> str:
+    """Say what to do if a file is a log of answers, which holds lists or objects; else nothing."""
+    nested = any(kind.is_nested() for kind in columns.schema.values())
+    return nested * " If it is a log of answers, `cordial read` makes a table of it first."
 
 
 def holds_ratings(columns: Columns, name: str) -> bool:
@@ -213,6 +221,7 @@ def _find_group(columns: Columns) -> tuple[str, dict[str, str], dict[str, str]]:
     )
     if filled:
         raise InputError(f"{problem} Remove or rename all but one group.")
+    problem += explain_log(columns)
     if "label" in columns.schema:
         problem += " It has labels: the table of readings comes first, then that of labels."
     raise propose_ratings(problem, columns)

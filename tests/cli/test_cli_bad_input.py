@@ -51,6 +51,8 @@ BAD_JSON = r"""
 {"item_id": 1, "logit_1": NaN, "logit_2": 0}                 nan|line 1|'logit_1'
 {"item_id": 1, "logit_1": [1], "logit_2": 0}                 [1]|line 1|'logit_1'
 {"item_id": "\ud800", "p_0": 1}                              line 1|surrogates
+{"custom_id": 1, "response": {"a": 1}}                       cordial read|--id custom_id.
+{"item_id": 1, "response": {"a": 1}}                         cordial read|--rating COLUMN.
 {"item_id": 1} / [1]                                         {...}|line 2
 item_id,p_0,p_1                                              line 1|JSON
 """
@@ -69,6 +71,7 @@ item_id,annotator,label_x,label_y / text 0,z,1,2             'label_x', 'label_y
 ItemID,label / text 0,1                                      'item_id'|--id ItemID.
 verdict / 1                                                  'item_id', 'verdict'|--label verdict.
 rating / 1                                                   'label'|--label rating.
+item_id,reader,p_0,p_1 / text 0,gpt,.5,.5                    'label'|--label COLUMN.
 """
 
 

@@ -97,6 +97,10 @@ plan r.csv -o p.csv --config table.toml                    table.toml|plam
 plan r.csv -o p.csv --config text.toml                     text.toml|seed
 plan r.csv -o p.csv --config date.toml                     date.toml|seed
 plan r.csv -o p.csv --config half.toml                     half.toml
+calibrate r.csv l.csv -o o.csv --prompt-file none.txt      cannot read none.txt: No such
+fuse r.csv l.csv --also hard.csv -o o.csv --judge logits   --judge logits|leave it out
+compare r.csv l.csv --by system --rating label             'label'|--rating COLUMN.
+compare l.csv r.csv --by system --rating logit_1           l.csv|name that file first
 check nowhere.py                                           nowhere.py
 check magic                                                'magic'
 check location --readings r.csv                            --readings|--labels

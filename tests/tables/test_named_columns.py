@@ -97,6 +97,22 @@ def test_calibrated_probabilities_and_their_labels_are_warned_of(text):
         read_labelled(path, text("l.csv", "item_id,label", "a,1"))
 
 
+def test_an_option_without_a_column_is_warned_of_once(text):
+    for row, count in (("a,.5,.5", 1), ("a,1,", 2)):
+        path = text("r.csv", "item_id,p_1,p_2", row, "b,.4,.6")
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            read_readings(path, options=("1", "2", "3"))
+        assert len(caught) == count
+
+
+def test_labels_of_users_without_a_reading_are_named_with_them(text):
+    readings = text("r.csv", "item_id,user,p_1,p_2", "a,u,.5,.5", "a,v,.4,.6", "b,u,.2,.8")
+    labels = text("l.csv", "item_id,user,label", "a,u,1", "b,v,2", "a,v,1")
+    with pytest.warns(CordialWarning, match="for that user .*: 'b' of v "):
+        read_labelled(readings, labels, per="user")
+
+
 @pytest.mark.parametrize("columns", ["rating=gpt", "readers=gpt,bard"])
 @pytest.mark.parametrize(
     ("label", "count", "warned"), [("gpt", 8, True), ("gpt", 7, False), ("ann", 8, False)]
