@@ -177,3 +177,13 @@ def test_what_tables_do_not_say_a_user_may(as_json, tmp_path):
     predicted = as_json("predict", "judge.cordial", readings, "-o", "o.csv")
     assert predicted["differences"] == ["judge 'gpt-5' instead of 'gpt-4o'"]
     assert b"One star" not in (tmp_path / "judge.cordial").read_bytes()
+
+
+def test_ratings_by_others_are_no_groups(as_json, text):
+    """Texts of two systems that differ, which the readings do not show, and what others rated."""
+    rows = [(i, 1 + 2 * (i % 2) + i // 2 % 3 % 2) for i in range(60)]
+    cells = [f"t{i},.2,.2,.2,.2,.2,{'ab'[i % 2]},{z},{z if i else ''}" for i, z in rows]
+    text("r.csv", "item_id,p_1,p_2,p_3,p_4,p_5,system,claude,bard", *cells)
+    text("l.csv", "item_id,label", *(f"t{i},{z}" for i, z in rows))
+    found = as_json(*fast("calibrate", "r.csv", "l.csv", "-o", "o.csv"))["biases"]
+    assert {bias["column"] for bias in found} == {"system"}
