@@ -14,6 +14,9 @@ from cordial_ppl.data.labelling import as_texts
 from cordial_ppl.estimators.stack import Stack
 from cordial_ppl.runtime import storage
 
+# The noise of the fusion's third judge happens to fall as labels rise.
+pytestmark = pytest.mark.filterwarnings("ignore:labels fall as:cordial_ppl.errors.CordialWarning")
+
 RNG = np.random.default_rng(0)
 PROBS, RATED = RNG.dirichlet(np.ones(5), 40), RNG.integers(0, 5, 40)
 WHO = [f"user {row % 7}" for row in range(40)]
