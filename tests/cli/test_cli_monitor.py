@@ -49,14 +49,17 @@ def test_another_model_that_reads_alike_is_not_called_the_same(as_json, cordial,
         assert as_json(*looks)["answer"] == "yes"
 
 
-@pytest.mark.parametrize(("name", "status"), [("right", 0), ("wrong", 3)])
+@pytest.mark.parametrize(("name", "status"), [("right", 0), ("wrong", 3), ("doubtful", 0)])
 def test_labels_say_whether_the_calibration_holds(as_json, tables, name, status):
     table = read_readings(tables[0])
     probs = cp.load("j.cordial").predict_proba(table.logits)
     # Evenly spread over what is predicted: evidence of .3 where 20 refutes; its logarithm -1.2, sd
-    # .6 over 20 draws of reviews.  The most probable labels would be too good: up to 105.
+    # .6 over 20 draws of reviews.  The most probable labels would be too good: up to 105.  Over
+    # less sure predictions it is some evidence, and not enough.
+    drawn = probs ** (0.64 if name == "doubtful" else 1.0)
+    drawn /= drawn.sum(axis=1, keepdims=True)
     spread = np.arange(1, len(probs) + 1) * 0.618 % 1
-    labels = 1 + (probs[:, :-1].cumsum(axis=1) < spread[:, None]).sum(axis=1)
+    labels = 1 + (drawn[:, :-1].cumsum(axis=1) < spread[:, None]).sum(axis=1)
     if name == "wrong":
         labels = np.where(probs.argmax(axis=1) > 2, 1, 5)
     cells = {"item_id": table.item_ids, "label": labels.astype(str)}
@@ -65,7 +68,8 @@ def test_labels_say_whether_the_calibration_holds(as_json, tables, name, status)
     found = as_json(*given, status=status)
     # Those of the fit are left out.
     assert found["labels"]["labels"] == TEXTS - LABELLED
-    assert (found["labels"]["evidence"] > 20) == (name == "wrong")
+    evidence = found["labels"]["evidence"]
+    assert (evidence > 20) == (name == "wrong") and (evidence < 0.5) == (name == "right")
 
 
 def test_predictions_of_a_judge_that_leaves_more_texts_unread(cordial, tables):

@@ -16,6 +16,7 @@ from cordial_ppl.tables import (
     read_labels,
     read_readings,
     read_several,
+    reading_table,
     write_table,
 )
 from cordial_ppl.tables.choices import join_parts
@@ -325,3 +326,17 @@ def test_a_part_of_an_id_may_be_missing_in_one_place(text):
     path = text("r.csv", "q,model,p_1,p_2", "x,,.4,.6", ",,.5,.5")
     with pytest.raises(InputError, match="needs an item_id; there is none in line 3"):
         read_readings(path, id=["q,model"])
+
+
+def test_the_first_place_without_a_reading_is_named_whatever_the_batch(text, monkeypatch):
+    monkeypatch.setattr(reading_table, "CHECKED", 2)
+    path = text(
+        "r.csv", "item_id,logit_1,logit_2,logit_3", "a,0,1,2", "b,1,0,2", "c,,0,1", "d,0,1,"
+    )
+    with pytest.warns(CordialWarning, match="2 options without a reading.*line 4"):
+        reading_table.open_readings(path).check()
+    path = text(
+        "s.csv", "item_id,logit_1,logit_2,logit_3", "a,0,1,2", "b,,0,2", "c,2,0,1", "d,0,1,"
+    )
+    with pytest.warns(CordialWarning, match="2 options without a reading.*line 3"):
+        reading_table.open_readings(path).check()
