@@ -40,12 +40,18 @@ def check_list(setting: str, values: Any) -> tuple[Any, ...]:
 def warn_of_lookalikes(noun: str, names: Iterable[str]) -> None:
     """Warn of names that look the same and differ: in an alphabet, blanks, or accents."""
     looks: dict[str, str] = {}
+    pairs: list[tuple[str, str]] = []
     for name in dict.fromkeys(names):
         visible = "".join(c for c in normalize("NFKC", name) if category(c) != "Cf")
         other = looks.setdefault(" ".join(visible.translate(LOOKS).split()), name)
         if other != name:
-            pair = f"{ascii(other)} and {ascii(name)}"
-            warn(f"{noun} {pair} look alike: write one of them if both are one.")
+            pairs.append((other, name))
+    if pairs:
+        more = f", and {len(pairs) - 1} more pairs," if len(pairs) > 1 else ""
+        warn(
+            f"{noun} {' and '.join(map(ascii, pairs[0]))}{more} look alike: write one of them if "
+            "both are one."
+        )
 
 
 def check_cells(noun: str, cells: Any, count: int) -> list[str]:

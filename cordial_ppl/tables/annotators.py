@@ -7,7 +7,7 @@ from cordial_ppl.data.checks import warn_of_lookalikes
 from cordial_ppl.errors import InputError, SettingNeeded, list_names, name_rows, quote
 from cordial_ppl.tables.columns import FIXED, named, unpivot
 from cordial_ppl.tables.frame import Columns
-from cordial_ppl.tables.roles import PERSONAL, UNKNOWN, find_columns, nearest
+from cordial_ppl.tables.roles import PERSONAL, PLACEHOLDER, find_columns, nearest
 
 PREFIX = "label_"
 """How the columns of annotators begin, where there is no column `label`."""
@@ -98,5 +98,5 @@ def read_annotators(
         f"{columns.path}: each item_id must be unique; {item} is in {lines}.",
         "Keep one of these rows, or name the column that says which person a label is of",
         "annotator",
-        name if name and tells else UNKNOWN,
+        name if name and tells else PLACEHOLDER,
     )

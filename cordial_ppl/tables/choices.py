@@ -12,8 +12,8 @@ from cordial_ppl.tables.columns import is_reading, list_distinct, name_items, na
 from cordial_ppl.tables.formats import read_columns
 from cordial_ppl.tables.frame import Columns
 from cordial_ppl.tables.roles import (
+    PLACEHOLDER,
     RATINGS,
-    UNKNOWN,
     explain_log,
     find_columns,
     find_id,
@@ -202,7 +202,7 @@ def refuse_taken(columns: Columns, name: str, setting: str) -> SettingNeeded:
     """Make the error of a column that is named for something else, such as ids or labels."""
     roles = "ids, labels, annotators or groups"
     problem = f"{columns.path}: column {name!r} is named for {roles}, and is no judge's."
-    value = (UNKNOWN, "...") if setting == "readers" else UNKNOWN
+    value = (PLACEHOLDER, "...") if setting == "readers" else PLACEHOLDER
     return SettingNeeded(problem, "Name other columns", setting, value)
 
 

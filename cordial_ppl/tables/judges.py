@@ -14,7 +14,7 @@ from cordial_ppl.tables.choices import Choice, open_columns, refuse_taken, selec
 from cordial_ppl.tables.columns import is_reading, list_distinct, named, unpivot
 from cordial_ppl.tables.frame import ROW, Columns, reading
 from cordial_ppl.tables.reading_table import ReadingTable, count_unread
-from cordial_ppl.tables.roles import UNKNOWN, find_columns, find_layout, spell
+from cordial_ppl.tables.roles import PLACEHOLDER, find_columns, find_layout, spell
 
 
 def read_several(
@@ -110,7 +110,7 @@ def _split_readers(
         if alone and not any(map(is_reading, columns.schema)):
             problem = f"{columns.path} has no readings; found {columns.listed}."
             advice = "If each judge has a column of ratings, name these"
-            raise SettingNeeded(problem, advice, "readers", (UNKNOWN, "..."))
+            raise SettingNeeded(problem, advice, "readers", (PLACEHOLDER, "..."))
         return {columns.path.stem: columns}
     names = list_distinct(columns, column)
     warn_of_lookalikes("readers", names)

@@ -17,7 +17,7 @@ from cordial_ppl.tables.formats import read_columns
 from cordial_ppl.tables.label_table import LabelTable, read_labels
 from cordial_ppl.tables.provenance import read_provenance, warn_of_models
 from cordial_ppl.tables.reading_table import ReadingTable, read_readings
-from cordial_ppl.tables.roles import UNKNOWN, spell
+from cordial_ppl.tables.roles import PLACEHOLDER, spell
 
 COPIED = 8
 """Labels from which on it is told that all of them equal the ratings."""
@@ -126,7 +126,7 @@ def match_labels(
         problem = f"{readings.columns.path} has a row for each text and user"
         problem = f"{labels.columns.path} does not say whose its labels are; {problem}."
         advice = "Name the column that does"
-        raise SettingNeeded(problem, advice, "annotator", UNKNOWN)
+        raise SettingNeeded(problem, advice, "annotator", PLACEHOLDER)
     keys = key_rows(readings.item_ids, users)
     # An accent may be a character of its own in one file, and part of its letter in the other.
     index = {normalize("NFC", key): row for row, key in enumerate(keys)}

@@ -36,7 +36,7 @@ USERS = ("author", "annotator", "rater", "worker", "person", "who")
 PERSONAL = ("label", "human", "gold", "expert")
 """How columns of people's labels begin, which are no reader's ratings."""
 
-UNKNOWN = "COLUMN"
+PLACEHOLDER = "COLUMN"
 """What stands in a proposal for what the table does not tell."""
 
 
@@ -103,9 +103,9 @@ def find_columns(
         fixed = {*FIXED, *filter(is_reading, columns.schema)} - {"rating"}
     free = [name for name in columns.schema if name not in (*columns.apart, *fixed, *spelt)]
     # A table of ids and one other column is of labels.
-    only = free[0] if setting == "label" and len(free) == 1 else UNKNOWN
+    only = free[0] if setting == "label" and len(free) == 1 else PLACEHOLDER
     match = nearest(absent[0], free, words) or only
-    match = match if match != UNKNOWN and _suits(columns, match, setting) else UNKNOWN
+    match = match if match != PLACEHOLDER and _suits(columns, match, setting) else PLACEHOLDER
     offered = tuple(match if name == absent[0] else name for name in names)
     problem = f"{columns.path} has no column {absent[0]!r}; found {columns.listed}."
     raise SettingNeeded(problem, "Name the column", setting, offered if len(offered) > 1 else match)
@@ -125,7 +125,7 @@ def find_id(columns: Columns) -> str:
     rows, *sizes = columns.collect(pl.len(), *(named(name).n_unique() for name in names)).row(0)
     unique = [name for name, size in zip(names, sizes, strict=True) if size == rows]
     spelt = next((name for name in names if _fold(name) == "itemid"), None)
-    return spelt or nearest("item_id", unique, IDS) or UNKNOWN
+    return spelt or nearest("item_id", unique, IDS) or PLACEHOLDER
 
 
 def explain_log(columns: Columns) -> str:
@@ -148,7 +148,7 @@ def propose_ratings(problem: str, columns: Columns) -> SettingNeeded:
     likely = [name for name in free if _split(name) & {*RATINGS} and not _split(name) & {*PERSONAL}]
     rated = [name for name in likely if holds_ratings(columns, name)]
     advice = "If a column is the judge's rating, one stated option per text, name it"
-    value = rated[0] if len(likely) == len(rated) == 1 else UNKNOWN
+    value = rated[0] if len(likely) == len(rated) == 1 else PLACEHOLDER
     return SettingNeeded(problem, advice, "rating", value)
 
 
