@@ -132,13 +132,13 @@ def compare(texts: Texts, draw: int, args: Any) -> Iterator[tuple[int, str, np.n
     judge: dict[str, Any] = {"readers": texts.readers, "seed": draw} | (
         {} if args.paper else {"prior": prior}
     )
-    flat: dict[str, Any] = {"average": False, "weight_counts": 0.0} if args.paper else {}
+    literal: dict[str, Any] = {"average": False, "weight_counts": 1.0} if args.paper else {}
     for n in args.budgets:
         logits, labels = texts.pool[:n], texts.labels[:n]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", cp.CordialWarning)
             fusion = (cp.Fusion.paper if args.paper else cp.Fusion)(**judge).fit(logits, labels)
-            plain = LogitFusion(readers=texts.readers, seed=draw, **flat).fit(logits, labels)
+            plain = LogitFusion(readers=texts.readers, seed=draw, **literal).fit(logits, labels)
             predictions = {
                 "fusion": fusion.predict_proba(texts.report),
                 "without channels": plain.predict_proba(texts.report),

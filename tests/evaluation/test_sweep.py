@@ -288,6 +288,15 @@ def test_the_command(folder, cordial):
     assert set(pl.read_parquet("o.parquet")["reader"]) == {"a"}
 
 
+def test_flat_weights_share_their_fits():
+    for name in ("logit-stack", "scalar-stack", "full-stack", "paper"):
+        counted, flat = (METHODS[each]().settings for each in (name, f"{name}-flat"))
+        keys = [[part.key for part in each.members(20)] for each in (counted, flat)]
+        assert keys[0] == keys[1] and counted.names == flat.names
+        assert {*counted.weight_counts.values()} == {1.0}
+        assert {*flat.weight_counts.values()} == {0.0}
+
+
 @pytest.mark.nightly
 def test_every_method_can_be_swept_and_nine_are_the_papers(folder):
     assert len(NINE) == 9 and set(NINE) < set(METHODS)
