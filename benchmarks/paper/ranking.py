@@ -82,9 +82,18 @@ def need_budgets(results: Results, *budgets: int) -> None:
                 )
 
 
-def mean_pair(cell: Cell, ours: str, other: str) -> tuple[Mean, Mean]:
-    """Return two methods' log losses over the draws that both have; without any, ours over its."""
-    both = succeeded(cell, ours, other)
-    draws = both if both.any() else succeeded(cell, ours)
+def mean_pair(
+    cell: Cell, ours: str, other: str, kept: np.ndarray | bool = True
+) -> tuple[Mean, Mean]:
+    """Return two methods' log losses over the draws that both have; without any, ours over its.
+
+    Args:
+        cell: what a task, reader and number of labels gave.
+        ours: our method.
+        other: the other one.
+        kept: which draws are looked at; by default all.
+    """
+    both = succeeded(cell, ours, other) & kept
+    draws = both if both.any() else succeeded(cell, ours) & kept
     here, there = (cell[method].scores["log_loss"] for method in (ours, other))
     return mean_of(here[draws]), mean_of(there[both])
