@@ -51,8 +51,7 @@ class PaperStack(Stack):
             InputError: ``weights`` is neither.
         """
         check_names("weights", [weights], PAPER_COUNTS)
-        counts = PAPER_COUNTS[weights]
-        literal = {"inference": "laplace", "prior": "own", "weight_counts": counts}
+        literal = {"inference": "laplace", "prior": "own", "weight_counts": PAPER_COUNTS[weights]}
         paper = cls(options, seed=seed, **(literal | settings))
         paper._defaults = replace(cls._defaults, **cls._literal)
         return paper
@@ -131,9 +130,7 @@ class ScalarStack(PaperStack):
     _defaults = Defaults(channels=SCALAR_CHANNELS, same_count=1.0, name="ScalarStack")
 
 
-NAMED: dict[str, type[Stack]] = {
-    kind.__name__: kind for kind in (Cordial, LogitStack, FullChannelStack, ScalarStack)
-}
+NAMED = {kind.__name__: kind for kind in (Cordial, LogitStack, FullChannelStack, ScalarStack)}
 """Classes that can be saved, by name."""
 
 

@@ -119,15 +119,14 @@ def mean_losses(scores: pl.DataFrame) -> pl.DataFrame:
 def show_losses(means: pl.DataFrame) -> str:
     """Set out the mean log losses with their standard errors, a table for each task and judge."""
 
-    def show(row: Mapping[str, Any]) -> str:
-        loss, error = row["log_loss"], row["standard_error"]
-        error = f" ± {error:.3f}" if error else ""
-        return "failed" if loss is None else f"{loss:.3f}{error}"
+    def show(loss: float | None, error: float | None) -> str:
+        spread = f" ± {error:.3f}" if error else ""
+        return "failed" if loss is None else f"{loss:.3f}{spread}"
 
     shown = []
     for (task, reader), part in means.group_by("task", "reader", maintain_order=True):
-        part = part.with_columns(text=pl.Series(map(show, part.to_dicts())))
-        table = part.pivot("n", index="method", values="text")
+        text = [show(*row) for row in part.select("log_loss", "standard_error").rows()]
+        table = part.with_columns(text=pl.Series(text)).pivot("n", index="method", values="text")
         shown.append(f"\n{task}, {reader}: mean log loss ± standard error, by number of labels")
         shown += align(("", *table.columns[1:]), *table.rows())
     return "\n".join(shown)

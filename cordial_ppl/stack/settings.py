@@ -222,11 +222,10 @@ def make_settings(
     priors = as_priors(prior, names, learned)
     counts = {name: CALIBRATORS[name].count for name in calibrators}
     counts |= {model.name: 2.0 if is_built_in(model) else 1.0 for model in models}
-    counts |= {name: count for name, count in defaults.weight_counts.items() if name in members}
     trained = {} if priors.learned is None else priors.learned.weight_counts
-    counts |= {name: count for name, count in trained.items() if name in members}
-    chosen, fixed = check_counts(defaults.same_count, members), defaults.fixed_counts
-    chosen |= check_counts(weight_counts, members)
+    counts = {name: (counts | {**defaults.weight_counts} | trained)[name] for name in members}
+    chosen = check_counts(defaults.same_count, members) | check_counts(weight_counts, members)
+    fixed = defaults.fixed_counts
     if fixed is None:
         fixed = tuple(name for name, count in chosen.items() if count != counts[name])
     return Settings(
