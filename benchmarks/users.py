@@ -115,12 +115,15 @@ def measure_gains(
     draws: int,
     effects: Collection[str] = tuple(EFFECTS),
     make: Callable[..., Cordial] = Cordial,
+    keep: Callable[..., dict[str, np.ndarray]] = lambda draw, fit: fit(),
 ) -> dict[str, dict[str, list]]:
     """Gains over the population, late and over all texts: mean, intervals over texts and users."""
     task = benchmark(name)
     rows = task.rows("users")
     users, late = task.users[rows], task.time[rows] >= LATE
-    gains = [gains_of_draw(task, rows, draw, effects, make) for draw in range(draws)]
+    gains = [
+        keep(draw, partial(gains_of_draw, task, rows, draw, effects, make)) for draw in range(draws)
+    ]
     means = {effect: np.stack([gain[effect] for gain in gains]) for effect in effects}
     for effect in effects:
         first = "shift, mode" if effect.endswith(", mode") else "shift"
