@@ -115,6 +115,7 @@ def measure_gains(
     draws: int,
     effects: Collection[str] = tuple(EFFECTS),
     make: Callable[..., Cordial] = Cordial,
+    keep: Callable[..., dict[str, np.ndarray]] = lambda draw, fit: fit(),
 ) -> dict[str, dict[str, list]]:
     """Gains over the population, late and over all texts: mean, intervals over texts and users.
 
@@ -124,7 +125,9 @@ def measure_gains(
     task = benchmark(name)
     rows = task.rows("users")
     users, late = task.users[rows], task.time[rows] >= LATE
-    gains = [gains_of_draw(task, rows, draw, effects, make) for draw in range(draws)]
+    gains = [
+        keep(draw, partial(gains_of_draw, task, rows, draw, effects, make)) for draw in range(draws)
+    ]
     means = {effect: np.stack([gain[effect] for gain in gains]) for effect in effects}
     for effect in effects:
         first = PLAIN if effect.endswith((", mode", ", whole classes")) else "shift"

@@ -1,7 +1,7 @@
 """Sweeps whose outcome was planted: differences, wins and curves known beforehand."""
 
 import numpy as np
-from comparison import Outcome, Results
+from comparison import Outcome, Results, measure_intervals
 
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.scale import Scale
@@ -13,7 +13,11 @@ SCORES = ("log_loss", "rps", "accuracy", "qwk", "mae", "class_weighted_kl", "rev
 
 def cell(losses, noise=(), failed=(), **planted):
     """A cell in which methods lose what they are told to, one value or one a draw."""
-    return {m: outcome(m, losses[m], m in noise, failed, planted) for m in losses}
+    texts, made = {}, {}
+    for m in losses:
+        texts[m], made[m] = outcome(m, losses[m], m in noise, failed, planted)
+    intervals = measure_intervals(texts, "paper") if "paper" in losses else {}
+    return {m: each._replace(interval=intervals.get(m)) for m, each in made.items()}
 
 
 def outcome(method, loss, noise, failed, planted):
@@ -30,7 +34,7 @@ def outcome(method, loss, noise, failed, planted):
     lost = [draw for name, draw in failed if name == method]
     for values in (losses, given, *scores.values()):
         values[lost] = np.nan
-    return Outcome(losses, scores, given)
+    return losses, Outcome(scores, given)
 
 
 def sweep(cells):

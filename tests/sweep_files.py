@@ -6,6 +6,7 @@ from unittest.mock import patch
 
 import numpy as np
 
+from cordial_ppl.evaluation.sweeps import fit_jobs, list_jobs
 from cordial_ppl.evaluation.synthetic import reviews
 from cordial_ppl.evaluation.tasks import read_tasks
 from cordial_ppl.runtime.progress import Stage
@@ -31,6 +32,13 @@ def write_sweep(folder):
 def tasks_of(folder, readings="stars.parquet", **settings: Any):
     chosen: Any = {"report": 30} | settings
     return read_tasks(folder / readings, folder / "labels.csv", **chosen)
+
+
+def make_parts(*sweep: Any, **how: Any):
+    """Make the files of a sweep's fits, and list them."""
+    jobs = list_jobs(*sweep)
+    fit_jobs(jobs, **how)
+    return [job.path for job in jobs]
 
 
 @contextmanager

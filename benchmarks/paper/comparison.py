@@ -7,15 +7,13 @@ pair two methods are compared over whatever draws they share.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
-from pathlib import Path
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-import polars as pl
 from jaxtyping import Bool, Float
 from product import Record
-from styles import label
+from styles import OURS, label
 
 from cordial_ppl.errors import InputError
 from cordial_ppl.evaluation.tasks import Task
@@ -32,14 +30,14 @@ class Outcome(NamedTuple):
     """A method's fits to S subsets of n labels; NaN where a fit failed.
 
     Attributes:
-        losses: log loss of each report text, nats, shape ``[S, m]``.
         scores: one value a fit by name, shape ``[S]``.
         given_stated: mean prediction for each class that the reader states, ``[S, K, K]``.
+        interval: of its log loss minus ours, nats; None where the two share no draw.
     """
 
-    losses: Float[np.ndarray, "S m"]
     scores: Mapping[str, Float[np.ndarray, " S"]]
     given_stated: Float[np.ndarray, "S K K"]
+    interval: Interval | None = None
 
 
 Cell = Mapping[str, Outcome]
@@ -71,26 +69,6 @@ class Results:
     def budgets(self, task: str, reader: str) -> tuple[int, ...]:
         """Return the numbers of labels that a task and reader have results for, ascending."""
         return tuple(sorted(n for t, r, n in self.cells if (t, r) == (task, reader)))
-
-
-def read_results(tasks: Iterable[Task], parts: Sequence[Path]) -> Results:
-    """Read the parts that a sweep of these tasks has made."""
-    known = {(task.name, task.reader): task for task in tasks}
-    cells: dict[Key, dict[str, Outcome]] = {}
-    fits = pl.read_parquet([*parts])
-    groups = fits.group_by("task", "reader", "n", "method", maintain_order=True)
-    for (name, reader, n, method), rows in groups:
-        task = known[str(name), str(reader)]
-        m, size = len(task.report.labels), task.scale.size
-        losses, given = (
-            np.array([np.full(width, np.nan) if row is None else row for row in rows[column]])
-            for column, width in (("losses", m), ("given_stated", size**2))
-        )
-        numbers = rows.select(pl.selectors.float()).fill_null(np.nan).to_dict()
-        scores = {name: values.to_numpy() for name, values in numbers.items()}
-        cell = cells.setdefault((task.name, task.reader, int(str(n))), {})
-        cell[str(method)] = Outcome(losses, scores, given.reshape(-1, size, size))
-    return Results(cells, known)
 
 
 class Mean(NamedTuple):
@@ -177,29 +155,42 @@ def count_failures(cells: Iterable[Cell], methods: Sequence[str]) -> str:
     )
 
 
-@cache
-def paired_intervals(results: Results, key: Key, ours: str) -> Mapping[str, Interval]:
-    """Return each other method's log loss minus ours (nats) in a cell, with its 95 % interval.
+def measure_intervals(
+    losses: Mapping[str, Float[np.ndarray, "S m"]], ours: str
+) -> dict[str, Interval]:
+    """Return each other method's log loss minus ours (nats), with its 95 % interval.
 
     It is `scores.paired_bootstrap` over report texts and the draws in which the two succeeded; a
-    method that shares no draw with ours is left out.  They are computed once: several products need
-    them, and each takes 10,000 resamples.
+    method that shares no draw with ours is left out.
+
+    Args:
+        losses: log loss of each report text by each fit of a method; NaN where one failed.
+        ours: our method.
     """
-    cell = results.cells[key]
+    fine = {method: np.isfinite(each).all(axis=1) for method, each in losses.items()}
     # Methods that share the same draws with ours are resampled together.
     groups: dict[bytes, list[str]] = {}
-    for method in cell:
-        shared = succeeded(cell, method, ours)
+    for method in losses:
+        shared = fine[method] & fine[ours]
         if method != ours and shared.any():
             groups.setdefault(shared.tobytes(), []).append(method)
     intervals: dict[str, Interval] = {}
     for mask, methods in groups.items():
         shared = np.frombuffer(mask, bool)
-        others = np.stack([cell[method].losses[shared] for method in methods])
-        ends = paired_bootstrap(others - cell[ours].losses[shared].astype(float))
+        others = np.stack([losses[method][shared] for method in methods])
+        ends = paired_bootstrap(others - losses[ours][shared].astype(float))
         rows = zip(*(end.tolist() for end in ends), strict=True)
         intervals |= {method: Interval(*row) for method, row in zip(methods, rows, strict=True)}
     return intervals
+
+
+def paired_intervals(results: Results, key: Key, ours: str) -> Mapping[str, Interval]:
+    """Return the kept intervals of other methods' log losses minus that of ours, or of `OURS`."""
+    cell = results.cells[key]
+    if ours == OURS:
+        return {method: each.interval for method, each in cell.items() if each.interval}
+    other = cell[ours].interval
+    return {OURS: Interval(-other.mean, -other.upper, -other.lower)} if other else {}
 
 
 def enough_draws(cell: Cell, method: str, ours: str) -> bool:

@@ -1,10 +1,12 @@
 """What the paper's fusion of several readers gains over one of them, and over other ways."""
 
 from argparse import Namespace
-from collections import defaultdict
 from collections.abc import Sequence
+from functools import partial
 
+import numpy as np
 from fusion import EMBEDDED, compare, count_wins, load, measure_gains
+from ledger import Ledger
 from product import Product, Record, bold, number, spread, tabulate
 
 BUDGETS = (5, 10, 20, 50, 100, 200, 500)
@@ -13,11 +15,15 @@ CONCATENATED = (20,)
 
 
 def fusion_gains(
-    tasks: Sequence[str] = EMBEDDED, budgets: Sequence[int] = BUDGETS, draws: int = 20
+    ledger: Ledger,
+    tasks: Sequence[str] = EMBEDDED,
+    budgets: Sequence[int] = BUDGETS,
+    draws: int = 20,
 ) -> Product:
     """Return the log loss of other methods, and the gain of the fusion over each, by labels.
 
     Args:
+        ledger: what is finished.
         tasks: tasks of the embedded benchmark.
         budgets: numbers of labels.
         draws: draws of labels.
@@ -25,13 +31,23 @@ def fusion_gains(
     Returns:
         The product `fusion`.
     """
-    settings = Namespace(data="embedded", budgets=budgets, paper=True, concatenated=CONCATENATED)
-    losses: dict[tuple, dict[str, dict]] = defaultdict(lambda: defaultdict(dict))
-    for draw in range(draws):
-        for task in tasks:
-            for n, name, loss in compare(load("embedded", task, draw), draw, settings):
-                losses[task, n][name][draw] = loss
-    rows, ends = measure_gains(losses), ("gain", "lower", "upper")
+
+    def fit(task: str, n: int, draw: int) -> dict[str, np.ndarray]:
+        how = Namespace(data="embedded", budgets=[n], paper=True, concatenated=CONCATENATED)
+        made = compare(load("embedded", task, draw), draw, how)
+        return {name: loss for _, name, loss in made}
+
+    def gains(task: str, n: int) -> list[dict]:
+        losses: dict[str, dict] = {}
+        for draw in range(draws):
+            made = ledger.arrays(f"fusion-{task}-{n}-{draw}", partial(fit, task, n, draw))
+            for name, loss in made.items():
+                losses.setdefault(name, {})[draw] = loss
+        return measure_gains({(task, n): losses})
+
+    cells = sorted((task, n) for task in tasks for n in budgets)
+    rows = [r for c in cells for r in ledger.rows("fusion", (*c, draws), partial(gains, *c))]
+    ends = "gain", "lower", "upper"
     table = tabulate(row | dict(zip(ends, row["gain"], strict=True)) for row in rows).drop("gains")
     return Product(
         name="fusion",

@@ -1,10 +1,13 @@
 """When a full channel overtakes the affine one, on made-up labels at a known distance from it."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
 from excess import PARAMETERS, ExcessLosses, around_crossover
 from jaxtyping import Float
+from ledger import Ledger
 from product import Product, Record, number, tabulate
 from styles import Style
 
@@ -22,6 +25,7 @@ FITS = {
 
 
 def gap_table(
+    ledger: Ledger,
     sizes: Sequence[int] = SIZES,
     deltas: Sequence[float] = DELTAS,
     draws: int = DRAWS,
@@ -33,6 +37,7 @@ def gap_table(
     minutes.
 
     Args:
+        ledger: what is finished.
         sizes: numbers of options, three or more.
         deltas: gaps (nats).
         draws: samples of labels for each gap and number of labels.
@@ -44,7 +49,18 @@ def gap_table(
     Raises:
         InputError: a gap is out of reach with this seed.
     """
-    gaps = [around_crossover(delta, size, draws, seed) for size in sizes for delta in deltas]
+
+    def measure(size: int, delta: float) -> list[Record]:
+        losses = vars(around_crossover(delta, size, draws, seed))
+        return [{name: np.asarray(value).tolist() for name, value in losses.items()}]
+
+    gaps = []
+    for size in sizes:
+        for delta in deltas:
+            cell = size, delta, draws, seed
+            (kept,) = ledger.rows("known-gap", cell, partial(measure, size, delta))
+            values: Any = {k: np.array(v) if isinstance(v, list) else v for k, v in kept.items()}
+            gaps.append(ExcessLosses(**values))
     table = tabulate(row for losses in gaps for row in _rows(losses))
     return Product(
         name="known-gap",

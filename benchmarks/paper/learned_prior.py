@@ -1,45 +1,42 @@
 """What the paper's prior, learned from the other tasks with every reader, gains."""
 
 from collections.abc import Sequence
-from pathlib import Path
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
-from comparison import ENOUGH, Results, count_failures, difference_record, read_results
-from embedded import load_tasks
-from priors import embedded
+from comparison import ENOUGH, Results, count_failures, difference_record
+from embedded import TASKS, load_tasks
+from ledger import Ledger
 from product import Product, Record, number, tabulate
 
 import cordial_ppl as cp
 from cordial_ppl.channels import PAPER_CHANNELS
-from cordial_ppl.evaluation.sweeps import make_parts
+from cordial_ppl.inference.priors import LearnedPrior
 
 OWN, LEARNED = "paper", "learned"
 
 
-def prior_gains(names: Sequence[str], budgets: Sequence[int], draws: int, parts: Path) -> Product:
+def prior_gains(
+    names: Sequence[str], budgets: Sequence[int], draws: int, ledger: Ledger
+) -> Product:
     """Return what the learned prior gains over the paper's own, by number of labels.
 
     Args:
         names: tasks of the embedded benchmark.
         budgets: numbers of labels.
         draws: draws of labels.
-        parts: folder that keeps finished scores.
+        ledger: what is finished.
 
     Returns:
         The product `learned-prior`.
     """
-    pairs = {(p.task, p.reader): (p.pool, p.pool_labels) for p in embedded()}
-    prior = cp.learn_prior(pairs, channels=PAPER_CHANNELS, rule="paper", vector=False)
-    tasks, paths = load_tasks(names), []
+    prior, results = learn(ledger), Results({}, {})
     for name in names:
-        methods = {
-            OWN: cp.Cordial.paper(),
-            LEARNED: cp.Cordial.paper(prior=prior.leave_out([name])),
-        }
-        own = [task for task in tasks if task.name == name]
-        paths += make_parts(own, methods, budgets, draws, folder=parts)
-    results = read_results(tasks, paths)
+        learned = cp.Cordial.paper(prior=prior.leave_out([name]))
+        methods = {OWN: cp.Cordial.paper(), LEARNED: learned}
+        part = ledger.sweep(load_tasks([name]), methods, budgets, draws)
+        results = Results({**results.cells, **part.cells}, {**results.tasks, **part.tasks})
     table = tabulate(
         difference_record(results, key, OWN, LEARNED) | {"scale": _scale(results, key)}
         for key in results.cells
@@ -61,6 +58,19 @@ def prior_gains(names: Sequence[str], budgets: Sequence[int], draws: int, parts:
             count_failures(results.cells.values(), (OWN, LEARNED)),
         ),
     )
+
+
+def learn(ledger: Ledger) -> LearnedPrior:
+    """Learn the prior from the pools of all tasks, and keep the fits to each task's."""
+    parts = []
+    for name in TASKS:
+        path = ledger.results / f"prior-{name}.cordial"
+        if not path.exists():
+            pools = {(t.name, t.reader): (t.pool.logits, t.pool.labels) for t in load_tasks([name])}
+            fit = {"channels": PAPER_CHANNELS, "rule": "paper", "vector": False}
+            cp.learn_prior(pools, **fit).save(path)
+        parts.append(LearnedPrior.load(path))
+    return replace(parts[0], fits=tuple(fit for part in parts for fit in part.fits))
 
 
 def _scale(results: Results, key: tuple[str, str, int]) -> str:

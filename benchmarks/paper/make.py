@@ -4,24 +4,25 @@
     python benchmarks/paper/make.py --quick          # minutes: two tasks, 3 draws, fewer budgets
     python benchmarks/paper/make.py --only known-gap averaging
 
-Runs two sweeps, or goes on from what is there: of the main reader, up to 2,000 labels, and of the
-four readers, up to 100; they share their fits.  Writes each product as CSV, Markdown and, where
-there is a figure, PNG and PDF; README.md says what each is.  Ours is the literal CORDIAL.
-``known-gap``, ``fusion`` and ``users`` need no sweep.  Exit status 1 if a product could not be
-made.
+Goes on from what is finished: `results` beside this program has it, small enough to be committed
+(with --quick, a folder of the output); what is in progress is in the output's folder `parts`.
+Killed at any moment, it loses one labelled subset, or one batch on an accelerator.  Writes each
+product as CSV, Markdown and, where there is a figure, PNG and PDF; README.md says what each is.
+Ours is the literal CORDIAL.  Exit status 1 if a product could not be made.
 """
 
 import argparse
 import sys
+import tomllib
 from collections.abc import Callable, Mapping
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 sys.path.append(str(Path(__file__).parents[1]))  # Programs that compare users, fusions and priors.
 
 from averaging import averaging_gain  # noqa: E402
-from comparison import Results, read_results  # noqa: E402
+from comparison import Results  # noqa: E402
 from crossover_table import crossover_table  # noqa: E402
 from differences_table import loss_differences  # noqa: E402
 from embedded import TASKS, load_tasks  # noqa: E402
@@ -31,6 +32,7 @@ from fused_readers import fusion_gains  # noqa: E402
 from in_context import in_context  # noqa: E402
 from known_gap import gap_table  # noqa: E402
 from learned_prior import prior_gains  # noqa: E402
+from ledger import Ledger  # noqa: E402
 from loss_table import loss_table  # noqa: E402
 from product import Product  # noqa: E402
 from readers import reader_table  # noqa: E402
@@ -41,9 +43,10 @@ from user_gains import user_gains  # noqa: E402
 
 import cordial_ppl as cp  # noqa: E402
 from cordial_ppl.errors import InputError  # noqa: E402
-from cordial_ppl.evaluation.methods import METHODS, NINE, make_methods  # noqa: E402
-from cordial_ppl.evaluation.sweeps import make_parts  # noqa: E402
-from cordial_ppl.runtime.progress import doing  # noqa: E402
+from cordial_ppl.evaluation.methods import METHODS, make_methods  # noqa: E402
+
+GRID = Path(__file__).with_name("grid.toml")
+FEW = 100
 
 OF_A_SWEEP: Mapping[str, Callable[[Results], Product]] = {
     "table": loss_table,
@@ -63,32 +66,49 @@ class Size(NamedTuple):
     """How much of the paper's experiments is run.
 
     Attributes:
-        tasks: tasks of the embedded benchmark.
+        methods: methods for all readers.
+        budgets: numbers of labels.
         draws: draws of labels.
-        budgets: numbers of labels for the main reader.
-        few: those for all readers.
+        tasks: tasks of the embedded benchmark.
     """
 
+    methods: tuple[str, ...]
+    budgets: tuple[int, ...]
+    draws: int
     tasks: tuple[str, ...] = tuple(TASKS)
-    draws: int = 20
-    budgets: tuple[int, ...] = (5, 10, 20, 50, 100, 200, 500, 1000, 2000)
-    few: tuple[int, ...] = (5, 10, 20, 50, 100)
+
+    @property
+    def few(self) -> tuple[int, ...]:
+        """Return the numbers of labels that the paper calls few."""
+        return tuple(n for n in self.budgets if n <= FEW)
 
 
-# A task of five options and the one of seven.
-QUICK = Size(("music", "mosei"), 3, (5, 20, 100, 200, 500, 2000), (5, 20, 100))
+def read_grid(path: Path, quick: bool) -> Size:
+    """Read the settings of `cordial sweep` from a file; quick: as far as ten minutes go."""
+    content = tomllib.loads(path.read_text("utf-8"))["sweep"]
+    size = Size(tuple(content["methods"]), tuple(content["budgets"]), content["draws"])
+    # A task of five options and the one of seven.
+    less = Size(size.methods, (5, 20, 100, 200, 500, 2000), 3, ("music", "mosei"))
+    return less if quick else size
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the sweeps where they are needed, and write what was asked for."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    names = list_makers(Path(), Size())
+    names = list_makers(Ledger(Path(), Path()), read_grid(GRID, quick=True))
     parser.add_argument("--only", nargs="+", choices=names, default=[*names], metavar="NAME")
     parser.add_argument("--quick", action="store_true", help="all of it within ten minutes")
+    parser.add_argument("--config", type=Path, default=GRID, help="methods, budgets and draws")
+    parser.add_argument("--engine", choices=("local", "ray"), default="local")
+    parser.add_argument("--device", choices=("auto", "host", "accelerator"), default="auto")
+    parser.add_argument("--results", type=Path, help="folder of what is finished")
     parser.add_argument("-o", "--output", type=Path, default=Path("paper"))
     args = parser.parse_args(arguments)
-    args.output.mkdir(parents=True, exist_ok=True)
-    makers, missing = list_makers(args.output, QUICK if args.quick else Size()), False
+    finished = args.output / "results" if args.quick else Path(__file__).with_name("results")
+    ledger = Ledger(args.results or finished, args.output / "parts", args.engine, args.device)
+    for folder in (args.output, ledger.results):
+        folder.mkdir(parents=True, exist_ok=True)
+    makers, missing = list_makers(ledger, read_grid(args.config, args.quick)), False
     for name in dict.fromkeys(args.only):
         try:
             written = makers[name]().write(args.output)
@@ -100,36 +120,29 @@ def main(arguments: list[str] | None = None) -> int:
     return int(missing)
 
 
-def list_makers(folder: Path, size: Size) -> dict[str, Callable[[], Product]]:
+def list_makers(ledger: Ledger, size: Size) -> dict[str, Callable[[], Product]]:
     """List what makes each product; a sweep runs when the first that needs it is made."""
-    parts = folder / "parts"
+    quick = size.tasks != tuple(TASKS)
 
     @cache
     def run_main() -> Results:
         methods = make_methods([*METHODS]) | {MODE: cp.Cordial.paper(inference="mode")}
-        return _run(load_tasks(size.tasks, ["main"]), methods, size.budgets)
+        return ledger.sweep(load_tasks(size.tasks, ["main"]), methods, size.budgets, size.draws)
 
     @cache
     def run_all() -> Results:
-        return _run(load_tasks(size.tasks), make_methods(NINE), size.few)
+        budgets = size.few if quick else size.budgets
+        return ledger.sweep(load_tasks(size.tasks), make_methods(size.methods), budgets, size.draws)
 
-    def _run(tasks: list[Any], methods: Mapping[str, Any], budgets: tuple[int, ...]) -> Results:
-        with doing("the sweep", plain=True):
-            return read_results(
-                tasks, make_parts(tasks, methods, budgets, size.draws, folder=parts)
-            )
-
-    quick = size is QUICK
-    gap: dict[str, Any] = {"sizes": (3, 5), "draws": 10} if quick else {}
-    fused: dict[str, Any] = {"budgets": size.few} if quick else {}
-    few = {"tasks": size.tasks, "draws": size.draws}
+    gap = {"sizes": (3, 5), "draws": 10} if quick else {}
+    fused = {"budgets": size.few} if quick else {}
     return {
         **{name: lambda make=make: make(run_main()) for name, make in OF_A_SWEEP.items()},
         "readers": lambda: reader_table(run_all()),
-        "learned-prior": lambda: prior_gains(size.tasks, size.few, size.draws, parts),
-        "fusion": lambda: fusion_gains(**few, **fused),
-        "users": lambda: user_gains(**few),
-        "known-gap": partial(gap_table, **gap),
+        "learned-prior": lambda: prior_gains(size.tasks, size.few, size.draws, ledger),
+        "fusion": lambda: fusion_gains(ledger, size.tasks, draws=size.draws, **fused),
+        "users": lambda: user_gains(ledger, size.tasks, size.draws),
+        "known-gap": partial(gap_table, ledger, **gap),
     }
 
 

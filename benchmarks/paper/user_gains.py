@@ -1,8 +1,11 @@
 """What a shift for each user gains over the population, and over other effects of one number."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
 
-from product import Product, bold, number, tabulate
+from ledger import Ledger
+from product import Product, Record, bold, number, tabulate
 from users import EMBEDDED, LABELS, LATE, PLAIN, measure_gains
 
 from cordial_ppl import Cordial
@@ -14,23 +17,30 @@ EFFECTS = (
 """The paper's four, and two further forms of the shift."""
 
 
-def user_gains(tasks: Sequence[str] = tuple(EMBEDDED), draws: int = 20) -> Product:
+def user_gains(ledger: Ledger, tasks: Sequence[str] = tuple(EMBEDDED), draws: int = 20) -> Product:
     """Return what each effect gains over a population fitted by the paper's stack.
 
     Args:
+        ledger: what is finished.
         tasks: tasks of the embedded benchmark.
         draws: draws of the population's labels.
 
     Returns:
         The product `users`.
     """
-    table = tabulate(
-        {"task": task, "effect": effect, "texts": kept, "gain": mean}
-        | {"lower": ends[0], "upper": ends[1], "standard_error": ends[2]}
-        for task in tasks
-        for effect, parts in measure_gains(task, draws, EFFECTS, Cordial.paper).items()
-        for kept, (mean, _, ends) in parts.items()
-    )
+
+    def gains(task: str) -> Iterator[Record]:
+        def keep(draw: int, fit: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+            return ledger.arrays(f"users-{task}-{draw}", fit)
+
+        made = measure_gains(task, draws, EFFECTS, Cordial.paper, keep)
+        for effect, parts in made.items():
+            for kept, (mean, _, ends) in parts.items():
+                row: Record = {"task": task, "effect": effect, "texts": kept, "gain": mean}
+                yield row | dict(zip(("lower", "upper", "standard_error"), ends, strict=True))
+
+    each = [ledger.rows("users", (task, draws), partial(gains, task)) for task in tasks]
+    table = tabulate(row for rows in each for row in rows)
     shown = table.with_columns(text=table.map_rows(_shown, None).to_series())
     return Product(
         name="users",

@@ -81,10 +81,7 @@ def fit_subsets(
     stacked = {part.key for parts in folded for part in parts}
     unique = {part.key: part for parts in needed.values() for part in parts}
 
-    start_jax()
-    accelerated = device == "accelerator" or (device == "auto" and jax.default_backend() != "cpu")
-
-    texts = report.logits, report.covariates
+    accelerated, texts = is_accelerated(device), (report.logits, report.covariates)
 
     def fit(part: Member) -> Fits:
         data_sets = cases if part.key in stacked else [case._replace(folds=None) for case in cases]
@@ -110,6 +107,12 @@ def fit_subsets(
         except Exception as error:  # The fits of the other estimators are kept.
             results[name] = error
     return results
+
+
+def is_accelerated(device: str) -> bool:
+    """Return whether channels are fitted on an accelerator, to all subsets at once."""
+    start_jax()
+    return device == "accelerator" or (device == "auto" and jax.default_backend() != "cpu")
 
 
 def make_cases(pool: Labelled, subsets: Int[np.ndarray, "S n"], seeds: Sequence[int]) -> list[Case]:

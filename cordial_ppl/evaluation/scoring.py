@@ -1,6 +1,6 @@
 """Scores of a method's predictions of the report texts: a table with a row for each fit."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -64,14 +64,16 @@ def saturated_readings(logits: Float[np.ndarray, "n K"]) -> Float[np.ndarray, "K
     return height * (size * np.eye(size) - 1) / (size - 1)
 
 
-def score(task: Task, method: str, n: int, draws: int, fits: BatchFit | Exception) -> pl.DataFrame:
+def score(
+    task: Task, method: str, n: int, draws: Sequence[int], fits: BatchFit | Exception
+) -> pl.DataFrame:
     """Score a method's fits, one a row; one that failed, or is not finite, says why.
 
     Args:
         task: the task.
         method: name of the method.
         n: number of labels.
-        draws: number of labelled subsets.
+        draws: numbers of the labelled subsets.
         fits: the fits to them, whose last K predictions are of saturated readings, or what went
             wrong.
 
@@ -79,22 +81,22 @@ def score(task: Task, method: str, n: int, draws: int, fits: BatchFit | Exceptio
         A table with the columns of `SCHEMA`; null where there is no number.
     """
     stated, rows = task.report.logits.argmax(axis=1), []
-    for draw in range(draws):
+    for index, draw in enumerate(draws):
         row: dict[str, Any] = dict(zip(FIT, (task.name, task.reader, method, n, draw), strict=True))
         rows.append(row)
         # A fit that failed is a result: it stands in the table.
         if isinstance(fits, Exception):
             row["reason"] = " ".join(str(fits).split()) or type(fits).__name__
             continue
-        if not np.isfinite(fits.probs[draw]).all():
+        if not np.isfinite(fits.probs[index]).all():
             row["reason"] = "the predictions are not finite"
             continue
         labels = task.report.labels
-        probs, saturated = np.split(fits.probs[draw], [len(labels)])
+        probs, saturated = np.split(fits.probs[index], [len(labels)])
         row |= {name: metric(probs, labels) for name, metric in METRICS.items()}
         row["class_weighted_kl"] = scores.class_weighted_kl(probs, labels, stated)
         row["reversed"] = float(scores.reversals(saturated, 0.05).any())
-        if channels := [each[draw] for each in fits.diagnostics]:
+        if channels := [each[index] for each in fits.diagnostics]:
             row["khat"] = max(channel.khat for channel in channels)
             row["ess"] = min(channel.ess for channel in channels)
             row["trusted"] = float(all(channel.trusted for channel in channels))

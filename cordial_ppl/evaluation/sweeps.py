@@ -1,13 +1,14 @@
 """Sweeps: methods fitted to the same subsets of the labels, task by task, and scored.
 
-Each method's scores of a task and a number of labels are a file of their own, named after all that
-they are made from: a later run finds what it would make, and never takes what others have made.
+The scores of each fit are a file of their own, which appears whole and is named after all that it
+is made from: a run that is killed loses the fits in progress alone, and a later one finds what it
+would make and never takes what others have made.
 """
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
-from itertools import groupby, product
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -21,7 +22,7 @@ from cordial_ppl.channels import is_built_in
 from cordial_ppl.data.checks import check_list, check_names, check_number
 from cordial_ppl.errors import FileError, InputError, as_path, naming
 from cordial_ppl.estimators.estimator import Estimator
-from cordial_ppl.estimators.subsets import fit_subsets
+from cordial_ppl.estimators.subsets import fit_subsets, is_accelerated
 from cordial_ppl.evaluation.methods import NINE, make_methods
 from cordial_ppl.evaluation.scoring import FIT, FURTHER, METRICS, score, with_saturated
 from cordial_ppl.evaluation.tasks import Task, draw_subsets
@@ -36,16 +37,18 @@ BUDGETS = 5, 10, 20, 50, 100
 
 
 class Job(NamedTuple):
-    """Fits of one method to all subsets of n labels of one task, and where scores are kept."""
+    """A fit of one method to one subset of n labels of a task, and where its scores are kept."""
 
     task: Task
     n: int
     method: str
+    draw: int
+    estimator: Estimator[Any]
     path: Path
 
 
-Work = tuple[Mapping[str, Estimator[Any]], int, str, Sequence[Sequence[Job]]]
-"""Methods by name, number of draws, device, and cells: all jobs of a task and number of labels."""
+Work = tuple[str, Sequence[Sequence[Job]]]
+"""Device, and cells: jobs of a task and number of labels that are one call."""
 
 
 def run_sweep(
@@ -66,7 +69,7 @@ def run_sweep(
             estimators by name, whose seeds are not used.
         budgets: numbers of labels.
         draws: labelled subsets of each size.
-        parts: folder that keeps finished scores, from which an interrupted sweep goes on.
+        parts: folder that keeps the scores of each fit, from which an interrupted sweep goes on.
         engine: "local", or "ray", on a cluster (``cordial_ppl.runtime.cluster``): all machines must
             see channel files and priors under the same paths.
         device: where channels are fitted, as of ``fit_subsets``.
@@ -82,52 +85,54 @@ def run_sweep(
         CordialError: Ray could not finish the work; what is done is kept.
     """
     with TemporaryDirectory() as temporary:
-        sweep, folder = (tasks, methods, budgets, draws), temporary if parts is None else parts
-        return _list_scores(make_parts(*sweep, folder=folder, engine=engine, device=device))
+        jobs = list_jobs(tasks, methods, budgets, draws, temporary if parts is None else parts)
+        fit_jobs(jobs, engine, device)
+        return _list_scores(job.path for job in jobs)
 
 
-def make_parts(
-    tasks: Iterable[Task],
-    methods: Iterable[str] | Mapping[str, Estimator[Any]],
-    budgets: Iterable[int],
-    draws: int,
-    *,
-    folder: str | Path,
-    engine: str = "local",
-    device: str = "auto",
-) -> list[Path]:
-    """Make the parts of a sweep, or what an earlier run has left of them; see ``run_sweep``.
-
-    Returns:
-        A Parquet file for each task, number of labels and method, with the columns of
-        ``scoring.SCHEMA`` and a row a draw: the loss of every text is there too.
-    """
+def fit_jobs(jobs: Sequence[Job], engine: str = "local", device: str = "auto") -> None:
+    """Fit the jobs of a sweep whose file is not there, a cell at a time, or side by side on Ray."""
     check_names("engine", [engine], ("local", "ray"))
     check_names("device", [device], ("auto", "host", "accelerator"))
-    made, draws = make_methods(methods), int(check_number("draws", draws, 1, whole=True))
-    tasks, budgets = check_list("tasks", tasks), check_list("budgets", budgets)
-    folder = as_path(folder, "write")
-    jobs = _list_jobs(tasks, made, budgets, draws, folder)
+    folder = jobs[0].path.parent
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise FileError(f"cannot make {folder}: {error.strerror or error}.") from error
     check_writable(folder / "part.parquet")
-    missing = (job for job in jobs if not job.path.exists())
-    cells = [[*cell] for _, cell in groupby(missing, lambda job: (id(job.task), job.n))]
-    _fit((made, draws, device, cells), ray=engine == "ray")
-    return [job.path for job in jobs]
+    batched = device == "accelerator" or (engine == "local" and is_accelerated(device))
+    cells = _group((job for job in jobs if not job.path.exists()), batched)
+    work, order = (device, cells), range(len(cells))
+    if engine == "ray":
+        made = run_on_ray(_make_cell, work, order)
+    else:
+        made = ((index, _make_cell(work, index)) for index in order)
+    with doing("fitting", len(cells), "parts") as stage:
+        stage.reach(0)
+        for finished, (index, tables) in enumerate(made, 1):
+            for job, table in zip(cells[index], tables, strict=True):
+                write_table(job.path, table.lazy())
+            task, n, *_ = cells[index][0]
+            stage.reach(finished, f"fitted {task.name}, {task.reader}, {n} labels")
 
 
-def _list_jobs(
-    tasks: Sequence[Task],
-    methods: Mapping[str, Estimator[Any]],
+def list_jobs(
+    tasks: Iterable[Task],
+    methods: Iterable[str] | Mapping[str, Estimator[Any]],
     budgets: Iterable[int],
     draws: int,
-    folder: Path,
+    folder: str | Path,
 ) -> list[Job]:
-    """List the fits of a sweep, and refuse what does not fit together."""
-    jobs, names = [], [(task.name, task.reader) for task in tasks]
+    """List the fits of a sweep, and refuse what does not fit together; see ``run_sweep``.
+
+    Returns:
+        A job for each fit: of each task, by number of labels, method and draw.  Its file in the
+        folder is Parquet, a row with the columns of ``scoring.SCHEMA``.
+    """
+    made, draws = make_methods(methods), int(check_number("draws", draws, 1, whole=True))
+    tasks, budgets = check_list("tasks", tasks), check_list("budgets", budgets)
+    folder, jobs = as_path(folder, "write"), []
+    names = [(task.name, task.reader) for task in tasks]
     for task, name in zip(tasks, names, strict=True):
         size, scored = len(task.pool.labels), len(task.report.labels)
         if names.count(name) > 1:
@@ -141,13 +146,30 @@ def _list_jobs(
         texts = [(each.logits, each.covariates, each.labels) for each in (task.pool, task.report)]
         data = _digest(task.name, task.reader, task.scale.options, task.seed, texts)
         contents: dict[str, list[Any]] = {}
-        for method, estimator in methods.items():
+        for method, estimator in made.items():
             with naming(f"method {method!r}, task {task.name!r}"):
                 contents[method] = _describe(estimator, task)
-        for n, (method, content) in product(sorted({*budgets}), contents.items()):
-            digest = _digest(version("cordial-ppl"), data, draws, n, method, *content)
-            jobs.append(Job(task, n, method, folder / f"{digest[:32]}.parquet"))
+        for n, method, draw in product(sorted({*budgets}), made, range(draws)):
+            digest = _digest(version("cordial-ppl"), data, n, method, draw, *contents[method])
+            path = folder / f"{digest[:32]}.parquet"
+            jobs.append(Job(task, n, method, draw, made[method], path))
     return jobs
+
+
+def _group(jobs: Iterable[Job], batched: bool) -> list[list[Job]]:
+    """Group jobs into cells: all methods of a subset, and all subsets that lack the same methods.
+
+    Methods share the fits of their members.  On an accelerator subsets are fitted side by side; on
+    a host they gain nothing by it, and each is kept as it is done.
+    """
+    subsets: dict[tuple[Any, ...], list[Job]] = {}
+    for job in jobs:
+        subsets.setdefault((id(job.task), job.n, job.draw), []).append(job)
+    cells: dict[tuple[Any, ...], list[Job]] = {}
+    for (*task, draw), subset in subsets.items():
+        alike = [job.method for job in subset] if batched else [draw]
+        cells.setdefault((*task, *alike), []).extend(subset)
+    return [*cells.values()]
 
 
 def _describe(estimator: Estimator[Any], task: Task) -> list[Any]:
@@ -175,36 +197,21 @@ def _digest(*parts: Any) -> str:
     return hashlib.sha256(encoded).hexdigest()
 
 
-def _fit(work: Work, *, ray: bool) -> None:
-    """Make cells, in turn on all cores or side by side on Ray, and keep their scores."""
-    *_, cells = work
-    order = range(len(cells))
-    if ray:  # The largest begin first.
-        made = run_on_ray(_make_cell, work, sorted(order, key=lambda index: -cells[index][0].n))
-    else:
-        made = ((index, _make_cell(work, index)) for index in order)
-    with doing("fitting", len(cells), "parts") as stage:
-        stage.reach(0)
-        for finished, (index, tables) in enumerate(made, 1):
-            for job, table in zip(cells[index], tables, strict=True):
-                write_table(job.path, table.lazy())
-            task, n, *_ = cells[index][0]
-            stage.reach(finished, f"fitted {task.name}, {task.reader}, {n} labels")
-
-
 def _make_cell(work: Work, index: int) -> list[pl.DataFrame]:
-    """Fit methods to every subset of n labels of one task, and score them on its report texts."""
-    methods, draws, device, cells = work
+    """Fit methods to subsets of n labels of one task, and score them on its report texts."""
+    device, cells = work
     task, n, *_ = cells[index][0]
+    draws = [*dict.fromkeys(job.draw for job in cells[index])]
     fits = fit_subsets(
-        {job.method: methods[job.method] for job in cells[index]},
+        {job.method: job.estimator for job in cells[index]},
         task.pool,
-        draw_subsets(task, n, draws),
-        [task.seed + draw for draw in range(draws)],
+        draw_subsets(task, n, max(draws) + 1)[draws],
+        [task.seed + draw for draw in draws],
         with_saturated(task),
         device=device,
     )
-    return [score(task, job.method, n, draws, fits[job.method]) for job in cells[index]]
+    scored = {method: score(task, method, n, draws, fit) for method, fit in fits.items()}
+    return [scored[job.method].filter(draw=job.draw) for job in cells[index]]
 
 
 def _list_scores(paths: Iterable[Path]) -> pl.DataFrame:

@@ -108,7 +108,7 @@ def test_nothing_is_left_of_work_that_fails(folder):
 
 @pytest.fixture
 def sweep(tmp_path):
-    """A sweep of eight cells of two readers, and the table that one process makes of it."""
+    """A sweep of 24 fits of two readers, and the table that one process makes of it."""
     write_sweep(tmp_path)
     settings = tasks_of(tmp_path), ["temperature"], [4, 9, 20, 40], 3
     return settings, run_sweep(*settings)
@@ -126,7 +126,7 @@ def test_a_sweep_is_the_same_and_goes_on(sweep, tmp_path):
     with pytest.raises(KeyboardInterrupt), watching(stop):
         run_sweep(*settings, parts=parts, engine="ray")
     done = {path: path.stat().st_mtime_ns for path in parts.rglob("*.parquet")}
-    assert 2 <= len(done) < 8
+    assert 2 <= len(done) < 24
     with watching(lambda share, label: shares.append(share)):
         scores = run_sweep(*settings, parts=parts, engine="ray")
     assert shares[-1] == 1 and sorted(shares[3:]) == shares[3:]

@@ -8,23 +8,25 @@ import numpy as np
 import polars as pl
 import pytest
 from averaging import averaging_gain
-from comparison import Results, paired_intervals, read_results
+from comparison import measure_intervals
 from crossover_table import crossover_table
 from differences_table import loss_differences
 from equivalents import equivalent_labels
 from further_scores import further_scores
 from in_context import in_context
+from ledger import Ledger
 from loss_table import loss_table
-from planted import DRAWS, SIZE, cell, drawn, row, rows, sweep, two_tasks
+from planted import DRAWS, SIZE, drawn, row, rows, sweep, two_tasks
 from product import Product
 from readers import reader_table
 from reversals import reversal_shares
 from scipy.special import softmax
 from stated_classes import stated_classes
-from sweep_files import tasks_of, write_sweep
+from sweep_files import make_parts, tasks_of, write_sweep
 
 from cordial_ppl import scores
-from cordial_ppl.evaluation.sweeps import make_parts
+from cordial_ppl.evaluation.methods import NINE, make_methods
+from cordial_ppl.evaluation.sweeps import list_jobs
 
 matplotlib.use("Agg")
 KEY = "music", "main", 20
@@ -72,14 +74,14 @@ def test_means_are_over_the_draws_that_all_share():
 
 
 def test_intervals_are_those_of_one_method_at_a_time():
-    rng, plan = np.random.default_rng(0), cell(dict.fromkeys(("paper", "raw", "odds"), 0.0))
-    for outcome in plan.values():
-        outcome.losses[:] = rng.normal(0, 1, outcome.losses.shape)
-    plan["odds"].scores["log_loss"][1] = np.nan
-    found = paired_intervals(Results({KEY: plan}, {}), KEY, "paper")
+    rng = np.random.default_rng(0)
+    losses = {method: rng.normal(0, 1, (4, 12)) for method in ("paper", "raw", "odds", "none")}
+    losses["odds"][1] = losses["none"][:] = np.nan
+    intervals = measure_intervals(losses, "paper")
+    assert intervals.keys() == {"raw", "odds"}
     for method, draws in {"raw": [0, 1, 2, 3], "odds": [0, 2, 3]}.items():
-        expected = scores.paired_bootstrap((plan[method].losses - plan["paper"].losses)[draws])
-        np.testing.assert_allclose(found[method], expected, rtol=1e-9)
+        expected = scores.paired_bootstrap((losses[method] - losses["paper"])[draws])
+        np.testing.assert_allclose(intervals[method], expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -214,43 +216,70 @@ def test_demonstrations_are_compared_on_the_same_labels():
     assert found["loss_ratio"] == pytest.approx(loss / 0.5) and found["draws"] == DRAWS
 
 
-def test_results_are_those_of_the_parts(tmp_path):
+def test_a_ledger_keeps_what_parts_say_and_goes_on_from_it(tmp_path, monkeypatch):
     write_sweep(tmp_path)
-    tasks, methods = tasks_of(tmp_path), ["raw", "histogram"]
-    parts = make_parts(tasks, methods, [4, 9], 3, folder=tmp_path / "parts")
-    pl.read_parquet(parts[0]).with_columns(
-        pl.when(pl.col("draw") != 1).then(pl.exclude("task", "reader", "method", "n", "draw"))
-    ).write_parquet(parts[0])
-    results = read_results(tasks, parts)
-    assert results.pairs == (("stars", "a"), ("stars", "b")) and [*results.methods] == methods
-    assert results.budgets("stars", "a") == (4, 9)
-    for (_, reader, n), outcomes in results.cells.items():
-        for method, outcome in outcomes.items():
-            lost = (reader, n, method) == ("a", 4, "raw")
-            fine = np.array([True, not lost, True])
-            assert outcome.given_stated.shape == (3, 5, 5) and outcome.losses.shape == (3, 30)
-            np.testing.assert_array_equal(np.isfinite(outcome.losses).all(axis=1), fine)
-            mean, loss = outcome.losses[fine].mean(axis=1), outcome.scores["log_loss"][fine]
-            np.testing.assert_allclose(mean, loss, rtol=1e-6)
+    tasks = tasks_of(tmp_path)
+    methods = make_methods(["raw", "histogram"]) | {"paper": make_methods(["odds"])["odds"]}
+    sweep = tasks, methods, [4, 20], 3
+    lost = make_parts(*sweep, tmp_path / "parts")[1]  # Of a, 4 labels, raw, draw 1.
+    pl.read_parquet(lost).with_columns(
+        pl.when(False).then(pl.exclude("task", "reader", "method", "n", "draw"))
+    ).write_parquet(lost)
+    ledger = Ledger(tmp_path, tmp_path / "parts")
+    results = ledger.sweep(*sweep)
+    assert results.pairs == (("stars", "a"), ("stars", "b")) and [*results.methods] == [*methods]
+    assert results.budgets("stars", "a") == (4, 20)
+    for job in list_jobs(*sweep, tmp_path / "parts"):
+        outcome = results.cells["stars", job.task.reader, job.n][job.method]
+        part, kept = pl.read_parquet(job.path).row(0, named=True), job.n == 20
+        if job.path == lost:
+            assert np.isnan([outcome.scores["log_loss"][1], outcome.scores["rps"][1]]).all()
+            continue
+        for score in ("log_loss", "rps", "accuracy", "reversed"):
+            assert outcome.scores[score][job.draw] == pytest.approx(part[score], abs=6e-5)
+        shares = outcome.given_stated[job.draw].ravel()
+        if kept and job.method != "histogram":
+            np.testing.assert_allclose(shares, np.array(part["given_stated"], float), atol=6e-5)
+        if job.method != "paper":
+            assert outcome.interval and outcome.interval.lower < outcome.interval.upper
+    # What is finished needs neither fits nor parts; another number of draws is not finished.
+    with monkeypatch.context() as patch:
+        patch.setattr("ledger.fit_jobs", lambda *_, **__: pytest.fail("fitted again"))
+        again = Ledger(tmp_path, tmp_path / "nowhere").sweep(*sweep)
+    np.testing.assert_equal(again.cells, results.cells)
+    more = ledger.sweep(tasks, methods | make_methods(["batch"]), [4], 4)
+    for cell in more.cells.values():
+        assert {len(each.scores["rps"]) for each in cell.values()} == {4}
+
+
+def test_the_grid_is_the_papers_and_what_a_sweep_takes(tmp_path, cordial):
+    size = make.read_grid(make.GRID, quick=False)
+    assert sorted(size.methods) == sorted(NINE) and (size.draws, len(size.tasks)) == (20, 4)
+    assert size.budgets == (5, 10, 20, 50, 100, 200, 500, 1000, 2000)
+    write_sweep(tmp_path)
+    less = "--budgets", "9", "--draws", 2, "--methods", "raw", "--report", 30
+    tables = tmp_path / "stars.parquet", tmp_path / "labels.csv"
+    cordial("sweep", *tables, "--config", make.GRID, *less, "-o", tmp_path / "o.csv")
+    assert pl.read_csv(tmp_path / "o.csv")["method"].unique().to_list() == ["raw"]
 
 
 def test_one_program_makes_every_product(tmp_path, monkeypatch, capsys):
     cells = {
-        key: {m: outcome.losses.mean() for m, outcome in plan.items()} | {"mode": 0.6}
+        key: {m: outcome.scores["log_loss"].mean() for m, outcome in plan.items()} | {"mode": 0.6}
         for key, plan in two_tasks().cells.items()
     }
     full, asked = sweep(cells), []
-    monkeypatch.setattr(make, "make_parts", lambda *sweep, folder: asked.append(sweep))
-    monkeypatch.setattr(make, "read_results", lambda tasks, parts: full)
+    monkeypatch.setattr(Ledger, "sweep", lambda ledger, *sweep: asked.append(sweep) or full)
     for name in ("gap_table", "fusion_gains", "user_gains", "prior_gains"):
         monkeypatch.setattr(make, name, lambda *args, **settings: reversal_shares(full))
     monkeypatch.setattr(Product, "write", lambda product, folder: [folder / product.name])
-    names = [*make.list_makers(tmp_path, make.QUICK)]
-    for more in ([], ["--quick"]):
+    ledger, results = Ledger(tmp_path, tmp_path), ["--results", str(tmp_path)]
+    names = [*make.list_makers(ledger, make.read_grid(make.GRID, quick=True))]
+    for more in (results, ["--quick"]):
         assert make.main(["-o", str(tmp_path), *more]) == 0
         assert [line.partition(":")[0] for line in capsys.readouterr().out.splitlines()] == names
-    table, grid, fast, _ = asked
-    assert (table[3], table[2][-1], grid[2][-1]) == (20, 2000, 100)
+    table, grid, fast, fewer = asked
+    assert (table[3], table[2][-1], grid[2][-1], fewer[2]) == (20, 2000, 2000, (5, 20, 100))
     assert len(table[0]) == 4 and len(grid[0]) == 16 and len(grid[1]) == 9
     assert "mode" in table[1] and fast[2:] == ((5, 20, 100, 200, 500, 2000), 3)
     assert {task.name for task in fast[0]} == {"music", "mosei"}
@@ -259,8 +288,7 @@ def test_one_program_makes_every_product(tmp_path, monkeypatch, capsys):
 def test_a_product_that_cannot_be_made_is_said_and_the_others_are_made(
     tmp_path, monkeypatch, capsys
 ):
-    monkeypatch.setattr(make, "make_parts", lambda *_, **__: [])
-    monkeypatch.setattr(make, "read_results", lambda *_: two_tasks())
+    monkeypatch.setattr(Ledger, "sweep", lambda *_: two_tasks())
     assert make.main(["--quick", "--only", "averaging", "reversals", "-o", str(tmp_path)]) == 1
     assert "averaging: " in capsys.readouterr().err
     endings = {path.suffix for path in tmp_path.glob("reversals.*")}
@@ -268,7 +296,8 @@ def test_a_product_that_cannot_be_made_is_said_and_the_others_are_made(
     page = (tmp_path / "reversals.md").read_text("utf-8")
     assert "| music | main | Raw reading | 0 % | 0 % | 0 % | 0 % |" in page
     # The known gap needs no sweep.
-    monkeypatch.delattr(make, "make_parts")
-    monkeypatch.setattr(make, "gap_table", lambda: replace(crossover_table(two_tasks()), name="k"))
-    assert make.main(["--only", "known-gap", "-o", str(tmp_path)]) == 0
+    monkeypatch.delattr(Ledger, "sweep")
+    made = replace(crossover_table(two_tasks()), name="k")
+    monkeypatch.setattr(make, "gap_table", lambda ledger, **_: made)
+    assert make.main(["--quick", "--only", "known-gap", "-o", str(tmp_path)]) == 0
     assert (tmp_path / "k.md").exists()

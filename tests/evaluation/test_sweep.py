@@ -7,12 +7,12 @@ import matplotlib
 import numpy as np
 import polars as pl
 import pytest
-from sweep_files import IDS, LOGITS, TEXTS, tasks_of, watching, write_sweep
+from sweep_files import IDS, LOGITS, TEXTS, make_parts, tasks_of, watching, write_sweep
 
 import cordial_ppl as cp
 from cordial_ppl import plots
 from cordial_ppl.evaluation.methods import METHODS, NINE
-from cordial_ppl.evaluation.sweeps import make_parts, run_sweep
+from cordial_ppl.evaluation.sweeps import run_sweep
 from cordial_ppl.evaluation.tasks import draw_subsets, split_task
 from cordial_ppl.stack.calibrators import CALIBRATORS
 from cordial_ppl.tables import write_table
@@ -116,30 +116,32 @@ def test_a_sweep_goes_on_where_it_stopped_and_takes_in_more(finished, tmp_path):
     for path in (folder / "parts").iterdir():
         (tmp_path / "parts" / path.name).write_bytes(path.read_bytes())
 
-    def run(methods=QUICK, budgets=(4, 9), tasks=None):
+    def run(methods=QUICK, budgets=(4, 9), tasks=None, draws=3):
         """What is made, and the scores."""
         before = {path: path.stat().st_mtime_ns for path in (tmp_path / "parts").iterdir()}
-        scores = run_sweep(tasks or tasks_of(folder), methods, budgets, 3, parts=tmp_path / "parts")
+        settings = {"parts": tmp_path / "parts"}
+        scores = run_sweep(tasks or tasks_of(folder), methods, budgets, draws, **settings)
         assert all(path.stat().st_mtime_ns == made for path, made in before.items())
         new = [path for path in (tmp_path / "parts").iterdir() if path not in before]
-        return sorted(
-            pl.read_parquet(path).select("reader", "n", "method").row(0) for path in new
-        ), scores
+        return sorted(pl.read_parquet(path).select(*FIT[1:]).row(0) for path in new), scores
 
     assert run()[0] == []
     for path in (tmp_path / "parts").iterdir():
-        reader, n, method = pl.read_parquet(path).select("reader", "n", "method").row(0)
-        if reader == "b" or (n, method) == (9, "temperature"):
+        fit = pl.read_parquet(path).select(*FIT[1:]).row(0)
+        if fit[0] == "b" or fit[1:] == ("temperature", 9, 1):
             path.unlink()
     made, resumed = run()
-    lost = [("b", n, method) for n in (4, 9) for method in sorted(QUICK)]
-    assert made == [("a", 9, "temperature"), *lost] and resumed.equals(whole)
+    lost = [("b", method, n, d) for method in sorted(QUICK) for n in (4, 9) for d in range(3)]
+    assert made == [("a", "temperature", 9, 1), *lost] and resumed.equals(whole)
     more, _ = run(["raw", "vector"], [4, 12], tasks_of(folder, reader="a"))
-    assert more == [("a", 4, "vector"), ("a", 12, "raw"), ("a", 12, "vector")]
-    # Another seed, division or number of draws is another sweep.
+    cells = ("raw", 12), ("vector", 4), ("vector", 12)
+    assert more == [("a", *cell, draw) for cell in cells for draw in range(3)]
+    further, more = run(["raw"], [4], tasks_of(folder, reader="a"), draws=4)
+    assert further == [("a", "raw", 4, 3)] and more["draw"].unique().to_list() == [0, 1, 2, 3]
+    # Another seed or division is another sweep.
     for seed, report in ((1, 30), (0, 31)):
         tasks = tasks_of(folder, seed=seed, report=report)
-        assert len(run(["raw"], [4], tasks)[0]) == 2
+        assert len(run(["raw"], [4], tasks)[0]) == 6
 
 
 @pytest.mark.parametrize("name", ["one.csv", "labels.csv"])
@@ -153,7 +155,7 @@ def test_any_change_of_the_data_is_noticed(folder, name):
             (folder / name).write_text(text.replace(line, new))
         tasks = tasks_of(folder, "one.csv", channels=channels)
         run_sweep(tasks, ["raw"], [4], 2, parts=folder / "parts")
-        assert len(list((folder / "parts").iterdir())) == size
+        assert len(list((folder / "parts").iterdir())) == 2 * size
 
 
 def test_methods_count_by_what_they_are_made_from(folder):
@@ -164,7 +166,7 @@ def test_methods_count_by_what_they_are_made_from(folder):
     moved.write_text(MINE)
 
     def part(estimator):
-        (made,) = make_parts(tasks, {"m": estimator}, [4], 1, folder=folder / "parts")
+        (made,) = make_parts(tasks, {"m": estimator}, [4], 1, folder / "parts")
         return made.name
 
     def mine(path, **settings):
@@ -289,7 +291,7 @@ def test_the_command(folder, cordial):
         key = mean["reader"], mean["n"], mean["method"]
         assert mean["standard_error"] == pytest.approx(errors[key])
     assert len(pl.read_csv("o.csv")) == len(expected)
-    assert len(list(Path("o.parquet.parts").iterdir())) == 8
+    assert len(list(Path("o.parquet.parts").iterdir())) == 16
     assert cordial(*tables, *what, "-o", "o.parquet", "--reader", "a", "--quiet").stdout == ""
     assert set(pl.read_parquet("o.parquet")["reader"]) == {"a"}
 
@@ -326,7 +328,7 @@ def test_a_sweep_on_an_accelerator_is_that_of_the_host(folder, inference, apart)
         tasks_of(folder, "one.csv"),
     )
     host, batch = (
-        pl.read_parquet(make_parts(tasks, methods, [9], 3, folder=folder / device, device=device))
+        pl.read_parquet(make_parts(tasks, methods, [9], 3, folder / device, device=device))
         for device in ("host", "accelerator")
     )
     assert host["reason"].null_count() == batch["reason"].null_count() == 6
