@@ -76,14 +76,14 @@ def fit_dirichlet_validated(
     logits: BatchLogits,
     labels: BatchLabels,
     weights: BatchWeights = None,
-    texts: BatchLabels | None = None,
+    folds: BatchLabels | None = None,
 ) -> Dirichlet:
     """Fit Dirichlet calibration with the penalties of `GRID` that predict best on four folds.
 
     Ties go to the larger `lambda`, then to the larger `mu`.
     """
     return cross_validate(
-        fit_dirichlet, dirichlet_log_probs, logits, labels, weights, texts, grid=GRID
+        fit_dirichlet, dirichlet_log_probs, logits, labels, weights, folds, grid=GRID
     )
 
 
