@@ -113,12 +113,8 @@ def spread_folds(
     return assigned
 
 
-type Fitting[Params] = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], Params]
-"""From readings, labels, weights and settings to parameters."""
-
-
 def cross_validate[Params: tuple[AnyArray, ...]](
-    fit: Fitting[Params],
+    fit: Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], Params],
     log_probs: Callable[[Params, np.ndarray], np.ndarray],
     logits: Float[AnyArray, "n features"],
     labels: BatchLabels,
@@ -126,7 +122,6 @@ def cross_validate[Params: tuple[AnyArray, ...]](
     folds: BatchLabels | None = None,
     *,
     grid: Float[np.ndarray, "G *axes"],
-    search: Fitting[Params] | None = None,
 ) -> Params:
     """Fit with the setting that has the lowest held-out log loss.
 
@@ -135,14 +130,14 @@ def cross_validate[Params: tuple[AnyArray, ...]](
 
     Args:
         fit: from readings `[n, features]`, labels `[G, S, n]` (-1: ignored), weights `[n]` and
-            settings `[G, #S, *axes]` to parameters, a NamedTuple of arrays `[G, S, ...]`.
+            settings `[G, #S, *axes]` to parameters, a NamedTuple of arrays `[G, S, ...]`; G is one
+            for what is returned.
         log_probs: from parameters and readings to log probabilities `[G, n, K]`.
         logits: readings, or other features of the texts that the fit takes.
         labels: positions on the scale; -1 marks texts to ignore.
         weights: of the labels; one by default.
         folds: fold of each label, 0..3; by default each is of another text.
         grid: settings, from the weakest to the strongest.
-        search: what fits while a setting is chosen; by default ``fit``.
 
     Returns:
         The parameters fitted to all labels with the best setting; of several settings that are as
@@ -154,7 +149,7 @@ def cross_validate[Params: tuple[AnyArray, ...]](
     left_out = folds[:, None] == np.arange(FOLDS)[:, None]
     seen = np.where(left_out, -1, sets[:, None]).reshape(-1, len(table))
     unique, numbers = np.unique(seen, axis=0, return_inverse=True)
-    params = (search or fit)(table, np.tile(unique, (len(grid), 1, 1)), counts, grid[:, None])
+    params = fit(table, np.tile(unique, (len(grid), 1, 1)), counts, grid[:, None])
     losses = np.zeros((len(sets), len(grid)))
     for (index, fold), number in zip(np.ndindex(left_out.shape[:2]), numbers, strict=True):
         rows = np.flatnonzero(left_out[index, fold])
