@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 from fusion import EMBEDDED, compare, count_wins, load, measure_gains
 from ledger import Ledger
-from product import Product, Record, number, spread, tabulate
+from product import Product, Record, bold, number, spread, tabulate
 
 BUDGETS = (5, 10, 20, 50, 100, 200, 500)
 CONCATENATED = (20,)
@@ -48,15 +48,16 @@ def fusion_gains(
     cells = sorted((task, n) for task in tasks for n in budgets)
     rows = [r for c in cells for r in ledger.rows("fusion", (*c, draws), partial(gains, *c))]
     ends = "gain", "lower", "upper"
-    table = tabulate(row | dict(zip(ends, row["gain"], strict=True)) for row in rows)
+    table = tabulate(row | dict(zip(ends, row["gain"], strict=True)) for row in rows).drop("gains")
     return Product(
         name="fusion",
         title="Several readers",
         caption="Mean log loss (nats) of each method with the same labels, and in brackets how "
-        "much lower that of the paper's fusion of four readers is; bold: a paired 95 % bootstrap "
-        "interval over report texts and draws excludes zero. Readers alone have the paper's stack; "
-        "best reader: the one with the lowest out-of-fold loss; without channels: the same fusion "
-        "of logit stacks; Dirichlet of all: Dirichlet calibration of all readings at once.",
+        "much lower that of the paper's fusion of four readers is, ± standard errors over draws; "
+        "bold: a paired 95 % bootstrap interval over report texts and draws excludes zero. Readers "
+        "alone have the paper's stack; best reader: the one with the lowest out-of-fold loss; "
+        "without channels: the same fusion of logit stacks; without joint channel: that of the "
+        "readers' stacks alone; Dirichlet of all: Dirichlet calibration of all readings at once.",
         table=table,
         shown=spread(table, ("task", "method"), ("n",), _shown),
         notes=(
@@ -67,7 +68,8 @@ def fusion_gains(
 
 
 def _shown(row: Record) -> str:
+    loss = number(row["log_loss"], error=row["standard_error"])
     if row["method"] == "fusion":
-        return number(row["log_loss"])
-    gain, sure = number(row["gain"], "+.3f"), row["lower"] * row["upper"] > 0
-    return f"{number(row['log_loss'])} ({f'**{gain}**' if sure else gain})"
+        return loss
+    gain = number(row["gain"], "+.3f", row["gain_error"])
+    return f"{loss} ({bold(gain, row['lower'] * row['upper'] > 0)})"

@@ -5,7 +5,15 @@ from dataclasses import replace
 
 import numpy as np
 import polars as pl
-from comparison import ENOUGH, Results, count_failures, difference_record
+from comparison import (
+    ENOUGH,
+    Mean,
+    Results,
+    count_failures,
+    difference_record,
+    mean_of,
+    mean_of_tasks,
+)
 from embedded import TASKS, load_tasks
 from ledger import Ledger
 from product import Product, Record, number, tabulate
@@ -46,11 +54,12 @@ def prior_gains(
         title="A prior learned from the other tasks",
         caption="Log loss of the literal CORDIAL with the paper's prior minus that with a prior "
         "learned from full-pool fits of the other tasks, with every reader (nats; above zero: the "
-        "learned prior gains): mean over pairs of task and reader, and how many gain or lose by a "
-        "paired 95 % bootstrap interval that excludes zero.",
+        "learned prior gains): mean over pairs of task and reader, ± its standard error over draws "
+        "of labels, which readers share, and how many gain or lose by a paired 95 % bootstrap "
+        "interval that excludes zero.",
         table=table.drop("scale"),
         shown=tabulate(
-            _row(group, n, part)
+            _row(group, n, part, results)
             for (group, n), part in table.group_by("scale", "n", maintain_order=True)
         ).pivot("n", index="tasks", values="gain"),
         notes=(
@@ -77,9 +86,21 @@ def _scale(results: Results, key: tuple[str, str, int]) -> str:
     return f"K = {results.cells[key][OWN].given_stated.shape[-1]}"
 
 
-def _row(group: object, n: object, part: pl.DataFrame) -> Record:
+def _mean_of_readers(results: Results, task: str, n: object) -> Mean:
+    """Return a task's gain over the draws of labels, each averaged over its readers."""
+    cells = [
+        cell for (name, _, labels), cell in results.cells.items() if (name, labels) == (task, n)
+    ]
+    losses = [[cell[m].scores["log_loss"] for m in (OWN, LEARNED)] for cell in cells]
+    gains = np.mean([own - learned for own, learned in losses], axis=0)
+    return mean_of(gains[np.isfinite(gains)])
+
+
+def _row(group: object, n: object, part: pl.DataFrame, results: Results) -> Record:
     gains, sure = part["difference"].to_numpy(), part["resolved"].to_numpy().astype(bool)
     won, lost = (sure & (gains > 0)).sum(), (sure & (gains < 0)).sum()
     tasks: Sequence[str] = part["task"].unique(maintain_order=True).to_list()
-    gain = f"{number(float(np.mean(gains)), '+.4f')} ({won} gain, {lost} lose, of {len(gains)})"
+    each = [_mean_of_readers(results, task, n) for task in tasks]
+    mean = number(float(np.mean(gains)), "+.4f", mean_of_tasks(each)[1])
+    gain = f"{mean} ({won} gain, {lost} lose, of {len(gains)})"
     return {"tasks": f"{', '.join(tasks)} ({group})", "n": n, "gain": gain}

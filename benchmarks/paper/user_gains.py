@@ -5,15 +5,14 @@ from functools import partial
 from typing import Any
 
 from ledger import Ledger
-from product import Product, Record, tabulate
-from users import EMBEDDED, LABELS, LATE, measure_gains
+from product import Product, Record, bold, number, tabulate
+from users import EMBEDDED, LABELS, LATE, PLAIN, measure_gains
 
 from cordial_ppl import Cordial
 
-SHIFT = "shift, the paper's"
 EFFECTS = (
-    *(SHIFT, "shift, mode", "reliability, mode", "temperature, mode"),
-    *("intercept, mode", "shift"),
+    *(PLAIN, "reliability, mode", "temperature, mode", "intercept, mode"),
+    *("shift, whole classes", "shift"),
 )
 """The paper's four, and two further forms of the shift."""
 
@@ -38,28 +37,30 @@ def user_gains(ledger: Ledger, tasks: Sequence[str] = tuple(EMBEDDED), draws: in
         for effect, parts in made.items():
             for kept, (mean, _, ends) in parts.items():
                 row: Record = {"task": task, "effect": effect, "texts": kept, "gain": mean}
-                yield row | {"lower": ends[0], "upper": ends[1]}
+                yield row | dict(zip(("lower", "upper", "standard_error"), ends, strict=True))
 
     each = [ledger.rows("users", (task, draws), partial(gains, task)) for task in tasks]
-    table = tabulate(row for rows in each for row in rows if row["effect"] in EFFECTS)
+    table = tabulate(row for rows in each for row in rows)
     shown = table.with_columns(text=table.map_rows(_shown, None).to_series())
     return Product(
         name="users",
         title="Across users",
         caption=f"Gain in log loss (nats) over the population's prediction, fitted to {LABELS:,} "
-        f"labels of others; late: after {LATE} or more earlier texts of the user. The paper's "
-        "shift moves whole classes, by the user's mode under a cross-validated sigma; mode: other "
-        "effects plugged in alike, the shift with fractions divided, and the intercept on ordinal "
-        "regression; shift: the default, which averages.",
+        f"labels of others, ± standard errors over users and draws; late: after {LATE} or more "
+        "earlier texts of the user. The paper's shift is the user's mode under a cross-validated "
+        "sigma, with fractions of a class divided between two options or, whole classes, not; "
+        "mode: other effects plugged in alike, the intercept on ordinal regression; shift: the "
+        "default, which averages; a - b: what a gains over b, text by text; bold: the 95 % "
+        "interval excludes zero.",
         table=table,
         shown=shown.pivot("task", index=["effect", "texts"], values="text"),
         notes=(
-            f"{draws} draws of the population's labels; 95 % bootstrap intervals over users and "
-            "draws. Each half of the users takes its sigma from the other half.",
+            f"{draws} draws of the population's labels; 95 % bootstrap intervals are over users "
+            "and draws. Each half of the users takes its sigma from the other half.",
         ),
     )
 
 
 def _shown(row: tuple) -> str:
-    *_, gain, lower, upper = row
-    return f"{gain:+.3f} [{lower:+.3f}, {upper:+.3f}]"
+    *_, gain, lower, upper, error = row
+    return bold(number(gain, "+.3f", error), lower * upper > 0)

@@ -139,8 +139,5 @@ def draw_subsets(task: Task, n: int, draws: int) -> Int[np.ndarray, "S n"]:
     parts of larger ones.
     """
     size, name = len(task.pool.labels), int.from_bytes(task.name.encode(), "little")
-    orders = [
-        np.random.default_rng([task.seed, DRAW, draw, name]).permutation(size)
-        for draw in range(draws)
-    ]
-    return np.stack(orders)[:, :n]
+    seeds = ([task.seed, DRAW, draw, name] for draw in range(draws))
+    return np.stack([np.random.default_rng(seed).permutation(size)[:n] for seed in seeds])
