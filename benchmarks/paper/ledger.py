@@ -80,10 +80,8 @@ class Ledger:
     def rows(self, name: str, cell: Sequence[Any], make: Callable[[], Iterable[Record]]) -> Any:
         """Return the rows of a cell of another experiment, made where they are not kept."""
         path, key = self.results / f"{name}.jsonl", json.dumps(cell)
-        kept = {}
-        if path.exists():
-            lines = map(json.loads, path.read_text("utf-8").splitlines())
-            kept = {json.dumps(line["cell"]): line for line in lines}
+        lines = _read_lines(path) if path.exists() else []
+        kept = {json.dumps(line["cell"]): line for line in lines}
         if key not in kept:
             start = time.process_time()
             line = {"cell": cell, "rows": [*make()], "seconds": time.process_time() - start}
@@ -105,6 +103,13 @@ class Ledger:
                 np.savez(file, **made)
         with np.load(path) as archive:
             return dict(archive)
+
+    def seconds(self) -> float:
+        """Return the CPU seconds that all of it took."""
+        tables = [pl.read_parquet(path) for path in sorted(self.results.glob("*.parquet"))]
+        lines = [x for p in sorted(self.results.glob("*.jsonl")) for x in _read_lines(p)]
+        fits = sum((t["seconds"] * t["log_loss"].list.len()).sum() for t in tables)
+        return float(fits + sum(line["seconds"] for line in lines))
 
     def _finish(
         self, task: Task, methods: Mapping[str, Estimator[Any]], n: int, draws: int
@@ -149,6 +154,10 @@ def summarise(parts: pl.DataFrame) -> Iterator[Record]:
         if rows["n"][0] == CLASSES and method in (OURS, *SHOWN):
             row["given_stated"] = _stack(rows["given_stated"]).round(4).ravel().tolist()
         yield row
+
+
+def _read_lines(path: Path) -> list[Any]:
+    return [*map(json.loads, path.read_text("utf-8").splitlines())]
 
 
 def _stack(lists: pl.Series) -> Float[np.ndarray, "S m"]:

@@ -8,6 +8,7 @@ Goes on from what is finished: `results` beside this program has it, small enoug
 (with --quick, a folder of the output); what is in progress is in the output's folder `parts`.
 Killed at any moment, it loses one labelled subset, or one batch on an accelerator.  Writes each
 product as CSV, Markdown and, where there is a figure, PNG and PDF; README.md says what each is.
+Last comes the page that sets the paper's figures beside ours.
 Ours is the literal CORDIAL.  Exit status 1 if a product could not be made.
 """
 
@@ -34,11 +35,14 @@ from known_gap import gap_table  # noqa: E402
 from learned_prior import prior_gains  # noqa: E402
 from ledger import Ledger  # noqa: E402
 from loss_table import loss_table  # noqa: E402
+from paper_page import write_page  # noqa: E402
 from product import Product  # noqa: E402
 from readers import reader_table  # noqa: E402
 from reversals import reversal_shares  # noqa: E402
 from stated_classes import stated_classes  # noqa: E402
 from styles import MODE  # noqa: E402
+from task_table import task_table  # noqa: E402
+from timings import timings  # noqa: E402
 from user_gains import user_gains  # noqa: E402
 
 import cordial_ppl as cp  # noqa: E402
@@ -102,13 +106,15 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--engine", choices=("local", "ray"), default="local")
     parser.add_argument("--device", choices=("auto", "host", "accelerator"), default="auto")
     parser.add_argument("--results", type=Path, help="folder of what is finished")
+    parser.add_argument("--page", type=Path, help="the paper's figures and ours (paper.md)")
     parser.add_argument("-o", "--output", type=Path, default=Path("paper"))
     args = parser.parse_args(arguments)
     finished = args.output / "results" if args.quick else Path(__file__).with_name("results")
     ledger = Ledger(args.results or finished, args.output / "parts", args.engine, args.device)
     for folder in (args.output, ledger.results):
         folder.mkdir(parents=True, exist_ok=True)
-    makers, missing = list_makers(ledger, read_grid(args.config, args.quick)), False
+    size = read_grid(args.config, args.quick)
+    makers, missing = list_makers(ledger, size), False
     for name in dict.fromkeys(args.only):
         try:
             written = makers[name]().write(args.output)
@@ -117,6 +123,7 @@ def main(arguments: list[str] | None = None) -> int:
             print(f"{name}: {error}", file=sys.stderr)
         else:
             print(f"{name}: {', '.join(str(path) for path in written)}", flush=True)
+    write_page(args.output, ledger, size.draws, args.page or args.output / "paper.md")
     return int(missing)
 
 
@@ -143,6 +150,8 @@ def list_makers(ledger: Ledger, size: Size) -> dict[str, Callable[[], Product]]:
         "fusion": lambda: fusion_gains(ledger, size.tasks, draws=size.draws, **fused),
         "users": lambda: user_gains(ledger, size.tasks, size.draws),
         "known-gap": partial(gap_table, ledger, **gap),
+        "tasks": lambda: task_table(load_tasks(size.tasks)),
+        "timings": lambda: timings(ledger, size.tasks, size.budgets),
     }
 
 

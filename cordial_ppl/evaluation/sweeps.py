@@ -202,14 +202,9 @@ def _make_cell(work: Work, index: int) -> list[pl.DataFrame]:
     device, cells = work
     task, n, *_ = cells[index][0]
     draws = [*dict.fromkeys(job.draw for job in cells[index])]
-    fits = fit_subsets(
-        {job.method: job.estimator for job in cells[index]},
-        task.pool,
-        draw_subsets(task, n, max(draws) + 1)[draws],
-        [task.seed + draw for draw in draws],
-        with_saturated(task),
-        device=device,
-    )
+    methods = {job.method: job.estimator for job in cells[index]}
+    subsets, seeds = draw_subsets(task, n, max(draws) + 1)[draws], [task.seed + d for d in draws]
+    fits = fit_subsets(methods, task.pool, subsets, seeds, with_saturated(task), device=device)
     scored = {method: score(task, method, n, draws, fit) for method, fit in fits.items()}
     return [scored[job.method].filter(draw=job.draw) for job in cells[index]]
 

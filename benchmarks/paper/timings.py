@@ -1,0 +1,70 @@
+"""How long a fit of ours takes, and a prediction."""
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any
+
+from embedded import load_tasks
+from ledger import Ledger
+from product import Product, Record, number, tabulate
+
+import cordial_ppl as cp
+
+FITS = 3
+"""Fits that are timed, after one that compiles."""
+
+
+def timings(ledger: Ledger, names: Sequence[str], budgets: Sequence[int]) -> Product:
+    """Return CPU seconds of a fit and milliseconds of a prediction, by number of labels.
+
+    Args:
+        ledger: what is finished.
+        names: tasks of the embedded benchmark, as the main reader reads them.
+        budgets: numbers of labels.
+
+    Returns:
+        The product `timings`.
+    """
+    cells = [(name, n) for name in names for n in sorted(budgets)]
+    table = tabulate(r for c in cells for r in ledger.rows("timings", c, partial(_measure, *c)))
+    shown = [
+        {"task": row["task"], "n": row["n"], "fit, s": number(row["fit_seconds"], ".2f")}
+        | {"predict a text, ms": number(row["predict_ms"], ".3f")}
+        for row in table.to_dicts()
+    ]
+    return Product(
+        name="timings",
+        title="Seconds",
+        caption="CPU seconds of a fit of the literal CORDIAL, four folds included, and CPU "
+        f"milliseconds of the prediction of a text: the least of {FITS}, after one that compiles.",
+        table=table,
+        shown=tabulate(shown),
+    )
+
+
+def _measure(name: str, n: int) -> Iterable[Record]:
+    (task,) = load_tasks([name], ["main"])
+    logits, labels, report = task.pool.logits[:n], task.pool.labels[:n], task.report.logits
+    made: list[Any] = []
+
+    def fit() -> None:
+        made.append(cp.Cordial.paper(seed=len(made)).fit(logits, labels))
+
+    fits = _least(fit)
+    predictions = _least(lambda: made[-1].predict_proba(report))
+    yield {
+        "task": name,
+        "n": n,
+        "fit_seconds": round(fits, 3),
+        "predict_ms": round(1000 * predictions / len(report), 4),
+    }
+
+
+def _least(work: Callable[[], Any]) -> float:
+    seconds = []
+    for _ in range(1 + FITS):
+        start = time.process_time()
+        work()
+        seconds.append(time.process_time() - start)
+    return min(seconds[1:])
