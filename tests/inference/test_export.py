@@ -154,7 +154,7 @@ def test_a_replaced_prior_is_shown_and_arviz_works_on_all():
 
 def test_chains_and_readers_are_dimensions():
     draws = np.random.default_rng(0).normal(size=(80, 5))
-    diagnostics = cp.Diagnostics("nuts", NOTHING, 70.0, 0.9, NOTHING, 0, True)
+    diagnostics = cp.Diagnostics("nuts", NOTHING, 70.0, 0.9, NOTHING, 0, True, chains=4)
     share = np.full(80, 1 / 80)
     figures = {"diverging": np.arange(80) == 30, "energy": np.arange(80.0)}
     posterior = cp.Posterior(
