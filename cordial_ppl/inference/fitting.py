@@ -6,6 +6,7 @@ are the first one's draws, carried over, or, by the literal methods, fits of the
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
@@ -287,7 +288,7 @@ def _predict_held_out(
 
 
 def fit_channel(
-    channel: str | Channel,
+    channel: str | Path | Channel,
     logits,
     labels,
     *,
@@ -335,7 +336,7 @@ def fit_channel(
 
 
 def fit_laplace(
-    channel: str | Channel,
+    channel: str | Path | Channel,
     readings,
     labels,
     *,
@@ -363,7 +364,7 @@ def fit_laplace(
 
 
 def fit_nuts(
-    channel: str | Channel,
+    channel: str | Path | Channel,
     readings,
     labels,
     *,
