@@ -152,7 +152,7 @@ def test_a_replaced_prior_is_shown_and_arviz_works_on_all():
     assert set(az.psense_summary(tree).index) == set(table.index)
 
 
-@pytest.mark.filterwarnings("ignore:.*Pareto", "ignore:.*elpd", "ignore::UserWarning:arviz_stats")
+@pytest.mark.filterwarnings("ignore:.*Pareto", "ignore:.*elpd", "ignore::UserWarning")
 def test_arviz_draws_summarises_and_compares(tmp_path):
     posteriors = {name: cp.fit_channel(name, LOGITS, LABELS) for name in ("mixture", "location")}
     trees: Any = {name: each.to_datatree() for name, each in posteriors.items()}
@@ -170,11 +170,11 @@ def test_arviz_draws_summarises_and_compares(tmp_path):
         "sensitivity": lambda: az.plot_psense_dist(tree),
     }
     for name, draw in pictures.items():
-        picture = draw()
+        picture: Any = draw()
+        if name in ("trace", "rank"):
+            assert set(picture.viz["title"].data_vars) == names
         picture.savefig(tmp_path / f"{name}.png")
         assert (tmp_path / f"{name}.png").stat().st_size > 5000, name
-    for name in ("trace", "rank", "forest"):
-        assert names <= set(pictures[name]().viz["plot"].children or pictures[name]().viz["plot"])
     assert set(az.summary(tree).index) == names == set(az.psense_summary(tree).index)
     compared: Any = az.compare(trees)
     alone = {name: az.loo(each).elpd for name, each in trees.items()}
