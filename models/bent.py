@@ -19,8 +19,6 @@ import jax.numpy as jnp
 import numpyro
 import numpyro.distributions as dist
 
-from cordial_ppl import expected, observe, sample_log_odds, softmax
-
 PARAMETERS = {
     "bend": "log of how many times more a stated class is worth at the low end of the scale, at "
     "the high end as many times less"
@@ -29,20 +27,23 @@ PARAMETERS = {
 
 
 def model(readings, labels=None):
-    """Sample the six parameters and state the probabilities; options first, texts last inside."""
+    """Sample the six parameters; observe the labels."""
     temperature = numpyro.sample("temperature", dist.LogNormal(jnp.log(2.0), 1.0))
     offset = numpyro.sample("offset", dist.Normal(0.0, 1.0))
     gain = numpyro.sample("gain", dist.LogNormal(0.0, 0.5))
     bend = numpyro.sample("bend", dist.Normal(0.0, 0.7))
     concentration = numpyro.sample("concentration", dist.LogNormal(jnp.log(4.0), 1.5))
-    log_odds = sample_log_odds("strength", jnp.log(19.0), 2.0)
+    log_odds = numpyro.sample("strength_log_odds", dist.Normal(jnp.log(19.0), 2.0))
+    numpyro.deterministic("strength", jax.nn.sigmoid(log_odds))
 
-    top = readings.logits.shape[-1] - 1
-    options = jnp.arange(top + 1, dtype=readings.logits.dtype)
-    reading = softmax(readings.logits.T / temperature)
+    options = jnp.arange(readings.logits.shape[1])
+    stated = jax.nn.softmax(readings.logits / temperature, axis=1)
     # Both ends are summed for themselves: 1 - u would lose the digits of a saturated reading.
-    high, low = expected(reading), expected(reading[::-1])
-    centre = gain * top * high / (high + low / jnp.exp(bend)) + offset
-    profile = softmax(-(concentration * (options[:, None] - centre[None, :]) ** 2))
-    share = jax.nn.sigmoid(-log_odds) * readings.histogram[:, None]
-    observe(None, labels, probs=(jax.nn.sigmoid(log_odds) * profile + share).T)
+    high, low = stated @ options, stated @ options[::-1]
+    centre = gain * options[-1] * high / (high + low / jnp.exp(bend)) + offset
+    distance = options[None, :] - centre[:, None]
+    profile = jax.nn.softmax(-concentration * distance**2, axis=1)
+    share = jax.nn.sigmoid(-log_odds) * readings.histogram[None, :]
+    with numpyro.plate("texts", len(profile)):
+        probs = jax.nn.sigmoid(log_odds) * profile + share
+        numpyro.sample("label", dist.Categorical(probs=probs), obs=labels)

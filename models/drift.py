@@ -20,8 +20,6 @@ import jax.numpy as jnp
 import numpyro
 import numpyro.distributions as dist
 
-from cordial_ppl import expected, observe, sample_log_odds, softmax
-
 PARAMETERS = {"drift": "classes by which labels rise against readings in one unit of time"}
 """What its own parameter means, as a summary and a report put it."""
 
@@ -30,17 +28,20 @@ EXAMPLES = {"time": (0, 1)}
 
 
 def model(readings, labels=None):
-    """Sample the six parameters and state the probabilities; options first, texts last inside."""
+    """Sample the six parameters; observe the labels."""
     temperature = numpyro.sample("temperature", dist.LogNormal(jnp.log(2.0), 1.0))
     offset = numpyro.sample("offset", dist.Normal(0.0, 1.0))
     gain = numpyro.sample("gain", dist.LogNormal(0.0, 0.5))
     drift = numpyro.sample("drift", dist.Normal(0.0, 0.5))
     concentration = numpyro.sample("concentration", dist.LogNormal(jnp.log(4.0), 1.5))
-    log_odds = sample_log_odds("strength", jnp.log(19.0), 2.0)
+    log_odds = numpyro.sample("strength_log_odds", dist.Normal(jnp.log(19.0), 2.0))
+    numpyro.deterministic("strength", jax.nn.sigmoid(log_odds))
 
-    options = jnp.arange(readings.logits.shape[-1], dtype=readings.logits.dtype)
-    reading = softmax(readings.logits.T / temperature)
-    centre = gain * expected(reading) + offset + drift * readings.covariates["time"]
-    profile = softmax(-(concentration * (options[:, None] - centre[None, :]) ** 2))
-    share = jax.nn.sigmoid(-log_odds) * readings.histogram[:, None]
-    observe(None, labels, probs=(jax.nn.sigmoid(log_odds) * profile + share).T)
+    options = jnp.arange(readings.logits.shape[1])
+    mean = jax.nn.softmax(readings.logits / temperature, axis=1) @ options
+    centre = gain * mean + offset + drift * readings.covariates["time"]
+    profile = jax.nn.softmax(-concentration * (options[None, :] - centre[:, None]) ** 2, axis=1)
+    share = jax.nn.sigmoid(-log_odds) * readings.histogram[None, :]
+    with numpyro.plate("texts", len(profile)):
+        probs = jax.nn.sigmoid(log_odds) * profile + share
+        numpyro.sample("label", dist.Categorical(probs=probs), obs=labels)

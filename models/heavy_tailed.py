@@ -17,8 +17,6 @@ import jax.numpy as jnp
 import numpyro
 import numpyro.distributions as dist
 
-from cordial_ppl import expected, observe, sample_log_odds, softmax
-
 PARAMETERS = {
     "width": "classes within which labels spread like a Gaussian; beyond, like a double exponential"
 }
@@ -26,19 +24,22 @@ PARAMETERS = {
 
 
 def model(readings, labels=None):
-    """Sample the six parameters and state the probabilities; options first, texts last inside."""
+    """Sample the six parameters; observe the labels."""
     temperature = numpyro.sample("temperature", dist.LogNormal(jnp.log(2.0), 1.0))
     offset = numpyro.sample("offset", dist.Normal(0.0, 1.0))
     gain = numpyro.sample("gain", dist.LogNormal(0.0, 0.5))
     concentration = numpyro.sample("concentration", dist.LogNormal(jnp.log(4.0), 1.5))
     width = numpyro.sample("width", dist.LogNormal(0.0, 1.0))
-    log_odds = sample_log_odds("strength", jnp.log(19.0), 2.0)
+    log_odds = numpyro.sample("strength_log_odds", dist.Normal(jnp.log(19.0), 2.0))
+    numpyro.deterministic("strength", jax.nn.sigmoid(log_odds))
 
-    options = jnp.arange(readings.logits.shape[-1], dtype=readings.logits.dtype)
-    reading = softmax(readings.logits.T / temperature)
-    squares = (options[:, None] - (gain * expected(reading) + offset)[None, :]) ** 2
+    options = jnp.arange(readings.logits.shape[1])
+    mean = jax.nn.softmax(readings.logits / temperature, axis=1) @ options
+    squares = (options[None, :] - (gain * mean + offset)[:, None]) ** 2
     # w^2 (sqrt(1 + d^2 / w^2) - 1) without the difference, which loses digits where w is large.
     exponent = 2.0 * squares / (jnp.sqrt(1.0 + squares / width**2) + 1.0)
-    profile = softmax(-(concentration * exponent))
-    share = jax.nn.sigmoid(-log_odds) * readings.histogram[:, None]
-    observe(None, labels, probs=(jax.nn.sigmoid(log_odds) * profile + share).T)
+    profile = jax.nn.softmax(-concentration * exponent, axis=1)
+    share = jax.nn.sigmoid(-log_odds) * readings.histogram[None, :]
+    with numpyro.plate("texts", len(profile)):
+        probs = jax.nn.sigmoid(log_odds) * profile + share
+        numpyro.sample("label", dist.Categorical(probs=probs), obs=labels)

@@ -17,9 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpyro
 import numpyro.distributions as dist
-from jax.scipy.special import ndtr
-
-from cordial_ppl import expected, observe, sample_log_odds, softmax
+from jax.scipy.special import erfc
 
 PARAMETERS = {
     "spread": "standard deviation, in classes, of labels before they are cut into options"
@@ -28,22 +26,24 @@ PARAMETERS = {
 
 
 def model(readings, labels=None):
-    """Sample the five parameters and state the probabilities; options first, texts last inside."""
+    """Sample the five parameters; observe the labels."""
     temperature = numpyro.sample("temperature", dist.LogNormal(jnp.log(2.0), 1.0))
     offset = numpyro.sample("offset", dist.Normal(0.0, 1.0))
     gain = numpyro.sample("gain", dist.LogNormal(0.0, 0.5))
     spread = numpyro.sample("spread", dist.LogNormal(jnp.log(0.5), 0.75))
-    log_odds = sample_log_odds("strength", jnp.log(19.0), 2.0)
+    log_odds = numpyro.sample("strength_log_odds", dist.Normal(jnp.log(19.0), 2.0))
+    numpyro.deterministic("strength", jax.nn.sigmoid(log_odds))
 
-    options = jnp.arange(readings.logits.shape[-1], dtype=readings.logits.dtype)
-    reading = softmax(readings.logits.T / temperature)
-    centre = gain * expected(reading) + offset
-    cuts = ((options[1:] - 0.5)[:, None] - centre[None, :]) / spread
-    # Above the mean the upper tails are subtracted, which are small and keep their digits.
-    below, above, none = ndtr(cuts), ndtr(-cuts), jnp.zeros((1, *centre.shape), centre.dtype)
-    upper, lower = jnp.concatenate([below, none + 1]), jnp.concatenate([none, below])
-    tail, beyond = jnp.concatenate([none + 1, above]), jnp.concatenate([above, none])
-    high = jnp.concatenate([cuts, cuts[-1:]]) + jnp.concatenate([cuts[:1], cuts]) > 0
-    profile = jnp.where(high, tail - beyond, upper - lower)
-    share = jax.nn.sigmoid(-log_odds) * readings.histogram[:, None]
-    observe(None, labels, probs=(jax.nn.sigmoid(log_odds) * profile + share).T)
+    options = jnp.arange(readings.logits.shape[1])
+    mean = jax.nn.softmax(readings.logits / temperature, axis=1) @ options
+    # The ends lie far out, and not at infinity, where gradients are no numbers.
+    edges = jnp.concatenate([jnp.array([-1e3]), options[1:] - 0.5, jnp.array([1e3])])
+    cuts = (edges[None, :] - (gain * mean + offset)[:, None]) / (spread * jnp.sqrt(2.0))
+    low, high = cuts[:, :-1], cuts[:, 1:]
+    # Of the tails beyond both cuts the smaller ones are subtracted, which keep their digits.
+    near, far = jnp.where(low > 0, low, -high), jnp.where(low > 0, high, -low)
+    profile = (erfc(near) - erfc(far)) / 2
+    share = jax.nn.sigmoid(-log_odds) * readings.histogram[None, :]
+    with numpyro.plate("texts", len(profile)):
+        probs = jax.nn.sigmoid(log_odds) * profile + share
+        numpyro.sample("label", dist.Categorical(probs=probs), obs=labels)

@@ -18,8 +18,6 @@ import jax.numpy as jnp
 import numpyro
 import numpyro.distributions as dist
 
-from cordial_ppl import expected, observe, sample_log_odds, softmax
-
 PARAMETERS = {
     "skew": "log of how many times further labels stray above the corrected reading than below it"
 }
@@ -27,18 +25,21 @@ PARAMETERS = {
 
 
 def model(readings, labels=None):
-    """Sample the six parameters and state the probabilities; options first, texts last inside."""
+    """Sample the six parameters; observe the labels."""
     temperature = numpyro.sample("temperature", dist.LogNormal(jnp.log(2.0), 1.0))
     offset = numpyro.sample("offset", dist.Normal(0.0, 1.0))
     gain = numpyro.sample("gain", dist.LogNormal(0.0, 0.5))
     concentration = numpyro.sample("concentration", dist.LogNormal(jnp.log(4.0), 1.5))
     skew = numpyro.sample("skew", dist.Normal(0.0, 0.7))
-    log_odds = sample_log_odds("strength", jnp.log(19.0), 2.0)
+    log_odds = numpyro.sample("strength_log_odds", dist.Normal(jnp.log(19.0), 2.0))
+    numpyro.deterministic("strength", jax.nn.sigmoid(log_odds))
 
-    options = jnp.arange(readings.logits.shape[-1], dtype=readings.logits.dtype)
-    reading = softmax(readings.logits.T / temperature)
-    distance = options[:, None] - (gain * expected(reading) + offset)[None, :]
-    side = jnp.exp(jnp.where(distance > 0, -1.0, 1.0) * skew)
-    profile = softmax(-(concentration * side * distance**2))
-    share = jax.nn.sigmoid(-log_odds) * readings.histogram[:, None]
-    observe(None, labels, probs=(jax.nn.sigmoid(log_odds) * profile + share).T)
+    options = jnp.arange(readings.logits.shape[1])
+    mean = jax.nn.softmax(readings.logits / temperature, axis=1) @ options
+    distance = options[None, :] - (gain * mean + offset)[:, None]
+    side = jnp.exp(jnp.where(distance > 0, -skew, skew))
+    profile = jax.nn.softmax(-concentration * side * distance**2, axis=1)
+    share = jax.nn.sigmoid(-log_odds) * readings.histogram[None, :]
+    with numpyro.plate("texts", len(profile)):
+        probs = jax.nn.sigmoid(log_odds) * profile + share
+        numpyro.sample("label", dist.Categorical(probs=probs), obs=labels)

@@ -16,8 +16,6 @@ import jax.numpy as jnp
 import numpyro
 import numpyro.distributions as dist
 
-from cordial_ppl import expected, observe, sample_log_odds, softmax
-
 PARAMETERS = {
     # "verbosity": "classes by which a text that is twice as long is rated too high",
 }
@@ -25,20 +23,23 @@ PARAMETERS = {
 
 
 def model(readings, labels=None):
-    """Sample the parameters, then state the probabilities of the K options for each text."""
+    """Sample the parameters; observe the labels."""
     # Every parameter has a name and a prior; Normal and LogNormal can be replaced by name.
     temperature = numpyro.sample("temperature", dist.LogNormal(jnp.log(2.0), 1.0))
     offset = numpyro.sample("offset", dist.Normal(0.0, 1.0))
     gain = numpyro.sample("gain", dist.LogNormal(0.0, 0.5))
     concentration = numpyro.sample("concentration", dist.LogNormal(jnp.log(4.0), 1.5))
-    log_odds = sample_log_odds("strength", jnp.log(19.0), 2.0)
+    # Of a parameter between 0 and 1 the log odds are sampled, and what they are of is recorded.
+    log_odds = numpyro.sample("strength_log_odds", dist.Normal(jnp.log(19.0), 2.0))
+    numpyro.deterministic("strength", jax.nn.sigmoid(log_odds))
 
-    # The reading's mean, corrected.  Logits are [n, K]; transposed, texts are the long last axis.
-    options = jnp.arange(readings.logits.shape[-1], dtype=readings.logits.dtype)
-    reading = softmax(readings.logits.T / temperature)
-    centre = gain * expected(reading) + offset
-
-    # How labels spread around it, and the share of texts for which the reading says nothing.
-    profile = softmax(-(concentration * (options[:, None] - centre[None, :]) ** 2))
-    share = jax.nn.sigmoid(-log_odds) * readings.histogram[:, None]
-    observe(None, labels, probs=(jax.nn.sigmoid(log_odds) * profile + share).T)
+    # The reading's mean, corrected; how labels spread around it.
+    options = jnp.arange(readings.logits.shape[1])
+    mean = jax.nn.softmax(readings.logits / temperature, axis=1) @ options
+    distance = options[None, :] - (gain * mean + offset)[:, None]
+    profile = jax.nn.softmax(-concentration * distance**2, axis=1)
+    # The share of texts for which the reading says nothing: 1 - strength, with all of its digits.
+    share = jax.nn.sigmoid(-log_odds) * readings.histogram[None, :]
+    with numpyro.plate("texts", len(profile)):
+        probs = jax.nn.sigmoid(log_odds) * profile + share
+        numpyro.sample("label", dist.Categorical(probs=probs), obs=labels)

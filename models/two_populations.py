@@ -18,8 +18,6 @@ import jax.numpy as jnp
 import numpyro
 import numpyro.distributions as dist
 
-from cordial_ppl import expected, observe, sample_log_odds, softmax
-
 PARAMETERS = {
     "minority": "share of the people, or texts, that are rated by another standard",
     "difference": "classes by which this minority rates higher; below zero, lower",
@@ -28,23 +26,24 @@ PARAMETERS = {
 
 
 def model(readings, labels=None):
-    """Sample the seven parameters and state the probabilities; options first, texts last inside."""
+    """Sample the seven parameters; observe the labels."""
     temperature = numpyro.sample("temperature", dist.LogNormal(jnp.log(2.0), 1.0))
     offset = numpyro.sample("offset", dist.Normal(0.0, 1.0))
     gain = numpyro.sample("gain", dist.LogNormal(0.0, 0.5))
     concentration = numpyro.sample("concentration", dist.LogNormal(jnp.log(4.0), 1.5))
-    minority = sample_log_odds("minority", -jnp.log(4.0), 0.7)
+    minority_log_odds = numpyro.sample("minority_log_odds", dist.Normal(-jnp.log(4.0), 0.7))
+    minority = numpyro.deterministic("minority", jax.nn.sigmoid(minority_log_odds))
     difference = numpyro.sample("difference", dist.Normal(0.0, 1.5))
-    log_odds = sample_log_odds("strength", jnp.log(19.0), 2.0)
+    log_odds = numpyro.sample("strength_log_odds", dist.Normal(jnp.log(19.0), 2.0))
+    numpyro.deterministic("strength", jax.nn.sigmoid(log_odds))
 
-    options = jnp.arange(readings.logits.shape[-1], dtype=readings.logits.dtype)
-    reading = softmax(readings.logits.T / temperature)
-    centre = (gain * expected(reading) + offset)[None, :]
-
-    def kernel(centre):
-        return softmax(-(concentration * (options[:, None] - centre) ** 2))
-
-    profile = jax.nn.sigmoid(-minority) * kernel(centre)
-    profile += jax.nn.sigmoid(minority) * kernel(centre + difference)
-    share = jax.nn.sigmoid(-log_odds) * readings.histogram[:, None]
-    observe(None, labels, probs=(jax.nn.sigmoid(log_odds) * profile + share).T)
+    options = jnp.arange(readings.logits.shape[1])
+    mean = jax.nn.softmax(readings.logits / temperature, axis=1) @ options
+    distance = options[None, :] - (gain * mean + offset)[:, None]
+    most = jax.nn.softmax(-concentration * distance**2, axis=1)
+    others = jax.nn.softmax(-concentration * (distance - difference) ** 2, axis=1)
+    profile = (1 - minority) * most + minority * others
+    share = jax.nn.sigmoid(-log_odds) * readings.histogram[None, :]
+    with numpyro.plate("texts", len(profile)):
+        probs = jax.nn.sigmoid(log_odds) * profile + share
+        numpyro.sample("label", dist.Categorical(probs=probs), obs=labels)

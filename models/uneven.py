@@ -19,25 +19,27 @@ import jax.numpy as jnp
 import numpyro
 import numpyro.distributions as dist
 
-from cordial_ppl import expected, observe, sample_log_odds, softmax
-
 PARAMETERS = {"steps": "log length of each step between neighbouring options, up to a constant"}
 """What its own parameter means, as a summary and a report put it."""
 
 
 def model(readings, labels=None):
-    """Sample the K + 4 parameters and state the probabilities; options first, texts last inside."""
-    top = readings.logits.shape[-1] - 1
+    """Sample the K + 4 parameters; observe the labels."""
+    top = readings.logits.shape[1] - 1
     temperature = numpyro.sample("temperature", dist.LogNormal(jnp.log(2.0), 1.0))
     offset = numpyro.sample("offset", dist.Normal(0.0, 1.0))
     gain = numpyro.sample("gain", dist.LogNormal(0.0, 0.5))
     steps = numpyro.sample("steps", dist.Normal(0.0, 0.4).expand([top]).to_event(1))
     concentration = numpyro.sample("concentration", dist.LogNormal(jnp.log(4.0), 1.5))
-    log_odds = sample_log_odds("strength", jnp.log(19.0), 2.0)
+    log_odds = numpyro.sample("strength_log_odds", dist.Normal(jnp.log(19.0), 2.0))
+    numpyro.deterministic("strength", jax.nn.sigmoid(log_odds))
 
-    places = top * jnp.cumsum(jnp.append(jnp.zeros_like(temperature), jax.nn.softmax(steps)))
-    reading = softmax(readings.logits.T / temperature)
-    centre = gain * expected(reading) + offset
-    profile = softmax(-(concentration * (places[:, None] - centre[None, :]) ** 2))
-    share = jax.nn.sigmoid(-log_odds) * readings.histogram[:, None]
-    observe(None, labels, probs=(jax.nn.sigmoid(log_odds) * profile + share).T)
+    options = jnp.arange(readings.logits.shape[1])
+    mean = jax.nn.softmax(readings.logits / temperature, axis=1) @ options
+    places = top * jnp.append(0.0, jnp.cumsum(jax.nn.softmax(steps)))
+    distance = places[None, :] - (gain * mean + offset)[:, None]
+    profile = jax.nn.softmax(-concentration * distance**2, axis=1)
+    share = jax.nn.sigmoid(-log_odds) * readings.histogram[None, :]
+    with numpyro.plate("texts", len(profile)):
+        probs = jax.nn.sigmoid(log_odds) * profile + share
+        numpyro.sample("label", dist.Categorical(probs=probs), obs=labels)

@@ -18,8 +18,6 @@ import jax.numpy as jnp
 import numpyro
 import numpyro.distributions as dist
 
-from cordial_ppl import expected, observe, sample_log_odds, softmax
-
 PARAMETERS = {
     "verbosity": "classes by which the reader rates a text too high for each doubling of its length"
 }
@@ -30,18 +28,21 @@ EXAMPLES = {"length": (20, 500)}
 
 
 def model(readings, labels=None):
-    """Sample the six parameters and state the probabilities; options first, texts last inside."""
+    """Sample the six parameters; observe the labels."""
     temperature = numpyro.sample("temperature", dist.LogNormal(jnp.log(2.0), 1.0))
     offset = numpyro.sample("offset", dist.Normal(0.0, 1.0))
     gain = numpyro.sample("gain", dist.LogNormal(0.0, 0.5))
     verbosity = numpyro.sample("verbosity", dist.Normal(0.0, 0.3))
     concentration = numpyro.sample("concentration", dist.LogNormal(jnp.log(4.0), 1.5))
-    log_odds = sample_log_odds("strength", jnp.log(19.0), 2.0)
+    log_odds = numpyro.sample("strength_log_odds", dist.Normal(jnp.log(19.0), 2.0))
+    numpyro.deterministic("strength", jax.nn.sigmoid(log_odds))
 
-    options = jnp.arange(readings.logits.shape[-1], dtype=readings.logits.dtype)
-    reading = softmax(readings.logits.T / temperature)
+    options = jnp.arange(readings.logits.shape[1])
+    mean = jax.nn.softmax(readings.logits / temperature, axis=1) @ options
     doublings = jnp.log2(jnp.maximum(readings.covariates["length"], 1.0) / 100.0)
-    centre = gain * expected(reading) + offset - verbosity * doublings
-    profile = softmax(-(concentration * (options[:, None] - centre[None, :]) ** 2))
-    share = jax.nn.sigmoid(-log_odds) * readings.histogram[:, None]
-    observe(None, labels, probs=(jax.nn.sigmoid(log_odds) * profile + share).T)
+    centre = gain * mean + offset - verbosity * doublings
+    profile = jax.nn.softmax(-concentration * (options[None, :] - centre[:, None]) ** 2, axis=1)
+    share = jax.nn.sigmoid(-log_odds) * readings.histogram[None, :]
+    with numpyro.plate("texts", len(profile)):
+        probs = jax.nn.sigmoid(log_odds) * profile + share
+        numpyro.sample("label", dist.Categorical(probs=probs), obs=labels)

@@ -32,6 +32,7 @@ class Diagnostics(NamedTuple):
             labels; where it was high, they were moved too.  NaN without folds, or where each
             was fitted afresh.
         divergences: how many transitions of NUTS diverged.
+        chains: how many chains of NUTS the draws are of, one after another; one by other methods.
     """
 
     method: str
@@ -43,6 +44,7 @@ class Diagnostics(NamedTuple):
     trusted: bool = False
     fold_khat: float = NOTHING
     divergences: int = 0
+    chains: int = 1
 
 
 class Draws(NamedTuple):

@@ -19,7 +19,6 @@ from cordial_ppl.data.labelled import Labelled, pad_texts
 from cordial_ppl.data.labelling import by_text
 from cordial_ppl.data.readings import Readings, label_histogram
 from cordial_ppl.inference.importance import resample
-from cordial_ppl.inference.nuts import CHAINS
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.inference.target import Prior, Target
 from cordial_ppl.runtime.arrays import bucket
@@ -46,7 +45,7 @@ def to_datatree(
     """Convert a posterior for ArviZ, whose plots and summaries need equally weighted draws.
 
     Weighted draws are resampled, each ``S w`` times, rounded at random, into one chain in their own
-    order.  Those of NUTS keep their four chains.
+    order.  Those of NUTS keep their chains.
 
     Args:
         posterior: the posterior.
@@ -122,8 +121,7 @@ def _chain_rows(
     if not np.allclose(weights, 1 / count):
         with np.errstate(divide="ignore"):
             index = np.asarray(resample(rng.random(), np.log(weights), count))
-    chained = posterior.diagnostics.method == "nuts" and len(index) >= CHAINS
-    chains = CHAINS if chained else 1
+    chains = min(posterior.diagnostics.chains, len(index))
     return index[: len(index) // chains * chains], chains
 
 

@@ -6,6 +6,7 @@ are the first one's draws, carried over, or, by the literal methods, fits of the
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
@@ -14,7 +15,7 @@ from jaxtyping import Float, Int
 
 from cordial_ppl.channels.channel import Channel, count_levels
 from cordial_ppl.channels.loading import load_channel
-from cordial_ppl.data.checks import check_names, check_seed
+from cordial_ppl.data.checks import check_names, check_number, check_seed
 from cordial_ppl.data.covariates import as_covariates
 from cordial_ppl.data.labelled import Data, Labelled, find_equal, hold_out, pad
 from cordial_ppl.data.readings import Readings, as_logits, as_logits_of_readers, label_histogram
@@ -27,9 +28,9 @@ from cordial_ppl.inference.importance import (
     pareto_smooth,
     resample,
 )
-from cordial_ppl.inference.laplace import Mode, find_modes, sample_laplace
+from cordial_ppl.inference.laplace import PAPER, Laplace, Mode, find_modes, sample_laplace
 from cordial_ppl.inference.moves import Particles
-from cordial_ppl.inference.nuts import sample_nuts
+from cordial_ppl.inference.nuts import DEFAULT, Nuts, sample_nuts
 from cordial_ppl.inference.posterior import Posterior, warn_if_doubtful
 from cordial_ppl.inference.programs import DRAWS, predict, relabel
 from cordial_ppl.inference.sampler import (
@@ -48,6 +49,9 @@ from cordial_ppl.runtime.blas import on_one_core
 from cordial_ppl.runtime.progress import doing
 
 METHODS = ("default", "laplace", "mode", "nuts")
+
+Method = str | Laplace | Nuts
+"""A method of inference by its name, or with settings of its own."""
 
 FoldDraws = tuple[Draws, list[Draws]]
 """A posterior, and those without each fold."""
@@ -121,7 +125,7 @@ def fit_cases(
     target: Target,
     cases: Sequence[Case],
     *,
-    method: str = "default",
+    method: Method = "default",
     effort: Effort = DEFAULT_EFFORT,
 ) -> list[CaseFit]:
     """Fit a channel to several data sets.
@@ -129,25 +133,27 @@ def fit_cases(
     Args:
         target: the channel.
         cases: the data sets.
-        method: "default", "laplace", "mode" or "nuts".
+        method: "default", "laplace", "mode" or "nuts", or a record of settings of one of these.
         effort: how much work the default does, and NUTS to carry its draws to the folds.
     """
+    chosen: Method = next((each for each in (PAPER, DEFAULT) if each.name == method), method)
     with jax.enable_x64(True):
-        return [_fit(target, case, method, effort) for case in cases]
+        return [_fit(target, case, chosen, effort) for case in cases]
 
 
-def _fit(target: Target, case: Case, method: str, effort: Effort) -> CaseFit:
+def _fit(target: Target, case: Case, method: Method, effort: Effort) -> CaseFit:
     """Fit one data set."""
     prior, whole, (case, rows) = choose_prior(target, case), case, case.merge()
-    if method in PAPER_METHODS:
-        sampled, folds = _fit_literal(target, prior, case, method)
+    if isinstance(method, Nuts):
+        sampled, folds = _sample_nuts(target, prior, case, effort, method)
+    elif method == "default":
+        sampled, folds = sample_default(target, prior, case, effort)
     else:
-        sample_method = sample_default if method == "default" else _sample_nuts
-        sampled, folds = sample_method(target, prior, case, effort)
+        sampled, folds = _fit_literal(target, prior, case, method)
     posterior = make_posterior(target, whole, sampled)
     if case.folds is None:
         return CaseFit(posterior, None)
-    return CaseFit(posterior, _predict_held_out(target, case, case.folds, method, folds)[rows])
+    return CaseFit(posterior, _predict_held_out(target, case, case.folds, folds)[rows])
 
 
 def choose_prior(target: Target, case: Case) -> Prior:
@@ -178,11 +184,13 @@ def sample_default(target: Target, prior: Prior, case: Case, effort: Effort) -> 
     return _carry_to_folds(problem, case, as_draws(prior, state, effort), state, prior, effort)
 
 
-def _sample_nuts(target: Target, prior: Prior, case: Case, effort: Effort) -> FoldDraws:
+def _sample_nuts(
+    target: Target, prior: Prior, case: Case, effort: Effort, method: Nuts
+) -> FoldDraws:
     """Sample the posterior by NUTS, and carry its draws over to the folds."""
     texts, seed = case.texts, np.random.SeedSequence(case.seed).generate_state(1)[0]
     histogram, key = case.histogram_of(texts.labels), jax.random.key(seed)
-    sampled = sample_nuts(target, prior, texts, histogram, key)
+    sampled = sample_nuts(target, prior, texts, histogram, key, method)
     rows = np.linspace(0, len(sampled.draws) - 1, effort.particles).astype(int)
     points = ((sampled.draws[rows] - prior.loc) / prior.scale).astype(PRECISION)
     problem = _problem(target, prior, case)
@@ -226,19 +234,19 @@ def as_draws(prior: Prior, state: State, effort: Effort) -> Draws:
     return Draws(draws, weights / weights.sum(), diagnostics)
 
 
-def _fit_literal(target: Target, prior: Prior, case: Case, method: str) -> FoldDraws:
+def _fit_literal(target: Target, prior: Prior, case: Case, method: Method) -> FoldDraws:
     """Fit by a method of the paper all labels and each fold afresh."""
     data = case.pad(np.float64, [case.texts.labels, *case.masks])
     modes = find_modes(target, prior, data)
     check_modes(target, modes)
-    if method == "mode":
+    if isinstance(method, Laplace):
+        rng = np.random.default_rng(case.seed)
+        drawn = [*zip(*sample_laplace(target, prior, data, modes, rng, method), strict=True)]
+    else:
         points = [prior.loc + prior.scale * mode.mean[None] for mode in modes]
         drawn = [(point, np.zeros(1), None) for point in points]
-    else:
-        rng = np.random.default_rng(case.seed)
-        drawn = [*zip(*sample_laplace(target, prior, data, modes, rng), strict=True)]
-    parts = enumerate(zip(modes, drawn, strict=True))
-    posteriors = [weigh_literal(method, mode, *each, fold=i > 0) for i, (mode, each) in parts]
+    name, parts = getattr(method, "name", "mode"), enumerate(zip(modes, drawn, strict=True))
+    posteriors = [weigh_literal(name, mode, *each, fold=i > 0) for i, (mode, each) in parts]
     return posteriors[0], posteriors[1:]
 
 
@@ -273,11 +281,10 @@ def _predict_held_out(
     target: Target,
     case: Case,
     folds: Int[np.ndarray, " n"],
-    method: str,
     posteriors: Sequence[Draws],
 ) -> Float[np.ndarray, "n K"]:
     """Predict each text by the posterior that has not seen it."""
-    texts, dtype = case.texts, precision(method)
+    texts, dtype = case.texts, precision(posteriors[0].diagnostics.method)
     probs = np.empty((len(folds), texts.logits.shape[-1]))
     for fold, (labels, posterior) in enumerate(zip(case.masks, posteriors, strict=True)):
         rows, draws, weights = folds == fold, posterior.draws, posterior.weights
@@ -285,7 +292,7 @@ def _predict_held_out(
             probs[rows] = posterior.probs[: len(folds)][rows]
             probs[rows] /= probs[rows].sum(axis=1, keepdims=True)
             continue
-        if method not in PAPER_METHODS:
+        if posterior.diagnostics.method not in PAPER_METHODS:
             with np.errstate(divide="ignore"):
                 draws = draws[resample(0.5, np.log(weights), DRAWS)]
             weights = np.full(DRAWS, 1 / DRAWS)
@@ -296,11 +303,11 @@ def _predict_held_out(
 
 
 def fit_channel(
-    channel: str | Channel,
+    channel: str | Path | Channel,
     logits,
     labels,
     *,
-    method: str = "default",
+    method: Method = "default",
     prior: Prior | None = None,
     seed: int = 0,
     covariates: Mapping[str, Any] | None = None,
@@ -326,7 +333,7 @@ def fit_channel(
             missing, or the method is unknown.
         ChannelError: the channel is unknown or breaks the contract.
     """
-    check_names("method", [method], METHODS)
+    check_names("method", [getattr(method, "name", method)], METHODS)
     chosen = load_channel(channel)
     readings = as_logits_of_readers(logits) if chosen.several else as_logits(logits)
     *readers, size = readings.shape[1:]
@@ -343,11 +350,56 @@ def fit_channel(
     return posterior
 
 
-def fit_laplace(channel: str | Channel, readings, labels, **settings) -> Posterior:
-    """Fit a channel as the paper does: `fit_channel` with ``method="laplace"``."""
-    return fit_channel(channel, readings, labels, method="laplace", **settings)
+def fit_laplace(
+    channel: str | Path | Channel,
+    readings,
+    labels,
+    *,
+    draws: int = PAPER.draws,
+    inflation: float = PAPER.inflation,
+    df: float | None = None,
+    **settings,
+) -> Posterior:
+    """Fit a channel by weighted draws around its mode; by default as the paper does.
+
+    Args:
+        channel: name, path of a channel file, or channel.
+        readings: option logits, as of `fit_channel`.
+        labels: options 0..K-1, shape ``[n]``.
+        draws: number of draws.
+        inflation: factor on the standard deviations of the Laplace approximation.
+        df: degrees of freedom of a Student-t distribution to draw from; None for a Gaussian.
+        settings: ``prior``, ``seed`` and ``covariates``, as of `fit_channel`.
+    """
+    draws = int(check_number("draws", draws, 1, whole=True))
+    spread = check_number("inflation", inflation, 1e-3)
+    freedom = None if df is None else check_number("df", df, 1)
+    method = Laplace(draws, spread, freedom)
+    return fit_channel(channel, readings, labels, method=method, **settings)
 
 
-def fit_nuts(channel: str | Channel, readings, labels, **settings) -> Posterior:
-    """Fit a channel by NUTS: `fit_channel` with ``method="nuts"``."""
-    return fit_channel(channel, readings, labels, method="nuts", **settings)
+def fit_nuts(
+    channel: str | Path | Channel,
+    readings,
+    labels,
+    *,
+    draws: int = DEFAULT.draws,
+    chains: int = DEFAULT.chains,
+    warmup: int = DEFAULT.warmup,
+    **settings,
+) -> Posterior:
+    """Fit a channel by NUTS, the No-U-Turn sampler of NumPyro.
+
+    Args:
+        channel: name, path of a channel file, or channel.
+        readings: option logits, as of `fit_channel`.
+        labels: options 0..K-1, shape ``[n]``.
+        draws: draws that are kept of each chain.
+        chains: number of chains.
+        warmup: steps of each chain before these.
+        settings: ``prior``, ``seed`` and ``covariates``, as of `fit_channel`.
+    """
+    # R-hat halves each chain.
+    counts = {"draws": (draws, 4), "chains": (chains, 1), "warmup": (warmup, 0)}
+    method = Nuts(*(int(check_number(k, *each, whole=True)) for k, each in counts.items()))
+    return fit_channel(channel, readings, labels, method=method, **settings)

@@ -7,7 +7,7 @@ elsewhere, and whose probabilities tests compare with NumPyro's.
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -29,8 +29,6 @@ from cordial_ppl.inference.tracing import HANDLERS
 from cordial_ppl.runtime.arrays import bucket
 from cordial_ppl.runtime.compilation import compiled
 
-CHAINS = 4
-WARMUP = 1000
 ACCEPTANCE = 0.99
 LARGEST_RHAT = 1.05
 FIELDS = {
@@ -40,6 +38,24 @@ FIELDS = {
     "n_steps": "num_steps",
 }
 """What ArviZ calls NumPyro's figures of a transition."""
+
+
+class Nuts(NamedTuple):
+    """How long NUTS runs.
+
+    Attributes:
+        draws: draws that are kept of each chain.
+        chains: number of chains, side by side.
+        warmup: steps of each chain before these.
+    """
+
+    draws: int = 500
+    chains: int = 4
+    warmup: int = 1000
+    name = "nuts"
+
+
+DEFAULT = Nuts()
 
 
 def replace_priors(target: Target, prior: Prior) -> Callable[..., None]:
@@ -90,13 +106,11 @@ def sample_nuts(
     texts: Labelled,
     histogram: Float[np.ndarray, " K"],
     key: jax.Array,
-    *,
-    draws: int = 2000,
-    warmup: int = WARMUP,
+    method: Nuts = DEFAULT,
 ) -> Draws:
     """Sample a posterior with the No-U-Turn sampler (Hoffman and Gelman 2014, JMLR 15).
 
-    Four chains begin at draws from the prior, which is wider than the posterior, so that R-hat can
+    Chains begin at draws from the prior, which is wider than the posterior, so that R-hat can
     tell whether they found the same one; they run side by side.  What is compiled serves all
     labels, priors and seeds of texts that are padded to as many rows.
 
@@ -106,8 +120,7 @@ def sample_nuts(
         texts: the labelled texts; a label of -1 leaves one out.
         histogram: smoothed label histogram that the channel falls back on.
         key: random key.
-        draws: draws kept, over all chains.
-        warmup: warm-up steps of each chain.
+        method: how long each chain is, and how many there are.
 
     Returns:
         Equally weighted draws, chain after chain.  Their ``ess`` is the smallest over the
@@ -116,21 +129,22 @@ def sample_nuts(
     replaced = prior is not target.prior
     texts = pad_texts(texts, bucket(len(texts.labels)))
     with jax.enable_x64(True):
-        run = _program(target, replaced, -(-draws // CHAINS), warmup)
+        run = _program(target, replaced, method)
         padded = Readings(texts.logits, histogram, dict(texts.covariates))
         chains, fields = jax.device_get(
             run(key, prior if replaced else None, padded, texts.labels, texts.weights)
         )
     agree = np.max(split_gelman_rubin(chains)) <= LARGEST_RHAT
-    points = chains.reshape(-1, target.size)[:draws]
+    points = chains.reshape(-1, target.size)
     # Like the draws: chain after chain.
-    transitions = {name: np.ravel(fields[field])[:draws] for name, field in FIELDS.items()}
+    transitions = {name: np.ravel(fields[field]) for name, field in FIELDS.items()}
     diagnostics = diagnose(
         "nuts",
         points,
         ess=float(np.min(effective_sample_size(chains))) if agree else 0.0,
         acceptance=float(np.mean(fields["accept_prob"])),
         divergences=int(np.sum(transitions["diverging"])),
+        chains=method.chains,
     )
     return Draws(
         points, np.full(len(points), 1 / len(points)), diagnostics, transitions=transitions
@@ -138,7 +152,7 @@ def sample_nuts(
 
 
 @lru_cache(maxsize=64)
-def _program(target: Target, replaced: bool, draws: int, warmup: int) -> Callable[..., Any]:
+def _program(target: Target, replaced: bool, method: Nuts) -> Callable[..., Any]:
     def run(
         key: jax.Array, prior: Prior | None, readings: Readings, labels: Array, weights: Array
     ) -> tuple[Array, dict[str, Array]]:
@@ -146,9 +160,9 @@ def _program(target: Target, replaced: bool, draws: int, warmup: int) -> Callabl
         settings = {"target_accept_prob": ACCEPTANCE, "init_strategy": init_to_sample}
         sampler = MCMC(
             NUTS(WeighLabels(model, weights), dense_mass=True, **settings),
-            num_warmup=warmup,
-            num_samples=draws,
-            num_chains=CHAINS,
+            num_warmup=method.warmup,
+            num_samples=method.draws,
+            num_chains=method.chains,
             chain_method="vectorized",
             progress_bar=False,
             # The unconstrained values themselves.
@@ -158,7 +172,8 @@ def _program(target: Target, replaced: bool, draws: int, warmup: int) -> Callabl
         with HANDLERS, jax.numpy_dtype_promotion("standard"):
             sampler.run(key, readings, labels, extra_fields=tuple(FIELDS.values()))
         values = sampler.get_samples(group_by_chain=True)
-        parts = [values[site.name].reshape(CHAINS, draws, -1) for site in target.sites]
+        shape = method.chains, method.draws, -1
+        parts = [values[site.name].reshape(shape) for site in target.sites]
         return jax.numpy.concatenate(parts, axis=2), sampler.get_extra_fields()
 
     # In one of our programs: NumPyro would compile with other options.

@@ -22,6 +22,8 @@ from cordial_ppl.inference.diagnostics import (
     precision,
 )
 from cordial_ppl.inference.importance import resample
+from cordial_ppl.inference.laplace import Mode
+from cordial_ppl.inference.marginal_likelihood import estimate_log_evidence, find_mode
 from cordial_ppl.inference.programs import DRAWS, predict, predict_draws
 from cordial_ppl.inference.target import Prior, Target, build_target
 from cordial_ppl.inference.thinning import make_probes, thin
@@ -88,6 +90,64 @@ class Posterior:
             name: np.quantile(value, level, axis=0, weights=self.weights, method="inverted_cdf")
             for name, value in self.parameters().items()
         }
+
+    @property
+    def coordinates(self) -> list[str]:
+        """Names of the unconstrained parameters, such as ``bias[2]``, in the order of a draw.
+
+        A positive parameter is here its logarithm, one of (0, 1) its log odds, as in a prior.
+        """
+        return self.target.coordinates
+
+    @cached_property
+    def _gaussian(self) -> Mode:
+        return find_mode(self)
+
+    @property
+    def mode(self) -> dict[str, np.ndarray]:
+        """Each parameter, in its own units, where the density of `coordinates` is highest.
+
+        It is sought when it is asked for, whatever the method, which needs the labels of the fit.
+
+        Raises:
+            InputError: there are none.
+        """
+        loc, scale = self.replaced_prior
+        named = self.target.name(loc + scale * self._gaussian.mean[None])
+        return {name: np.asarray(value[0]) for name, value in named.items()}
+
+    @property
+    def covariance(self) -> Float[np.ndarray, "P P"]:
+        """Covariance of the `coordinates`, in their order.
+
+        That of the weighted draws; of "laplace" and "mode" that of the Gaussian at the mode, the
+        inverse of the negative Hessian, whose eigenvalues are floored in units of the prior.
+
+        Raises:
+            InputError: there are no labels to find the mode by.
+        """
+        if self.diagnostics.method in PAPER_METHODS:
+            factor = self.replaced_prior.scale[:, None] * self._gaussian.factor
+            return factor @ factor.T
+        centred = self.draws - self.weights @ self.draws
+        return centred.T @ (self.weights[:, None] * centred)
+
+    @cached_property
+    def log_evidence(self) -> float:
+        r"""Log probability of the labels, averaged over the prior, in nats.
+
+        .. math:: \log \int \prod_i p(z_i \mid x_i, \phi)^{w_i}\, p(\phi)\, d\phi
+
+        An importance estimate by draws from the prior and proposals around the posterior's own
+        draws, of "laplace" and "mode" around the mode; its error is below .05, or a warning says
+        that it may not be.  Labels count by their weights, a scaled prior as the model scales it.
+        The label histogram, which has seen the labels, is taken as it is: between channels that all
+        fall back on it a difference is the log of a Bayes factor.
+
+        Raises:
+            InputError: there are no labels.
+        """
+        return estimate_log_evidence(self)
 
     def uninformative_reading(self) -> Readings:
         """Return readings of one text that say nothing, for priors that do not look at any."""

@@ -164,6 +164,12 @@ def sample(problem: Problem, rng: Any, effort: Effort) -> State:
             break
         state = problem.choose(below, temper_step(problem, effort, rng, state), state)
     # One that is not at power 1 by now is weighed from where it is.
+    return weigh(problem, rng, effort, state)
+
+
+@np.errstate(all="ignore")
+def weigh(problem: Problem, rng: Any, effort: Effort, state: State) -> State:
+    """Weigh proposals around particles, and move these until the weights are to be trusted."""
     doubted = state.rounds == 0
     for _ in range(1 + effort.repairs):
         state = problem.choose(doubted, importance_step(problem, effort, rng, state), state)
@@ -240,13 +246,53 @@ def importance_step(problem: Problem, effort: Effort, rng: Any, state: State) ->
     Where the weights are poor the particles at hand are moved instead: that is better than copies
     of the few proposals that carry weight.
     """
-    total, freedom = effort.proposals * effort.particles, (HEAVY, FREEDOM)[problem.target.gaussian]
-    shapes = (total, problem.target.size), (freedom // 2 * total + 1,)
-    numbers = problem.draw_numbers(rng, *shapes)
-    points, log_proposal, offset = problem.do(_propose, state, *numbers, freedom=freedom)
+    freedom = _freedom(problem.target)
+    points, log_proposal, offset = problem.do(
+        _propose, state, *_draw_proposals(problem, effort, rng), freedom=freedom
+    )
     proposals = Particles(points, *problem.evaluate(points, effort.particles))
     state = problem.do(_weigh, state, proposals, log_proposal, offset, effort=effort)
     return _move(problem, state, rng, effort.last_moves)
+
+
+def estimate_evidence(
+    problem: Problem, rng: Any, effort: Effort, state: State
+) -> tuple[float, float]:
+    r"""Estimate the log of the likelihood's average over the prior from weighted points.
+
+    .. math:: \log \frac{1}{2M} \sum_m \frac{p(w_m) L(w_m)}{q(w_m) / 2 + p(w_m) / 2}
+
+    Half of the points are from the Student-t distributions q around the particles, drawn anew, and
+    half from the prior, which bounds the weights where the posterior has flat tails.
+
+    Returns:
+        The estimate, nats, and k-hat of the weights, which are smoothed.
+    """
+    freedom = _freedom(problem.target)
+    students, *_ = _propose(state, *_draw_proposals(problem, effort, rng), freedom)
+    points = np.concatenate([students, problem.draw_prior(rng, len(students))])
+    log_prior, log_likelihood = problem.evaluate(points, effort.particles)
+    size, units = problem.target.size, problem.prior.scale.astype(np.float64)
+    # The prior is a density of the unconstrained parameters, proposals of those in its units.
+    log_prior = log_prior + np.log(units).sum()
+    constant = math.lgamma((freedom + size) / 2) - math.lgamma(freedom / 2)
+    constant -= size / 2 * math.log(freedom * math.pi)
+    log_student = _log_proposal(_around(state), points, freedom) + constant - math.log(2)
+    logs = log_prior + log_likelihood - np.logaddexp(log_student, log_prior) + math.log(2)
+    smoothed, khat = pareto_smooth(logs)
+    # All but the largest weights are only divided by their sum.
+    middle = np.argsort(logs)[-len(logs) // 2]
+    return float(logs[middle] - smoothed[middle] - math.log(len(logs))), float(khat)
+
+
+def _freedom(target: Target) -> int:
+    return FREEDOM if target.gaussian else HEAVY
+
+
+def _draw_proposals(problem: Problem, effort: Effort, rng: Any) -> tuple[Any, Any]:
+    """Draw the numbers that proposals are made of."""
+    total, freedom = effort.proposals * effort.particles, _freedom(problem.target)
+    return problem.draw_numbers(rng, (total, problem.target.size), (freedom // 2 * total + 1,))
 
 
 def refresh(problem: Problem, effort: Effort, rng: Any, state: State) -> State:
@@ -380,15 +426,26 @@ def next_temper(temper: Any, log_weights: Any, log_likelihood: Any, least_ess: f
 def _propose(state: State, normal: Any, uniform: Any, freedom: int) -> tuple[Any, Any, Any]:
     """Draw Student-t points around the particles and their core; with log density and offset."""
     xp, total = normal.__array_namespace__(), len(normal)
-    cloud = gaussian(state.particles.points, state.log_weights)
-    core = gaussian(state.particles.points, normalise(SHARPEN * state.particles.log_likelihood))
+    around = _around(state)
     # Two degrees of freedom for each uniform number.
     chi_square = -2 * xp.sum(xp.log(uniform[1:]).reshape(-1, total), axis=0)
     student = normal * xp.sqrt(freedom / chi_square)[:, None]
     half = total // 2
-    proposed = xp.concat([cloud.unwhiten(student[:half]), core.unwhiten(student[half:])])
-    log_proposal = xp.logaddexp(*(_log_student(each, proposed, freedom) for each in (cloud, core)))
-    return proposed, log_proposal, uniform[0]
+    halves = zip(around, (student[:half], student[half:]), strict=True)
+    proposed = xp.concat([each.unwhiten(part) for each, part in halves])
+    return proposed, _log_proposal(around, proposed, freedom), uniform[0]
+
+
+def _around(state: State) -> tuple[Gaussian, Gaussian]:
+    """Fit Gaussians to particles, and to their core where the likelihood is high."""
+    points, sharp = state.particles.points, normalise(SHARPEN * state.particles.log_likelihood)
+    return gaussian(points, state.log_weights), gaussian(points, sharp)
+
+
+def _log_proposal(around: tuple[Gaussian, Gaussian], points: Any, freedom: int) -> Any:
+    """Compute the log of twice the density of proposals, up to a constant of their size."""
+    xp = points.__array_namespace__()
+    return xp.logaddexp(*(_log_student(each, points, freedom) for each in around))
 
 
 def _log_student(around: Gaussian, points: Any, freedom: int) -> Any:

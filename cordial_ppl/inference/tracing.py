@@ -369,15 +369,21 @@ def as_gaussian(fn: Any, site: Site) -> tuple[Array, Array] | None:
     if transform_kind(biject_to(fn.support)) is not kind:
         return None
     shape = site.transform.inverse_shape(fn.shape())
-    while isinstance(fn, dist.Independent | dist.ExpandedDistribution):
-        fn = fn.base_dist
+    fn = _without_shape(fn)
     if isinstance(fn, dist.TransformedDistribution):
-        fn = fn.base_dist if [*map(transform_kind, fn.transforms)] == [kind] else None
+        alike = [*map(transform_kind, fn.transforms)] == [kind]
+        fn = _without_shape(fn.base_dist) if alike else None
     if not isinstance(fn, dist.Normal):
         return None
     normal: Any = fn
     with jax.enable_x64(True):
         return jnp.broadcast_to(normal.loc, shape), jnp.broadcast_to(normal.scale, shape)
+
+
+def _without_shape(fn: Any) -> Any:
+    while isinstance(fn, dist.Independent | dist.ExpandedDistribution):
+        fn = fn.base_dist
+    return fn
 
 
 def transform_kind(transform: Any) -> type:

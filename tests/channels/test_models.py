@@ -1,13 +1,17 @@
 """The gallery of channel files, used as anybody uses them: by path."""
 
+import ast
 from pathlib import Path
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
+from few_labels import LABELS, THREE
+from numpyro.distributions.transforms import ZeroSumTransform
+from scipy.linalg import helmert
 
 import cordial_ppl as cp
-from cordial_ppl.channels import CHANNELS
 from cordial_ppl.channels.loading import load_channel
 from cordial_ppl.data.readings import Readings, as_logits
 from cordial_ppl.decisions.reported import PARAMETERS
@@ -18,21 +22,29 @@ from cordial_ppl.inference.tracing import find_covariates
 
 MODELS = Path(__file__).parents[2] / "models"
 OFTEN = ("template", "verbosity")
+FILES = sorted(MODELS.glob("*.py"))
 EVERY = [
     pytest.param(path, marks=() if path.stem in OFTEN else pytest.mark.nightly, id=path.stem)
-    for path in sorted(MODELS.glob("*.py"))
+    for path in FILES
+    # Of several readers, and of a population's predictions.
+    if path.stem not in ("readers", "user_shift")
 ]
 RNG = np.random.default_rng(0)
-COVARIATES = {"length": RNG.lognormal(5, 1, 420), "time": RNG.random(420)}
+COVARIATES = {
+    "length": RNG.lognormal(5, 1, 420),
+    "time": RNG.random(420),
+    "user": RNG.integers(12, size=420).astype(float),
+    "annotator": RNG.integers(6, size=420).astype(float),
+}
 
 
 def load(name):
-    """A channel of the gallery, or the package's own, for five options."""
+    """A channel of the gallery, or the package's own, for five options, and for three readers."""
     path = MODELS / f"{name}.py"
+    channel = load_channel(path if path.exists() else name)
+    readers = (3,) if channel.several else ()
     with jax.enable_x64(True):
-        return build_target(
-            load_channel(path) if path.exists() else CHANNELS[name], 5, ("length", "time")
-        )
+        return build_target(channel, 5, tuple(COVARIATES), *readers)
 
 
 def point(target, **values):
@@ -50,11 +62,111 @@ def probs_of(target, logits, **values):
     return np.asarray(jax.jit(target.probs)(point(target, **values), readings))
 
 
-@pytest.mark.parametrize("path", sorted(MODELS.glob("*.py")), ids=lambda path: path.stem)
-def test_every_file_has_words_for_what_it_adds(path):
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_every_file_is_plain_numpyro_and_has_words_for_what_it_adds(path):
+    nodes = [*ast.walk(ast.parse(path.read_text()))]
+    names = [node.module for node in nodes if isinstance(node, ast.ImportFrom)]
+    names += [each.name for node in nodes if isinstance(node, ast.Import) for each in node.names]
+    assert {str(name).partition(".")[0] for name in names} <= {"jax", "numpyro"}
     channel = load_channel(path)
     sites = load(path.stem).sites
     assert dict(channel.parameters).keys() == {site.parameter for site in sites} - {*PARAMETERS}
+
+
+def assert_identical(plain, built_in, logits, turn=lambda flat: flat):
+    """Density, its gradient and predictions agree wherever the prior goes."""
+    assert plain.coordinates == built_in.coordinates
+    np.testing.assert_allclose(plain.prior, built_in.prior, rtol=0, atol=1e-12)
+    assert [site.gaussian for site in plain.sites] == [site.gaussian for site in built_in.sites]
+    rng, extra = np.random.default_rng(1), {k: v[:24] for k, v in COVARIATES.items()}
+    readings = Readings(jnp.asarray(logits), jnp.array([0.1, 0.1, 0.2, 0.3, 0.3]), extra)
+    labels, (loc, scale) = jnp.asarray(rng.integers(5, size=24)), built_in.prior
+
+    def evaluate(target):
+        def density(flat):
+            return target.log_density(flat, target.prior, readings, labels)
+
+        return jax.jit(
+            lambda flat: (target.probs(flat, readings), jax.value_and_grad(density)(flat))
+        )
+
+    with jax.enable_x64(True):
+        one, other = evaluate(plain), evaluate(built_in)
+        for flat in loc + scale * rng.normal(size=(40, built_in.size)) * 1.5:
+            probs, (value, slope) = one(turn(flat))
+            expected, (density, gradient) = other(flat)
+            np.testing.assert_allclose(probs, expected, rtol=1e-8)
+            np.testing.assert_allclose(value, density, rtol=1e-10)
+            # An orthogonal map of coordinates keeps the length of a gradient.
+            lengths = (np.linalg.norm(each) for each in (slope, gradient))
+            np.testing.assert_allclose(*lengths, rtol=1e-7)
+
+
+@pytest.mark.literal
+@pytest.mark.parametrize(
+    ("name", "built_in"),
+    [
+        ("template", "location"),
+        ("paper_mixture", "mixture"),
+        ("paper_location_vector", "location-vector"),
+        ("paper_mixture_vector", "mixture-vector"),
+    ],
+)
+def test_the_papers_channels_in_plain_numpyro_are_those_built_in(name, built_in):
+    logits = as_logits(np.random.default_rng(0).normal(0, 4, (24, 5)))
+    assert_identical(load(name), load(built_in), logits)
+    texts = reviews(60, seed=3)
+    one, other = (
+        cp.fit_laplace(path, texts.logits[:20], texts.labels[:20])
+        for path in (MODELS / f"{name}.py", built_in)
+    )
+    np.testing.assert_allclose(one.draws, other.draws, rtol=0, atol=1e-5)
+    unseen = (each.predict_proba(texts.logits[20:]) for each in (one, other))
+    np.testing.assert_allclose(*unseen, rtol=0, atol=1e-6)
+
+
+@pytest.mark.literal
+def test_readers_in_plain_numpyro_are_the_papers_fusion():
+    logits = as_logits(np.random.default_rng(0).normal(0, 4, (24, 3, 5)).reshape(-1, 5))
+    logits = logits.reshape(24, 3, 5)
+    logits[::4, 1] = np.nan
+
+    def turn(flat):
+        """From coordinates in Helmert's basis of what sums to zero to those of NumPyro's."""
+        contrast = ZeroSumTransform(1).inv(flat[3:5] @ helmert(3))
+        return np.r_[flat[:3], contrast, flat[5:]]
+
+    plain = load("readers")
+    assert plain.size == 2 * 3 + 3
+    assert_identical(plain, load("location-readers"), logits, turn)
+    modes = (
+        cp.fit_channel(name, THREE, LABELS, method="mode")
+        for name in (MODELS / "readers.py", "location-readers")
+    )
+    np.testing.assert_allclose(*(each.predict_proba(THREE) for each in modes), rtol=0, atol=1e-5)
+
+
+def test_a_user_shift_in_plain_numpyro_is_the_papers():
+    rng, (users, each) = np.random.default_rng(0), (12, 12)
+    probs = rng.dirichlet(np.ones(5), users * each)
+    who = np.repeat(np.arange(users), each)
+    labels = np.clip(probs.argmax(axis=1) + (who % 3) - 1, 0, 4)
+    channel, built_in = load("user_shift"), cp.channels.user_channel(users)
+    with jax.enable_x64(True):
+        expected = build_target(built_in, 5, tuple(COVARIATES))
+    assert_identical(channel, expected, as_logits(np.log(probs[:24])))
+    # The paper's mode of each shift, under its sigma.
+    shifts = cp.UserShift.paper(fractions="divided").fit(probs, labels, who)
+    readings = Readings(as_logits(np.log(probs)), np.full(5, 0.2), {"user": who.astype(float)})
+    grid = 0.05 * np.arange(-80, 81)
+    flats = np.zeros((len(grid), 1 + users))
+    flats[:, 0] = np.log(shifts.sigma_)
+    logs = jax.jit(jax.vmap(lambda flat: channel.pointwise(flat, readings, jnp.asarray(labels))[0]))
+    for user in range(users):
+        moved = flats.copy()
+        moved[:, 1 + user] = grid / shifts.sigma_
+        density = np.asarray(logs(moved))[:, who == user].sum(axis=1) - moved[:, 1 + user] ** 2 / 2
+        assert grid[density.argmax()] == pytest.approx(shifts.values_[str(user)], abs=1e-9)
 
 
 @pytest.mark.parametrize("path", EVERY)

@@ -1,7 +1,5 @@
 """The location channel over several readers: golden values, and special cases."""
 
-from functools import partial
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -13,8 +11,6 @@ from scipy.linalg import helmert
 import cordial_ppl as cp
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.channels.forms import location_readers, reader_weights
-from cordial_ppl.inference import fitting
-from cordial_ppl.inference.nuts import sample_nuts
 from cordial_ppl.inference.target import build_target
 
 REFERENCE = read_golden("readers")
@@ -83,11 +79,10 @@ def gappy(logits):
 
 
 @pytest.mark.nightly
-def test_the_public_functions_take_several_readers(monkeypatch):
-    monkeypatch.setattr(fitting, "sample_nuts", partial(sample_nuts, draws=1000, warmup=400))
+def test_the_public_functions_take_several_readers():
     logits, texts = gappy(THREE), gappy(THREE_TEST)
     default = cp.fit_channel("location-readers", logits, LABELS)
-    reference = cp.fit_nuts("location-readers", logits, LABELS)
+    reference = cp.fit_nuts("location-readers", logits, LABELS, draws=250, warmup=400)
     assert default.readers == 3 and default.diagnostics.trusted
     error = default.predict_proba(texts) - reference.predict_proba(texts)
     assert np.sqrt(np.mean(error**2)) < 0.015 and np.abs(error).max() < 0.06

@@ -2,7 +2,6 @@
 
 import inspect
 from datetime import UTC, date, datetime, timedelta, timezone
-from functools import partial
 from typing import Any
 
 import jax.numpy as jnp
@@ -20,8 +19,6 @@ from sklearn.utils.validation import check_is_fitted
 import cordial_ppl as cp
 from cordial_ppl.channels.user_effects import SHIFT, shift_matrices
 from cordial_ppl.estimators.users.spreads import SPREAD_PROBS, SPREADS, log_normals
-from cordial_ppl.inference import fitting
-from cordial_ppl.inference.nuts import sample_nuts
 from cordial_ppl.runtime.arrays import FLOOR
 
 GOLDEN = read_golden("users")["shift"]
@@ -116,18 +113,18 @@ def test_in_order_is_as_one_at_a_time(fitted):
 
 
 @pytest.mark.nightly
-def test_the_grid_agrees_with_its_channel(monkeypatch):
+def test_the_grid_agrees_with_its_channel():
     """Sigma, every user's value and predictions by NUTS, within its error; and with sigma known.
 
     Chains do not cross from one mode of a user's value to another as often as they should; vague
     predictions have one each.
     """
-    monkeypatch.setattr(fitting, "sample_nuts", partial(sample_nuts, warmup=400))
     probs, labels, _, _ = made(seed=3, users=COUNT, each=16, alpha=8.0)
     users = np.repeat(np.arange(COUNT), 16)
     given = np.log(probs), labels
     shifts = cp.UserShift().fit(probs, labels, users)
-    found = cp.fit_nuts(cp.channels.user_channel(COUNT), *given, covariates={"user": users})
+    channel = cp.channels.user_channel(COUNT)
+    found = cp.fit_nuts(channel, *given, covariates={"user": users}, warmup=400)
     ess, named = found.diagnostics.ess, found.parameters()
     values = np.column_stack([named["sigma"], named["sigma"][:, None] * named["scaled"]])
     expected = [shifts.sigma_, *shifts.values_.values()]

@@ -152,9 +152,40 @@ def test_a_replaced_prior_is_shown_and_arviz_works_on_all():
     assert set(az.psense_summary(tree).index) == set(table.index)
 
 
+@pytest.mark.filterwarnings("ignore:.*Pareto", "ignore:.*elpd", "ignore::UserWarning")
+def test_arviz_draws_summarises_and_compares(tmp_path):
+    posteriors = {name: cp.fit_channel(name, LOGITS, LABELS) for name in ("mixture", "location")}
+    trees: Any = {name: each.to_datatree() for name, each in posteriors.items()}
+    tree, names = trees["mixture"], set(posteriors["mixture"].parameters())
+    # As of four chains, which a picture of ranks compares.
+    figures = posteriors["mixture"].diagnostics._replace(method="nuts", chains=4)
+    chains = replace(posteriors["mixture"], diagnostics=figures).to_datatree()
+    pictures = {
+        "trace": lambda: az.plot_trace(tree),
+        "rank": lambda: az.plot_rank(chains),
+        "pair": lambda: az.plot_pair(tree),
+        "forest": lambda: az.plot_forest(tree),
+        "predictive": lambda: az.plot_ppc_dist(tree),
+        "frequencies": lambda: az.plot_ppc_rootogram(tree),
+        "sensitivity": lambda: az.plot_psense_dist(tree),
+    }
+    for name, draw in pictures.items():
+        picture: Any = draw()
+        if name in ("trace", "rank"):
+            assert set(picture.viz["title"].data_vars) == names
+        picture.savefig(tmp_path / f"{name}.png")
+        assert (tmp_path / f"{name}.png").stat().st_size > 5000, name
+    assert set(az.summary(tree).index) == names == set(az.psense_summary(tree).index)
+    compared: Any = az.compare(trees)
+    losses: Any = az.loo
+    alone = {name: losses(each).elpd for name, each in trees.items()}
+    assert compared.index[0] == max(alone, key=lambda name: alone[name])
+    assert set(az.psense(tree).data_vars) == names
+
+
 def test_chains_and_readers_are_dimensions():
     draws = np.random.default_rng(0).normal(size=(80, 5))
-    diagnostics = cp.Diagnostics("nuts", NOTHING, 70.0, 0.9, NOTHING, 0, True)
+    diagnostics = cp.Diagnostics("nuts", NOTHING, 70.0, 0.9, NOTHING, 0, True, chains=4)
     share = np.full(80, 1 / 80)
     figures = {"diverging": np.arange(80) == 30, "energy": np.arange(80.0)}
     posterior = cp.Posterior(

@@ -1,6 +1,7 @@
 """The paper's literal method: golden modes, curvatures, weights and predictions."""
 
 from functools import cache, partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -9,6 +10,7 @@ import numpyro
 import numpyro.distributions as dist
 import pytest
 from golden import read_golden
+from scipy import stats
 
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.channels.channel import Channel, observe
@@ -18,8 +20,9 @@ from cordial_ppl.evaluation.synthetic import reviews
 from cordial_ppl.inference.importance import effective_sample_size, normalise, pareto_smooth
 from cordial_ppl.inference.laplace import (
     CURVATURE_FLOOR,
-    DRAWS,
     SEARCHES,
+    Laplace,
+    draw_around,
     find_modes,
     sample_laplace,
     search_modes,
@@ -54,7 +57,7 @@ def fitted(name):
     target = build_target(CHANNELS[name], 5)
     (gaussian,) = find_modes(target, target.prior, padded())
     given = Golden(np.random.PCG64())
-    found = sample_laplace(target, target.prior, padded(), [gaussian], given, 100)
+    found = sample_laplace(target, target.prior, padded(), [gaussian], given, Laplace(100))
     return target, gaussian, *(part[0] for part in found)
 
 
@@ -167,10 +170,10 @@ def toy(seed=0):
 
 def test_literal_draws_are_three_hundred_of_the_inflated_gaussian():
     target, gaussian, draws, log_weights = toy(seed=0)
-    assert draws.shape == (DRAWS, 2) == (300, 2)
+    assert draws.shape == (300, 2)
     points = (draws - target.prior.loc) / target.prior.scale
     white = (points - gaussian.mean) @ np.linalg.inv(gaussian.factor).T
-    noise = np.random.default_rng(0).standard_normal((DRAWS, 2))
+    noise = np.random.default_rng(0).standard_normal((300, 2))
     np.testing.assert_allclose(white, 1.5 * noise, rtol=0, atol=1e-9)
     density = jax.vmap(lambda w: log_density(target, w))(jnp.asarray(points))
     expected = normalise(np.asarray(density) + 0.5 * (white**2).sum(axis=1) / 1.5**2)
@@ -178,8 +181,16 @@ def test_literal_draws_are_three_hundred_of_the_inflated_gaussian():
     # A posterior that is nearly Gaussian has the efficiency of the inflation alone.
     ess = effective_sample_size(log_weights)
     # .697, sd .015 over 20 seeds; k-hat -.70, sd .14.
-    assert ess / DRAWS == pytest.approx(1.203**-2, abs=0.1)
+    assert ess / 300 == pytest.approx(1.203**-2, abs=0.1)
     assert pareto_smooth(log_weights)[1] < 0.7
+    # With few degrees of freedom they are of a Student-t distribution around the same mode.
+    points, density = draw_around(gaussian, np.random.default_rng(0), Laplace(1000, 1.2, 5.0))
+    shape = 1.2**2 * gaussian.factor @ gaussian.factor.T
+    student: Any = stats.multivariate_t
+    constant = density - student.logpdf(points, gaussian.mean, shape, df=5)
+    np.testing.assert_allclose(constant, constant[0], rtol=0, atol=1e-9)
+    levels = stats.t.cdf((points[:, 0] - gaussian.mean[0]) / np.sqrt(shape[0, 0]), 5)
+    assert stats.kstest(levels, "uniform").pvalue > 1e-4
 
 
 def ridge(readings, labels=None):

@@ -16,7 +16,7 @@ from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.readings import Readings, as_logits, label_histogram
 from cordial_ppl.evaluation.synthetic import reviews
 from cordial_ppl.inference.fitting import Case, fit_cases
-from cordial_ppl.inference.nuts import CHAINS, sample_nuts
+from cordial_ppl.inference.nuts import Nuts, sample_nuts
 from cordial_ppl.inference.target import Prior, Target, build_target
 
 TEXTS = reviews(60, seed=3)
@@ -92,14 +92,14 @@ def test_it_does_not_share_our_own_density(monkeypatch):
     mean, _ = exact(target, target.prior)
     for name in ("_trace", "log_likelihood", "log_prior_terms", "log_density", "sample_prior"):
         monkeypatch.setattr(Target, name, None)
-    found = sample_nuts(target, target.prior, *SEEN, jax.random.key(0), draws=400)
+    found = sample_nuts(target, target.prior, *SEEN, jax.random.key(0), Nuts(100))
     assert found.draws.mean() == pytest.approx(mean, abs=0.2)  # error .005, sd .024 over 20 seeds
 
 
 def test_the_default_counts_scales_and_chains_begin_apart():
     target = build_target(cp.channels.Channel("cut", cut), 5)
-    few = sample_nuts(target, target.prior, *SEEN, jax.random.key(0), draws=4 * CHAINS, warmup=0)
-    begin = few.draws.reshape(CHAINS, 4, target.size)[:, 0]
+    few = sample_nuts(target, target.prior, *SEEN, jax.random.key(0), Nuts(4, warmup=0))
+    begin = few.draws.reshape(4, 4, target.size)[:, 0]
     assert (begin.std(axis=0) > 0.02).all() and (begin > 0).all()
     assert few.diagnostics.ess == 0, "chains that have not met are not believed"
     channel = cp.channels.Channel("powered too", powered)
