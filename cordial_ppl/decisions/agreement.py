@@ -36,6 +36,10 @@ BOUNDS = {"kappa": "linear", "spearman": "alpha", "exact": "exact", "within_one"
 """Whose root bounds a judge's agreement, as `votes` says, by measure."""
 
 
+LESS = " less "
+"""Stands between the names of those whose agreements are subtracted."""
+
+
 class Agreement(NamedTuple):
     """How people agree with one another and with judges.
 
@@ -57,12 +61,18 @@ class Agreement(NamedTuple):
 
     def __str__(self) -> str:
         """Return the agreement as text."""
-        cells = [[write(self.values[of].get(name)) for of in self.values] for name in MEASURES]
+        heads = [of for of in self.values if LESS not in of]
+        cells = [[write(self.values[of].get(name)) for of in heads] for name in MEASURES]
         rows = [(name, *row) for name, row in zip(MEASURES.values(), cells, strict=True)]
         several = f"{self.several} of them with labels by several people"
         title = f"Agreement, with {100 * self.level:.0f} % intervals"
-        table = align(("", *self.values), *rows)
-        return "\n".join([f"{count(self.texts, 'text')}, {several}", "", title, *table])
+        more = [
+            f"{of}, weighted kappa: {write(each['kappa'])}"
+            for of, each in self.values.items()
+            if LESS in of
+        ]
+        table = align(("", *heads), *rows)
+        return "\n".join([f"{count(self.texts, 'text')}, {several}", "", title, *table, *more])
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as values that JSON can express."""
@@ -132,9 +142,10 @@ def _resample(
             taken = rng.integers(0, number, number) if draw else np.arange(number)
             times = np.bincount(taken, minlength=number)[cluster].astype(float)
             made.append({of: measure(times) for of, measure in measures.items()})
-            for one, other in pairwise([of for of in measures if of != "people"]):
-                gain = {k: made[-1][other][k] - each for k, each in made[-1][one].items()}
-                made[-1][f"{other} - {one}"] = gain
+            for one, other in pairwise(made[-1].copy().items()):
+                made[-1][other[0] + LESS + one[0]] = {
+                    name: other[1][name] - one[1][name] for name in one[1].keys() & other[1]
+                }
     result: dict[str, dict[str, Interval]] = {}
     tails = (1 - level) / 2, (1 + level) / 2
     for of, first in made[0].items():

@@ -91,7 +91,7 @@ def _compare(x: Codes, y: Codes, texts: Codes, couple: Codes, enough: Any) -> Me
 
     def compare(times: Times) -> dict[str, Any]:
         weights = times[texts] * share
-        shares = {name: weights @ (gap <= k) / weights.sum() for k, name in enumerate(GAPS)}
+        shares = {name: 1 - weights @ (gap > k) / weights.sum() for k, name in enumerate(GAPS)}
         return {"kappa": kappa(x, y, weights * enough, couple), **shares}
 
     return compare
