@@ -64,26 +64,21 @@ def agree(
         predictions={name: probs[first] for name, probs in judges.items()},
         level=level,
     )
-    far = [str(items[row]) for row in made.apart]
-    words = (
-        read_words(texts or readings or labels, far, text, columns.id) if text else [""] * len(far)
-    )
-    apart = [
-        {"item_id": item, "labels": {n: v for n, v in zip(people, votes[row], strict=True) if v}}
-        | ({"text": word} if text else {})
-        for item, row, word in zip(far, made.apart, words, strict=True)
+    far: list[dict[str, Any]] = []
+    for row in made.apart:
+        given = {name: vote for name, vote in zip(people, votes[row], strict=True) if vote}
+        far.append({"item_id": str(items[row]), "labels": given})
+    if text:
+        wanted = [each["item_id"] for each in far]
+        words = read_words(texts or readings or labels, wanted, text, columns.id)
+        far = [each | {"text": word} for each, word in zip(far, words, strict=True)]
+    rows = [
+        (item, ", ".join(map(" ".join, given.items())), *(quote(word)[1:-1] for word in more))
+        for item, given, *more in map(dict.values, far)
     ]
-    cells = [
-        (
-            each["item_id"],
-            ", ".join(f"{n} {v}" for n, v in each["labels"].items()),
-            quote(word)[1:-1],
-        )
-        for each, word in zip(apart, words, strict=True)
-    ]
-    head = "\nTexts on which people differ most"
-    listed = as_table(head, ("item_id", "labels", text or ""), cells) if far else ""
-    return Result(made.to_dict() | {"apart": apart}, str(made), listed)
+    title = "\nTexts on which people differ most"
+    listed = as_table(title, [*far[0]], rows) if far else ""
+    return Result(made.to_dict() | {"apart": far}, str(made), listed)
 
 
 def _predict(tables: Fitting, table: Any, labels: Any, rows: Any) -> dict[str, Any]:

@@ -66,11 +66,8 @@ class Agreement(NamedTuple):
         rows = [(name, *row) for name, row in zip(MEASURES.values(), cells, strict=True)]
         several = f"{self.several} of them with labels by several people"
         title = f"Agreement, with {100 * self.level:.0f} % intervals"
-        more = [
-            f"{of}, weighted kappa: {write(each['kappa'])}"
-            for of, each in self.values.items()
-            if LESS in of
-        ]
+        gains = {of: write(each["kappa"]) for of, each in self.values.items() if LESS in of}
+        more = [f"{of}, weighted kappa: {gain}" for of, gain in gains.items()]
         table = align(("", *heads), *rows)
         return "\n".join([f"{count(self.texts, 'text')}, {several}", "", title, *table, *more])
 
@@ -82,8 +79,9 @@ class Agreement(NamedTuple):
 
 def write(interval: Interval | None) -> str:
     """Write a measure with its interval; nothing where it is not defined."""
-    undefined = interval is None or math.isnan(interval.mean)
-    return "" if undefined else "{:z.2f} ({:z.2f} to {:z.2f})".format(*interval)
+    if interval is None or math.isnan(interval.mean):
+        return ""
+    return "{:z.2f} ({:z.2f} to {:z.2f})".format(*interval)
 
 
 def agreement(

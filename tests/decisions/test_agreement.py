@@ -1,5 +1,7 @@
 """Agreement is what the libraries compute, intervals cover it, and bounds for a judge hold."""
 
+from typing import Any
+
 import krippendorff
 import numpy as np
 import pytest
@@ -20,7 +22,7 @@ def draws(monkeypatch):
     monkeypatch.setattr(agreement, "DRAWS", 100)
 
 
-def rate(rng, texts, people, size, noise=1.0, shift=0.0):
+def rate(rng, texts, people, size, noise=1.0, shift=0.0) -> Any:
     """Let people rate texts on a scale: the truth, and the labels."""
     truth = rng.normal((size - 1) / 2, size / 4, texts)
     lean = shift * (np.arange(people) - (people - 1) / 2)
@@ -28,7 +30,7 @@ def rate(rng, texts, people, size, noise=1.0, shift=0.0):
     return truth, np.clip(np.rint(labels), 0, size - 1).astype(int)
 
 
-def leave_gaps(rng, labels, share=0.3):
+def leave_gaps(rng, labels, share=0.3) -> Any:
     """Take some labels away; every text keeps its first."""
     gone = rng.random(labels.shape) < share
     gone[:, 0] = False
@@ -44,11 +46,12 @@ def test_people_agree_as_libraries_say(seed):
     table, gone = leave_gaps(rng, labels)
     made = cp.agreement(table, size).values["people"]
     reliability = np.where(gone, np.nan, labels).T
-    for name, metric in (("alpha", "ordinal"), ("linear", "interval")):
+    metrics: Any = {"alpha": "ordinal", "linear": "interval"}
+    for name, metric in metrics.items():
         known = krippendorff.alpha(reliability, level_of_measurement=metric)
         assert made[name].mean == pytest.approx(known, abs=1e-9)
-    both = ~gone[:, 1]
-    pair = cp.agreement(table[both, :2], size).values["people"]
+    both = np.flatnonzero(~gone[:, 1])
+    pair = cp.agreement(table[both][:, :2], size).values["people"]
     one, other = labels[both, :2].T
     known = cohen_kappa_score(one, other, weights="quadratic", labels=range(size))
     assert pair["kappa"].mean == pytest.approx(known, abs=1e-9)
