@@ -59,17 +59,22 @@ class Agreement(NamedTuple):
     values: Mapping[str, Mapping[str, Interval]]
     apart: Sequence[int]
 
-    def __str__(self) -> str:
-        """Return the agreement as text."""
+    @property
+    def rows(self) -> list[tuple[str, ...]]:
+        """Return a table: whose agreement it is, and a row for each measure."""
         heads = [of for of in self.values if LESS not in of]
         cells = [[write(self.values[of].get(name)) for of in heads] for name in MEASURES]
         rows = [(name, *row) for name, row in zip(MEASURES.values(), cells, strict=True)]
+        return [("", *heads), *rows]
+
+    def __str__(self) -> str:
+        """Return the agreement as text."""
         several = f"{self.several} of them with labels by several people"
         title = f"Agreement, with {100 * self.level:.0f} % intervals"
         gains = {of: write(each["kappa"]) for of, each in self.values.items() if LESS in of}
         more = [f"{of}, weighted kappa: {gain}" for of, gain in gains.items()]
-        table = align(("", *heads), *rows)
-        return "\n".join([f"{count(self.texts, 'text')}, {several}", "", title, *table, *more])
+        head = f"{count(self.texts, 'text')}, {several}", "", title
+        return "\n".join([*head, *align(*self.rows), *more])
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as values that JSON can express."""
