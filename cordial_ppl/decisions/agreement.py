@@ -119,8 +119,9 @@ def agreement(
         array = as_numbers(probs, name)
         if array.shape != (rows, scale.size):
             raise InputError(f"{name} must have shape {(rows, scale.size)}; got {array.shape}.")
-        as_probabilities(array[~np.isnan(array).all(axis=1)])
-        measures[name] = compare_judge(array[texts], codes, texts, scale.values)
+        if (read := ~np.isnan(array).all(axis=1)).any():
+            as_probabilities(array[read])
+            measures[name] = compare_judge(array[texts], codes, texts, scale.values)
     cluster = np.unique(clusters, return_inverse=True)[1]
     values = _resample(measures, cluster, level)
     if "people" in values:

@@ -26,13 +26,8 @@ from cordial_ppl.stack.fit import AnyFit
 MOST = 60
 """Groups that are drawn; of more, those at both ends."""
 
-LOOKS = {
-    "people": (INK, "o"),
-    "judge": (RAW, "D"),
-    "calibrated": (OURS, "s"),
-    "at most": (PEOPLE, "^"),
-}
-"""Colours and marks by whose agreement is drawn."""
+COLORS = {"people": INK, "judge": RAW, "calibrated": OURS, "at most": PEOPLE}
+"""Colours by whose agreement is drawn."""
 
 
 def groups(made: Estimate, *, by: str = "group", ax: Axes | None = None) -> Axes:
@@ -99,9 +94,8 @@ def agreement(made: Agreement, *, ax: Axes | None = None) -> Axes:
             kept = [k for k, name in enumerate(MEASURES) if name in made.values[of]]
             means, *ends = zip(*(made.values[of][[*MEASURES][k]] for k in kept), strict=True)
             rows = np.array(kept) + (place - len(kinds) / 2 + 0.5) / (1 + len(kinds))
-            color, mark = LOOKS.get(of, (CHANNEL, "v"))
-            axis.hlines(rows, *ends, color=color, lw=1.2)
-            axis.plot(means, rows, mark, color=color, label=of)
+            axis.hlines(rows, *ends, color=COLORS.get(of, CHANNEL), lw=1.2)
+            axis.plot(means, rows, "oDs^v"[place % 5], color=COLORS.get(of, CHANNEL), label=of)
         axis.set_yticks(range(len(MEASURES)), [wrap(name, 18) for name in MEASURES.values()])
         axis.invert_yaxis()
         axis.set_xlabel(f"agreement, {100 * made.level:.0f} % intervals")

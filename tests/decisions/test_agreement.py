@@ -185,6 +185,8 @@ def test_what_has_no_value_is_left_empty():
     assert alike["exact"] == (1, 1, 1) and np.isnan([*alike["alpha"], *alike["kappa"]]).all()
     rows = [line for line in str(few).splitlines() if line.startswith(MEASURES["kappa"])]
     assert rows == [MEASURES["kappa"]] or "nan" not in rows[0]
+    nothing = {"judge": np.full((2, 3), np.nan)}
+    assert cp.agreement([[0], [1]], 3, predictions=nothing).values == {}
     single = cp.agreement([["good"], ["poor"]], WORDS)
     assert single.values == {} and single.apart == [] and single.texts == 2
 

@@ -107,16 +107,18 @@ class Comparison:
         """
         parts, floor = [self.groups[name] for name in groups] or [self.overall], 0.0
         texts, labels = (sum(each) for each in zip(*(part[:2] for part in parts), strict=True))
-        width, whole = (each.upper - each.lower for each in (interval, self.overall.mean))
-        if self.alike or self.unknown or self.clusters is not None or not width > 0:
+        deviation, whole = (self._deviation(each) for each in (interval, self.overall.mean))
+        if self.alike or self.unknown or self.clusters is not None or not deviation > 0:
             return None
-        if self.of == TARGETS[0] and self.other and whole > 0:
-            # What stays of an interval for other texts is what these alone do not have.
-            alone = self.other[0].upper - self.other[0].lower
-            floor = max(1 - (alone / whole) ** 2, 0.0)
-        ends = NormalDist().inv_cdf((1 + self.level) / 2)
-        distance = (interval.mean - bound) * 2 * ends / width
+        if self.of == TARGETS[0] and self.other and whole:
+            # These texts alone have no share of what other texts would differ by.
+            floor = max(1 - (self._deviation(self.other[0]) / whole) ** 2, 0.0)
+        distance = (interval.mean - bound) / deviation
         return labels_to_decide(distance, labels, texts, self.level, floor)
+
+    def _deviation(self, interval: Interval) -> float:
+        """Return the standard deviation of what has this interval."""
+        return (interval.upper - interval.lower) / 2 / NormalDist().inv_cdf((1 + self.level) / 2)
 
     @cached_property
     def best(self) -> dict[str, float]:
