@@ -66,15 +66,15 @@ def agree(
     )
     far: list[dict[str, Any]] = []
     for row in made.apart:
-        given = {name: vote for name, vote in zip(people, votes[row], strict=True) if vote}
-        far.append({"item_id": str(items[row]), "labels": given})
+        rated = {name: vote for name, vote in zip(people, votes[row], strict=True) if vote}
+        far.append({"item_id": str(items[row]), "labels": rated})
     if text:
         wanted = [each["item_id"] for each in far]
         words = read_words(texts or readings or labels, wanted, text, columns.id)
         far = [each | {"text": word} for each, word in zip(far, words, strict=True)]
     rows = [
-        (item, ", ".join(map(" ".join, given.items())), *(quote(word)[1:-1] for word in more))
-        for item, given, *more in map(dict.values, far)
+        (item, ", ".join(map(" ".join, rated.items())), *(quote(word)[1:-1] for word in more))
+        for item, rated, *more in map(dict.values, far)
     ]
     title = "\nTexts on which people differ most"
     listed = as_table(title, [*far[0]], rows) if far else ""

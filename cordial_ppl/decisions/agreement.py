@@ -146,21 +146,15 @@ def _resample(
             taken = rng.integers(0, number, number) if draw else np.arange(number)
             times = np.bincount(taken, minlength=number)[cluster].astype(float)
             made.append({of: measure(times) for of, measure in measures.items()})
-            for one, other in pairwise(made[-1].copy().items()):
-                made[-1][other[0] + LESS + one[0]] = {
-                    name: other[1][name] - one[1][name] for name in one[1].keys() & other[1]
-                }
+            for (one, less), (other, more) in pairwise([*made[-1].items()]):
+                gains = {name: more[name] - less[name] for name in less if name in more}
+                made[-1][f"{other}{LESS}{one}"] = gains
     result: dict[str, dict[str, Interval]] = {}
     tails = (1 - level) / 2, (1 + level) / 2
-    for of, first in made[0].items():
-        result[of] = {}
-        for name, value in first.items():
-            draws = np.array([each[of][name] for each in made])
-            # Where draws are all of one option, a measure has no value.
-            ends = (
-                np.quantile(draws[~np.isnan(draws)], tails).tolist()
-                if value == value
-                else [value] * 2
-            )
-            result[of][name] = Interval(float(value), *ends)
+    for of, name in [(who, which) for who, each in made[0].items() for which in each]:
+        draws = np.array([each[of][name] for each in made])
+        # Without a value for all texts there is no interval either.
+        kept = draws[~np.isnan(draws)] if draws[0] == draws[0] else draws
+        ends = np.quantile(kept, tails).tolist()
+        result.setdefault(of, {})[name] = Interval(float(draws[0]), *ends)
     return result

@@ -51,6 +51,10 @@ GAIN_SHARE, GAIN_DEVIATION = 0.8, 0.9
 LOSS_DEVIATION = 0.05
 """Standard deviation over tasks of what a calibrator's loss is beside its expectation, nats."""
 
+HALF = 0.6
+"""Probability in theory where half are decided on real readings (`benchmarks/enough.py`): a few
+labels hold few of the rare large errors, which widen later intervals."""
+
 FREEDOM_PER_LABEL = 0.6
 """Degrees of freedom that a residual is worth: most labels agree, and a few are far off."""
 
@@ -275,7 +279,7 @@ def labels_to_decide(
     reach = ndtri((1 + level) / 2) * np.sqrt(left)
     sides = (ndtr((side * distance - reach) / np.sqrt(1 - left)) for side in (1, -1))
     decided = np.append(np.maximum.accumulate(sum(sides)), 1.0)
-    shares = 0.5, (1 - LEVEL) / 2, (1 + LEVEL) / 2
+    shares = HALF, (1 - LEVEL) / 2, (1 + LEVEL) / 2
     return Range(*np.append(counts, np.inf)[np.searchsorted(decided, shares)].tolist())
 
 

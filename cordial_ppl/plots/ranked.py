@@ -90,12 +90,12 @@ def agreement(made: Agreement, *, ax: Axes | None = None) -> Axes:
     """
     kinds = [of for of in made.values if LESS not in of]
     with drawing(ax, height=2.8) as axis:
-        for place, of in enumerate(kinds):
+        for order, of in enumerate(kinds):
             kept = [k for k, name in enumerate(MEASURES) if name in made.values[of]]
             means, *ends = zip(*(made.values[of][[*MEASURES][k]] for k in kept), strict=True)
-            rows = np.array(kept) + (place - len(kinds) / 2 + 0.5) / (1 + len(kinds))
+            rows = np.array(kept) + (order - len(kinds) / 2 + 0.5) / (1 + len(kinds))
             axis.hlines(rows, *ends, color=COLORS.get(of, CHANNEL), lw=1.2)
-            axis.plot(means, rows, "oDs^v"[place % 5], color=COLORS.get(of, CHANNEL), label=of)
+            axis.plot(means, rows, "oDs^v"[order % 5], color=COLORS.get(of, CHANNEL), label=of)
         axis.set_yticks(range(len(MEASURES)), [wrap(name, 18) for name in MEASURES.values()])
         axis.invert_yaxis()
         axis.set_xlabel(f"agreement, {100 * made.level:.0f} % intervals")
