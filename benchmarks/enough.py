@@ -74,7 +74,7 @@ def follow(source: str, task: str, reader: str, draw: int, most: int) -> dict[st
 
 
 def report(decided: dict[str, list[bool]]) -> str:
-    """Write the share that was decided by each number, and what it should be."""
+    """Write the share that was decided at each number, and what it should be."""
     return "; ".join(
         f"{end}: {np.mean(decided[end]):.2f} of {len(decided[end])} (should be {share})"
         for end, share in ENDS.items()
