@@ -12,6 +12,8 @@ from cordial_ppl.data.readings import readings_from_counts as readings_from_coun
 from cordial_ppl.data.readings import readings_from_probabilities as readings_from_probabilities
 from cordial_ppl.data.readings import readings_from_ratings as readings_from_ratings
 from cordial_ppl.data.rounding import round_labels as round_labels
+from cordial_ppl.decisions.agreement import Agreement as Agreement
+from cordial_ppl.decisions.agreement import agreement as agreement
 from cordial_ppl.decisions.answers import check_labels as check_labels
 from cordial_ppl.decisions.answers import check_readings as check_readings
 from cordial_ppl.decisions.answers import describe as describe

@@ -89,6 +89,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "predict": ("predict", CALIBRATOR, READ, "-o", "o.csv"),
     "estimate": ("estimate", *BOTH, "--by", "system", *PASS, "-o", "o.csv"),
     "compare": ("compare", *BOTH, "--by", "system"),
+    "agree": ("agree", "labels.{1}", READ),
     "decide": ("decide", *BOTH, *PASS, "--person", "0.2", "-o", "o.csv"),
     "plan": ("plan", READ, "-n", "12", "--by", "system", "-o", "o.csv"),
     "monitor": ("monitor", CALIBRATOR, READ, "again.{0}", "--labels", "fresh.{1}"),
@@ -191,8 +192,8 @@ CHANGES: dict[str, World] = {
     "labels twice": twice(),
     "labels twice, half a label each": twice(weight=pl.lit(0.5)),
 }
-# One writes a row a label, the other takes two people for two users.
-NOT_TWICE = {(change, each) for change in [*CHANGES][-2:] for each in ("decide", "shift")}
+# One writes a row a label; others take two people for two users, or compare them.
+NOT_TWICE = {(change, each) for change in [*CHANGES][-2:] for each in ("decide", "shift", "agree")}
 CASES = [
     pytest.param(change, command, marks=() if daily else pytest.mark.nightly)
     for number, change in enumerate(CHANGES)

@@ -9,6 +9,7 @@ from cyclopts.config import Dict
 from cyclopts.help import DefaultFormatter, PanelSpec
 from rich.box import SIMPLE
 
+from cordial_ppl.cli.agreement_commands import agree
 from cordial_ppl.cli.calibrator_commands import monitor, predict, report
 from cordial_ppl.cli.estimate_commands import compare, estimate
 from cordial_ppl.cli.fit_commands import calibrate, demo, fit, fuse, shift
@@ -23,7 +24,7 @@ from cordial_ppl.runtime.platform import counting_memory
 COMMANDS = {
     "Start": (demo, read, ask, plan),
     "Calibrate": (calibrate, fit, predict, fuse, shift),
-    "Decide": (estimate, compare, decide, monitor, report),
+    "Decide": (agree, estimate, compare, decide, monitor, report),
     "Study": (learn_prior, check, sweep),
 }
 """The commands by group."""

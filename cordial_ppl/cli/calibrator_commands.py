@@ -97,7 +97,7 @@ def report(
 
         extra = table.covariates(fitted.fit_.covariates, fitted.fit_.levels)
         rated = rows, labels.labels, extra, options.list_groups(table, labels, rows), labels.weights
-        texts = TaskTexts(table.item_ids, table.logits, *rated)
+        texts = TaskTexts(table.item_ids, table.logits, *rated, labels.annotators)
         facts = gather(fitted, texts)
         with replacing(output) as temporary:
             page = make_page(facts, of=f"{calibrator} on {tables.readings}")

@@ -7,12 +7,12 @@ from inspect import Parameter as Argument
 from inspect import getdoc, signature
 from pathlib import Path
 from re import sub
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
 from cordial_ppl.cli.options import OUTPUT, Output
-from cordial_ppl.cli.output import Result, show
+from cordial_ppl.cli.output import Result, as_markdown, show
 from cordial_ppl.errors import InputError
 from cordial_ppl.runtime.progress import doing
 
@@ -26,6 +26,8 @@ class Printing:
     "Read options from this TOML file; those on the command line count instead."
     json: bool = False
     "Print the results as JSON and nothing else."
+    format: Literal["text", "markdown"] = "text"
+    "Print text, or Markdown with the warnings for a comment or a summary."
     quiet: Annotated[bool, Parameter(alias="-q")] = False
     "Print only warnings, errors, and results that go into no file."
 
@@ -47,6 +49,8 @@ def command(function: Callable[..., Result]) -> Callable[..., int]:
             if file := printing.config:
                 content, done = {**result.content, "config": file}, [f"options of {file}"]
                 result = result._replace(content=content, done=[*done, *result.done])
+            if printing.format == "markdown":
+                result = as_markdown(function.__name__.replace("_", "-"), result)
             show(result, json=printing.json, quiet=printing.quiet)
         return result.status
 

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 import shlex
 import signal
 import sys
@@ -49,6 +50,16 @@ class Result(NamedTuple):
     warnings: Iterable[str] = ()
     done: Iterable[str] = ()
     status: int = 0
+
+
+def as_markdown(command: str, result: Result) -> Result:
+    """Set what a command says in Markdown; names inside, in a block of code, mean nothing there."""
+    answer = {0: "", 3: ": no", 4: ": cannot say"}.get(result.status, "")
+    parts = result.result, result.text, "\n".join(f"warning: {each}" for each in result.warnings)
+    text = "\n\n".join(errors.escape(part) for part in parts if part)
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
+    shown = f"### cordial {command}{answer}\n\n{fence}text\n{text}\n{fence}"
+    return result._replace(result=shown, text="")
 
 
 def show(result: Result, *, json: bool, quiet: bool) -> None:

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.special import chdtri, stdtrit
+from scipy.special import chdtri, ndtr, ndtri, stdtrit
 
 from cordial_ppl.data.labelling import by_text
 from cordial_ppl.errors import InputError
@@ -50,6 +50,10 @@ GAIN_SHARE, GAIN_DEVIATION = 0.8, 0.9
 
 LOSS_DEVIATION = 0.05
 """Standard deviation over tasks of what a calibrator's loss is beside its expectation, nats."""
+
+HALF = 0.6
+"""Probability in theory where half are decided on real readings (`benchmarks/enough.py`): a few
+labels hold few of the rare large errors, which widen later intervals."""
 
 FREEDOM_PER_LABEL = 0.6
 """Degrees of freedom that a residual is worth: most labels agree, and a few are far off."""
@@ -184,8 +188,7 @@ class Forecast:
             return self.text
         if needed.value <= self.labels:
             return f"Your {self.labels} labels are about enough for ±{width:g} of the mean"
-        value, low, high = map(_round, needed)
-        return f"You need about {value} ({low} to {high}) labels for ±{width:g} of the mean"
+        return f"You need about {say_labels(needed)} labels for ±{width:g} of the mean"
 
     def _width(self, labels: int) -> float:
         rest = max(0.0, 1 - labels / self.texts)
@@ -244,6 +247,40 @@ class Forecast:
         ]
         more = {"loss": self.loss and self.loss._asdict(), "steps": steps}
         return asdict(self) | more | {"sentence": self.sentence}
+
+
+def labels_to_decide(
+    distance: float, labels: int, texts: int, level: float, floor: float = 0.0
+) -> Range | None:
+    r"""Forecast after how many labels an interval will exclude a bound.
+
+    With a share r of the variance left, the mean moves by a normal deviation of variance 1 - r, in
+    units of today's, and the interval excludes a bound at distance d with the probability
+
+    .. math:: \Phi\Big(\frac{d - z \sqrt r}{\sqrt{1 - r}}\Big)
+        + \Phi\Big(\frac{-d - z \sqrt r}{\sqrt{1 - r}}\Big)
+
+    Args:
+        distance: of the mean from the bound, in standard deviations.
+        labels: how many there are.
+        texts: how many could be labelled.
+        level: probability inside the interval.
+        floor: share of the variance that stays when all texts are labelled.
+
+    Returns:
+        The number by which half of such cases are decided, and those by which a tenth and nine
+        tenths are; infinite where not all texts are enough. None with fewer than 20 labels, or
+        where all texts have one.
+    """
+    if labels < FEWEST or labels >= texts:
+        return None
+    counts = np.unique(np.geomspace(labels + 1, texts, 2000).round())
+    left = floor + (1 - floor) * (1 / counts - 1 / texts) / (1 / labels - 1 / texts)
+    reach = ndtri((1 + level) / 2) * np.sqrt(left)
+    sides = (ndtr((side * distance - reach) / np.sqrt(1 - left)) for side in (1, -1))
+    decided = np.append(np.maximum.accumulate(sum(sides)), 1.0)
+    shares = HALF, (1 - LEVEL) / 2, (1 + LEVEL) / 2
+    return Range(*np.append(counts, np.inf)[np.searchsorted(decided, shares)].tolist())
 
 
 def forecast(
@@ -308,6 +345,15 @@ def entropy(probs: Float[np.ndarray, "*texts K"]) -> Float[np.ndarray, "*texts"]
     return -np.sum(probs * np.log(np.where(probs > 0, probs, 1.0)), axis=-1)
 
 
-def _round(number: float) -> int:
-    """Return a number with two significant digits."""
-    return int(float(f"{number:.1e}")) if number >= 100 else round(number)
+def say_labels(needed: Range) -> str:
+    """Write a number of labels with its range, with two significant digits: "60 (40 to 110)"."""
+    numbers = [int(float(f"{n:.1e}")) if 100 <= n < math.inf else n for n in needed]
+    value, *ends = ("more than all" if n == math.inf else f"{n:.0f}" for n in numbers)
+    return f"{value} ({' to '.join(ends)})"
+
+
+def say_decided(needed: Range) -> str:
+    """Say how many labels would decide what an interval leaves open."""
+    if needed.value == math.inf:
+        return "labelling all of these texts would hardly decide"
+    return f"about {say_labels(needed)} labels would decide"

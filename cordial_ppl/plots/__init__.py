@@ -6,11 +6,12 @@ that colour-blind readers can tell apart; marks and dashes differ too. Needs mat
 """
 
 from cordial_ppl.plots.curves import decisions, forecast, learning_curve
-from cordial_ppl.plots.ranked import groups, weights
+from cordial_ppl.plots.ranked import agreement, groups, weights
 from cordial_ppl.plots.reliability import stated_classes, thresholds
 from cordial_ppl.plots.transfer import label_shares, transfer_curve
 
 __all__ = [
+    "agreement",
     "decisions",
     "forecast",
     "groups",

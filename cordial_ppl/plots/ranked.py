@@ -1,5 +1,8 @@
-"""What is ranked: groups of texts by their means, members of a stack by their weights."""
+"""What is compared: groups by their means, members by their weights, people by agreement."""
 
+import numpy as np
+
+from cordial_ppl.decisions.agreement import LESS, MEASURES, Agreement
 from cordial_ppl.decisions.answers import as_fit
 from cordial_ppl.decisions.estimates.estimate import Estimate
 from cordial_ppl.decisions.question import TARGETS
@@ -7,11 +10,24 @@ from cordial_ppl.errors import InputError
 from cordial_ppl.estimators.fusion import Fusion
 from cordial_ppl.estimators.fusion.fusion_fit import FusionFit
 from cordial_ppl.estimators.stack import Stack
-from cordial_ppl.plots.figure import CHANNEL, INK, OURS, PEOPLE, Axes, drawing, literal
+from cordial_ppl.plots.figure import (
+    CHANNEL,
+    INK,
+    OURS,
+    PEOPLE,
+    RAW,
+    Axes,
+    drawing,
+    literal,
+    wrap,
+)
 from cordial_ppl.stack.fit import AnyFit
 
 MOST = 60
 """Groups that are drawn; of more, those at both ends."""
+
+COLORS = {"people": INK, "judge": RAW, "calibrated": OURS, "at most": PEOPLE}
+"""Colours by whose agreement is drawn."""
 
 
 def groups(made: Estimate, *, by: str = "group", ax: Axes | None = None) -> Axes:
@@ -56,6 +72,34 @@ def groups(made: Estimate, *, by: str = "group", ax: Axes | None = None) -> Axes
         kind = "texts like these" if made.of == TARGETS[0] else "these texts"
         axis.set_xlabel(f"mean label of {kind}, {interval}")
         axis.set_ylabel(f"{literal(by)} ({cut}labels)")
+    return axis
+
+
+def agreement(made: Agreement, *, ax: Axes | None = None) -> Axes:
+    """Draw how people agree with one another and with judges, measure by measure.
+
+    Args:
+        made: what ``cp.agreement`` returns.
+        ax: where to draw.
+
+    Returns:
+        The axis.
+
+    Raises:
+        InputError: matplotlib is not installed.
+    """
+    kinds = [of for of in made.values if LESS not in of]
+    with drawing(ax, height=2.8) as axis:
+        for order, of in enumerate(kinds):
+            kept = [k for k, name in enumerate(MEASURES) if name in made.values[of]]
+            means, *ends = zip(*(made.values[of][[*MEASURES][k]] for k in kept), strict=True)
+            rows = np.array(kept) + (order - len(kinds) / 2 + 0.5) / (1 + len(kinds))
+            axis.hlines(rows, *ends, color=COLORS.get(of, CHANNEL), lw=1.2)
+            axis.plot(means, rows, "oDs^v"[order % 5], color=COLORS.get(of, CHANNEL), label=of)
+        axis.set_yticks(range(len(MEASURES)), [wrap(name, 18) for name in MEASURES.values()])
+        axis.invert_yaxis()
+        axis.set_xlabel(f"agreement, {100 * made.level:.0f} % intervals")
+        axis.legend(ncols=4, loc="lower left", bbox_to_anchor=(0, 1))
     return axis
 
 

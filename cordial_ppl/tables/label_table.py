@@ -10,6 +10,7 @@ from jaxtyping import Float64, Int64
 
 from cordial_ppl.data.labelling import LARGEST
 from cordial_ppl.data.numerals import is_missing
+from cordial_ppl.data.ratings import scale_of_ratings
 from cordial_ppl.data.rounding import combine, round_positions
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError, SettingNeeded, list_names, name_rows, naming, warn
@@ -105,6 +106,18 @@ class LabelTable:
             self.annotators and [self.annotators[row] for row in rows],
             self.unfilled,
         )
+
+
+def read_scale(path: str | Path, **chosen: Any) -> Scale:
+    """Make the scale of a table of labels alone, of options that are chosen.
+
+    Raises:
+        SettingNeeded: None are chosen; or a column has another name.
+    """
+    choice = Choice(**chosen)
+    columns = lay_out(open_columns(path, choice, needed=False), choice.label, choice.annotator)
+    with naming(path):
+        return scale_of_ratings([*filter(None, list_distinct(columns, "label"))], choice.options)
 
 
 def read_labels(path: str | Path, scale: Scale, **chosen: Any) -> LabelTable:

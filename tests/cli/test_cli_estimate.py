@@ -227,3 +227,37 @@ def test_weights_that_cannot_be_what_they_are_taken_for(cordial, tmp_path, colum
     write_table(labels, {**read(labels), column: cells})
     arguments = "estimate", readings, labels, "--inference", "laplace", "--quiet"
     assert (f"column '{column}'" in cordial(*arguments).stderr) == warned
+
+
+def test_an_open_question_names_the_labels_that_decide(cordial, as_json, tables):
+    """The same number in words and in JSON, beside a status of 4; none where it is decided."""
+    readings, labels = tables
+    these = "--of", "these"
+    (whole,) = as_json("estimate", *tables, *these)["populations"]
+    near = f"mean >= {whole['mean'] + 0.8 * (whole['mean_high'] - whole['mean'])}"
+    far = "mean >= 1.01"
+    made = as_json("estimate", *tables, *these, "--require", near, "--require", far, status=4)
+    opened, decided = made["requirements"]
+    assert decided["needed"] is None and opened["needed"]["value"] > LABELLED
+    assert opened["needed"]["low"] <= opened["needed"]["value"]
+    number = f"about {opened['needed']['value']:.0f} ("
+    for more in ((), ("--format", "markdown")):
+        shown = cordial("estimate", *tables, *these, "--require", near, *more, status=4).stdout
+        assert number in shown and "labels would decide" in shown
+    ranked = as_json("compare", *tables, *BY)
+    shown = cordial("compare", *tables, *BY).stdout
+    assert ("would" in shown) == (ranked["differences"]["needed"] is not None)
+
+
+def test_markdown_is_a_block_in_which_names_mean_nothing(cordial, tmp_path):
+    """Fences, mentions and elements in names stay text; warnings are part of it."""
+    names = ["```\n# big", "@team <b>", "c"]
+    tables = write_tables(tmp_path, system=[names[row % 3] for row in range(TEXTS)])
+    shown = cordial(
+        "compare", *tables, *BY, "--format", "markdown", "--require", "c >= 5", status=3
+    )
+    head, empty, fence, *lines, last = shown.stdout.rstrip("\n").splitlines()
+    assert head == "### cordial compare: no" and empty == "" and fence == "````text"
+    assert last == "````" and not any(line.startswith(last) for line in lines)
+    assert any("@team <b>" in line for line in lines)
+    assert cordial("demo", "--inference", "mode", "--format", "markdown").stdout.count("```") == 2

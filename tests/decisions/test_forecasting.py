@@ -14,7 +14,15 @@ from scipy.stats import t as student
 import cordial_ppl as cp
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions import answers
-from cordial_ppl.decisions.forecasting import Forecast, Outlook, Range, entropy, forecast
+from cordial_ppl.decisions.forecasting import (
+    Forecast,
+    Outlook,
+    Range,
+    entropy,
+    forecast,
+    labels_to_decide,
+    say_decided,
+)
 from cordial_ppl.decisions.judge import Points
 from cordial_ppl.decisions.outlook import expected_loss_and_gap
 from cordial_ppl.decisions.verdict import (
@@ -245,3 +253,28 @@ def test_advice_against_a_reader_or_its_top_choice_needs_evidence(many, advice):
     assert verdict.advice is advice and not verdict.weak_choice
     alike = judge(labels, np.tile([0.6, 0.4], (2 * many, 1)), Scale(("no", "yes")))
     assert alike.weak_choice
+
+
+@pytest.mark.parametrize("floor", [0.0, 0.2])
+def test_labels_decide_as_often_as_they_say(floor):
+    """Means that are simulated: of 4,000 four standard deviations are .02 and .03."""
+    rng, (labels, texts, level, distance) = np.random.default_rng(0), (40, 2000, 0.9, 1.2)
+    needed = labels_to_decide(distance, labels, texts, level, floor)
+    assert needed is not None
+    for count, share in zip(needed, (0.6, 0.1, 0.9), strict=True):
+        if np.isinf(count):
+            continue
+        left = floor + (1 - floor) * (1 / count - 1 / texts) / (1 / labels - 1 / texts)
+        means = rng.normal(distance, np.sqrt(1 - left), 4000)
+        decided = np.mean(np.abs(means) > 1.6449 * np.sqrt(left))
+        assert decided == pytest.approx(share, abs=0.04)
+    further = labels_to_decide(distance / 2, labels, texts, level, floor)
+    assert further is not None and further.low > needed.low
+
+
+def test_what_decides_is_not_said_where_it_is_not_known():
+    assert labels_to_decide(0.5, 19, 500, 0.9) is None
+    assert labels_to_decide(0.5, 500, 500, 0.9) is None
+    small = labels_to_decide(1.5, 100, 120, 0.9, floor=0.5)
+    assert small is not None and small.high == np.inf and "more than all" in say_decided(small)
+    assert "hardly" in say_decided(Range(np.inf, 110, np.inf))

@@ -339,3 +339,28 @@ def test_labels_of_the_command_weigh_what_their_column_says(files, cordial, tmp_
         return json.loads(cordial(*files, "page.html", "--json").stdout)["scores"]["log loss"]
 
     assert score(lambda k: 1) != score(lambda k: 1 + k % 5)
+
+
+def test_people_and_the_judge_are_compared(judge, tmp_path):
+    """Texts of the fit out of fold, found by name, also in a file; no section without people."""
+    named = replace(texts(np.repeat(ROWS, 2)), people=["a", "b"] * len(EVERYTHING))
+    predicted = judge.predict_proba(EVERYTHING)
+    predicted[:20] = judge.fit_.out_of_fold
+    raw = np.exp(EVERYTHING) / np.exp(EVERYTHING).sum(axis=1, keepdims=True)
+    votes, judges = np.stack([ALL_LABELS] * 2, axis=1), {"judge": raw, "calibrated": predicted}
+    expected = cp.agreement(votes, 5, predictions=judges)
+    judge.save(tmp_path / "c.cordial")
+    for fitted in (judge, cp.load(tmp_path / "c.cordial")):
+        made = gather(fitted, named)
+        assert made.agreement is not None
+        for of, group in expected.values.items():
+            for name, interval in group.items():
+                found = made.agreement.values[of][name]
+                np.testing.assert_allclose(found, interval, rtol=1e-5, atol=1e-9)
+    pictures = draw_pictures(made)
+    assert len(pictures["agreement"]) == 1
+    page = make_page(made, of="it")
+    assert "How people agree" in page and "at most one option apart" in page
+    assert gather(judge, texts()).agreement is None
+    rows = [line for line in Elements(page).rows if line and line[0].startswith("same option")]
+    assert rows == [list(expected.rows[4])]

@@ -1,8 +1,10 @@
 """Estimates of groups beside each other: their order, and which differences are resolved."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -15,6 +17,7 @@ from cordial_ppl.decisions.estimates.quantities import (
     summarise,
 )
 from cordial_ppl.decisions.estimates.rectified import RectifiedMean
+from cordial_ppl.decisions.forecasting import labels_to_decide
 from cordial_ppl.decisions.question import TARGETS
 from cordial_ppl.errors import InputError, list_names, quote
 from cordial_ppl.scores import Interval
@@ -90,6 +93,32 @@ class Comparison:
                 raise InputError(f"there is no group {quote(name)}; the groups are {names}.")
         index = list(self.groups).index
         return summarise(self.draws[:, index(a)] - self.draws[:, index(b)], self.level)
+
+    def needed(self, interval: Interval, bound: float = 0.0, groups: Sequence[str] = ()) -> Any:
+        """Forecast how many labels decide whether a quantity is above or below a bound.
+
+        Args:
+            interval: the quantity, which holds the bound.
+            bound: the bound.
+            groups: the groups that it is of, whose labels are counted; by default all texts.
+
+        Returns:
+            What `forecasting.labels_to_decide` returns; None where nothing can be said.
+        """
+        parts, floor = [self.groups[name] for name in groups] or [self.overall], 0.0
+        texts, labels = (sum(each) for each in zip(*(part[:2] for part in parts), strict=True))
+        deviation, whole = (self._deviation(each) for each in (interval, self.overall.mean))
+        if self.alike or self.unknown or self.clusters is not None or not deviation > 0:
+            return None
+        if self.of == TARGETS[0] and self.other and whole:
+            # These texts alone have no share of what other texts would differ by.
+            floor = max(1 - (self._deviation(self.other[0]) / whole) ** 2, 0.0)
+        distance = (interval.mean - bound) / deviation
+        return labels_to_decide(distance, labels, texts, self.level, floor)
+
+    def _deviation(self, interval: Interval) -> float:
+        """Return the standard deviation of what has this interval."""
+        return (interval.upper - interval.lower) / 2 / NormalDist().inv_cdf((1 + self.level) / 2)
 
     @cached_property
     def best(self) -> dict[str, float]:

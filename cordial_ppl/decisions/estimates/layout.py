@@ -12,7 +12,9 @@ from cordial_ppl.decisions.estimates.quantities import (
     name_ends,
     round_ends,
 )
+from cordial_ppl.decisions.forecasting import Range, say_decided
 from cordial_ppl.decisions.question import TARGETS
+from cordial_ppl.errors import quote
 from cordial_ppl.runtime.text_table import align
 from cordial_ppl.scores import Interval
 
@@ -53,7 +55,19 @@ def write_ranking(made: Comparison, by: str) -> str:
         f"Resolved: the interval holds no 0, each {by} has {RESOLVING} labels, and at most one in "
         f"{1 / WRONG / (1 - made.level):.0f} of all resolved ones is expected to be wrong."
     )
-    return "\n".join([*_write_whole(made), "", *table, "", count, rule])
+    lines = [*_write_whole(made), "", *table, "", count, rule]
+    needed = find_needed(made)
+    if needed:
+        lines.append(f"{quote(best)} or {quote(made.ranking[1])}: {say_decided(needed)}.")
+    return "\n".join(lines)
+
+
+def find_needed(made: Comparison) -> Range | None:
+    """Forecast how many labels of the two best groups tell them apart; None if they are already."""
+    pair = made.ranking[:2]
+    if len(pair) < 2 or _is_resolved(made, *pair):
+        return None
+    return made.needed(made.difference(*pair), groups=pair)
 
 
 def _is_resolved(made: Comparison, a: str, b: str) -> bool:
@@ -133,6 +147,7 @@ def list_rows(made: Comparison) -> list[dict[str, Any]]:
 def as_dict(made: Comparison) -> dict[str, Any]:
     """Return everything but the draws as values that JSON can express."""
     total, resolved, wrong = made.pairs
+    needed = find_needed(made)
     orders = [sorted(pair, key=made.ranking.index) for *pair, _ in made.resolved]
     return {
         "level": made.level,
@@ -156,6 +171,7 @@ def as_dict(made: Comparison) -> dict[str, Any]:
             "pairs": total,
             "resolved": resolved,
             "expected_wrong": wrong,
+            "needed": needed and needed._asdict(),
             "orders": [
                 {"higher": a, "lower": b, **name_ends("difference", made.difference(a, b))}
                 for a, b in orders

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from cordial_ppl.decisions.estimates.estimate import Estimate
+from cordial_ppl.decisions.forecasting import Range, say_decided
 from cordial_ppl.decisions.question import TARGETS
 from cordial_ppl.errors import InputError, list_names, quote
 from cordial_ppl.scores import Interval
@@ -45,7 +46,7 @@ class Requirement(NamedTuple):
         parts = {part.strip().strip('"') for part in re.split(r"\s-\s", self.quantity)}
         if parts & {*made.unheard}:
             return Answer(self.text, OPEN, Interval(*[math.nan] * 3))
-        interval = _find(self.quantity, made)
+        interval, groups = _find(self.quantity, made)
         above = self.sign.startswith(">")
         # The interval's ends, turned so that the requirement asks for much.
         side = 1 if above else -1
@@ -58,7 +59,9 @@ class Requirement(NamedTuple):
             return Answer(self.text, OPEN, interval)
         if ends[0] > 0 or (ends[0] == 0 and not strict):
             return Answer(self.text, YES, interval)
-        return Answer(self.text, NO if ends[1] < 0 or (strict and ends[1] == 0) else OPEN, interval)
+        if ends[1] < 0 or (strict and ends[1] == 0):
+            return Answer(self.text, NO, interval)
+        return Answer(self.text, OPEN, interval, made.needed(interval, self.bound, groups))
 
 
 class Answer(NamedTuple):
@@ -69,20 +72,24 @@ class Answer(NamedTuple):
         answer: "yes" where the whole interval meets it, "no" where none of it does, else "cannot
             say".
         interval: the quantity, with its interval.
+        needed: labels of its texts that would likely decide, with a range, if that can be said.
     """
 
     requirement: str
     answer: str
     interval: Interval
+    needed: Range | None = None
 
     def __str__(self) -> str:
         """Return the answer as one line."""
         mean, lower, upper = self.interval
-        return f"{self.requirement}: {self.answer} ({mean:.3g}, {lower:.3g} to {upper:.3g})"
+        line = f"{self.requirement}: {self.answer} ({mean:.3g}, {lower:.3g} to {upper:.3g})"
+        return line + (f"; {say_decided(self.needed)}" if self.needed else "")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer as values that JSON can express."""
-        return {**self._asdict(), "interval": self.interval._asdict()}
+        needed = self.needed and self.needed._asdict()
+        return {**self._asdict(), "interval": self.interval._asdict(), "needed": needed}
 
 
 def parse(text: str) -> Requirement:
@@ -111,20 +118,22 @@ def parse(text: str) -> Requirement:
     return Requirement(text.strip(), quantity, parts[2], bound)
 
 
-def _find(quantity: str, made: Estimate) -> Interval:
+def _find(quantity: str, made: Estimate) -> tuple[Interval, tuple[str, ...]]:
     spelt = {word: name for name in made.groups for word in (name, f'"{name}"')}
-    matches: dict[str, Interval] = {}
+    matches: dict[str, tuple[Interval, tuple[str, ...]]] = {}
     if quantity == "mean":
-        matches["the mean of all texts"] = made.overall.mean
+        matches["the mean of all texts"] = made.overall.mean, ()
     if quantity == "pass" and made.passing is not None:
-        matches["the share that passes"] = made.passing.rate
+        matches["the share that passes"] = made.passing.rate, ()
     if quantity in spelt:
-        matches[f"the group {quote(spelt[quantity])}"] = made.groups[spelt[quantity]].mean
+        name = spelt[quantity]
+        matches[f"the group {quote(name)}"] = made.groups[name].mean, (name,)
     for cut in re.finditer(r"\s-\s", quantity):
         first, second = quantity[: cut.start()].strip(), quantity[cut.end() :].strip()
         if first in spelt and second in spelt:
             first, second = spelt[first], spelt[second]
-            matches[f"{quote(first)} less {quote(second)}"] = made.difference(first, second)
+            pair = first, second
+            matches[f"{quote(first)} less {quote(second)}"] = made.difference(*pair), pair
     if len(matches) == 1:
         return matches.popitem()[1]
     if matches:

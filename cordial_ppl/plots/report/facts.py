@@ -15,6 +15,7 @@ from cordial_ppl.data.labelling import as_texts, salt_texts, share_text
 from cordial_ppl.data.ratings import state
 from cordial_ppl.data.readings import is_unread, label_histogram
 from cordial_ppl.decisions import answers
+from cordial_ppl.decisions.agreement import Agreement, agreement
 from cordial_ppl.decisions.drift import Drift
 from cordial_ppl.decisions.estimates.bias import Bias
 from cordial_ppl.decisions.judge import LEVEL, find_medians
@@ -53,6 +54,7 @@ class TaskTexts:
         columns: what else is known of the labelled texts and may name groups, such as the system
             that wrote each, [n] each.
         weights: what each label counts, [n]; by default the labels of a text share one.
+        people: who gave each label, [n], if that is known.
     """
 
     items: Sequence[str]
@@ -62,6 +64,7 @@ class TaskTexts:
     covariates: dict[str, Float[np.ndarray, " m"]]
     columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
     weights: Float[np.ndarray, " n"] | None = None
+    people: Sequence[str] | None = None
 
     @property
     def read(self) -> "TaskTexts":
@@ -76,6 +79,7 @@ class TaskTexts:
             {name: column[read] for name, column in self.covariates.items()},
             {name: [*compress(cells, kept)] for name, cells in self.columns.items()},
             None if self.weights is None else self.weights[kept],
+            self.people and [*compress(self.people, kept)],
         )
 
     @cached_property
@@ -144,6 +148,7 @@ class Facts:
         check: whether the labels outside the fit are such as it predicts; None where too few.
         biases: groups that are rated too low or too high even after calibration; looked for where
             the labelled texts are those of the fit, read or not.
+        agreement: how people agree with one another and with the judge, where they are named.
     """
 
     calibrator: Stack
@@ -161,6 +166,7 @@ class Facts:
     drift: Drift | None
     check: LabelCheck | None
     biases: Sequence[Bias] = ()
+    agreement: Agreement | None = None
 
     @property
     def labelled(self) -> int:
@@ -190,6 +196,7 @@ class Facts:
             "drift": self.drift and self.drift.to_dict(),
             "check": self.check and self.check.to_dict(),
             "biases": [bias._asdict() for bias in self.biases],
+            "agreement": self.agreement and self.agreement.to_dict(),
         }
 
 
@@ -241,6 +248,7 @@ def gather(calibrator: Stack, texts: TaskTexts) -> Facts:
         drift=None if np.array_equal(sketch(texts.logits), fit.sketch) else drift,
         check=check,
         biases=_find_bias(fit, entered),
+        agreement=None if texts.people is None else _agree(fit, texts, raw, probs),
     )
 
 
@@ -253,6 +261,22 @@ def _find_bias(fit: Fit, texts: TaskTexts) -> Sequence[Bias]:
     rows = order[np.argsort(fitted)]
     columns = {of: np.array(cells, object)[rows] for of, cells in texts.columns.items()}
     return answers.find_bias(fit, columns)
+
+
+def _agree(fit: Fit, texts: TaskTexts, raw: np.ndarray, probs: np.ndarray) -> Agreement:
+    """Measure how people agree with one another, and with the judge: out of fold, if of the fit."""
+    names, predicted = salt_texts(texts.labelled.texts, fit.labelled.salt).tolist(), probs.copy()
+    unknown = np.full(len(fit.texts), np.nan)[:, None]
+    folds = unknown if fit.out_of_fold is None else fit.out_of_fold
+    fitted = dict(zip(fit.texts.tolist(), folds, strict=True))
+    for row, name in zip(texts.rows, names, strict=True):
+        predicted[row] = fitted.get(name, probs[row])
+    rows, places = np.unique(texts.rows, return_inverse=True)
+    people, columns = np.unique(texts.people or (), return_inverse=True)
+    votes = np.full((len(rows), len(people)), -1)
+    votes[places, columns] = texts.labels
+    judges = {"judge": raw[rows], "calibrated": predicted[rows]}
+    return agreement(votes, fit.scale.size, predictions=judges, level=LEVEL)
 
 
 def _score(fit: Fit, texts: Labelled, probs: Float[np.ndarray, "s K"]) -> dict[str, Score]:

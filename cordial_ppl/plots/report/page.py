@@ -76,6 +76,7 @@ def make_page(facts: Facts, *, of: str) -> str:
             + tuple(_gain(score.gains.get(of)) for of in others)
             for name, score in facts.scores.items()
         ],
+        agreed=facts.agreement and facts.agreement.rows,
         moved=[
             (text.item + (f" and {text.others:,} like it" if text.others else ""),)
             + (f"{text.before:.3f}", f"{text.after:.3f}", f"{text.low:.3f} to {text.high:.3f}")

@@ -11,7 +11,7 @@ import numpy as np
 
 from cordial_ppl import plots
 from cordial_ppl.data.ratings import state
-from cordial_ppl.plots.figure import COLUMN, INK, looking, new_figure
+from cordial_ppl.plots.figure import COLUMN, INK, PAGE, looking, new_figure
 from cordial_ppl.plots.report.facts import Facts
 from cordial_ppl.scores import means_given_stated
 
@@ -68,6 +68,9 @@ def _list_pictures(
         draw = partial(plots.thresholds, probs, names, options=scale, title=title)
         alt = f"Observed against predicted share at or below thresholds, {title}"
         yield "thresholds", draw, alt, (COLUMN, 3.3)
+    if facts.agreement and facts.agreement.values:
+        alt = "How people agree with one another and with the judge, with intervals"
+        yield "agreement", partial(plots.agreement, facts.agreement), alt, (PAGE * 0.75, 3.2)
     if summary.forecast and summary.forecast.counts:
         alt = summary.forecast.sentence
         yield "forecast", partial(plots.forecast, summary.forecast), alt, (COLUMN, 3.0)

@@ -1,0 +1,97 @@
+"""`cordial agree`: how people agree, with one another and with the judge."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import cordial_ppl as cp
+from cordial_ppl.cli import options
+from cordial_ppl.cli.command import command
+from cordial_ppl.cli.estimate_commands import read_grouping
+from cordial_ppl.cli.options import BothColumns, Column, Fitting
+from cordial_ppl.cli.output import Result, as_table
+from cordial_ppl.errors import InputError, quote
+
+Judged = Annotated[Path | None, options.option(options.LAYOUT, group=options.FILES)]
+
+
+@command
+def agree(
+    labels: options.Given,
+    readings: Judged = None,
+    /,
+    *,
+    columns: BothColumns = BothColumns(),
+    cluster: Column = None,
+    text: Column = None,
+    texts: options.File = None,
+    level: options.Level = 0.9,
+) -> Result:
+    """How well do people agree: with one another, and with the judge before and after calibration?
+
+    A judge is measured with one person, as people are; calibrated, each text is predicted without
+    its labels. The last column is the most that a judge can reach: people differ, too.
+
+    Args:
+        labels: Table of labels: item_id, label and annotator, or a column for each annotator.
+        cluster: Column of LABELS that names texts that are alike, such as `conversation`.
+        text: Column with the words of the texts, to show those on which people differ most.
+        texts: Table that has it, with item_id, if READINGS has not.
+    """
+    import numpy as np
+
+    from cordial_ppl.tables import read_labels, read_scale, read_words
+
+    apart = (cluster,) if cluster else ()
+    if readings is None:
+        scale = read_scale(labels, **vars(columns), apart=apart)
+        read, judges = read_labels(labels, scale, **vars(columns), apart=apart), {}
+    else:
+        tables = Fitting(readings, labels, **vars(columns))
+        whole = tables.read(apart=apart)
+        scale, read, judges = whole[0].scale, whole[1], _predict(tables, *whole)
+    items, rows = np.unique(read.item_ids, return_inverse=True)
+    people, places = np.unique(read.annotators or [""] * len(rows), return_inverse=True)
+    votes = np.full((len(items), len(people)), None, object)
+    votes[rows, places] = scale.decode(read.labels)
+    if (votes != None).sum() < len(rows):  # noqa: E711
+        raise InputError("--round split makes two labels of one: round half-up or nearest-even.")
+    first = np.unique(rows, return_index=True)[1]
+    groups = read_grouping(read.columns, cluster=cluster).get("cluster")
+    made = cp.agreement(
+        votes,
+        scale,
+        clusters=groups and [groups[row] for row in first],
+        predictions={name: probs[first] for name, probs in judges.items()},
+        level=level,
+    )
+    far: list[dict[str, Any]] = []
+    for row in made.apart:
+        rated = {name: vote for name, vote in zip(people, votes[row], strict=True) if vote}
+        far.append({"item_id": str(items[row]), "labels": rated})
+    if text:
+        wanted = [each["item_id"] for each in far]
+        words = read_words(texts or readings or labels, wanted, text, columns.id)
+        far = [each | {"text": word} for each, word in zip(far, words, strict=True)]
+    rows = [
+        (item, ", ".join(map(" ".join, rated.items())), *(quote(word)[1:-1] for word in more))
+        for item, rated, *more in map(dict.values, far)
+    ]
+    title = "\nTexts on which people differ most"
+    listed = as_table(title, [*far[0]], rows) if far else ""
+    return Result(made.to_dict() | {"apart": far}, str(made), listed)
+
+
+def _predict(tables: Fitting, table: Any, labels: Any, rows: Any) -> dict[str, Any]:
+    """Find what the judge states of each label's text, and what is predicted out of fold."""
+    import numpy as np
+
+    from cordial_ppl.data.ratings import state
+    from cordial_ppl.data.readings import is_unread
+
+    fit, logits = tables.fit(table, labels, rows).fit_, table.logits[rows]
+    read, judges = ~is_unread(logits), {}
+    for name, probs in (("judge", state(logits[read])[0]), ("calibrated", fit.out_of_fold)):
+        if probs is not None:
+            judges[name] = np.full(logits.shape, np.nan)
+            judges[name][read] = probs
+    return judges

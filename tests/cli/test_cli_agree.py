@@ -1,0 +1,90 @@
+"""`cordial agree` measures what Python does: labels in rows or columns, with a judge or none."""
+
+import numpy as np
+import pytest
+from review_tables import LABELLED, TEXTS, write_tables
+
+import cordial_ppl as cp
+from cordial_ppl.evaluation import synthetic
+from cordial_ppl.tables import write_table
+
+SCALE = ("--options", "1,2,3,4,5")
+WORDS = [f"Review <b>{k}</b>,\nof the second kind" for k in range(TEXTS)]
+
+
+@pytest.fixture
+def tables(tmp_path):
+    """Readings and labels by three people, the third of whom labels every other text."""
+    readings, labels = write_tables(tmp_path, text=WORDS)
+    truth = synthetic.reviews(TEXTS, seed=3).labels[:LABELLED]
+    rng = np.random.default_rng(0)
+    votes = np.clip(truth[:, None] + rng.integers(-1, 2, (LABELLED, 3)), 0, 4)
+    votes[::2, 2] = -1
+    rows, people = np.nonzero(votes >= 0)
+    cells = {"item_id": [f"text {row}" for row in rows], "label": votes[rows, people] + 1}
+    cells |= {
+        "annotator": [f"w{k}" for k in people],
+        "conversation": [f"c{row // 4}" for row in rows],
+    }
+    write_table(labels, cells)
+    return readings, labels, votes
+
+
+def test_people_and_the_judge_before_and_after(cordial, as_json, tables):
+    readings, labels, votes = tables
+    made = as_json("agree", labels, readings)
+    # Texts in the order of their names.
+    order = np.argsort([f"text {row}" for row in range(LABELLED)])
+    expected = cp.agreement(votes[order], 5)
+    for of in ("people", "at most"):
+        for name, interval in expected.values[of].items():
+            assert made["values"][of][name] == pytest.approx(interval._asdict(), nan_ok=True)
+    logits = synthetic.reviews(TEXTS, seed=3).logits[:LABELLED]
+    stated = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    judge = cp.agreement(votes, 5, predictions={"judge": stated}).values["judge"]
+    means = {name: each["mean"] for name, each in made["values"]["judge"].items()}
+    assert means == pytest.approx({name: each.mean for name, each in judge.items()})
+    assert {"calibrated", "calibrated less judge", "judge less people"} < made["values"].keys()
+    assert made["texts"] == LABELLED and made["several"] == LABELLED
+    first = made["apart"][0]
+    row = int(first["item_id"].removeprefix("text "))
+    assert first["labels"] == {f"w{k}": str(v + 1) for k, v in enumerate(votes[row]) if v >= 0}
+    shown = cordial("agree", labels, readings, "--text", "text").stdout
+    assert f"Review <b>{row}</b>," in shown and "calibrated" in shown
+
+
+def test_people_alone_in_rows_or_in_columns(as_json, tables, tmp_path):
+    """By conversation, too; a table of words has the same ids."""
+    _, labels, votes = tables
+    wide = {"item_id": [f"text {row}" for row in range(LABELLED)]}
+    wide |= {f"label_w{k}": ["" if v < 0 else str(v + 1) for v in votes[:, k]] for k in range(3)}
+    write_table(tmp_path / "wide.csv", wide)
+    write_table(tmp_path / "words.jsonl", {"id": wide["item_id"], "answer": WORDS[:LABELLED]})
+    one = as_json("agree", labels, *SCALE)
+    assert as_json("agree", "wide.csv", *SCALE) == one
+    grouped = as_json("agree", labels, *SCALE, "--cluster", "conversation")
+    assert grouped["clusters"] == 5 and grouped["values"].keys() == {"people", "at most"}
+    words = "--texts", "words.jsonl", "--text", "answer", "--id", "item_id", "--id", "id"
+    for each in as_json("agree", labels, *SCALE, *words)["apart"]:
+        assert each["text"] == WORDS[int(each["item_id"].removeprefix("text "))]
+
+
+def test_one_label_a_text(as_json, cordial, tmp_path):
+    """Nobody to agree with but the judge."""
+    readings, labels = write_tables(tmp_path)
+    assert as_json("agree", labels, *SCALE)["values"] == {}
+    made = as_json("agree", labels, readings)
+    assert [*made["values"]] == ["judge", "calibrated", "calibrated less judge"]
+    assert made["apart"] == [] and "differ most" not in cordial("agree", labels, readings).stdout
+
+
+def test_what_is_wrong_is_said(refused, tables, tmp_path):
+    readings, labels, _ = tables
+    refused("l.csv|--options 1,2,3,4,5", "agree", labels)
+    refused("l.csv|'team'|--cluster", "agree", labels, *SCALE, "--cluster", "team")
+    refused("r.csv|'wrods'|--text", "agree", labels, readings, "--text", "wrods")
+    write_table(tmp_path / "w.csv", {"item_id": ["text 0", "other"], "text": ["a", "b"]})
+    refused("w.csv|no words", "agree", labels, *SCALE, "--text", "text", "--texts", "w.csv")
+    write_table(tmp_path / "half.csv", {"item_id": ["a", "b"], "label": ["3.5", "3"]})
+    split = "--round", "split"
+    refused("--round split|half-up", "agree", "half.csv", *SCALE, *split)
