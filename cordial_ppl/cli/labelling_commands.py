@@ -188,7 +188,7 @@ def label(
     by, names = wanted.by, [wanted.text, *wanted.context]
     with doing("reading"):
         table = read_readings(readings, **vars(columns), apart=(*names, *filter(None, [by])))
-    names = find_columns(table.columns, names, "text", ("answer", "output", "response"))
+    names = find_columns(table.columns, names, "text")
     groups = read_grouping(table.columns, by=by).get("by")
     asked = [*map(parse, wanted.require)], wanted.within, wanted.passing, groups
     goal, number = Goal(*asked), min(wanted.number, len(table))

@@ -48,17 +48,16 @@ class AnswerLog:
         self.path, self.annotator = path, annotator
         self.standing: list[Row] = []
         self.count = 0
-        self._size = -1  # Not read yet.
         try:
-            # Not truncated.
-            self._file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o644), "r+b", buffering=0)
+            path.touch()
+            self._file = path.open("r+b", buffering=0)
         except OSError as error:
             raise FileError(f"cannot write {path}: {error.strerror}.") from error
         try:
             self._lock()
             self._read(options)
         except BaseException:
-            self.close()
+            self._file.close()
             raise
 
     def _read(self, options: Sequence[str]) -> None:
@@ -87,8 +86,8 @@ class AnswerLog:
             try:
                 fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
-                problem = "is open in another `cordial label`: end that one, or name another file"
-                raise FileError(f"{self.path} {problem}.") from error
+                problem = f"{self.path} is open in another `cordial label`: end that one."
+                raise FileError(f"{problem} {ANOTHER}") from error
 
     def _check(self, line: bytes, number: int, options: Sequence[str]) -> Row:
         """Read a row, and check that it is one of this person's."""
@@ -97,19 +96,14 @@ class AnswerLog:
             row = msgspec.json.decode(line, type=Row)
             who, event, label, _, _ = (row[name] for name in NAMES)
         except (msgspec.MsgspecError, KeyError) as error:
-            raise FileError(
-                f"{where} is no answer that `cordial label` wrote. {ANOTHER}"
-            ) from error
+            problem = f"{where} is no answer that `cordial label` wrote. {ANOTHER}"
+            raise FileError(problem) from error
         if who != self.annotator:
-            raise FileError(
-                f"{where} is by {quote(who)}, not by {quote(self.annotator)}: a file holds the "
-                f"answers of one person. {ANOTHER}"
-            )
+            people = f"{quote(who)}, not by {quote(self.annotator)}"
+            raise FileError(f"{where} is by {people}: a file is one person's. {ANOTHER}")
         if event not in EVENTS or (event == LABEL) != (label in options):
-            raise FileError(
-                f"{where} has the label {quote(label)}; the options are {', '.join(options)}. "
-                f"Name those of this file with --options, or another file with -o."
-            )
+            problem = f"the label {quote(label)}; the options are {', '.join(options)}"
+            raise FileError(f"{where} has {problem}. {ANOTHER}")
         return row
 
     def _replay(self, row: Row) -> None:
@@ -160,6 +154,6 @@ class AnswerLog:
 
     def close(self) -> None:
         """Close the file; without an answer there is none."""
-        self._file.close()
-        if not self._size:
+        if not os.fstat(self._file.fileno()).st_size:
             self.path.unlink(missing_ok=True)
+        self._file.close()

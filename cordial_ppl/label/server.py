@@ -105,6 +105,7 @@ def open_socket(port: int) -> socket.socket:
     try:
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         opened.bind(("127.0.0.1", port))
+        opened.listen()
     except OSError as error:
         opened.close()
         raise InputError(f"port {port} cannot be used: {error.strerror}.") from error
@@ -223,8 +224,8 @@ def serve(page: Page, port: int, say: Callable[[str], None]) -> None:
         server = uvicorn.Server(uvicorn.Config(app, lifespan="off", ws="none", **settings))
         page.adviser.start()
         try:
-            say(f"http://127.0.0.1:{port}/?token={token}")
             with suppress(KeyboardInterrupt):
+                say(f"http://127.0.0.1:{port}/?token={token}")
                 server.run(sockets=[opened])
         finally:
             page.adviser.end()

@@ -62,12 +62,14 @@ def test_labels_are_for_other_commands(cordial, as_json, answering, tmp_path):
     assert planned.stdout
     assert read_columns("labels.jsonl").cells["item_id"] == read_columns("p.csv").cells["item_id"]
     compared = as_json("compare", "judged.csv", "labels.jsonl", *ARGUMENTS[3:], "--by", "model")
-    assert compared["overall"]["labels"] == 24 and not compared["warnings"]
+    assert compared["verdict"]["labels"] == 24 and not compared["warnings"]
 
 
 def test_another_column_is_offered(refused, tmp_path):
     write_judged(tmp_path / "judged.csv")
-    refused("--text answer", "label", "judged.csv", "--text", "reply", *ARGUMENTS[3:])
+    refused(
+        "'reply'|'answer'|--text COLUMN", "label", "judged.csv", "--text", "reply", *ARGUMENTS[3:]
+    )
 
 
 def test_a_taken_port_and_a_wrong_goal_are_refused(refused, tmp_path):

@@ -6,6 +6,7 @@ from labelling_pages import OPTIONS, TEXTS, open_page
 
 import cordial_ppl as cp
 from cordial_ppl.decisions.estimates.requirement import parse
+from cordial_ppl.decisions.planning import expected_scores, score_strata
 from cordial_ppl.errors import InputError
 from cordial_ppl.label.advice import FIRST, Goal, level_at_all_looks, look
 
@@ -40,9 +41,7 @@ def test_it_is_the_estimate_of_the_same_labels_with_a_wider_interval(looks):
     result, table, labels = looks
     rows = [table.item_ids.index(item) for item in labels]
     fit = cp.Cordial(OPTIONS).fit(table.logits[rows], [*labels.values()], corpus=table.logits)
-    strata = cp.decisions.planning.score_strata(
-        cp.decisions.planning.expected_scores(table.logits, table.scale), 40
-    )
+    strata = score_strata(expected_scores(table.logits, table.scale), 40)
     made = fit.estimate(table.logits, rows, strata=strata)
     assert result[40]["mean"]["mean"] == pytest.approx(made.overall.mean.mean, abs=1e-6)
     half = (made.overall.mean.upper - made.overall.mean.lower) / 2

@@ -154,6 +154,14 @@ def test_two_people_have_a_file_each_that_are_one_table(tmp_path):
             pass
     with pytest.raises(FileError, match="'ann', not by 'bob'"), open_page(tmp_path, who="bob"):
         pass
+    with open_page(tmp_path, "new.jsonl") as opened:
+        with pytest.raises(FileError, match="open in another"), open_page(tmp_path, "new.jsonl"):
+            pass
+        opened.label()
+    assert len(read_file(tmp_path / "new.jsonl")) == 1
+    with open_page(tmp_path, "empty.jsonl"):
+        pass
+    assert not (tmp_path / "empty.jsonl").exists()
     both = tmp_path / "both.jsonl"
     both.write_text((tmp_path / "labels.jsonl").read_text() + (tmp_path / "bob.jsonl").read_text())
     table = read_labels(both, SCALE)
@@ -174,7 +182,7 @@ def test_two_people_have_a_file_each_that_are_one_table(tmp_path):
 def test_a_file_of_something_else_is_left_alone(tmp_path, line):
     path = tmp_path / "labels.jsonl"
     path.write_text(content := line + "\n" * (line != "no end"))
-    with pytest.raises(FileError, match="Name another|or another file"), open_page(tmp_path):
+    with pytest.raises(FileError, match="Name another"), open_page(tmp_path):
         pass
     assert path.read_text() == content
 
