@@ -203,7 +203,8 @@ def label(
         adviser = Adviser(table, wanted.output, goal)
         adviser.tell(log.count)
         with doing("labelling", number, "texts") as stage, interrupting():
-            page = Page(work, adviser, lambda: stage.reach(work.counts["answered"]))
+            page = Page(work, adviser)
+            page.watch = lambda: stage.reach(work.counts["answered"])
             serve(page, wanted.port, _say_address)
     counts = work.counts
     content = {"output": wanted.output, "annotator": who, **counts, "advice": adviser.latest}

@@ -24,7 +24,6 @@ from typing import Any
 
 from scipy.special import ndtr
 
-from cordial_ppl.data.checks import check_level
 from cordial_ppl.decisions import answers
 from cordial_ppl.decisions.estimates.requirement import OPEN, Requirement
 from cordial_ppl.decisions.forecasting import FEWEST
@@ -40,11 +39,14 @@ NARROWEST = 5.0
 FIRST = 5
 """Labels from which on a calibrator is fitted."""
 
+LEVEL = 0.9
+"""Probability that no interval is off, at all looks together."""
+
 STEP = 10
 """More labels, of which it is said what they would give."""
 
 
-def level_at_all_looks(labels: int, level: float = 0.9) -> float:
+def level_at_all_looks(labels: int, level: float = LEVEL) -> float:
     """Return the level of the interval, after so many labels, that holds at all looks together."""
     ratio = labels / NARROWEST
     width = math.sqrt((1 + 1 / ratio) * (math.log1p(ratio) - 2 * math.log(1 - level)))
@@ -60,18 +62,15 @@ class Goal:
         within: Half the width that the interval of the mean may have, if that is asked.
         passing: The options that pass, if some do.
         groups: The group of each text, if there are groups.
-        level: Probability that no interval is off, at all looks together.
     """
 
     requirements: Sequence[Requirement] = ()
     within: float | None = None
     passing: Sequence[str] | None = None
     groups: Sequence[str] | None = None
-    level: float = 0.9
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
-        check_level(self.level)
+        """Check the width."""
         if self.within is not None and not self.within > 0:
             raise InputError(f"within must be a positive width; got {self.within}.")
 
@@ -95,25 +94,22 @@ def look(table: ReadingTable, path: Any, goal: Goal) -> dict[str, Any]:
     fit = Cordial(table.scale).fit(**texts, corpus=table.logits)
     design, _ = read_design(table, labels, rows)
     design |= {} if goal.groups is None else {"groups": goal.groups}
-    level = level_at_all_looks(count, goal.level)
+    level = level_at_all_looks(count)
     made = fit.estimate(table.logits, rows, passing=goal.passing, level=level, **design)
     mean, verdict = made.overall.mean, answers.verdict(fit)
     half = (mean.upper - mean.lower) / 2
-    content = {"labels": count, "level": goal.level, "mean": mean._asdict(), "half": half}
+    content = {"labels": count, "level": LEVEL, "mean": mean._asdict(), "half": half}
     content |= {"verdict": verdict and verdict.text, "warnings": made.warnings}
     forecast = fit.forecast(table.logits, counts=[count + STEP])
     if forecast.steps:
         now, then = forecast.at(count), forecast.steps[0]
         narrower = then.width.value / now.width.value if now.width.value else 1.0
-        content["more"] = {"labels": then.labels, "half": half * narrower, "gain": then.gain.value}
+        content["more"] = {"labels": then.labels, "half": half * narrower}
     judged = [each.answer(made) for each in goal.requirements]
-    content["requirements"] = [{"text": str(each), "answer": each.answer} for each in judged]
-    if goal.within is not None:
-        content["within"] = {"wanted": goal.within, "enough": half <= goal.within}
+    content |= {"requirements": [*map(str, judged)], "within": goal.within}
     if judged or goal.within is not None:
-        met = goal.within is None or half <= goal.within
         decided = all(each.answer != OPEN for each in judged)
-        content["enough"] = count >= FEWEST and met and decided
+        content["enough"] = count >= FEWEST and decided and half <= (goal.within or math.inf)
     return content
 
 

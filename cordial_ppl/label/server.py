@@ -84,12 +84,11 @@ class Guard:
             return False
         if request.method in ("GET", "HEAD"):
             return True
-        plain = sent.get("content-type") == "application/json"
-        short = sent.get("content-length", "").isdecimal() and int(sent["content-length"]) < LARGEST
         here = sent.get("origin") == f"http://{host}"
-        return (
-            plain and short and here and sent.get("sec-fetch-site", "same-origin") == "same-origin"
-        )
+        here &= sent.get("sec-fetch-site", "same-origin") == "same-origin"
+        length = sent.get("content-length", "")
+        short = length.isdecimal() and int(length) < LARGEST
+        return here and short and sent.get("content-type") == "application/json"
 
 
 def open_socket(port: int) -> socket.socket:
@@ -118,28 +117,26 @@ class Page:
     Args:
         work: The texts and the answers.
         adviser: Says whether the labels are enough.
-        watch: Called after each answer.
     """
 
-    def __init__(
-        self, work: Assignment, adviser: Adviser, watch: Callable[[], None] = lambda: None
-    ):
-        self.work, self.adviser, self.watch = work, adviser, watch
+    watch: Callable[[], None] = staticmethod(lambda: None)
+    """Called after each answer."""
+
+    def __init__(self, work: Assignment, adviser: Adviser):
+        self.work, self.adviser = work, adviser
         self.template = files("cordial_ppl.label").joinpath("page.html").read_text("utf-8")
 
     def make_app(self, token: str, port: int) -> ASGIApp:
         """Make the application, which answers at a port of this machine whoever has the token."""
-        posts = {"/answer": self.answer, "/undo": self.undo, "/more": lambda _: self.work.add()}
         routes = [
             Route("/", self.show),
-            Route("/state", partial(self.reply, act=lambda _: None)),
             Route("/advice", self.advise),
             Route("/judge", self.reveal),
-            *(
-                Route(path, partial(self.reply, act=act), methods=["POST"])
-                for path, act in posts.items()
-            ),
         ]
+        routes.append(Route("/state", partial(self.reply, act=lambda _: None)))
+        posts = {"/answer": self.answer, "/undo": self.undo, "/more": lambda _: self.work.add()}
+        for path, act in posts.items():
+            routes.append(Route(path, partial(self.reply, act=act), methods=["POST"]))
         hosts = [f"127.0.0.1:{port}", f"localhost:{port}"]
         return Guard(Starlette(routes=routes), token, hosts)
 

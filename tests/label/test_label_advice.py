@@ -32,7 +32,7 @@ def test_what_is_said_grows_with_the_labels(looks):
     assert result[FIRST]["mean"]["lower"] < result[FIRST]["mean"]["upper"]
     assert not result[FIRST]["enough"], "nothing is enough before 20 labels"
     assert "more" not in result[FIRST] and result[20]["more"]["labels"] == 30
-    assert result[20]["enough"] and result[20]["requirements"][0]["answer"] == "yes"
+    assert result[20]["enough"] and "1.5: yes" in result[20]["requirements"][0]
     assert result[40]["half"] < result[20]["half"] < result[FIRST]["half"]
     assert result[20]["more"]["half"] < result[20]["half"]
 
