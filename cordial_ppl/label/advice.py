@@ -89,7 +89,7 @@ def look(table: ReadingTable, path: Any, goal: Goal) -> dict[str, Any]:
     labels, rows = match_labels(table, read_labels(path, table.scale))
     count = len(labels.first)
     if count < FIRST:
-        return {"labels": count, "wait": f"{FIRST - count} more labels give a first estimate."}
+        return {"labels": count, "wait": f"{FIRST - count} more for a first estimate."}
     texts = take_labelled(table, labels, rows, ())
     fit = Cordial(table.scale).fit(**texts, corpus=table.logits)
     design, _ = read_design(table, labels, rows)
