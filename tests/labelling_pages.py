@@ -1,5 +1,10 @@
 """Labelling pages of a table of short texts, with a client of each in place of a browser."""
 
+import json
+import signal
+import threading
+import urllib.request
+from collections.abc import Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -79,3 +84,30 @@ def open_page(folder, name="labels.jsonl", who="ann", *, number=20, texts=None, 
         yield Opened(page, client)
     finally:
         log.close()
+
+
+def answer_by_thread(monkeypatch: Any, number: int, truth: Mapping[str, Any]) -> None:
+    """Let a thread answer so many texts once `cordial label` says its address, then end it."""
+    from cordial_ppl.cli import labelling_commands
+
+    def ask(address: str, path: str, body: Any = None) -> Any:
+        base, _, token = address.partition("/?token=")
+        headers = {"X-Token": token, "Origin": base, "Content-Type": "application/json"}
+        sent = None if body is None else json.dumps(body).encode()
+        with urllib.request.urlopen(urllib.request.Request(base + path, sent, headers)) as reply:
+            return json.load(reply)
+
+    def work(address: str) -> None:
+        try:
+            state = ask(address, "/state")
+            for _ in range(number):
+                item = state["text"]["item"]
+                body = {"item": item, "event": "label", "label": str(truth[item])}
+                state = ask(address, "/answer", body)
+        finally:
+            signal.raise_signal(signal.SIGINT)
+
+    def say(address: str) -> None:
+        threading.Thread(target=work, args=(address,)).start()
+
+    monkeypatch.setattr(labelling_commands, "_say_address", say)
