@@ -64,6 +64,13 @@ class Opened(NamedTuple):
         return self.page.work.log
 
 
+class Silent(Adviser):
+    """An adviser that says nothing."""
+
+    def tell(self, number: int) -> None:
+        """Do nothing."""
+
+
 @contextmanager
 def open_page(folder, name="labels.jsonl", who="ann", *, number=20, texts=None, goal=None):
     """Open a page as `cordial label` does."""
@@ -74,7 +81,8 @@ def open_page(folder, name="labels.jsonl", who="ann", *, number=20, texts=None, 
     rows = cp.plan(table.logits, TEXTS, options=table.scale).rows
     strata = pl.Series([0] * TEXTS).to_numpy()
     work = Assignment(table, log, rows, number, shown, strata)
-    page = Page(work, Adviser(table, folder / name, goal or Goal()))
+    adviser = (Adviser if goal else Silent)(table, folder / name, goal or Goal())
+    page = Page(work, adviser)
     client = TestClient(
         page.make_app(TOKEN, PORT),
         base_url=ADDRESS,

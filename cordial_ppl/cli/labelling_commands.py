@@ -6,6 +6,7 @@
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from getpass import getuser
 from pathlib import Path
 from typing import Annotated, Any
@@ -140,6 +141,8 @@ class Labelling:
     "Column of the text that is rated."
     context: Annotated[Sequence[str], options.COLUMN] = ()
     "Column to show above the text, such as its prompt; repeatable."
+    texts: options.File = None
+    "Table of the texts by id, with these columns, if READINGS has none."
     output: Annotated[options.Output, options.ending(".jsonl", ".ndjson"), options.Out] = LABELS
     "Labels to write (.jsonl); a file that is there is continued."
     annotator: Annotated[str | None, Parameter(metavar="NAME")] = None
@@ -184,11 +187,17 @@ def label(
     from cordial_ppl.label.server import Page, serve
     from cordial_ppl.tables import read_readings
     from cordial_ppl.tables.roles import find_columns, spell
+    from cordial_ppl.tables.words import read_words
 
     by, names = wanted.by, [wanted.text, *wanted.context]
     with doing("reading"):
         table = read_readings(readings, **vars(columns), apart=(*names, *filter(None, [by])))
-    names = find_columns(table.columns, names, "text")
+    if wanted.texts is None:
+        names = find_columns(table.columns, names, "text")
+        shown = {name: table.columns.collect(name).to_series() for name in names}
+    else:
+        words = partial(read_words, wanted.texts, table.item_ids, id=columns.id)
+        shown = {name: words(column=name) for name in names}
     groups = read_grouping(table.columns, by=by).get("by")
     asked = [*map(parse, wanted.require)], wanted.within, wanted.passing, groups
     goal, number = Goal(*asked), min(wanted.number, len(table))
@@ -197,7 +206,6 @@ def label(
     strata = score_strata(expected_scores(table.logits, table.scale), number)
     who = wanted.annotator or getuser()
     with closing(AnswerLog(wanted.output, who, table.scale.options)) as log:
-        shown = {name: table.columns.collect(name).to_series() for name in names}
         column = by and spell(table.columns, by)
         work = Assignment(table, log, made.rows, number, shown, strata, column)
         adviser = Adviser(table, wanted.output, goal)

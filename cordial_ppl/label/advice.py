@@ -18,8 +18,8 @@ Source: Robbins (1970), "Statistical methods related to the law of the iterated 
 import math
 import warnings
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from threading import Condition, Thread
 from typing import Any
 
 from scipy.special import ndtr
@@ -28,7 +28,7 @@ from cordial_ppl.decisions import answers
 from cordial_ppl.decisions.estimates.requirement import OPEN, Requirement
 from cordial_ppl.decisions.forecasting import FEWEST
 from cordial_ppl.decisions.sampling_design import read_design
-from cordial_ppl.errors import CordialError, InputError
+from cordial_ppl.errors import InputError
 from cordial_ppl.estimators.named import Cordial
 from cordial_ppl.estimators.task_tables import take_labelled
 from cordial_ppl.tables import ReadingTable, match_labels, read_labels
@@ -113,7 +113,7 @@ def look(table: ReadingTable, path: Any, goal: Goal) -> dict[str, Any]:
     return content
 
 
-class Adviser(Thread):
+class Adviser:
     """A thread that looks at the labels whenever it is told that there are more.
 
     Args:
@@ -123,37 +123,27 @@ class Adviser(Thread):
     """
 
     def __init__(self, table: ReadingTable, path: Any, goal: Goal):
-        super().__init__(daemon=True)
         self.table, self.path, self.goal = table, path, goal
         self.latest: dict[str, Any] = {}
-        self._wanted, self._seen, self._over = 0, -1, False
-        self._changed = Condition()
+        self._wanted, self._thread = 0, ThreadPoolExecutor(1)
 
     def tell(self, number: int) -> None:
         """Ask for a look at the labels after so many answers."""
-        with self._changed:
-            self._wanted = number
-            self._changed.notify()
+        self._wanted = number
+        self._thread.submit(self._look, number)
 
     def end(self) -> None:
         """End the thread after the look that is under way."""
-        with self._changed:
-            self._over = True
-            self._changed.notify()
-        self.join()
+        self._thread.shutdown(cancel_futures=True)
 
-    def run(self) -> None:
-        """Look at the labels, at the newest each time."""
-        while True:
-            with self._changed:
-                self._changed.wait_for(lambda: self._over or self._wanted != self._seen)
-                number = self._seen = self._wanted
-                if self._over:
-                    return
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                try:
-                    content = look(self.table, self.path, self.goal)
-                except CordialError as error:
-                    content = {"wait": str(error)}
-            self.latest = content | {"answers": number}
+    def _look(self, number: int) -> None:
+        """Look at the labels, unless there are more by now."""
+        if number != self._wanted:
+            return
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                content = look(self.table, self.path, self.goal)
+            except Exception as error:  # Whatever fails, people go on labelling.
+                content = {"wait": str(error)}
+        self.latest = content | {"answers": number}

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import polars as pl
 from jaxtyping import Int64
 
 from cordial_ppl.data.ratings import state
@@ -42,7 +41,7 @@ class Assignment:
     log: AnswerLog
     order: Int64[np.ndarray, " n"]
     target: int
-    columns: Mapping[str, pl.Series]
+    columns: Mapping[str, Any]
     strata: Int64[np.ndarray, " N"]
     by: str | None = None
     _rows: Mapping[str, int] = field(init=False)

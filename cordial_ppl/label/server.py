@@ -219,10 +219,7 @@ def serve(page: Page, port: int, say: Callable[[str], None]) -> None:
         # No log: it would hold the token.
         settings = {"log_config": None, "access_log": False, "server_header": False}
         server = uvicorn.Server(uvicorn.Config(app, lifespan="off", ws="none", **settings))
-        page.adviser.start()
-        try:
-            with suppress(KeyboardInterrupt):
-                say(f"http://127.0.0.1:{port}/?token={token}")
-                server.run(sockets=[opened])
-        finally:
-            page.adviser.end()
+        with suppress(KeyboardInterrupt):
+            say(f"http://127.0.0.1:{port}/?token={token}")
+            server.run(sockets=[opened])
+        page.adviser.end()

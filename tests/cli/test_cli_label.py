@@ -28,6 +28,18 @@ def test_labels_are_for_other_commands(cordial, as_json, monkeypatch, tmp_path):
     assert compared["verdict"]["labels"] == 24 and not compared["warnings"]
 
 
+def test_texts_may_be_in_another_table(cordial, refused, monkeypatch, tmp_path):
+    write_judged(tmp_path / "judged.csv")
+    (tmp_path / "words.csv").write_text(
+        "id,words\n" + "".join(f"{item},words of {item}\n" for item in reversed(TRUTH))
+    )
+    label = "label", "judged.csv", "--options", "1,2,3,4,5", "--text", "words", "--id", "id"
+    answer_by_thread(monkeypatch, 2, TRUTH)
+    cordial(*label, "--texts", "words.csv")
+    assert len(read_columns("labels.jsonl")) == 2
+    refused("'words'", *label)
+
+
 def test_another_column_is_offered(refused, tmp_path):
     write_judged(tmp_path / "judged.csv")
     refused(
