@@ -108,7 +108,7 @@ def look(table: ReadingTable, path: Any, goal: Goal) -> dict[str, Any]:
     judged = [each.answer(made) for each in goal.requirements]
     content |= {"requirements": [*map(str, judged)], "within": goal.within}
     if judged or goal.within is not None:
-        decided = all(each.answer != OPEN for each in judged)
+        decided = not made.alike and all(each.answer != OPEN for each in judged)
         content["enough"] = count >= FEWEST and decided and half <= (goal.within or math.inf)
     return content
 

@@ -64,6 +64,14 @@ def test_the_interval_holds_at_all_looks(level):
     assert fixed > 2 * (1 - level), "the interval of one look does not"
 
 
+def test_labels_that_are_all_alike_are_not_enough(tmp_path):
+    with open_page(tmp_path) as opened:
+        for _ in range(20):
+            opened.label("3")
+        made = look(opened.page.work.table, opened.log.path, GOAL)
+    assert made["half"] < 2 and not made["enough"]
+
+
 def test_the_thread_answers_about_the_newest_labels(tmp_path):
     with open_page(tmp_path, goal=Goal()) as opened:
         for _ in range(FIRST):
