@@ -9,6 +9,7 @@ import numpy as np
 import pages
 import polars as pl
 import pytest
+from labelling_pages import answer_by_thread
 
 import cordial_ppl as cp
 from cordial_ppl.data.readings import label_histogram
@@ -58,6 +59,8 @@ def test_the_commands_on_files(tmp_path, monkeypatch):
     pl.DataFrame({"item_id": ids, **readings}).write_csv("readings.csv")
     labels = names["grades"] | dict(zip(ids, texts.labels + 1, strict=True))
     for arguments in (line for fence in pages.fences(section) for line in pages.commands(fence)):
+        if arguments[0] == "label":
+            answer_by_thread(monkeypatch, 60, labels)
         pages.invoke(arguments)
         if "-o" in arguments and arguments[0] == "plan":
             table = pl.read_csv(arguments[-1])

@@ -13,7 +13,7 @@ from cordial_ppl.cli.agreement_commands import agree
 from cordial_ppl.cli.calibrator_commands import monitor, predict, report
 from cordial_ppl.cli.estimate_commands import compare, estimate
 from cordial_ppl.cli.fit_commands import calibrate, demo, fit, fuse, shift
-from cordial_ppl.cli.labelling_commands import decide, plan
+from cordial_ppl.cli.labelling_commands import decide, label, plan
 from cordial_ppl.cli.log_commands import ask, read
 from cordial_ppl.cli.output import complain, warning_in_lines
 from cordial_ppl.cli.study_commands import check, learn_prior, sweep
@@ -22,7 +22,7 @@ from cordial_ppl.runtime.cache import cache_programs
 from cordial_ppl.runtime.platform import counting_memory
 
 COMMANDS = {
-    "Start": (demo, read, ask, plan),
+    "Start": (demo, read, ask, plan, label),
     "Calibrate": (calibrate, fit, predict, fuse, shift),
     "Decide": (agree, estimate, compare, decide, monitor, report),
     "Study": (learn_prior, check, sweep),

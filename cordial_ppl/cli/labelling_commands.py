@@ -1,6 +1,13 @@
-"""Which texts people label: `cordial plan`, at random, and `cordial decide`, the doubtful ones."""
+"""Which texts people label: `cordial plan`, at random, and `cordial decide`, the doubtful ones.
 
+`cordial label` shows the texts of a plan in a browser.
+"""
+
+from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
+from getpass import getuser
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,8 +18,8 @@ from cordial_ppl.cli import options
 from cordial_ppl.cli.calibrator_commands import load_calibrator
 from cordial_ppl.cli.command import command
 from cordial_ppl.cli.estimate_commands import read_grouping
-from cordial_ppl.cli.options import BothColumns, Column, Fitting
-from cordial_ppl.cli.output import Result, as_table, draw
+from cordial_ppl.cli.options import BothColumns, Column, Columns, Fitting
+from cordial_ppl.cli.output import Result, as_table, draw, interrupting, say
 from cordial_ppl.errors import InputError, SettingNeeded, count
 from cordial_ppl.runtime.progress import doing
 
@@ -119,6 +126,103 @@ def _forecast(wanted: Wanted, readings: Path, table: Any, fitted: Any) -> tuple[
         content |= {"width": width, "needed": needed and needed._asdict()}
         text += f"\n{forecast.say_needed(width)}" if forecast.loss is not None else ""
     return text, content
+
+
+LABELS = options.Output("labels.jsonl")
+"""Where labels go by default."""
+
+
+@Parameter(name="*", group=options.MODEL)
+@dataclass(frozen=True, kw_only=True)
+class Labelling:
+    """What a person labels, and what the labels are for."""
+
+    text: Annotated[str, options.COLUMN]
+    "Column of the text that is rated."
+    context: Annotated[Sequence[str], options.COLUMN] = ()
+    "Column to show above the text, such as its prompt; repeatable."
+    texts: options.File = None
+    "Table of the texts by id, with these columns, if READINGS has none."
+    output: Annotated[options.Output, options.ending(".jsonl", ".ndjson"), options.Out] = LABELS
+    "Labels to write (.jsonl); a file that is there is continued."
+    annotator: Annotated[str | None, Parameter(metavar="NAME")] = None
+    "Who labels, if not the user of this machine; a file each."
+    number: Annotated[options.Number, Parameter(alias="-n")] = 20
+    "How many texts to label."
+    by: Column = None
+    "Column, such as `system`, over whose values to spread labels evenly."
+    require: Annotated[Sequence[str], Parameter(metavar="TEXT")] = ()
+    'What is asked, such as "mean >= 4", "A - B > 0": the page says when it is decided.'
+    within: Annotated[float | None, Parameter(metavar="W")] = None
+    "What is asked: the mean within plus and minus W."
+    passing: Annotated[options.Names, Parameter(name="--pass")] = None
+    "Options that pass, as 4,5, for a requirement of `pass`."
+    port: Annotated[options.Natural, Parameter(metavar="PORT", group=options.ADVANCED)] = 0
+    "Port on this machine; any that is free by default."
+
+
+@command
+def label(
+    readings: options.Readings,
+    /,
+    *,
+    columns: Columns = Columns(),
+    wanted: Labelling,
+    seed: options.Seed = 0,
+) -> Result:
+    """Label texts in the browser. A page on this machine, in the order of `cordial plan`.
+
+    Each answer is on disk before the next text is shown; the same command goes on where it ended.
+    OUT is a table of labels for `cordial compare` and all other commands.
+    """
+    from cordial_ppl.logs.rows import load
+
+    for module in ("starlette", "uvicorn", "markdown_it"):
+        load(module, "label")
+    from cordial_ppl.decisions.estimates.requirement import parse
+    from cordial_ppl.decisions.planning import expected_scores, score_strata
+    from cordial_ppl.label.advice import Adviser, Goal
+    from cordial_ppl.label.answer_log import AnswerLog
+    from cordial_ppl.label.assignment import AHEAD, Assignment
+    from cordial_ppl.label.server import Page, serve
+    from cordial_ppl.tables import read_readings
+    from cordial_ppl.tables.roles import find_columns, spell
+    from cordial_ppl.tables.words import read_words
+
+    by, names = wanted.by, [wanted.text, *wanted.context]
+    with doing("reading"):
+        table = read_readings(readings, **vars(columns), apart=(*names, *filter(None, [by])))
+    if wanted.texts is None:
+        names = find_columns(table.columns, names, "text")
+        shown = {name: table.columns.collect(name).to_series() for name in names}
+    else:
+        words = partial(read_words, wanted.texts, table.item_ids, id=columns.id)
+        shown = {name: words(column=name) for name in names}
+    groups = read_grouping(table.columns, by=by).get("by")
+    asked = [*map(parse, wanted.require)], wanted.within, wanted.passing, groups
+    goal, number = Goal(*asked), min(wanted.number, len(table))
+    ahead = min(number + AHEAD, len(table))
+    made = cp.plan(table.logits, ahead, groups=groups, options=table.scale, seed=seed)
+    strata = score_strata(expected_scores(table.logits, table.scale), number)
+    who = wanted.annotator or getuser()
+    with closing(AnswerLog(wanted.output, who, table.scale.options)) as log:
+        column = by and spell(table.columns, by)
+        work = Assignment(table, log, made.rows, number, shown, strata, column)
+        adviser = Adviser(table, wanted.output, goal)
+        adviser.tell(log.count)
+        with doing("labelling", number, "texts") as stage, interrupting():
+            page = Page(work, adviser)
+            page.watch = lambda: stage.reach(work.counts["answered"])
+            serve(page, wanted.port, _say_address)
+    counts = work.counts
+    content = {"output": wanted.output, "annotator": who, **counts, "advice": adviser.latest}
+    done = f"wrote {wanted.output}: {count(counts['labels'], 'label')} by {who}."
+    return Result(content, done=[done])
+
+
+def _say_address(address: str) -> None:
+    say(f"open {address}")
+    say("Ctrl-C ends it; the same command goes on.")
 
 
 Cost = Annotated[float, Parameter(metavar="COST")]

@@ -26,6 +26,7 @@ BLANK = {"", "nan", "na", "n/a", "#n/a", "<na>", "null", "none"}
 FIXED = {
     *("item_id", "label", "rating", "reader", "task", "weight"),
     *("stratum", "probability", "probability_by", "decision", "order", "unread"),
+    *("label_event", "label_note", "label_row", "label_time"),
 }
 """Columns that have a fixed meaning."""
 

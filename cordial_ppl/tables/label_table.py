@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 from jaxtyping import Float64, Int64
 
 from cordial_ppl.data.labelling import LARGEST
@@ -16,7 +17,14 @@ from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError, SettingNeeded, list_names, name_rows, naming, warn
 from cordial_ppl.tables.annotators import lay_out, read_annotators
 from cordial_ppl.tables.choices import Choice, open_columns
-from cordial_ppl.tables.columns import finite, list_distinct, name_items, passed_through, skip_blank
+from cordial_ppl.tables.columns import (
+    finite,
+    list_distinct,
+    name_items,
+    named,
+    passed_through,
+    skip_blank,
+)
 from cordial_ppl.tables.frame import ROW, Columns
 
 MANY = 3
@@ -146,6 +154,10 @@ def read_labels(path: str | Path, scale: Scale, **chosen: Any) -> LabelTable:
     annotator, annotators, round = choice.annotator, choice.annotators, choice.round
     apart = tuple(filter(None, (*choice.label, annotator, *choice.apart)))
     columns = open_columns(path, replace(choice, rating=None, apart=apart), needed=False)
+    if {"annotator", "label", "label_row"} <= columns.schema.keys():
+        # Of the answers that `cordial label` writes, the last about a text counts.
+        last = pl.struct(named("item_id"), named("annotator")).is_last_distinct()
+        columns = replace(columns, masks=(*columns.masks, last))
     columns = lay_out(columns, choice.label, annotator)
     drawn = _list_chosen(columns)
     columns = skip_blank(columns, "label", scale)

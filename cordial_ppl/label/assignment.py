@@ -1,0 +1,144 @@
+"""The texts that one person labels: which is next, and what they answered."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from jaxtyping import Int64
+
+from cordial_ppl.data.ratings import state
+from cordial_ppl.data.readings import is_unread
+from cordial_ppl.decisions.planning import expected_scores
+from cordial_ppl.errors import InputError
+from cordial_ppl.label.answer_log import LABEL, SKIP, UNDO, AnswerLog, Row
+from cordial_ppl.tables import ReadingTable
+from cordial_ppl.tables.frame import as_text
+
+MORE, AHEAD = 10, 200
+"""Texts that are added at a time when all are answered, and that are planned beyond these."""
+
+
+class Stale(InputError):
+    """An answer is about what another window has answered meanwhile."""
+
+
+@dataclass
+class Assignment:
+    """The texts of a plan, some of them answered.
+
+    Attributes:
+        table: The readings of all texts.
+        log: The answers.
+        order: The rows of the texts, in the order of the plan, [n].
+        target: How many of these are to be answered.
+        columns: What is shown of all texts by column, the text itself first.
+        strata: The column `stratum` of each text, [N].
+        by: The column over whose groups the plan is spread, if any.
+    """
+
+    table: ReadingTable
+    log: AnswerLog
+    order: Int64[np.ndarray, " n"]
+    target: int
+    columns: Mapping[str, Any]
+    strata: Int64[np.ndarray, " N"]
+    by: str | None = None
+    _rows: Mapping[str, int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Find texts by their ids."""
+        self._rows = {item: row for row, item in enumerate(self.table.item_ids)}
+
+    @property
+    def items(self) -> Sequence[str]:
+        """The texts to answer, in their order."""
+        return [self.table.item_ids[row] for row in self.order[: self.target]]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many texts are to be answered, are answered, have labels, and are left for later."""
+        standing = self.log.by_item
+        events = [row["label_event"] for row in standing.values()]
+        done = sum(
+            item in standing and standing[item]["label_event"] != SKIP for item in self.items
+        )
+        numbers = {"target": self.target, "answered": done, "texts": len(self.order)}
+        return numbers | {"labels": events.count(LABEL), "skipped": events.count(SKIP)}
+
+    @property
+    def current(self) -> str | None:
+        """The text to answer next: those left for later come last."""
+        standing = self.log.by_item
+        fresh = next((item for item in self.items if item not in standing), None)
+        later = [row for row in standing.values() if row["label_event"] == SKIP]
+        numbers = {
+            row["label_row"]: row["item_id"] for row in later if row["item_id"] in self._rows
+        }
+        return fresh if fresh is not None or not numbers else numbers[min(numbers)]
+
+    def show(self, item: str) -> dict[str, str]:
+        """Return the columns of a text, as text; the first is what is rated."""
+        row = self._rows[item]
+        cells = {name: column[row] for name, column in self.columns.items()}
+        return {name: "" if cell is None else as_text(cell) for name, cell in cells.items()}
+
+    def answer(self, item: str, event: str, label: str | None, note: str) -> None:
+        """Write an answer; one that stands already is not written twice.
+
+        Raises:
+            InputError: There is no such text or option.
+            Stale: The text has another answer.
+            FileError: The answer could not be written.
+        """
+        options = self.table.scale.options
+        if item not in self._rows or event == UNDO or (event == LABEL) != (label in options):
+            raise InputError("there is no such text or option.")
+        before = self.log.by_item.get(item)
+        if before and before["label_event"] != SKIP:
+            if (before["label_event"], before["label"]) == (event, label):
+                return
+            first = before["label"] or "cannot be rated"
+            raise Stale(f"another window answered this text: {first}. Undo that to change it.")
+        plan = {"stratum": int(self.strata[self._rows[item]])}
+        plan |= {} if self.by is None else {"probability_by": self.by}
+        self.log.append(item, event, label, label_note=note, **plan)
+
+    def undo(self, number: int) -> None:
+        """Undo the last answer, which must be the one of this number.
+
+        Raises:
+            Stale: Another answer is the last one.
+            FileError: It could not be written.
+        """
+        last = self.last
+        if last is None or last["label_row"] != number:
+            raise Stale("another window has answered meanwhile: look at the last answer again.")
+        self.log.append(last["item_id"], UNDO)
+
+    @property
+    def last(self) -> Row | None:
+        """The last answer that stands."""
+        return self.log.standing[-1] if self.log.standing else None
+
+    def add(self) -> None:
+        """Ask for some more texts of the plan."""
+        self.target = min(self.target + MORE, len(self.order))
+
+    def reveal(self, item: str) -> dict[str, Any]:
+        """Say what the judge states of a text that is answered, and of no other.
+
+        Raises:
+            InputError: It is not answered.
+        """
+        event = self.log.by_item.get(item, {}).get("label_event", SKIP)
+        if event == SKIP or item not in self._rows:
+            raise InputError("the judge's rating is shown once the text is answered.")
+        logits = self.table.logits[[self._rows[item]]]
+        if is_unread(logits)[0]:
+            return {"option": None}
+        shares = state(logits)[0][0]
+        score = float(expected_scores(logits, self.table.scale)[0])
+        best = int(shares.argmax())
+        option = self.table.scale.options[best]
+        return {"option": option, "share": float(shares[best]), "score": score}

@@ -1,0 +1,64 @@
+"""`cordial label`, its server answered by a thread in place of a browser."""
+
+import socket
+import sys
+
+from labelling_pages import TRUTH, answer_by_thread, write_judged
+
+from cordial_ppl.tables import read_columns
+
+ARGUMENTS = "judged.csv", "--text", "Answer", "--options", "1,2,3,4,5"
+
+
+def test_labels_are_for_other_commands(cordial, as_json, monkeypatch, tmp_path):
+    """Texts are labelled in two runs, and the systems compared by their labels."""
+    write_judged(tmp_path / "judged.csv")
+    label = "label", *ARGUMENTS, "--by", "model", "-n", 24, "--annotator", "ann"
+    answer_by_thread(monkeypatch, 10, TRUTH)
+    first = as_json(*label)
+    assert (first["labels"], first["answered"], first["target"]) == (10, 10, 24)
+    answer_by_thread(monkeypatch, 14, TRUTH)
+    assert "24 labels by ann" in cordial(*label).stderr
+    planned = cordial(
+        "plan", *ARGUMENTS[:1], *ARGUMENTS[3:], "--by", "model", "-n", 24, "-o", "p.csv"
+    )
+    assert planned.stdout
+    assert read_columns("labels.jsonl").cells["item_id"] == read_columns("p.csv").cells["item_id"]
+    compared = as_json("compare", "judged.csv", "labels.jsonl", *ARGUMENTS[3:], "--by", "model")
+    assert compared["verdict"]["labels"] == 24 and not compared["warnings"]
+
+
+def test_texts_may_be_in_another_table(cordial, refused, monkeypatch, tmp_path):
+    write_judged(tmp_path / "judged.csv")
+    (tmp_path / "words.csv").write_text(
+        "id,words\n" + "".join(f"{item},words of {item}\n" for item in reversed(TRUTH))
+    )
+    label = "label", "judged.csv", "--options", "1,2,3,4,5", "--text", "words", "--id", "id"
+    answer_by_thread(monkeypatch, 2, TRUTH)
+    cordial(*label, "--texts", "words.csv")
+    assert len(read_columns("labels.jsonl")) == 2
+    refused("'words'", *label)
+
+
+def test_another_column_is_offered(refused, tmp_path):
+    write_judged(tmp_path / "judged.csv")
+    refused(
+        "'reply'|'answer'|--text COLUMN", "label", "judged.csv", "--text", "reply", *ARGUMENTS[3:]
+    )
+
+
+def test_a_taken_port_and_a_wrong_goal_are_refused(refused, tmp_path):
+    write_judged(tmp_path / "judged.csv")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        refused("cannot be used", "label", *ARGUMENTS, "--port", taken.getsockname()[1])
+    refused("positive", "label", *ARGUMENTS, "--within", 0)
+    refused("a quantity, a sign", "label", *ARGUMENTS, "--require", "good")
+    refused(".jsonl", "label", *ARGUMENTS, "-o", "labels.csv")
+
+
+def test_without_its_packages_it_says_how_to_install_them(refused, monkeypatch, tmp_path):
+    write_judged(tmp_path / "judged.csv")
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    refused('pip install "cordial-ppl[label]"', "label", *ARGUMENTS)
