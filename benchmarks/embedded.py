@@ -61,6 +61,7 @@ class Recipe(NamedTuple):
         readers: the language models that read them, by name.
         ambiguity: standard deviation of what makes all readers misread a text alike.
         habit: standard deviation of what a person who comes back adds to every label, in classes.
+        calibration: number of texts to calibrate on.
     """
 
     options: tuple[str, ...]
@@ -68,6 +69,17 @@ class Recipe(NamedTuple):
     readers: Mapping[str, Reader]
     ambiguity: float
     habit: float
+    calibration: int = CALIBRATION
+
+    def write(
+        self, rng: np.random.Generator, users: Int[np.ndarray, " n"]
+    ) -> tuple[Int[np.ndarray, " n"], Mapping[str, Float[np.ndarray, "n K"]]]:
+        """Write a text of each of these authors: return its label, and its logits by reader."""
+        quality = rng.standard_normal(len(users))
+        offsets = self.raters.offset * rng.standard_normal(users.max() + 1)
+        labels = self.raters.label(rng, quality, offsets[users])
+        seen, cuts = quality + self.ambiguity * rng.standard_normal(len(users)), self.raters.cuts()
+        return labels, {name: model.read(rng, seen, cuts) for name, model in self.readers.items()}
 
 
 STARS = ("1", "2", "3", "4", "5")
@@ -119,6 +131,7 @@ TASKS: Mapping[str, Recipe] = {
         _readers(Reader(0.2, -0.103, 62.0, 0.95, 0.51, 0.29, 25.0)),
         ambiguity=0.334,
         habit=0.25,
+        calibration=18_135,
     ),
 }
 
@@ -128,10 +141,10 @@ def benchmark(name: str, seed: int = 0) -> SyntheticTask:
 
     A text's quality is standard normal. Its author labels it by `quality + offset + noise` and
     readers read `quality + ambiguity m + noise`, with m shared by all of them, so that their errors
-    are correlated. 2,000 texts to calibrate on and 4,000 to report on have one author each; 400
-    people more have written 8 to 16 texts each, in order of time. These have a habit each,
-    `h ~ N(0, habit^2)` classes: a label z becomes z + h, rounded up or down at random so that it is
-    right on average, and stays on the scale.
+    are correlated. 2,000 texts to calibrate on (mosei: 18,135, as in the paper) and 4,000 to report
+    on have one author each; 400 people more have written 8 to 16 texts each, in order of time.
+    These have a habit each, `h ~ N(0, habit^2)` classes: a label z becomes z + h, rounded up or
+    down at random so that it is right on average, and stays on the scale.
 
     Args:
         name: one of `TASKS`.
@@ -147,32 +160,30 @@ def benchmark(name: str, seed: int = 0) -> SyntheticTask:
     if name not in TASKS:
         raise InputError(f"the benchmark's tasks are {', '.join(TASKS)}; got {name!r}.")
     recipe, rng = TASKS[name], np.random.default_rng(seed)
-    raters, single = recipe.raters, CALIBRATION + REPORT
+    single, further = CALIBRATION + REPORT, recipe.calibration - CALIBRATION
     texts = np.r_[np.ones(single, int), rng.integers(FEWEST, MOST + 1, USERS)]
     users = np.repeat(np.arange(single + USERS), texts)
-    n = len(users)
-    quality = rng.standard_normal(n)
-    offsets = raters.offset * rng.standard_normal(single + USERS)
-    labels = raters.label(rng, quality, offsets[users])
+    labels, logits = recipe.write(rng, users)
     # Habits have their generator: no other number changes with them.
     other = np.random.default_rng([seed, 1])
     habits = recipe.habit * other.standard_normal(single + USERS)
     habits[:single] = 0.0
-    moves = np.floor(habits[users] + other.random(n)).astype(labels.dtype)
+    moves = np.floor(habits[users] + other.random(len(users))).astype(labels.dtype)
     labels = np.clip(labels + moves, 0, len(recipe.options) - 1)
-    seen = quality + recipe.ambiguity * rng.standard_normal(n)
-    logits = {
-        reader: model.read(rng, seen, raters.cuts()) for reader, model in recipe.readers.items()
-    }
-    split = np.repeat(np.arange(len(SPLITS)), [CALIBRATION, REPORT, n - single])
-    time = np.arange(n) - np.searchsorted(users, users)
+    split = np.repeat(np.arange(len(SPLITS)), [CALIBRATION, REPORT, len(users) - single])
+    time = np.arange(len(users)) - np.searchsorted(users, users)
+    if further:  # So has what a larger pool has more, behind all other texts.
+        more, read = recipe.write(np.random.default_rng([seed, 2]), np.arange(further))
+        logits = {reader: np.vstack([own, read[reader]]) for reader, own in logits.items()}
+        labels, users = np.r_[labels, more], np.r_[users, users.max() + 1 + np.arange(further)]
+        split, time = (np.r_[own, np.zeros(further, int)] for own in (split, time))
     return SyntheticTask(name, logits, labels, split, users, time, recipe.options)
 
 
 def load_tasks(
     names: Collection[str] = tuple(TASKS), readers: Collection[str] = (), seed: int = 0
 ) -> list[Task]:
-    """Load tasks of the benchmark as sweeps take them: pools of 2,000 texts, and 4,000 to score.
+    """Load tasks of the benchmark as sweeps take them: texts to calibrate on, and 4,000 to score.
 
     Args:
         names: some of `TASKS`.

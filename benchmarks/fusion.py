@@ -30,7 +30,7 @@ import numpy as np
 from embedded import benchmark
 from members import without
 from real import NEEDED
-from rivals import LogitFusion, average_reading, predict_concatenated
+from rivals import LogitFusion, average_reading, leave_out_joint, predict_concatenated
 
 import cordial_ppl as cp
 from cordial_ppl.estimators.fusion.panel import read_by
@@ -132,18 +132,22 @@ def compare(texts: Texts, draw: int, args: Any) -> Iterator[tuple[int, str, np.n
     judge: dict[str, Any] = {"readers": texts.readers, "seed": draw} | (
         {} if args.paper else {"prior": prior}
     )
-    flat: dict[str, Any] = {"average": False, "weight_counts": 0.0} if args.paper else {}
+    literal: dict[str, Any] = {"average": False, "weight_counts": 1.0} if args.paper else {}
     for n in args.budgets:
         logits, labels = texts.pool[:n], texts.labels[:n]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", cp.CordialWarning)
             fusion = (cp.Fusion.paper if args.paper else cp.Fusion)(**judge).fit(logits, labels)
-            plain = LogitFusion(readers=texts.readers, seed=draw, **flat).fit(logits, labels)
+            plain = LogitFusion(readers=texts.readers, seed=draw, **literal).fit(logits, labels)
             predictions = {
                 "fusion": fusion.predict_proba(texts.report),
                 "without channels": plain.predict_proba(texts.report),
                 "average reading": cp.RawReading().fit(average[0]).predict_proba(average[1]),
             }
+            if whole:
+                apart = leave_out_joint(fusion.fit_)
+                readings = enter(apart, texts.report)
+                predictions["without joint channel"] = predict(apart, *readings)[0]
             if whole and draw < LEAST_DIRICHLET and n in (args.concatenated or args.budgets):
                 predicted = predict_concatenated(logits, labels, texts.report)
                 predictions["Dirichlet of all"] = predicted
@@ -160,7 +164,10 @@ def compare(texts: Texts, draw: int, args: Any) -> Iterator[tuple[int, str, np.n
 
 
 def measure_gains(losses: dict) -> list[dict]:
-    """Each method's mean loss, and the fusion's gain over it with its interval."""
+    """Each method's mean loss, and the fusion's gain over it with its interval.
+
+    Standard errors are over draws; "gains" has the mean gain of each draw.
+    """
     rows = []
     for (task, n), matches in sorted(losses.items()):
         for name, other in matches.items():
@@ -168,23 +175,39 @@ def measure_gains(losses: dict) -> list[dict]:
             rivals = np.stack(list(other.values()))
             fused = np.stack([matches["fusion"][draw] for draw in other])
             gain = paired_bootstrap(rivals - fused, draws=2000)
+            gains = (rivals - fused).mean(axis=1, dtype=float)
             row = {"task": task, "n": n, "method": name, "draws": len(rivals)}
             row |= {"log_loss": float(rivals.mean()), "gain": [float(part) for part in gain]}
+            row |= {"standard_error": error_of(rivals.mean(axis=1)), "gain_error": error_of(gains)}
+            row["gains"] = gains.round(6).tolist()
             rows.append(row)
     return rows
 
 
+def error_of(values: np.ndarray) -> float | None:
+    """Return the standard error of a mean over draws; None of one draw."""
+    if len(values) < 2:
+        return None
+    return float(values.std(ddof=1) / len(values) ** 0.5)
+
+
 def count_wins(rows: list[dict]) -> Iterator[str]:
-    """In how many settings the fusion beats each method."""
+    """In how many settings the fusion beats each method.
+
+    Settings share their draws: the error of the mean gain is that of the draws' means.
+    """
     for name in dict.fromkeys(row["method"] for row in rows if row["method"] != "fusion"):
         matches = [row for row in rows if row["method"] == name]
         wins = [row for row in matches if row["gain"][0] > 0]
         sure = [row for row in wins if row["gain"][1] > 0]
         lost = [row for row in matches if row["gain"][2] < 0]
         mean = np.mean([row["gain"][0] for row in matches])
+        fewest = min(row["draws"] for row in matches)
+        error = error_of(np.mean([row["gains"][:fewest] for row in matches], axis=0))
         yield (
             f"{name:34} {len(wins):3} of {len(matches)} "
             f"({len(sure)} resolved, {len(lost)} lost), {mean:+.4f}"
+            + (f" ± {error:.4f}" if error else "")
         )
 
 

@@ -1,11 +1,12 @@
 """Methods for users and for several readers that ours are compared with in `users.py`, `fusion.py`.
 
 Of users: one cross-validated spread under which values are averaged, and three other effects of one
-number per user.  Of readers: a fusion without channels, one regression
-on all readings, and their average.
+number per user.  Of readers: a fusion without channels and one without its joint channel, one
+regression on all readings, and their average.
 """
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from cordial_ppl import UserShift
 from cordial_ppl.channels.user_effects import Effect
 from cordial_ppl.data.readings import label_histogram
 from cordial_ppl.estimators.fusion import Fusion
-from cordial_ppl.estimators.fusion.fusion_fit import JOINT
+from cordial_ppl.estimators.fusion.fusion_fit import COUNTS, JOINT, READER_COUNT, FusionFit
 from cordial_ppl.estimators.fusion.panel import as_reader_logits
 from cordial_ppl.estimators.named import LogitStack
 from cordial_ppl.estimators.users.spreads import Spreads
@@ -24,8 +25,9 @@ from cordial_ppl.runtime.arrays import FLOOR
 from cordial_ppl.stack.calibrators.dirichlet import GRID, RIDGE, Dirichlet
 from cordial_ppl.stack.calibrators.regression import fit_softmax
 from cordial_ppl.stack.calibrators.samples import as_samples, cross_validate
+from cordial_ppl.stack.fit import Fit
 from cordial_ppl.stack.settings import Settings
-from cordial_ppl.stack.weighing import stated
+from cordial_ppl.stack.weighing import stated, weigh
 
 
 class CrossValidated(UserShift):
@@ -148,6 +150,23 @@ class LogitFusion(Fusion):
     def settings(self) -> Settings:
         """The settings of each stack, which has no channels."""
         return LogitStack(self.options, seed=self.seed).settings
+
+
+def leave_out_joint(fit: FusionFit) -> FusionFit:
+    """Leave out the joint channel: the same members otherwise, weighed anew with the same counts.
+
+    Args:
+        fit: a fusion of texts that every reader has read.
+    """
+    members = {name: each for name, each in fit.members.items() if isinstance(each, Fit)}
+    counts = {name: COUNTS.get(name, READER_COUNT) for name in members}
+    counts |= {k: v for k, v in fit.settings["weight_counts"].items() if k in members}
+    folds = next(iter(members.values())).folds
+    each = [own for member in members.values() if (own := member.out_of_fold) is not None]
+    held_out = np.stack(each, axis=-1) if each else None
+    mixture = weigh(fit.labelled, folds, held_out, np.array(list(counts.values())))
+    weights = dict(zip(members, mixture.weights.tolist(), strict=True))
+    return replace(fit, members=members, weights=weights, expected=mixture.expected)
 
 
 def predict_concatenated(

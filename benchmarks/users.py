@@ -42,12 +42,12 @@ TASKS = ("ESA-1", "ESA-2", "ESA-IAA", "MQM-1", "MQM-IAA")
 READER = "GEMBA-MQM_gpt4"
 LABELS, LATE, BOOTSTRAPS = 1000, 11, 2000
 NEEDED = "set CORDIAL_DATA to a folder that holds wmt23_esa_users"
-MODE = {"sigma": "cross-validated"}
+MODE, PLAIN = {"sigma": "cross-validated"}, "shift, the paper's"
 EFFECTS: dict[str, tuple[Callable[[], UserShift], str]] = {
     "shift": (UserShift, "calibrator"),
     "shift, one sigma": (CrossValidated, "calibrator"),
-    "shift, mode": (partial(UserShift, **MODE), "calibrator"),
-    "shift, the paper's": (UserShift.paper, "calibrator"),
+    PLAIN: (UserShift.paper, "calibrator"),
+    "shift, whole classes": (partial(UserShift.paper, fractions="nearest"), "calibrator"),
     "reliability": (UserReliability, "calibrator"),
     "reliability, mode": (partial(UserReliability, **MODE), "calibrator"),
     "temperature": (UserTemperature, "calibrator"),
@@ -116,15 +116,19 @@ def measure_gains(
     effects: Collection[str] = tuple(EFFECTS),
     make: Callable[..., Cordial] = Cordial,
 ) -> dict[str, dict[str, list]]:
-    """Gains over the population, late and over all texts: mean, intervals over texts and users."""
+    """Gains over the population, late and over all texts: mean, intervals over texts and users.
+
+    What the shift gains over another effect, "shift - effect", is there too; the third number of an
+    interval is the standard error.
+    """
     task = benchmark(name)
     rows = task.rows("users")
     users, late = task.users[rows], task.time[rows] >= LATE
     gains = [gains_of_draw(task, rows, draw, effects, make) for draw in range(draws)]
     means = {effect: np.stack([gain[effect] for gain in gains]) for effect in effects}
     for effect in effects:
-        first = "shift, mode" if effect.endswith(", mode") else "shift"
-        if not effect.startswith("shift") and first in effects:
+        first = PLAIN if effect.endswith((", mode", ", whole classes")) else "shift"
+        if effect not in (first, "shift, one sigma") and first in effects:
             means[f"{first} - {effect}"] = means[first] - means[effect]
     results: dict[str, dict[str, list]] = {}
     for effect, gain in means.items():
@@ -180,7 +184,7 @@ def fit_populations(
 
 
 def resample(gains: np.ndarray, groups: np.ndarray) -> list[float]:
-    """95 % interval of a mean over draws and texts: draws, and groups of texts, drawn again."""
+    """95 % interval and error of a mean: draws, and groups of texts, are drawn again."""
     rng = np.random.default_rng(0)
     _, index = np.unique(groups, return_inverse=True)
     counts = np.bincount(index).astype(float)
@@ -190,7 +194,7 @@ def resample(gains: np.ndarray, groups: np.ndarray) -> list[float]:
         draws = rng.integers(0, len(sums), len(sums))
         drawn = np.bincount(rng.integers(0, len(counts), len(counts)), minlength=len(counts))
         means[b] = (sums[draws] @ drawn).mean() / (counts @ drawn)
-    return np.quantile(means, [0.025, 0.975]).tolist()
+    return [*np.quantile(means, [0.025, 0.975]).tolist(), float(means.std(ddof=1))]
 
 
 def compare(folder: Path, task: str, split: int) -> list[dict]:

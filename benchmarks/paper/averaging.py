@@ -25,8 +25,8 @@ def averaging_gain(results: Results) -> Product:
         name="averaging",
         title="What averaging over the posterior is worth",
         caption=f"Log loss of {label(MODE)} minus that of {label(OURS)} (nats; above zero: "
-        f"{label(OURS)} is better) by number of labels, with paired 95 % bootstrap intervals over "
-        "report texts and label subsets; bold: the interval excludes zero.",
+        f"{label(OURS)} is better) by number of labels, ± standard errors over label subsets; "
+        "bold: a paired 95 % bootstrap interval over report texts and subsets excludes zero.",
         table=table,
         shown=show_differences(table),
         notes=(

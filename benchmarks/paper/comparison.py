@@ -147,6 +147,12 @@ def mean_of(values: Float[np.ndarray, " draws"]) -> Mean:
     return Mean(float(values.mean()) if draws else np.nan, error, draws)
 
 
+def mean_of_tasks(each: Sequence[Mean]) -> tuple[float, float]:
+    """Return the mean over tasks, whose draws are independent, and its standard error."""
+    means, errors, _ = zip(*each, strict=True)
+    return float(np.mean(means)), float(np.linalg.norm(errors) / len(errors))
+
+
 def mean_scores(cell: Cell, methods: Sequence[str], metric: str = "log_loss") -> dict[str, Mean]:
     """Return each method's score over `shared_draws`; no draw for one that is left out."""
     shared = shared_draws(cell, methods)
@@ -216,9 +222,17 @@ def difference_record(results: Results, key: Key, method: str, ours: str) -> Rec
         "difference": interval and interval.mean,
         "lower": interval and interval.lower,
         "upper": interval and interval.upper,
+        "standard_error": mean_difference(cell, method, ours).error,
         "resolved": interval and interval.resolved and enough_draws(cell, method, ours),
         "draws": int(succeeded(cell, method, ours).sum()),
     }
+
+
+def mean_difference(cell: Cell, one: str, other: str, metric: str = "log_loss") -> Mean:
+    """Return a method's score minus another's, over the draws that both have."""
+    here, there = (cell[method].scores[metric] for method in (one, other))
+    differences = (here - there)[succeeded(cell, one, other)]
+    return mean_of(differences[np.isfinite(differences)])
 
 
 def note_few_draws(

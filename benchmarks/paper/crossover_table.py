@@ -5,6 +5,7 @@ from comparison import (
     Results,
     count_failures,
     enough_draws,
+    mean_difference,
     need_methods,
     note_few_draws,
     paired_intervals,
@@ -43,10 +44,11 @@ def crossover_table(results: Results, *, ours: str = OURS) -> Product:
         name="crossover",
         title="Where Dirichlet calibration overtakes",
         caption=f"Delta: log loss (nats) of {label(ours)} minus that of Dirichlet calibration "
-        "with the most labels; predicted: n* = (K (K + 1) - 5) / (2 delta); crosses: labels with "
-        "which its mean log loss is the same, read off its learning curve; observed: the fewest "
-        "labels with which Dirichlet calibration leads by a paired 95 % bootstrap interval that "
-        "excludes zero; ratio: observed to predicted.",
+        "with the most labels, ± its standard error over label subsets; predicted: n* = "
+        "(K (K + 1) - 5) / (2 delta); crosses: labels with which its mean log loss is the same, "
+        "read off its learning curve; observed: the fewest labels with which Dirichlet calibration "
+        "leads by a paired 95 % bootstrap interval that excludes zero; ratio: observed to "
+        "predicted.",
         table=table,
         shown=tabulate(map(_show, table.to_dicts())),
         notes=(
@@ -75,6 +77,7 @@ def _row(results: Results, task: str, reader: str, ours: str) -> Record:
         "options": size,
         "most": most,
         "delta": delta,
+        "standard_error": mean_difference(results.cells[task, reader, most], OTHER, ours).error,
         "predicted": predicted,
         "crosses": label_equivalents([*finite], [each.mean for each in finite.values()], 0.0)
         if finite
@@ -88,7 +91,8 @@ def _show(row: Record) -> Record:
     never = {"predicted": "never"} | dict.fromkeys(("crosses", "observed"), f"> {row['most']}")
     return (
         {"task": row["task"], "reader": row["reader"], "K": row["options"]}
-        | {"most labels": row["most"], "delta": number(row["delta"], "+.3f")}
+        | {"most labels": row["most"]}
+        | {"delta": number(row["delta"], "+.3f", row["standard_error"])}
         | {k: never[k] if row[k] == np.inf else number(row[k], ".0f") for k in never}
         | {"ratio": number(row["ratio"], ".2f")}
     )

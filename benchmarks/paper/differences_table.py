@@ -14,7 +14,7 @@ from comparison import (
     paired_intervals,
 )
 from panels import Panel, draw_panels, split_panels
-from product import Product, Record, number, spread, tabulate
+from product import Product, Record, bold, number, spread, tabulate
 from ranking import rivals
 from styles import OURS, label
 
@@ -57,10 +57,10 @@ def loss_differences(results: Results, *, ours: str = OURS) -> Product:
         name="differences",
         title="Log loss minus ours",
         caption=f"Log loss of each method minus that of {label(ours)} (nats; above zero: "
-        f"{label(ours)} is better) by number of labels, with paired 95 % bootstrap intervals over "
-        "report texts and label subsets; bold: the interval excludes zero; the figure leaves out "
-        "other forms of ours, and its bands are the intervals of the strongest methods; "
-        + describe_range(panels),
+        f"{label(ours)} is better) by number of labels, ± standard errors over label subsets; "
+        "bold: a paired 95 % bootstrap interval over report texts and subsets excludes zero; the "
+        "figure leaves out other forms of ours, and flat weights, and its bands are the intervals "
+        "of the strongest methods; " + describe_range(panels),
         table=table,
         shown=show_differences(table),
         notes=(
@@ -85,8 +85,8 @@ def show_differences(table: pl.DataFrame) -> pl.DataFrame:
     """Lay differences out by number of labels, resolved ones in bold."""
 
     def shown(record: Record) -> str:
-        text = number(record["difference"], "+.3f")
-        return f"**{text}**" if record["resolved"] else text
+        text = number(record["difference"], "+.3f", record["standard_error"])
+        return bold(text, record["resolved"])
 
     return spread(table, ("task", "reader", "method"), ("n",), shown)
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 from comparison import Results, count_failures, need_methods
+from jackknife import jackknife_error
 from numpy.typing import ArrayLike
 from product import NOTHING, Product, Record, number, spread, tabulate
 from ranking import mean_pair, need_budgets
@@ -41,8 +42,8 @@ def equivalent_labels(results: Results, *, ours: str = OURS, n: int = 20) -> Pro
         name="equivalents",
         title=f"Labels that match {label(ours)} with {n}",
         caption=f"Number of labels with which each method has the mean log loss that {label(ours)} "
-        f"has with {n}, read off its learning curve; ≤: with fewer than were tried; >: not with as "
-        "many as were tried.",
+        f"has with {n}, read off its learning curve, ± jackknife standard errors over the draws of "
+        "labels; ≤: with fewer than were tried; >: not with as many as were tried.",
         table=table,
         shown=spread(table, ("method",), ("task", "reader"), _shown),
         notes=(count_failures(results.cells.values(), results.methods),),
@@ -76,21 +77,30 @@ def label_equivalents(budgets: ArrayLike, losses: ArrayLike, reached: float) -> 
 
 
 def _match(results: Results, task: str, reader: str, method: str, ours: str, n: int) -> Record:
-    """Return a row on where a method's curve reaches ours, both over the draws that they share."""
-    means = {}
-    for budget in results.budgets(task, reader):
-        _, other = mean_pair(results.cells[task, reader, budget], ours, method)
-        if other.draws:
-            means[budget] = other.mean
-    reached = mean_pair(results.cells[task, reader, n], ours, method)[0].mean
-    comparable = bool(means) and np.isfinite(reached)
+    """Return a row on where a method's curve reaches ours, both over the draws that they share.
+
+    Subsets of a draw are nested: for the error, it is left out of all budgets at once.
+    """
+    cells = {k: results.cells[task, reader, k] for k in results.budgets(task, reader)}
+
+    def curve(draws: np.ndarray | bool = True) -> tuple[dict[int, float], float]:
+        pairs = {k: mean_pair(cell, ours, method, draws) for k, cell in cells.items()}
+        return {k: other.mean for k, (_, other) in pairs.items() if other.draws}, pairs[n][0].mean
+
+    def match(draws: np.ndarray | bool = True) -> float:
+        means, reached = curve(draws)
+        comparable = bool(means) and np.isfinite(reached)
+        return label_equivalents([*means], [*means.values()], reached) if comparable else np.nan
+
+    means, reached = curve()
     return {
         "task": task,
         "reader": reader,
         "method": method,
         "n": n,
         "log_loss": reached,
-        "labels": label_equivalents([*means], [*means.values()], reached) if comparable else np.nan,
+        "labels": match(),
+        "standard_error": jackknife_error(match, len(cells[n][ours].scores["log_loss"])),
         "fewest": min(means, default=None),
         "most": max(means, default=None),
     }
@@ -102,4 +112,4 @@ def _shown(record: Record) -> str:
     if record["labels"] == np.inf:
         return f"> {record['most']}"
     least = "≤ " if record["labels"] == record["fewest"] else ""
-    return least + number(record["labels"], ".0f")
+    return least + number(record["labels"], ".0f", record["standard_error"])

@@ -6,10 +6,11 @@ its number of parameters, whence the crossover `n* = (d_u - d_s) / (2 delta)`.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from equivalents import label_equivalents
+from jackknife import jackknife_error
 from jaxtyping import Float, Int
 from likeliest import fit_channels
 from populations import KnownGap, known_gap
@@ -64,6 +65,11 @@ class ExcessLosses:
         """
         return 2 * self.budgets * getattr(self, fit).mean(axis=1)
 
+    def dimension_errors(self, fit: str) -> Float[np.ndarray, " budgets"]:
+        """Return the standard error of `dimensions` over the samples of labels."""
+        losses = getattr(self, fit)
+        return 2 * self.budgets * losses.std(axis=1, ddof=1) / np.sqrt(losses.shape[1])
+
     def overtaking(self, fit: str) -> float:
         """Return the labels from which on a full channel loses no more than the affine one.
 
@@ -80,6 +86,15 @@ class ExcessLosses:
         ratio = getattr(self, fit).mean(axis=1) / (self.delta + self.affine.mean(axis=1))
         last = max(np.flatnonzero(ratio > 1), default=0)
         return label_equivalents(self.budgets[last:], np.log(ratio[last:]), 0.0)
+
+    def overtaking_error(self, fit: str) -> float:
+        """Return the jackknife standard error of `overtaking`; a sample is left out of all fits."""
+
+        def overtaking(kept: np.ndarray) -> float:
+            parts = {name: getattr(self, name)[:, kept] for name in ("affine", fit)}
+            return replace(self, **parts).overtaking(fit)
+
+        return jackknife_error(overtaking, self.affine.shape[1])
 
 
 def around_crossover(delta: float, options: int, draws: int, seed: int = 0) -> ExcessLosses:

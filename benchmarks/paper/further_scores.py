@@ -1,16 +1,6 @@
 """The other scores: ranked probability score, accuracy, agreement and absolute error."""
 
-import numpy as np
-from comparison import (
-    Cell,
-    Mean,
-    Results,
-    count_failures,
-    mean_of,
-    mean_scores,
-    need_methods,
-    succeeded,
-)
+from comparison import Results, count_failures, mean_difference, mean_scores, need_methods
 from product import Product, Record, number, spread, tabulate
 from styles import OURS, label
 
@@ -44,29 +34,24 @@ def further_scores(results: Results, *, ours: str = OURS) -> Product:
         for metric in METRICS
         for method, score in [
             *mean_scores(cell, results.methods, metric).items(),
-            (difference, _mean_difference(cell, metric, both)),
+            (difference, mean_difference(cell, *both, metric)),
         ]
     )
 
     def shown(record: Record) -> str:
-        return number(record["value"], "+.3f" if record["method"] == difference else ".3f")
+        form = "+.3f" if record["method"] == difference else ".3f"
+        return number(record["value"], form, record["standard_error"])
 
     return Product(
         name="scores",
         title="Further scores",
         caption="Mean ranked probability score (rps; lower is better), accuracy, quadratic "
         "weighted kappa (qwk; higher is better) and absolute error in classes (mae; lower is "
-        "better) by number of labels, over the draws of labels, and those of "
-        f"{label(ours)} minus those of the logit stack.",
+        "better) by number of labels, over the draws of labels, ± standard errors over these "
+        f"draws, and those of {label(ours)} minus those of the logit stack, draw by draw.",
         table=table,
         shown=spread(
             table, ("task", "reader", "metric", "method"), ("n",), shown, {difference: named}
         ),
         notes=(count_failures(results.cells.values(), results.methods),),
     )
-
-
-def _mean_difference(cell: Cell, metric: str, both: tuple[str, str]) -> Mean:
-    one, other = (cell[method].scores[metric] for method in both)
-    differences = (one - other)[succeeded(cell, *both)]
-    return mean_of(differences[np.isfinite(differences)])

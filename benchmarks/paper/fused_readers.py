@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from fusion import EMBEDDED, compare, count_wins, load, measure_gains
-from product import Product, Record, number, spread, tabulate
+from product import Product, Record, bold, number, spread, tabulate
 
 BUDGETS = (5, 10, 20, 50, 100, 200, 500)
 CONCATENATED = (20,)
@@ -32,15 +32,16 @@ def fusion_gains(
             for n, name, loss in compare(load("embedded", task, draw), draw, settings):
                 losses[task, n][name][draw] = loss
     rows, ends = measure_gains(losses), ("gain", "lower", "upper")
-    table = tabulate(row | dict(zip(ends, row["gain"], strict=True)) for row in rows)
+    table = tabulate(row | dict(zip(ends, row["gain"], strict=True)) for row in rows).drop("gains")
     return Product(
         name="fusion",
         title="Several readers",
         caption="Mean log loss (nats) of each method with the same labels, and in brackets how "
-        "much lower that of the paper's fusion of four readers is; bold: a paired 95 % bootstrap "
-        "interval over report texts and draws excludes zero. Readers alone have the paper's stack; "
-        "best reader: the one with the lowest out-of-fold loss; without channels: the same fusion "
-        "of logit stacks; Dirichlet of all: Dirichlet calibration of all readings at once.",
+        "much lower that of the paper's fusion of four readers is, ± standard errors over draws; "
+        "bold: a paired 95 % bootstrap interval over report texts and draws excludes zero. Readers "
+        "alone have the paper's stack; best reader: the one with the lowest out-of-fold loss; "
+        "without channels: the same fusion of logit stacks; without joint channel: that of the "
+        "readers' stacks alone; Dirichlet of all: Dirichlet calibration of all readings at once.",
         table=table,
         shown=spread(table, ("task", "method"), ("n",), _shown),
         notes=(
@@ -51,7 +52,8 @@ def fusion_gains(
 
 
 def _shown(row: Record) -> str:
+    loss = number(row["log_loss"], error=row["standard_error"])
     if row["method"] == "fusion":
-        return number(row["log_loss"])
-    gain, sure = number(row["gain"], "+.3f"), row["lower"] * row["upper"] > 0
-    return f"{number(row['log_loss'])} ({f'**{gain}**' if sure else gain})"
+        return loss
+    gain = number(row["gain"], "+.3f", row["gain_error"])
+    return f"{loss} ({bold(gain, row['lower'] * row['upper'] > 0)})"

@@ -7,7 +7,8 @@ learns from the demonstrations which options are usual and not how sure to be.
 from collections.abc import Iterator
 
 import numpy as np
-from comparison import Key, Results, need_methods, succeeded
+from comparison import Key, Results, mean_of, need_methods, succeeded
+from jackknife import jackknife_error
 from jaxtyping import Float, Int
 from product import Product, Record, number, spread, tabulate
 from scipy.special import softmax
@@ -43,7 +44,8 @@ def in_context(results: Results, *, ours: str = OURS) -> Product:
         name="in-context",
         title="Labels as demonstrations",
         caption=f"Accuracy with the labels as demonstrations minus that of {label(ours)} with the "
-        "same labels, and its log loss as a multiple of that of ours, over the draws of labels.",
+        "same labels, and its log loss as a multiple of that of ours, ± standard errors over the "
+        "draws of labels.",
         table=table,
         shown=spread(table, ("task", "reader", "method"), ("n",), _shown),
         notes=(
@@ -79,16 +81,24 @@ def _rows(results: Results, key: Key, ours: str) -> Iterator[Record]:
         for score in (scores.accuracy, scores.log_loss)
     )
     own = [cell[ours].scores[name][fine] for name in ("accuracy", "log_loss")]
+    more, draws = mean_of(accuracy - own[0]), int(fine.sum())
+
+    def ratio(kept: np.ndarray) -> float:
+        return float(loss[kept].mean() / own[1][kept].mean()) if kept.any() else np.nan
+
     yield {
         "task": name,
         "reader": reader,
         "n": n,
         "method": STAND_IN,
-        "accuracy_difference": float(np.mean(accuracy - own[0])) if fine.any() else np.nan,
-        "loss_ratio": float(loss.mean() / own[1].mean()) if fine.any() else np.nan,
-        "draws": int(fine.sum()),
+        "accuracy_difference": more.mean,
+        "difference_error": more.error,
+        "loss_ratio": ratio(np.ones(draws, bool)),
+        "ratio_error": jackknife_error(ratio, draws),
+        "draws": draws,
     }
 
 
 def _shown(row: Record) -> str:
-    return f"{number(row['accuracy_difference'], '+.3f')}, {number(row['loss_ratio'], '.1f')} ×"
+    accuracy = number(row["accuracy_difference"], "+.3f", row["difference_error"])
+    return f"{accuracy}, {number(row['loss_ratio'], '.2f', row['ratio_error'])} ×"

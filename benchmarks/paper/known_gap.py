@@ -53,7 +53,7 @@ def gap_table(
         "d: twice the number of labels times the mean excess loss of estimation, which should come "
         f"to the number of parameters, {PARAMETERS} for the affine channel and K (K - 1) for the "
         "full one; overtakes: labels from which on the full channel loses no more than the affine "
-        "one, over the predicted n* = (K (K - 1) - 4) / (2 delta).",
+        "one, over the predicted n* = (K (K - 1) - 4) / (2 delta); ± standard errors over samples.",
         table=table,
         shown=tabulate(map(_summary, gaps)),
         notes=(
@@ -67,10 +67,13 @@ def gap_table(
 
 def _rows(losses: ExcessLosses) -> Iterator[Record]:
     for fit in FITS:
-        overtaking = None if fit == "affine" else losses.overtaking(fit)
+        moved = fit != "affine"
+        overtaking = losses.overtaking(fit) if moved else None
+        overtaking_error = losses.overtaking_error(fit) if moved else None
         excess, over_truth = getattr(losses, fit).mean(axis=1), _over_truth(losses, fit)
-        rows = zip(losses.budgets, excess, over_truth, losses.dimensions(fit), strict=True)
-        for n, loss, over, dimensions in rows:
+        both = losses.dimensions(fit), losses.dimension_errors(fit)
+        rows = zip(losses.budgets, excess, over_truth, *both, strict=True)
+        for n, loss, over, dimensions, error in rows:
             yield {
                 "options": losses.options,
                 "delta": losses.delta,
@@ -80,7 +83,9 @@ def _rows(losses: ExcessLosses) -> Iterator[Record]:
                 "excess": float(loss),
                 "over_truth": float(over),
                 "d": float(dimensions),
+                "d_error": float(error),
                 "overtaking": overtaking,
+                "overtaking_error": overtaking_error,
             }
 
 
@@ -98,11 +103,15 @@ def _summary(losses: ExcessLosses) -> Record:
         "n*": number(losses.crossover, ".0f"),
     }
     row |= {
-        f"d, {look.label}": number(losses.dimensions(k)[near], ".1f") for k, look in FITS.items()
+        f"d, {look.label}": number(
+            losses.dimensions(k)[near], ".1f", losses.dimension_errors(k)[near]
+        )
+        for k, look in FITS.items()
     }
     for fit in ("full", "shrunk"):
-        ratio = losses.overtaking(fit) / losses.crossover
-        row[f"{FITS[fit].label} overtakes, / n*"] = number(ratio, ".2f")
+        both = losses.overtaking(fit), losses.overtaking_error(fit)
+        ratio, error = (labels / losses.crossover for labels in both)
+        row[f"{FITS[fit].label} overtakes, / n*"] = number(ratio, ".2f", error)
     return row
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 from comparison import Key, Results, count_failures, mean_scores, need_methods
-from product import Product, Record, number, spread, tabulate
+from product import Product, Record, bold, number, spread, tabulate
 from ranking import calibrators, forms, leads, mean_pair, name_unknown, need_budgets
 from styles import OURS, label
 
@@ -46,7 +46,7 @@ def loss_table(results: Results, *, ours: str = OURS) -> Product:
         name="table",
         title="Log loss",
         caption=f"Mean log loss (nats) on the report texts with {numbers} labels, over the draws "
-        "of labels; bold: the lowest.",
+        "of labels, ± its standard error over these draws; bold: the lowest.",
         table=table,
         shown=spread(table, ("reader", "method"), ("task", "n"), _shown),
         notes=(*counted, count_failures(results.cells.values(), results.methods)),
@@ -100,5 +100,4 @@ def _name_settings(start: str, settings: Mapping[Key, float]) -> str:
 
 
 def _shown(record: Record) -> str:
-    text = number(record["log_loss"])
-    return f"**{text}**" if record["best"] else text
+    return bold(number(record["log_loss"], error=record["standard_error"]), record["best"])

@@ -94,9 +94,18 @@ def spread(
     )
 
 
-def number(value: float | None, form: str = ".3f") -> str:
-    """Write a number for reading, or a dash where there is none."""
-    return NOTHING if value is None or value != value else f"{value:{form}}"
+def number(value: float | None, form: str = ".3f", error: float | None = None) -> str:
+    """Write a number for reading, or a dash where there is none, and its standard error if any."""
+    if value is None or value != value:
+        return NOTHING
+    unsigned = form.removeprefix("+")
+    return f"{value:{form}}" + (f" ± {error:{unsigned}}" if error and error == error else "")
+
+
+def bold(text: str, wanted: bool | None) -> str:
+    """Set the number of a text in bold, and not the error behind it."""
+    value, sign, error = text.partition(" ± ")
+    return f"**{value}**{sign}{error}" if wanted else text
 
 
 def _cell(cell: Any) -> str:

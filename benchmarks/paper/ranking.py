@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 from comparison import Cell, Key, Mean, Results, mean_of, mean_scores, succeeded
-from styles import FORMS
+from styles import FLAT, FORMS
 
 from cordial_ppl.errors import InputError
 
@@ -14,11 +14,15 @@ UNFITTED = ("raw", "histogram", "batch")
 def rivals(results: Results, ours: str) -> tuple[str, ...]:
     """Return what ours is compared with: every method that is no other form of it.
 
+    Stacks have the pseudo-counts of ours: of one without, those that have none are the rivals.
+
     Raises:
         InputError: there is none.
     """
-    alike = forms(results, ours)
-    others = tuple(method for method in results.methods if method not in alike)
+    alike, flat = forms(results, ours), ours.endswith(FLAT)
+    both = {m for m in results.methods if m + FLAT in results.methods}
+    apart = both if flat else {m + FLAT for m in both}
+    others = tuple(m for m in results.methods if m not in alike and m not in apart)
     if not others:
         raise InputError(f"this compares {ours!r} with other methods, and the sweep has none.")
     return others
@@ -78,9 +82,18 @@ def need_budgets(results: Results, *budgets: int) -> None:
                 )
 
 
-def mean_pair(cell: Cell, ours: str, other: str) -> tuple[Mean, Mean]:
-    """Return two methods' log losses over the draws that both have; without any, ours over its."""
-    both = succeeded(cell, ours, other)
-    draws = both if both.any() else succeeded(cell, ours)
+def mean_pair(
+    cell: Cell, ours: str, other: str, kept: np.ndarray | bool = True
+) -> tuple[Mean, Mean]:
+    """Return two methods' log losses over the draws that both have; without any, ours over its.
+
+    Args:
+        cell: what a task, reader and number of labels gave.
+        ours: our method.
+        other: the other one.
+        kept: which draws are looked at; by default all.
+    """
+    both = succeeded(cell, ours, other) & kept
+    draws = both if both.any() else succeeded(cell, ours) & kept
     here, there = (cell[method].scores["log_loss"] for method in (ours, other))
     return mean_of(here[draws]), mean_of(there[both])

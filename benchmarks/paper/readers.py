@@ -3,7 +3,15 @@
 from collections.abc import Iterable, Iterator
 
 import numpy as np
-from comparison import Results, count_failures, difference_record, need_methods, note_few_draws
+from comparison import (
+    Results,
+    count_failures,
+    difference_record,
+    mean_difference,
+    mean_of_tasks,
+    need_methods,
+    note_few_draws,
+)
 from product import NOTHING, Product, Record, number, tabulate
 from ranking import calibrators, leads, mean_pair, name_unknown, need_budgets
 from styles import OURS, label
@@ -41,7 +49,8 @@ def reader_table(results: Results, *, ours: str = OURS, n: int = 20) -> Product:
         name="readers",
         title="Readers",
         caption=f"Log loss of {label(ours)} with {n} labels and its gain over the logit stack "
-        "(nats), with paired 95 % bootstrap intervals over report texts and label subsets, and in "
+        "(nats), ± standard errors over label subsets, with paired 95 % bootstrap intervals over "
+        "report texts and label subsets, and in "
         f"how many settings with {LEAST} to {MOST} labels it has the lowest log loss, or by how "
         "much at most it trails the best.",
         table=table,
@@ -63,16 +72,18 @@ def _rows(
     losses, gains = [], []
     for task in tasks:
         key = task, reader, n
-        losses.append(mean_pair(results.cells[key], ours, REFERENCE)[0].mean)
+        losses.append(mean_pair(results.cells[key], ours, REFERENCE)[0])
         gain = difference_record(results, key, REFERENCE, ours)
-        gains.append(np.nan if gain["difference"] is None else gain["difference"])
+        gains.append(mean_difference(results.cells[key], REFERENCE, ours))
         settings = [lead for (t, r, _), lead in won.items() if (t, r) == (task, reader)]
         yield {
             "reader": reader,
             "task": task,
             "n": n,
-            "log_loss": losses[-1],
-            "gain": gains[-1],
+            "log_loss": losses[-1].mean,
+            "standard_error": losses[-1].error,
+            "gain": gains[-1].mean,
+            "gain_error": gains[-1].error,
             **{name: gain[name] for name in ("lower", "upper", "resolved")},
             **_count(settings),
         }
@@ -82,8 +93,8 @@ def _rows(
             "reader": reader,
             "task": ALL,
             "n": n,
-            "log_loss": float(np.mean(losses)),
-            "gain": float(np.mean(gains)),
+            **dict(zip(("log_loss", "standard_error"), mean_of_tasks(losses), strict=True)),
+            **dict(zip(("gain", "gain_error"), mean_of_tasks(gains), strict=True)),
             **dict.fromkeys(("lower", "upper", "resolved")),
             **_count(settings),
         }
@@ -105,8 +116,8 @@ def _show(row: Record) -> Record:
     return {
         "reader": row["reader"],
         "task": row["task"],
-        "log loss": number(row["log_loss"]),
-        "gain": number(row["gain"], "+.3f"),
+        "log loss": number(row["log_loss"], error=row["standard_error"]),
+        "gain": number(row["gain"], "+.3f", row["gain_error"]),
         "95 % interval": NOTHING if row["lower"] is None else ends,
         "best in": f"{row['best']} of {row['settings']}",
         "trails by at most": number(row["trails_by_at_most"]),

@@ -3,7 +3,7 @@
 import polars as pl
 from comparison import Results, count_failures, mean_scores, need_methods
 from panels import draw_panels, split_panels
-from product import NOTHING, Product, Record, spread, tabulate
+from product import NOTHING, Product, Record, number, spread, tabulate
 from styles import OURS, label
 
 from cordial_ppl.plots.figure import Figure
@@ -39,7 +39,8 @@ def reversal_shares(results: Results, *, ours: str = OURS) -> Product:
         title="Fits that reverse sure readings",
         caption="Share of each method's fits that map saturated readings of some adjacent classes "
         "to predictions in the wrong order by more than 0.05 in cumulative probability, by number "
-        f"of labels; the figure shows {label(ours)} and the methods that ever do.",
+        f"of labels, ± standard errors; the figure shows {label(ours)} and the methods that ever "
+        "do.",
         table=table,
         shown=spread(table, ("task", "reader", "method"), ("n",), _shown),
         notes=(count_failures(results.cells.values(), results.methods),),
@@ -56,5 +57,5 @@ def _draw(results: Results, table: pl.DataFrame, ours: str) -> Figure:
 
 
 def _shown(record: Record) -> str:
-    share = record["reversed"]
-    return NOTHING if share is None else f"{100 * float(share):.0f} %"
+    share, error = (v and 100 * v for v in (record["reversed"], record["standard_error"]))
+    return NOTHING if share is None else f"{number(share, '.0f', error)} %"

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
-from comparison import Results, count_failures, mean_scores, need_methods, shared_draws
+from comparison import Results, count_failures, mean_of, mean_scores, need_methods, shared_draws
 from product import Product, number, tabulate
 from ranking import need_budgets
 from styles import OURS, label
@@ -52,20 +52,21 @@ def stated_classes(results: Results, *, ours: str = OURS, n: int = 20) -> Produc
         stated, options = own.report.logits.argmax(axis=1), own.scale.options
         pair = {"task": task, "reader": reader}
         empirical = means_given_stated(np.eye(len(options))[own.report.labels], stated)
-        tables = {"empirical": (empirical, 0.0)}
+        tables = {"empirical": (empirical, mean_of(np.zeros(1)))}
         row: Heatmaps = {"Empirical": (empirical, "")}
         shared = shared_draws(cell, methods)
         for method, kl in mean_scores(cell, methods, "class_weighted_kl").items():
             probs = cell[method].given_stated[shared[method]]
             mean = probs.mean(axis=0) if len(probs) else np.full_like(empirical, np.nan)
-            tables[method] = mean, kl.mean
-            figures = {"KL": number(kl.mean), "draws": kl.draws}
+            tables[method] = mean, kl
+            figures = {"KL": number(kl.mean, error=kl.error), "draws": kl.draws}
             shown.append(pair | {"method": label(method)} | figures)
             row[label(method)] = mean, f"KL {number(kl.mean, '.2f')}"
         records += [
             pair
-            | {"method": method, "class_weighted_kl": kl, "stated": options[y]}
-            | {"texts": int((stated == y).sum()), "label": options[z], "probability": float(share)}
+            | {"method": method, "class_weighted_kl": kl.mean, "standard_error": kl.error}
+            | {"stated": options[y], "texts": int((stated == y).sum())}
+            | {"label": options[z], "probability": float(share)}
             for method, (table, kl) in tables.items()
             for (y, z), share in np.ndenumerate(table)
         ]
@@ -75,7 +76,8 @@ def stated_classes(results: Results, *, ours: str = OURS, n: int = 20) -> Produc
         title=f"Labels given the reader's stated class, with {n} labels",
         caption="Distribution of the label z (columns) given the class y that the reader states "
         f"(rows): observed, and the mean prediction of methods with {n} labels, over the draws of "
-        "labels; KL: class-weighted divergence from the observed (nats); hatched: no text has "
+        "labels; KL: class-weighted divergence from the observed (nats), ± its standard error over "
+        "these draws; hatched: no text has "
         "that class, or the method is not compared; outlined: z = y.",
         table=tabulate(records),
         shown=tabulate(shown),

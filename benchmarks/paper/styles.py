@@ -8,7 +8,10 @@ OURS = "paper"
 MODE = "mode"
 """Ours by the mode of its posterior, for what averaging over it is worth."""
 
-FORMS = (OURS, "paper-one-count", "cordial", MODE)
+FLAT = "-flat"
+"""End of the name of a stack whose weights have no pseudo-counts: a form of that stack."""
+
+FORMS = (OURS, OURS + FLAT, "cordial", MODE)
 """Ours and its other forms, which are no rivals of each other."""
 
 
@@ -41,7 +44,10 @@ STYLES = {
     "scalar-stack": Style("LS + scalar channels", "#56B4E9", "--", "s"),
     "full-stack": Style("LS + full channels", "#56B4E9", "-.", "^"),
     OURS: Style("CORDIAL, literal", "#000000", "-", "o"),
-    "paper-one-count": Style("CORDIAL, one count", "#000000", "--", "o"),
+    "logit-stack-flat": Style("LS, flat weights", "#0072B2", ":", "o"),
+    "scalar-stack-flat": Style("LS + scalar channels, flat weights", "#56B4E9", ":", "s"),
+    "full-stack-flat": Style("LS + full channels, flat weights", "#56B4E9", ":", "^"),
+    "paper-flat": Style("CORDIAL, flat weights", "#000000", ":", "o"),
     "cordial": Style("CORDIAL, default", "#000000", "-.", "o"),
     MODE: Style(MODE, "#882255", "--", "P"),
 }

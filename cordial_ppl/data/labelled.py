@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
 
 from cordial_ppl.data.labelling import rank_texts, salt_texts
 from cordial_ppl.data.readings import Readings, is_unread
@@ -17,6 +17,9 @@ TILE = 32
 
 CAPACITY = 2048
 """Rows that there is room for: one program serves any number of labels up to here."""
+
+FEW = 256
+"""Rows that show whether many are equal."""
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -100,6 +103,26 @@ class Labelled:
     def has(self, texts: Int[np.ndarray, " n"]) -> Bool[np.ndarray, " n"]:
         """Recognise texts by their names; one without a name, a negative number, never is."""
         return np.isin(salt_texts(texts, self.salt), self.texts[self.texts >= 0])
+
+
+def find_equal(*columns: Shaped[np.ndarray, "n ..."]) -> tuple[np.ndarray, np.ndarray]:
+    """Find rows that stand for all: hard ratings and labels of K options make K x K different ones.
+
+    Args:
+        columns: numbers, one row of each.
+
+    Returns:
+        Distinct rows by position, and the number of each row among them; all rows, if more than
+        half are distinct.
+    """
+    parts = [np.asarray(part, np.float64).reshape(len(part), -1) for part in columns]
+    table = np.ascontiguousarray(np.hstack(parts))
+    keys = table.view(np.dtype((np.void, table.itemsize * table.shape[1])))[:, 0]
+    for some in (keys[:FEW], keys):
+        _, first, numbers = np.unique(some, return_index=True, return_inverse=True)
+        if 2 * len(first) > len(some):
+            return np.arange(len(keys)), np.arange(len(keys))
+    return first, numbers
 
 
 def without_labels(

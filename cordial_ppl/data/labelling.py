@@ -26,6 +26,13 @@ def rank_texts(texts: Any) -> np.ndarray:
     return np.argsort(np.argsort(first))[inverse]
 
 
+def average_ranks(values: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+    """Rank values from one up; equal ones share the mean of their ranks."""
+    order = np.sort(values)
+    sides = [np.searchsorted(order, values, side) for side in ("left", "right")]
+    return (np.sum(sides, axis=0) + 1) / 2
+
+
 def share_text(texts: Int[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
     r"""Weigh the labels of several annotators, :math:`w_i = 1 / m` for a text with m labels.
 

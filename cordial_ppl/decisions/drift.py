@@ -4,7 +4,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float64, Int, Int64
-from scipy.stats import hypergeom
 
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions.permutation import adjusted_p
@@ -129,6 +128,8 @@ def differ(fit: Bool[np.ndarray, " n"], new: Bool[np.ndarray, " m"]) -> bool:
         fit: whether each text of a fit is one.
         new: whether each other text is one.
     """
+    from scipy.stats import hypergeom  # Slow to import.
+
     count, both = int(fit.sum()), len(fit) + len(new)
     draws = hypergeom(both, count + int(new.sum()), len(fit))
     return bool(min(draws.cdf(count), draws.sf(count - 1)) < REFUSALS / 2)

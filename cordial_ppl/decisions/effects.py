@@ -20,6 +20,7 @@ areas using survey and satellite data" (small-area estimation); van Dyk and Park
 collapsed Gibbs samplers".
 """
 
+import itertools
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -49,6 +50,9 @@ GRID = 32
 
 BURN, STATES, THIN = 16, 8, 2
 """Sweeps before the first state of a chain that is kept, states kept, and sweeps between these."""
+
+TOGETHER = 16
+"""Levels of a factor whose variances are multiplied before a logarithm is taken."""
 
 CHAINS, ROOM = (50, 500), 3_000_000
 """Chains, at least and at most, and numbers of one array, at most: many levels have few chains."""
@@ -219,14 +223,17 @@ class _Part:
         step = 4 * self.scales / GRID
         grid = (np.arange(GRID) + 0.5) * step
         logs = np.broadcast_to(-0.5 * (grid / self.scales) ** 2, (*self.tau.shape[:2], GRID))
-        noise = variance / np.where(self.size > 0, self.size, 1e-9)
-        mean = self.sums.add(left * self.weight) / np.where(self.size > 0, self.size, 1.0)
-        shared = ~self.alone
-        if shared.any():
-            spread = self.wide[..., None, shared] * grid[..., None] ** 2
-            spread = spread + noise[..., None, shared]
-            logs = logs - 0.5 * np.sum(np.log(spread), axis=-1)
-            logs = logs - 0.5 * np.sum(mean[..., None, shared] ** 2 / spread, axis=-1)
+        size = np.where(self.size > 0, self.size, 1e-9)
+        noise = variance / size
+        mean = self.sums.add(left * self.weight) / size
+        # A level at a time, for which arrays fit the caches; one logarithm for several.
+        for levels in itertools.batched(np.flatnonzero(~self.alone), TOGETHER):
+            product, squares = 1.0, 0.0
+            for level in levels:
+                wide, narrow, far = (part[..., level, None] for part in (self.wide, noise, mean))
+                spread = wide * grid**2 + narrow
+                product, squares = product * spread, squares + far**2 / spread
+            logs = logs - 0.5 * (np.log(product) + squares)
         shares = np.exp(logs - logs.max(axis=-1, keepdims=True)).cumsum(axis=-1)
         cut = rng.random(self.tau.shape) * shares[..., -1:]
         chosen = (cut > shares).sum(axis=-1, keepdims=True)

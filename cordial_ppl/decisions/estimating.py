@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from scipy.stats import chi2
+from scipy.special import chdtrc
 
 from cordial_ppl.data.checks import check_number
 from cordial_ppl.data.containers import unmasked
@@ -270,7 +270,7 @@ def _find_uneven(names: Sequence[str], corpus: Corpus, seed: int) -> str | None:
 
     # Cheap, and hardly larger than the p value of few labels or of clusters.
     left = 1 / len(rows) - 1 / len(corpus.groups)
-    if chi2.sf(apart(labels) / left, len(names) - 1) > 50 * UNEVEN:
+    if chdtrc(len(names) - 1, apart(labels) / left) > 50 * UNEVEN:
         return None
     rng = np.random.default_rng(seed)
     if corpus.clusters is None:

@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from scipy.stats import rankdata
 
+from cordial_ppl.data.labelling import average_ranks
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions.drift import LEAST, Drift
 from cordial_ppl.decisions.estimates.requirement import NO, OPEN, YES
@@ -197,7 +197,7 @@ def monitor(
     both, alike = np.isfinite(scores[:, now]), _find_copies(stated)
     pair, some, moved = scores[both][:, [0, now]], sorted({*alike}), np.nan
     change = pair[:, 1] - pair[:, 0]
-    ranks = rankdata(pair, axis=0) - (len(pair) + 1) / 2
+    ranks = np.apply_along_axis(average_ranks, 0, pair) - (len(pair) + 1) / 2
     norm = np.sqrt((ranks**2).sum(axis=0).prod())
     if len(some) > 2:
         single = scores[both & np.isfinite(scores[:, alike[now]])][:, some]

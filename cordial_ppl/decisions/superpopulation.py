@@ -8,7 +8,7 @@ Source: Särndal, Swensson and Wretman (1992), Model assisted survey sampling, c
 
 import numpy as np
 from jaxtyping import Float
-from scipy.stats import chi2
+from scipy.special import gammaincinv
 
 from cordial_ppl.decisions.corpus import Cells
 from cordial_ppl.decisions.tilting import tilt
@@ -120,6 +120,6 @@ def _add_errors(
 ) -> Float[np.ndarray, "S C K"]:
     """Add Student-t errors to the shares of groups, which have so much of all texts."""
     # One quantile for all: what groups have in common still cancels in their differences.
-    wide = np.sqrt(degrees / chi2.ppf(rng.random((len(counts), 1)), degrees))
+    wide = np.sqrt(degrees / 2 / gammaincinv(degrees / 2, rng.random((len(counts), 1))))
     shares = cells.shares(counts) + errors * wide[:, cells.groups, None]
     return tilt(shares, value, cells.groups) * masses[:, cells.groups, None]

@@ -2,12 +2,16 @@
 
 import numpy as np
 from jaxtyping import Float, Int
+from scipy.special import logit
 
 EDGE = 1e-4
 """Least distance of a mean from the ends of the scale, in units of its range; less is no share."""
 
-STEEPEST, HALVINGS = 80.0, 22
-"""Largest exponential tilt over the scale, and halvings of its range."""
+STEEPEST, ROUNDS = 80.0, 40
+"""Largest exponential tilt over the scale, and steps towards it at most."""
+
+CLOSE, TINY = 1e-9, 1e-12
+"""How near a mean comes, and the least slope of a step."""
 
 
 def tilt(
@@ -29,16 +33,24 @@ def tilt(
 
     z = (value - value.min()) / np.ptp(value)
     mean = total(shares @ z).clip(EDGE, 1 - EDGE)
-    logs = np.log(np.maximum(shares, EDGE / len(z)))
-    low, high = np.full_like(mean, -STEEPEST), np.full_like(mean, STEEPEST)
-    near = shares
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        near = logs + middle[:, groups, None] * z
-        near -= np.maximum.reduceat(near.max(axis=2), starts, axis=1)[:, groups, None]
+    # Options first: sums over a short last axis are slow.
+    logs = np.log(np.maximum(np.moveaxis(shares, 2, 0).copy(), EDGE / len(z)))
+    low, high, at = np.full_like(mean, -STEEPEST), np.full_like(mean, STEEPEST), 0.0 * mean
+    near = logs
+    for _ in range(ROUNDS):
+        near = logs + at[:, groups] * z[:, None, None]
+        near -= np.maximum.reduceat(near.max(axis=0), starts, axis=1)[:, groups]
         near = np.exp(near)
-        near /= total(near.sum(axis=2))[:, groups, None]
-        below = total(near @ z) < mean
-        low, high = np.where(below, middle, low), np.where(below, high, middle)
+        near /= total(near.sum(axis=0))[:, groups]
+        first, second = (total(np.tensordot(power, near, 1)) for power in (z, z**2))
+        excess = first - mean
+        if np.abs(excess).max() <= CLOSE:
+            break
+        low, high = np.where(excess < 0, at, low), np.where(excess < 0, high, at)
+        # Newton's step on log odds, or half of what is left where it would leave that.
+        slope = (second - first**2) / np.maximum(first * (1 - first), TINY)
+        at = at - (logit(first) - logit(mean)) / np.maximum(slope, TINY)
+        at = np.where((low <= at) & (at <= high), at, (low + high) / 2)
     near = np.where(near < EDGE, 0.0, near)
-    return near / total(near.sum(axis=2))[:, groups, None]
+    near /= total(near.sum(axis=0))[:, groups]
+    return np.moveaxis(near, 0, 2).copy()

@@ -1,6 +1,6 @@
 """The named stacks: the default, and the paper's comparisons."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,18 +15,50 @@ from cordial_ppl.stack.settings import PAPER_CALIBRATORS, Defaults
 SCALAR_CHANNELS: tuple[str, ...] = ("scalar", "scalar-vector")
 FULL_CHANNELS: tuple[str, ...] = ("full", "full-vector")
 
-FLAT = dict.fromkeys((*PAPER_CALIBRATORS, *SCALAR_CHANNELS, *FULL_CHANNELS), 0.0)
-"""Pseudo-counts for weights by maximum likelihood."""
-
 CHANNEL_COUNTS = {"mixture": 0.5, "mixture-vector": 3.0, "location": 0.5, "bridge": 4.0}
 """Pseudo-counts of the default's channels with priors that were not trained: with the calibrators'
 together nine labels' worth, chosen on one half of the tasks of `benchmarks/accuracy.py`."""
 
-PAPER_COUNTS = {"flat": 0.0, "one-count": 1.0}
-"""Pseudo-counts of each member as "Dirichlet(1)" may be read: none, or one."""
+PAPER_COUNTS = {"one-count": 1.0, "flat": 0.0}
+"""Pseudo-counts of each member as "Dirichlet(1)" may be read: one, or none."""
 
 
-class Cordial(Stack):
+class PaperStack(Stack):
+    """Base of the paper's stack and of those that it is compared with."""
+
+    _literal: Mapping[str, Any] = {}  # The paper's defaults where they differ from the class's.
+
+    @classmethod
+    def paper[T: "PaperStack"](
+        cls: type[T],
+        options: Sequence[str | float] | Scale | None = None,
+        *,
+        weights: str = "one-count",
+        seed: int = 0,
+        **settings: Any,
+    ) -> T:
+        """Make the literal stack of the paper, kept exact for comparison.
+
+        Args:
+            options: names of the K ordered options.
+            weights: "one-count", one pseudo-count for each member, with which the paper's findings
+                come out, or "flat", maximum likelihood as "Dirichlet(1)" reads.
+            seed: seed of the folds and of every random number.
+            settings: others of the class, in place of the paper's: ``inference="mode"`` for the
+                mode that averaging is compared with, ``prior`` for one learned from other tasks.
+
+        Raises:
+            InputError: ``weights`` is neither.
+        """
+        check_names("weights", [weights], PAPER_COUNTS)
+        counts = PAPER_COUNTS[weights]
+        literal = {"inference": "laplace", "prior": "own", "weight_counts": counts}
+        paper = cls(options, seed=seed, **(literal | settings))
+        paper._defaults = replace(cls._defaults, **cls._literal)
+        return paper
+
+
+class Cordial(PaperStack):
     r"""The paper's estimator: channels and calibrators in logit space, stacked (Eq. 5).
 
     .. math:: \hat p(z \mid x) = \sum_m \omega_m\, \hat p_m(z \mid x)
@@ -55,45 +87,18 @@ class Cordial(Stack):
         learned=shipped_prior,
         name="Cordial",
     )
-
-    @classmethod
-    def paper(
-        cls,
-        options: Sequence[str | float] | Scale | None = None,
-        *,
-        weights: str = "flat",
-        seed: int = 0,
-        **settings: Any,
-    ) -> "Cordial":
-        """Make the literal method of the paper, kept exact for comparison.
-
-        Args:
-            options: names of the K ordered options.
-            weights: "flat", maximum likelihood as "Dirichlet(1)" reads, or "one-count", one
-                pseudo-count for each member.
-            seed: seed of the folds and of every random number.
-            settings: others of ``Cordial``, in place of the paper's: ``inference="mode"`` for the
-                mode that averaging is compared with, ``prior`` for one learned from other tasks.
-
-        Raises:
-            InputError: ``weights`` is neither.
-        """
-        check_names("weights", [weights], PAPER_COUNTS)
-        same = dict.fromkeys((*PAPER_CHANNELS, *PAPER_CALIBRATORS), PAPER_COUNTS[weights])
-        literal = {"inference": "laplace", "prior": "own", "weight_counts": same}
-        paper = cls(options, calibrators=PAPER_CALIBRATORS, seed=seed, **(literal | settings))
-        paper._defaults = replace(cls._defaults, channels=PAPER_CHANNELS)
-        return paper
+    _literal = {"channels": PAPER_CHANNELS, "calibrators": PAPER_CALIBRATORS}
 
 
-class LogitStack(Stack):
+class LogitStack(PaperStack):
     """The stack without channels, which shows what the channels add.
 
-    Its members are temperature scaling, vector scaling and proportional odds, with weights by
-    maximum likelihood as in the paper.  Arguments are those of ``Stack``.
+    Its members are temperature scaling, vector scaling and proportional odds, with one pseudo-count
+    each, as :meth:`Cordial.paper` has; ``weight_counts=0`` gives maximum likelihood.  Arguments are
+    those of ``Stack``.
     """
 
-    _defaults = Defaults(weight_counts=FLAT, name="LogitStack")
+    _defaults = Defaults(same_count=1.0, name="LogitStack")
 
 
 class FullChannelStack(LogitStack):
@@ -108,12 +113,12 @@ class FullChannelStack(LogitStack):
 
     _defaults = Defaults(
         calibrators=(*PAPER_CALIBRATORS, *FULL_CHANNELS),
-        weight_counts=FLAT,
+        same_count=1.0,
         name="FullChannelStack",
     )
 
 
-class ScalarStack(Stack):
+class ScalarStack(PaperStack):
     r"""The logit stack with Bayesian scalar channels on both readings.
 
     .. math:: \hat p_\beta(z) = \beta\, q(z \mid x) + (1 - \beta)\, \pi(z)
@@ -123,7 +128,7 @@ class ScalarStack(Stack):
     2.5 of the paper).
     """
 
-    _defaults = Defaults(channels=SCALAR_CHANNELS, weight_counts=FLAT, name="ScalarStack")
+    _defaults = Defaults(channels=SCALAR_CHANNELS, same_count=1.0, name="ScalarStack")
 
 
 NAMED: dict[str, type[Stack]] = {

@@ -51,9 +51,9 @@ class Stack(Estimator[Fit]):
             (``learn_prior``), or the path of its file.  The default of ``Cordial`` is learned
             (``shipped_prior``), that of other stacks each channel's own.
         weight_counts: Dirichlet pseudo-counts of the weights by member, where they differ from
-            the default, which then stay.  The default is 2 for a channel that comes with the
-            package, of which the part above 1 falls with what it loses out of fold, from 8 texts on
-            a little and from 20 on altogether; 1 for another channel, all of which falls
+            the default, or one for all; they stay.  The default is 2 for a channel that comes with
+            the package, of which the part above 1 falls with what it loses out of fold, from 8
+            texts on a little and from 20 on altogether; 1 for another channel, all of which falls
             (``earned_counts``); 0.5 for proportional odds, 0.25 for temperature scaling, vector
             scaling and Dirichlet calibration, 1 for another calibrator.
         seed: seed of the folds and of every random number.
@@ -76,7 +76,7 @@ class Stack(Estimator[Fit]):
         calibrators: Sequence[str] | None = None,
         inference: str = "default",
         prior: Prior | Mapping[str, Any] | LearnedPrior | Priors | str | Path | None = None,
-        weight_counts: Mapping[str, float] | None = None,
+        weight_counts: Mapping[str, float] | float | None = None,
         seed: int = 0,
         effort: Effort = DEFAULT_EFFORT,
     ):

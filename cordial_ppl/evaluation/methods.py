@@ -11,6 +11,14 @@ from cordial_ppl.errors import InputError, naming
 from cordial_ppl.estimators import named, single
 from cordial_ppl.estimators.estimator import Estimator
 
+STACKS = {
+    "logit-stack": named.LogitStack,
+    "scalar-stack": named.ScalarStack,
+    "full-stack": named.FullChannelStack,
+    "paper": named.Cordial,
+}
+"""The stacks of the paper, by name; each has one pseudo-count for each member."""
+
 METHODS: Mapping[str, Callable[[], Estimator[Any]]] = {
     "raw": single.RawReading,
     "histogram": single.LabelHistogram,
@@ -20,18 +28,15 @@ METHODS: Mapping[str, Callable[[], Estimator[Any]]] = {
     "odds": partial(single.ProportionalOdds, penalty="cv"),
     "odds-fixed": single.ProportionalOdds,
     "dirichlet": single.DirichletCalibration,
-    "logit-stack": named.LogitStack,
-    "scalar-stack": partial(named.ScalarStack, inference="laplace"),
-    "full-stack": named.FullChannelStack,
-    "paper": named.Cordial.paper,
-    "paper-one-count": partial(named.Cordial.paper, weights="one-count"),
+    **{name: kind.paper for name, kind in STACKS.items()},
+    **{f"{name}-flat": partial(kind.paper, weights="flat") for name, kind in STACKS.items()},
     "cordial": named.Cordial,
 }
 """What each name stands for."""
 
 NINE = (
     *("temperature", "vector", "odds", "odds-fixed", "dirichlet"),
-    *("logit-stack", "scalar-stack", "full-stack", "paper"),
+    *STACKS,
 )
 """The paper's nine calibrators: those of its Table 1, and the regression within its stack."""
 

@@ -106,21 +106,28 @@ def score(task: Task, method: str, n: int, draws: int, fits: BatchFit | Exceptio
 
 
 def mean_losses(scores: pl.DataFrame) -> pl.DataFrame:
-    """Return the mean log loss of each method over the draws; null where all of its fits failed."""
+    """Return each method's mean log loss over the draws, and its standard error over them.
+
+    Both are null where all of its fits failed, the error for a single one too.
+    """
     fits = scores.filter(pl.col("metric").is_in(["log_loss", "failed"]))
-    by = "task", "reader", "n", "method"
-    return fits.group_by(by, maintain_order=True).agg(log_loss=pl.col("value").mean())
+    by, loss = ("task", "reader", "n", "method"), pl.col("value")
+    error = loss.std() / loss.count().sqrt()
+    return fits.group_by(by, maintain_order=True).agg(log_loss=loss.mean(), standard_error=error)
 
 
 def show_losses(means: pl.DataFrame) -> str:
-    """Set out the mean log losses, a table for each task and judge."""
+    """Set out the mean log losses with their standard errors, a table for each task and judge."""
+
+    def show(row: Mapping[str, Any]) -> str:
+        loss, error = row["log_loss"], row["standard_error"]
+        error = f" ± {error:.3f}" if error else ""
+        return "failed" if loss is None else f"{loss:.3f}{error}"
+
     shown = []
     for (task, reader), part in means.group_by("task", "reader", maintain_order=True):
-        table = part.pivot("n", index="method", values="log_loss")
-        title = f"\n{task}, {reader}: mean log loss by number of labels"
-        rows = [
-            (method, *("failed" if loss is None else f"{loss:.3f}" for loss in losses))
-            for method, *losses in table.rows()
-        ]
-        shown += [title, *align(("", *table.columns[1:]), *rows)]
+        part = part.with_columns(text=pl.Series(map(show, part.to_dicts())))
+        table = part.pivot("n", index="method", values="text")
+        shown.append(f"\n{task}, {reader}: mean log loss ± standard error, by number of labels")
+        shown += align(("", *table.columns[1:]), *table.rows())
     return "\n".join(shown)

@@ -16,7 +16,7 @@ from cordial_ppl.channels.channel import Channel, count_levels
 from cordial_ppl.channels.loading import load_channel
 from cordial_ppl.data.checks import check_names, check_seed
 from cordial_ppl.data.covariates import as_covariates
-from cordial_ppl.data.labelled import Data, Labelled, hold_out, pad
+from cordial_ppl.data.labelled import Data, Labelled, find_equal, hold_out, pad
 from cordial_ppl.data.readings import Readings, as_logits, as_logits_of_readers, label_histogram
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError
@@ -83,6 +83,21 @@ class Case(NamedTuple):
         """The labels without each fold in turn; none without folds."""
         return [] if self.folds is None else hold_out(self.texts.labels, self.folds)
 
+    def merge(self, folds: Int[np.ndarray, " n"] | None = None) -> tuple["Case", np.ndarray]:
+        """Make rows that no likelihood tells apart one, with the sum of their weights.
+
+        Args:
+            folds: what replaces the folds, which are told apart.
+
+        Returns:
+            The data set, and which of its rows each row is now.
+        """
+        texts, folds = self.texts, self.folds if folds is None else folds
+        extra = [*texts.covariates.values(), *([] if folds is None else [folds])]
+        first, rows = find_equal(texts.logits, texts.labels, *extra)
+        texts = replace(texts.take(first), weights=np.bincount(rows, texts.weights))
+        return self._replace(texts=texts, folds=None if folds is None else folds[first]), rows
+
     def pad(self, precision: Any, sets: Sequence[Int[np.ndarray, " n"]] = ()) -> Data:
         """Pad the texts for a program, with all labels or with several sets of those seen."""
         data = pad(self.texts, self.histogram_of(self.texts.labels), precision)
@@ -123,16 +138,16 @@ def fit_cases(
 
 def _fit(target: Target, case: Case, method: str, effort: Effort) -> CaseFit:
     """Fit one data set."""
-    prior = choose_prior(target, case)
+    prior, whole, (case, rows) = choose_prior(target, case), case, case.merge()
     if method in PAPER_METHODS:
         sampled, folds = _fit_literal(target, prior, case, method)
     else:
         sample_method = sample_default if method == "default" else _sample_nuts
         sampled, folds = sample_method(target, prior, case, effort)
-    posterior = make_posterior(target, case, sampled)
+    posterior = make_posterior(target, whole, sampled)
     if case.folds is None:
         return CaseFit(posterior, None)
-    return CaseFit(posterior, _predict_held_out(target, case, case.folds, method, folds))
+    return CaseFit(posterior, _predict_held_out(target, case, case.folds, method, folds)[rows])
 
 
 def choose_prior(target: Target, case: Case) -> Prior:

@@ -9,7 +9,7 @@ from jaxtyping import Float
 
 from cordial_ppl.data.covariates import as_covariates
 from cordial_ppl.data.frames import aligned, aligned_labels, check_columns
-from cordial_ppl.data.labelled import Labelled
+from cordial_ppl.data.labelled import Labelled, find_equal
 from cordial_ppl.data.labelling import as_texts, as_weights, have_several, list_labels
 from cordial_ppl.data.readings import is_unread
 from cordial_ppl.data.scale import Scale
@@ -119,12 +119,15 @@ def predict(
         means = np.random.default_rng(0).dirichlet(counts, UNREAD_DRAWS) @ values
         ends[:] = np.quantile(means, [[(1 - level) / 2], [(1 + level) / 2]])
     if read.size:
-        some = {name: column[read] for name, column in covariates.items()}
+        # Hard ratings are few different readings.
+        first, rows = find_equal(readings[read], *(column[read] for column in covariates.values()))
+        some = {name: column[read[first]] for name, column in covariates.items()}
         with doing("predicting"):
-            members = fit.mixture(readings[read])
-            probs[read], limits = predict_mixture(*members, some, values, level)
-        if level is not None:
-            ends[:, read] = limits
+            members = fit.mixture(readings[read[first]])
+            each, limits = predict_mixture(*members, some, values, level)
+        probs[read] = each[rows]
+        if limits is not None:
+            ends[:, read] = limits[:, rows]
     return check_probs(probs), ends
 
 

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.stats import rankdata
 
 from cordial_ppl.data.labelled import Labelled
-from cordial_ppl.data.labelling import TextLabels, by_text
+from cordial_ppl.data.labelling import TextLabels, average_ranks, by_text
 from cordial_ppl.data.ratings import state
 from cordial_ppl.data.readings import as_logits, label_histogram
 from cordial_ppl.data.scale import Scale
@@ -267,7 +266,7 @@ def warn_if_reversed(fit: Fit, reader: str = "") -> None:
     free = both.shape[1] - 1
     if free < LEAST_TEXTS - 1 or not np.ptp(both, axis=1).all():
         return
-    rho = float(np.corrcoef(rankdata(both, axis=1))[0, 1])
+    rho = float(np.corrcoef([average_ranks(each) for each in both])[0, 1])
     stated, labels = (both - values.min()) * (fit.scale.size - 1) / np.ptp(values)
     nearer = np.abs(stated + labels - fit.scale.size + 1) - np.abs(stated - labels)
     evidence = rho + NEARER * nearer.mean() / (nearer.std() + STEADY)

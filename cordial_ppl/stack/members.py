@@ -25,6 +25,7 @@ from cordial_ppl.runtime.blas import on_one_core
 from cordial_ppl.runtime.compilation import workers
 from cordial_ppl.runtime.progress import doing
 from cordial_ppl.stack.calibrators import CALIBRATORS, Calibrator
+from cordial_ppl.stack.calibrators.samples import spread_folds
 from cordial_ppl.stack.interval import quantiles
 
 BLOCK = 8192
@@ -142,28 +143,27 @@ class CalibratorMember:
         return (self.name,)
 
     def fit(self, cases: Sequence[Case]) -> list[CaseFit]:
-        """Fit to every data set and its folds, all in one call."""
-        calibrator = CALIBRATORS[self.name]
-        logits = np.stack([case.texts.logits for case in cases])
-        labels = np.stack([np.stack([case.texts.labels, *case.masks]) for case in cases])
-        arguments = [np.stack([case.texts.weights for case in cases])[:, None]]
-        if calibrator.validated:
-            arguments.append(np.stack([case.texts.texts for case in cases])[:, None])
-        params = calibrator.fit(logits[:, None], labels, *arguments)
+        """Fit to every data set and its folds."""
+        return [*map(self._fit, cases)]
 
-        def fitted(index: int, fold: int) -> CalibratorFit:
-            return CalibratorFit(calibrator, type(params)(*(leaf[index, fold] for leaf in params)))
-
-        fits = []
-        for index, case in enumerate(cases):
-            held_out = None
-            if case.folds is not None:
-                held_out = np.empty((len(case.folds), logits.shape[-1]))
-                for fold in range(len(case.masks)):
-                    rows = case.folds == fold
-                    held_out[rows], _ = fitted(index, 1 + fold).predict(case.texts.logits[rows])
-            fits.append(CaseFit(fitted(index, 0), held_out))
-        return fits
+    def _fit(self, case: Case) -> CaseFit:
+        """Fit to a data set and its folds, all in one call."""
+        calibrator, texts, folds = CALIBRATORS[self.name], case.texts, case.folds
+        if calibrator.validated and folds is None:
+            folds = spread_folds(texts.labels, texts.texts)
+        merged, _ = case.merge(folds)
+        sets = [merged.texts.labels, *(merged.masks if case.masks else ())]
+        arguments = [merged.texts.weights, *([merged.folds] if calibrator.validated else ())]
+        params = calibrator.fit(merged.texts.logits, np.stack(sets), *arguments)
+        fits = [
+            CalibratorFit(calibrator, type(params)(*parts)) for parts in zip(*params, strict=True)
+        ]
+        if case.folds is None:
+            return CaseFit(fits[0], None)
+        held_out = np.empty((len(texts.labels), texts.logits.shape[-1]))
+        for fold, fit in enumerate(fits[1:]):
+            held_out[case.folds == fold], _ = fit.predict(texts.logits[case.folds == fold])
+        return CaseFit(fits[0], held_out)
 
 
 @dataclass(frozen=True, eq=False)

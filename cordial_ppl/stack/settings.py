@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,7 @@ class Defaults:
         calibrators: calibrators where none are given.
         weight_counts: pseudo-counts of the weights where none are given; of a member that is not
             named 2 for a channel of the package, 1 for one of a file, a calibrator's own ``count``.
+        same_count: one for all members, in place of these and of what a prior was trained with.
         min_labels: number of labels from which a calibrator is a member, if not the first.
         fixed_counts: members whose pseudo-counts need no proof; if None, those whose pseudo-count
             is given and not the default.
@@ -55,6 +57,7 @@ class Defaults:
     channels: Sequence[Any] = ()
     calibrators: Sequence[str] = PAPER_CALIBRATORS
     weight_counts: Mapping[str, float] = field(default_factory=dict)
+    same_count: float | None = None
     min_labels: Mapping[str, int] = field(default_factory=dict)
     fixed_counts: tuple[str, ...] | None = None
     learned: Callable[[], LearnedPrior | None] = lambda: None
@@ -190,7 +193,7 @@ def make_settings(
         calibrators: names of the calibrators; None for the default.
         inference: how posteriors are found.
         prior: as in ``Stack``.
-        weight_counts: pseudo-counts where they differ from the default.
+        weight_counts: pseudo-counts where they differ from the default, or one for all.
         seed: seed of the folds and of every random number.
         effort: how much work the default inference does.
         folded: whether members are fitted to folds too.
@@ -221,9 +224,9 @@ def make_settings(
     counts |= {model.name: 2.0 if is_built_in(model) else 1.0 for model in models}
     counts |= {name: count for name, count in defaults.weight_counts.items() if name in members}
     trained = {} if priors.learned is None else priors.learned.weight_counts
-    # Weights by maximum likelihood stay that.
-    counts |= {name: count for name, count in trained.items() if counts.get(name)}
-    chosen, fixed = check_counts(weight_counts, members), defaults.fixed_counts
+    counts |= {name: count for name, count in trained.items() if name in members}
+    chosen, fixed = check_counts(defaults.same_count, members), defaults.fixed_counts
+    chosen |= check_counts(weight_counts, members)
     if fixed is None:
         fixed = tuple(name for name, count in chosen.items() if count != counts[name])
     return Settings(
@@ -254,6 +257,7 @@ def check_effort(effort: Any) -> Effort:
 
 
 def check_counts(counts: Any, members: Collection[str]) -> dict[str, float]:
-    """Return pseudo-counts of members as ``float``, or raise an ``InputError``."""
+    """Return pseudo-counts of members, or one for all, by name, or raise an ``InputError``."""
+    counts = dict.fromkeys(members, counts) if isinstance(counts, Real) else counts
     numbers = check_mapping("weight_counts", counts, members)
     return {n: check_number(f"weight_counts of {n!r}", count) for n, count in numbers.items()}

@@ -7,7 +7,7 @@ import pandas
 import pytest
 from few_labels import LABELS, STARS, TEXTS, THREE, THREE_TEST, assert_probabilities, three_readers
 from few_labels import READERS as NAMES
-from rivals import LogitFusion, average_reading
+from rivals import LogitFusion, average_reading, leave_out_joint
 from sklearn.base import clone
 from sklearn.model_selection import KFold, cross_val_predict
 
@@ -20,7 +20,7 @@ from cordial_ppl.estimators.fusion.panel import pool, trust_readers
 from cordial_ppl.inference.fitting import Case, fit_cases
 from cordial_ppl.inference.target import build_target
 from cordial_ppl.scores import log_loss
-from cordial_ppl.stack.entering import predict
+from cordial_ppl.stack.entering import enter, predict
 from cordial_ppl.stack.fit import deal_folds
 
 # The noise happens to fall as labels rise.
@@ -230,7 +230,7 @@ def test_priors_reach_the_joint_channel():
 
 @pytest.mark.filterwarnings("ignore::cordial_ppl.CordialWarning")
 def test_the_papers_fusion_is_its_literal_parts():
-    """Stacks of the literal method, a second by maximum likelihood, and the joint channel."""
+    """Stacks of the literal method, a second with the same counts, and the joint channel."""
     fusion: Any = clone(cp.Fusion.paper(readers=NAMES, seed=4))
     fusion.fit(THREE, LABELS)
     *seeds, own = np.random.SeedSequence(4).generate_state(4).tolist()
@@ -243,15 +243,34 @@ def test_the_papers_fusion_is_its_literal_parts():
     likely = np.maximum([part[np.arange(20), LABELS] for part in parts], 1e-4).T
     weights = np.full(4, 1 / 4)
     for _ in range(20_000):
-        weights = (weights * likely / (likely @ weights)[:, None]).mean(axis=0)
+        shares = weights * likely / (likely @ weights)[:, None]
+        weights = (shares.sum(axis=0) + 1) / (20 + 4)
     assert tuple(fusion.weights_) == (*NAMES, "joint channel")
     np.testing.assert_allclose(list(fusion.weights_.values()), weights, rtol=0, atol=1e-4)
     parts = [stack.predict_proba(THREE_TEST[:, r]) for r, stack in enumerate(stacks)]
     parts.append(joint.fitted.predict_proba(THREE_TEST))
     expected = np.einsum("m,mnk->nk", list(fusion.weights_.values()), parts)
     np.testing.assert_allclose(fusion.predict_proba(THREE_TEST), expected, rtol=0, atol=1e-6)
-    counted = cp.Fusion.paper(weights="one-count").fit(THREE[:5], LABELS[:5])
-    assert set(counted.weights_.values()) == {0.25} and counted.settings.weight_counts["odds"] == 1
+    few = cp.Fusion.paper(weights="flat").fit(THREE[:5], LABELS[:5])
+    assert set(few.weights_.values()) == {0.25} and few.settings.weight_counts["odds"] == 0
+    assert fusion.settings.weight_counts["odds"] == 1
+
+
+def test_the_joint_channel_can_be_left_out_of_a_fit():
+    """The stacks and folds are the same, so nothing has to be fitted again."""
+
+    class Apart(cp.Fusion):
+        def _members(self, readers):
+            return readers
+
+    settings = {"readers": NAMES, "inference": "mode", "weight_counts": 1.0, "average": False}
+    whole, alone = (kind(**settings).fit(THREE, LABELS) for kind in (cp.Fusion, Apart))
+    found = leave_out_joint(whole.fit_)
+    assert found.weights == pytest.approx(alone.weights_, abs=1e-9)
+    probs, _ = predict(found, *enter(found, THREE_TEST))
+    np.testing.assert_allclose(probs, alone.predict_proba(THREE_TEST), rtol=0, atol=1e-9)
+    few = leave_out_joint(cp.Fusion(**settings).fit(THREE[:5], LABELS[:5]).fit_)
+    assert set(few.weights.values()) == {1 / 3}
 
 
 @pytest.mark.nightly

@@ -32,7 +32,7 @@ ESTIMATORS = [
     cp.Cordial(STARS, prior={"mixture": PRIOR, "location": {"offset": (0.0, 0.3)}}, seed=3),
     cp.Cordial(channels=["scalar"], weight_counts=COUNTS),
     cp.Cordial.paper(STARS, weights="flat"),
-    cp.Cordial.paper(weights="one-count", seed=3),
+    cp.Cordial.paper(seed=3),
     cp.LogitStack(seed=3),
     cp.ScalarStack(inference="mode"),
     cp.FullChannelStack(),

@@ -85,11 +85,19 @@ def test_intervals_are_those_of_one_method_at_a_time():
 @pytest.mark.parametrize(
     ("make_product", "which", "expected"),
     [
-        (further_scores, {"method": "paper", "metric": "rps"}, {"value": 0.15, "draws": 3}),
-        (further_scores, {"method": "paper - logit-stack", "metric": "rps"}, {"value": -0.05}),
-        (reversal_shares, {"method": "vector"}, {"reversed": 2 / 3}),
+        (
+            further_scores,
+            {"method": "paper", "metric": "rps"},
+            {"value": 0.15, "standard_error": 0.1 / 3**0.5, "draws": 3},
+        ),
+        (
+            further_scores,
+            {"method": "paper - logit-stack", "metric": "rps"},
+            {"value": -0.05, "standard_error": 0.0},
+        ),
+        (reversal_shares, {"method": "vector"}, {"reversed": 2 / 3, "standard_error": 1 / 3}),
         (reversal_shares, {"method": "paper"}, {"reversed": 0.0}),
-        (averaging_gain, {"method": "mode"}, {"difference": 0.1}),
+        (averaging_gain, {"method": "mode"}, {"difference": 0.1, "standard_error": 0.0}),
     ],
 )
 def test_a_product_has_what_was_planted(make_product, which, expected):
@@ -137,6 +145,23 @@ def test_equivalents_of_curves_straight_in_log_n_are_exact():
     assert row(product, method="odds")["labels"] == 5
 
 
+def test_an_equivalent_has_the_error_of_its_draws():
+    """Draws that move the whole curve by a factor of n move the labels by it."""
+    paths = 0.01 * np.array([-3.0, 1.0, 1.0, 1.0])
+
+    def losses(n):
+        curve = 1.0 - 0.1 * np.log(n)
+        return {"paper": curve, "logit-stack": curve + 0.05 + paths}
+
+    results = sweep({("music", "main", n): losses(n) for n in (5, 10, 20, 50)})
+    found = row(equivalent_labels(results), method="logit-stack")
+    without = 20 * np.exp(0.5 + np.array([np.delete(paths, k).mean() for k in range(4)]) / 0.1)
+    error = np.sqrt(3 / 4 * np.sum((without - without.mean()) ** 2))
+    assert found["standard_error"] == pytest.approx(error) and error > 0.5
+    shown = equivalent_labels(results).shown["music, main"].to_list()
+    assert f"33 ± {error:.0f}" in shown
+
+
 def test_reliability_shows_the_mean_tables_and_their_divergence():
     losses = {"raw": 2.0, "logit-stack": 0.75, "dirichlet": 0.75, "paper": 0.5}
     kl = {"paper": [0.1, 0.3, 0.2, 0.2], "raw": 0.625}
@@ -166,6 +191,10 @@ def test_readers_have_gains_wins_and_the_most_that_ours_trails():
     assert (music["settings"], music["best"]) == (3, 1)
     assert music["trails_by_at_most"] == pytest.approx(0.03)
     assert music["gain"] == pytest.approx(0.1) and music["resolved"]
+    noisy = np.linspace(0.45, 0.75, 4)
+    cells |= {("film", "small", 20): {"logit-stack": noisy, "odds": 0.7, "raw": 2.0, "paper": 0.5}}
+    gain = row(reader_table(sweep(cells)), reader="small", task="all")
+    assert gain["gain_error"] == pytest.approx(noisy.std(ddof=1) / 2 / 2)
     both = row(product, reader="small", task="all")
     assert (both["settings"], both["best"]) == (6, 4)
     assert both["trails_by_at_most"] == pytest.approx(0.03)

@@ -274,18 +274,33 @@ def test_the_command(folder, cordial):
     scores = pl.read_parquet("o.parquet")
     expected = run_sweep(tasks_of(folder), ["raw", "temperature"], [4, 9], 2)
     assert scores.equals(expected)
-    losses = (
-        expected.filter(metric="log_loss").group_by("reader", "n", "method").agg(pl.mean("value"))
-    )
+    by = expected.filter(metric="log_loss").group_by("reader", "n", "method")
+    losses = dict(((*key,), group["value"].to_numpy()) for key, group in by)
     for reader in "ab":
         assert f"stars, {reader}" in shown
-    assert all(f"{value:.3f}" in shown for value in losses["value"])
+    errors = {key: values.std(ddof=1) / 2**0.5 for key, values in losses.items()}
+    for (_, _, method), error in errors.items():
+        assert (error == 0) == (method == "raw")
+    for key, values in losses.items():
+        assert f"{values.mean():.3f}" + f" ± {errors[key]:.3f}" * bool(errors[key]) in shown
     said = json.loads(cordial(*tables, *what, "-o", "o.csv", "--json").stdout)
     assert said["failed_fits"] == 0 and len(said["mean_log_loss"]) == 8
+    for mean in said["mean_log_loss"]:
+        key = mean["reader"], mean["n"], mean["method"]
+        assert mean["standard_error"] == pytest.approx(errors[key])
     assert len(pl.read_csv("o.csv")) == len(expected)
     assert len(list(Path("o.parquet.parts").iterdir())) == 8
     assert cordial(*tables, *what, "-o", "o.parquet", "--reader", "a", "--quiet").stdout == ""
     assert set(pl.read_parquet("o.parquet")["reader"]) == {"a"}
+
+
+def test_flat_weights_share_their_fits():
+    for name in ("logit-stack", "scalar-stack", "full-stack", "paper"):
+        counted, flat = (METHODS[each]().settings for each in (name, f"{name}-flat"))
+        keys = [[part.key for part in each.members(20)] for each in (counted, flat)]
+        assert keys[0] == keys[1] and counted.names == flat.names
+        assert {*counted.weight_counts.values()} == {1.0}
+        assert {*flat.weight_counts.values()} == {0.0}
 
 
 @pytest.mark.nightly

@@ -91,7 +91,7 @@ def test_a_trained_prior_moves_the_cautious_one():
     assert without.rule == cautious.rule and not without.weight_counts
     counts = [cp.Cordial(prior=p).settings.weight_counts["bridge"] for p in (None, without, "own")]
     assert counts == [shipped.weight_counts["bridge"], 4.0, 4.0]
-    assert cp.LogitStack(prior=shipped).settings.weight_counts["odds"] == 0
+    assert cp.LogitStack(prior=shipped).settings.weight_counts["odds"] == 1
 
 
 @pytest.mark.nightly

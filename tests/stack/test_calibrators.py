@@ -137,15 +137,19 @@ def test_without_labels_nothing_is_changed(size):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_batched_is_looped(name):
-    """Labels of five folds, and two readings of the texts with the labels of each fold."""
+    """Labels of five folds, and two readings of the texts, or one, with the labels of each fold."""
     folds = np.stack([np.where(np.arange(30) % 4 == fold, -1, LABELS) for fold in range(5)])
     folds[3, 1:] = -1
-    readings = np.stack([LOGITS, 3.0 * LOGITS[::-1]])[:, None]
-    together = fitter(name)(readings, folds[None])
+    readings, folds = np.stack([LOGITS, 3.0 * LOGITS[::-1]])[:, None], folds[None]
+    if CALIBRATORS[name].validated:
+        together = fitter(name)(LOGITS, folds)
+        readings = LOGITS[None, None]
+    else:
+        together = fitter(name)(readings, folds)
     predicted = log_probs(name, together, readings)
-    assert predicted.shape == (2, 5, 30, 5)
-    for place in np.ndindex(2, 5):
-        alone = fitter(name)(readings[place[0], 0], folds[place[1]])
+    assert predicted.shape == (len(readings), 5, 30, 5)
+    for place in np.ndindex(predicted.shape[:2]):
+        alone = fitter(name)(readings[place[0], 0], folds[0, place[1]])
         for many, one in zip(together, alone, strict=True):
             np.testing.assert_allclose(many[place], one, rtol=1e-6, atol=1e-6)
         logs = log_probs(name, alone, readings[place[0], 0])
@@ -244,26 +248,23 @@ TIMES = np.random.default_rng(3).integers(0, 4, ROWS)
 @pytest.mark.parametrize("name", CALIBRATORS)
 def test_a_weight_is_so_many_labels_of_a_text(name):
     """Also 0, whose text is as if it had no label, and 1, which changes no bit."""
-    calibrator, texts = CALIBRATORS[name], np.arange(ROWS)
-    seen = np.repeat(texts, TIMES)
+    calibrator, folds = CALIBRATORS[name], spread_folds(LABELS)
+    seen = np.repeat(np.arange(ROWS), TIMES)
     more = {
-        "weighed": (np.where(TIMES > 0, LABELS, -1), TIMES.astype(float), texts),
-        "plain": (LABELS, np.ones(ROWS), texts),
+        "weighed": (np.where(TIMES > 0, LABELS, -1), TIMES.astype(float), folds),
+        "plain": (LABELS, np.ones(ROWS), folds),
         "none": (LABELS,),
     }
     given = {kind: own if calibrator.validated else own[:2] for kind, own in more.items()}
     found = {kind: calibrator.fit(LOGITS, *own) for kind, own in given.items()}
-    repeated = (LABELS[seen], np.ones(len(seen)), seen)
-    expected = calibrator.fit(LOGITS[seen], *repeated[: 3 if calibrator.validated else 2])
     shuffled = np.random.default_rng(0).permutation(len(seen))
-    turned = (own[shuffled] for own in repeated[: 3 if calibrator.validated else 2])
-    again = calibrator.fit(LOGITS[seen][shuffled], *turned)
+    for rows in (seen, seen[shuffled]):
+        repeated = (LABELS[rows], np.ones(len(rows)), folds[rows])
+        expected = calibrator.fit(LOGITS[rows], *repeated[: 3 if calibrator.validated else 2])
+        for part in range(len(expected)):
+            np.testing.assert_allclose(found["weighed"][part], expected[part], rtol=1e-5, atol=1e-6)
     for part in range(len(expected)):
-        np.testing.assert_allclose(found["weighed"][part], expected[part], rtol=1e-5, atol=1e-6)
         np.testing.assert_array_equal(found["plain"][part], found["none"][part])
-        # Other texts are in other folds.
-        if not calibrator.validated:
-            np.testing.assert_allclose(again[part], expected[part], rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", NAMES)

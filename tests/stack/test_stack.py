@@ -54,13 +54,23 @@ def test_the_stack_of_seven(judge):
 
 
 def test_the_paper_presets():
-    flat, counted = cp.Cordial.paper(), cp.Cordial.paper(weights="one-count")
-    assert (flat.inference, counted.inference) == ("laplace", "laplace")
-    assert set(flat.settings.weight_counts.values()) == {0.0}
-    assert counted.settings.weight_counts == dict.fromkeys(flat.settings.names, 1.0)
-    assert flat.settings.names == (*PAPER_CHANNELS, *MEMBERS[4:])
-    with pytest.raises(cp.InputError, match="weights may name one of flat, one-count"):
+    """One pseudo-count a member, or none; of the stacks that ours is compared with, the same."""
+    rivals = cp.LogitStack, cp.ScalarStack, cp.FullChannelStack
+    for kind in (cp.Cordial, *rivals):
+        counted, flat = kind.paper(), kind.paper(weights="flat")
+        assert (flat.inference, counted.inference) == ("laplace", "laplace")
+        assert counted.settings.weight_counts == dict.fromkeys(flat.settings.names, 1.0)
+        assert flat.settings.weight_counts == dict.fromkeys(flat.settings.names, 0.0)
+    for kind in rivals:
+        assert kind().settings.weight_counts == kind.paper().settings.weight_counts
+        assert kind(weight_counts=0).settings.weight_counts == flat_counts(kind)
+    assert cp.Cordial.paper().settings.names == (*PAPER_CHANNELS, *MEMBERS[4:])
+    with pytest.raises(cp.InputError, match="weights may name one of one-count, flat"):
         cp.Cordial.paper(weights="two")
+
+
+def flat_counts(kind):
+    return kind.paper(weights="flat").settings.weight_counts
 
 
 def calibrators(stack, labels):

@@ -118,13 +118,13 @@ class Fusion(Estimator[FusionFit]):
         self.seed, self.effort = seed, effort
 
     @classmethod
-    def paper(cls, options: Any = None, *, weights: str = "flat", **settings: Any) -> "Fusion":
+    def paper(cls, options: Any = None, *, weights: str = "one-count", **settings: Any) -> "Fusion":
         """Make the fusion of the paper, kept exact for comparison.
 
         Each reader has the stack of ``Cordial.paper``, the joint channel 300 draws from its Laplace
-        approximation, and all of them weights by maximum likelihood; no stack sees an average.
-        Arguments and errors are those of ``Cordial.paper``, with ``weights`` on both levels, and
-        others of ``Fusion``, such as ``readers``.
+        approximation, and each of them one pseudo-count; no stack sees an average.  Arguments and
+        errors are those of ``Cordial.paper``, with ``weights`` on both levels, and others of
+        ``Fusion``, such as ``readers``.
         """
         check_names("weights", [weights], PAPER_COUNTS)
         literal = {"average": False, "inference": "laplace", "prior": "own"}
@@ -241,9 +241,7 @@ class Fusion(Estimator[FusionFit]):
     ) -> FusionFit:
         readers, entered, texts = names["readers"], texts, take_read(texts)
         members = self._members(readers)
-        each = self.weight_counts
-        each = dict.fromkeys(members, each) if isinstance(each, int | float) else each
-        chosen_counts = check_counts(each, members)
+        chosen_counts = check_counts(self.weight_counts, members)
         counts = {name: COUNTS.get(name, READER_COUNT) for name in members} | chosen_counts
         _check_overlap(read_by(texts.logits), readers)
         folds = deal_folds(texts, settings.seed) if texts.count >= MIN_LABELS else None

@@ -47,7 +47,7 @@ def nearest_matrices(deltas: Float[Any, "*n"], size: int) -> Float[Any, "*n K K"
     return nearest / nearest.sum(axis=-2, keepdims=True)
 
 
-FRACTIONS = {"nearest": SHIFT._replace(matrices=nearest_matrices), "divided": SHIFT}
+FRACTIONS = {"divided": SHIFT, "nearest": SHIFT._replace(matrices=nearest_matrices)}
 """What becomes of fractions of a class."""
 
 
@@ -60,8 +60,8 @@ class UserShift(Parameters):
     with c(y) = y + Delta_u, clipped to the scale.  Shifts live on a fine grid, where their
     posterior is exact, and predictions average over it.  A user without labels gets the
     population's prediction.  Probabilities in a pandas or polars data frame give predictions in
-    one, with the same index.  The paper plugs in each user's mode under a cross-validated sigma,
-    and moves no fraction of a class: :meth:`paper`.
+    one, with the same index.  The paper plugs in each user's mode under a cross-validated sigma:
+    :meth:`paper`.
 
     Args:
         options: names of the K ordered options, in order; by default 0..K-1.
@@ -92,18 +92,18 @@ class UserShift(Parameters):
         self.options, self.sigma = options, sigma
 
     @classmethod
-    def paper(cls, options: Any = None, *, fractions: str = "nearest") -> "UserShift":
+    def paper(cls, options: Any = None, *, fractions: str = "divided") -> "UserShift":
         r"""Make the shift of the paper, kept exact for comparison.
 
         .. math:: \max_\Delta \textstyle\sum_i \log p_\Delta(z_i \mid x_i) - \Delta^2 / (2 \sigma^2)
 
         The default averages over shift and sigma: here modes are plugged in, and sigma is the one
-        that predicts held-out users best.  The default divides fractions of a class: here all mass
-        goes to the nearest option, as in the limit of the affine channel.
+        that predicts held-out users best.
 
         Args:
             options: names of the K ordered options.
-            fractions: "nearest", or "divided", as by default.
+            fractions: "divided" between two options, as by default, which gives the paper's gains,
+                or "nearest", all mass to the nearest option, as in the limit of the affine channel.
 
         Raises:
             InputError: ``fractions`` is neither.

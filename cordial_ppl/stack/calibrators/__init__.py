@@ -43,7 +43,8 @@ class Calibrator(NamedTuple):
             parameters, each with the leading axes in front.
         log_probs: from the parameters of one sample and logits `[m, K]` to log probabilities.
         params: the NamedTuple that `fit` returns.
-        validated: whether `fit` has folds of its own, and takes which text each label is of.
+        validated: whether `fit` cross-validates: it takes one table of readings, and the fold of
+            each label.
         count: default pseudo-count of its weight.
     """
 

@@ -7,7 +7,7 @@ from jaxtyping import Float
 from scipy.special import log_softmax
 
 from cordial_ppl.runtime.arrays import AnyArray
-from cordial_ppl.stack.calibrators.regression import fit_softmax
+from cordial_ppl.stack.calibrators.regression import TOLERANCE, fit_softmax
 from cordial_ppl.stack.calibrators.samples import (
     BatchLabels,
     BatchLogits,
@@ -17,8 +17,12 @@ from cordial_ppl.stack.calibrators.samples import (
     cross_validate,
 )
 
-GRID = np.array([(10.0**power, mu) for power in range(-4, 2) for mu in (1e-3, 0.1, 10.0)])
+MUS = 1e-3, 0.1, 10.0
+GRID = np.array([(10.0**power, mu) for power in range(-4, 2) for mu in MUS])
 """Penalties lambda and mu that cross-validation chooses from."""
+
+CHOICE = 1e-6
+"""Largest slope at the end of a fit that is compared with others: their losses differ by more."""
 
 RIDGE = 1e-6
 """Pull of the diagonal towards one: without it, separable labels would take it to infinity."""
@@ -37,6 +41,8 @@ def fit_dirichlet(
     weights: BatchWeights,
     penalty: Float[np.ndarray, "... 2"],
     ridge: float = RIDGE,
+    start: Dirichlet | None = None,
+    tolerance: float = TOLERANCE,
 ) -> Dirichlet:
     r"""Fit `softmax(W log q + b)`, `q = softmax(logits)`, by penalised maximum likelihood.
 
@@ -51,6 +57,8 @@ def fit_dirichlet(
         penalty: lambda and mu, positive; a pair for all fits, or pairs that are broadcast against
             the leading axes.
         ridge: keeps the diagonal finite, positive.
+        start: where the search begins: fits to as many samples; by default at equal probabilities.
+        tolerance: largest slope at its end.
 
     Returns:
         The weights and intercepts; those of the raw reading if there are no labels.
@@ -68,7 +76,11 @@ def fit_dirichlet(
     free = np.broadcast_to(2.0 / size * pairs[:, 1], (len(pairs), size, 1))
     centre = np.hstack([np.eye(size), np.zeros((size, 1))])
     penalties = np.concatenate([off, free], axis=2)
-    coefs = fit_softmax(features[:, None], data.chosen, penalties, centre)
+    begin = None
+    if start is not None:
+        both = np.concatenate([start.weights, start.bias[..., None]], axis=-1)
+        begin = both.reshape(-1, *centre.shape)
+    coefs = fit_softmax(features[:, None], data.chosen, penalties, centre, begin, tolerance)
     return Dirichlet(data.unfold(coefs[:, :, :size]), data.unfold(coefs[:, :, size]))
 
 
@@ -76,15 +88,30 @@ def fit_dirichlet_validated(
     logits: BatchLogits,
     labels: BatchLabels,
     weights: BatchWeights = None,
-    texts: BatchLabels | None = None,
+    folds: BatchLabels | None = None,
 ) -> Dirichlet:
     """Fit Dirichlet calibration with the penalties of `GRID` that predict best on four folds.
 
     Ties go to the larger `lambda`, then to the larger `mu`.
     """
-    return cross_validate(
-        fit_dirichlet, dirichlet_log_probs, logits, labels, weights, texts, grid=GRID
-    )
+    return cross_validate(_fit_path, dirichlet_log_probs, logits, labels, weights, folds, grid=GRID)
+
+
+def _fit_path(
+    logits: np.ndarray, labels: np.ndarray, weights: np.ndarray, penalties: np.ndarray
+) -> Dirichlet:
+    """Fit with penalties from the strongest lambda on, from where the fits before ended.
+
+    What is compared is fitted to the tolerance of a choice, a single penalty to the last digit.
+    """
+    count, fits, start = len(penalties), [], None
+    tolerance = TOLERANCE if count == 1 else CHOICE
+    for rows in np.split(np.arange(count), range(len(MUS), count, len(MUS)))[::-1]:
+        start = fit_dirichlet(
+            logits, labels[rows], weights, penalties[rows], start=start, tolerance=tolerance
+        )
+        fits.append(start)
+    return Dirichlet(*(np.concatenate(parts) for parts in zip(*fits[::-1], strict=True)))
 
 
 def dirichlet_log_probs(params: Dirichlet, logits: BatchLogits) -> BatchLogProbs:

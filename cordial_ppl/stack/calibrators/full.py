@@ -149,7 +149,7 @@ def fit_full(
     logits: BatchLogits,
     labels: BatchLabels,
     weights: BatchWeights = None,
-    texts: BatchLabels | None = None,
+    folds: BatchLabels | None = None,
 ) -> Full:
     """Fit a full channel whose distance from the scalar one is chosen by cross-validation.
 
@@ -161,7 +161,7 @@ def fit_full(
         logits: readings `[*sets, n, K]`, nats, centred.
         labels: positions `[*sets, n]` on the scale, 0..K-1; -1 marks texts to ignore.
         weights: of the labels, `[*sets, n]`.
-        texts: which text each label is of; labels of one text share a fold.
+        folds: fold of each label in cross-validation, 0..3; by default each is of another text.
 
     Returns:
         The reading's weights and biases, and the channel.
@@ -179,7 +179,7 @@ def fit_full(
         return Full(weights, bias, channel)
 
     grid = np.array(STRENGTHS)
-    return cross_validate(fit, full_log_probs, logits, labels, weights, texts, grid=grid)
+    return cross_validate(fit, full_log_probs, logits, labels, weights, folds, grid=grid)
 
 
 fit_full_temperature = partial(fit_full, "scalar")

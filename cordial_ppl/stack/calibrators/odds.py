@@ -117,7 +117,7 @@ def fit_odds_validated(
     logits: BatchLogits,
     labels: BatchLabels,
     weights: BatchWeights = None,
-    texts: BatchLabels | None = None,
+    folds: BatchLabels | None = None,
 ) -> Odds:
     """Fit proportional odds with the penalty on the weights that predicts best on four folds.
 
@@ -132,7 +132,7 @@ def fit_odds_validated(
         return fit_odds(logits, labels, weights, strength * np.where(counts > 0, counts, 1))
 
     grid = np.array(DECADES)
-    return cross_validate(fit, odds_log_probs, logits, labels, weights, texts, grid=grid)
+    return cross_validate(fit, odds_log_probs, logits, labels, weights, folds, grid=grid)
 
 
 def odds_log_probs(params: Odds, logits: BatchLogits) -> BatchLogProbs:

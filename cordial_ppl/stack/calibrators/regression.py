@@ -16,6 +16,9 @@ EPS = float(np.finfo(np.float64).eps)
 DOWN = 1e-4
 """What a step must gain at least, of what the slope at its start promises."""
 
+TOLERANCE = 1e-11
+"""Largest slope at an end; a slight penalty alone has slight slopes."""
+
 STALE = 8
 """Steps in a row that change the value by no more than rounding, after which a search ends."""
 
@@ -34,6 +37,8 @@ def fit_softmax(
     chosen: Float[np.ndarray, "B K n"],
     penalty: Float[np.ndarray, "samples_ K F"],
     centre: Float[np.ndarray, "K F"],
+    start: Float[np.ndarray, "B K F"] | None = None,
+    tolerance: float = TOLERANCE,
 ) -> Float[np.ndarray, "B K F"]:
     r"""Fit scores `A_k . x_ik` of classes k by penalised maximum likelihood, for B samples at once.
 
@@ -46,19 +51,28 @@ def fit_softmax(
         chosen: the weight of a row that has this label, else zero; rows without one are ignored.
         penalty: c > 0, of each sample or of all.
         centre: A^0, which is returned if there are no labels.
+        start: where the search begins; by default at equal probabilities.
+        tolerance: of the gradient, as in `newton`.
 
     Returns:
         The coefficients A.
     """
     count, size, rows = chosen.shape
+    # Curvature is largest at equal probabilities, so Newton's first step from there is short.
+    begin = np.zeros((count, *centre.shape)) if start is None else start
     at_once = max(1, ELEMENTS // (size * features.shape[2] * rows))
     runs = [slice(first, first + at_once) for first in range(0, max(count, 1), at_once)]
-    blocks = ((some(features, run), chosen[run], some(penalty, run)) for run in runs)
-    return np.concatenate([_fit_at_once(*block, centre) for block in blocks])
+    blocks = ((some(features, run), chosen[run], some(penalty, run), begin[run]) for run in runs)
+    return np.concatenate([_fit_at_once(*block, centre, tolerance) for block in blocks])
 
 
 def _fit_at_once(
-    features: np.ndarray, chosen: np.ndarray, penalty: np.ndarray, centre: np.ndarray
+    features: np.ndarray,
+    chosen: np.ndarray,
+    penalty: np.ndarray,
+    start: np.ndarray,
+    centre: np.ndarray,
+    tolerance: float,
 ) -> np.ndarray:
     """Fit as many samples as memory is to hold; arguments are those of `fit_softmax`."""
     (count, size, rows), width = chosen.shape, features.shape[2]
@@ -96,9 +110,7 @@ def _fit_at_once(
         bend[:, diagonal, diagonal] += pull + 8.0 * EPS * np.abs(bend).max(axis=2)
         return bend
 
-    # Curvature is largest at equal probabilities, so Newton's first step is short.
-    start = np.zeros((count, size * width))
-    return newton(loss, hessian, start)[0].reshape(count, size, width)
+    return newton(loss, hessian, start.reshape(count, -1), tolerance)[0].reshape(start.shape)
 
 
 @np.errstate(all="ignore")
@@ -106,7 +118,7 @@ def newton(
     fun: Callable[[Points, Which], tuple[Float[np.ndarray, " A"], Points]],
     hessian: Callable[[Points, Which], Float[np.ndarray, "A P P"]],
     starts: Float[np.ndarray, "B P"],
-    tolerance: float = 1e-11,
+    tolerance: float = TOLERANCE,
 ) -> tuple[Float[np.ndarray, "B P"], Float[np.ndarray, " B"]]:
     """Minimise B functions; what is at its end is evaluated no more.
 

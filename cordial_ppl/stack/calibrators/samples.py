@@ -116,52 +116,49 @@ def spread_folds(
 def cross_validate[Params: tuple[AnyArray, ...]](
     fit: Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], Params],
     log_probs: Callable[[Params, np.ndarray], np.ndarray],
-    logits: Float[AnyArray, "*#sets n features"],
-    labels: Int[AnyArray, "*#sets n"],
-    weights: BatchWeights = None,
-    texts: Int[AnyArray, "*#sets n"] | None = None,
+    logits: Float[AnyArray, "n features"],
+    labels: BatchLabels,
+    weights: Float[AnyArray, " n"] | None = None,
+    folds: BatchLabels | None = None,
     *,
     grid: Float[np.ndarray, "G *axes"],
 ) -> Params:
     """Fit with the setting that has the lowest held-out log loss.
 
-    Minimises `sum_i -w_i log max(p_(-fold(i))(z_i), FLOOR)` over the grid.  Every setting is fitted
-    to all labels and without each fold, in one call a sample, one sample after the other.
+    Minimises `sum_i -w_i log max(p_(-fold(i))(z_i), FLOOR)` over the grid.  Sets of labels share
+    what they leave out: all labels, and all without each of four folds, are ten sets together.
 
     Args:
-        fit: from readings `[n, features]`, labels `[G, FOLDS + 1, n]` (-1: ignored), weights `[n]`
-            and settings `[G, 1, *axes]` to parameters, a NamedTuple of arrays
-            `[G, FOLDS + 1, ...]`.
-        log_probs: from parameters and readings to log probabilities `[G, FOLDS + 1, n, K]`.
+        fit: from readings `[n, features]`, labels `[G, S, n]` (-1: ignored), weights `[n]` and
+            settings `[G, #S, *axes]` to parameters, a NamedTuple of arrays `[G, S, ...]`; G is one
+            for what is returned.
+        log_probs: from parameters and readings to log probabilities `[G, n, K]`.
         logits: readings, or other features of the texts that the fit takes.
         labels: positions on the scale; -1 marks texts to ignore.
         weights: of the labels; one by default.
-        texts: which text each label is of, whose labels share a fold; by default each of another.
+        folds: fold of each label, 0..3; by default each is of another text.
         grid: settings, from the weakest to the strongest.
 
     Returns:
         The parameters fitted to all labels with the best setting; of several settings that are as
         good the last, the strongest.
     """
-
-    def choose(
-        logits: np.ndarray, labels: np.ndarray, weights: np.ndarray, texts: np.ndarray
-    ) -> Params:
-        # The first fit leaves out what has no label anyway: it sees them all.
-        left_out = spread_folds(labels, texts) == np.arange(-1, FOLDS)[:, None]
-        visible = np.where(left_out, -1, labels)
-        params = fit(logits, np.tile(visible, (len(grid), 1, 1)), weights, grid[:, None])
-        logs = log_probs(params, logits)[:, 1:, np.arange(len(labels)), labels]
-        losses = -(left_out[1:] * weights * np.maximum(logs, math.log(FLOOR))).sum(axis=(1, 2))
-        good = losses <= losses.min() + EPS**0.6 * (1.0 + losses.min())
-        best = np.flatnonzero(good)[-1]
-        return type(params)(*(part[best, 0, ...] for part in params))
-
-    shape, count = np.broadcast_shapes(logits.shape[:-2], labels.shape[:-1]), labels.shape[-1]
-    weights = np.ones(count) if weights is None else weights
-    texts = np.arange(count) if texts is None else texts
-    features = np.broadcast_to(logits, (*shape, *logits.shape[-2:]))
-    rows = [np.broadcast_to(part, (*shape, count)) for part in (labels, weights, texts)]
-    fits = [choose(features[at], *(part[at] for part in rows)) for at in np.ndindex(shape)]
-    parts = (np.reshape(part, shape + np.shape(part[0])) for part in zip(*fits, strict=True))
-    return type(fits[0])(*parts)
+    table, sets = np.asarray(logits), np.reshape(labels, (-1, len(logits)))
+    counts = np.ones(len(table)) if weights is None else np.asarray(weights)
+    folds = np.stack([*map(spread_folds, sets)]) if folds is None else np.where(sets < 0, -1, folds)
+    left_out = folds[:, None] == np.arange(FOLDS)[:, None]
+    seen = np.where(left_out, -1, sets[:, None]).reshape(-1, len(table))
+    unique, numbers = np.unique(seen, axis=0, return_inverse=True)
+    params = fit(table, np.tile(unique, (len(grid), 1, 1)), counts, grid[:, None])
+    losses = np.zeros((len(sets), len(grid)))
+    for (index, fold), number in zip(np.ndindex(left_out.shape[:2]), numbers, strict=True):
+        rows = np.flatnonzero(left_out[index, fold])
+        logs = log_probs(type(params)(*(part[:, number] for part in params)), table[rows])
+        logs = logs[:, np.arange(len(rows)), sets[index, rows]]
+        losses[index] -= np.maximum(logs, math.log(FLOOR)) @ counts[rows]
+    least = losses.min(axis=1, keepdims=True)
+    good = losses <= least + EPS**0.6 * (1.0 + least)
+    best = len(grid) - 1 - good[:, ::-1].argmax(axis=1)
+    params = fit(table, sets[None], counts, grid[None, best])
+    shape = np.shape(labels)[:-1]
+    return type(params)(*(part[0].reshape(shape + part.shape[2:]) for part in params))
