@@ -162,15 +162,15 @@ def main() -> None:
         noise, until = rms(host, by_host(target, METHODS[method], 1)[0]), args.limit
         # Each method has its share of the time.
         until *= number / len(args.methods)
-        pace = 0.0
+        pace = compiled = 0.0
         for count in args.subsets:
             row = {"device": name, "method": method, "subsets": f"{count:,}"}
             left = until - (time.perf_counter() - begin)
-            if left < count * pace:
+            if left < count * pace + compiled:
                 print(f"{method}, {count:,} subsets: left out, for want of time", flush=True)
                 continue
             probs, figures = measure(target, method, count)
-            pace = figures["seconds"] / count
+            pace, compiled = figures["seconds"] / count, figures["compiling"]
             some = min(count, HOST)
             row |= {key: f"{value:,.3g}" for key, value in figures.items()}
             row["from the host"] = f"{rms(probs[:some], host[:some]):.1g}"
