@@ -14,16 +14,8 @@ from cordial_ppl.channels.forms import (
 from cordial_ppl.channels.user_effects import user_channel
 
 CHANNELS: dict[str, Channel] = {
-    name: Channel(name, model)
-    for name, model in (
-        ("mixture", mixture),
-        ("mixture-vector", mixture_vector),
-        ("location", location),
-        ("location-vector", location_vector),
-        ("bridge", bridge),
-        ("scalar", scalar),
-        ("scalar-vector", scalar_vector),
-    )
+    (name := model.__name__.replace("_", "-")): Channel(name, model)
+    for model in (mixture, mixture_vector, location, location_vector, bridge, scalar, scalar_vector)
 }
 
 READER_CHANNELS: dict[str, Channel] = {

@@ -74,27 +74,31 @@ def _find_fault_of_prior(name: Any, msg: dict[str, Any]) -> str:
     fn = msg["fn"]
     if not isinstance(name, str):
         return f"has a site called {name!r}: names are text."
-    if name in RESERVED or "/" in name:
-        return (
-            f"has a site called {name!r}: a name must not contain a slash, nor be one of "
-            f"{', '.join(sorted(RESERVED))}, which are dimensions of its draws."
-        )
     if isinstance(fn, dist.Unit):
         return (
             f"adds to its density by numpyro.factor({name!r}, ...): a prior belongs into "
             "numpyro.sample, and the likelihood into observe."
         )
-    if fn.support.is_discrete and (fn.event_shape or len(fn.batch_shape) != 1):
+    if name == LABEL_SITE and not fn.support.is_discrete:
+        return (
+            "gives its labels a density, but they are options 0..K-1: cut it into probabilities "
+            "of the options, as dist.OrderedLogistic does."
+        )
+    if name in RESERVED or "/" in name:
+        return (
+            f"has a site called {name!r}: a name must not contain a slash, nor be one of "
+            f"{', '.join(sorted(RESERVED))}, which are dimensions of its draws."
+        )
+    if msg["is_observed"]:
+        return (
+            f"has a second observed site {name!r}: a channel is of the labels alone, given "
+            "readings and covariates. Leave the site out; what it observes may be a covariate."
+        )
+    if fn.support.is_discrete:
         return (
             f"has a discrete site {name!r} of batch shape {fn.batch_shape} and event shape "
             f"{fn.event_shape}: a label is one site of batch shape (n,) over 0..K-1 (leave out "
             ".to_event and axes beside that of the texts); sum others out."
-        )
-    if msg["is_observed"] or fn.support.is_discrete:
-        kind = "a second observed" if msg["is_observed"] else "a discrete"
-        return (
-            f"has {kind} site {name!r}: every site besides the label must be a continuous "
-            "parameter (sum discrete ones out), and the label's over 0..K-1 for each text."
         )
     if isinstance(fn, dist.MaskedDistribution):
         return f"masks the prior of {name!r}: put numpyro.handlers.mask around observe alone."

@@ -1,6 +1,9 @@
 """Ordinary NumPyro likelihoods of a label, as the site that `observe` makes."""
 
+import math
 import re
+from functools import reduce
+from operator import add
 from typing import Any
 
 import jax
@@ -50,7 +53,9 @@ class Likelihood(Messenger):
         while isinstance(fn, dist.MaskedDistribution):
             masks.append(fn._mask)
             fn = fn.base_dist
-        ordinal = as_ordinal(fn, self.size)
+        # What is observed where no labels came is something else.
+        other = msg["is_observed"] and not self.labelled
+        ordinal = None if other else as_ordinal(fn, self.size)
         if ordinal is not None:
             _check_label(msg, self.label, self.labelled)
             self.label = msg["name"]
@@ -66,8 +71,8 @@ def _check_label(msg: dict[str, Any], first: str, labelled: bool) -> None:
     if first:
         raise ChannelError(
             f"a channel states one label; this one has two sites over 0..K-1 for each text, "
-            f"{first!r} and {name!r}. Leave obs_mask out (labels of -1 count nothing), and sum a "
-            "latent option out."
+            f"{first!r} and {name!r}. Several labels of a text are several rows; leave obs_mask "
+            "out (labels of -1 count nothing), and sum a latent option out."
         )
     if labelled and not msg["is_observed"]:
         raise ChannelError(
@@ -103,7 +108,7 @@ def as_ordinal(fn: Any, size: int) -> Any:
     if len(fn.batch_shape) != 1 or fn.event_shape:
         return None
     if isinstance(fn, dist.CategoricalLogits):
-        return Ordinal(jax.nn.log_softmax(fn.logits, axis=-1))
+        return _normalised(fn.logits)
     if isinstance(fn, dist.OrderedLogistic):
         # sigmoid(b) - sigmoid(a) = sigmoid(b) sigmoid(-a) (1 - e^(a - b)), which keeps its digits.
         cuts: Any = fn.cutpoints
@@ -113,7 +118,9 @@ def as_ordinal(fn: Any, size: int) -> Any:
         middle = below[:, 1:] + above[:, :-1] + gaps
         return Ordinal(jnp.concatenate([below[:, :1], middle, above[:, -1:]], axis=1))
     if isinstance(fn, dist.CategoricalProbs):
-        return Ordinal(probs=fn.probs)
+        return Ordinal(probs=jax.lax.optimization_barrier(fn.probs))
+    if ordinal := _as_mixture(fn, size):
+        return ordinal
     # Binomial, BetaBinomial and others that count; of two options Bernoulli.
     support, top = fn.support, getattr(fn.support, "upper_bound", None)
     if support is constraints.boolean and size == 2:
@@ -125,6 +132,43 @@ def as_ordinal(fn: Any, size: int) -> Any:
             f"a likelihood of {size} options counts to {size - 1}; this "
             f"{type(base).__name__} counts to {np.max(np.asarray(top))}."
         )
-    logs = [fn.log_prob(jnp.full(fn.batch_shape, option)) for option in range(size)]
-    # In single precision those of a sharp count sum to one only roughly.
-    return Ordinal(jax.nn.log_softmax(jnp.stack(logs, axis=-1), axis=-1))
+    if isinstance(fn, dist.BetaBinomial):
+        return _normalised(_log_counts(fn.concentration1, fn.concentration0, size))
+    each = jax.vmap(lambda option: fn.log_prob(jnp.full(fn.batch_shape, option)), out_axes=-1)
+    return _normalised(each(jnp.arange(size)))
+
+
+def _as_mixture(fn: Any, size: int) -> Ordinal | None:
+    """Mix the options' probabilities of a mixture's components, or add to the lowest option's."""
+    gate = getattr(fn, "gate", None)
+    if gate is not None and (part := as_ordinal(fn.base_dist, size)):
+        first, *others = ((1 - gate)[:, None] * part.probs).T
+        return Ordinal(probs=[gate + first, *others])
+    if isinstance(fn, dist.MixtureGeneral):
+        parts = [as_ordinal(each, size) for each in fn.component_distributions]
+        mixing: Any = fn.mixing_distribution
+        shares = jnp.broadcast_to(mixing.probs, (*fn.batch_shape, len(parts))).T
+        if all(parts):
+            each = (share[:, None] * part.probs for share, part in zip(shares, parts, strict=True))
+            return Ordinal(probs=reduce(add, each))
+
+
+def _normalised(scores: Any) -> Ordinal:
+    """Normalise log probabilities: in single precision some sum to one only roughly."""
+    # Computed once: the compiler would compute them again for each sum that they enter.
+    return Ordinal(jax.nn.log_softmax(jax.lax.optimization_barrier(scores), axis=-1))
+
+
+def _log_counts(high: Any, low: Any, size: int) -> Any:
+    r"""Compute the logarithms of a beta-binomial's options, up to a constant.
+
+    .. math:: \log p_k = \log {n \choose k} + \sum_{i<k} \log(a + i) + \sum_{i<n-k} \log(b + i)
+
+    Two beta functions of each option would take a hundred times as long.
+    """
+    steps = jnp.arange(size - 1, dtype=high.dtype)[None]
+    up, down = (jnp.cumsum(jnp.log(each[:, None] + steps), axis=1) for each in (high, low))
+    ways = [math.log(math.comb(size - 1, option)) for option in range(size)]
+    none = jnp.zeros((len(high), 1), high.dtype)
+    sums = jnp.append(none, up, 1) + jnp.append(none, down, 1)[:, ::-1]
+    return sums + jnp.asarray(ways, high.dtype)[None]

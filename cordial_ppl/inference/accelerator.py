@@ -19,7 +19,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, PartitionSpec
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float, Int, Integer
 
 from cordial_ppl.data.labelled import TILE, Data, Labelled, pad
 from cordial_ppl.inference import fitting, laplace, sampler
@@ -29,6 +29,7 @@ from cordial_ppl.inference.minimise import Ends, search
 from cordial_ppl.inference.moves import Gaussian, Particles, PCNState, init_pcn
 from cordial_ppl.inference.programs import STEPS as STEPS_AT_ONCE
 from cordial_ppl.inference.programs import (
+    draw_from_model,
     draw_prior,
     pcn_program,
     tile_of,
@@ -39,26 +40,46 @@ from cordial_ppl.inference.target import Prior, Target
 from cordial_ppl.runtime.compilation import compiled
 
 COPIES, CASES = 12, 256
-"""Arrays of probabilities that a program holds at a time; data sets that wait for a call."""
+"""Arrays of probabilities that a program holds at a time, at most (XLA's own figures for a CPU are
+2 to 3); data sets that wait for a call."""
 
 AXIS = "problems"
 AXES: Any = Data(0, 0, 0, 0, 0, None)  # type: ignore[arg-type]
 """Which arrays of texts have an axis of problems: not the number of tiles."""
 SPREAD, WHOLE = PartitionSpec(AXIS), PartitionSpec()
 
-CORE, CHIP = (2**30, 16), (2**32, 256)
-"""Bytes, about, and problems at most that a call takes of a core of a CPU, which few keep busy, and
-of an accelerator."""
-
-SAMPLED = 64
-"""Problems at most whose default posterior is sampled in a call: the last call is filled up."""
+CORE, BUSY, CHIP = 2**30, 16, 2**32
+"""Bytes, about, that a call takes of a core of a CPU, and problems, which keep it busy; and bytes
+of an accelerator that does not say how much memory it has."""
 
 
-def lanes(mesh: Mesh, points: int, target: Target, dtype: Any, rows: int) -> int:
-    """Compute how many problems of so many points and rows a device has room for."""
+def memory(mesh: Mesh) -> int:
+    """Return the bytes that a call may take of a device: half of an accelerator's."""
+    if not is_wide(mesh):
+        return CORE
+    stats = mesh.devices.flat[0].memory_stats() or {}
+    return stats.get("bytes_limit", CHIP) // 2
+
+
+def lanes(mesh: Mesh, problems: int, points: int, target: Target, dtype: Any, rows: int) -> int:
+    """Compute how many problems a device takes at a time, as far as its memory allows.
+
+    Few problems have a program of their own, so that it computes hardly any that nobody wants.
+
+    Args:
+        mesh: the devices.
+        problems: how many there are.
+        points: of each problem that are evaluated at a time.
+        target: the channel.
+        dtype: precision.
+        rows: of texts that there is room for.
+    """
     each = COPIES * points * tile_on(mesh, rows) * target.options * np.dtype(dtype).itemsize
-    memory, most = CHIP if is_wide(mesh) else CORE
-    return int(np.clip(memory // each, 1, most))
+    room = memory(mesh) // each if is_wide(mesh) else min(memory(mesh) // each, BUSY)
+    share = -(-problems // mesh.size)
+    # Three digits, in base two: few different programs.
+    step = 2 ** max(share.bit_length() - 3, 0)
+    return max(min(room, -(-share // step) * step), 1)
 
 
 def is_wide(mesh: Mesh) -> bool:
@@ -192,9 +213,14 @@ def _compile(run: Callable[..., Any], mesh: Mesh, **options: Any) -> Callable[..
 def _fit_literal(target: Target, cases: Sequence[Case], method: str, mesh: Mesh) -> Sampled:
     """Fit by a method of the paper all labels and each fold afresh."""
     problems, folds = _with_folds(target, cases, np.float64, mesh), len(cases[0].masks)
-    texts = [problems.take(row) for row in range(len(cases))]
-    drawn = [draw_prior(target, *part, laplace.STARTS - 1, laplace.SEED) for part in texts]
-    starts = np.insert(np.stack(drawn), 0, 0.0, axis=1)
+
+    def draw(rows: np.ndarray) -> Any:
+        seeds = np.full(len(rows), laplace.SEED, np.uint32)
+        return draw_priors(target, problems.take(rows), mesh, laplace.STARTS - 1, seeds)
+
+    count = len(cases)
+    drawn = _side_by_side(np.arange(count), -(-count // mesh.size), mesh, draw)
+    starts = np.insert(drawn, 0, 0.0, axis=1)
     starts = np.concatenate([starts, starts.repeat(folds, axis=0)])
     modes = laplace.choose_modes(partial(search_modes, target, problems, mesh), starts)
     fitting.check_modes(target, modes)
@@ -215,6 +241,18 @@ def _fit_literal(target: Target, cases: Sequence[Case], method: str, mesh: Mesh)
     return Sampled(problems, points, -log_proposal, weigh)
 
 
+def draw_priors(
+    target: Target, problems: Problems, mesh: Mesh, draws: int, seeds: Integer[np.ndarray, " N"]
+) -> Float[Any, "N S P"]:
+    """Draw whitened points from the prior of each problem, those that the host draws."""
+    if not target.gaussian:
+        settings = ("target", target), ("draws", draws)
+        return _stage(draw_from_model, mesh, settings)(*problems, seeds)
+    each = (problems.take(row) for row in range(len(seeds)))
+    drawn = (draw_prior(target, *row, draws, seed) for row, seed in zip(each, seeds, strict=True))
+    return np.stack([*drawn])
+
+
 def search_modes(
     target: Target,
     problems: Problems,
@@ -223,7 +261,8 @@ def search_modes(
     rounds: int = laplace.ROUNDS,
 ) -> Ends:
     """Search from whitened points of each problem, as `laplace.search_modes` does on the host."""
-    room = lanes(mesh, points.shape[1], target, np.float64, problems.data.labels.shape[-1])
+    rows = problems.data.labels.shape[-1]
+    room = lanes(mesh, len(points), points.shape[1], target, np.float64, rows)
     run, number = _search(target, mesh), np.int32(rounds)
 
     def work(rows: np.ndarray) -> Ends:
@@ -264,7 +303,8 @@ def _predict(
 
     def weigh(part: Problems, rows: np.ndarray, texts: int) -> tuple[np.ndarray, np.ndarray]:
         size = part.data.labels.shape[1]
-        room, tiles = lanes(mesh, points.shape[1], target, points.dtype, size), tile_on(mesh, size)
+        room = lanes(mesh, len(rows), points.shape[1], target, points.dtype, size)
+        tiles = tile_on(mesh, size)
 
         def work(rows: np.ndarray) -> Any:
             arrays = points[rows], begin[rows]
@@ -313,20 +353,15 @@ class Lanes(Problem):
 
     mesh: Mesh
 
-    def _each(self, rngs: Sequence[Any], ask: Callable[..., Any]) -> Any:
-        """Ask the problems one by one, as on the host, and stack what they answer."""
-        rows = (Problems(self.prior, self.data).take(row) for row in range(len(rngs)))
-        each = (Problem(self.target, *row) for row in rows)
-        parts = [ask(problem, rng) for problem, rng in zip(each, rngs, strict=True)]
-        return jax.tree.map(lambda *leaves: np.stack(leaves), *parts)
-
     def draw_prior(self, rng: Sequence[Any], draws: int) -> Any:
         """Draw whitened points from priors that are no Gaussians."""
-        return self._each(rng, lambda problem, one: problem.draw_prior(one, draws))
+        seeds = np.array([one.integers(2**32, dtype=np.uint32) for one in rng])
+        return draw_priors(self.target, Problems(self.prior, self.data), self.mesh, draws, seeds)
 
     def draw_numbers(self, rng: Sequence[Any], normals: tuple, uniforms: tuple) -> Any:
-        """Draw standard normal numbers, and uniform ones in (0, 1], in single precision."""
-        return self._each(rng, lambda problem, one: problem.draw_numbers(one, normals, uniforms))
+        """Draw numbers for each problem, the host's own, so that its fits are those of the host."""
+        each = [super(Lanes, self).draw_numbers(one, normals, uniforms) for one in rng]
+        return tuple(map(np.stack, zip(*each, strict=True)))
 
     def evaluate(self, points: Any, particles: int) -> tuple[Any, Any]:
         """Compute log priors and log likelihoods of whitened points, so many at once."""
@@ -412,7 +447,6 @@ def _fit_default(target: Target, cases: Sequence[Case], effort: Effort, mesh: Me
     """Sample the default posterior of each data set, and carry its particles to the folds."""
     problems, folds = _with_folds(target, cases, PRECISION, mesh), len(cases[0].masks)
     count, rows = len(cases), problems.data.labels.shape[-1]
-    room = min(lanes(mesh, effort.particles, target, PRECISION, rows), SAMPLED)
     seeds = [case.seed for case in cases]
     seeds += [(*case.seed, 1 + fold) for case in cases for fold in range(folds)]
 
@@ -432,6 +466,8 @@ def _fit_default(target: Target, cases: Sequence[Case], effort: Effort, mesh: Me
             return weighed
         return folds_.choose(poor, sampler.refresh(folds_, effort, keys, weighed), weighed)
 
+    # The folds of as many at a time: a program of their own would take as long to compile.
+    room = lanes(mesh, count, effort.particles, target, PRECISION, rows)
     states = state = _side_by_side(np.arange(count), room, mesh, sample)
     if folds:
         moved = _side_by_side(np.arange(count, count * (1 + folds)), room, mesh, carry)

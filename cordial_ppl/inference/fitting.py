@@ -44,7 +44,7 @@ from cordial_ppl.inference.sampler import (
     generator,
     sample,
 )
-from cordial_ppl.inference.target import Prior, Target, build_target
+from cordial_ppl.inference.target import Prior, Target, build_target, check_gradient
 from cordial_ppl.runtime.blas import on_one_core
 from cordial_ppl.runtime.progress import doing
 
@@ -191,6 +191,8 @@ def _sample_nuts(
     texts, seed = case.texts, np.random.SeedSequence(case.seed).generate_state(1)[0]
     histogram, key = case.histogram_of(texts.labels), jax.random.key(seed)
     sampled = sample_nuts(target, prior, texts, histogram, key, method)
+    if sampled.diagnostics.divergences == len(sampled.draws):
+        check_gradient(target)
     rows = np.linspace(0, len(sampled.draws) - 1, effort.particles).astype(int)
     points = ((sampled.draws[rows] - prior.loc) / prior.scale).astype(PRECISION)
     problem = _problem(target, prior, case)
@@ -253,6 +255,7 @@ def _fit_literal(target: Target, prior: Prior, case: Case, method: Method) -> Fo
 def check_modes(target: Target, modes: Sequence[Mode]) -> None:
     """Refuse a channel whose density is zero at every start of a search."""
     if not all(np.isfinite(mode.log_density) for mode in modes):
+        check_gradient(target)
         raise InputError(
             f"the density of channel {target.channel.name!r} is zero wherever the search for its "
             "mode begins: look at its prior, or use the default inference."

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
+from time import perf_counter
 from typing import Any
 
 import jax
@@ -19,6 +20,7 @@ from jaxtyping import Array, Float, Int
 
 from cordial_ppl.data.labelled import TILE, Data, pad, texts_last, without_labels
 from cordial_ppl.data.readings import Readings
+from cordial_ppl.errors import warn
 from cordial_ppl.inference.moves import Gaussian, Particles, PCNState, decide, propose
 from cordial_ppl.inference.target import Prior, Target
 from cordial_ppl.runtime.arrays import pad_rows, repeat_rows
@@ -26,6 +28,10 @@ from cordial_ppl.runtime.compilation import compiled
 
 POINTS, STEPS = 1024, 8
 """Points whose density is computed side by side by default, and how often at most in one call."""
+
+PACE, SLOW, PATIENCE = 1.5e-9, 50, 5.0
+"""Seconds, about, in which the mixture computes a probability of an option; how many times that is
+slow; and seconds of a slow channel before a warning."""
 
 DRAWS, TEXTS = 128, 512
 """Draws and texts of one prediction call."""
@@ -53,17 +59,24 @@ def draw_prior(
     """Draw whitened points from a prior, in the precision of the data."""
     if target.gaussian:
         return np.random.default_rng(seed).standard_normal((draws, target.size), data.logits.dtype)
-    return np.asarray(_draw_prior(target, draws)(prior, data, jax.random.key(seed)))
+    return np.asarray(_draw_prior(target, draws)(prior, data, np.uint32(seed)))
 
 
 @lru_cache(maxsize=256)
 def _draw_prior(target: Target, draws: int) -> Callable[..., Any]:
-    def run(prior: Prior, data: Data, key: Array) -> Array:
-        flat = target.sample_prior(key, prior, data.readings, draws)
-        loc, scale = (jnp.asarray(part)[None] for part in prior)
-        return ((flat - loc) / scale).astype(data.logits.dtype)
+    def run(prior: Prior, data: Data, seed: Array) -> Array:
+        return draw_from_model(prior, data, seed, target=target, draws=draws)
 
     return compiled(run)
+
+
+def draw_from_model(
+    prior: Prior, data: Data, seed: Array, *, target: Target, draws: int
+) -> Float[Array, "S P"]:
+    """Draw whitened points as the model samples them; pure, to be compiled."""
+    flat = target.sample_prior(jax.random.key(seed), prior, data.readings, draws)
+    loc, scale = (jnp.asarray(part)[None] for part in prior)
+    return ((flat - loc) / scale).astype(data.logits.dtype)
 
 
 def log_densities(
@@ -137,6 +150,7 @@ def run_pcn(
     """
     normal, uniform = numbers
     run, dtype = _pcn_program(target), begin.standard.dtype
+    terms = uniform[0].size * tile_of(data.labels.shape[-1]) * int(data.tiles) * target.options
     state, temper = jax.tree.map(lambda leaf: np.asarray(leaf, dtype), (begin, temper))
     labels, shares = (np.stack([part] * STEPS) for part in (data.labels, data.histogram))
     data = data._replace(labels=labels, histogram=shares)
@@ -145,10 +159,30 @@ def run_pcn(
         # Products of matrices are left to NumPy: XLA takes as long to compile two as a density.
         parts = uniform[chunk], normal[chunk], around.stretch(normal[chunk, :, :-1])
         padded = (pad_rows(part, STEPS, 1.0) for part in parts)
-        steps = np.int32(len(parts[0]))
+        steps, start = np.int32(len(parts[0])), perf_counter()
         moved, _ = run(prior, data, state, around.mean, temper, *padded, steps, np.True_)
         state = jax.tree.map(np.asarray, moved)
+        note_time(target, perf_counter() - start, int(steps) * terms)
     return state
+
+
+def note_time(target: Target, seconds: float, terms: int) -> None:
+    """Note what a run of a channel's density took; warn once if it takes long and is slow.
+
+    Args:
+        target: the channel.
+        seconds: of the run, which compiled nothing.
+        terms: how many probabilities it computed: of points, texts and options.
+    """
+    before, target.pace = target.seconds, min(target.pace, seconds / terms)
+    target.seconds += seconds
+    if before <= PATIENCE < target.seconds and target.pace > SLOW * PACE:
+        warn(
+            f"the density of channel {target.channel.name!r} takes {1e9 * target.pace:.0f} ns for "
+            f"each option of a text, about {target.pace / PACE:.0f} times the mixture's, and its "
+            "fits as much longer. Look for a closed form in place of what JAX computes in many "
+            "steps, such as betainc."
+        )
 
 
 @lru_cache(maxsize=512)

@@ -4,18 +4,25 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import jax
 import numpy as np
+import numpyro
 import pytest
 from jax.sharding import Mesh
 
+import cordial_ppl as cp
 from cordial_ppl.channels import CHANNELS
+from cordial_ppl.data.labelled import pad, without_labels
 from cordial_ppl.inference import accelerator
+from cordial_ppl.inference.programs import draw_prior
 from cordial_ppl.inference.sampler import PRECISION
-from cordial_ppl.inference.target import build_target
+from cordial_ppl.inference.target import Prior, build_target
 
 pytestmark = pytest.mark.x64
+sample: Any = numpyro.sample
+dist: Any = numpyro.distributions
 
 
 @pytest.fixture(scope="module")
@@ -77,11 +84,34 @@ def test_what_fits_in_memory(monkeypatch):
     target = build_target(CHANNELS["location-vector"], 5)
     mesh = Mesh(np.array(jax.devices("cpu")[:1]), (accelerator.AXIS,))
 
-    def lanes(points, rows):
-        return accelerator.lanes(mesh, points, target, PRECISION, rows)
+    def lanes(points, rows, problems=10**4):
+        return accelerator.lanes(mesh, problems, points, target, PRECISION, rows)
 
     assert lanes(10**4, 32) == lanes(10**4, 2048) == 13 and lanes(10**6, 32) == 1
     assert lanes(1, 32) == 16
+    # Few problems are not filled up to many; programs are of few sizes.
+    assert [lanes(1, 32, problems) for problems in (1, 4, 9, 11)] == [1, 4, 10, 12]
     monkeypatch.setattr(accelerator, "is_wide", lambda mesh: True)
-    monkeypatch.setattr(accelerator, "CHIP", accelerator.CORE)
+    monkeypatch.setattr(accelerator, "CHIP", 2 * accelerator.CORE)
     assert lanes(10**4, 32) == 13 and lanes(1024, 2048) == lanes(1024, 8192) == 8
+    monkeypatch.setattr(accelerator, "memory", lambda mesh: 30 * 2**30)
+    assert lanes(1024, 2048) == 256 and lanes(1024, 32, 1280) == 1280
+
+
+def test_prior_draws_on_devices_are_those_of_the_host():
+    def model(readings, labels=None):
+        slope = sample("slope", dist.HalfNormal(1.0))
+        shares = sample("shares", dist.Dirichlet(np.full(5, 2.0)))
+        tilted = slope * readings.logits + jax.numpy.log(shares)[None]
+        cp.observe(jax.nn.log_softmax(tilted, axis=1), labels)
+
+    target = build_target(cp.channels.Channel("bounded", model), 5)
+    mesh = Mesh(np.array(jax.devices("cpu")[:1]), (accelerator.AXIS,))
+    data = pad(without_labels(np.zeros((3, 5)), {}), np.full(5, 0.2), PRECISION, 32)
+    prior = Prior(*(part.astype(PRECISION) for part in target.prior))
+    pair = accelerator.Problems(prior, data)
+    both = jax.tree.map(lambda leaf: np.stack([leaf, leaf]), pair)
+    drawn = accelerator.draw_priors(target, both, mesh, 64, np.array([3, 4], np.uint32))
+    for seed, points in zip((3, 4), drawn, strict=True):
+        expected = draw_prior(target, *pair, 64, seed)
+        np.testing.assert_allclose(points, expected, rtol=0, atol=1e-5)

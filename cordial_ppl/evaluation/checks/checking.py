@@ -24,6 +24,7 @@ PROMISES: tuple[Check, ...] = (density.check_gradients, density.check_order)
 
 POSTERIORS: tuple[Check, ...] = (
     exactness.check_diagnostics,
+    exactness.check_speed,
     exactness.check_nuts,
     partial(exactness.check_against_nuts, method="default"),
     partial(exactness.check_against_nuts, method="laplace"),

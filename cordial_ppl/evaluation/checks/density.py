@@ -91,19 +91,21 @@ def check_finite(trial: Trial) -> Finding:
     points = loc + scale * np.clip(rng.normal(0, FAR / 2, (POINTS, target.size)), -FAR, FAR)
     points[:3] = loc, loc - FAR * scale, loc + FAR * scale
 
-    def count_bad(kind: Any) -> int:
+    def count_bad(kind: Any) -> tuple[int, int]:
         cast = jax.tree.map(lambda leaf: np.asarray(leaf, kind), (target.prior, readings))
         parts = [
             np.column_stack(density(block, *cast, labels))
             for block in np.split(points.astype(kind), POINTS // FEW)
         ]
-        return int((~np.isfinite(np.vstack(parts))).any(axis=1).sum())
+        bad = ~np.isfinite(np.vstack(parts))
+        return int(bad.any(axis=1).sum()), int(bad[:, 0].sum())
 
-    double, single = count_bad(np.float64), count_bad(PRECISION)
+    (double, wrong), (single, _) = count_bad(np.float64), count_bad(PRECISION)
     where = f"logits of ±{EXTREME:.0f} and parameters up to {FAR:.0f} prior standard deviations out"
     words, status = f"finite with {where}", PASS
     if single or double:
         words = f"not finite at {double or single} of {POINTS} points with {where}"
+        words = words if wrong or not double else f"finite, but its gradient is {words}"
         words, status = (words, FAIL) if double else (f"in 32 bits {words}", WARN)
     figures = {"points": POINTS, "not_finite": double, "not_finite_float32": single}
     return Finding("finite density", status, words, figures)

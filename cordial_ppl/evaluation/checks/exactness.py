@@ -16,6 +16,7 @@ from cordial_ppl.evaluation.checks.finding import FAIL, PASS, WARN, Finding, ver
 from cordial_ppl.evaluation.checks.trial import Trial, over_draws
 from cordial_ppl.inference.fitting import Case, fit_cases
 from cordial_ppl.inference.importance import resample
+from cordial_ppl.inference.programs import PACE, SLOW
 from cordial_ppl.runtime.progress import doing
 
 RMS_LIMIT, LITERAL_RMS = 0.02, 0.05
@@ -27,9 +28,6 @@ MEAN_LIMIT = 0.3
 RANKS = 100
 """Draws among which a true value is ranked."""
 
-BLOCK = 20
-"""Data sets that are fitted between two reports of progress."""
-
 
 def check_diagnostics(trial: Trial) -> Finding:
     """Look at the default posterior's own diagnostics."""
@@ -37,6 +35,14 @@ def check_diagnostics(trial: Trial) -> Finding:
     words = f"k-hat {diagnostics.khat:.2f}, effective sample size {diagnostics.ess:.0f}"
     figures = {"khat": diagnostics.khat, "ess": diagnostics.ess, "trusted": diagnostics.trusted}
     return Finding("diagnostics", PASS if diagnostics.trusted else WARN, words, figures)
+
+
+def check_speed(trial: Trial) -> Finding:
+    """Compare the time that the density took in the default's moves with the mixture's."""
+    trial.fit()
+    ratio = trial.target.pace / PACE
+    words = f"about {ratio:.1g} times the time of the paper's mixture for an option of a text"
+    return Finding("speed", WARN if ratio > SLOW else PASS, words, {"ratio": ratio})
 
 
 def check_nuts(trial: Trial) -> Finding:
@@ -105,29 +111,22 @@ def simulate(trial: Trial, sets: int, *, method: str = "default") -> Ranks:
     target, readings = trial.target, trial.readings
     rng, truth = trial.rng(9), trial.draw_prior(sets, trial.seed)
     labels = trial.draw_labels(truth, rng)
-    cases = [
-        Case(
-            Labelled(readings.logits, drawn, readings.covariates),
-            seed=(trial.seed, 9, number),
-            histogram=np.asarray(readings.histogram),
-        )
-        for number, drawn in enumerate(labels)
-    ]
-    ranks = []
+    histogram, ranks = np.asarray(readings.histogram), []
     with doing("simulating", sets, "data sets") as stage:
-        for start in range(0, sets, BLOCK):
-            fits = fit_cases(target, cases[start : start + BLOCK], method=method)
-            for number, (posterior, _) in enumerate(fits, start):
-                order = rng.permutation(len(posterior.weights))
-                with np.errstate(divide="ignore"):
-                    weights = np.log(posterior.weights[order])
-                chosen = posterior.draws[order[resample(rng.random(), weights, RANKS)]]
-                points = np.vstack([truth[number], chosen])
-                likelihood = over_draws(target.log_likelihood)(points, readings, labels[number])
-                true, *others = np.column_stack([points, likelihood])
-                below, ties = (np.sum(compare(others, true), 0) for compare in (np.less, np.equal))
-                ranks.append((below + rng.random(len(true)) * (ties + 1)) / (RANKS + 1))
-            stage.reach(len(ranks))
+        for number, drawn in enumerate(labels):
+            texts = Labelled(readings.logits, drawn, readings.covariates)
+            case = Case(texts, seed=(trial.seed, 9, number), histogram=histogram)
+            posterior = fit_cases(target, [case], method=method)[0].fitted
+            order = rng.permutation(len(posterior.weights))
+            with np.errstate(divide="ignore"):
+                weights = np.log(posterior.weights[order])
+            chosen = posterior.draws[order[resample(rng.random(), weights, RANKS)]]
+            points = np.vstack([truth[number], chosen])
+            likelihood = over_draws(target.log_likelihood)(points, readings, drawn)
+            true, *others = np.column_stack([points, likelihood])
+            below, ties = (np.sum(compare(others, true), 0) for compare in (np.less, np.equal))
+            ranks.append((below + rng.random(len(true)) * (ties + 1)) / (RANKS + 1))
+            stage.reach(number + 1)
     return Ranks((*target.coordinates, "log likelihood"), np.array(ranks))
 
 
