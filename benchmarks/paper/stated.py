@@ -156,9 +156,10 @@ def write(value: float, error: float = np.nan) -> str:
     """Write a number with as many digits as are of use, and its standard error."""
     if np.isinf(value):
         return "never"
-    digits = 0 if abs(value) >= 100 or value == round(value) and abs(value) >= 5 else 3
-    digits = 1 if digits and abs(value) >= 10 else digits
-    more = f" ± {error:.{max(digits, 0)}f}" if np.isfinite(error) and error > 0 else ""
+    if value == round(value) and not error > 0:
+        return f"{value:.0f}"
+    digits = 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 3
+    more = f" ± {error:.{digits}f}" if np.isfinite(error) and error > 0 else ""
     return f"{value:.{digits}f}{more}"
 
 
@@ -175,7 +176,7 @@ def _row(place: str, what: str, paper: Any, ours: dict[str, Ours], why: str = ""
     if not ours:
         return Row(place, what, shown, NOTHING, "not made", why)
     least, most = (choose(ours.values(), key=lambda each: each.value) for choose in (min, max))
-    text = write(*most) if len(ours) == 1 else f"{write(*least)} to {write(*most)}"
+    text = " to ".join(dict.fromkeys((write(*least), write(*most))))
     return Row(place, what, shown, text, _judge(paper, [*ours.values()]), why)
 
 
