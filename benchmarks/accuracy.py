@@ -83,7 +83,8 @@ STACKS: Mapping[str, Mapping[str, float]] = {
     "and probit": fitted("own", FOUR | {"probit": 2.0}) | CALIBRATORS,
     "two channels": fitted("learned", {"mixture-vector": 4.0, "bridge": 4.0}) | CALIBRATORS,
     "bridge alone": fitted("learned", {"bridge": 1.0}),
-    "logit stack": dict.fromkeys(PAPER_CALIBRATORS, 0.0),
+    "logit stack": dict.fromkeys(PAPER_CALIBRATORS, 1.0),
+    "logit stack, flat": dict.fromkeys(PAPER_CALIBRATORS, 0.0),
     "Dirichlet calibration": {"dirichlet": 1.0},
 }
 """What a stack's members are, and their pseudo-counts; those of "default" may wait for labels."""
