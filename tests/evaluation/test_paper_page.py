@@ -3,12 +3,18 @@
 import tomllib
 
 import make
+import numpy as np
 import polars as pl
 import pytest
 from findings import list_findings
 from ledger import Ledger
 from paper_page import write_page
 from stated import STATED, TASKS, Products, state_numbers, state_table
+from task_table import task_table
+
+from cordial_ppl.data.labelled import Labelled
+from cordial_ppl.data.scale import Scale
+from cordial_ppl.evaluation.tasks import Task
 
 STACKS = ("full-stack", "scalar-stack")
 LEADS = {"music": 0.046, "beauty": 0.057, "software": 0.024, "mosei": 0.053}
@@ -134,3 +140,18 @@ def test_the_page_has_every_number_and_names_what_was_not_made(tmp_path):
     page = (tmp_path / "paper.md").read_text("utf-8")
     assert "synthetic" in page and "| 1.339 | – | not made |" in page and "0.0 CPU hours" in page
     assert all(each["what"] in page for each in content["number"])
+
+
+def test_tasks_are_described_as_they_are(tmp_path):
+    """Two modes whose labels lie above them, and a third of which there are too few."""
+    stated = np.repeat([0, 1, 3], [40, 50, 3])
+    labels = np.repeat([0, 1, 1, 3, 0], [20, 20, 25, 25, 3])
+    texts = Labelled(4.0 * np.eye(5)[stated], labels)
+    product = task_table([Task("music", "main", Scale(tuple("abcde")), texts, texts)])
+    (row,) = product.table.to_dicts()
+    assert (row["pool"], row["report"], row["ordered"]) == (93, 93, True)
+    assert row["accuracy"] == pytest.approx(45 / 93)
+    assert row["shift"] == pytest.approx((20 + 50 - 9) / 93)
+    turned = Labelled(texts.logits, labels[::-1].copy())
+    product = task_table([Task("music", "main", Scale(tuple("abcde")), texts, turned)])
+    assert not product.table["ordered"][0] and "| no |" in product.write(tmp_path)[1].read_text()
