@@ -188,12 +188,21 @@ def _judge(paper: Any, ours: Sequence[Ours]) -> str:
         low, high = paper.get("least", -np.inf), paper.get("most", np.inf)
     else:
         low, high = paper if isinstance(paper, list) else (paper, paper)
+    low, high = low - _round(low), high + _round(high)
     beyond = np.array([max(low - each.value, each.value - high, 0.0) for each in ours])
     errors = np.nan_to_num([each.error for each in ours])
     if (beyond <= APART * errors + 1e-9).all():
         return "yes"
     ends = np.array([low if each.value < low else high for each in ours])
     return "near" if (beyond <= np.maximum(NEAR * abs(ends), APART * errors)).all() else "no"
+
+
+def _round(number: float) -> float:
+    """Return half a unit of the last digit of a number; 0, which stands for "nothing", is exact."""
+    if number == 0 or not np.isfinite(number):
+        return 0.0
+    digits = 0 if isinstance(number, int) else max(2, len(f"{number}".partition(".")[2]))
+    return 0.5 / 10**digits
 
 
 def _total(ours: dict[str, Ours], take: str | None) -> dict[str, Ours]:

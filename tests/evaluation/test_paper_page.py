@@ -47,7 +47,7 @@ def outcome(products, start):
 
 
 def test_a_number_is_reproduced_within_its_errors_and_near_within_a_tenth(tmp_path):
-    gains = LEADS | {"music": 0.0475, "beauty": 0.061, "software": 0.04}
+    gains = LEADS | {"music": 0.0492, "beauty": 0.061, "software": 0.04}
     found = verdicts(
         plant(tmp_path, differences=differences(gains)), "gain over the logit stack, 20"
     )
