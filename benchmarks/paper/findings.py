@@ -1,6 +1,6 @@
 """What the paper finds, each with a criterion that is computed from products."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sized
 from typing import NamedTuple
 
 import numpy as np
@@ -64,9 +64,8 @@ def _gains(products: Products) -> tuple[bool, str]:
         "software, 50",
         "software, 100",
     }
-    missing = [key for key in gains if key in needed and not sure[key]]
-    held = needed <= {*gains} and not missing and all(gains[key].value > 0 for key in needed)
-    return held, f"{len(needed) - len(missing)} of {len(needed)} resolved" + _but(missing)
+    missing = [key for key in sorted(needed) if not sure[key] or gains[key].value <= 0]
+    return not missing, f"{len(needed) - len(missing)} of {len(needed)} resolved" + _but(missing)
 
 
 def _structure(products: Products) -> tuple[bool, str]:
@@ -78,7 +77,8 @@ def _structure(products: Products) -> tuple[bool, str]:
         losses[key].value - losses[f"{key.split(',')[0]}, logit-stack"].value for key in ours
     ]
     missing = [key for key in ours if not sure[key].value or ours[key].value <= 0]
-    return not missing and len(ours) == 8, (
+    _need(ours, 8)
+    return not missing, (
         f"changes the logit stack by {min(changes):+.3f} to {max(changes):+.3f}; trails ours by "
         f"{_range(ours.values())}, {8 - len(missing)} of 8 resolved" + _but(missing)
     )
@@ -185,6 +185,7 @@ def _readers(products: Products) -> tuple[bool, str]:
     )
     count, most = sum(each.value for each in best), max((t.value for t in trails), default=0.0)
     total = sum(each.value for each in tried)
+    _need(best, 3)
     held = count >= 56 / 60 * total > 0 and most <= 0.006
     return held, f"{count:.0f} of {total:.0f}, trails by at most {most:.3f}"
 
@@ -195,7 +196,8 @@ def _reader_gains(products: Products) -> tuple[bool, str]:
         products.take("readers", value, None, but, by=by) for value in ("gain", "resolved")
     )
     missing = [key for key in gains if not sure[key].value or gains[key].value <= 0]
-    return not missing and len(gains) == 12, (
+    _need(gains, 12)
+    return not missing, (
         f"{_range(gains.values())}, {len(gains) - len(missing)} of {len(gains)} resolved"
         + _but(missing)
     )
@@ -210,7 +212,8 @@ def _prior(products: Products) -> tuple[bool, str]:
     held = all(each.value > 0 for each in mean.values()) and not sum(
         each.value for each in loses.values()
     )
-    return held and len(mean) == 5, "; ".join(
+    _need(mean, 5)
+    return held, "; ".join(
         f"{n}: {write(*mean[n])}, {gains[n].value:.0f} gain, {loses[n].value:.0f} lose"
         for n in mean
     )
@@ -220,6 +223,7 @@ def _fusion(products: Products) -> tuple[bool, str]:
     shown, held = [], True
     for method, least in (("reader main", 28), ("best reader by CV", 28), ("without channels", 27)):
         gains = products.take("fusion", "gain", {"method": method}, by=("task", "n")).values()
+        _need(gains, 28)
         wins = sum(each.value > 0 for each in gains)
         held &= wins >= least
         shown.append(f"{method} in {wins} of {len(gains)}")
@@ -363,6 +367,12 @@ FINDINGS: dict[tuple[str, str, str], Test] = {
         "not lower on any of the four tasks",
     ): _batch,
 }
+
+
+def _need(values: Sized, count: int) -> None:
+    """Raise a `LookupError` where some of the values were not made."""
+    if len(values) < count:
+        raise LookupError
 
 
 def _of_tasks(values: dict[str, Ours]) -> list[Ours]:

@@ -46,9 +46,9 @@ def write_page(folder: Path, ledger: Ledger, draws: int, path: Path) -> None:
     how = (
         f"{draws} draws of labels; ± standard errors over them. *yes*: within {APART:.1f} standard "
         "errors of ours, which is two of the difference if the paper's are as large; *near*: "
-        f"within {100 * NEAR:.0f} %. A range is of tasks, of numbers of labels or of readers, and "
-        "all of ours must lie in the paper's. "
-        f"All of it took {ledger.seconds() / 3600:.1f} CPU hours."
+        f"within {100 * NEAR:.0f} %; both up to the rounding of the paper's. A range is of tasks, "
+        "of numbers of labels or of readers, and all of ours must lie in the paper's. All of it "
+        f"took {ledger.seconds() / 3600:.1f} CPU hours."
     )
     parts = (
         HEAD,

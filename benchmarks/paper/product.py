@@ -98,8 +98,9 @@ def number(value: float | None, form: str = ".3f", error: float | None = None) -
     """Write a number for reading, or a dash where there is none, and its standard error if any."""
     if value is None or value != value:
         return NOTHING
-    unsigned = form.removeprefix("+")
-    return f"{value:{form}}" + (f" ± {error:{unsigned}}" if error and error == error else "")
+    # Less is rounding of a figure that is the same for all draws.
+    sure = error is None or not error > 1e-9
+    return f"{value:{form}}" + ("" if sure else f" ± {error:{form.removeprefix('+')}}")
 
 
 def bold(text: str, wanted: bool | None) -> str:

@@ -4,7 +4,7 @@ import polars as pl
 from comparison import Results, count_failures, mean_scores, need_methods
 from panels import draw_panels, split_panels
 from product import NOTHING, Product, Record, number, spread, tabulate
-from styles import OURS, label
+from styles import FLAT, OURS, label
 
 from cordial_ppl.plots.figure import Figure
 
@@ -40,7 +40,7 @@ def reversal_shares(results: Results, *, ours: str = OURS) -> Product:
         caption="Share of each method's fits that map saturated readings of some adjacent classes "
         "to predictions in the wrong order by more than 0.05 in cumulative probability, by number "
         f"of labels, ± standard errors; the figure shows {label(ours)} and the methods that ever "
-        "do.",
+        "do, without flat weights.",
         table=table,
         shown=spread(table, ("task", "reader", "method"), ("n",), _shown),
         notes=(count_failures(results.cells.values(), results.methods),),
@@ -50,7 +50,8 @@ def reversal_shares(results: Results, *, ours: str = OURS) -> Product:
 
 def _draw(results: Results, table: pl.DataFrame, ours: str) -> Figure:
     ever = table.filter(pl.col("reversed") > 0)["method"]
-    shown = table.filter(pl.col("method").is_in([ours, *ever])).drop_nulls("reversed")
+    drawn = pl.col("method").is_in([ours, *ever]) & ~pl.col("method").str.ends_with(FLAT)
+    shown = table.filter(drawn).drop_nulls("reversed")
     shown = shown.with_columns(value="reversed", lower=None, upper=None)
     panels = split_panels(results, shown, lambda part: LIMITS)
     return draw_panels(results, panels, "share of fits reversed")

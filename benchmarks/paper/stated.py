@@ -156,9 +156,10 @@ def write(value: float, error: float = np.nan) -> str:
     """Write a number with as many digits as are of use, and its standard error."""
     if np.isinf(value):
         return "never"
-    digits = 0 if abs(value) >= 100 or value == round(value) and abs(value) >= 5 else 3
-    digits = 1 if digits and abs(value) >= 10 else digits
-    more = f" ± {error:.{max(digits, 0)}f}" if np.isfinite(error) and error > 0 else ""
+    if value == round(value) and not error > 0:
+        return f"{value:.0f}"
+    digits = 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 3
+    more = f" ± {error:.{digits}f}" if np.isfinite(error) and error > 0 else ""
     return f"{value:.{digits}f}{more}"
 
 
@@ -175,7 +176,7 @@ def _row(place: str, what: str, paper: Any, ours: dict[str, Ours], why: str = ""
     if not ours:
         return Row(place, what, shown, NOTHING, "not made", why)
     least, most = (choose(ours.values(), key=lambda each: each.value) for choose in (min, max))
-    text = write(*most) if len(ours) == 1 else f"{write(*least)} to {write(*most)}"
+    text = " to ".join(dict.fromkeys((write(*least), write(*most))))
     return Row(place, what, shown, text, _judge(paper, [*ours.values()]), why)
 
 
@@ -187,12 +188,21 @@ def _judge(paper: Any, ours: Sequence[Ours]) -> str:
         low, high = paper.get("least", -np.inf), paper.get("most", np.inf)
     else:
         low, high = paper if isinstance(paper, list) else (paper, paper)
+    low, high = low - _round(low), high + _round(high)
     beyond = np.array([max(low - each.value, each.value - high, 0.0) for each in ours])
     errors = np.nan_to_num([each.error for each in ours])
     if (beyond <= APART * errors + 1e-9).all():
         return "yes"
     ends = np.array([low if each.value < low else high for each in ours])
     return "near" if (beyond <= np.maximum(NEAR * abs(ends), APART * errors)).all() else "no"
+
+
+def _round(number: float) -> float:
+    """Return half a unit of the last digit of a number; 0, which stands for "nothing", is exact."""
+    if number == 0 or not np.isfinite(number):
+        return 0.0
+    digits = 0 if isinstance(number, int) else max(2, len(f"{number}".partition(".")[2]))
+    return 0.5 / 10**digits
 
 
 def _total(ours: dict[str, Ours], take: str | None) -> dict[str, Ours]:

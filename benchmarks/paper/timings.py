@@ -1,6 +1,7 @@
 """How long a fit of ours takes, and a prediction."""
 
 import time
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
@@ -51,8 +52,10 @@ def _measure(name: str, n: int) -> Iterable[Record]:
     def fit() -> None:
         made.append(cp.Cordial.paper(seed=len(made)).fit(logits, labels))
 
-    fits = _least(fit)
-    predictions = _least(lambda: made[-1].predict_proba(report))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cp.CordialWarning)
+        fits = _least(fit)
+        predictions = _least(lambda: made[-1].predict_proba(report))
     yield {
         "task": name,
         "n": n,

@@ -122,7 +122,7 @@ def show_losses(means: pl.DataFrame) -> str:
     """Set out the mean log losses with their standard errors, a table for each task and judge."""
 
     def show(loss: float | None, error: float | None) -> str:
-        spread = f" ± {error:.3f}" if error else ""
+        spread = f" ± {error:.3f}" if error and error > 1e-9 else ""
         return "failed" if loss is None else f"{loss:.3f}{spread}"
 
     shown = []

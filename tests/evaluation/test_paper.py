@@ -270,7 +270,7 @@ def test_one_program_makes_every_product(tmp_path, monkeypatch, capsys):
     }
     full, asked = sweep(cells), []
     monkeypatch.setattr(Ledger, "sweep", lambda ledger, *sweep: asked.append(sweep) or full)
-    for name in ("gap_table", "fusion_gains", "user_gains", "prior_gains"):
+    for name in ("gap_table", "fusion_gains", "user_gains", "prior_gains", "timings"):
         monkeypatch.setattr(make, name, lambda *args, **settings: reversal_shares(full))
     monkeypatch.setattr(Product, "write", lambda product, folder: [folder / product.name])
     ledger, results = Ledger(tmp_path, tmp_path), ["--results", str(tmp_path)]

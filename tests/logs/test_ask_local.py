@@ -5,57 +5,15 @@ import pytest
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
-tokenizers = pytest.importorskip("tokenizers")
+pytest.importorskip("tokenizers")
 
+from tiny_model import OPTIONS, TEXTS, network, tokenizer  # noqa: E402
 
 from cordial_ppl.errors import InputError, Refused  # noqa: E402
 from cordial_ppl.logs.ask.local import LocalModel  # noqa: E402
 from cordial_ppl.tables import read_columns  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")
-
-OPTIONS = ("very bad", "bad", "so so", "good", "very very good")
-TEXTS = ("film", "a long and slow film that was not good", "the book", "so good a book")
-CHAT = (
-    "{% for m in messages %}<|{{ m.role }}|> {{ m.content }} <|end|> {% endfor %}"
-    "{% if add_generation_prompt %}<|assistant|> {% endif %}"
-)
-
-
-def tokenizer(chat):
-    """Bytes and merges of them as tokens, as Qwen2 has them."""
-    model = tokenizers.Tokenizer(tokenizers.models.BPE())
-    model.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
-    model.decoder = tokenizers.decoders.ByteLevel()
-    trainer = tokenizers.trainers.BpeTrainer(
-        vocab_size=400,
-        special_tokens=["<|user|>", "<|assistant|>", "<|end|>"],
-        initial_alphabet=tokenizers.pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=False,
-    )
-    model.train_from_iterator([*TEXTS, *OPTIONS, "Answer: 1"] * 20, trainer)
-    return transformers.PreTrainedTokenizerFast(
-        tokenizer_object=model,
-        eos_token="<|end|>",
-        bos_token="<|user|>",
-        chat_template=CHAT if chat else None,
-    )
-
-
-def network(size):
-    torch.manual_seed(0)
-    config = transformers.Qwen2Config(
-        vocab_size=size,
-        hidden_size=32,
-        intermediate_size=64,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        max_position_embeddings=256,
-        # Weights large enough that options differ by nats.
-        initializer_range=0.2,
-    )
-    return transformers.Qwen2ForCausalLM(config)
 
 
 @pytest.fixture(params=["chat", "plain"])
@@ -113,8 +71,11 @@ def test_from_texts_to_readings(cordial, tmp_path):
     shown = cordial(*command, "--options", ",".join(OPTIONS)).stderr
     assert "1 row without an answer" in shown and "'tiny' reads at most 256" in shown
     columns = read_columns("out.csv")
-    assert list(columns.cells["item_id"]) == [f"t{i}" for i in range(12)]
-    scores = np.array([[float(c) for c in columns.cells[f"logprob_{o}"]] for o in OPTIONS]).T
+    # A text that was not read is a row, too.
+    assert list(columns.cells["item_id"]) == [f"t{i}" for i in range(13)]
+    cells = [columns.cells[f"logprob_{option}"] for option in OPTIONS]
+    assert not any(column[12] for column in cells)
+    scores = np.array([[float(cell) for cell in column[:12]] for column in cells]).T
     # The same texts again are the same readings.
     assert np.isfinite(scores).all()
     np.testing.assert_array_equal(scores[:4], scores[4:8])
