@@ -150,7 +150,7 @@ def run_pcn(
     """
     normal, uniform = numbers
     run, dtype = _pcn_program(target), begin.standard.dtype
-    terms = uniform[0].size * tile_of(data.labels.shape[-1]) * int(data.tiles) * target.options
+    terms = uniform.shape[-1] * tile_of(data.labels.shape[-1]) * int(data.tiles) * target.options
     state, temper = jax.tree.map(lambda leaf: np.asarray(leaf, dtype), (begin, temper))
     labels, shares = (np.stack([part] * STEPS) for part in (data.labels, data.histogram))
     data = data._replace(labels=labels, histogram=shares)

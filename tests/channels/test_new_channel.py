@@ -21,8 +21,8 @@ TEMPLATE = Path(__file__).parents[2] / "models" / "template.py"
 def mine(tmp_path):
     """The template with another prior of the gain, and a covariate: how clear a text is."""
     text = TEMPLATE.read_text().replace("dist.LogNormal(0.0, 0.5)", "dist.LogNormal(0.0, 0.2)")
-    scaled = "-(concentration * readings.covariates['doubt'][None] * ("
-    text = text.replace("-(concentration * (", scaled)
+    scaled = "(-concentration * readings.covariates['doubt'][:, None] *"
+    text = text.replace("(-concentration *", scaled)
     text = text.replace("PARAMETERS = {", "PARAMETERS = {'gain': 'classes a stated class',")
     assert "doubt" in text and "0.2" in text and "a stated" in text
     path = tmp_path / "mine.py"

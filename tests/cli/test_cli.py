@@ -18,6 +18,7 @@ from cordial_ppl.tables import write_table
 COMMANDS = (
     *("demo", "read", "ask", "plan", "calibrate", "fit", "predict", "fuse", "shift"),
     *("estimate", "compare", "decide", "monitor", "report", "learn-prior", "check", "sweep"),
+    *("label", "agree"),
 )
 SYSTEMS = ["ab"[row % 2] for row in range(TEXTS)]
 
