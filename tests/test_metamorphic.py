@@ -193,7 +193,8 @@ CHANGES: dict[str, World] = {
     "labels twice, half a label each": twice(weight=pl.lit(0.5)),
 }
 # One writes a row a label; others take two people for two users, or say how they agree.
-NOT_TWICE = {(change, each) for change in [*CHANGES][-2:] for each in ("decide", "shift", "agree", "report")}
+OF_PEOPLE = ("decide", "shift", "agree", "report")
+NOT_TWICE = {(change, each) for change in [*CHANGES][-2:] for each in OF_PEOPLE}
 CASES = [
     pytest.param(change, command, marks=() if daily else pytest.mark.nightly)
     for number, change in enumerate(CHANGES)
