@@ -78,8 +78,8 @@ class Window:
     """A browser's window with the page."""
 
     def __init__(self, *, dark=False, phone=False):
-        from selenium import webdriver
-        from selenium.webdriver.chrome.service import Service
+        webdriver = pytest.importorskip("selenium.webdriver")
+        service = pytest.importorskip("selenium.webdriver.chrome.service")
 
         options = webdriver.ChromeOptions()
         options.binary_location = str(CHROMIUM)
@@ -87,7 +87,7 @@ class Window:
             options.add_argument(f"--{each}")
         options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
         driver = shutil.which("chromedriver")
-        self.driver = webdriver.Chrome(options, Service(driver) if driver else None)
+        self.driver = webdriver.Chrome(options, service.Service(driver) if driver else None)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
         if phone:
@@ -127,9 +127,8 @@ class Window:
 
     def press(self, keys):
         """Press keys wherever the focus is."""
-        from selenium.webdriver import ActionChains
-
-        ActionChains(self.driver).send_keys(keys).perform()
+        webdriver = pytest.importorskip("selenium.webdriver")
+        webdriver.ActionChains(self.driver).send_keys(keys).perform()
 
     def click(self, name):
         self.find(name).click()
