@@ -35,7 +35,6 @@ MEASURES = {
 BOUNDS = {"kappa": "linear", "spearman": "alpha", "exact": "exact", "within_one": "within_two"}
 """Whose root bounds a judge's agreement, as `votes` says, by measure."""
 
-
 LESS = " less "
 """Stands between the names of those whose agreements are subtracted."""
 
@@ -106,8 +105,14 @@ def agreement(
         predictions: probabilities [n, K] by name, such as "judge"; rows of NaN where there is none.
         level: probability inside the intervals.
 
+    Returns:
+        Intervals of each measure, of people, of each prediction, and of what a judge can reach.
+
     Raises:
         InputError: an argument is not as it must be.
+
+    Source:
+        Krippendorff (2004), "Content analysis", chapter 11; formulas are with `decisions.votes`.
     """
     scale = Scale.default(options) if isinstance(options, int) else Scale.of(options)
     check_level(level)

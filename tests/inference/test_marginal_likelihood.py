@@ -101,7 +101,9 @@ def fit(model, method, **settings):
 
 
 @pytest.mark.parametrize("method", ["default", "laplace", "mode"])
-@pytest.mark.parametrize("model", [one, scaled, two, three])
+@pytest.mark.parametrize(
+    "model", [one, scaled, pytest.param(two, marks=pytest.mark.nightly), three]
+)
 def test_the_evidence_is_the_integral_over_the_prior(model, method):
     posterior = fit(model, method)
     exact = {
@@ -167,6 +169,7 @@ def bridge(posterior):
 
 
 @pytest.mark.filterwarnings("ignore::cordial_ppl.errors.CordialWarning")
+@pytest.mark.nightly
 def test_five_parameters_by_bridge_sampling_and_chains_of_any_length():
     reference = cp.fit_nuts("mixture", LOGITS, LABELS, draws=400, chains=3, warmup=300)
     assert reference.draws.shape == (1200, 5)
