@@ -179,6 +179,7 @@ def label(
 
     for module in ("starlette", "uvicorn", "markdown_it"):
         load(module, "label")
+    from cordial_ppl.decisions.estimates.passing import as_passing
     from cordial_ppl.decisions.estimates.requirement import parse
     from cordial_ppl.decisions.planning import expected_scores, score_strata
     from cordial_ppl.label.advice import Adviser, Goal
@@ -199,8 +200,12 @@ def label(
         words = partial(read_words, wanted.texts, table.item_ids, id=columns.id)
         shown = {name: words(column=name) for name in names}
     groups = read_grouping(table.columns, by=by).get("by")
-    asked = [*map(parse, wanted.require)], wanted.within, wanted.passing, groups
-    goal, number = Goal(*asked), min(wanted.number, len(table))
+    required, number = [*map(parse, wanted.require)], min(wanted.number, len(table))
+    if wanted.passing is not None:
+        as_passing(wanted.passing, table.scale)
+    for each in required:
+        each.find(sorted({*groups}) if groups else (), wanted.passing is not None)
+    goal = Goal(required, wanted.within, wanted.passing, groups)
     ahead = min(number + AHEAD, len(table))
     made = cp.plan(table.logits, ahead, groups=groups, options=table.scale, seed=seed)
     strata = score_strata(expected_scores(table.logits, table.scale), number)

@@ -55,6 +55,9 @@ def test_a_taken_port_and_a_wrong_goal_are_refused(refused, tmp_path):
         refused("cannot be used", "label", *ARGUMENTS, "--port", taken.getsockname()[1])
     refused("positive", "label", *ARGUMENTS, "--within", 0)
     refused("a quantity, a sign", "label", *ARGUMENTS, "--require", "good")
+    refused("'Oak - Elm'|'mean'", "label", *ARGUMENTS, "--require", "Oak - Elm > 0")
+    refused("--pass", "label", *ARGUMENTS, "--require", "pass >= 50%")
+    refused("'9'", "label", *ARGUMENTS, "--pass", "9")
     refused(".jsonl", "label", *ARGUMENTS, "-o", "labels.csv")
 
 

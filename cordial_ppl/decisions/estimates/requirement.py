@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 from cordial_ppl.decisions.estimates.estimate import Estimate
@@ -13,6 +13,7 @@ from cordial_ppl.scores import Interval
 
 FORM = re.compile(r"(.*)([<>]=?)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(%?)")
 
+MEAN, PASS = "mean", "pass"
 YES, NO, OPEN = "yes", "no", "cannot say"
 STATUS: Mapping[str, int] = {YES: 0, NO: 3, OPEN: 4}
 """Exit status of a program that asks, by answer."""
@@ -46,7 +47,13 @@ class Requirement(NamedTuple):
         parts = {part.strip().strip('"') for part in re.split(r"\s-\s", self.quantity)}
         if parts & {*made.unheard}:
             return Answer(self.text, OPEN, Interval(*[math.nan] * 3))
-        interval, groups = _find(self.quantity, made)
+        groups, passing = self.find(made.groups, made.passing is not None), made.passing
+        if len(groups) == 2:
+            interval = made.difference(*groups)
+        elif groups:
+            interval = made.groups[groups[0]].mean
+        else:
+            interval = passing.rate if passing and self.quantity == PASS else made.overall.mean
         above = self.sign.startswith(">")
         # The interval's ends, turned so that the requirement asks for much.
         side = 1 if above else -1
@@ -62,6 +69,47 @@ class Requirement(NamedTuple):
         if ends[1] < 0 or (strict and ends[1] == 0):
             return Answer(self.text, NO, interval)
         return Answer(self.text, OPEN, interval, made.needed(interval, self.bound, groups))
+
+    def find(self, groups: Collection[str], passing: bool) -> tuple[str, ...]:
+        """Find the groups whose quantity it is.
+
+        Args:
+            groups: names of the groups that there are.
+            passing: whether it is known which options pass.
+
+        Returns:
+            The name of the group whose mean it is, or of the two that differ; none of all texts.
+
+        Raises:
+            InputError: there is no such quantity, or more than one.
+        """
+        quantity, matches = self.quantity, dict[str, tuple[str, ...]]()
+        spelt = {word: name for name in groups for word in (name, f'"{name}"')}
+        if quantity == MEAN:
+            matches["the mean of all texts"] = ()
+        if quantity == PASS and passing:
+            matches["the share that passes"] = ()
+        if quantity in spelt:
+            matches[f"the group {quote(spelt[quantity])}"] = (spelt[quantity],)
+        for cut in re.finditer(r"\s-\s", quantity):
+            pair = quantity[: cut.start()].strip(), quantity[cut.end() :].strip()
+            if pair[0] in spelt and pair[1] in spelt:
+                first, second = spelt[pair[0]], spelt[pair[1]]
+                matches[f"{quote(first)} less {quote(second)}"] = (first, second)
+        if len(matches) == 1:
+            return matches.popitem()[1]
+        if matches:
+            raise InputError(
+                f"{quote(quantity)} may be {' or '.join(matches)}: put the names of groups in "
+                "double quotes, and leave out groups to require something of all texts."
+            )
+        if quantity == PASS:
+            raise InputError("a requirement of pass needs the options that pass: --pass 4,5.")
+        names = list_names([MEAN, *([PASS] if passing else []), *groups])
+        raise InputError(
+            f"there is nothing that is called {quote(quantity)} to require; found {names}, and "
+            "differences such as 'A - B' of groups, with spaces about the minus."
+        )
 
 
 class Answer(NamedTuple):
@@ -109,42 +157,10 @@ def parse(text: str) -> Requirement:
             f'"pass >= .8" or "A - B > 0"; found {quote(text)}.'
         )
     bound = float(parts[3]) / (100 if parts[4] else 1)
-    if quantity == "pass" and not 0 <= bound <= 1:
+    if quantity == PASS and not 0 <= bound <= 1:
         raise InputError(
             f"pass is a share, from 0 to 1: write .3 or 30% for three in ten; found {quote(text)}."
         )
-    if parts[4] and quantity != "pass":
+    if parts[4] and quantity != PASS:
         raise InputError(f"only pass is required in percent; found {quote(text)}: leave out the %.")
     return Requirement(text.strip(), quantity, parts[2], bound)
-
-
-def _find(quantity: str, made: Estimate) -> tuple[Interval, tuple[str, ...]]:
-    spelt = {word: name for name in made.groups for word in (name, f'"{name}"')}
-    matches: dict[str, tuple[Interval, tuple[str, ...]]] = {}
-    if quantity == "mean":
-        matches["the mean of all texts"] = made.overall.mean, ()
-    if quantity == "pass" and made.passing is not None:
-        matches["the share that passes"] = made.passing.rate, ()
-    if quantity in spelt:
-        name = spelt[quantity]
-        matches[f"the group {quote(name)}"] = made.groups[name].mean, (name,)
-    for cut in re.finditer(r"\s-\s", quantity):
-        first, second = quantity[: cut.start()].strip(), quantity[cut.end() :].strip()
-        if first in spelt and second in spelt:
-            first, second = spelt[first], spelt[second]
-            pair = first, second
-            matches[f"{quote(first)} less {quote(second)}"] = made.difference(*pair), pair
-    if len(matches) == 1:
-        return matches.popitem()[1]
-    if matches:
-        raise InputError(
-            f"{quote(quantity)} may be {' or '.join(matches)}: put the names of groups in double "
-            "quotes, and leave out groups to require something of all texts."
-        )
-    if quantity == "pass":
-        raise InputError("a requirement of pass needs the options that pass: --pass 4,5.")
-    names = list_names(["mean", *(["pass"] if made.passing else []), *made.groups])
-    raise InputError(
-        f"there is nothing that is called {quote(quantity)} to require; found {names}, and "
-        "differences such as 'A - B' of groups, with spaces about the minus."
-    )
