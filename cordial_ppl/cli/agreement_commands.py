@@ -64,6 +64,11 @@ def agree(
         predictions={name: probs[first] for name, probs in judges.items()},
         level=level,
     )
+    if not made.values:
+        raise InputError(
+            f"no text of {labels} has labels by two people, so nothing can be compared: add labels "
+            "of another person, or READINGS, the judge's table."
+        )
     far: list[dict[str, Any]] = []
     for row in made.apart:
         rated = {name: vote for name, vote in zip(people, votes[row], strict=True) if vote}

@@ -223,7 +223,7 @@ def _find_group(columns: Columns) -> tuple[str, dict[str, str], dict[str, str]]:
         raise InputError(f"{problem} Remove or rename all but one group.")
     problem += explain_log(columns)
     if "label" in columns.schema:
-        problem += " It has labels: the table of readings comes first, then that of labels."
+        problem += " It has labels: in its place belongs the table with the judge's readings."
     raise propose_ratings(problem, columns)
 
 

@@ -69,10 +69,10 @@ def test_people_alone_in_rows_or_in_columns(as_json, tables, tmp_path):
         assert each["text"] == WORDS[int(each["item_id"].removeprefix("text "))]
 
 
-def test_one_label_a_text(as_json, cordial, tmp_path):
+def test_one_label_a_text(as_json, cordial, refused, tmp_path):
     """Nobody to agree with but the judge."""
     readings, labels = write_tables(tmp_path)
-    assert as_json("agree", labels, *SCALE)["values"] == {}
+    refused("l.csv|two people|READINGS", "agree", labels, *SCALE)
     made = as_json("agree", labels, readings)
     assert [*made["values"]] == ["judge", "calibrated", "calibrated less judge"]
     assert made["apart"] == [] and "differ most" not in cordial("agree", labels, readings).stdout
@@ -86,5 +86,6 @@ def test_what_is_wrong_is_said(refused, tables, tmp_path):
     write_table(tmp_path / "w.csv", {"item_id": ["text 0", "other"], "text": ["a", "b"]})
     refused("w.csv|no words", "agree", labels, *SCALE, "--text", "text", "--texts", "w.csv")
     write_table(tmp_path / "half.csv", {"item_id": ["a", "b"], "label": ["3.5", "3"]})
+    refused("l.csv|labels|judge's readings", "agree", labels, labels)
     split = "--round", "split"
     refused("--round split|half-up", "agree", "half.csv", *SCALE, *split)
