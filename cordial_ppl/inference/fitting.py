@@ -32,6 +32,7 @@ from cordial_ppl.inference.laplace import PAPER, Laplace, Mode, find_modes, samp
 from cordial_ppl.inference.moves import Particles
 from cordial_ppl.inference.nuts import DEFAULT, Nuts, sample_nuts
 from cordial_ppl.inference.posterior import Posterior, warn_if_doubtful
+from cordial_ppl.inference.priors import as_priors, reading_spread, resolve
 from cordial_ppl.inference.programs import DRAWS, predict, relabel
 from cordial_ppl.inference.sampler import (
     DEFAULT_EFFORT,
@@ -311,7 +312,7 @@ def fit_channel(
     labels,
     *,
     method: Method = "default",
-    prior: Prior | None = None,
+    prior: Any = None,
     seed: int = 0,
     covariates: Mapping[str, Any] | None = None,
 ) -> Posterior:
@@ -323,7 +324,8 @@ def fit_channel(
             with NaN for the options of a reader that has not read a text.
         labels: options 0..K-1, shape ``[n]``.
         method: "default", "laplace", "mode" or "nuts".
-        prior: location and scale of the unconstrained parameters that replace the channel's own.
+        prior: what replaces the channel's own: location and scale of all unconstrained parameters,
+            or, as in ``ChannelCalibrator``, those of some by name, a learned prior or its file.
         seed: seed of the random numbers.
         covariates: per-text covariates that the channel uses, each of shape ``[n]``; those that it
             has levels of, such as users, are whole numbers.
@@ -332,8 +334,8 @@ def fit_channel(
         The posterior; ``diagnostics.trusted`` says whether to believe it, and a warning if not.
 
     Raises:
-        InputError: the readings, labels or covariates are not usable, one that the channel uses is
-            missing, or the method is unknown.
+        InputError: the readings, labels, prior or covariates are not usable, one that the channel
+            uses is missing, or the method is unknown.
         ChannelError: the channel is unknown or breaks the contract.
     """
     check_names("method", [getattr(method, "name", method)], METHODS)
@@ -346,7 +348,11 @@ def fit_channel(
     extra = as_covariates(covariates, len(readings), levels=count_levels(chosen))
     with jax.enable_x64(True):
         target = build_target(chosen, size, tuple(extra), *readers)
-    case = Case(Labelled(readings, codes, extra), seed=(check_seed(seed),), prior=prior)
+    pair = isinstance(prior, tuple | list | np.ndarray) and len(prior) == 2
+    priors = as_priors(Prior(*prior) if pair else prior, [chosen.name])
+    priors.check([target])
+    source = resolve(priors.of(chosen.name), target, reading_spread(readings))
+    case = Case(Labelled(readings, codes, extra), seed=(check_seed(seed),), prior=source)
     with doing(f"fitting {chosen.name}"):
         posterior = fit_cases(target, [case], method=method)[0].fitted
     warn_if_doubtful(posterior)
@@ -374,7 +380,8 @@ def fit_laplace(
         df: degrees of freedom of a Student-t distribution to draw from; None for a Gaussian.
         settings: ``prior``, ``seed`` and ``covariates``, as of `fit_channel`.
     """
-    draws = int(check_number("draws", draws, 1, whole=True))
+    # Of one weight there is no tail to judge.
+    draws = int(check_number("draws", draws, 2, whole=True))
     spread = check_number("inflation", inflation, 1e-3)
     freedom = None if df is None else check_number("df", df, 1)
     method = Laplace(draws, spread, freedom)

@@ -17,7 +17,6 @@ from cordial_ppl.errors import InputError, quote, warn
 from cordial_ppl.inference.fitting import METHODS
 from cordial_ppl.inference.priors import LearnedPrior, Priors, as_priors, reading_spread, resolve
 from cordial_ppl.inference.sampler import DEFAULT_EFFORT, Effort
-from cordial_ppl.inference.target import Prior
 from cordial_ppl.stack.calibrators import CALIBRATORS
 from cordial_ppl.stack.members import CalibratorMember, ChannelMember, Member
 from cordial_ppl.stack.stacking import MIN_LABELS
@@ -216,8 +215,6 @@ def make_settings(
     doubled = sorted({name for name in members if members.count(name) > 1})
     if doubled:
         raise InputError(f"two members of the stack are called {doubled[0]!r}: rename one.")
-    if isinstance(prior, Prior) and len(names) == 1:
-        prior = {names[0]: prior}
     learned = defaults.learned()
     priors = as_priors(prior, names, learned)
     counts = {name: CALIBRATORS[name].count for name in calibrators}

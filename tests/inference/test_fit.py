@@ -109,6 +109,21 @@ def test_every_method_comes_with_its_figures(method):
         np.testing.assert_array_equal(posterior.draws, again.draws)
 
 
+def test_a_prior_by_name_is_that_of_the_estimator():
+    logits, named = TEXTS.logits[:20], {"offset": (0.0, 0.1)}
+    alone = fit_channel("location", logits, LABELS, prior=named)
+    estimator = cp.ChannelCalibrator("location", prior=named).fit(logits, LABELS)
+    np.testing.assert_array_equal(alone.replaced_prior, estimator.posterior_.replaced_prior)
+    assert alone.replaced_prior.scale[alone.coordinates.index("offset")] == 0.1
+    np.testing.assert_array_equal(
+        fit_laplace("location", logits, LABELS, prior=[*alone.replaced_prior]).replaced_prior,
+        alone.replaced_prior,
+    )
+    for wrong, message in (({"ofset": (0, 1)}, "prior names 'ofset'"), (3, "prior must be")):
+        with pytest.raises(cp.InputError, match=message):
+            fit_channel("location", logits, LABELS, prior=wrong)
+
+
 def test_the_worst_fold_is_told(monkeypatch):
     figures = []
 

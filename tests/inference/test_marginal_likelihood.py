@@ -221,7 +221,7 @@ def test_what_has_no_evidence_says_so():
         with pytest.raises(cp.InputError, match="without labelled texts"):
             ask()
     faults: Any = (
-        (cp.fit_laplace, {"draws": 0}, "draws"),
+        (cp.fit_laplace, {"draws": 1}, "draws"),
         (cp.fit_laplace, {"inflation": 0.0}, "inflation"),
         (cp.fit_laplace, {"df": -1}, "df"),
         (cp.fit_nuts, {"draws": 3}, "draws"),
