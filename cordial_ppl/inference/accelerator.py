@@ -278,12 +278,8 @@ def _search(target: Target, mesh: Mesh) -> Callable[..., Ends]:
 
     def run(prior: Prior, data: Data, points: Array, rounds: Array) -> Ends:
         def one(prior: Prior, data: Data, points: Array) -> Ends:
-            index, going = jnp.zeros(len(points), jnp.int32), jnp.ones(len(points), bool)
-
-            def loss(point: Array, _: Array) -> tuple[Array, Array]:
-                return laplace.descend(target, prior, data, point)
-
-            return search(loss, points, index, going, rounds, together=True)
+            loss, going = partial(laplace.descend, target, prior, data), jnp.ones(len(points), bool)
+            return search(loss, points, going, rounds, together=True)
 
         return jax.vmap(one, in_axes=(0, AXES, 0))(prior, data, points)
 
