@@ -5,14 +5,13 @@ side: ``ess_bulk`` sees them as it sees a chain that does not move.  There is no
 compare with, so ``r_hat`` is NaN; k-hat and the effective sample size of the weights judge instead.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Float, Int
 
 from cordial_ppl.channels.channel import count_levels
 from cordial_ppl.data.labelled import Labelled, pad_texts
@@ -20,7 +19,7 @@ from cordial_ppl.data.labelling import by_text
 from cordial_ppl.data.readings import Readings, label_histogram
 from cordial_ppl.inference.importance import resample
 from cordial_ppl.inference.posterior import Posterior
-from cordial_ppl.inference.target import Prior, Target
+from cordial_ppl.inference.target import Target
 from cordial_ppl.runtime.arrays import bucket
 from cordial_ppl.runtime.compilation import compiled
 
@@ -74,9 +73,9 @@ def to_datatree(
     data = posterior.data if data is None else data
     index, chains = _chain_rows(posterior, rng)
     draws, prior_draws = posterior.draws[index], posterior.draw_prior(PRIOR_DRAWS, seed)
-    with jax.enable_x64(True):
-        prior = posterior.replaced_prior, posterior.uninformative_reading()
-        terms, powers = map(np.asarray, _priors(target)(jnp.asarray(draws), *prior))
+    prior, silent = posterior.replaced_prior, posterior.uninformative_reading()
+    terms = np.asarray(over_draws(target.log_prior_terms)(draws, prior, silent))
+    powers = np.asarray(over_draws(target.log_powers)(draws, silent))
     named, log_density = target.name(draws), terms.sum(axis=1) + powers
     groups: dict[str, dict[str, np.ndarray]] = {
         "posterior": _by_chain(named, chains),
@@ -176,10 +175,8 @@ def _labels(
     """Compute the weighted log likelihood of each label and the options' probabilities, by draw."""
     count = len(data.labels)
     texts = pad_texts(data, bucket(count))
-    with jax.enable_x64(True):
-        readings = Readings(texts.logits, histogram, dict(texts.covariates))
-        seen = readings, texts.labels, texts.weights
-        logs, probs = _pointwise(target)(jnp.asarray(draws), *seen)
+    readings = Readings(texts.logits, histogram, dict(texts.covariates))
+    logs, probs = over_draws(target.pointwise)(draws, readings, texts.labels, texts.weights)
     return np.asarray(logs)[:, :count], np.asarray(probs)[:, :count]
 
 
@@ -227,13 +224,18 @@ def _by_chain(named: dict[str, np.ndarray], chains: int) -> dict[str, np.ndarray
 
 
 @lru_cache(maxsize=64)
-def _pointwise(target: Target):
-    return compiled(jax.vmap(target.pointwise, (0, None, None, None)))
+def over_draws(function: Callable[..., Any], *, gradient: bool = False) -> Callable[..., Any]:
+    """Compile a method of a target over many draws, its first argument, in 64 bits.
 
+    Args:
+        function: the method, such as ``target.probs``.
+        gradient: whether to return the gradient by the draws too.
+    """
+    single = jax.value_and_grad(function) if gradient else function
+    program = compiled(lambda draws, *rest: jax.vmap(lambda draw: single(draw, *rest))(draws))
 
-@lru_cache(maxsize=64)
-def _priors(target: Target):
-    def run(flat: Array, prior: Prior, readings: Readings) -> tuple[Array, Array]:
-        return target.log_prior_terms(flat, prior, readings), target.log_powers(flat, readings)
+    def run(*args: Any) -> Any:
+        with jax.enable_x64(True):
+            return program(*args)
 
-    return compiled(jax.vmap(run, (0, None, None)))
+    return run
