@@ -120,7 +120,7 @@ def _fit_literal(target: Target, cases: Sequence[Case], method: str, mesh: Mesh)
         prior = fitting.choose_prior(target, cases[row])
         draws = prior.loc + prior.scale * points[row]
         logs = logs if method == "laplace" else np.zeros(1)
-        return fitting.weigh_literal(method, modes[row], draws, logs, None, fold=False)
+        return fitting.weigh_literal(method, modes[row], draws, logs)
 
     return Sampled(problems, points, -log_proposal, weigh)
 

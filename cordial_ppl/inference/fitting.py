@@ -103,10 +103,10 @@ class Case(NamedTuple):
         texts = replace(texts.take(first), weights=np.bincount(rows, texts.weights))
         return self._replace(texts=texts, folds=None if folds is None else folds[first]), rows
 
-    def pad(self, precision: Any, sets: Sequence[Int[np.ndarray, " n"]] = ()) -> Data:
-        """Pad the texts for a program, with all labels or with several sets of those seen."""
-        data = pad(self.texts, self.histogram_of(self.texts.labels), precision)
-        return relabel(data, sets, [*map(self.histogram_of, sets)]) if sets else data
+    def pad(self, precision: Any, labels: Int[np.ndarray, " n"] | None = None) -> Data:
+        """Pad the texts for a program, with all labels or with those that are seen."""
+        labels = self.texts.labels if labels is None else labels
+        return pad(replace(self.texts, labels=labels), self.histogram_of(labels), precision)
 
 
 class CaseFit(NamedTuple):
@@ -208,7 +208,8 @@ def _carry_to_folds(
     if not case.masks:
         return sampled, []
     seeds = [(*case.seed, 1 + fold) for fold in range(len(case.masks))]
-    masked = replace(problem, data=case.pad(PRECISION, case.masks))
+    histograms = [*map(case.histogram_of, case.masks)]
+    masked = replace(problem, data=relabel(problem.data, case.masks, histograms))
     folds = [as_draws(prior, fold, effort) for fold in carry(masked, seeds, state, effort)]
     worst = max(fold.diagnostics.khat for fold in folds)
     diagnostics = sampled.diagnostics._replace(fold_khat=worst)
@@ -239,17 +240,17 @@ def as_draws(prior: Prior, state: State, effort: Effort) -> Draws:
 
 def _fit_literal(target: Target, prior: Prior, case: Case, method: Method) -> FoldDraws:
     """Fit by a method of the paper all labels and each fold afresh."""
-    data = case.pad(np.float64, [case.texts.labels, *case.masks])
+    data = [case.pad(np.float64, labels) for labels in (None, *case.masks)]
     modes = find_modes(target, prior, data)
     check_modes(target, modes)
-    if isinstance(method, Laplace):
-        rng = np.random.default_rng(case.seed)
-        drawn = [*zip(*sample_laplace(target, prior, data, modes, rng, method), strict=True)]
-    else:
-        points = [prior.loc + prior.scale * mode.mean[None] for mode in modes]
-        drawn = [(point, np.zeros(1), None) for point in points]
-    name, parts = getattr(method, "name", "mode"), enumerate(zip(modes, drawn, strict=True))
-    posteriors = [weigh_literal(name, mode, *each, fold=i > 0) for i, (mode, each) in parts]
+    rng, posteriors = np.random.default_rng(case.seed), []
+    for seen, mode in zip(data, modes, strict=True):
+        if isinstance(method, Laplace):
+            drawn = sample_laplace(target, prior, seen, mode, rng, method)
+            posteriors.append(weigh_literal("laplace", mode, *drawn))
+        else:
+            point = prior.loc + prior.scale * mode.mean[None]
+            posteriors.append(weigh_literal("mode", mode, point, np.zeros(1)))
     return posteriors[0], posteriors[1:]
 
 
@@ -268,12 +269,10 @@ def weigh_literal(
     mode: Mode,
     draws: Float[np.ndarray, "S P"],
     logs: Float[np.ndarray, " S"],
-    probs: Float[np.ndarray, "rows K"] | None,
-    *,
-    fold: bool,
+    probs: Float[np.ndarray, "rows K"] | None = None,
 ) -> Draws:
-    """Weigh draws around a mode: self-normalised, unsmoothed; those of a fold have no k-hat."""
-    khat = float(pareto_smooth(logs)[1]) if method == "laplace" and not fold else NOTHING
+    """Weigh draws around a mode: self-normalised, unsmoothed."""
+    khat = float(pareto_smooth(logs)[1]) if method == "laplace" else NOTHING
     ess, gradient_norm = float(effective_sample_size(logs)), mode.gradient_norm
     diagnostics = diagnose(
         method, draws, weighed=len(draws), khat=khat, ess=ess, gradient_norm=gradient_norm

@@ -6,7 +6,7 @@ few prior standard deviations. This is the literal method of the paper (Section 
 from ``N(mode, 1.5^2 H^-1)``, or as many as `Laplace` says, with self-normalised weights. With more
 than a few parameters its weights are poor, which k-hat reports.
 
-All functions take several sets of labels of the same texts, as where each fold is fitted afresh.
+Modes are sought under several sets of labels of the same texts, as where folds are fitted afresh.
 """
 
 from collections.abc import Callable, Sequence
@@ -77,7 +77,7 @@ class Mode(NamedTuple):
     gradient_norm: float
 
 
-def find_modes(target: Target, prior: Prior, data: Data) -> list[Mode]:
+def find_modes(target: Target, prior: Prior, data: Sequence[Data]) -> list[Mode]:
     """Find the highest mode under each set of labels, and the floored curvature there.
 
     A posterior of few labels has several modes.  Searches begin at the prior's mean and at draws
@@ -86,11 +86,10 @@ def find_modes(target: Target, prior: Prior, data: Data) -> list[Mode]:
     Args:
         target: the channel.
         prior: location and scale of the unconstrained parameters.
-        data: texts in double precision, with F sets of labels ``[F, rows]`` and histograms.
+        data: the same texts in double precision, with each set of labels and its histogram.
     """
-    texts, sets = data._replace(histogram=data.histogram[0]), len(data.labels)
-    begin = np.insert(draw_prior(target, prior, texts, STARTS - 1, SEED), 0, 0.0, axis=0)
-    return choose_modes(partial(search_modes, target, prior, data), np.stack([begin] * sets))
+    begin = np.insert(draw_prior(target, prior, data[0], STARTS - 1, SEED), 0, 0.0, axis=0)
+    return choose_modes(partial(search_modes, target, prior, data), np.stack([begin] * len(data)))
 
 
 def choose_modes(search: Callable[..., Ends], starts: Float[np.ndarray, "F S P"]) -> list[Mode]:
@@ -117,7 +116,7 @@ def choose_modes(search: Callable[..., Ends], starts: Float[np.ndarray, "F S P"]
 def search_modes(
     target: Target,
     prior: Prior,
-    data: Data,
+    data: Sequence[Data],
     points: Float[np.ndarray, "F S P"],
     max_rounds: int = ROUNDS,
 ) -> Ends:
@@ -126,7 +125,7 @@ def search_modes(
     Args:
         target: the channel.
         prior: location and scale of the unconstrained parameters.
-        data: texts in double precision, with F sets of labels and histograms.
+        data: texts in double precision, with each set of labels and its histogram.
         points: where to begin; of more than `SEARCHES` under a set some do not know of the others.
         max_rounds: points of a search at most; one tells the derivatives where it begins.
 
@@ -134,19 +133,13 @@ def search_modes(
         Where the F S searches for a minimum of the negative log density, nats, ended.
     """
     run, parts = _search_modes(target), []
-    for seen, starts in zip(each_set(data), points, strict=True):
+    for seen, starts in zip(data, points, strict=True):
         for first in range(0, len(starts), SEARCHES):
             some = starts[first : first + SEARCHES]
             begin, going = pad_rows(some, SEARCHES, 0.0), np.arange(SEARCHES) < len(some)
             ends = run(prior, seen, begin, going, np.int32(max_rounds))
             parts.append([np.asarray(part)[: len(some)] for part in ends[:-1]])
     return Ends(*map(np.concatenate, zip(*parts, strict=True)), rounds=ends.rounds)
-
-
-def each_set(data: Data) -> list[Data]:
-    """List the texts with each of several sets of labels and histograms."""
-    pairs = zip(data.labels, data.histogram, strict=True)
-    return [data._replace(labels=labels, histogram=histogram) for labels, histogram in pairs]
 
 
 @lru_cache(maxsize=512)
@@ -181,17 +174,17 @@ def sample_laplace(
     target: Target,
     prior: Prior,
     data: Data,
-    modes: Sequence[Mode],
+    mode: Mode,
     rng: np.random.Generator,
     method: Laplace = PAPER,
-) -> tuple[Float[np.ndarray, "F S P"], Float[np.ndarray, "F S"], Float[np.ndarray, "F rows K"]]:
-    """Draw from the inflated Laplace approximations and weigh the draws, as the paper does.
+) -> tuple[Float[np.ndarray, "S P"], Float[np.ndarray, " S"], Float[np.ndarray, "rows K"]]:
+    """Draw from an inflated Laplace approximation and weigh the draws, as the paper does.
 
     Args:
         target: the channel.
         prior: location and scale of the unconstrained parameters.
-        data: texts in double precision, with F sets of labels and histograms.
-        modes: the Laplace approximation under each set.
+        data: texts in double precision.
+        mode: the Laplace approximation.
         rng: source of random numbers.
         method: how many draws, and how far they spread.
 
@@ -199,12 +192,9 @@ def sample_laplace(
         Unconstrained parameters; unnormalised log weights in nats, zero at the mode; probabilities
         of the texts under the weighted draws, labels seen or not, with rows of padding after them.
     """
-    run, parts = _weigh_points(target), []
-    for seen, mode in zip(each_set(data), modes, strict=True):
-        points, log_proposal = draw_around(mode, rng, method)
-        logs, probs = run(prior, seen, points, -log_proposal, data.tiles)
-        parts.append((prior.loc + prior.scale * points, np.asarray(logs), np.asarray(probs).T))
-    return tuple(map(np.stack, zip(*parts, strict=True)))
+    points, log_proposal = draw_around(mode, rng, method)
+    logs, probs = _weigh_points(target)(prior, data, points, -log_proposal, data.tiles)
+    return prior.loc + prior.scale * points, np.asarray(logs), np.asarray(probs).T
 
 
 def draw_around(

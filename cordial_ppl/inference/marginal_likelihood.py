@@ -14,7 +14,6 @@ from cordial_ppl.inference.diagnostics import PAPER_METHODS
 from cordial_ppl.inference.importance import khat_limit, resample
 from cordial_ppl.inference.laplace import Laplace, Mode, draw_around, find_modes
 from cordial_ppl.inference.moves import Particles
-from cordial_ppl.inference.programs import relabel
 from cordial_ppl.inference.sampler import (
     DEFAULT_EFFORT,
     PRECISION,
@@ -42,9 +41,8 @@ def find_mode(posterior: "Posterior") -> Mode:
         InputError: the posterior has no labels.
     """
     data = pad(_labelled(posterior), posterior.histogram, np.float64)
-    sets = relabel(data, [data.labels], [posterior.histogram])
     with jax.enable_x64(True):
-        (mode,) = find_modes(posterior.target, posterior.replaced_prior, sets)
+        (mode,) = find_modes(posterior.target, posterior.replaced_prior, [data])
     return mode
 
 
