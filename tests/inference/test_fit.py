@@ -182,7 +182,7 @@ def test_a_fit_to_weights_is_one_to_so_many_labels(method):
     rows = np.repeat(np.arange(20), times)
     weighed = Labelled(LOGITS, LABELS, {}, times.astype(float))
     cases = [Case(weighed, FOLDS), Case(weighed.take(rows), FOLDS[rows])]
-    cases[1] = cases[1]._replace(texts=Labelled(LOGITS[rows], LABELS[rows], {}, None, rows))
+    cases[1] = cases[1]._replace(texts=Labelled(LOGITS[rows], LABELS[rows], {}, texts=rows))
     one, other = (fit_cases(mixture(), [case], method=method)[0] for case in cases)
     np.testing.assert_allclose(one.fitted.histogram, other.fitted.histogram, rtol=1e-12)
     first = np.unique(rows, return_index=True)[1]

@@ -57,7 +57,7 @@ def fitted(name):
     target = build_target(CHANNELS[name], 5)
     (gaussian,) = find_modes(target, target.prior, padded())
     given = Golden(np.random.PCG64())
-    found = sample_laplace(target, target.prior, *padded(), gaussian, given, Laplace(100))
+    found = sample_laplace(target, target.prior, padded()[0], gaussian, given, Laplace(100))
     return target, gaussian, *found
 
 
@@ -112,7 +112,7 @@ def test_many_sets_of_labels_are_as_each_alone():
         for one, other in zip(together[place][:3], alone[:3], strict=True):
             np.testing.assert_allclose(one, other, rtol=0, atol=1e-6)
         rng = np.random.default_rng(0)
-        drawn = sample_laplace(target, prior, *data, together[place], rng)
+        drawn = sample_laplace(target, prior, data[0], together[place], rng)
         density = partial(log_density, target, prior=prior, labels=sets[place])
         own = density(together[place].mean, histogram=shares[place])
         assert together[place].log_density == pytest.approx(float(own), abs=1e-9)
@@ -164,7 +164,7 @@ def toy(seed=0):
     target = build_target(Channel("linear", linear), 5)
     (gaussian,) = find_modes(target, target.prior, padded())
     rng = np.random.default_rng(seed)
-    return target, gaussian, *sample_laplace(target, target.prior, *padded(), gaussian, rng)[:2]
+    return target, gaussian, *sample_laplace(target, target.prior, padded()[0], gaussian, rng)[:2]
 
 
 def test_literal_draws_are_three_hundred_of_the_inflated_gaussian():

@@ -124,7 +124,7 @@ def test_labels_count_by_their_weights_and_the_prior_is_the_posteriors_own():
 
     posterior = fit(steep, "default", prior=prior)
     weights = np.where(LABELS == 4, 3.0, 0.5)
-    weighed = Labelled(CENTRED, LABELS, None, weights)
+    weighed = Labelled(CENTRED, LABELS, {}, weights)
     logs, step = midpoints(-2, 3, 4000)
     picked = np.log(
         special.softmax(CENTRED[..., None] * np.exp(logs), axis=1)[np.arange(20), LABELS]

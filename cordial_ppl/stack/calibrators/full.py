@@ -127,7 +127,8 @@ def fit_scalar(
     size = logits.shape[1]
     target = build_target(CHANNELS[name], size)
     sets = labels.reshape(-1, texts)
-    case = Case(Labelled(logits, sets[0], {}, weights))
+    counted = np.ones(texts) if weights is None else weights
+    case = Case(Labelled(logits, sets[0], {}, counted))
     data = [case.pad(np.float64, each) for each in sets]
     loc, scale = target.prior
     # Searches from draws of the prior end in one place only in double precision.
