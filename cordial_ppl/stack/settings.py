@@ -93,7 +93,7 @@ class Settings:
     fixed_counts: tuple[str, ...] = ()
     min_labels: Mapping[str, int] = field(default_factory=dict)
     seed: int = 0
-    effort: Effort = DEFAULT_EFFORT
+    effort: Any = DEFAULT_EFFORT  # Checked to be an `Effort` below, whoever gives it.
     folded: bool = True
 
     def __post_init__(self) -> None:
