@@ -77,8 +77,7 @@ class PosteriorRecord(Record):
         """
         prior = None if self.prior is None else Prior(*self.prior)
         fields = {name: getattr(self, name) for name in DRAWN}
-        seen = {"covariates": tuple(texts.covariates), "readers": texts.readers, "data": texts}
-        posterior = Posterior(channel, prior=prior, **fields, **seen)
+        posterior = Posterior(channel, prior=prior, data=texts, **fields)
         # Other processors round otherwise, and might choose other draws to predict with.
         vars(posterior)["thinned_weights"] = self.thinned
         for name in ("histogram", "weights", "thinned"):

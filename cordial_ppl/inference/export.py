@@ -48,7 +48,7 @@ def to_datatree(
 
     Args:
         posterior: the posterior.
-        data: labelled texts; by default those of the fit, if there are any.
+        data: labelled texts; by default those of the fit.
         options: names of the options, by default 0..K-1.
         readers: names of the readers of a channel that has several, by default 0..R-1.
         seed: seed of the resampling and of what is drawn from prior and predictive.
@@ -58,8 +58,8 @@ def to_datatree(
         with dimension ``option``, ``reader`` or that of a covariate's levels where there is one
         value each), ``log_prior`` (by site, nats, as a density of the unconstrained parameters) and
         ``sample_stats`` (log density ``lp``, of NUTS also ``diverging``, ``energy`` and others; its
-        attributes are the diagnostics, and ``draws_are``, which says what a chain is).  With data
-        also ``log_likelihood`` (nats, times the label's weight), ``posterior_predictive``,
+        attributes are the diagnostics, and ``draws_are``, which says what a chain is); and
+        ``log_likelihood`` (nats, times the label's weight), ``posterior_predictive``,
         ``prior_predictive`` and ``observed_data``, each of ``label`` with dimension ``text``.
 
         The channel falls back on the histogram of the labels, which has seen the labels of each
@@ -77,24 +77,22 @@ def to_datatree(
     terms = np.asarray(over_draws(target.log_prior_terms)(draws, prior, silent))
     powers = np.asarray(over_draws(target.log_powers)(draws, silent))
     named, log_density = target.name(draws), terms.sum(axis=1) + powers
-    groups: dict[str, dict[str, np.ndarray]] = {
+    logs, probs = _labels(target, draws, posterior.histogram, data)
+    prior_probs = _labels(target, prior_draws, posterior.histogram, data)[1]
+    log_density += logs.sum(axis=1)
+    left_out = _left_out(posterior, draws, data, logs)
+    stats = {name: field[index] for name, field in posterior.transitions.items()}
+    groups = {
         "posterior": _by_chain(named, chains),
         "prior": _by_chain(target.name(prior_draws), 1),
+        "log_likelihood": _by_chain({"label": left_out}, chains),
+        "posterior_predictive": _by_chain({"label": draw_options(probs, rng)}, chains),
+        "prior_predictive": _by_chain({"label": draw_options(prior_probs, rng)}, 1),
+        "observed_data": {"label": np.asarray(data.labels)},
+        "sample_stats": _by_chain({"lp": log_density, **stats}, chains),
     }
-    if data is not None:
-        logs, probs = _labels(target, draws, posterior.histogram, data)
-        prior_probs = _labels(target, prior_draws, posterior.histogram, data)[1]
-        log_density += logs.sum(axis=1)
-        left_out = _left_out(posterior, draws, data, logs)
-        groups["log_likelihood"] = _by_chain({"label": left_out}, chains)
-        groups["posterior_predictive"] = _by_chain({"label": draw_options(probs, rng)}, chains)
-        groups["prior_predictive"] = _by_chain({"label": draw_options(prior_probs, rng)}, 1)
-        groups["observed_data"] = {"label": np.asarray(data.labels)}
-    stats = {name: field[index] for name, field in posterior.transitions.items()}
-    groups["sample_stats"] = _by_chain({"lp": log_density, **stats}, chains)
     dims, coords = _dimensions(posterior, named, options, readers)
-    if data is not None:
-        coords["text"] = np.arange(len(data.labels))
+    coords["text"] = np.arange(len(data.labels))
     tree = from_dict(groups, dims={**dims, "label": ["text"]}, coords=coords)
     # One number a site, whatever its shape: without the parameter's dimensions.
     sums = {site.parameter: terms[:, site.slice].sum(axis=1) for site in target.sites}
@@ -133,8 +131,8 @@ def _dimensions(
     """Name the dimensions of parameters that have one value for each option, reader or level."""
     # A channel of several readers has one temperature a reader, and nothing for an option.
     axis, size, names = "option", len(posterior.histogram), options
-    if posterior.readers is not None:
-        axis, size, names = "reader", posterior.readers, readers
+    if posterior.data.readers is not None:
+        axis, size, names = "reader", posterior.data.readers, readers
     dims = {name: [axis] for name, value in named.items() if value.shape[1:] == (size,)}
     # A parameter that is sampled in a plate of users, say, has one value for each.
     levels = count_levels(posterior.channel)

@@ -170,10 +170,8 @@ def make_posterior(target: Target, case: Case, sampled: Draws) -> Posterior:
         draws=sampled.draws,
         weights=sampled.weights,
         diagnostics=sampled.diagnostics,
-        covariates=tuple(case.texts.covariates),
-        readers=case.texts.readers,
-        prior=None if case.prior is None else choose_prior(target, case),
         data=case.texts,
+        prior=None if case.prior is None else choose_prior(target, case),
         transitions=sampled.transitions,
     )
 
