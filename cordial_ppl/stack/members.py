@@ -27,9 +27,6 @@ from cordial_ppl.stack.calibrators import CALIBRATORS, Calibrator
 from cordial_ppl.stack.calibrators.samples import spread_folds
 from cordial_ppl.stack.interval import quantiles
 
-BLOCK = 8192
-"""Texts that a calibrator predicts at a time, which bounds its memory."""
-
 
 @dataclass(frozen=True, eq=False)
 class CalibratorFit:
@@ -50,11 +47,8 @@ class CalibratorFit:
         values: Float[np.ndarray, " K"] | None = None,
     ) -> tuple[Float[np.ndarray, "m K"], Float[np.ndarray, "1 m"] | None]:
         """Predict as a posterior of one draw would, `Posterior.predict`; covariates are ignored."""
-        probs = np.empty((len(logits), logits.shape[-1]))
-        for start in range(0, len(logits), BLOCK):
-            rows = slice(start, start + BLOCK)
-            masses = np.exp(self.calibrator.log_probs(self.params, logits[rows]))
-            probs[rows] = masses / masses.sum(axis=1, keepdims=True)
+        masses = np.exp(self.calibrator.log_probs(self.params, logits))
+        probs = masses / masses.sum(axis=1, keepdims=True)
         return probs, None if values is None else (probs @ values)[None]
 
     @property

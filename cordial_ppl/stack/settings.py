@@ -226,7 +226,7 @@ def make_settings(
     members = settings.names
     counts = {name: CALIBRATORS[name].count for name in settings.calibrators}
     counts |= {model.name: 2.0 if is_built_in(model) else 1.0 for model in models}
-    trained = {} if priors.learned is None else priors.learned.weight_counts
+    trained = {} if priors.learned is None else priors.learned.rule.counts
     counts = {name: (counts | {**defaults.weight_counts} | trained)[name] for name in members}
     chosen = check_counts(defaults.same_count, members) | check_counts(weight_counts, members)
     fixed = defaults.fixed_counts

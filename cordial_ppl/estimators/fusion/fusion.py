@@ -44,7 +44,7 @@ from cordial_ppl.inference.priors import LearnedPrior, reading_spread
 from cordial_ppl.inference.sampler import DEFAULT_EFFORT, Effort
 from cordial_ppl.runtime import storage
 from cordial_ppl.runtime.progress import doing
-from cordial_ppl.stack.fit import Fit, deal_folds, fit_stack, take_read, warn_if_reversed
+from cordial_ppl.stack.fit import Fit, deal_folds, fit_stack, warn_if_reversed
 from cordial_ppl.stack.members import ChannelMember, fit_members
 from cordial_ppl.stack.settings import Settings, check_counts
 from cordial_ppl.stack.stacking import MIN_LABELS
@@ -237,7 +237,7 @@ class Fusion(Estimator[FusionFit]):
     def _fit(
         self, texts: Labelled, scale: Scale, settings: Settings, names: dict[str, Any]
     ) -> FusionFit:
-        readers, entered, texts = names["readers"], texts, take_read(texts)
+        readers, entered, texts = names["readers"], texts, texts.read
         members = self._members(readers)
         chosen_counts = check_counts(self.weight_counts, members)
         counts = {name: COUNTS.get(name, READER_COUNT) for name in members} | chosen_counts
