@@ -32,7 +32,7 @@ from cordial_ppl.data.labelled import Labelled, without_labels
 from cordial_ppl.data.readings import as_logits
 from cordial_ppl.estimators.subsets import make_cases
 from cordial_ppl.evaluation.synthetic import reviews
-from cordial_ppl.inference import accelerator
+from cordial_ppl.inference import accelerator, lanes
 from cordial_ppl.inference.fitting import Case, fit_cases
 from cordial_ppl.inference.sampler import DEFAULT_EFFORT, PRECISION
 from cordial_ppl.inference.target import build_target
@@ -119,11 +119,11 @@ def measure(target: Any, method: str, count: int) -> tuple[np.ndarray, dict[str,
     points, precision = (
         (DEFAULT_EFFORT.particles, PRECISION) if method == "default" else (12, np.float64)
     )
-    mesh = Mesh(np.array(jax.devices()), (accelerator.AXIS,))
+    mesh = Mesh(np.array(jax.devices()), (lanes.AXIS,))
     problems = 5 * min(count, accelerator.CASES) if method == "paper" else min(count, 256)
-    lanes = accelerator.lanes(mesh, problems, points, target, precision, 32)
+    width = lanes.count_lanes(mesh, problems, points, target, precision, 32)
     row = {"fits a second": count / seconds[-1], "seconds": seconds[-1], "compiling": compiled[0]}
-    return probs, row | {"at a time": lanes, "memory GiB": memory()}
+    return probs, row | {"at a time": width, "memory GiB": memory()}
 
 
 def write(rows: list[dict[str, str]]) -> None:

@@ -190,7 +190,8 @@ def compare(channel: str, n: int, args: argparse.Namespace) -> list[dict]:
             for seed in range(index, index + args.seeds * args.subsets, args.subsets)
         ]
         weights = np.full(len(flat), 1 / len(flat))
-        nuts = Posterior(CHANNELS[channel], fits[0][2].histogram, flat, weights, settled)
+        like = fits[0][2]
+        nuts = Posterior(CHANNELS[channel], like.histogram, flat, weights, settled, like.data)
         truth = nuts.predict_proba(subset.unseen)
         for method, seed, fit in fits:
             error = fit.predict_proba(subset.unseen) - truth

@@ -1,6 +1,6 @@
 """Faults of a channel's sites, each in words that say what to write instead."""
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpyro.distributions as dist
@@ -28,6 +28,9 @@ class Contract(Messenger):
         model: the model, with its label as `Likelihood` has it.
         name: of the channel.
 
+    Attributes:
+        shapes: of the parameters that were sampled so far, by name.
+
     Raises:
         ChannelError: a site has no place in a channel.
     """
@@ -35,19 +38,20 @@ class Contract(Messenger):
     def __init__(self, model: Model, name: str):
         super().__init__(model)
         self.name = name
+        self.shapes: dict[str, tuple[int, ...]] = {}
 
     def process_message(self, msg: dict[str, Any]) -> None:
         """Refuse a site before it is drawn."""
-        name = msg.get("name")
-        find = _find_fault_of_prior if msg["type"] == "sample" else _find_fault_of_others
-        fn: Any = msg.get("fn")
+        sampled = msg["type"] == "sample"
+        name, fn = (cast(Any, msg.get(key)) for key in ("name", "fn"))
         while isinstance(fn, dist.MaskedDistribution):
             fn = fn.base_dist
-        # A count without an end, say, is a likelihood of something else.
-        sampled = msg["type"] == "sample" and name == LABEL_SITE
-        label = isinstance(fn, Ordinal) or (sampled and fn.support.is_discrete)
-        if not label and (fault := find(name, msg)):
+        if isinstance(fn, Ordinal):
+            return
+        if fault := (_find_fault_of_prior if sampled else _find_fault_of_others)(name, msg):
             raise ChannelError(f"channel {self.name!r} {fault}")
+        if sampled:
+            self.shapes[name] = fn.shape()
 
 
 def _find_fault_of_others(name: Any, msg: dict[str, Any]) -> str:
@@ -84,12 +88,7 @@ def _find_fault_of_prior(name: Any, msg: dict[str, Any]) -> str:
             "gives its labels a density, but they are options 0..K-1: cut it into probabilities "
             "of the options, as dist.OrderedLogistic does."
         )
-    if name in RESERVED or "/" in name:
-        return (
-            f"has a site called {name!r}: a name must not contain a slash, nor be one of "
-            f"{', '.join(sorted(RESERVED))}, which are dimensions of its draws."
-        )
-    if msg["is_observed"]:
+    if msg["is_observed"] and name != LABEL_SITE:
         return (
             f"has a second observed site {name!r}: a channel is of the labels alone, given "
             "readings and covariates. Leave the site out; what it observes may be a covariate."
@@ -97,8 +96,14 @@ def _find_fault_of_prior(name: Any, msg: dict[str, Any]) -> str:
     if fn.support.is_discrete:
         return (
             f"has a discrete site {name!r} of batch shape {fn.batch_shape} and event shape "
-            f"{fn.event_shape}: a label is one site of batch shape (n,) over 0..K-1 (leave out "
-            ".to_event and axes beside that of the texts); sum others out."
+            f"{fn.event_shape}. The label is a site of batch shape (n,) over 0..K-1: leave out "
+            ".to_event, and axes beside that of the texts. Sum any other discrete site out: "
+            "observe the label under the mixture of its probabilities."
+        )
+    if name in RESERVED or "/" in name:
+        return (
+            f"has a site called {name!r}: a name must not contain a slash, nor be one of "
+            f"{', '.join(sorted(RESERVED))}, which are dimensions of its draws."
         )
     if isinstance(fn, dist.MaskedDistribution):
         return f"masks the prior of {name!r}: put numpyro.handlers.mask around observe alone."

@@ -1,7 +1,7 @@
 """Labelled texts: as they came, and padded for a compiled program."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -21,8 +21,11 @@ CAPACITY = 2048
 FEW = 256
 """Rows that show whether many are equal."""
 
+BY_DEFAULT: Any = None
+"""Stands for what follows from the number of labels."""
 
-@dataclass(frozen=True, eq=False, init=False)
+
+@dataclass(frozen=True, eq=False)
 class Labelled:
     """Labels of texts, one per row; a text with several labels has several rows.
 
@@ -38,30 +41,16 @@ class Labelled:
 
     logits: Float[np.ndarray, "n *readers K"]
     labels: Int[np.ndarray, " n"]
-    covariates: Mapping[str, Float[np.ndarray, " n"]]
-    weights: Float[np.ndarray, " n"]
-    texts: Int[np.ndarray, " n"]
-    salt: str
+    covariates: Mapping[str, Float[np.ndarray, " n"]] = field(default_factory=dict)
+    weights: Float[np.ndarray, " n"] = BY_DEFAULT
+    texts: Int[np.ndarray, " n"] = BY_DEFAULT
+    salt: str = ""
 
-    def __init__(
-        self,
-        logits: Float[np.ndarray, "n *readers K"],
-        labels: Int[np.ndarray, " n"],
-        covariates: Mapping[str, Float[np.ndarray, " n"]] | None = None,
-        weights: Float[np.ndarray, " n"] | None = None,
-        texts: Int[np.ndarray, " n"] | None = None,
-        salt: str = "",
-    ):
-        count = len(labels)
-        fields = {
-            "logits": logits,
-            "labels": labels,
-            "covariates": {} if covariates is None else covariates,
-            "weights": np.ones(count) if weights is None else weights,
-            "texts": -1 - np.arange(count) if texts is None else texts,
-            "salt": salt,
-        }
-        vars(self).update(fields)
+    def __post_init__(self) -> None:
+        """Fill in what is left out."""
+        rows = np.arange(len(self.labels))
+        defaults = {"weights": np.ones(len(rows)), "texts": -1 - rows}
+        vars(self).update({k: v for k, v in defaults.items() if vars(self)[k] is None})
 
     @property
     def ranks(self) -> Int[np.ndarray, " n"]:

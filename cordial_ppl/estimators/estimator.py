@@ -137,6 +137,8 @@ class Estimator[F: AnyFit](Parameters, ABC):
         settings.check(readings, extra)
         _check_caller(scale, "predict_proba")
         data = label_rows(readings, extra, scale, labels, sample_weight, texts)
+        if data.unread.all():
+            raise InputError("a fit needs texts that have a reading; none of these has one.")
         self.fit_ = self._fit(data, scale, settings, names)
         return self
 

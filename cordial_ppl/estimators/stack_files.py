@@ -7,7 +7,6 @@ file must be named again to load the stack.
 import hashlib
 import math
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +30,7 @@ from cordial_ppl.runtime.storage import Record, blaming
 from cordial_ppl.stack.calibrators import CALIBRATORS
 from cordial_ppl.stack.fit import AnyFit, Fit
 from cordial_ppl.stack.members import CalibratorFit, Fitted
-from cordial_ppl.stack.settings import Defaults, make_settings
+from cordial_ppl.stack.settings import Settings
 from cordial_ppl.stack.sketch import check_sketch
 from cordial_ppl.stack.weighing import ExpectedLoss
 
@@ -78,8 +77,7 @@ class PosteriorRecord(Record):
         """
         prior = None if self.prior is None else Prior(*self.prior)
         fields = {name: getattr(self, name) for name in DRAWN}
-        seen = {"covariates": tuple(texts.covariates), "readers": texts.readers, "data": texts}
-        posterior = Posterior(channel, prior=prior, **fields, **seen)
+        posterior = Posterior(channel, prior=prior, data=texts, **fields)
         # Other processors round otherwise, and might choose other draws to predict with.
         vars(posterior)["thinned_weights"] = self.thinned
         for name in ("histogram", "weights", "thinned"):
@@ -253,13 +251,11 @@ class FitRecord(AnyFitRecord):
             check_sketch(self.sketch, size)
             priors = {name: getattr(member, "prior", None) for name, member in members.items()}
             # Fitted to other readings, a default prior is another one; what was given is not.
-            settings = make_settings(
-                Defaults(min_labels=self.min_labels, fixed_counts=self.fixed_counts),
-                channels=tuple(models.values()),
+            settings = Settings(
+                tuple(models.values()),
                 prior=Priors({name: each for name, each in priors.items() if each is not None}),
-                **{name: getattr(self, name) for name in ARGUMENTS},
+                **{name: getattr(self, name) for name in SETTINGS},
             )
-            settings = replace(settings, has_default_prior=self.has_default_prior)
             values = {name: getattr(self, name) for name in VALUES} | self.read_any(texts)
             return Fit(settings=settings, members=members, **values)
 

@@ -5,14 +5,13 @@ side: ``ess_bulk`` sees them as it sees a chain that does not move.  There is no
 compare with, so ``r_hat`` is NaN; k-hat and the effective sample size of the weights judge instead.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Float, Int
 
 from cordial_ppl.channels.channel import count_levels
 from cordial_ppl.data.labelled import Labelled, pad_texts
@@ -20,7 +19,7 @@ from cordial_ppl.data.labelling import by_text
 from cordial_ppl.data.readings import Readings, label_histogram
 from cordial_ppl.inference.importance import resample
 from cordial_ppl.inference.posterior import Posterior
-from cordial_ppl.inference.target import Prior, Target
+from cordial_ppl.inference.target import Target
 from cordial_ppl.runtime.arrays import bucket
 from cordial_ppl.runtime.compilation import compiled
 
@@ -49,7 +48,7 @@ def to_datatree(
 
     Args:
         posterior: the posterior.
-        data: labelled texts; by default those of the fit, if there are any.
+        data: labelled texts; by default those of the fit.
         options: names of the options, by default 0..K-1.
         readers: names of the readers of a channel that has several, by default 0..R-1.
         seed: seed of the resampling and of what is drawn from prior and predictive.
@@ -59,8 +58,8 @@ def to_datatree(
         with dimension ``option``, ``reader`` or that of a covariate's levels where there is one
         value each), ``log_prior`` (by site, nats, as a density of the unconstrained parameters) and
         ``sample_stats`` (log density ``lp``, of NUTS also ``diverging``, ``energy`` and others; its
-        attributes are the diagnostics, and ``draws_are``, which says what a chain is).  With data
-        also ``log_likelihood`` (nats, times the label's weight), ``posterior_predictive``,
+        attributes are the diagnostics, and ``draws_are``, which says what a chain is); and
+        ``log_likelihood`` (nats, times the label's weight), ``posterior_predictive``,
         ``prior_predictive`` and ``observed_data``, each of ``label`` with dimension ``text``.
 
         The channel falls back on the histogram of the labels, which has seen the labels of each
@@ -74,28 +73,26 @@ def to_datatree(
     data = posterior.data if data is None else data
     index, chains = _chain_rows(posterior, rng)
     draws, prior_draws = posterior.draws[index], posterior.draw_prior(PRIOR_DRAWS, seed)
-    with jax.enable_x64(True):
-        prior = posterior.replaced_prior, posterior.uninformative_reading()
-        terms, powers = map(np.asarray, _priors(target)(jnp.asarray(draws), *prior))
+    prior, silent = posterior.replaced_prior, posterior.uninformative_reading()
+    terms = np.asarray(over_draws(target.log_prior_terms)(draws, prior, silent))
+    powers = np.asarray(over_draws(target.log_powers)(draws, silent))
     named, log_density = target.name(draws), terms.sum(axis=1) + powers
-    groups: dict[str, dict[str, np.ndarray]] = {
+    logs, probs = _labels(target, draws, posterior.histogram, data)
+    prior_probs = _labels(target, prior_draws, posterior.histogram, data)[1]
+    log_density += logs.sum(axis=1)
+    left_out = _left_out(posterior, draws, data, logs)
+    stats = {name: field[index] for name, field in posterior.transitions.items()}
+    groups = {
         "posterior": _by_chain(named, chains),
         "prior": _by_chain(target.name(prior_draws), 1),
+        "log_likelihood": _by_chain({"label": left_out}, chains),
+        "posterior_predictive": _by_chain({"label": draw_options(probs, rng)}, chains),
+        "prior_predictive": _by_chain({"label": draw_options(prior_probs, rng)}, 1),
+        "observed_data": {"label": np.asarray(data.labels)},
+        "sample_stats": _by_chain({"lp": log_density, **stats}, chains),
     }
-    if data is not None:
-        logs, probs = _labels(target, draws, posterior.histogram, data)
-        prior_probs = _labels(target, prior_draws, posterior.histogram, data)[1]
-        log_density += logs.sum(axis=1)
-        left_out = _left_out(posterior, draws, data, logs)
-        groups["log_likelihood"] = _by_chain({"label": left_out}, chains)
-        groups["posterior_predictive"] = _by_chain({"label": draw_options(probs, rng)}, chains)
-        groups["prior_predictive"] = _by_chain({"label": draw_options(prior_probs, rng)}, 1)
-        groups["observed_data"] = {"label": np.asarray(data.labels)}
-    stats = {name: field[index] for name, field in posterior.transitions.items()}
-    groups["sample_stats"] = _by_chain({"lp": log_density, **stats}, chains)
     dims, coords = _dimensions(posterior, named, options, readers)
-    if data is not None:
-        coords["text"] = np.arange(len(data.labels))
+    coords["text"] = np.arange(len(data.labels))
     tree = from_dict(groups, dims={**dims, "label": ["text"]}, coords=coords)
     # One number a site, whatever its shape: without the parameter's dimensions.
     sums = {site.parameter: terms[:, site.slice].sum(axis=1) for site in target.sites}
@@ -134,8 +131,8 @@ def _dimensions(
     """Name the dimensions of parameters that have one value for each option, reader or level."""
     # A channel of several readers has one temperature a reader, and nothing for an option.
     axis, size, names = "option", len(posterior.histogram), options
-    if posterior.readers is not None:
-        axis, size, names = "reader", posterior.readers, readers
+    if posterior.data.readers is not None:
+        axis, size, names = "reader", posterior.data.readers, readers
     dims = {name: [axis] for name, value in named.items() if value.shape[1:] == (size,)}
     # A parameter that is sampled in a plate of users, say, has one value for each.
     levels = count_levels(posterior.channel)
@@ -176,10 +173,8 @@ def _labels(
     """Compute the weighted log likelihood of each label and the options' probabilities, by draw."""
     count = len(data.labels)
     texts = pad_texts(data, bucket(count))
-    with jax.enable_x64(True):
-        readings = Readings(texts.logits, histogram, dict(texts.covariates))
-        seen = readings, texts.labels, texts.weights
-        logs, probs = _pointwise(target)(jnp.asarray(draws), *seen)
+    readings = Readings(texts.logits, histogram, dict(texts.covariates))
+    logs, probs = over_draws(target.pointwise)(draws, readings, texts.labels, texts.weights)
     return np.asarray(logs)[:, :count], np.asarray(probs)[:, :count]
 
 
@@ -227,13 +222,18 @@ def _by_chain(named: dict[str, np.ndarray], chains: int) -> dict[str, np.ndarray
 
 
 @lru_cache(maxsize=64)
-def _pointwise(target: Target):
-    return compiled(jax.vmap(target.pointwise, (0, None, None, None)))
+def over_draws(function: Callable[..., Any], *, gradient: bool = False) -> Callable[..., Any]:
+    """Compile a method of a target over many draws, its first argument, in 64 bits.
 
+    Args:
+        function: the method, such as ``target.probs``.
+        gradient: whether to return the gradient by the draws too.
+    """
+    single = jax.value_and_grad(function) if gradient else function
+    program = compiled(lambda draws, *rest: jax.vmap(lambda draw: single(draw, *rest))(draws))
 
-@lru_cache(maxsize=64)
-def _priors(target: Target):
-    def run(flat: Array, prior: Prior, readings: Readings) -> tuple[Array, Array]:
-        return target.log_prior_terms(flat, prior, readings), target.log_powers(flat, readings)
+    def run(*args: Any) -> Any:
+        with jax.enable_x64(True):
+            return program(*args)
 
-    return compiled(jax.vmap(run, (0, None, None)))
+    return run

@@ -32,6 +32,7 @@ from cordial_ppl.inference.laplace import PAPER, Laplace, Mode, find_modes, samp
 from cordial_ppl.inference.moves import Particles
 from cordial_ppl.inference.nuts import DEFAULT, Nuts, sample_nuts
 from cordial_ppl.inference.posterior import Posterior, warn_if_doubtful
+from cordial_ppl.inference.priors import as_priors, reading_spread, resolve
 from cordial_ppl.inference.programs import DRAWS, predict, relabel
 from cordial_ppl.inference.sampler import (
     DEFAULT_EFFORT,
@@ -102,10 +103,10 @@ class Case(NamedTuple):
         texts = replace(texts.take(first), weights=np.bincount(rows, texts.weights))
         return self._replace(texts=texts, folds=None if folds is None else folds[first]), rows
 
-    def pad(self, precision: Any, sets: Sequence[Int[np.ndarray, " n"]] = ()) -> Data:
-        """Pad the texts for a program, with all labels or with several sets of those seen."""
-        data = pad(self.texts, self.histogram_of(self.texts.labels), precision)
-        return relabel(data, sets, [*map(self.histogram_of, sets)]) if sets else data
+    def pad(self, precision: Any, labels: Int[np.ndarray, " n"] | None = None) -> Data:
+        """Pad the texts for a program, with all labels or with those that are seen."""
+        labels = self.texts.labels if labels is None else labels
+        return pad(replace(self.texts, labels=labels), self.histogram_of(labels), precision)
 
 
 class CaseFit(NamedTuple):
@@ -169,10 +170,8 @@ def make_posterior(target: Target, case: Case, sampled: Draws) -> Posterior:
         draws=sampled.draws,
         weights=sampled.weights,
         diagnostics=sampled.diagnostics,
-        covariates=tuple(case.texts.covariates),
-        readers=case.texts.readers,
-        prior=None if case.prior is None else choose_prior(target, case),
         data=case.texts,
+        prior=None if case.prior is None else choose_prior(target, case),
         transitions=sampled.transitions,
     )
 
@@ -207,7 +206,8 @@ def _carry_to_folds(
     if not case.masks:
         return sampled, []
     seeds = [(*case.seed, 1 + fold) for fold in range(len(case.masks))]
-    masked = replace(problem, data=case.pad(PRECISION, case.masks))
+    histograms = [*map(case.histogram_of, case.masks)]
+    masked = replace(problem, data=relabel(problem.data, case.masks, histograms))
     folds = [as_draws(prior, fold, effort) for fold in carry(masked, seeds, state, effort)]
     worst = max(fold.diagnostics.khat for fold in folds)
     diagnostics = sampled.diagnostics._replace(fold_khat=worst)
@@ -238,17 +238,17 @@ def as_draws(prior: Prior, state: State, effort: Effort) -> Draws:
 
 def _fit_literal(target: Target, prior: Prior, case: Case, method: Method) -> FoldDraws:
     """Fit by a method of the paper all labels and each fold afresh."""
-    data = case.pad(np.float64, [case.texts.labels, *case.masks])
+    data = [case.pad(np.float64, labels) for labels in (None, *case.masks)]
     modes = find_modes(target, prior, data)
     check_modes(target, modes)
-    if isinstance(method, Laplace):
-        rng = np.random.default_rng(case.seed)
-        drawn = [*zip(*sample_laplace(target, prior, data, modes, rng, method), strict=True)]
-    else:
-        points = [prior.loc + prior.scale * mode.mean[None] for mode in modes]
-        drawn = [(point, np.zeros(1), None) for point in points]
-    name, parts = getattr(method, "name", "mode"), enumerate(zip(modes, drawn, strict=True))
-    posteriors = [weigh_literal(name, mode, *each, fold=i > 0) for i, (mode, each) in parts]
+    rng, posteriors = np.random.default_rng(case.seed), []
+    for seen, mode in zip(data, modes, strict=True):
+        if isinstance(method, Laplace):
+            drawn = sample_laplace(target, prior, seen, mode, rng, method)
+            posteriors.append(weigh_literal("laplace", mode, *drawn))
+        else:
+            point = prior.loc + prior.scale * mode.mean[None]
+            posteriors.append(weigh_literal("mode", mode, point, np.zeros(1)))
     return posteriors[0], posteriors[1:]
 
 
@@ -267,12 +267,10 @@ def weigh_literal(
     mode: Mode,
     draws: Float[np.ndarray, "S P"],
     logs: Float[np.ndarray, " S"],
-    probs: Float[np.ndarray, "rows K"] | None,
-    *,
-    fold: bool,
+    probs: Float[np.ndarray, "rows K"] | None = None,
 ) -> Draws:
-    """Weigh draws around a mode: self-normalised, unsmoothed; those of a fold have no k-hat."""
-    khat = float(pareto_smooth(logs)[1]) if method == "laplace" and not fold else NOTHING
+    """Weigh draws around a mode: self-normalised, unsmoothed."""
+    khat = float(pareto_smooth(logs)[1]) if method == "laplace" else NOTHING
     ess, gradient_norm = float(effective_sample_size(logs)), mode.gradient_norm
     diagnostics = diagnose(
         method, draws, weighed=len(draws), khat=khat, ess=ess, gradient_norm=gradient_norm
@@ -311,7 +309,7 @@ def fit_channel(
     labels,
     *,
     method: Method = "default",
-    prior: Prior | None = None,
+    prior: Any = None,
     seed: int = 0,
     covariates: Mapping[str, Any] | None = None,
 ) -> Posterior:
@@ -323,7 +321,8 @@ def fit_channel(
             with NaN for the options of a reader that has not read a text.
         labels: options 0..K-1, shape ``[n]``.
         method: "default", "laplace", "mode" or "nuts".
-        prior: location and scale of the unconstrained parameters that replace the channel's own.
+        prior: what replaces the channel's own: location and scale of all unconstrained parameters,
+            or, as in ``ChannelCalibrator``, those of some by name, a learned prior or its file.
         seed: seed of the random numbers.
         covariates: per-text covariates that the channel uses, each of shape ``[n]``; those that it
             has levels of, such as users, are whole numbers.
@@ -332,8 +331,8 @@ def fit_channel(
         The posterior; ``diagnostics.trusted`` says whether to believe it, and a warning if not.
 
     Raises:
-        InputError: the readings, labels or covariates are not usable, one that the channel uses is
-            missing, or the method is unknown.
+        InputError: the readings, labels, prior or covariates are not usable, one that the channel
+            uses is missing, or the method is unknown.
         ChannelError: the channel is unknown or breaks the contract.
     """
     check_names("method", [getattr(method, "name", method)], METHODS)
@@ -346,7 +345,11 @@ def fit_channel(
     extra = as_covariates(covariates, len(readings), levels=count_levels(chosen))
     with jax.enable_x64(True):
         target = build_target(chosen, size, tuple(extra), *readers)
-    case = Case(Labelled(readings, codes, extra), seed=(check_seed(seed),), prior=prior)
+    pair = isinstance(prior, tuple | list | np.ndarray) and len(prior) == 2
+    priors = as_priors(Prior(*prior) if pair else prior, [chosen.name])
+    priors.check([target])
+    source = resolve(priors.of(chosen.name), target, reading_spread(readings))
+    case = Case(Labelled(readings, codes, extra), seed=(check_seed(seed),), prior=source)
     with doing(f"fitting {chosen.name}"):
         posterior = fit_cases(target, [case], method=method)[0].fitted
     warn_if_doubtful(posterior)
@@ -374,7 +377,8 @@ def fit_laplace(
         df: degrees of freedom of a Student-t distribution to draw from; None for a Gaussian.
         settings: ``prior``, ``seed`` and ``covariates``, as of `fit_channel`.
     """
-    draws = int(check_number("draws", draws, 1, whole=True))
+    # Of one weight there is no tail to judge.
+    draws = int(check_number("draws", draws, 2, whole=True))
     spread = check_number("inflation", inflation, 1e-3)
     freedom = None if df is None else check_number("df", df, 1)
     method = Laplace(draws, spread, freedom)

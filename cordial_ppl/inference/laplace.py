@@ -6,7 +6,7 @@ few prior standard deviations. This is the literal method of the paper (Section 
 from ``N(mode, 1.5^2 H^-1)``, or as many as `Laplace` says, with self-normalised weights. With more
 than a few parameters its weights are poor, which k-hat reports.
 
-All functions take several sets of labels of the same texts, as where each fold is fitted afresh.
+Modes are sought under several sets of labels of the same texts, as where folds are fitted afresh.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,8 +25,8 @@ from cordial_ppl.inference.target import Prior, Target
 from cordial_ppl.runtime.arrays import pad_rows
 from cordial_ppl.runtime.compilation import compiled
 
-SEARCHES, SETS = 75, 8
-"""Searches for a mode that one call goes on with, and sets of labels that it takes."""
+SEARCHES = 32
+"""Searches for a mode that one call goes on with."""
 
 STARTS, SEED = 12, 2
 """Points that the search for the highest mode begins at, and the seed of those that are drawn."""
@@ -77,7 +77,7 @@ class Mode(NamedTuple):
     gradient_norm: float
 
 
-def find_modes(target: Target, prior: Prior, data: Data) -> list[Mode]:
+def find_modes(target: Target, prior: Prior, data: Sequence[Data]) -> list[Mode]:
     """Find the highest mode under each set of labels, and the floored curvature there.
 
     A posterior of few labels has several modes.  Searches begin at the prior's mean and at draws
@@ -86,11 +86,10 @@ def find_modes(target: Target, prior: Prior, data: Data) -> list[Mode]:
     Args:
         target: the channel.
         prior: location and scale of the unconstrained parameters.
-        data: texts in double precision, with F sets of labels ``[F, rows]`` and histograms.
+        data: the same texts in double precision, with each set of labels and its histogram.
     """
-    texts, sets = data._replace(histogram=data.histogram[0]), len(data.labels)
-    begin = np.insert(draw_prior(target, prior, texts, STARTS - 1, SEED), 0, 0.0, axis=0)
-    return choose_modes(partial(search_modes, target, prior, data), np.stack([begin] * sets))
+    begin = np.insert(draw_prior(target, prior, data[0], STARTS - 1, SEED), 0, 0.0, axis=0)
+    return choose_modes(partial(search_modes, target, prior, data), np.stack([begin] * len(data)))
 
 
 def choose_modes(search: Callable[..., Ends], starts: Float[np.ndarray, "F S P"]) -> list[Mode]:
@@ -117,7 +116,7 @@ def choose_modes(search: Callable[..., Ends], starts: Float[np.ndarray, "F S P"]
 def search_modes(
     target: Target,
     prior: Prior,
-    data: Data,
+    data: Sequence[Data],
     points: Float[np.ndarray, "F S P"],
     max_rounds: int = ROUNDS,
 ) -> Ends:
@@ -126,39 +125,27 @@ def search_modes(
     Args:
         target: the channel.
         prior: location and scale of the unconstrained parameters.
-        data: texts in double precision, with F sets of labels and histograms.
+        data: texts in double precision, with each set of labels and its histogram.
         points: where to begin; of more than `SEARCHES` under a set some do not know of the others.
         max_rounds: points of a search at most; one tells the derivatives where it begins.
 
     Returns:
         Where the F S searches for a minimum of the negative log density, nats, ended.
     """
-    run, (sets, each, size) = _search_modes(target), points.shape
-    flat, index, parts = points.reshape(-1, size), np.repeat(np.arange(sets), each), []
-    room = min(SEARCHES // each * each or SEARCHES, SETS * each)
-    for first in range(0, len(flat), room):
-        at = index[first : first + room]
-        some = slice(at[0], at[-1] + 1)
-        labels = pad_rows(data.labels[some], SETS, -1)
-        shares = pad_rows(data.histogram[some], SETS, 1.0)
-        texts = data._replace(labels=labels, histogram=shares)
-        begin = pad_rows(flat[first : first + room], SEARCHES, 0.0)
-        numbers = pad_rows(at - at[0], SEARCHES, 0), np.arange(SEARCHES) < len(at)
-        ends = run(prior, texts, begin, *numbers, np.int32(max_rounds))
-        parts.append([np.asarray(part)[: len(at)] for part in ends[:-1]])
+    run, parts = _search_modes(target), []
+    for seen, starts in zip(data, points, strict=True):
+        for first in range(0, len(starts), SEARCHES):
+            some = starts[first : first + SEARCHES]
+            begin, going = pad_rows(some, SEARCHES, 0.0), np.arange(SEARCHES) < len(some)
+            ends = run(prior, seen, begin, going, np.int32(max_rounds))
+            parts.append([np.asarray(part)[: len(some)] for part in ends[:-1]])
     return Ends(*map(np.concatenate, zip(*parts, strict=True)), rounds=ends.rounds)
 
 
 @lru_cache(maxsize=512)
 def _search_modes(target: Target) -> Callable[..., Any]:
-    def run(
-        prior: Prior, data: Data, points: Array, index: Array, going: Array, rounds: Array
-    ) -> Ends:
-        def loss(point: Array, row: Array) -> tuple[Array, Array]:
-            seen = data._replace(labels=data.labels[row], histogram=data.histogram[row])
-            return descend(target, prior, seen, point)
-
-        return search(loss, points, index, going, rounds)
+    def run(prior: Prior, data: Data, points: Array, going: Array, rounds: Array) -> Ends:
+        return search(partial(descend, target, prior, data), points, going, rounds)
 
     return compiled(run, xla_backend_optimization_level=1)
 
@@ -187,17 +174,17 @@ def sample_laplace(
     target: Target,
     prior: Prior,
     data: Data,
-    modes: Sequence[Mode],
+    mode: Mode,
     rng: np.random.Generator,
     method: Laplace = PAPER,
-) -> tuple[Float[np.ndarray, "F S P"], Float[np.ndarray, "F S"], Float[np.ndarray, "F rows K"]]:
-    """Draw from the inflated Laplace approximations and weigh the draws, as the paper does.
+) -> tuple[Float[np.ndarray, "S P"], Float[np.ndarray, " S"], Float[np.ndarray, "rows K"]]:
+    """Draw from an inflated Laplace approximation and weigh the draws, as the paper does.
 
     Args:
         target: the channel.
         prior: location and scale of the unconstrained parameters.
-        data: texts in double precision, with F sets of labels and histograms.
-        modes: the Laplace approximation under each set.
+        data: texts in double precision.
+        mode: the Laplace approximation.
         rng: source of random numbers.
         method: how many draws, and how far they spread.
 
@@ -205,10 +192,9 @@ def sample_laplace(
         Unconstrained parameters; unnormalised log weights in nats, zero at the mode; probabilities
         of the texts under the weighted draws, labels seen or not, with rows of padding after them.
     """
-    drawn = [draw_around(mode, rng, method) for mode in modes]
-    points, log_proposal = map(np.stack, zip(*drawn, strict=True))
-    weighed = weigh_and_predict(target, prior, data, points, log_proposal)
-    return prior.loc + prior.scale * points, *weighed
+    points, log_proposal = draw_around(mode, rng, method)
+    logs, probs = _weigh_points(target)(prior, data, points, -log_proposal, data.tiles)
+    return prior.loc + prior.scale * points, np.asarray(logs), np.asarray(probs).T
 
 
 def draw_around(
@@ -225,50 +211,9 @@ def draw_around(
     return mode.mean + inflation * noise @ mode.factor.T, mode.log_density - distances
 
 
-def weigh_and_predict(
-    target: Target,
-    prior: Prior,
-    data: Data,
-    points: Float[np.ndarray, "F S P"],
-    log_proposal: Float[np.ndarray, "F S"],
-) -> tuple[Float[np.ndarray, "F S"], Float[np.ndarray, "F rows K"]]:
-    """Weigh points under each set of labels, and predict with the weighted points.
-
-    Args:
-        target: the channel.
-        prior: location and scale of the unconstrained parameters.
-        data: texts in double precision, with F sets of labels and histograms.
-        points: whitened points for each set.
-        log_proposal: log density, up to a constant, that they were drawn from, nats.
-
-    Returns:
-        Unnormalised log weights, nats, and probabilities of all texts, labelled or not.
-    """
-    run, parts = _weigh_and_predict(target), []
-    for first in range(0, len(points), SETS):
-        some = slice(first, first + SETS)
-        arrays = data.labels[some], data.histogram[some], points[some], log_proposal[some]
-        labels, shares, *rest = (pad_rows(array, SETS, 0) for array in arrays)
-        count = np.int32(len(points[some]))
-        results = run(prior, data._replace(labels=labels, histogram=shares), *rest, count)
-        parts.append([np.asarray(result)[:count] for result in results])
-    log_weights, probs = map(np.concatenate, zip(*parts, strict=True))
-    return log_weights, probs.swapaxes(1, 2)
-
-
 @lru_cache(maxsize=512)
-def _weigh_and_predict(target: Target) -> Callable[..., Any]:
-    def run(prior: Prior, data: Data, points: Array, proposed: Array, count: Array) -> Any:
-        def one(row: Array, results: tuple[Array, Array]) -> tuple[Array, Array]:
-            seen = data._replace(labels=data.labels[row], histogram=data.histogram[row])
-            each = weigh_points(target, prior, seen, points[row], -proposed[row], data.tiles)
-            return results[0].at[row].set(each[0]), results[1].at[row].set(each[1])
-
-        sets, rows = data.labels.shape
-        nothing = jnp.zeros(proposed.shape), jnp.zeros((sets, target.options, rows))
-        return jax.lax.fori_loop(0, count, one, nothing)
-
-    return compiled(run, xla_backend_optimization_level=1)
+def _weigh_points(target: Target) -> Callable[..., Any]:
+    return compiled(partial(weigh_points, target), xla_backend_optimization_level=1)
 
 
 def weigh_points(

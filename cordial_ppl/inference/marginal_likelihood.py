@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 import jax
 import numpy as np
 
-from cordial_ppl.data.labelled import Labelled, pad
-from cordial_ppl.errors import InputError, warn
+from cordial_ppl.data.labelled import pad
+from cordial_ppl.errors import warn
 from cordial_ppl.inference.diagnostics import PAPER_METHODS
 from cordial_ppl.inference.importance import khat_limit, resample
 from cordial_ppl.inference.laplace import Laplace, Mode, draw_around, find_modes
 from cordial_ppl.inference.moves import Particles
-from cordial_ppl.inference.programs import relabel
 from cordial_ppl.inference.sampler import (
     DEFAULT_EFFORT,
     PRECISION,
@@ -36,28 +35,19 @@ if TYPE_CHECKING:
 
 @on_one_core
 def find_mode(posterior: "Posterior") -> Mode:
-    """Find the highest mode of a posterior, and the Gaussian there, in units of the prior.
-
-    Raises:
-        InputError: the posterior has no labels.
-    """
-    data = pad(_labelled(posterior), posterior.histogram, np.float64)
-    sets = relabel(data, [data.labels], [posterior.histogram])
+    """Find the highest mode of a posterior, and the Gaussian there, in units of the prior."""
+    data = pad(posterior.data, posterior.histogram, np.float64)
     with jax.enable_x64(True):
-        (mode,) = find_modes(posterior.target, posterior.replaced_prior, sets)
+        (mode,) = find_modes(posterior.target, posterior.replaced_prior, [data])
     return mode
 
 
 @on_one_core
 def estimate_log_evidence(posterior: "Posterior") -> float:
-    """Estimate the log evidence of a posterior's channel; see ``Posterior.log_evidence``.
-
-    Raises:
-        InputError: the posterior has no labels.
-    """
+    """Estimate the log evidence of a posterior's channel; see ``Posterior.log_evidence``."""
     target, prior, effort = posterior.target, posterior.replaced_prior, EFFORT
     single = Prior(*(np.asarray(part, PRECISION) for part in prior))
-    data, rng = pad(_labelled(posterior), posterior.histogram, PRECISION), generator((0,))
+    data, rng = pad(posterior.data, posterior.histogram, PRECISION), generator((0,))
     if posterior.diagnostics.method in PAPER_METHODS:
         points = draw_around(find_mode(posterior), rng, Laplace(effort.particles, 1.0))[0]
     else:
@@ -75,13 +65,3 @@ def estimate_log_evidence(posterior: "Posterior") -> float:
             f"tenths of a nat (k-hat {khat:.2f}): differences of less say nothing."
         )
     return evidence
-
-
-def _labelled(posterior: "Posterior") -> Labelled:
-    """Return the labelled texts of a posterior."""
-    if posterior.data is None:
-        raise InputError(
-            "a posterior without labelled texts has no density: its mode and evidence are those of "
-            "a fit, or of a loaded calibrator."
-        )
-    return posterior.data

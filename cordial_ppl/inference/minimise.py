@@ -1,4 +1,4 @@
-"""Minima of smooth functions by BFGS, many searches side by side within one compiled program.
+"""Minima of a smooth function by BFGS, from many starts side by side within one compiled program.
 
 The direction of a search is that of BFGS, along which a step is shortened until the function falls
 enough (Nocedal and Wright, 2nd ed., Sections 3.1 and 6.1).  Each search has its step length; a
@@ -27,7 +27,7 @@ TOLERANCE = 1e-9
 """Largest gradient component of an end."""
 
 NEAR = 0.01
-"""Difference of values that does not matter between the searches of a problem."""
+"""Difference of values that does not matter between searches."""
 
 MAX_LENGTH = 10.0
 """Longest step in the Euclidean norm, unless a function bends downwards; the first is at most 1."""
@@ -76,24 +76,22 @@ class _Searches(NamedTuple):
 
 
 def search(
-    fun: Callable[[Float[Array, " P"], Int[Array, ""]], tuple[Array, Array]],
+    fun: Callable[[Float[Array, " P"]], tuple[Array, Array]],
     starts: Float[Array, "L P"],
-    index: Int[Array, " L"],
     going: Bool[Array, " L"],
     max_rounds: Int[Any, ""] = 1000,
     *,
     together: bool = False,
 ) -> Ends:
-    """Search for minima of several functions, of each from one start or from several.
+    """Search for the minimum of a function from several starts.
 
-    All searches of a problem go on until they are near their ends, and the lowest to its end.  A
-    pure function, to be compiled.
+    All searches go on until they are near their ends, and the lowest to its end.  A pure function,
+    to be compiled.
 
     Args:
-        fun: from a point, and the problem that it belongs to, to value and gradient; traced once.
-            A value that is not finite means that a step went too far.
+        fun: from a point to value and gradient; traced once.  A value that is not finite means that
+            a step went too far.
         starts: where to begin.
-        index: the problem that each search is of.
         going: which searches there are; the others are not begun.
         max_rounds: evaluations of a search at most; one evaluates the starts.
         together: whether all searches are evaluated side by side, as an accelerator wants them, and
@@ -101,7 +99,6 @@ def search(
     """
     count, size = starts.shape
     infinite, zero = jnp.full(count, jnp.inf), jnp.zeros(count)
-    same_problem = index[:, None] == index[None]
     evaluate = partial(_evaluate_together if together else _evaluate, fun)
 
     def unfinished(s: _Searches) -> Array:
@@ -114,7 +111,7 @@ def search(
         length = jnp.sqrt((direction**2).sum(axis=1)) + EPS**2
         step = s.share * jnp.minimum(1.0, jnp.where(s.fresh, 1.0, MAX_LENGTH) / length)
         move = step[:, None] * direction
-        values, slopes = evaluate(x + move, index, s.going)
+        values, slopes = evaluate(x + move, s.going)
         # Differences of values may be rounding noise.
         gain, noise = step * slope, EPS**0.8 * (1.0 + jnp.abs(value))
         taken = s.going & (values <= value + DOWN * gain + noise)
@@ -132,9 +129,8 @@ def search(
         expected, lost = -0.5 * slope, ~(share >= EPS)
         flat = jnp.isfinite(value) & (jnp.abs(gradient).max(axis=1) <= TOLERANCE)
         done = flat | (stale >= STALE) | lost | jnp.isinf(value)
-        # Once near its end, only the lowest search of a problem goes on.
-        lowest = jnp.where(same_problem, value[None], jnp.inf).min(axis=1)
-        idle = taken & (expected <= NEAR) & (rounds > 0) & (value > lowest)
+        # Once near its end, only the lowest search goes on.
+        idle = taken & (expected <= NEAR) & (rounds > 0) & (value > value.min())
         ends = Ends(x, value, gradient, rounds + 1)
         return _Searches(ends, s.going & ~(done | idle), inverse, s.fresh & ~bent, share, stale)
 
@@ -148,12 +144,12 @@ def _times(matrices: Array, vectors: Array) -> Array:
     return (matrices * vectors[:, None, :]).sum(axis=2)
 
 
-def _evaluate(fun: Callable[..., Any], points: Array, index: Array, going: Array) -> Any:
+def _evaluate(fun: Callable[..., Any], points: Array, going: Array) -> Any:
     """Evaluate the searches that are not finished, one after the other."""
 
     def add(at: Array, results: tuple[Array, Array]) -> tuple[Array, Array]:
         def one(results: tuple[Array, Array]) -> tuple[Array, Array]:
-            value, slopes = _finite(*fun(points[at], index[at]))
+            value, slopes = _finite(*fun(points[at]))
             return results[0].at[at].set(value), results[1].at[at].set(slopes)
 
         return jax.lax.cond(going[at], one, lambda results: results, results)
@@ -162,9 +158,9 @@ def _evaluate(fun: Callable[..., Any], points: Array, index: Array, going: Array
     return jax.lax.fori_loop(0, len(points), add, nothing)
 
 
-def _evaluate_together(fun: Callable[..., Any], points: Array, index: Array, _: Array) -> Any:
+def _evaluate_together(fun: Callable[..., Any], points: Array, _: Array) -> Any:
     """Evaluate all searches side by side."""
-    return jax.vmap(lambda point, at: _finite(*fun(point, at)))(points, index)
+    return jax.vmap(lambda point: _finite(*fun(point)))(points)
 
 
 def _finite(value: Array, slopes: Array) -> tuple[Array, Array]:

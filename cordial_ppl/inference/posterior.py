@@ -42,10 +42,8 @@ class Posterior:
         draws: unconstrained parameters, shape ``[S, P]``.
         weights: weights of the draws, which sum to one, shape ``[S]``.
         diagnostics: how the draws were found and whether they can be believed.
-        covariates: names of the covariates that the channel was fitted with.
-        readers: number of readers of each text; None for a channel of one reader.
-        prior: location and scale of the unconstrained parameters; None for the channel's own.
         data: the labelled texts that it was fitted to.
+        prior: location and scale of the unconstrained parameters; None for the channel's own.
         transitions: of NUTS, figures of the step that led to each draw, each of shape ``[S]``.
     """
 
@@ -54,10 +52,8 @@ class Posterior:
     draws: Float[np.ndarray, "S P"]
     weights: Float[np.ndarray, " S"]
     diagnostics: Diagnostics
-    covariates: tuple[str, ...] = ()
-    readers: int | None = None
+    data: Labelled
     prior: Prior | None = None
-    data: Labelled | None = None
     transitions: Mapping[str, Shaped[np.ndarray, " S"]] = field(default_factory=dict)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -67,7 +63,8 @@ class Posterior:
     @cached_property
     def target(self) -> Target:
         """The channel's density, which knows the names of the parameters."""
-        return build_target(self.channel, len(self.histogram), self.covariates, self.readers)
+        covariates, readers = tuple(self.data.covariates), self.data.readers
+        return build_target(self.channel, len(self.histogram), covariates, readers)
 
     def parameters(self) -> dict[str, np.ndarray]:
         """Return draws of the named parameters in their own units, each of shape ``[S, ...]``."""
@@ -107,10 +104,7 @@ class Posterior:
     def mode(self) -> dict[str, np.ndarray]:
         """Each parameter, in its own units, where the density of `coordinates` is highest.
 
-        It is sought when it is asked for, whatever the method, which needs the labels of the fit.
-
-        Raises:
-            InputError: there are none.
+        It is sought when it is asked for, whatever the method.
         """
         loc, scale = self.replaced_prior
         named = self.target.name(loc + scale * self._gaussian.mean[None])
@@ -122,9 +116,6 @@ class Posterior:
 
         That of the weighted draws; of "laplace" and "mode" that of the Gaussian at the mode, the
         inverse of the negative Hessian, whose eigenvalues are floored in units of the prior.
-
-        Raises:
-            InputError: there are no labels to find the mode by.
         """
         if self.diagnostics.method in PAPER_METHODS:
             factor = self.replaced_prior.scale[:, None] * self._gaussian.factor
@@ -143,18 +134,13 @@ class Posterior:
         that it may not be.  Labels count by their weights, a scaled prior as the model scales it.
         The label histogram, which has seen the labels, is taken as it is: between channels that all
         fall back on it a difference is the log of a Bayes factor.
-
-        Raises:
-            InputError: there are no labels.
         """
         return estimate_log_evidence(self)
 
     def uninformative_reading(self) -> Readings:
         """Return readings of one text that say nothing, for priors that do not look at any."""
-        size = len(self.histogram)
-        shape = (1, size) if self.readers is None else (1, self.readers, size)
-        extra = dict.fromkeys(self.covariates, np.zeros(1))
-        return Readings(np.zeros(shape), self.histogram, extra)
+        extra = dict.fromkeys(self.data.covariates, np.zeros(1))
+        return Readings(np.zeros((1, *self.data.logits.shape[1:])), self.histogram, extra)
 
     @property
     def replaced_prior(self) -> Prior:
@@ -180,8 +166,8 @@ class Posterior:
         """Convert for ArviZ: `cordial_ppl.inference.export.to_datatree` of this posterior.
 
         Args:
-            settings: labelled texts as ``data``, by default those of the fit, if there are any;
-                names of options and readers, and the seed.
+            settings: labelled texts as ``data``, by default those of the fit; names of options and
+                readers, and the seed.
         """
         from cordial_ppl.inference.export import to_datatree
 
@@ -191,10 +177,9 @@ class Posterior:
     def thinned_weights(self) -> Float[np.ndarray, " S"]:
         """Weights of all draws in predictions: as few as these need are above zero.
 
-        All draws keep theirs in a method of the paper, and where there are no texts to choose by.
+        All draws keep theirs in a method of the paper.
         """
-        literal = self.diagnostics.method in PAPER_METHODS
-        if literal or self.data is None or len(self.weights) <= DRAWS:
+        if self.diagnostics.method in PAPER_METHODS or len(self.weights) <= DRAWS:
             return self.weights
         probes = make_probes(self.data.logits)
         extra = {name: column[probes.rows] for name, column in self.data.covariates.items()}
@@ -234,13 +219,13 @@ class Posterior:
             InputError: the logits are not an ``[m, K]`` array of usable numbers, a covariate is
                 missing or not usable, or the channel gives no probabilities for a text.
         """
-        size = len(self.histogram)
-        if self.readers is None:
+        size, readers = len(self.histogram), self.data.readers
+        if readers is None:
             readings = as_logits(logits, size=size)
         else:
-            readings = as_logits_of_readers(logits, readers=name_readers(self.readers), size=size)
-        levels = count_levels(self.channel)
-        extra = as_covariates(covariates, len(readings), self.covariates, levels)
+            readings = as_logits_of_readers(logits, readers=name_readers(readers), size=size)
+        levels, needed = count_levels(self.channel), tuple(self.data.covariates)
+        extra = as_covariates(covariates, len(readings), needed, levels)
         return check_probs(self.predict(readings, extra)[0])
 
     def predict(

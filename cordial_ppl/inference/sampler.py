@@ -105,7 +105,7 @@ class State(NamedTuple):
 class Problem:
     """What is sampled: a channel with its prior and labelled texts, in single precision.
 
-    The sampler knows no more of it than these methods; `cordial_ppl.inference.accelerator` has them
+    The sampler knows no more of it than these methods; `cordial_ppl.inference.lanes` has them
     for many problems side by side, whose arrays have an axis of problems in front.
     """
 

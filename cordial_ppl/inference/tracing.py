@@ -16,7 +16,7 @@ from numpyro.distributions import biject_to
 from numpyro.distributions.transforms import IndependentTransform
 from numpyro.distributions.util import sum_rightmost
 
-from cordial_ppl.channels.channel import LABEL_SITE, LOG_ODDS_SUFFIX, Channel, Ordinal, count_levels
+from cordial_ppl.channels.channel import LABEL_SITE, LOG_ODDS_SUFFIX, Channel, count_levels
 from cordial_ppl.channels.faults import PRIOR, Contract
 from cordial_ppl.channels.likelihood import Likelihood
 from cordial_ppl.data.covariates import split_vectors
@@ -26,6 +26,9 @@ from cordial_ppl.runtime.garbage import paused
 from cordial_ppl.runtime.platform import counting_memory, on_host
 
 PROBE_DRAWS = 256
+TRIED = 2
+"""Texts that a model is first tried with."""
+
 HANDLERS = RLock()
 """NumPyro keeps its stack of handlers in one global list: two threads must not trace at once."""
 
@@ -117,10 +120,7 @@ def describe(
         for name in (site.name for site in sites):
             shapes = [jnp.shape(trace[name]["value"]) for trace in traces if name in trace]
             if shapes != shapes[:1] * 2:
-                raise ChannelError(
-                    f"channel {channel.name!r} has a site {name!r} whose shape depends on the "
-                    "number of texts: one set of parameters serves all texts."
-                )
+                raise ChannelError(_refuse_texts(channel, name))
         normals = [
             [None if site.scaled else as_gaussian(trace[site.name]["fn"], site) for site in sites]
             for trace in traces
@@ -175,10 +175,17 @@ def explaining(channel: Channel, size: int) -> Iterator[None]:
                 f"the channel uses the covariate {name!r}, of one value per text, which was not "
                 f"given: covariates={{{name!r}: ...}}."
             ) from error
-        raise ChannelError(_explain(channel, error)) from error
+        raise ChannelError(_explain(channel, size, error)) from error
 
 
-def _explain(channel: Channel, error: BaseException) -> str:
+def _refuse_texts(channel: Channel, name: str) -> str:
+    return (
+        f"channel {channel.name!r} has a site {name!r} whose shape depends on the number of texts: "
+        "one set of parameters serves all texts. Sample it outside their plate."
+    )
+
+
+def _explain(channel: Channel, size: int, error: BaseException) -> str:
     """Say why a channel's model could not be traced."""
     leaving = jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError
     if isinstance(error, leaving):
@@ -199,16 +206,25 @@ def _explain(channel: Channel, error: BaseException) -> str:
     words = say_error(error, channel.source)
     if isinstance(error, NotImplementedError):
         return f"channel {channel.name!r} has a prior that NumPyro cannot use ({words}): {PRIOR}."
-    return f"running the model of channel {channel.name!r} failed: {words}"
+    # The model may have failed where what it sampled for each text met the options.
+    few, more = (_try(channel, size, rows)[1] for rows in (TRIED, TRIED + 1))
+    for name, shape in few.items():
+        if more.get(name, shape) != shape:
+            return _refuse_texts(channel, name)
+    tried = f"; it was tried with {TRIED} texts and {size} options" if "shape" in words else ""
+    return f"running the model of channel {channel.name!r} failed: {words}{tried}"
 
 
 class _Wanted(dict):
     """Covariates that are there as soon as they are asked for: none is optional."""
 
-    widths: Mapping[str, int] = {}
+    def __init__(self, rows: int, widths: Mapping[str, int]):
+        super().__init__()
+        self.rows, self.widths = rows, widths
 
     def __missing__(self, name: Any) -> Any:
-        return self.setdefault(name, np.ones((2, self.widths[name]) if name in self.widths else 2))
+        width = [self.widths[name]] if name in self.widths else []
+        return self.setdefault(name, np.ones((self.rows, *width)))
 
     def __contains__(self, name: object) -> bool:
         return self[name] is not None
@@ -227,18 +243,24 @@ def find_covariates(channel: Channel, size: int) -> tuple[str, ...]:
         channel: the channel to run.
         size: number of options K.
     """
-    wanted = _Wanted()
-    wanted.widths = Counter(name.partition("[")[0] for name, *_ in channel.examples if "[" in name)
-    shape = (2, 1, size) if channel.several else (2, size)
-    readings = Readings(np.zeros(shape), np.full(size, 1 / size), wanted)
-
-    def run() -> None:
-        run_model(channel, readings)
-
-    with suppress(Exception, SystemExit), jax.enable_x64(True):
-        jax.eval_shape(run)
+    wanted, _ = _try(channel, size)
     names = [name for name in wanted if isinstance(name, str)]
     return tuple(key for name in names for key in split_vectors(name, wanted[name]))
+
+
+def _try(
+    channel: Channel, size: int, rows: int = TRIED
+) -> tuple[_Wanted, dict[str, tuple[int, ...]]]:
+    """Run a model as far as it goes; return what it asks for, and shapes of what it samples."""
+    entries = Counter(name.partition("[")[0] for name, *_ in channel.examples if "[" in name)
+    wanted, shape = _Wanted(rows, entries), (rows, 1, size) if channel.several else (rows, size)
+    readings = Readings(np.zeros(shape), np.full(size, 1 / size), wanted)
+    contract = Contract(Likelihood(channel.model), channel.name)
+    model = handlers.seed(contract, 0)
+    with suppress(Exception, SystemExit), jax.enable_x64(True), HANDLERS:
+        with jax.numpy_dtype_promotion("standard"):
+            jax.eval_shape(lambda: model(readings))
+    return wanted, contract.shapes
 
 
 def make_readings(
@@ -301,13 +323,13 @@ def _find_sites(
 ) -> list[Site]:
     sampled = {name: s for name, s in trace.items() if s["type"] == "sample"}
     label = sampled.pop(LABEL_SITE, None)
-    ordinal = None if label is None else find_ordinal(label)
-    if not isinstance(ordinal, Ordinal):
+    if label is None:
         raise ChannelError(
             f"channel {channel.name!r} states no likelihood: end the model with "
             "observe(log_probs, labels), with log_probs of shape [n, K], or with one site over "
             "0..K-1 per text, such as numpyro.distributions.Categorical."
         )
+    ordinal = find_ordinal(label)
     traced_shape = (*ordinal.batch_shape, ordinal.size)
     if traced_shape != shape:
         raise ChannelError(

@@ -82,7 +82,7 @@ def label_rows(
     if codes is None:
         codes, rows, columns = list_labels(labels, scale)
         weights = as_weights(sample_weight, of[rows], (rows, columns))
-        data = Labelled(readings, np.zeros(count, np.int64), extra, None, of).take(rows)
+        data = Labelled(readings, np.zeros(count, np.int64), extra, texts=of).take(rows)
         data = replace(data, labels=codes, weights=weights)
     else:
         data = Labelled(readings, codes, extra, as_weights(sample_weight, of), of)

@@ -14,7 +14,7 @@ from cordial_ppl.data.labelling import TextLabels, average_ranks, by_text
 from cordial_ppl.data.ratings import state
 from cordial_ppl.data.readings import as_logits, label_histogram
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.errors import InputError, quote, warn
+from cordial_ppl.errors import quote, warn
 from cordial_ppl.inference.fitting import Case
 from cordial_ppl.inference.posterior import Posterior, warn_if_doubtful
 from cordial_ppl.runtime.progress import doing
@@ -194,29 +194,16 @@ def deal_folds(texts: Labelled, seed: int) -> Int[np.ndarray, " n"]:
     return assign_folds(texts.count, FOLDS, np.random.default_rng(seed))[texts.ranks]
 
 
-def take_read(texts: Labelled) -> Labelled:
-    """Take the labelled texts that were read, to which members are fitted.
-
-    Raises:
-        InputError: there is none.
-    """
-    if not len(texts.read.labels):
-        raise InputError("a fit needs texts that have a reading; none of these has one.")
-    return texts.read
-
-
 def fit_stack(texts: Labelled, scale: Scale, settings: Settings) -> Fit:
     """Fit the members to all labels and without each of four folds, and weigh them.
 
     Args:
-        texts: labelled texts, validated and centred; ``settings.check`` has passed them.
+        texts: labelled texts, validated and centred, some of them read; ``settings.check`` has
+            passed them.
         scale: their options.
         settings: what is fitted.
-
-    Raises:
-        InputError: none of the labelled texts was read.
     """
-    entered, texts = texts, take_read(texts)
+    entered, texts = texts, texts.read
     members = settings.members(float(texts.weights.sum()))
     folds = held_out = None
     if settings.folded and texts.count >= MIN_LABELS:

@@ -5,9 +5,8 @@ for predictions of the texts held out.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
-from itertools import count
 from typing import Any
 
 import jax
@@ -27,9 +26,6 @@ from cordial_ppl.runtime.progress import doing
 from cordial_ppl.stack.calibrators import CALIBRATORS, Calibrator
 from cordial_ppl.stack.calibrators.samples import spread_folds
 from cordial_ppl.stack.interval import quantiles
-
-BLOCK = 8192
-"""Texts that a calibrator predicts at a time, which bounds its memory."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,11 +47,8 @@ class CalibratorFit:
         values: Float[np.ndarray, " K"] | None = None,
     ) -> tuple[Float[np.ndarray, "m K"], Float[np.ndarray, "1 m"] | None]:
         """Predict as a posterior of one draw would, `Posterior.predict`; covariates are ignored."""
-        probs = np.empty((len(logits), logits.shape[-1]))
-        for start in range(0, len(logits), BLOCK):
-            rows = slice(start, start + BLOCK)
-            masses = np.exp(self.calibrator.log_probs(self.params, logits[rows]))
-            probs[rows] = masses / masses.sum(axis=1, keepdims=True)
+        masses = np.exp(self.calibrator.log_probs(self.params, logits))
+        probs = masses / masses.sum(axis=1, keepdims=True)
         return probs, None if values is None else (probs @ values)[None]
 
     @property
@@ -225,11 +218,11 @@ Member = CalibratorMember | ChannelMember
 
 
 @on_one_core
-def fit_members(members: Sequence[Member], fit: Callable[[Member], Any]) -> list[Future]:
+def fit_members[M](members: Sequence[M], fit: Callable[[M], Any]) -> list[Future]:
     """Fit members side by side, in threads.
 
     Args:
-        members: what to fit.
+        members: what to fit, by whatever ``fit`` takes.
         fit: fits one of them.
 
     Returns:
@@ -237,16 +230,12 @@ def fit_members(members: Sequence[Member], fit: Callable[[Member], Any]) -> list
     """
     # The slowest begin first: channels, of which the largest come last.
     order = sorted(members[::-1], key=lambda member: isinstance(member, CalibratorMember))
-    total, fitted = len(members), count(1)
+    total = len(members)
     with (
         doing("fitting", total if total > 1 else 0, "members") as stage,
         ThreadPoolExecutor(max_workers=workers(max(1, total))) as pool,
     ):
-
-        def tell(_: Future) -> None:
-            stage.reach(next(fitted))
-
         jobs = {id(member): pool.submit(fit, member) for member in order}
-        for job in jobs.values():
-            job.add_done_callback(tell)
+        for done, _ in enumerate(as_completed(jobs.values()), 1):
+            stage.reach(done)
     return [jobs[id(member)] for member in members]

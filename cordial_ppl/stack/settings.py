@@ -1,7 +1,7 @@
 """Settings of a stack as one validated record, and the checks that make it."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any
 
@@ -17,7 +17,6 @@ from cordial_ppl.errors import InputError, quote, warn
 from cordial_ppl.inference.fitting import METHODS
 from cordial_ppl.inference.priors import LearnedPrior, Priors, as_priors, reading_spread, resolve
 from cordial_ppl.inference.sampler import DEFAULT_EFFORT, Effort
-from cordial_ppl.inference.target import Prior
 from cordial_ppl.stack.calibrators import CALIBRATORS
 from cordial_ppl.stack.members import CalibratorMember, ChannelMember, Member
 from cordial_ppl.stack.stacking import MIN_LABELS
@@ -66,7 +65,7 @@ class Defaults:
 
 @dataclass(frozen=True, eq=False)
 class Settings:
-    """Settings of a fit, validated and complete; ``make_settings`` makes them.
+    """Settings of a fit, validated; ``make_settings`` completes those of a constructor.
 
     Attributes:
         channels: the channels.
@@ -80,6 +79,9 @@ class Settings:
         seed: seed of the folds and of every random number.
         effort: how much work the default inference does.
         folded: whether members are fitted to folds too, to be weighed.
+
+    Raises:
+        InputError: a setting is invalid; the message says what it may be.
     """
 
     channels: tuple[Channel, ...] = ()
@@ -91,8 +93,20 @@ class Settings:
     fixed_counts: tuple[str, ...] = ()
     min_labels: Mapping[str, int] = field(default_factory=dict)
     seed: int = 0
-    effort: Effort = DEFAULT_EFFORT
+    effort: Any = DEFAULT_EFFORT  # Checked to be an `Effort` below, whoever gives it.
     folded: bool = True
+
+    def __post_init__(self) -> None:
+        """Check what is not checked where it is made."""
+        check_names("calibrators", self.calibrators, CALIBRATORS)
+        check_names("inference", [self.inference], METHODS)
+        if not self.names:
+            raise InputError("a stack needs at least one channel or calibrator; got none.")
+        if doubled := sorted({name for name in self.names if self.names.count(name) > 1}):
+            raise InputError(f"two members of the stack are called {doubled[0]!r}: rename one.")
+        check_counts(self.weight_counts, self.names)
+        object.__setattr__(self, "seed", check_seed(self.seed))
+        check_effort(self.effort)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -178,25 +192,19 @@ def make_settings(
     *,
     channels: Any = (),
     calibrators: Any = None,
-    inference: Any = "default",
     prior: Any = None,
     weight_counts: Any = None,
-    seed: Any = 0,
-    effort: Any = DEFAULT_EFFORT,
-    folded: bool = True,
+    **others: Any,
 ) -> Settings:
-    """Validate the arguments of a constructor and complete them; channel files are read.
+    """Complete and validate the arguments of a constructor; channel files are read.
 
     Args:
         defaults: those of the class.
         channels: further channels, as in ``Stack``.
         calibrators: names of the calibrators; None for the default.
-        inference: how posteriors are found.
         prior: as in ``Stack``.
         weight_counts: pseudo-counts where they differ from the default, or one for all.
-        seed: seed of the folds and of every random number.
-        effort: how much work the default inference does.
-        folded: whether members are fitted to folds too.
+        others: what ``Settings`` has as it is given: inference, seed, effort, folded.
 
     Raises:
         InputError: a setting is invalid; the message says what it may be.
@@ -204,55 +212,41 @@ def make_settings(
     """
     sources = (*defaults.channels, *check_list("channels", channels))
     models = tuple(map(load_channel, sources))
-    names = [model.name for model in models]
-    calibrators = check_list(
-        "calibrators", defaults.calibrators if calibrators is None else calibrators
-    )
-    check_names("calibrators", calibrators, CALIBRATORS)
-    check_names("inference", [inference], METHODS)
-    members = (*names, *calibrators)
-    if not members:
-        raise InputError("a stack needs at least one channel or calibrator; got none.")
-    doubled = sorted({name for name in members if members.count(name) > 1})
-    if doubled:
-        raise InputError(f"two members of the stack are called {doubled[0]!r}: rename one.")
-    if isinstance(prior, Prior) and len(names) == 1:
-        prior = {names[0]: prior}
+    calibrators = defaults.calibrators if calibrators is None else calibrators
     learned = defaults.learned()
-    priors = as_priors(prior, names, learned)
-    counts = {name: CALIBRATORS[name].count for name in calibrators}
+    priors = as_priors(prior, [model.name for model in models], learned)
+    replaced = priors.by_channel or priors.shared is not None or priors.learned is not learned
+    settings = Settings(
+        models,
+        check_list("calibrators", calibrators),
+        prior=priors,
+        has_default_prior=not replaced,
+        **others,
+    )
+    members = settings.names
+    counts = {name: CALIBRATORS[name].count for name in settings.calibrators}
     counts |= {model.name: 2.0 if is_built_in(model) else 1.0 for model in models}
-    trained = {} if priors.learned is None else priors.learned.weight_counts
+    trained = {} if priors.learned is None else priors.learned.rule.counts
     counts = {name: (counts | {**defaults.weight_counts} | trained)[name] for name in members}
     chosen = check_counts(defaults.same_count, members) | check_counts(weight_counts, members)
     fixed = defaults.fixed_counts
     if fixed is None:
         fixed = tuple(name for name, count in chosen.items() if count != counts[name])
-    return Settings(
-        channels=models,
-        calibrators=calibrators,
-        inference=inference,
-        prior=priors,
-        has_default_prior=not priors.by_channel
-        and priors.shared is None
-        and priors.learned is learned,
+    return replace(
+        settings,
         weight_counts=counts | chosen,
         fixed_counts=fixed,
         min_labels={k: v for k, v in defaults.min_labels.items() if k in calibrators},
-        seed=check_seed(seed),
-        effort=check_effort(effort),
-        folded=folded,
     )
 
 
-def check_effort(effort: Any) -> Effort:
-    """Return how much work to do, or raise an ``InputError`` that names the first wrong number."""
+def check_effort(effort: Any) -> None:
+    """Raise an ``InputError`` that names the first wrong number of how much work to do."""
     if not isinstance(effort, Effort):
         raise InputError(f"effort must be an Effort; got {quote(effort)}.")
     for name, least in LEAST_EFFORT._asdict().items():
         whole = isinstance(least, int)
         check_number(f"effort.{name}", getattr(effort, name), least, whole=whole)
-    return effort
 
 
 def check_counts(counts: Any, members: Collection[str]) -> dict[str, float]:

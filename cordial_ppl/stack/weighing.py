@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from cordial_ppl.data.labelled import Labelled, hold_out
+from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.readings import label_histogram
 from cordial_ppl.runtime.arrays import FLOOR
 from cordial_ppl.stack.stacking import earned_counts, prior_weights, stack_weights
@@ -76,34 +76,26 @@ def weigh(
         return Mixture(prior_weights(counts), expected)
     chosen = held_out[rows, labels]
     present = np.ones(chosen.shape, bool) if present is None else present
+    kept = counts if kept is None else kept
     logs = np.log(np.maximum(chosen, FLOOR))
 
     def learn(seen: np.ndarray) -> np.ndarray:
         """Find the weights from some of the labels."""
-        part, prior = (logs[seen], present[seen], counted[seen], texts.texts[seen]), counts
-        if kept is not None:
-            prior = earned_counts(part[0], counts, kept, *part[2:])
-        return stack_weights(part[0], prior, *part[1:])
+        *of_labels, some = counted[seen], texts.texts[seen], logs[seen]
+        prior = earned_counts(some, counts, kept, *of_labels)
+        return stack_weights(some, prior, present[seen], *of_labels)
 
-    mixed = np.empty(held_out.shape[:2])
+    mixed, guessed = np.empty(held_out.shape[:2]), np.empty(len(labels))
     for fold in np.unique(folds):
         held = folds == fold
         shares = shares_of(learn(~held), present[held])
         mixed[held] = np.einsum("nkm,nm->nk", held_out[held], shares)
-    weights = learn(np.ones(len(labels), bool))
-    coverage, size = present.any(axis=1), texts.logits.shape[-1]
-    histograms = np.stack(
-        [
-            label_histogram(fold_labels, size, weights=counted)
-            for fold_labels in hold_out(labels, folds)
-        ]
-    )
-    losses = (
-        mean_loss(mixed[rows, labels][coverage], counted[coverage]),
-        mean_loss(histograms[folds, labels], counted),
-    )
+        histogram = label_histogram(labels[~held], mixed.shape[1], counted[~held])
+        guessed[held] = histogram[labels[held]]
+    weights, coverage = learn(np.ones(len(labels), bool)), present.any(axis=1)
+    loss = mean_loss(mixed[rows, labels][coverage], counted[coverage])
     mixed = mixed / mixed.sum(axis=1, keepdims=True) if coverage.all() else None
-    expected = ExpectedLoss(*losses, raw_loss, texts.count)
+    expected = ExpectedLoss(loss, mean_loss(guessed, counted), raw_loss, texts.count)
     each = tuple(mean_loss(probs, counted) for probs in chosen.T)
     return Mixture(weights, expected, each, mixed)
 

@@ -64,9 +64,23 @@ def negative(readings, labels=None):
     cp.observe(None, labels, probs=probs)
 
 
-def beside_the_axis(readings, labels=None):
-    fn: Any = dist.Categorical(logits=sample("t", dist.LogNormal()) * readings.logits)
-    numpyro.sample("z", fn.to_event(1), obs=labels)
+def beside_the_axis(name):
+    def model(readings, labels=None):
+        fn: Any = dist.Categorical(logits=sample("t", dist.LogNormal()) * readings.logits)
+        numpyro.sample(name, fn.to_event(1), obs=labels)
+
+    return model
+
+
+def drawn_for_each(prior):
+    """Make a plain model whose parameter is sampled in the plate of the texts."""
+
+    def model(readings, labels=None):
+        with numpyro.plate("texts", len(readings.logits)):
+            fn: Any = dist.Categorical(logits=sample("t", prior) * readings.logits)
+            numpyro.sample("z", fn, obs=labels)
+
+    return model
 
 
 def looking(readings, labels=None):
@@ -124,13 +138,17 @@ FAULTS |= {
     "forgotten": (observed(lambda z: None), "'z' is over 0..K-1 for each text and not observed"),
     "obs_mask": (observed(obs_mask=lambda x: x.logits[:, 0] < 9), "'z_observed' and 'z_unobse"),
     "negative": (negative, "must be positive and sum to one"),
-    "to_event": (beside_the_axis, "leave out .to_event"),
+    "to_event": (beside_the_axis("z"), "leave out .to_event"),
+    "to_event, named": (beside_the_axis("label"), "'label' of batch shape .* leave out .to_event"),
+    "one of a text": (drawn_for_each(dist.LogNormal()), "'t' whose shape depends on the number"),
+    "options in the plate": (drawn_for_each(dist.LogNormal().expand([5])), "2 texts and 5 options"),
+    "transposed": (tempered(lambda x, z: x + x.T), "tried with 2 texts and 5 options"),
     "looking": (looking, "the prior of 't' .* depends on the readings"),
     "hidden": (hidden, "handlers.block hides"),
     "leaving": (leaving, "failed: SystemExit: bye"),
     "counts": (
         lambda r, labels=None: numpyro.sample("label", dist.Poisson(len(r.logits)), obs=labels),
-        "states no likelihood",
+        "a discrete site 'label' .* is a site of batch shape",
     ),
     "shape": (lambda r, labels=None: cp.observe(jnp.zeros((3, 2)), labels), r"of shape \[n, K\]"),
     "empty": (lambda r, labels=None: cp.observe(r.logits, labels), "samples no parameter"),

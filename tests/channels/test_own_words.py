@@ -9,6 +9,7 @@ from few_labels import LABELS, LOGITS
 import cordial_ppl as cp
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.channels.loading import load_channel
+from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions.reported import PARAMETERS
 from cordial_ppl.decisions.summary import describe
@@ -59,7 +60,9 @@ def around(channel, size=5, spread=0.1, **centres):
     for site in target.sites:
         flat[site.slice] = centres.get(site.parameter, 0.0)
     draws = flat + spread * np.random.default_rng(0).normal(size=(400, target.size))
-    return cp.Posterior(channel, np.full(size, 1 / size), draws, np.full(400, 1 / 400), FINE)
+    texts = Labelled(np.zeros((1, size)), np.zeros(1, int))
+    share = np.full(size, 1 / size)
+    return cp.Posterior(channel, share, draws, np.full(400, 1 / 400), FINE, texts)
 
 
 def summarise(*posteriors, size=5):

@@ -83,7 +83,7 @@ def test_the_public_functions_take_several_readers():
     logits, texts = gappy(THREE), gappy(THREE_TEST)
     default = cp.fit_channel("location-readers", logits, LABELS)
     reference = cp.fit_nuts("location-readers", logits, LABELS, draws=250, warmup=400)
-    assert default.readers == 3 and default.diagnostics.trusted
+    assert default.data.readers == 3 and default.diagnostics.trusted
     error = default.predict_proba(texts) - reference.predict_proba(texts)
     assert np.sqrt(np.mean(error**2)) < 0.015 and np.abs(error).max() < 0.06
     tree = reference.to_datatree()

@@ -37,7 +37,7 @@ NEAR = 1e-5
 def test_no_text_is_in_two_folds(texts, seed):
     own = np.array(texts)
     count = len(own)
-    made = Labelled(np.zeros((count, 2)), np.zeros(count, np.int64), {}, None, own)
+    made = Labelled(np.zeros((count, 2)), np.zeros(count, np.int64), {}, texts=own)
     folds = deal_folds(made, seed)
     pairs = set(zip(texts, folds.tolist(), strict=True))
     sizes = np.bincount([fold for _, fold in pairs])

@@ -10,6 +10,7 @@ from hypothesis.extra.numpy import arrays
 
 import cordial_ppl as cp
 from cordial_ppl.channels import CHANNELS
+from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.labelling import by_text
 from cordial_ppl.data.ratings import state
 from cordial_ppl.data.readings import as_logits, readings_from_counts
@@ -29,6 +30,9 @@ STARS = Scale(tuple("12345"))
 LOSSES = ExpectedLoss(0.62, 1.1, 1.48, 20)
 
 
+TEXTS = Labelled(np.zeros((1, 5)), np.zeros(1, int))
+
+
 def posterior(name="mixture", spread=0.01, diagnostics=FINE, **known):
     """Draws around given values, Gaussian in the unconstrained space."""
     values = {"temperature": 1.0, "offset": 0.0, "gain": 1.0, "concentration": 2.0}
@@ -38,7 +42,7 @@ def posterior(name="mixture", spread=0.01, diagnostics=FINE, **known):
     centre += [0.0] * (10 if "vector" in name else 0)
     draws = centre + spread * np.random.default_rng(0).normal(size=(400, len(centre)))
     weights = np.full(400, 1 / 400)
-    return cp.Posterior(CHANNELS[name], np.full(5, 0.2), draws, weights, diagnostics)
+    return cp.Posterior(CHANNELS[name], np.full(5, 0.2), draws, weights, diagnostics, TEXTS)
 
 
 @given(
@@ -47,7 +51,7 @@ def posterior(name="mixture", spread=0.01, diagnostics=FINE, **known):
 )
 def test_medians_lie_within_their_intervals_and_are_those_of_the_posterior(draws, weights):
     weights = weights / weights.sum()
-    found = cp.Posterior(CHANNELS["location"], np.full(5, 0.2), draws, weights, FINE)
+    found = cp.Posterior(CHANNELS["location"], np.full(5, 0.2), draws, weights, FINE, TEXTS)
     medians = found.quantile(0.5)
     for one in describe({"location": found}, {"location": 0.3}, None, STARS).parameters:
         if one.low is not None and one.high is not None:
@@ -140,7 +144,7 @@ def test_losses_and_draws_are_what_they_are_worth():
 def mode(name, **known):
     found = posterior(name, spread=0.0, **known)
     known = cp.Diagnostics("mode", np.nan, 1.0, np.nan, 1e-9, 0, True)
-    return cp.Posterior(CHANNELS[name], found.histogram, found.draws[:1], np.ones(1), known)
+    return cp.Posterior(CHANNELS[name], found.histogram, found.draws[:1], np.ones(1), known, TEXTS)
 
 
 def test_a_mode_has_no_interval():

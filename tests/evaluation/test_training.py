@@ -86,11 +86,11 @@ def test_a_trained_prior_moves_the_cautious_one():
         at = site.slice
         np.testing.assert_allclose(loc[at], loc0[at] + shift * scale0[at])
         np.testing.assert_allclose(scale[at], np.exp(log_factor) * scale0[at])
-    assert {"strength_log_odds", "tilt_log_odds"} < {*moves} and shipped.weight_counts["bridge"] > 4
+    assert {"strength_log_odds", "tilt_log_odds"} < {*moves} and shipped.rule.counts["bridge"] > 4
     without = shipped.leave_out(shipped.tasks[:1])
-    assert without.rule == cautious.rule and not without.weight_counts
+    assert without.rule == cautious.rule and not without.rule.counts
     counts = [cp.Cordial(prior=p).settings.weight_counts["bridge"] for p in (None, without, "own")]
-    assert counts == [shipped.weight_counts["bridge"], 4.0, 4.0]
+    assert counts == [shipped.rule.counts["bridge"], 4.0, 4.0]
     assert cp.LogitStack(prior=shipped).settings.weight_counts["odds"] == 1
 
 

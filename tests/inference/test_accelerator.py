@@ -15,7 +15,7 @@ from jax.sharding import Mesh
 import cordial_ppl as cp
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.data.labelled import pad, without_labels
-from cordial_ppl.inference import accelerator
+from cordial_ppl.inference import lanes
 from cordial_ppl.inference.programs import draw_prior
 from cordial_ppl.inference.sampler import PRECISION
 from cordial_ppl.inference.target import Prior, build_target
@@ -82,20 +82,20 @@ def test_one_device_and_four_agree(four, method):
 
 def test_what_fits_in_memory(monkeypatch):
     target = build_target(CHANNELS["location-vector"], 5)
-    mesh = Mesh(np.array(jax.devices("cpu")[:1]), (accelerator.AXIS,))
+    mesh = Mesh(np.array(jax.devices("cpu")[:1]), (lanes.AXIS,))
 
-    def lanes(points, rows, problems=10**4):
-        return accelerator.lanes(mesh, problems, points, target, PRECISION, rows)
+    def count(points, rows, problems=10**4):
+        return lanes.count_lanes(mesh, problems, points, target, PRECISION, rows)
 
-    assert lanes(10**4, 32) == lanes(10**4, 2048) == 13 and lanes(10**6, 32) == 1
-    assert lanes(1, 32) == 16
+    assert count(10**4, 32) == count(10**4, 2048) == 13 and count(10**6, 32) == 1
+    assert count(1, 32) == 16
     # Few problems are not filled up to many; programs are of few sizes.
-    assert [lanes(1, 32, problems) for problems in (1, 4, 9, 11)] == [1, 4, 10, 12]
-    monkeypatch.setattr(accelerator, "is_wide", lambda mesh: True)
-    monkeypatch.setattr(accelerator, "CHIP", 2 * accelerator.CORE)
-    assert lanes(10**4, 32) == 13 and lanes(1024, 2048) == lanes(1024, 8192) == 8
-    monkeypatch.setattr(accelerator, "memory", lambda mesh: 30 * 2**30)
-    assert lanes(1024, 2048) == 256 and lanes(1024, 32, 1280) == 1280
+    assert [count(1, 32, problems) for problems in (1, 4, 9, 11)] == [1, 4, 10, 12]
+    monkeypatch.setattr(lanes, "is_wide", lambda mesh: True)
+    monkeypatch.setattr(lanes, "CHIP", 2 * lanes.CORE)
+    assert count(10**4, 32) == 13 and count(1024, 2048) == count(1024, 8192) == 8
+    monkeypatch.setattr(lanes, "memory", lambda mesh: 30 * 2**30)
+    assert count(1024, 2048) == 256 and count(1024, 32, 1280) == 1280
 
 
 def test_prior_draws_on_devices_are_those_of_the_host():
@@ -106,12 +106,12 @@ def test_prior_draws_on_devices_are_those_of_the_host():
         cp.observe(jax.nn.log_softmax(tilted, axis=1), labels)
 
     target = build_target(cp.channels.Channel("bounded", model), 5)
-    mesh = Mesh(np.array(jax.devices("cpu")[:1]), (accelerator.AXIS,))
+    mesh = Mesh(np.array(jax.devices("cpu")[:1]), (lanes.AXIS,))
     data = pad(without_labels(np.zeros((3, 5)), {}), np.full(5, 0.2), PRECISION, 32)
     prior = Prior(*(part.astype(PRECISION) for part in target.prior))
-    pair = accelerator.Problems(prior, data)
+    pair = lanes.Problems(prior, data)
     both = jax.tree.map(lambda leaf: np.stack([leaf, leaf]), pair)
-    drawn = accelerator.draw_priors(target, both, mesh, 64, np.array([3, 4], np.uint32))
+    drawn = lanes.draw_priors(target, both, mesh, 64, np.array([3, 4], np.uint32))
     for seed, points in zip((3, 4), drawn, strict=True):
         expected = draw_prior(target, *pair, 64, seed)
         np.testing.assert_allclose(points, expected, rtol=0, atol=1e-5)

@@ -38,11 +38,16 @@ def test_a_weighted_posterior_becomes_equal_draws():
     weights = np.exp(draws[:, 1])
     diagnostics = cp.Diagnostics("laplace", 0.4, 900.0, NOTHING, 0.0, 0, True)
     posterior = cp.Posterior(
-        CHANNELS["location-vector"], np.full(5, 0.2), draws, weights / weights.sum(), diagnostics
+        CHANNELS["location-vector"],
+        np.full(5, 0.2),
+        draws,
+        weights / weights.sum(),
+        diagnostics,
+        Labelled(LOGITS, LABELS),
     )
     tree: Any = posterior.to_datatree()
     group: Any = tree["posterior"]
-    assert set(tree.children) == ALONE
+    assert set(tree.children) == ALONE | OF_TEXTS
     assert dict(group.sizes) == {"chain": 1, "draw": 4000, "option": 5}
     assert group["bias"].dims == ("chain", "draw", "option")
     assert set(group.data_vars) == set(posterior.parameters())
@@ -189,7 +194,13 @@ def test_chains_and_readers_are_dimensions():
     share = np.full(80, 1 / 80)
     figures = {"diverging": np.arange(80) == 30, "energy": np.arange(80.0)}
     posterior = cp.Posterior(
-        CHANNELS["location"], np.full(5, 0.2), draws, share, diagnostics, transitions=figures
+        CHANNELS["location"],
+        np.full(5, 0.2),
+        draws,
+        share,
+        diagnostics,
+        Labelled(LOGITS, LABELS),
+        transitions=figures,
     )
     tree: Any = posterior.to_datatree()
     assert dict(tree["posterior"].sizes) == {"chain": 4, "draw": 20}
@@ -202,7 +213,12 @@ def test_chains_and_readers_are_dimensions():
     draws = rng.normal(size=(50, 9))
     diagnostics = cp.Diagnostics("default", 0.2, 50.0, 0.4, NOTHING, 0, True)
     posterior = cp.Posterior(
-        JOINT, np.full(5, 0.2), draws, np.full(50, 0.02), diagnostics, readers=3
+        JOINT,
+        np.full(5, 0.2),
+        draws,
+        np.full(50, 0.02),
+        diagnostics,
+        Labelled(np.stack([LOGITS] * 3, axis=1), LABELS),
     )
     tree: Any = posterior.to_datatree(readers=("a", "b", "c"))
     temperature: Any = tree["posterior"]["temperature"]

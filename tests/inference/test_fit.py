@@ -109,6 +109,21 @@ def test_every_method_comes_with_its_figures(method):
         np.testing.assert_array_equal(posterior.draws, again.draws)
 
 
+def test_a_prior_by_name_is_that_of_the_estimator():
+    logits, named = TEXTS.logits[:20], {"offset": (0.0, 0.1)}
+    alone = fit_channel("location", logits, LABELS, prior=named)
+    estimator = cp.ChannelCalibrator("location", prior=named).fit(logits, LABELS)
+    np.testing.assert_array_equal(alone.replaced_prior, estimator.posterior_.replaced_prior)
+    assert alone.replaced_prior.scale[alone.coordinates.index("offset")] == 0.1
+    np.testing.assert_array_equal(
+        fit_laplace("location", logits, LABELS, prior=[*alone.replaced_prior]).replaced_prior,
+        alone.replaced_prior,
+    )
+    for wrong, message in (({"ofset": (0, 1)}, "prior names 'ofset'"), (3, "prior must be")):
+        with pytest.raises(cp.InputError, match=message):
+            fit_channel("location", logits, LABELS, prior=wrong)
+
+
 def test_the_worst_fold_is_told(monkeypatch):
     figures = []
 
@@ -167,7 +182,7 @@ def test_a_fit_to_weights_is_one_to_so_many_labels(method):
     rows = np.repeat(np.arange(20), times)
     weighed = Labelled(LOGITS, LABELS, {}, times.astype(float))
     cases = [Case(weighed, FOLDS), Case(weighed.take(rows), FOLDS[rows])]
-    cases[1] = cases[1]._replace(texts=Labelled(LOGITS[rows], LABELS[rows], {}, None, rows))
+    cases[1] = cases[1]._replace(texts=Labelled(LOGITS[rows], LABELS[rows], {}, texts=rows))
     one, other = (fit_cases(mixture(), [case], method=method)[0] for case in cases)
     np.testing.assert_allclose(one.fitted.histogram, other.fitted.histogram, rtol=1e-12)
     first = np.unique(rows, return_index=True)[1]

@@ -27,7 +27,7 @@ from cordial_ppl.inference.laplace import (
     sample_laplace,
     search_modes,
 )
-from cordial_ppl.inference.programs import predict, relabel
+from cordial_ppl.inference.programs import predict
 from cordial_ppl.inference.target import Prior, build_target
 
 REFERENCE = read_golden("channels")
@@ -40,8 +40,8 @@ pytestmark = pytest.mark.x64
 
 
 def padded(sets=(LABELS,), histograms=(HISTOGRAM,)):
-    data = pad(Labelled(LOGITS, LABELS, {}), HISTOGRAM, np.float64)
-    return relabel(data, sets, histograms)
+    both = zip(sets, histograms, strict=True)
+    return [pad(Labelled(LOGITS, own, {}), share, np.float64) for own, share in both]
 
 
 class Golden(np.random.Generator):
@@ -57,8 +57,8 @@ def fitted(name):
     target = build_target(CHANNELS[name], 5)
     (gaussian,) = find_modes(target, target.prior, padded())
     given = Golden(np.random.PCG64())
-    found = sample_laplace(target, target.prior, padded(), [gaussian], given, Laplace(100))
-    return target, gaussian, *(part[0] for part in found)
+    found = sample_laplace(target, target.prior, padded()[0], gaussian, given, Laplace(100))
+    return target, gaussian, *found
 
 
 def log_density(target, w, prior=None, labels=LABELS, histogram=HISTOGRAM):
@@ -105,20 +105,21 @@ def test_many_sets_of_labels_are_as_each_alone():
     shares = [label_histogram(own, 5) for own in sets]
     prior = Prior(target.prior.loc + 0.3, target.prior.scale)
     together = find_modes(target, prior, padded(sets, shares))
-    drawn = sample_laplace(target, prior, padded(sets, shares), together, np.random.default_rng(0))
     assert len(together) == len(sets) > SEARCHES
     for place in (0, 3, len(sets) - 1):
         data = padded([sets[place]], [shares[place]])
         (alone,) = find_modes(target, prior, data)
         for one, other in zip(together[place][:3], alone[:3], strict=True):
             np.testing.assert_allclose(one, other, rtol=0, atol=1e-6)
+        rng = np.random.default_rng(0)
+        drawn = sample_laplace(target, prior, data[0], together[place], rng)
         density = partial(log_density, target, prior=prior, labels=sets[place])
         own = density(together[place].mean, histogram=shares[place])
         assert together[place].log_density == pytest.approx(float(own), abs=1e-9)
-        point = (drawn[0][place, 7] - prior.loc) / prior.scale
+        point = (drawn[0][7] - prior.loc) / prior.scale
         white = np.linalg.solve(together[place].factor, point - together[place].mean) / 1.5
         weight = float(density(point, histogram=shares[place])) - float(own) + 0.5 * white @ white
-        assert drawn[1][place, 7] == pytest.approx(weight, abs=1e-8)
+        assert drawn[1][7] == pytest.approx(weight, abs=1e-8)
 
 
 @pytest.mark.parametrize(
@@ -144,8 +145,7 @@ def test_the_highest_of_many_modes_is_hardly_missed(name, most):
     for place, own in enumerate(logits):
         labels = drawn[place] if place % 2 else texts.labels[20 * place : 20 * place + 20]
         share = label_histogram(labels, 5)
-        data = pad(Labelled(own, labels, {}), share, np.float64)
-        data = relabel(data, [labels], [share])
+        data = [pad(Labelled(own, labels, {}), share, np.float64)]
         (mode,) = find_modes(target, target.prior, data)
         ends = search_modes(target, target.prior, data, rng.normal(size=(1, 64, target.size)))
         behind.append(-ends.value.min() - mode.log_density)
@@ -164,8 +164,7 @@ def toy(seed=0):
     target = build_target(Channel("linear", linear), 5)
     (gaussian,) = find_modes(target, target.prior, padded())
     rng = np.random.default_rng(seed)
-    found = sample_laplace(target, target.prior, padded(), [gaussian], rng)
-    return target, gaussian, found[0][0], found[1][0]
+    return target, gaussian, *sample_laplace(target, target.prior, padded()[0], gaussian, rng)[:2]
 
 
 def test_literal_draws_are_three_hundred_of_the_inflated_gaussian():
@@ -215,7 +214,7 @@ def test_a_search_stays_where_the_prior_has_mass_and_curvature_is_floored():
 
     target, share = build_target(Channel("beyond", steep), 2), np.full(2, 0.5)
     texts = Labelled(np.zeros((1, 2)), np.zeros(1, int), {})
-    data = relabel(pad(texts, share, np.float64), (texts.labels,), (share,))
+    data = [pad(texts, share, np.float64)]
     ends = search_modes(target, target.prior, data, np.zeros((1, 1, 1)))
     assert np.isfinite(ends.x).all() and 0 < np.abs(ends.x).max() <= 40
     target = build_target(Channel("ridge", ridge), 5)

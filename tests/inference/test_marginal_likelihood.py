@@ -15,7 +15,6 @@ from numpyro.infer.util import potential_energy
 from scipy import special, stats
 
 import cordial_ppl as cp
-from cordial_ppl.channels import CHANNELS
 from cordial_ppl.channels.likelihood import Likelihood
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.readings import Readings, as_logits
@@ -124,7 +123,7 @@ def test_labels_count_by_their_weights_and_the_prior_is_the_posteriors_own():
 
     posterior = fit(steep, "default", prior=prior)
     weights = np.where(LABELS == 4, 3.0, 0.5)
-    weighed = Labelled(CENTRED, LABELS, None, weights)
+    weighed = Labelled(CENTRED, LABELS, {}, weights)
     logs, step = midpoints(-2, 3, 4000)
     picked = np.log(
         special.softmax(CENTRED[..., None] * np.exp(logs), axis=1)[np.arange(20), LABELS]
@@ -208,20 +207,9 @@ def test_the_mode_is_the_one_that_the_paper_weighs_draws_around():
     assert np.abs(apart / spread).max() < 0.3  # .07, sd .03 over 20 seeds
 
 
-def test_what_has_no_evidence_says_so():
-    posterior = cp.fit_laplace("mixture", LOGITS, LABELS)
-    lone = cp.Posterior(
-        CHANNELS["mixture"],
-        posterior.histogram,
-        posterior.draws,
-        posterior.weights,
-        posterior.diagnostics,
-    )
-    for ask in (lambda: lone.log_evidence, lambda: lone.mode, lambda: lone.covariance):
-        with pytest.raises(cp.InputError, match="without labelled texts"):
-            ask()
+def test_settings_of_a_method_are_refused_by_name():
     faults: Any = (
-        (cp.fit_laplace, {"draws": 0}, "draws"),
+        (cp.fit_laplace, {"draws": 1}, "draws"),
         (cp.fit_laplace, {"inflation": 0.0}, "inflation"),
         (cp.fit_laplace, {"df": -1}, "df"),
         (cp.fit_nuts, {"draws": 3}, "draws"),

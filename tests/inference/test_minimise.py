@@ -9,16 +9,15 @@ from scipy.optimize import minimize, rosen, rosen_der
 from cordial_ppl.inference.minimise import search
 
 
-def bfgs(function, starts, index=None, rounds=1000):
-    """Minimise functions of a point and a problem, one from each start."""
+def bfgs(function, starts, rounds=1000):
+    """Minimise a function from several starts."""
     starts = np.asarray(starts, float)
-    index = np.arange(len(starts)) if index is None else index
     run = jax.jit(lambda *given: search(jax.value_and_grad(function), *given))
     with jax.enable_x64(True):
-        return jax.device_get(run(starts, index, np.full(len(starts), True), np.int32(rounds)))
+        return jax.device_get(run(starts, np.full(len(starts), True), np.int32(rounds)))
 
 
-def rosenbrock(x, _):
+def rosenbrock(x):
     return jnp.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1.0 - x[:-1]) ** 2)
 
 
@@ -34,32 +33,27 @@ def test_rosenbrock_ends_at_ones_in_about_as_many_evaluations_as_scipy_takes(sta
 
 
 def test_what_has_no_minimum_or_no_slope_ends():
-    downhill = bfgs(lambda x, _: -x[0], np.zeros((1, 1)), rounds=9)
+    downhill = bfgs(lambda x: -x[0], np.zeros((1, 1)), rounds=9)
     assert downhill.rounds == 9 and downhill.value[0] < 0.0
-    constant = bfgs(lambda x, _: 3.0 + 0.0 * x[0], np.ones((1, 1)))
+    constant = bfgs(lambda x: 3.0 + 0.0 * x[0], np.ones((1, 1)))
     assert constant.x[0, 0] == 1.0 and constant.value[0] == 3.0 and constant.rounds == 1
-    noisy = bfgs(lambda x, _: 1e8 + 1e-7 * x[0], np.ones((1, 1)))
+    noisy = bfgs(lambda x: 1e8 + 1e-7 * x[0], np.ones((1, 1)))
     assert noisy.rounds < 500
-    nowhere = bfgs(lambda x, _: jnp.log(x).sum(), [[-1.0, 2.0]])
+    nowhere = bfgs(lambda x: jnp.log(x).sum(), [[-1.0, 2.0]])
     assert np.isinf(nowhere.value[0])
     np.testing.assert_array_equal(nowhere.x, [[-1.0, 2.0]])
     # The function ends at x = 0.
     start = np.array([[1e-3, 8.0]])
-    found = bfgs(lambda x, _: x[0] - jnp.log(x[0]) + jnp.exp(3.0 * x[1]) - x[1], start)
+    found = bfgs(lambda x: x[0] - jnp.log(x[0]) + jnp.exp(3.0 * x[1]) - x[1], start)
     np.testing.assert_allclose(found.x, [[1.0, -np.log(3.0) / 3.0]], atol=1e-8)
 
 
-def test_of_several_searches_the_lowest_goes_to_its_end():
-    starts, depths = np.array([1.0, 2.0, -1.6, 0.3] * 2)[:, None], jnp.array([0.3, -0.3])
-
-    def wells(x, at):
-        return ((x**2 - 1.0) ** 2 + depths[at] * x).sum()
-
-    with jax.enable_x64(True):
-        depths = depths.astype(float)
-    ends = bfgs(wells, starts, np.repeat([0, 1], 4))
+@pytest.mark.parametrize("depth", [0.3, -0.3])
+def test_of_several_searches_the_lowest_goes_to_its_end(depth):
+    starts = np.array([1.0, 2.0, -1.6, 0.3])[:, None]
+    ends = bfgs(lambda x: ((x**2 - 1.0) ** 2 + depth * x).sum(), starts)
     found = ends.lowest(4)
-    assert (found.x[:, 0] * np.array(depths) < 0).all()
+    assert found.x[0, 0] * depth < 0
     np.testing.assert_allclose(found.gradient, 0.0, atol=1e-9)
     # The others stop where they cannot be the lowest.
     assert np.abs(ends.gradient).max() > 1e-6

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cordial_ppl.channels import CHANNELS
+from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.readings import Readings, as_logits
 from cordial_ppl.errors import InputError
 from cordial_ppl.inference.diagnostics import Diagnostics, diagnose
@@ -26,6 +27,7 @@ POSTERIOR = Posterior(
     DRAWS,
     WEIGHTS,
     Diagnostics("default", 0.1, 500.0, 0.4, NAN, 0, True),
+    Labelled(np.zeros((1, 3)), np.zeros(1, int)),
 )
 LOGITS = as_logits(RNG.normal(size=(20, 3)) * 3)
 

@@ -204,7 +204,7 @@ def test_fits_of_another_channel_are_refused(learned, tmp_path):
         lambda: as_priors("nowhere.cordial", names): "cannot read",
         lambda: as_priors(learned, names): "learned for drifting",
         lambda: as_priors(3, names): "a learned prior",
-        lambda: as_priors(Prior(np.zeros(5), np.ones(5)), names): "a learned prior",
+        lambda: as_priors(Prior(np.zeros(5), np.ones(5)), [*names, "other"]): "a learned prior",
         lambda: learned.of(target("location")): "for drifting, not for channel 'location'",
         lambda: table().of(target(mine)): "another mixture.py",
         lambda: table().of(target(vector)): "of channel 'mixture', which has ",

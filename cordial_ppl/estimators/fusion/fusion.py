@@ -1,7 +1,6 @@
 """`Fusion`: several readers of the same texts, each with a stack, weighted together."""
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -44,10 +43,9 @@ from cordial_ppl.inference.posterior import Posterior, warn_if_doubtful
 from cordial_ppl.inference.priors import LearnedPrior, reading_spread
 from cordial_ppl.inference.sampler import DEFAULT_EFFORT, Effort
 from cordial_ppl.runtime import storage
-from cordial_ppl.runtime.compilation import workers
 from cordial_ppl.runtime.progress import doing
-from cordial_ppl.stack.fit import Fit, deal_folds, fit_stack, take_read, warn_if_reversed
-from cordial_ppl.stack.members import ChannelMember
+from cordial_ppl.stack.fit import Fit, deal_folds, fit_stack, warn_if_reversed
+from cordial_ppl.stack.members import ChannelMember, fit_members
 from cordial_ppl.stack.settings import Settings, check_counts
 from cordial_ppl.stack.stacking import MIN_LABELS
 from cordial_ppl.stack.weighing import weigh
@@ -239,7 +237,7 @@ class Fusion(Estimator[FusionFit]):
     def _fit(
         self, texts: Labelled, scale: Scale, settings: Settings, names: dict[str, Any]
     ) -> FusionFit:
-        readers, entered, texts = names["readers"], texts, take_read(texts)
+        readers, entered, texts = names["readers"], texts, texts.read
         members = self._members(readers)
         chosen_counts = check_counts(self.weight_counts, members)
         counts = {name: COUNTS.get(name, READER_COUNT) for name in members} | chosen_counts
@@ -297,9 +295,10 @@ def _fit_members(
     # Members must not share their random numbers, or their errors correlate.
     seeds = np.random.SeedSequence(settings.seed).generate_state(len(names)).tolist()
 
-    def fit(index: int) -> tuple[Fit | Posterior, np.ndarray | None]:
+    def fit(name: str) -> tuple[Fit | Posterior, np.ndarray | None]:
         """Return a fitted member, and its out-of-fold predictions of the texts that it sees."""
-        if names[index] == JOINT.name:
+        index = names.index(name)
+        if name == JOINT.name:
             spreads = [reading_spread(each, texts.weights) for each in views[:readers]]
             prior = joint_prior(settings.prior, scale.size, spreads, tuple(texts.covariates))
             joint = ChannelMember(JOINT, 0, settings.inference, prior, settings.effort)
@@ -311,20 +310,17 @@ def _fit_members(
     held_out = np.zeros((len(texts.labels), scale.size, len(names)))
     predicted = np.zeros((len(texts.labels), len(names)), bool)
     fits: dict[str, Fit | Posterior] = {}
-    with (
-        doing(f"fitting {readers} readers", len(names), "members") as stage,
-        ThreadPoolExecutor(max_workers=workers(len(names))) as threads,
-    ):
-        for group in (range(readers), range(readers, len(names))):
-            if group.start:
+    with doing(f"fitting {readers} readers"):
+        for group in (names[:readers], names[readers:]):
+            if fits:
                 trust = trust_readers(texts, held_out[:, :, :readers], predicted[:, :readers])
             views, seen = view(texts.logits, names, find_spreads(texts.logits), trust)
-            for index, (fitted, out_of_fold) in zip(group, threads.map(fit, group), strict=True):
-                fits[names[index]] = fitted
+            for name, job in zip(group, fit_members(group, fit), strict=True):
+                fits[name], out_of_fold = job.result()
                 if out_of_fold is not None:
-                    predicted[:, index] = seen[:, index]
-                    held_out[seen[:, index], :, index] = out_of_fold
-                stage.reach(index + 1)
+                    rows = seen[:, names.index(name)]
+                    predicted[rows, names.index(name)] = True
+                    held_out[rows, :, names.index(name)] = out_of_fold
     for name in names[:readers]:
         if isinstance(alone := fits[name], Fit):
             warn_if_reversed(alone, name)

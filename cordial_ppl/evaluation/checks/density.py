@@ -11,7 +11,8 @@ from scipy.special import logsumexp
 from cordial_ppl.channels.channel import Channel, count_levels
 from cordial_ppl.errors import ChannelError
 from cordial_ppl.evaluation.checks.finding import FAIL, PASS, WARN, Finding, verdict
-from cordial_ppl.evaluation.checks.trial import Trial, over_draws
+from cordial_ppl.evaluation.checks.trial import Trial
+from cordial_ppl.inference.export import over_draws
 from cordial_ppl.inference.sampler import PRECISION
 from cordial_ppl.inference.target import build_target
 from cordial_ppl.inference.tracing import find_covariates

@@ -1,6 +1,6 @@
 """A channel on trial: texts, a user's or synthetic, and what it makes of them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -16,12 +16,11 @@ from cordial_ppl.data.readings import Readings, as_logits, as_logits_of_readers,
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError, naming
 from cordial_ppl.evaluation.synthetic import reviews
-from cordial_ppl.inference.export import draw_options
+from cordial_ppl.inference.export import draw_options, over_draws
 from cordial_ppl.inference.fitting import Case, fit_cases
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.inference.target import Target, build_target
 from cordial_ppl.inference.tracing import find_covariates
-from cordial_ppl.runtime.compilation import compiled
 
 LABELS, UNSEEN = 20, 200
 READERS = 3
@@ -69,8 +68,8 @@ class Trial:
     ) -> Float[np.ndarray, "S P"]:
         """Draw unconstrained parameters from the channel's prior."""
         with jax.enable_x64(True):
-            key, readings = jax.random.key(seed), readings or self.readings
-            return np.asarray(_prior(self.target, count)(key, self.target.prior, readings))
+            key, texts = jax.random.key(seed), readings or self.readings
+            return np.asarray(self.target.sample_prior(key, self.target.prior, texts, count))
 
     def predict(
         self, draws: Float[np.ndarray, "S P"], readings: Readings
@@ -139,30 +138,7 @@ def take_trial(
     return Trial(target, texts.take(slice(len(codes))), unlabelled, seed)
 
 
-@lru_cache(maxsize=32)
-def over_draws(function: Callable[..., Any], *, gradient: bool = False) -> Callable[..., Any]:
-    """Compile a method of a target over many draws, its first argument, in 64 bits.
-
-    Args:
-        function: the method, such as ``target.probs``.
-        gradient: whether to return the gradient by the draws too.
-    """
-    single = jax.value_and_grad(function) if gradient else function
-    program = compiled(lambda draws, *rest: jax.vmap(lambda draw: single(draw, *rest))(draws))
-
-    def run(*args: Any) -> Any:
-        with jax.enable_x64(True):
-            return program(*args)
-
-    return run
-
-
 @lru_cache(maxsize=8)
 def _fit(trial: Trial, method: str) -> Posterior:
     cases = [Case(trial.labelled, seed=(trial.seed,))]
     return fit_cases(trial.target, cases, method=method)[0].fitted
-
-
-@lru_cache(maxsize=16)
-def _prior(target: Target, count: int) -> Callable[..., Any]:
-    return compiled(lambda key, prior, readings: target.sample_prior(key, prior, readings, count))

@@ -65,11 +65,6 @@ class LearnedPrior:
         """Names of the tasks, each once."""
         return tuple(dict.fromkeys(fit.task for fit in self.fits))
 
-    @property
-    def weight_counts(self) -> dict[str, float]:
-        """Pseudo-counts of the weights of a stack's members; none unless they were trained."""
-        return self.rule.counts
-
     def of(self, target: Target, spread: float = TYPICAL_SPREAD) -> Prior:
         """Derive the prior of a channel's unconstrained parameters on its scale.
 

@@ -132,8 +132,9 @@ def as_priors(prior: Any, channels: Collection[str], default: LearnedPrior | Non
 
     Args:
         prior: a mapping by the name of a channel (to a ``Prior`` or to a mapping by the name of a
-            parameter) or of a parameter of any channel; a learned prior; the path of one's file;
-            "own" for that of each channel's file; None for the default; or checked ``Priors``.
+            parameter) or of a parameter of any channel; of a single channel also its ``Prior``; a
+            learned prior; the path of one's file; "own" for that of each channel's file; None for
+            the default; or checked ``Priors``.
         channels: names of the estimator's channels.
         default: a learned prior, also of what a mapping does not name.
 
@@ -143,6 +144,8 @@ def as_priors(prior: Any, channels: Collection[str], default: LearnedPrior | Non
     """
     if isinstance(prior, Priors):
         return prior
+    if isinstance(prior, Prior) and len(channels) == 1:
+        return Priors(dict.fromkeys(channels, prior))
     if isinstance(prior, str) and prior == OWN:
         return Priors()
     if isinstance(prior, str | Path):

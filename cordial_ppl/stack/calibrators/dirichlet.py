@@ -40,7 +40,6 @@ def fit_dirichlet(
     labels: BatchLabels,
     weights: BatchWeights,
     penalty: Float[np.ndarray, "... 2"],
-    ridge: float = RIDGE,
     start: Dirichlet | None = None,
     tolerance: float = TOLERANCE,
 ) -> Dirichlet:
@@ -56,7 +55,6 @@ def fit_dirichlet(
         weights: of the labels, `[*sets, n]`; None for one each.
         penalty: lambda and mu, positive; a pair for all fits, or pairs that are broadcast against
             the leading axes.
-        ridge: keeps the diagonal finite, positive.
         start: where the search begins: fits to as many samples; by default at equal probabilities.
         tolerance: largest slope at its end.
 
@@ -72,7 +70,7 @@ def fit_dirichlet(
     features = np.concatenate([data.logits, np.ones_like(data.logits[:, :1])], axis=1)
     shape = np.broadcast_shapes(np.shape(penalty), (*data.shape, 2))
     pairs = np.broadcast_to(penalty, shape).reshape(-1, 2, 1, 1)
-    off = np.where(np.eye(size) > 0.0, ridge, 2.0 / (size * (size - 1)) * pairs[:, 0])
+    off = np.where(np.eye(size) > 0.0, RIDGE, 2.0 / (size * (size - 1)) * pairs[:, 0])
     free = np.broadcast_to(2.0 / size * pairs[:, 1], (len(pairs), size, 1))
     centre = np.hstack([np.eye(size), np.zeros((size, 1))])
     penalties = np.concatenate([off, free], axis=2)

@@ -126,8 +126,10 @@ def fit_scalar(
     *shape, texts = labels.shape
     size = logits.shape[1]
     target = build_target(CHANNELS[name], size)
-    sets = [*labels.reshape(-1, texts)]
-    data = Case(Labelled(logits, sets[0], {}, weights)).pad(np.float64, sets)
+    sets = labels.reshape(-1, texts)
+    counted = np.ones(texts) if weights is None else weights
+    case = Case(Labelled(logits, sets[0], {}, counted))
+    data = [case.pad(np.float64, each) for each in sets]
     loc, scale = target.prior
     # Searches from draws of the prior end in one place only in double precision.
     with jax.enable_x64(True):
@@ -139,7 +141,7 @@ def fit_scalar(
     zeros = np.zeros((*shape, size))
     scales = np.exp(named.get("log_scale", zeros) - named["temperature"][..., None])
     log_odds = named["strength_log_odds"][..., None, None]
-    histogram = np.reshape(data.histogram, (*shape, 1, size))
+    histogram = np.reshape([each.histogram for each in data], (*shape, 1, size))
     channel = expit(log_odds) * np.eye(size) + expit(-log_odds) * histogram
     return Full(scales, named.get("bias", zeros), channel)
 
