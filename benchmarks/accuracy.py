@@ -152,7 +152,7 @@ def members_of(
     late = DEFAULT.min_labels if stack == "default" else {}
     counts = {name: count for name, count in STACKS[stack].items() if n >= late.get(name, 0)}
     if folder and any(name.startswith("trained:") for name in counts) and "equal" not in stack:
-        trained = trained_without(source, folder).weight_counts
+        trained = trained_without(source, folder).rule.counts
         counts = {name: trained.get(name.split(":")[-1], each) for name, each in counts.items()}
     return counts
 

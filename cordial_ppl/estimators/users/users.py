@@ -4,6 +4,7 @@ With one value per user, a grid does without error what sampling would do: the l
 user's labels is a row, one number per value, to which each further label adds one more row.
 """
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from cordial_ppl.channels.user_effects import SHIFT, Effect
-from cordial_ppl.data.checks import check_names, check_number
+from cordial_ppl.data.checks import check_level, check_names, check_number
 from cordial_ppl.data.containers import as_cells
 from cordial_ppl.data.frames import aligned, like
 from cordial_ppl.data.labelling import as_weights
@@ -280,10 +281,27 @@ class UserShift(Parameters):
     @on_one_core
     def values_(self) -> dict[str, float]:
         """Posterior mean of each user's value."""
-        self._check_fitted()
-        chunks = in_chunks(np.arange(len(self._totals)))
-        means = [self._weigh(self._totals[rows], rows) @ self._grid for rows in chunks]
-        return dict(zip(self.counts_, np.concatenate(means).tolist(), strict=True))
+        means = np.concatenate([weights @ self._grid for weights in self._posteriors()])
+        return dict(zip(self.counts_, means.tolist(), strict=True))
+
+    @on_one_core
+    def intervals(self, level: float = 0.9) -> dict[str, tuple[float, float]]:
+        """Compute each user's credible interval, in the units of ``values_``.
+
+        Args:
+            level: probability inside, between 0 and 1.
+
+        Raises:
+            NotFittedError: there was no fit yet.
+            InputError: ``level`` is not between 0 and 1, or modes are plugged in.
+        """
+        if self.sigma == VALIDATED:
+            raise InputError("a mode has no interval: use sigma='posterior', or a number.")
+        tails = (1 - check_level(level)) / 2, (1 + level) / 2
+        totals = (np.cumsum(weights, axis=1) for weights in self._posteriors())
+        each = [[np.argmax(total >= tail, axis=1) for tail in tails] for total in totals]
+        ends = self._grid[np.concatenate(each, axis=1)].T.tolist()
+        return dict(zip(self.counts_, map(tuple, ends), strict=True))
 
     def save(self, path: str | Path) -> None:
         """Write the fitted estimator to one file of plain data; ``cp.load`` reads it back.
@@ -351,6 +369,12 @@ class UserShift(Parameters):
             tried.append((logs[earlier > 0].sum(), self._spreads))
         self._spreads = max(tried, key=lambda pair: pair[0])[1]
         self.sigma_ = self._spreads.mean
+
+    def _posteriors(self) -> Iterator[Float[np.ndarray, "u G"]]:
+        """Compute posterior probabilities of all users' values, some users at a time."""
+        self._check_fitted()
+        chunks = in_chunks(np.arange(len(self._totals)))
+        return (self._weigh(self._totals[rows], rows) for rows in chunks)
 
     def _number(self, names: list[str]) -> Int[np.ndarray, " n"]:
         """Number users by name; -1 for one without labels."""
