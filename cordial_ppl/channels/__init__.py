@@ -1,6 +1,6 @@
 """Channels as NumPyro models: the paper's four, one between its two forms, and the scalar ones."""
 
-from cordial_ppl.channels.channel import Channel
+from cordial_ppl.channels.channel import Channel as Channel
 from cordial_ppl.channels.forms import (
     bridge,
     location,
@@ -11,7 +11,7 @@ from cordial_ppl.channels.forms import (
     scalar,
     scalar_vector,
 )
-from cordial_ppl.channels.user_effects import user_channel
+from cordial_ppl.channels.user_effects import user_channel as user_channel
 
 CHANNELS: dict[str, Channel] = {
     (name := model.__name__.replace("_", "-")): Channel(name, model)
@@ -36,15 +36,3 @@ AFFINE_CHANNELS: tuple[str, ...] = (*PAPER_CHANNELS, "bridge")
 def is_built_in(channel: Channel) -> bool:
     """Whether a channel comes with the package, and not from a file or a caller."""
     return CHANNELS.get(channel.name) == channel
-
-
-__all__ = [
-    "AFFINE_CHANNELS",
-    "CHANNELS",
-    "Channel",
-    "DEFAULT_CHANNELS",
-    "PAPER_CHANNELS",
-    "READER_CHANNELS",
-    "is_built_in",
-    "user_channel",
-]

@@ -92,6 +92,14 @@ def shift_matrices(deltas: Float[Any, "*n"], size: int) -> Float[Any, "*n K K"]:
     return xp.maximum(1 - xp.abs(options[:, None] - centres[..., None, :]), 0)
 
 
+def nearest_matrices(deltas: Float[Any, "*n"], size: int) -> Float[Any, "*n K K"]:
+    """Make ``shift_matrices`` that move all mass to the nearest option, or halves to two."""
+    options = np.arange(size)
+    far = np.abs(options[:, None] - options - deltas[..., None, None]).round(9)
+    nearest = far == far.min(axis=-2, keepdims=True)
+    return nearest / nearest.sum(axis=-2, keepdims=True)
+
+
 def _shift_grid(size: int) -> Float[np.ndarray, " G"]:
     """Steps of 0.05 classes; wider on scales of more than 21 options, for at most 801 shifts."""
     step = 0.05 * max(1.0, (size - 1) / 20)
@@ -109,6 +117,9 @@ def _shift_unit(size: int) -> float:
 
 SHIFT = Effect("shift", shift_matrices, _shift_grid, _shift_unit)
 """A shift along the scale, in classes."""
+
+SHIFTS = {"divided": SHIFT, "nearest": SHIFT._replace(matrices=nearest_matrices)}
+"""Shifts by what becomes of fractions of a class."""
 
 
 def user_channel(users: int, *, sigma: float | None = None) -> Channel:

@@ -4,7 +4,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import jax
 import msgspec
 import numpy as np
 
@@ -111,10 +110,7 @@ def learn_prior(
     # A wrong rule, unit or channel is refused before anything is fitted.
     LearnedPrior(tuple(fit for fit, _ in data), learned, settings)
     sizes = {fit.size for fit, _ in data}
-    with jax.enable_x64(True):
-        targets = {
-            size: [build_target(model, size, covariates) for model in models] for size in sizes
-        }
+    targets = {size: [build_target(model, size, covariates) for model in models] for size in sizes}
     for target in (target for each in targets.values() for target in each):
         check_powers(target, sizes, settings.powers)
     fits, rng = [], np.random.default_rng(seed)

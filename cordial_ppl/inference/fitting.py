@@ -343,8 +343,7 @@ def fit_channel(
     if len(codes) != len(readings):
         raise InputError(f"{len(readings)} rows of logits came with {len(codes)} labels.")
     extra = as_covariates(covariates, len(readings), levels=count_levels(chosen))
-    with jax.enable_x64(True):
-        target = build_target(chosen, size, tuple(extra), *readers)
+    target = build_target(chosen, size, tuple(extra), *readers)
     pair = isinstance(prior, tuple | list | np.ndarray) and len(prior) == 2
     priors = as_priors(Prior(*prior) if pair else prior, [chosen.name])
     priors.check([target])

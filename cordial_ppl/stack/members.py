@@ -9,7 +9,6 @@ from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from typing import Any
 
-import jax
 import numpy as np
 from jaxtyping import Float
 
@@ -191,8 +190,7 @@ class ChannelMember:
 
     def target(self, size: int, covariates: Mapping[str, Any], *readers: int) -> Target:
         """Return the channel's density for K options."""
-        with jax.enable_x64(True):
-            return build_target(self.channel, size, tuple(covariates), *readers)
+        return build_target(self.channel, size, tuple(covariates), *readers)
 
     def fit(self, cases: Sequence[Case]) -> list[CaseFit]:
         """Fit to every data set and its folds."""

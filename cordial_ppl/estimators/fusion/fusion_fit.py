@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import jax
 import numpy as np
 from jaxtyping import Bool, Float
 
@@ -129,9 +128,8 @@ def joint_prior(
     Returns:
         Location and scale; None if no prior is given for any parameter of the joint channel.
     """
-    with jax.enable_x64(True):
-        target = build_target(JOINT, size, covariates, len(spreads))
-        single = build_target(CHANNELS["location"], size, covariates)
+    target = build_target(JOINT, size, covariates, len(spreads))
+    single = build_target(CHANNELS["location"], size, covariates)
     start, learned, source = target.prior, priors.learned, priors.of(JOINT.name)
     if learned is not None and single.channel.name in learned.channels:
         loc, scale = map(np.array, start)

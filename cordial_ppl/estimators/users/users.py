@@ -11,11 +11,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from cordial_ppl.channels.user_effects import SHIFT, Effect
+from cordial_ppl.channels.user_effects import SHIFT, SHIFTS, Effect
 from cordial_ppl.data.checks import check_level, check_names, check_number
-from cordial_ppl.data.containers import as_cells
 from cordial_ppl.data.frames import aligned, like
-from cordial_ppl.data.labelling import as_weights
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError, NotFittedError
 from cordial_ppl.estimators.params import Parameters
@@ -29,7 +27,7 @@ from cordial_ppl.estimators.users.spreads import (
     in_chunks,
     log_normals,
 )
-from cordial_ppl.estimators.users.validation import as_order, as_population, as_users
+from cordial_ppl.estimators.users.validation import as_labelled, as_order, as_population, as_users
 from cordial_ppl.runtime import storage
 from cordial_ppl.runtime.arrays import CHUNK_ROWS, FLOOR
 from cordial_ppl.runtime.blas import on_one_core
@@ -37,18 +35,6 @@ from cordial_ppl.runtime.progress import doing
 
 VALIDATED = "cross-validated"
 """The value of ``sigma`` with which each user's mode is plugged in."""
-
-
-def nearest_matrices(deltas: Float[Any, "*n"], size: int) -> Float[Any, "*n K K"]:
-    """Make ``shift_matrices`` that move all mass to the nearest option, or halves to two."""
-    options = np.arange(size)
-    far = np.abs(options[:, None] - options - deltas[..., None, None]).round(9)
-    nearest = far == far.min(axis=-2, keepdims=True)
-    return nearest / nearest.sum(axis=-2, keepdims=True)
-
-
-FRACTIONS = {"divided": SHIFT, "nearest": SHIFT._replace(matrices=nearest_matrices)}
-"""What becomes of fractions of a class."""
 
 
 class UserShift(Parameters):
@@ -108,9 +94,9 @@ class UserShift(Parameters):
         Raises:
             InputError: ``fractions`` is neither.
         """
-        check_names("fractions", [fractions], FRACTIONS)
+        check_names("fractions", [fractions], SHIFTS)
         shift = cls(options, sigma=VALIDATED)
-        shift.effect = FRACTIONS[fractions]
+        shift.effect = SHIFTS[fractions]
         return shift
 
     @on_one_core
@@ -142,7 +128,7 @@ class UserShift(Parameters):
         """
         scale = Scale.of(self.options, as_population(probs).shape[1])
         deviations, prior = self._deviations(scale.size)
-        labelled = _as_labelled(probs, labels, users, scale, sample_weight)
+        labelled = as_labelled(probs, labels, users, scale, sample_weight)
         times = as_order(aligned(probs, order, "order"), len(labelled[0]))
         self.scale_, self.counts_ = scale, {}
         self._totals = np.zeros((0, len(self._grid)))
@@ -171,7 +157,7 @@ class UserShift(Parameters):
             NotFittedError: there was no fit yet.
         """
         self._check_fitted()
-        self._add(*_as_labelled(probs, labels, users, self.scale_, sample_weight))
+        self._add(*as_labelled(probs, labels, users, self.scale_, sample_weight))
         return self
 
     @on_one_core
@@ -236,7 +222,7 @@ class UserShift(Parameters):
             NotFittedError: there was no fit yet.
         """
         self._check_fitted()
-        population, codes, names, counted = _as_labelled(
+        population, codes, names, counted = as_labelled(
             probs, labels, users, self.scale_, sample_weight
         )
         times = as_order(aligned(probs, order, "order"), len(codes))
@@ -315,7 +301,7 @@ class UserShift(Parameters):
             FileError: the file cannot be written.
         """
         self._check_fitted()
-        if self.effect not in FRACTIONS.values():
+        if self.effect not in SHIFTS.values():
             raise InputError(f"only the shift of UserShift can be saved; got {self.effect.name!r}.")
         state = UsersRecord(
             scale=self.scale_,
@@ -324,7 +310,7 @@ class UserShift(Parameters):
             totals=self._totals,
             counts=np.array(list(self.counts_.values())),
             spreads=self._spreads._replace(logs=self._spreads.logs[:, :0]),
-            nearest=self.effect == FRACTIONS["nearest"],
+            nearest=self.effect == SHIFTS["nearest"],
         )
         storage.write(path, KIND, *storage.pack(state))
 
@@ -404,19 +390,6 @@ class UserShift(Parameters):
             )
 
 
-def _as_labelled(
-    probs: Any, labels: Any, users: Any, scale: Scale, weights: Any = None
-) -> tuple[Float[np.ndarray, "n K"], Int[np.ndarray, " n"], list[str], Float[np.ndarray, " n"]]:
-    """Validate predictions of the population, positions and weights of labels, users' names."""
-    population = as_population(probs, scale)
-    codes = scale.encode(aligned(probs, labels, "labels"))
-    users = aligned(probs, users, "users")
-    as_cells(codes, "labels", len(population))
-    names = as_users(users, len(population))
-    weights = as_weights(aligned(probs, weights, "sample_weight"), np.arange(len(population)))
-    return population, codes, names, weights
-
-
 def load(path: str | Path) -> UserShift:
     """Read a fitted `UserShift`; errors are those of ``cp.load``."""
     meta, arrays = storage.read(path, KIND)
@@ -424,7 +397,7 @@ def load(path: str | Path) -> UserShift:
         state = storage.unpack(UsersRecord, meta, arrays)
         spreads, scale = state.spreads, state.scale
         shift = UserShift(scale, sigma=state.sigma)
-        shift.effect = FRACTIONS["nearest" if state.nearest else "divided"]
+        shift.effect = SHIFTS["nearest" if state.nearest else "divided"]
         shift.scale_, shift._totals, shift._spreads = scale, state.totals, spreads
         shift.counts_ = dict(zip(state.names, state.counts.tolist(), strict=True))
         deviations = shift._deviations(scale.size)[0]

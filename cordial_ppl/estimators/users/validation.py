@@ -5,11 +5,12 @@ from typing import Any
 from unicodedata import normalize
 
 import numpy as np
-from jaxtyping import Float, Real
+from jaxtyping import Float, Int, Real
 
 from cordial_ppl.data.checks import warn_of_lookalikes
 from cordial_ppl.data.containers import as_cells
-from cordial_ppl.data.frames import check_columns
+from cordial_ppl.data.frames import aligned, check_columns
+from cordial_ppl.data.labelling import as_weights
 from cordial_ppl.data.numerals import parse_number
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError, Where, name_rows, quote
@@ -58,6 +59,19 @@ def as_users(users: Any, count: int, where: Where | None = None) -> list[str]:
     if missing:
         raise InputError(f"every text needs a user; none is named in {name_rows(missing, where)}.")
     return names
+
+
+def as_labelled(
+    probs: Any, labels: Any, users: Any, scale: Scale, weights: Any = None
+) -> tuple[Float[np.ndarray, "n K"], Int[np.ndarray, " n"], list[str], Float[np.ndarray, " n"]]:
+    """Validate predictions of the population, positions and weights of labels, users' names."""
+    population = as_population(probs, scale)
+    codes = scale.encode(aligned(probs, labels, "labels"))
+    users = aligned(probs, users, "users")
+    as_cells(codes, "labels", len(population))
+    names = as_users(users, len(population))
+    weights = as_weights(aligned(probs, weights, "sample_weight"), np.arange(len(population)))
+    return population, codes, names, weights
 
 
 def as_order(order: Any, count: int, where: Where | None = None) -> Real[np.ndarray, " n"]:

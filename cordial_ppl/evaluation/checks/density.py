@@ -46,9 +46,8 @@ def check_contract(channel: Channel) -> Finding:
     sizes = {}
     for size in SIZES:
         try:
-            with jax.enable_x64(True):
-                covariates = find_covariates(channel, size)
-                target = build_target(channel, size, covariates, 2 if channel.several else None)
+            covariates = find_covariates(channel, size)
+            target = build_target(channel, size, covariates, 2 if channel.several else None)
         except ChannelError as error:
             return Finding("contract", FAIL, f"with {size} options: {error}")
         sizes[size] = target.size

@@ -128,8 +128,7 @@ def take_trial(
     with naming(f"channel {channel.name!r}"):
         needed, levels = find_covariates(channel, size), count_levels(channel)
         extra = as_covariates(covariates, len(readings), needed, levels)
-    with jax.enable_x64(True):
-        target = build_target(channel, size, tuple(extra), *readings.shape[1:-1])
+    target = build_target(channel, size, tuple(extra), *readings.shape[1:-1])
     others = len(readings) - len(codes)
     texts = Labelled(readings, np.pad(codes, (0, others), constant_values=-1), extra)
     unseen = texts.take(slice(len(codes), len(codes) + UNSEEN) if others else slice(UNSEEN))
