@@ -277,9 +277,7 @@ def describe(fit: Any, forecast: forecasting.Forecast | None = None) -> summary.
     fit = as_fit(fit)
     if not isinstance(forecast, forecasting.Forecast | None):
         raise InputError(f"forecast must be what forecast() returns; got {quote(forecast)}.")
-    loss = fit.expected if fit.settings.folded else None
-    rest = forecast, verdict(fit), reader_of(fit)
-    return summary.describe(fit.posteriors, fit.weights, loss, fit.scale, fit.losses, *rest)
+    return summary.describe(fit, verdict(fit), reader_of(fit), forecast)
 
 
 def verdict(fit: Any) -> Verdict | None:
