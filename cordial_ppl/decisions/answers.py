@@ -132,8 +132,8 @@ def forecast(
         )
     with doing("forecasting what more labels would give"):
         outlook = expected_loss_and_gap(*fit.mixture(readings), covariates=extra)
-        fitted = fit.labels, fit.out_of_fold, fit.scale.values
-        return forecasting.forecast(*fitted, outlook, counts, fit.sample_weight, fit.texts)
+        fitted = fit.text_labels, fit.out_of_fold, fit.scale.values
+        return forecasting.forecast(*fitted, outlook, counts)
 
 
 def check_readings(fit: Any, logits: Any) -> drift.Drift | None:
@@ -293,8 +293,7 @@ def verdict(fit: Any) -> Verdict | None:
     if not (fit := as_fit(fit, AnyFit)).judged:
         return None
     reader = reader_of(fit) if isinstance(fit, Fit) else None
-    points = reader and reader.points
-    return judge(fit.labels, fit.out_of_fold, fit.scale, fit.sample_weight, fit.texts, points)
+    return judge(fit.text_labels, fit.out_of_fold, fit.scale, reader and reader.points)
 
 
 def reader_of(fit: Fit) -> Reader | None:

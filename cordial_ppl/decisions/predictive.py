@@ -8,6 +8,7 @@ from jaxtyping import Float, Int
 
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.labelling import by_text
+from cordial_ppl.decisions.records import list_fields
 from cordial_ppl.runtime.arrays import FLOOR
 from cordial_ppl.stack.members import predict_each, predict_mixture
 
@@ -63,7 +64,7 @@ class LabelCheck(NamedTuple):
 
     def to_dict(self) -> dict[str, Any]:
         """The figures as values that JSON can express."""
-        return self._asdict() | {"alarm": self.alarm}
+        return list_fields(self) | {"alarm": self.alarm}
 
 
 def check_labels(

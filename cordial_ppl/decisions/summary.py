@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from cordial_ppl.decisions.forecasting import Forecast
 from cordial_ppl.decisions.judge import Fault, Reader
+from cordial_ppl.decisions.records import list_fields
 from cordial_ppl.decisions.reported import find_heaviest, list_parameters
 from cordial_ppl.decisions.verdict import Verdict, tabulate
 from cordial_ppl.inference.posterior import Posterior
@@ -104,16 +105,7 @@ class Summary:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as values that JSON can express."""
-        faults = {name: [*map(Fault._asdict, rows)] for name, rows in self.channel_faults.items()}
-        return asdict(self) | {
-            "faults": [*map(Fault._asdict, self.faults)],
-            "parameters": [*map(Fault._asdict, self.parameters)],
-            "channel_faults": faults,
-            "reader": self.reader and self.reader.to_dict(),
-            "sentences": list(self.sentences),
-            "forecast": self.forecast and self.forecast.to_dict(),
-            "verdict": self.verdict and self.verdict.to_dict(),
-        }
+        return list_fields(self) | {"sentences": list(self.sentences)}
 
     @property
     def _texts(self) -> str:

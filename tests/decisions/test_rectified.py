@@ -52,10 +52,10 @@ def test_strata_and_probabilities_by_hand():
     error = np.sqrt(0.4**2 * (1 - 2 / 4) * 2 / 2 + 0.6**2 * (1 - 2 / 6) * 8 / 2)
     np.testing.assert_allclose(found.mean, 0.4 * 2 + 0.6 * 6)
     np.testing.assert_allclose(found.upper - found.mean, t.ppf(0.95, 2) * error)
-    hajek = rectified_mean(0 * f, rows, y, probabilities=[0.5, 0.5, 0.25, 0.25])
+    hajek = rectified_mean(0 * f, rows, y, weights=[2.0, 2, 4, 4])
     np.testing.assert_allclose(hajek.mean, (2 * 1 + 2 * 3 + 4 * 4 + 4 * 8) / 12)
-    # Only the ratios of probabilities count: who stops a plan early has smaller ones.
-    fewer = rectified_mean(0 * f, rows, y, probabilities=[0.2, 0.2, 0.1, 0.1])
+    # Only the ratios of weights count: of who stops a plan early they are larger.
+    fewer = rectified_mean(0 * f, rows, y, weights=[5.0, 5, 10, 10])
     np.testing.assert_allclose(fewer, hajek)
 
 
@@ -111,7 +111,7 @@ def test_intervals_hold_as_often_as_they_say(design):
             settings["strata"] = score_strata(f, n)
         else:
             rows = rng.permutation(np.flatnonzero(rng.random(size) < shares))
-            settings["probabilities"] = shares[rows]
+            settings["weights"] = 1 / shares[rows]
         found = rectified_mean(f, rows, y[rows], **settings)
         held.append(found.lower <= y.mean() <= found.upper)
         errors.append((found.mean - y.mean()) * np.sqrt(n) / y.std())
@@ -132,7 +132,7 @@ def test_groups_that_are_labelled_to_the_last_do_not_make_others_certain(single)
         y = rng.integers(0, 5, len(strata)).astype(float)
         rows = np.concatenate([np.flatnonzero(strata == s)[:5] for s in range(len(sizes))])
         shares = np.array([min(5, size) / size for size in sizes])[strata[rows]]
-        ends = rectified_mean(np.zeros(len(y)), rows, y[rows], strata=strata, probabilities=shares)
+        ends = rectified_mean(np.zeros(len(y)), rows, y[rows], strata=strata, weights=1 / shares)
         held.append(ends.lower <= y.mean() <= ends.upper)
     assert np.mean(held) > 0.82  # .894, sd .012, and .881, sd .018, over 20 seeds
 

@@ -49,7 +49,7 @@ def rectified_means(
     *,
     strata: Int64[np.ndarray, " N"] | None = None,
     clusters: Int64[np.ndarray, " N"] | None = None,
-    probabilities: Float64[np.ndarray, " n"] | None = None,
+    weights: Float64[np.ndarray, " n"] | None = None,
     level: float = 0.9,
 ) -> dict[str, RectifiedMean]:
     r"""Estimate the mean of all labels from predictions of all and labels of a sample.
@@ -59,8 +59,8 @@ def rectified_means(
     $$\hat\mu = \frac{1}{N} \Bigl(\lambda \sum_{j \le N} f_j
         + \sum_{i \in S} w_i (y_i - \lambda f_i)\Bigr),$$
 
-    where the weights w sum to the number of texts of each stratum and are as 1 / probability within
-    it. Lambda is the slope of labels on predictions within [0, 1], over all strata together; in a
+    where the weights w sum to the number of texts of each stratum and are as those given within it.
+    Lambda is the slope of labels on predictions within [0, 1], over all strata together; in a
     simple random sample it has the least variance (the power tuning of PPI++, whose labelled texts
     here are among the N). The interval is Student's t's, with n - strata - 1 degrees of freedom
     (one more where lambda is 0; Satterthwaite's where labels stand for very different numbers of
@@ -81,8 +81,8 @@ def rectified_means(
         clusters: cluster of each of the N texts, 0 and up, whose labels are alike: sums over
             clusters take the place of labels, n is the number of clusters with labels, and strata
             do not count.
-        probabilities: inclusion probabilities of the labelled texts, [n], as a plan gives them, or
-            others in their ratios; by default equal within a stratum.
+        weights: what each labelled text stands for, [n], in any unit: 1 / its inclusion
+            probability; by default equal within a stratum.
         level: probability that the interval holds the mean, in (0, 1).
 
     Returns:
@@ -94,13 +94,13 @@ def rectified_means(
         Särndal, Swensson and Wretman (1992), Model assisted survey sampling, chapters 3 to 8.
     """
     size, n, predicted = len(f), len(y), f[rows]
-    w = np.ones(n) if probabilities is None else 1 / probabilities
+    w = np.ones(n) if weights is None else weights
     codes = np.zeros(size, np.int64)
     if strata is not None and clusters is None:
         joined = _join_sparse(strata, rows, w)
         codes = joined if is_even(w, joined[rows]) else codes
     stratum, texts = codes[rows], np.bincount(codes)
-    w *= (texts / np.bincount(stratum, w))[stratum]
+    w = w * (texts / np.bincount(stratum, w))[stratum]
     weight = 0.0
     if n >= len(texts) + TUNED and np.ptp(y) > 0:
         apart = predicted - w @ predicted / size
