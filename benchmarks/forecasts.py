@@ -106,7 +106,7 @@ def measure(
             "gain": log_loss(histogram, reading.report.labels) - loss,
             "labels": labels.tolist(),
             "out_of_fold": np.round(fit.out_of_fold, 5).tolist(),
-            "outlook": expected_loss_and_gap(*fit.mixture(held_out.logits), {}),
+            "outlook": expected_loss_and_gap(fit, held_out.logits, {}),
         }
     where = {"source": pair.source, "half": pair.half, "pair": pair.name}
     where |= {"options": reading.scale.options}

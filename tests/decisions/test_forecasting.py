@@ -160,11 +160,12 @@ def test_the_gap_is_that_of_the_draws(calibrator):
     draws = np.stack([posterior.predict(readings, {}, e)[1] for e in np.eye(5)], -1)
     weights = posterior.prediction_weights
     gap = entropy(np.tensordot(weights, draws, 1)) - np.tensordot(weights, entropy(draws), 1)
-    members = [(posterior, readings), (calibrator.fit_.members["temperature"], readings)]
-    alone = expected_loss_and_gap(members[:1], np.ones((1, 1)), {})
+    single = replace(calibrator.fit_, weights={"location": 1.0})
+    alone = expected_loss_and_gap(single, readings, {})
     assert alone.gap == pytest.approx(gap.mean(), rel=1e-3)
     assert alone.loss == pytest.approx(entropy(posterior.predict(readings, {})[0]).mean(), rel=1e-4)
-    both = expected_loss_and_gap(members, np.array([[0.25, 0.75]]), {})
+    fit = replace(calibrator.fit_, weights={"location": 0.25, "temperature": 0.75})
+    both = expected_loss_and_gap(fit, readings, {})
     assert both.gap == pytest.approx(alone.gap / 4)
     assert both.texts == 50
 
