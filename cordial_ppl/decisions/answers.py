@@ -68,13 +68,11 @@ def predict_draws(
     check_names("histogram", [histogram], ("redrawn", "fixed"))
     count = int(check_number("draws", draws, 2, whole=True))
     posterior = PosteriorDraws(fit, count, histogram == "redrawn")
-    shares, parts = zip(*posterior.predict(readings, extra), strict=True)
-    weights = [np.full(len(p), share / len(p)) for share, p in zip(shares, parts, strict=True)]
-    probs, unread = np.concatenate(parts), is_unread(readings)
-    if unread.any():
+    weights, probs = posterior.predict_all(readings, extra)
+    if (unread := is_unread(readings)).any():
         rng = np.random.default_rng([fit.seed, count])
         probs[:, unread] = rng.dirichlet(fit.unread_counts, len(probs))[:, None]
-    return probs, np.concatenate(weights)
+    return probs, weights
 
 
 def as_fit(fit: Any, kind: type[AnyFit] = Fit) -> Any:
