@@ -95,11 +95,6 @@ class Corpus:
         table, of = np.unique([self.groups, *parts], axis=1, return_inverse=True)
         return Cells(of.ravel(), *table)
 
-    def count_by_group(self) -> tuple[list[int], list[int]]:
-        """Count the texts, and the labelled texts, of each group."""
-        texts = np.bincount(self.groups)
-        return texts.tolist(), np.bincount(self.groups[self.rows], minlength=len(texts)).tolist()
-
     @cached_property
     def read(self) -> Bool[np.ndarray, " N"]:
         """Tell the texts that were read."""

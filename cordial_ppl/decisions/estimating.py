@@ -65,12 +65,14 @@ class Posed(NamedTuple):
         names: of the groups; one where none are asked for.
         marks: the options that pass, if some do.
         strata: stratum of each text, for the design-based estimate.
+        inclusion: inclusion probability of each labelled text.
     """
 
     corpus: Corpus
     names: list[str]
     marks: Bool[np.ndarray, " K"] | None
     strata: Int[np.ndarray, " N"] | None
+    inclusion: Float[np.ndarray, " n"]
 
 
 def estimate(
@@ -131,9 +133,9 @@ def _pose(
     groups, strata, clusters, pairs = (getattr(question, noun) for noun in COLUMNS)
     names, codes = (["all"], np.zeros(count, int)) if groups is None else name_groups(groups, count)
     units = number_clusters(clusters, pairs, None if groups is None else codes, count)
-    weights = 1 / as_probabilities(question.probabilities, len(rows))
-    even, strata = is_even(weights), number_cells(strata, "strata", count)
-    unlike = not is_even(weights, 0 if strata is None else strata[rows])
+    inclusion = as_probabilities(question.probabilities, len(rows))
+    even, strata = is_even(1 / inclusion), number_cells(strata, "strata", count)
+    unlike = not is_even(1 / inclusion, 0 if strata is None else strata[rows])
     plans = None if even or unlike or strata is None or strata.max() >= GROUPS else strata
     if plans is not None:
         # The plan's groups have an effect already, where the estimate is of these.
@@ -143,11 +145,12 @@ def _pose(
     # What passes and the rest have the same draws, so that their rates add up to one.
     highest = None if marks is None else (marks == marks[-1]).astype(int)
     order = np.argsort(~read[rows], kind="stable")
+    rows, labels, inclusion = rows[order], labels[order], inclusion[order]
     corpus = Corpus(
-        rows=rows[order],
-        labels=labels[order],
+        rows=rows,
+        labels=labels,
         value=scale.values,
-        weights=weights[order],
+        weights=1 / inclusion,
         groups=codes,
         scale=CORPUS_SCALE if even and units is None else GROUP_SCALE,
         plans=plans,
@@ -160,7 +163,7 @@ def _pose(
         # Strata without labels are joined with the next: those of unread texts among themselves.
         strata = np.zeros(count, int) if strata is None else strata
         strata = strata + ~read * (strata.max() + 1)
-    return Posed(corpus, names, marks, strata)
+    return Posed(corpus, names, marks, strata, inclusion)
 
 
 def _conclude(
@@ -172,20 +175,22 @@ def _conclude(
     shares: Shares,
 ) -> Estimate:
     """Summarise draws, and put the design-based estimate and warnings beside them."""
-    scale, level, (corpus, names, marks, strata) = fit.scale, question.level, posed
+    scale, level, (corpus, names, marks, strata, inclusion) = fit.scale, question.level, posed
     rows, target = corpus.rows, TARGETS.index(question.of)
     values = [scale.values, *(np.arange(scale.size) >= k for k in range(1, scale.size))]
     values = np.stack([*values, *([] if marks is None else [marks])], axis=1).astype(float)
     tables = shares.like_these, shares.these
     means, others = (_find_means(tables[t], corpus.cells, values) for t in (target, 1 - target))
-    design = {"strata": strata, "weights": corpus.weights, "clusters": corpus.clusters}
+    design = {"strata": strata, "probabilities": inclusion, "clusters": corpus.clusters}
     raw = stated @ scale.values, rows, corpus.labels @ scale.values
     rectified = rectified_means(*raw, level=level, **design)
     describe = partial(_describe, scale=scale, level=level, rated=marks is not None)
-    texts, labels = corpus.count_by_group()
+    counts = (np.bincount(of, minlength=len(names)) for of in (corpus.groups, corpus.groups[rows]))
     population = {
-        name: describe((texts[g], labels[g]), means[:, g], shares.effects[:, g])
-        for g, name in enumerate(names)
+        name: describe(size, means[:, g], shares.effects[:, g])
+        for g, (name, size) in enumerate(
+            zip(names, zip(*(each.tolist() for each in counts), strict=True), strict=True)
+        )
     }
     overall, passing = describe((len(readings), len(rows)), means[:, -1], None), None
     if marks is not None and overall.passing is not None:
@@ -254,7 +259,7 @@ def _find_uneven(names: Sequence[str], corpus: Corpus, seed: int) -> str | None:
     A test of random choice, of texts or of whole clusters, with an error rate of one in a thousand.
     """
     rows, groups = corpus.rows, corpus.groups
-    texts, labels = map(np.array, corpus.count_by_group())
+    texts, labels = (np.bincount(of, minlength=len(names)) for of in (groups, groups[rows]))
     if len(names) == 1 or len(rows) == len(corpus.groups):
         return None
     shares = texts / texts.sum()

@@ -345,7 +345,7 @@ def test_a_group_and_an_option_without_labels_are_not_known():
         ({"draws": 1}, "draws"),
         ({"probabilities": np.zeros(40)}, "probabilities"),
         ({"probabilities": [0.5] * 39 + [1.5]}, "above 0 and at most 1; found 1.5 in row 39"),
-        ({"probabilities": [0.5] * 39 + [np.nan]}, "above 0 and at most 1; found nan in row 39"),
+        ({"probabilities": [0.5] * 39 + [np.nan]}, "probabilities must be finite.* row 39"),
         ({"probabilities": [0.5]}, "one for each of 40 labels.* found 1"),
         ({"probabilities": ["likely"] * 40}, "probabilities must be numbers"),
         ({"strata": [0, 1]}, "strata must be given for each of 300 texts; got 2"),

@@ -8,6 +8,7 @@ from scipy.stats import t
 
 from cordial_ppl.decisions.estimates.rectified import rectified_means
 from cordial_ppl.decisions.planning import score_strata, walk
+from cordial_ppl.errors import InputError
 
 RNG = np.random.default_rng(5)
 F = np.sort(RNG.normal(3, 1, 200))
@@ -16,10 +17,8 @@ Y = (0.6 * F + RNG.normal(0, 0.4, 200)).round()
 ROWS = RNG.permutation(200)[:30]
 
 
-def rectified_mean(f, rows, y, of="these", level=0.9, **design):
-    design = {name: np.asarray(cells) for name, cells in design.items()}
-    f, rows, y = map(np.asarray, (f, rows, y))
-    return rectified_means(f, rows, y, level=level, **design)[of]
+def rectified_mean(*arrays, of="these", **design):
+    return rectified_means(*arrays, **design)[of]
 
 
 def test_it_is_the_regression_estimator_of_surveys_with_power_tuning():
@@ -52,10 +51,10 @@ def test_strata_and_probabilities_by_hand():
     error = np.sqrt(0.4**2 * (1 - 2 / 4) * 2 / 2 + 0.6**2 * (1 - 2 / 6) * 8 / 2)
     np.testing.assert_allclose(found.mean, 0.4 * 2 + 0.6 * 6)
     np.testing.assert_allclose(found.upper - found.mean, t.ppf(0.95, 2) * error)
-    hajek = rectified_mean(0 * f, rows, y, weights=[2.0, 2, 4, 4])
+    hajek = rectified_mean(0 * f, rows, y, probabilities=[0.5, 0.5, 0.25, 0.25])
     np.testing.assert_allclose(hajek.mean, (2 * 1 + 2 * 3 + 4 * 4 + 4 * 8) / 12)
-    # Only the ratios of weights count: of who stops a plan early they are larger.
-    fewer = rectified_mean(0 * f, rows, y, weights=[5.0, 5, 10, 10])
+    # Only the ratios of probabilities count: who stops a plan early has smaller ones.
+    fewer = rectified_mean(0 * f, rows, y, probabilities=[0.2, 0.2, 0.1, 0.1])
     np.testing.assert_allclose(fewer, hajek)
 
 
@@ -111,7 +110,7 @@ def test_intervals_hold_as_often_as_they_say(design):
             settings["strata"] = score_strata(f, n)
         else:
             rows = rng.permutation(np.flatnonzero(rng.random(size) < shares))
-            settings["weights"] = 1 / shares[rows]
+            settings["probabilities"] = shares[rows]
         found = rectified_mean(f, rows, y[rows], **settings)
         held.append(found.lower <= y.mean() <= found.upper)
         errors.append((found.mean - y.mean()) * np.sqrt(n) / y.std())
@@ -132,7 +131,7 @@ def test_groups_that_are_labelled_to_the_last_do_not_make_others_certain(single)
         y = rng.integers(0, 5, len(strata)).astype(float)
         rows = np.concatenate([np.flatnonzero(strata == s)[:5] for s in range(len(sizes))])
         shares = np.array([min(5, size) / size for size in sizes])[strata[rows]]
-        ends = rectified_mean(np.zeros(len(y)), rows, y[rows], strata=strata, weights=1 / shares)
+        ends = rectified_mean(np.zeros(len(y)), rows, y[rows], strata=strata, probabilities=shares)
         held.append(ends.lower <= y.mean() <= ends.upper)
     assert np.mean(held) > 0.82  # .894, sd .012, and .881, sd .018, over 20 seeds
 
@@ -145,3 +144,25 @@ def test_clusters_of_unlike_sizes_are_fewer():
     ends = rectified_mean(np.zeros(len(y)), chosen, y[chosen], clusters=units)
     plain = t.ppf(0.95, 7) * np.std(y[chosen]) / np.sqrt(8)
     assert ends.upper - ends.lower > 2 * plain
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"values": [1.0, np.nan]}, "values must be finite numbers.* row 1"),
+        ({"labels": ["good", "bad"]}, "labels must be numbers"),
+        ({"labels": []}, "labels must be finite numbers of shape"),
+        ({"rows": [3, 3]}, "2 different positions in 0..199"),
+        ({"rows": [3, 200]}, "2 different positions"),
+        ({"rows": [3]}, "2 different positions"),
+        ({"rows": [0.5, 1.0]}, "2 different positions"),
+        ({"strata": [0, 1]}, "strata must be given for each of 200 texts; got 2"),
+        ({"probabilities": [0.5, 1.5]}, "above 0 and at most 1; found 1.5 in row 1"),
+        ({"probabilities": [0.5]}, "one for each of 2 labels"),
+        ({"level": 1.0}, "level must lie between 0 and 1"),
+    ],
+)
+def test_bad_input(changed, message):
+    given = {"values": F, "rows": [3, 4], "labels": [1.0, 2.0]} | changed
+    with pytest.raises(InputError, match=message):
+        rectified_mean(**given)

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float64, Int64
 from scipy.special import stdtrit
 
-from cordial_ppl.data.checks import check_cells
+from cordial_ppl.data.checks import check_cells, check_level
 from cordial_ppl.data.containers import as_numbers, unmasked
 from cordial_ppl.errors import InputError, name_rows, quote
 
@@ -43,13 +43,13 @@ class RectifiedMean(NamedTuple):
 
 
 def rectified_means(
-    f: Float64[np.ndarray, " N"],
-    rows: Int64[np.ndarray, " n"],
-    y: Float64[np.ndarray, " n"],
+    values: Any,
+    rows: Any,
+    labels: Any,
     *,
-    strata: Int64[np.ndarray, " N"] | None = None,
-    clusters: Int64[np.ndarray, " N"] | None = None,
-    weights: Float64[np.ndarray, " n"] | None = None,
+    strata: Any = None,
+    clusters: Any = None,
+    probabilities: Any = None,
     level: float = 0.9,
 ) -> dict[str, RectifiedMean]:
     r"""Estimate the mean of all labels from predictions of all and labels of a sample.
@@ -59,8 +59,8 @@ def rectified_means(
     $$\hat\mu = \frac{1}{N} \Bigl(\lambda \sum_{j \le N} f_j
         + \sum_{i \in S} w_i (y_i - \lambda f_i)\Bigr),$$
 
-    where the weights w sum to the number of texts of each stratum and are as those given within it.
-    Lambda is the slope of labels on predictions within [0, 1], over all strata together; in a
+    where the weights w sum to the number of texts of each stratum and are as 1 / probability within
+    it. Lambda is the slope of labels on predictions within [0, 1], over all strata together; in a
     simple random sample it has the least variance (the power tuning of PPI++, whose labelled texts
     here are among the N). The interval is Student's t's, with n - strata - 1 degrees of freedom
     (one more where lambda is 0; Satterthwaite's where labels stand for very different numbers of
@@ -73,41 +73,44 @@ def rectified_means(
     label, the interval is infinite.
 
     Args:
-        f: predictions of all texts, [N]: expected scores, or probabilities of an event.
+        values: predictions f of all texts, [N]: expected scores, or probabilities of an event.
         rows: positions of the labelled texts, [n], each once.
-        y: their labels as numbers, [n], in the units of `f`.
-        strata: stratum of each of the N texts, 0 and up, such as `score_strata` gives; by default
-            one.
-        clusters: cluster of each of the N texts, 0 and up, whose labels are alike: sums over
-            clusters take the place of labels, n is the number of clusters with labels, and strata
-            do not count.
-        weights: what each labelled text stands for, [n], in any unit: 1 / its inclusion
-            probability; by default equal within a stratum.
+        labels: their labels y as numbers, [n], in the units of `values`.
+        strata: stratum of each of the N texts, such as `score_strata` gives; by default one.
+        clusters: cluster of each of the N texts, whose labels are alike: sums over clusters take
+            the place of labels, n is the number of clusters with labels, and strata do not count.
+        probabilities: inclusion probabilities of the labelled texts, [n], as a plan gives them, or
+            others in their ratios; by default equal within a stratum.
         level: probability that the interval holds the mean, in (0, 1).
 
     Returns:
         The mean and its interval, of "these" texts and of texts "like-these", the population that
         they were drawn from.
 
+    Raises:
+        InputError: an array has another shape or an invalid value.
+
     References:
         Angelopoulos, Duchi and Zrnic (2023), PPI++: efficient prediction-powered inference.
         Särndal, Swensson and Wretman (1992), Model assisted survey sampling, chapters 3 to 8.
     """
+    f, y = _finite(values, "values"), _finite(labels, "labels")
+    rows = _as_rows(rows, len(f), len(y))
+    check_level(level)
     size, n, predicted = len(f), len(y), f[rows]
-    w = np.ones(n) if weights is None else weights
-    codes = np.zeros(size, np.int64)
-    if strata is not None and clusters is None:
-        joined = _join_sparse(strata, rows, w)
-        codes = joined if is_even(w, joined[rows]) else codes
+    w = 1 / as_probabilities(probabilities, n)
+    codes, units = _join_sparse(strata, rows, size, w), number_cells(clusters, "clusters", size)
+    if units is not None or not is_even(w, codes[rows]):
+        codes = np.zeros(size, np.int64)
     stratum, texts = codes[rows], np.bincount(codes)
-    w = w * (texts / np.bincount(stratum, w))[stratum]
+    w *= (texts / np.bincount(stratum, w))[stratum]
     weight = 0.0
     if n >= len(texts) + TUNED and np.ptp(y) > 0:
         apart = predicted - w @ predicted / size
         spread = w @ apart**2
         weight = float(np.clip(w @ (apart * y) / spread, 0, 1)) if spread > 0 else 0.0
     mean = weight * f.mean() + w @ (y - weight * predicted) / size
-    sample = Sample(w, stratum, texts, None if clusters is None else clusters[rows])
+    sample = Sample(w, stratum, texts, None if units is None else units[rows])
     variance, free, least = np.inf, 1.0, (1e-9 * max(np.abs(f).max(), np.abs(y).max())) ** 2
     for varying in (y - weight * predicted, predicted):
         result, free = sample.variance(varying, weight > 0)
@@ -117,7 +120,7 @@ def rectified_means(
     if n == size:
         variance = 0.0
     means, quantile = {}, stdtrit(free, (1 + level) / 2)
-    for of, more in (("these", 0.0), ("like-these", _population_variance(f, y, w, rows, clusters))):
+    for of, more in (("these", 0.0), ("like-these", _population_variance(f, y, w, rows, units))):
         half = quantile * np.sqrt(variance + more)
         means[of] = RectifiedMean(float(mean), float(mean - half), float(mean + half), weight)
     return means
@@ -226,13 +229,16 @@ def is_even(weights: Float64[np.ndarray, " n"], strata: Any = 0) -> bool:
 
 
 def _join_sparse(
-    codes: np.ndarray, rows: np.ndarray, weights: np.ndarray
+    strata: Any, rows: np.ndarray, size: int, weights: np.ndarray
 ) -> Int64[np.ndarray, " N"]:
-    """Join strata with fewer than two labels with the next.
+    """Number the strata, those with fewer than two labels joined with the next.
 
     Where labels weigh unlike one is enough, as the variance of all strata counts, and strata
     without labels come after those whose labels stand for most texts.
     """
+    codes = number_cells(strata, "strata", size)
+    if codes is None:
+        return np.zeros(size, np.int64)
     counts = np.bincount(codes[rows], minlength=codes.max() + 1)
     if not is_even(weights):
         sums = np.bincount(codes[rows], weights, minlength=len(counts))
@@ -256,13 +262,35 @@ def as_probabilities(probabilities: Any, n: int) -> Float64[np.ndarray, " n"]:
     """
     if probabilities is None:
         return np.ones(n)
-    shares = as_numbers(probabilities, "probabilities")
-    wrong = np.flatnonzero(~((shares > 0) & (shares <= 1)))
-    if shares.shape != (n,) or wrong.size:
-        one = shares.ndim == 1 and wrong.size
-        result = f"{quote(shares[wrong[0]])} in {name_rows(wrong)}" if one else shares.size
+    shares = _finite(probabilities, "probabilities")
+    wrong = np.flatnonzero((shares <= 0) | (shares > 1))
+    if len(shares) != n or wrong.size:
+        result = f"{quote(shares[wrong[0]])} in {name_rows(wrong)}" if wrong.size else len(shares)
         raise InputError(
             f"probabilities must be one for each of {n} labels, above 0 and at most 1; found "
             f"{result}."
         )
     return shares
+
+
+def _as_rows(rows: Any, size: int, n: int) -> Int64[np.ndarray, " n"]:
+    result = np.asarray(unmasked(rows))
+    inside = result.dtype.kind in "iu" and result.size and 0 <= result.min() and result.max() < size
+    if result.shape != (n,) or not inside or len(np.unique(result)) < n:
+        raise InputError(
+            f"rows must be {n} different positions in 0..{size - 1}, one a label; found "
+            f"{quote(rows)}."
+        )
+    return result.astype(np.int64)
+
+
+def _finite(values: Any, name: str) -> Float64[np.ndarray, " n"]:
+    numbers = as_numbers(values, name)
+    wrong = np.flatnonzero(~np.isfinite(numbers.ravel()))
+    if numbers.ndim != 1 or not numbers.size or wrong.size:
+        where = f" in {name_rows(wrong)}" if wrong.size else ""
+        raise InputError(
+            f"{name} must be finite numbers of shape [n]; found {list(numbers.shape)}"
+            f"{' with others' if where else ''}{where}."
+        )
+    return numbers
