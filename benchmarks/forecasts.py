@@ -27,6 +27,7 @@ from members import trained_without, without
 from real import FOLDER, NEEDED, SOURCES, Pair, load_embedded, load_pairs
 
 from cordial_ppl.data.labelled import Labelled
+from cordial_ppl.data.labelling import by_text
 from cordial_ppl.data.readings import label_histogram
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions.forecasting import Forecast, Outlook, forecast
@@ -105,7 +106,7 @@ def measure(
             "gain": log_loss(histogram, reading.report.labels) - loss,
             "labels": labels.tolist(),
             "out_of_fold": np.round(fit.out_of_fold, 5).tolist(),
-            "outlook": expected_loss_and_gap(*fit.mixture(held_out.logits), {}),
+            "outlook": expected_loss_and_gap(fit, held_out.logits, {}),
         }
     where = {"source": pair.source, "half": pair.half, "pair": pair.name}
     where |= {"options": reading.scale.options}
@@ -123,7 +124,8 @@ def shuffle(texts: Labelled, share: float, rng: np.random.Generator) -> Labelled
 def foretell(row: dict[str, Any], count: int) -> tuple[Forecast, Verdict]:
     """What was said with so many labels of one draw."""
     fit, scale = row["fits"][str(count)], Scale(tuple(row["options"]))
-    labels, probs = np.array(fit["labels"]), np.array(fit["out_of_fold"])
+    labels = by_text(np.array(fit["labels"]), scale.size)
+    probs = np.array(fit["out_of_fold"])
     steps = [step for step in COUNTS if step > count]
     forecasts = forecast(labels, probs, scale.values, Outlook(*fit["outlook"]), steps or None)
     return forecasts, judge(labels, probs, scale)

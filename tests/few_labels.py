@@ -1,13 +1,19 @@
 """Twenty labelled reviews, forty to predict, and what several tests fit to them."""
 
+from dataclasses import replace
+from functools import cache
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import numpyro
 import numpyro.distributions as dist
 
+import cordial_ppl as cp
 from cordial_ppl.channels.channel import observe
 from cordial_ppl.data.readings import as_logits
+from cordial_ppl.data.scale import Scale
+from cordial_ppl.decisions.summary import describe
 from cordial_ppl.estimators.stack import Stack
 from cordial_ppl.evaluation.synthetic import reviews
 
@@ -21,6 +27,26 @@ def small(options=None, seed=0, **settings):
     """A stack that has every kind of member and few of each."""
     calibrators = ("temperature", "odds")
     return Stack(options, channels=("mixture",), calibrators=calibrators, seed=seed, **settings)
+
+
+@cache
+def plain():
+    """A fit that is quick."""
+    return cp.BatchCalibration().fit(LOGITS, LABELS).fit_
+
+
+def summarise(posteriors, weights, losses=None, size=5, reader=None):
+    """What is said of a fit that has these posteriors, weights and losses, and this reader."""
+    fit = replace(
+        plain(),
+        scale=Scale(tuple(map(str, range(1, size + 1)))),
+        settings=replace(plain().settings, folded=losses is not None),
+        members=posteriors,
+        weights=weights,
+        expected=losses or plain().expected,
+        losses={},
+    )
+    return describe(fit, None, reader)
 
 
 WEIGHTS = np.array([2.0, 0.25, 0.5]) / 2.75

@@ -1,6 +1,7 @@
 """Answers from a fit: each function validates what it is asked and calls one computation."""
 
 from collections.abc import Mapping, Sequence
+from itertools import compress
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -67,13 +68,11 @@ def predict_draws(
     check_names("histogram", [histogram], ("redrawn", "fixed"))
     count = int(check_number("draws", draws, 2, whole=True))
     posterior = PosteriorDraws(fit, count, histogram == "redrawn")
-    shares, parts = zip(*posterior.predict(readings, extra), strict=True)
-    weights = [np.full(len(p), share / len(p)) for share, p in zip(shares, parts, strict=True)]
-    probs, unread = np.concatenate(parts), is_unread(readings)
-    if unread.any():
+    weights, probs = posterior.predict_all(readings, extra)
+    if (unread := is_unread(readings)).any():
         rng = np.random.default_rng([fit.seed, count])
         probs[:, unread] = rng.dirichlet(fit.unread_counts, len(probs))[:, None]
-    return probs, np.concatenate(weights)
+    return probs, weights
 
 
 def as_fit(fit: Any, kind: type[AnyFit] = Fit) -> Any:
@@ -131,9 +130,9 @@ def forecast(
             "draws (with the mode there is one). Fit a Cordial with the default inference."
         )
     with doing("forecasting what more labels would give"):
-        outlook = expected_loss_and_gap(*fit.mixture(readings), covariates=extra)
-        fitted = fit.labels, fit.out_of_fold, fit.scale.values
-        return forecasting.forecast(*fitted, outlook, counts, fit.sample_weight, fit.texts)
+        outlook = expected_loss_and_gap(fit, readings, extra)
+        fitted = fit.text_labels, fit.out_of_fold, fit.scale.values
+        return forecasting.forecast(*fitted, outlook, counts)
 
 
 def check_readings(fit: Any, logits: Any) -> drift.Drift | None:
@@ -190,17 +189,19 @@ def monitor(
         )
     texts = [range(size) for size in sizes] if texts is None else texts
     names = [check_cells("texts", *each) for each in zip(texts, sizes, strict=True)]
-    # Texts that were read at first.
     unread = [is_unread(logits) for logits, _ in entered]
-    at_first = (name for name, gone in zip(names[0], unread[0], strict=True) if not gone)
-    first = {name: row for row, name in enumerate(at_first)}
-    _warn_of_refusals(unread[0], unread[-1])
+    if drift.differ(unread[0], unread[-1]):
+        warn(
+            f"the judge left {unread[-1].mean():.0%} of the texts without a reading, "
+            f"{unread[0].mean():.0%} before: the answer is about those that were read at both "
+            "times."
+        )
+    first = {name: row for row, name in enumerate(compress(names[0], ~unread[0]))}
     scores = np.full((len(first), count), np.nan)
     stated, others = np.full((*scores.shape, fit.scale.size), np.nan), None
-    for t, (each, (logits, extra)) in enumerate(zip(names, entered, strict=True)):
-        read = ~is_unread(logits)
-        logits, extra = logits[read], {name: column[read] for name, column in extra.items()}
-        each = [name for name, seen in zip(each, read, strict=True) if seen]
+    for t, (each, (logits, extra), gone) in enumerate(zip(names, entered, unread, strict=True)):
+        logits, extra = logits[~gone], {name: column[~gone] for name, column in extra.items()}
+        each = [*compress(each, ~gone)]
         again = np.array([name in first for name in each], bool)
         if len({*each}) < len(each):
             raise InputError(f"look {t} has a text twice: give each text one reading.")
@@ -215,15 +216,6 @@ def monitor(
         if t == count - 1 and not again.all():
             others = drift.compare(sketch(logits[again]), sketch(logits[~again]), fit.scale)
     return monitoring.monitor(scores, stated, fit.scale, level)._replace(others=others)
-
-
-def _warn_of_refusals(then: np.ndarray, now: np.ndarray) -> None:
-    """Warn where the share of texts that were not read has changed by more than chance."""
-    if drift.differ(then, now):
-        warn(
-            f"the judge left {now.mean():.0%} of the texts without a reading, {then.mean():.0%} "
-            "before: the answer is about those that were read at both times."
-        )
 
 
 def check_labels(
@@ -264,7 +256,7 @@ def check_labels(
             f"{len(np.unique(data.texts[fitted]))} of {data.count} texts are of the fit: "
             "the check flatters. Leave those out."
         )
-    return predictive.check_labels(*fit.mixture(data.logits), texts=data, seed=fit.seed)
+    return predictive.check_labels(fit, data)
 
 
 def describe(fit: Any, forecast: forecasting.Forecast | None = None) -> summary.Summary:
@@ -277,9 +269,7 @@ def describe(fit: Any, forecast: forecasting.Forecast | None = None) -> summary.
     fit = as_fit(fit)
     if not isinstance(forecast, forecasting.Forecast | None):
         raise InputError(f"forecast must be what forecast() returns; got {quote(forecast)}.")
-    loss = fit.expected if fit.settings.folded else None
-    rest = forecast, verdict(fit), reader_of(fit)
-    return summary.describe(fit.posteriors, fit.weights, loss, fit.scale, fit.losses, *rest)
+    return summary.describe(fit, verdict(fit), reader_of(fit), forecast)
 
 
 def verdict(fit: Any) -> Verdict | None:
@@ -295,8 +285,7 @@ def verdict(fit: Any) -> Verdict | None:
     if not (fit := as_fit(fit, AnyFit)).judged:
         return None
     reader = reader_of(fit) if isinstance(fit, Fit) else None
-    points = reader and reader.points
-    return judge(fit.labels, fit.out_of_fold, fit.scale, fit.sample_weight, fit.texts, points)
+    return judge(fit.text_labels, fit.out_of_fold, fit.scale, reader and reader.points)
 
 
 def reader_of(fit: Fit) -> Reader | None:

@@ -64,6 +64,14 @@ class PosteriorDraws:
             else:
                 yield weight, member.predict(logits)[0][None]
 
+    def predict_all(
+        self, logits: Float[np.ndarray, "m K"], covariates: Mapping[str, np.ndarray]
+    ) -> tuple[Float[np.ndarray, " D"], Float[np.ndarray, "D m K"]]:
+        """Predict texts with all members: the weight of each draw, and all draws."""
+        members = [*self.predict(logits, covariates)]
+        weights = [np.full(len(drawn), weight / len(drawn)) for weight, drawn in members]
+        return np.concatenate(weights), np.concatenate([drawn for _, drawn in members])
+
 
 def sum_draws(
     sampler: PosteriorDraws,

@@ -212,9 +212,7 @@ def _draw(
     for start in range(0, len(action), BLOCK):
         block = slice(start, start + BLOCK)
         extra = {name: column[block] for name, column in covariates.items()}
-        members = [*sampler.predict(readings[block], extra)]
-        shares = np.concatenate([np.full(len(drawn), w / len(drawn)) for w, drawn in members])
-        drawn = np.concatenate([drawn for _, drawn in members])
+        shares, drawn = sampler.predict_all(readings[block], extra)
         missed = np.einsum("dmk,km->dm", drawn, losses.wrong[:, action[block]].astype(float))
         sums = sums + missed @ np.eye(len(ends))[home[block]]
         lowest = (drawn @ (losses.wrong * losses.price)).min(axis=2)

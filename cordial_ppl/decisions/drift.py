@@ -7,6 +7,7 @@ from jaxtyping import Bool, Float64, Int, Int64
 
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions.permutation import adjusted_p
+from cordial_ppl.decisions.records import list_fields
 from cordial_ppl.stack.sketch import span, steps_of_class
 
 RATE = 0.01
@@ -70,7 +71,7 @@ class Drift(NamedTuple):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as values that JSON can express."""
-        return self._asdict() | {"options": self.options.tolist(), "alarm": self.alarm}
+        return list_fields(self) | {"alarm": self.alarm}
 
 
 def compare(

@@ -158,7 +158,7 @@ def draw_effects(
     first, home = np.unique(marks, axis=0, return_index=True, return_inverse=True)[1:]
     home = home.ravel()
     mass = np.bincount(home, weights, len(first))
-    means = _Sums(home, len(first)).add(turned * weights) / mass
+    means = _sum_by(home, turned * weights) / mass
     within = np.sum(weights * turned**2, axis=2) - np.sum(mass * means**2, axis=2)
     parts = [
         _Part(factor._replace(codes=factor.codes[first], slope=slope[first]), mass, scales, chains)
@@ -183,19 +183,11 @@ def draw_effects(
     return Effects(np.tile(np.arange(chains), STATES), basis, levels, tau, np.concatenate(sigma))
 
 
-class _Sums:
-    """Sums of the last axis by code."""
-
-    def __init__(self, codes: np.ndarray, count: int):
-        self.order, self.count = np.argsort(codes, kind="stable"), count
-        self.present, self.starts = np.unique(codes[self.order], return_index=True)
-
-    def add(self, values: np.ndarray) -> np.ndarray:
-        """Sum values, in whose last axis each has its code."""
-        result = np.zeros((*values.shape[:-1], self.count))
-        if len(self.present):
-            result[..., self.present] = np.add.reduceat(values[..., self.order], self.starts, -1)
-        return result
+def _sum_by(codes: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Sum values by code, 0 and up without gaps, which each has in the last axis."""
+    order = np.argsort(codes, kind="stable")
+    starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
+    return np.add.reduceat(values[..., order], starts, -1) if len(starts) else values
 
 
 class _Part:
@@ -206,8 +198,8 @@ class _Part:
         shape, slope = (chains, len(scales)), factor.slope
         self.factor, self.scales = factor, factor.scale * scales[:, None]
         self.seen, self.codes = np.unique(factor.codes, return_inverse=True)
-        self.sums = _Sums(self.codes, len(self.seen))
-        self.slope, self.weight, self.size = slope, slope * mass, self.sums.add(slope**2 * mass)
+        self.slope, self.weight = slope, slope * mass
+        self.size = _sum_by(self.codes, slope**2 * mass)
         alone = np.zeros(factor.count, bool) if factor.alone is None else factor.alone
         self.alone = alone[self.seen]
         self.effects = np.zeros((*shape, len(self.seen)))
@@ -225,7 +217,7 @@ class _Part:
         logs = np.broadcast_to(-0.5 * (grid / self.scales) ** 2, (*self.tau.shape[:2], GRID))
         size = np.where(self.size > 0, self.size, 1e-9)
         noise = variance / size
-        mean = self.sums.add(left * self.weight) / size
+        mean = _sum_by(self.codes, left * self.weight) / size
         # A level at a time, for which arrays fit the caches; one logarithm for several.
         for levels in itertools.batched(np.flatnonzero(~self.alone), TOGETHER):
             product, squares = 1.0, 0.0

@@ -17,15 +17,16 @@ constants were measured (`benchmarks/forecasts.py`).
 import math
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from scipy.special import chdtri, ndtr, ndtri, stdtrit
 
-from cordial_ppl.data.labelling import by_text
+from cordial_ppl.data.labelling import TextLabels
+from cordial_ppl.decisions.records import as_values, list_fields
 from cordial_ppl.errors import InputError
 from cordial_ppl.runtime.arrays import FLOOR
 
@@ -241,12 +242,7 @@ class Forecast:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as values that JSON can express."""
-        steps = [
-            {name: x._asdict() if isinstance(x, Range) else x for name, x in s._asdict().items()}
-            for s in self.steps
-        ]
-        more = {"loss": self.loss and self.loss._asdict(), "steps": steps}
-        return asdict(self) | more | {"sentence": self.sentence}
+        return list_fields(self) | {"steps": as_values(self.steps), "sentence": self.sentence}
 
 
 def labels_to_decide(
@@ -284,31 +280,26 @@ def labels_to_decide(
 
 
 def forecast(
-    labels: Int[np.ndarray, " n"],
+    per_text: TextLabels,
     out_of_fold: Float[np.ndarray, "n K"] | None,
     values: Float[np.ndarray, " K"],
     outlook: Outlook,
     counts: Sequence[int] | None = None,
-    weights: Float[np.ndarray, " n"] | None = None,
-    texts: Int[np.ndarray, " n"] | None = None,
 ) -> Forecast:
     """Forecast what more labels would give.
 
     Args:
-        labels: labels of the fit, positions 0..K-1.
-        out_of_fold: their out-of-fold probabilities; None with too few labels for folds.
+        per_text: the labels of each text of the fit.  A label is one of a text that has as many
+            labels as these.
+        out_of_fold: out-of-fold probabilities by label; None with too few labels for folds.
         values: position of each option on the scale.
         outlook: what the calibrator says about texts without labels.
         counts: the numbers of labels to look at; by default 2, 3, 5 and 10 times the present one.
             Those beyond the texts count as all of them, those that are reached already not at all.
-        weights: what each label counts; one by default.
-        texts: which text each is of; by default each of another.  A label is then one of a text
-            that has as many labels as these.
 
     Raises:
         InputError: there are fewer texts than labels.
     """
-    per_text = by_text(labels, len(values), weights, texts)
     first, shares, weights = per_text
     n, whole = len(first), outlook.texts
     if whole < n:

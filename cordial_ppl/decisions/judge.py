@@ -14,7 +14,7 @@ where the mean of all labels is off to the same side; elsewhere it is said what 
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -150,12 +150,6 @@ class Reader(NamedTuple):
             Fault(name, each.value, each.low if sure else None, each.high if sure else None, words)
             for name, each, words in rows
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything as values that JSON can express."""
-        ranges = [None if bias is None else bias._asdict() for bias in self.bias]
-        each = {name: getattr(self, name)._asdict() for name in ("overall", "spread", "points")}
-        return self._asdict() | {"bias": ranges} | each
 
     def _describe_spread(self, unit: str) -> str:
         about = f"labels lie about ±{number(self.spread.value, 2)}{unit} from"

@@ -10,6 +10,7 @@ from cordial_ppl.data.labelling import average_ranks
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions.drift import LEAST, Drift
 from cordial_ppl.decisions.estimates.requirement import NO, OPEN, YES
+from cordial_ppl.decisions.records import list_fields
 from cordial_ppl.errors import count, warn
 from cordial_ppl.scores import Interval
 
@@ -137,9 +138,7 @@ class Monitored(NamedTuple):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as values that JSON can express."""
-        made = {"shift": self.shift._asdict(), "options": self.options.tolist()}
-        made |= {"others": self.others and self.others.to_dict(), "answer": self.answer}
-        return self._asdict() | made | {"more": self.more}
+        return list_fields(self) | {"answer": self.answer, "more": self.more}
 
 
 def log_evidence(

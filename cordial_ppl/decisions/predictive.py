@@ -8,7 +8,9 @@ from jaxtyping import Float, Int
 
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.labelling import by_text
+from cordial_ppl.decisions.records import list_fields
 from cordial_ppl.runtime.arrays import FLOOR
+from cordial_ppl.stack.fit import Fit
 from cordial_ppl.stack.members import predict_each, predict_mixture
 
 SIMULATIONS = 1999
@@ -63,16 +65,11 @@ class LabelCheck(NamedTuple):
 
     def to_dict(self) -> dict[str, Any]:
         """The figures as values that JSON can express."""
-        return self._asdict() | {"alarm": self.alarm}
+        return list_fields(self) | {"alarm": self.alarm}
 
 
-def check_labels(
-    members: Sequence[tuple[Any, np.ndarray]],
-    shares: Float[np.ndarray, "1 M"],
-    texts: Labelled,
-    seed: int = 0,
-) -> LabelCheck:
-    r"""Posterior predictive check of labels that a mixture was not fitted to, by their log loss.
+def check_labels(fit: Fit, texts: Labelled) -> LabelCheck:
+    r"""Posterior predictive check of labels that are not of the fit, by their log loss.
 
     .. math:: p = P(T(z^{rep}) \ge T(z)), \qquad
        T(z) = -\frac{1}{\sum_i w_i} \sum_i w_i \log \hat p(z_i \mid x_i)
@@ -84,19 +81,17 @@ def check_labels(
     Source: Box (1980); Gelman, Meng and Stern (1996).
 
     Args:
-        members: fitted members, each with the readings that it sees.
-        shares: their weights in the mixture.
+        fit: the fit.
         texts: the texts and their labels, one or more each.
-        seed: seed of the simulated labels.
     """
-    size = texts.logits.shape[-1]
+    size = fit.scale.size
     first, label_shares, weights = by_text(texts.labels, size, texts.weights, texts.texts)
-    members = [(fit, seen[first]) for fit, seen in members]
     texts, weights = texts.take(first), weights / weights.sum()
+    members, shares = fit.mixture(texts.logits)
     probs, _ = predict_mixture(members, shares, texts.covariates, np.zeros(size))
     losses, rows = -np.log(np.maximum(probs, FLOOR)), np.arange(len(probs))
     observed = float(weights @ (label_shares * losses).sum(axis=1))
-    sets = simulate(members, shares[0], texts, SIMULATIONS, np.random.default_rng(seed))
+    sets = simulate(members, shares[0], texts, SIMULATIONS, np.random.default_rng(fit.seed))
     simulated = np.array([losses[rows, labels] @ weights for labels in sets])
     # Equal losses may differ in their last digits.
     higher = int((simulated >= observed - 1e-9).sum())

@@ -2,16 +2,17 @@
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
-from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions.forecasting import Forecast
 from cordial_ppl.decisions.judge import Fault, Reader
-from cordial_ppl.decisions.reported import list_parameters
+from cordial_ppl.decisions.records import list_fields
+from cordial_ppl.decisions.reported import find_heaviest, list_parameters
 from cordial_ppl.decisions.verdict import Verdict, tabulate
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.runtime.text_table import align
+from cordial_ppl.stack.fit import Fit
 from cordial_ppl.stack.weighing import ExpectedLoss
 
 
@@ -104,16 +105,7 @@ class Summary:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as values that JSON can express."""
-        faults = {name: [*map(Fault._asdict, rows)] for name, rows in self.channel_faults.items()}
-        return asdict(self) | {
-            "faults": [*map(Fault._asdict, self.faults)],
-            "parameters": [*map(Fault._asdict, self.parameters)],
-            "channel_faults": faults,
-            "reader": self.reader and self.reader.to_dict(),
-            "sentences": list(self.sentences),
-            "forecast": self.forecast and self.forecast.to_dict(),
-            "verdict": self.verdict and self.verdict.to_dict(),
-        }
+        return list_fields(self) | {"sentences": list(self.sentences)}
 
     @property
     def _texts(self) -> str:
@@ -129,64 +121,49 @@ class Summary:
 
 
 def describe(
-    posteriors: Mapping[str, Posterior],
-    weights: Mapping[str, float],
-    expected: ExpectedLoss | None,
-    scale: Scale,
-    losses: Mapping[str, float] | None = None,
-    forecast: Forecast | None = None,
-    verdict: Verdict | None = None,
-    reader: Reader | None = None,
+    fit: Fit, verdict: Verdict | None, reader: Reader | None, forecast: Forecast | None = None
 ) -> Summary:
     """Put a fit into plain words.
 
     Args:
-        posteriors: posterior of each channel.
-        weights: stack weight of each member.
-        expected: out-of-fold losses (nats) of the stack, the label histogram and the raw reading,
-            and the number of labels; the first two are NaN if these are too few for folds.
-        scale: the K options.
-        losses: out-of-fold loss (nats) of each member alone, if known.
-        forecast: what more labels would give, if known.
+        fit: the fit.
         verdict: whether to use the calibrator, if known.
         reader: the reader as it is, if known.
+        forecast: what more labels would give, if known.
 
     Returns:
         The summary; of labels that are all alike, which say nothing of the reader, without its
         faults and without losses.
     """
-    diagnostics = {name: _diagnose(posterior) for name, posterior in posteriors.items()}
-    weights = {name: float(weight) for name, weight in weights.items()}
+    diagnostics = {name: _diagnose(posterior) for name, posterior in fit.posteriors.items()}
+    weights = {name: float(weight) for name, weight in fit.weights.items()}
+    expected = fit.expected if fit.judged else None
     if verdict is not None and verdict.alike:
         unknown: dict[str, float | None] = dict.fromkeys(ExpectedLoss._fields)
         unknown["labels"] = expected and expected.labels
         warnings = tuple(warn(None, diagnostics))
         return Summary((), (), (), weights, diagnostics, unknown, warnings, {}, verdict=verdict)
-    listed = list_parameters(posteriors, weights).values()
-    channel_faults: dict[str, tuple[Fault, ...]] = {}
-    for entry in (entry for parameter in listed for entry in parameter.entries):
-        if not entry.built_in:
-            rows = channel_faults.get(entry.channel, ())
-            channel_faults[entry.channel] = (*rows, entry.fault)
+    heaviest = find_heaviest(fit.posteriors, weights)
+    parameters = list_parameters(fit.posteriors, heaviest)
     warnings = warn(expected, diagnostics)
     if expected and reader and reader.hard:  # A rating states no probabilities.
         expected = expected._replace(raw=math.nan)
-    if any(len(parameter.draws) == 1 for parameter in listed):
+    if any(diagnostics[name]["draws"] == 1 for name in parameters):
         warnings.append(
             "the mode has no intervals: those of predictions show only how the members disagree."
         )
     return Summary(
-        faults=reader.list_faults(scale) if reader else (),
-        parameters=tuple(parameter.fault for parameter in listed if parameter.built_in),
-        channels=tuple({each.channel: None for each in listed if each.built_in}),
+        faults=reader.list_faults(fit.scale) if reader else (),
+        parameters=parameters.pop(heaviest, ()),
+        channels=(heaviest,) if heaviest else (),
         weights=weights,
         diagnostics=diagnostics,
         expected={name: _finite(x) for name, x in expected._asdict().items()} if expected else {},
         warnings=tuple(warnings),
-        losses=dict(losses or {}),
+        losses=dict(fit.losses),
         forecast=forecast,
         verdict=verdict,
-        channel_faults=channel_faults,
+        channel_faults=parameters,
         reader=reader,
     )
 
@@ -195,7 +172,8 @@ def warn(expected: ExpectedLoss | None, diagnostics: Mapping[str, Mapping[str, A
     """List warnings: no gain, an unknown loss, posteriors not to be trusted.
 
     Args:
-        expected: as for ``describe``.
+        expected: out-of-fold losses (nats) of the stack, the label histogram and the raw reading,
+            and the number of labels; the first two are NaN if these are too few for folds.
         diagnostics: as in ``Summary``, by the posterior's name.
     """
     warnings = []

@@ -13,18 +13,19 @@ share.  The constants were measured (`benchmarks/forecasts.py`).
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
 from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
-from cordial_ppl.data.labelling import TextLabels, by_text
+from cordial_ppl.data.labelling import TextLabels
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions.forecasting import FEWEST, Range
 from cordial_ppl.decisions.judge import LEVEL, Points, score_points
+from cordial_ppl.decisions.records import list_fields
 from cordial_ppl.runtime.arrays import FLOOR
 
 LABELS_TO_BELIEVE = 50
@@ -147,11 +148,7 @@ class Verdict:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as values that JSON can express."""
-        points = {
-            name: value._asdict() if (value := getattr(self, name)) else None
-            for name in ("reader", "histogram", "calibrated", "gain")
-        }
-        return asdict(self) | points | {"advice": self.advice.value, "text": self.text}
+        return list_fields(self) | {"text": self.text}
 
 
 def tabulate(reader: Points | None, verdict: Verdict | None) -> list[Sequence[str]]:
@@ -188,11 +185,9 @@ def guess_others(per_text: TextLabels) -> Float[np.ndarray, "T K"]:
 
 
 def judge(
-    labels: Int[np.ndarray, " n"],
+    per_text: TextLabels,
     out_of_fold: Float[np.ndarray, "n K"] | None,
     scale: Scale,
-    weights: Float[np.ndarray, " n"] | None = None,
-    texts: Int[np.ndarray, " n"] | None = None,
     reader: Points | None = None,
 ) -> Verdict:
     """Judge a calibrator by its out-of-fold predictions.
@@ -202,15 +197,12 @@ def judge(
     nats with a probability of 0.99; otherwise label to 50, or twice as many as there are.
 
     Args:
-        labels: labels of the fit, positions 0..K-1.
-        out_of_fold: their out-of-fold probabilities; None with too few labels for folds.
+        per_text: the labels of each text of the fit.  Several labels of a text are one observation:
+            their distribution is compared with what is predicted.
+        out_of_fold: out-of-fold probabilities by label; None with too few labels for folds.
         scale: the K options.
-        weights: what each label counts; one by default.
-        texts: which text each is of; by default each of another.  Several labels of a text are one
-            observation: their distribution is compared with what is predicted.
         reader: how near the reader as it is comes to them, if known.
     """
-    per_text = by_text(labels, scale.size, weights, texts)
     first, shares, weights = per_text
     # Rounding of equal weights is no difference.
     effective = round(per_text.effective, 6)

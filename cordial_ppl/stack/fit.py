@@ -101,6 +101,11 @@ class AnyFit(ABC):
         return self.labelled.texts
 
     @property
+    def text_labels(self) -> TextLabels:
+        """The labels of each text, put together."""
+        return by_text(self.labels, self.scale.size, self.sample_weight, self.texts)
+
+    @property
     @abstractmethod
     def levels(self) -> dict[str, int]:
         """Levels of the covariates that number something, such as users."""
@@ -166,11 +171,6 @@ class Fit(AnyFit):
     def has_draws(self) -> bool:
         """True if draws of a channel tell its uncertainty; a mode has none."""
         return any(np.ptp(fit.draws, axis=0).any() for fit in self.posteriors.values())
-
-    @property
-    def text_labels(self) -> TextLabels:
-        """The labels of each text, put together."""
-        return by_text(self.labels, self.scale.size, self.sample_weight, self.texts)
 
     def read(self, logits: Any) -> Float[np.ndarray, "m K"]:
         """Validate and centre readings of the options of the fit; NaN for a text without one."""

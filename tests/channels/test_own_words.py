@@ -4,15 +4,13 @@ import json
 
 import numpy as np
 import pytest
-from few_labels import LABELS, LOGITS
+from few_labels import LABELS, LOGITS, summarise
 
 import cordial_ppl as cp
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.channels.loading import load_channel
 from cordial_ppl.data.labelled import Labelled
-from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions.reported import PARAMETERS
-from cordial_ppl.decisions.summary import describe
 from cordial_ppl.inference.target import build_target
 
 FINE = cp.Diagnostics("default", 0.3, 280.0, 0.5, 1e-9, 0, True)
@@ -65,16 +63,15 @@ def around(channel, size=5, spread=0.1, **centres):
     return cp.Posterior(channel, share, draws, np.full(400, 1 / 400), FINE, texts)
 
 
-def summarise(*posteriors, size=5):
+def told(*posteriors, size=5):
     found = {each.channel.name: each for each in posteriors}
-    scale = Scale(tuple(map(str, range(1, size + 1))))
-    return describe(found, dict.fromkeys(found, 1 / len(found)), None, scale)
+    return summarise(found, dict.fromkeys(found, 1 / len(found)), size=size)
 
 
 def test_words_are_the_authors_and_numbers_in_their_units(write):
     path = write({"steps": SAID, "share": "share of\n   careful people"})
     mine = around(load_channel(path), steps=[1.0, 0.5, 0.0, -1.0], share=np.log(4), spread=0.01)
-    summary = summarise(around(CHANNELS["location"], offset=0.7), mine)
+    summary = told(around(CHANNELS["location"], offset=0.7), mine)
     assert [fault.name for fault in summary.parameters] == list(PARAMETERS)
     bias, share = (f for f in summary.channel_faults["mine"] if f.name in ("bias", "share"))
     steps = [fault for fault in summary.channel_faults["mine"] if "steps" in fault.name]
@@ -92,24 +89,24 @@ def test_words_are_the_authors_and_numbers_in_their_units(write):
 
 
 def test_own_channels_stand_apart_long_vectors_are_cut_and_names_checked(write):
-    plain = summarise(around(load_channel(write({})), spread=0.01, offset=0.7))
+    plain = told(around(load_channel(write({})), spread=0.01, offset=0.7))
     assert not plain.parameters and not plain.channels
     offset = plain.channel_faults["mine"][0]
     assert (offset.name, offset.words, round(offset.median, 1)) == ("offset", "", 0.7)
-    both = summarise(
+    both = told(
         around(CHANNELS["location"], spread=0.01, offset=0.7),
         around(load_channel(write({"offset": "half of it"}, "other")), offset=-0.2),
     )
     assert round(both.parameters[1].median, 1) == 0.7
     assert both.channel_faults["other"][0].words == "half of it"
     own = [around(CHANNELS[name]) for name in ("location-vector", "bridge")]
-    assert not summarise(*own).channel_faults
+    assert not told(*own).channel_faults
     path = write({"steps": SAID})
     true = np.random.default_rng(3).choice([-1, 1], 60) * np.linspace(0.5, 6.4, 60)
     for size, shown in ((50, range(49)), (61, (*range(5), *range(15, 60)))):
         centres = {"steps": np.roll(true, 5)} if size == 61 else {}
         mine = around(load_channel(path), size=size, spread=0.01, **centres)
-        faults = summarise(mine, size=size).channel_faults["mine"]
+        faults = told(mine, size=size).channel_faults["mine"]
         steps = [fault for fault in faults if fault.name.startswith("steps")]
         assert [fault.name for fault in steps] == [f"steps[{k}]" for k in shown]
         assert steps[0].words.startswith(SAID) and {fault.words for fault in steps[1:]} == {""}

@@ -12,6 +12,7 @@ from scipy.stats import norm as normal
 from scipy.stats import t as student
 
 import cordial_ppl as cp
+from cordial_ppl.data.labelling import by_text
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions import answers
 from cordial_ppl.decisions.forecasting import (
@@ -62,7 +63,7 @@ def labelled(count, sharpness, seed=0):
 
 def made(count=40, texts=1000, gap=0.08, counts=None):
     labels, probs = labelled(count, 2.0)
-    return forecast(labels, probs, VALUES, Outlook(texts, 0.9, 0.5, gap), counts)
+    return forecast(by_text(labels, 5), probs, VALUES, Outlook(texts, 0.9, 0.5, gap), counts)
 
 
 def test_with_the_present_labels_the_loss_is_the_present_one():
@@ -127,11 +128,11 @@ def test_the_ends_of_a_forecast():
         with pytest.raises(cp.InputError, match="must be positive"):
             made().needed(width)
     labels, probs = labelled(19, 2.0)
-    found = forecast(labels, probs, VALUES, Outlook(1000, 0.9, 0.5, 0.1))
+    found = forecast(by_text(labels, 5), probs, VALUES, Outlook(1000, 0.9, 0.5, 0.1))
     assert found == Forecast(19, 1000)
     assert found.loss is None and found.steps == () and found.needed(0.1) is None
     assert "1 more first, to 20" in found.text == found.say_needed(0.1)
-    assert forecast(labels[:7], None, VALUES, Outlook(9, 0.9, 0.5, 0.1)).loss is None
+    assert forecast(by_text(labels[:7], 5), None, VALUES, Outlook(9, 0.9, 0.5, 0.1)).loss is None
     with pytest.raises(cp.InputError, match="there are 19, and 40 were asked for"):
         found.at(40)
 
@@ -159,11 +160,12 @@ def test_the_gap_is_that_of_the_draws(calibrator):
     draws = np.stack([posterior.predict(readings, {}, e)[1] for e in np.eye(5)], -1)
     weights = posterior.prediction_weights
     gap = entropy(np.tensordot(weights, draws, 1)) - np.tensordot(weights, entropy(draws), 1)
-    members = [(posterior, readings), (calibrator.fit_.members["temperature"], readings)]
-    alone = expected_loss_and_gap(members[:1], np.ones((1, 1)), {})
+    single = replace(calibrator.fit_, weights={"location": 1.0})
+    alone = expected_loss_and_gap(single, readings, {})
     assert alone.gap == pytest.approx(gap.mean(), rel=1e-3)
     assert alone.loss == pytest.approx(entropy(posterior.predict(readings, {})[0]).mean(), rel=1e-4)
-    both = expected_loss_and_gap(members, np.array([[0.25, 0.75]]), {})
+    fit = replace(calibrator.fit_, weights={"location": 0.25, "temperature": 0.75})
+    both = expected_loss_and_gap(fit, readings, {})
     assert both.gap == pytest.approx(alone.gap / 4)
     assert both.texts == 50
 
@@ -193,19 +195,19 @@ def test_the_verdict_is_that_of_the_predictions(count, sharpness, advice, target
     labels, probs = np.repeat(range(5), [80, 50, 40, 20, 10]), np.full((200, 5), 0.2)
     if sharpness:
         labels, probs = labelled(count, sharpness)
-    found = judge(labels, probs if count >= 8 else None, Scale(TEXTS.options))
+    found = judge(by_text(labels, 5), probs if count >= 8 else None, Scale(TEXTS.options))
     assert (found.advice, found.target) == (advice, target)
     if target:
         assert f"about {20 - count} more, to 20: {count} label" in found.text
     # The right labels, predicted as often as chance would have it, leave the question open.
     labels, probs = labelled(24, 2.0)
-    found = judge(np.roll(labels, 1), probs, Scale(TEXTS.options))
+    found = judge(by_text(np.roll(labels, 1), 5), probs, Scale(TEXTS.options))
     assert (found.advice, found.target) == (Advice.LABEL, 50)
 
 
 def test_the_figures_of_a_verdict_are_those_of_the_labels():
     labels, probs = labelled(60, 2.0)
-    found = judge(labels, probs, Scale(TEXTS.options))
+    found = judge(by_text(labels, 5), probs, Scale(TEXTS.options))
     assert found.calibrated is not None and found.histogram is not None
     medians = (probs.cumsum(axis=1) < 0.5).sum(axis=1)
     assert found.calibrated.accuracy == cp.scores.accuracy(probs, labels)
@@ -248,10 +250,11 @@ def test_advice_against_a_reader_or_its_top_choice_needs_evidence(many, advice):
     labels = np.concatenate([np.repeat([0, 1], [7 * many // 10, 3 * many // 10]), many * [0, 1]])
     labels = labels[: 2 * many]
     said = np.repeat([0.6, 0.49], many)
-    verdict = judge(labels, np.stack([said, 1 - said], axis=1), Scale(("no", "yes")))
+    labels, scale = by_text(labels, 2), Scale(("no", "yes"))
+    verdict = judge(labels, np.stack([said, 1 - said], axis=1), scale)
     assert verdict.gain is not None and verdict.gain.high < 0.04
     assert verdict.advice is advice and not verdict.weak_choice
-    alike = judge(labels, np.tile([0.6, 0.4], (2 * many, 1)), Scale(("no", "yes")))
+    alike = judge(labels, np.tile([0.6, 0.4], (2 * many, 1)), scale)
     assert alike.weak_choice
 
 

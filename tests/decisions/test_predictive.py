@@ -48,9 +48,8 @@ def test_draws_are_taken_by_their_weights(monkeypatch):
 
 @pytest.mark.nightly
 def test_p_values_are_uniform_under_the_model(stack):
-    members, shares = stack.fit_.mixture(NEW)
     found = [
-        check_labels(members, shares, Labelled(NEW, labels, {}), seed=1).p
+        check_labels(stack.fit_, Labelled(NEW, labels, {})).p
         for labels in np.random.default_rng(3).permutation(sets(stack, 300, seed=2))
     ]
     assert kstest(found, "uniform").pvalue > 0.0027  # of three standard deviations

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from few_labels import summarise
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -18,7 +19,6 @@ from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions import answers
 from cordial_ppl.decisions.forecasting import Range
 from cordial_ppl.decisions.judge import Points, Reader, assess, score_points
-from cordial_ppl.decisions.summary import describe
 from cordial_ppl.estimators.stack import Stack
 from cordial_ppl.stack.weighing import ExpectedLoss
 
@@ -53,7 +53,7 @@ def test_medians_lie_within_their_intervals_and_are_those_of_the_posterior(draws
     weights = weights / weights.sum()
     found = cp.Posterior(CHANNELS["location"], np.full(5, 0.2), draws, weights, FINE, TEXTS)
     medians = found.quantile(0.5)
-    for one in describe({"location": found}, {"location": 0.3}, None, STARS).parameters:
+    for one in summarise({"location": found}, {"location": 0.3}).parameters:
         if one.low is not None and one.high is not None:
             assert one.low <= one.median <= one.high and one.low < one.high
         else:
@@ -68,7 +68,7 @@ def test_the_parameters_are_those_of_the_heaviest_channel():
     }
 
     def temperature(**weights):
-        summary = describe(found, weights, None, STARS)
+        summary = summarise(found, weights)
         parameter = next(each for each in summary.parameters if each.name == "temperature")
         return *summary.channels, round(parameter.median)
 
@@ -92,7 +92,7 @@ READER = Reader(
 def test_the_whole_text():
     found = {"mixture": posterior(temperature=6.1), "location": posterior("location")}
     weights = {"odds": 0.25, "mixture": 0.75}
-    summary = describe(found, weights, LOSSES, STARS, reader=READER)
+    summary = summarise(found, weights, LOSSES, reader=READER)
     assert [(fault.name, fault.median, fault.low, fault.high) for fault in summary.faults] == [
         ("bias", 0.25, 0.1, 0.4),
         ("bias at '1'", 0.7, 0.3, 1.2),
@@ -131,14 +131,14 @@ def test_words_of_spread_and_bias():
 
 def test_losses_and_draws_are_what_they_are_worth():
     rated = READER._replace(kind="rating")
-    assert describe({}, {"odds": 1.0}, LOSSES, STARS, reader=rated).expected["raw"] is None
-    assert describe({}, {"odds": 1.0}, LOSSES, STARS, reader=READER).expected["raw"] == 1.48
+    assert summarise({}, {"odds": 1.0}, LOSSES, reader=rated).expected["raw"] is None
+    assert summarise({}, {"odds": 1.0}, LOSSES, reader=READER).expected["raw"] == 1.48
     many = posterior(diagnostics=FINE._replace(ess=4141.0))
-    assert describe({"mixture": many}, {}, None, STARS).diagnostics["mixture"]["ess"] == 400
-    (warning,) = describe({}, {}, LOSSES._replace(cordial=1.12), STARS).warnings
+    assert summarise({"mixture": many}, {}).diagnostics["mixture"]["ess"] == 400
+    (warning,) = summarise({}, {}, LOSSES._replace(cordial=1.12)).warnings
     assert "1.12 against 1.10" in warning
-    assert describe({}, {}, LOSSES._replace(cordial=1.1), STARS).warnings
-    assert not describe({}, {}, LOSSES._replace(cordial=1.0999), STARS).warnings
+    assert summarise({}, {}, LOSSES._replace(cordial=1.1)).warnings
+    assert not summarise({}, {}, LOSSES._replace(cordial=1.0999)).warnings
 
 
 def mode(name, **known):
@@ -150,7 +150,7 @@ def mode(name, **known):
 def test_a_mode_has_no_interval():
     """Two channels are two points, and no interval lies between them."""
     found = {"mixture": mode("mixture", temperature=6.1), "location": mode("location", offset=0.7)}
-    summary = describe(found, {"mixture": 0.6, "location": 0.4}, LOSSES, STARS)
+    summary = summarise(found, {"mixture": 0.6, "location": 0.4}, LOSSES)
     assert all(each.low is None and each.high is None for each in summary.parameters)
     lines = summary.text.splitlines()
     assert lines[1] == "  temperature 6.1" and "interval" not in "".join(lines[1:-1])
@@ -159,7 +159,7 @@ def test_a_mode_has_no_interval():
 def test_everything_can_be_expressed_in_json():
     found = {"mixture": posterior(diagnostics=POOR), "location": mode("location")}
     losses = ExpectedLoss(np.nan, np.nan, 1.2, 3)
-    content = describe(found, {"mixture": np.float64(1.0)}, losses, STARS, reader=READER).to_dict()
+    content = summarise(found, {"mixture": np.float64(1.0)}, losses, reader=READER).to_dict()
     assert content["reader"]["bias"][:2] == [{"value": 0.7, "low": 0.3, "high": 1.2}, None]
     assert content["reader"]["points"]["loss"] == 1.48
     assert json.loads(json.dumps(content, allow_nan=False)) == json.loads(json.dumps(content))

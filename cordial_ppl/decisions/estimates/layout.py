@@ -14,6 +14,7 @@ from cordial_ppl.decisions.estimates.quantities import (
 )
 from cordial_ppl.decisions.forecasting import Range, say_decided
 from cordial_ppl.decisions.question import TARGETS
+from cordial_ppl.decisions.records import as_values
 from cordial_ppl.errors import quote
 from cordial_ppl.runtime.text_table import align
 from cordial_ppl.scores import Interval
@@ -147,34 +148,32 @@ def list_rows(made: Comparison) -> list[dict[str, Any]]:
 def as_dict(made: Comparison) -> dict[str, Any]:
     """Return everything but the draws as values that JSON can express."""
     total, resolved, wrong = made.pairs
-    needed = find_needed(made)
     orders = [sorted(pair, key=made.ranking.index) for *pair, _ in made.resolved]
-    return {
+    content = {
         "level": made.level,
         "of": made.of,
         "populations": list_rows(made),
-        "rectified": made.rectified._asdict(),
+        "rectified": made.rectified,
         "other": made.other
         and {
             "of": TARGETS[made.of == TARGETS[0]],
-            "mean": made.other[0]._asdict(),
-            "rectified": made.other[1]._asdict(),
+            "mean": made.other[0],
+            "rectified": made.other[1],
         },
         "unread": {"texts": made.unread[0], "labels": made.unread[1]},
         "clusters": made.clusters,
-        "passing": made.passing and made.passing.to_dict(),
-        "effects": {
-            name: group.effect._asdict() for name, group in made.groups.items() if group.effect
-        },
+        "passing": made.passing,
+        "effects": {name: group.effect for name, group in made.groups.items() if group.effect},
         "best": made.best,
         "differences": {
             "pairs": total,
             "resolved": resolved,
             "expected_wrong": wrong,
-            "needed": needed and needed._asdict(),
+            "needed": find_needed(made),
             "orders": [
                 {"higher": a, "lower": b, **name_ends("difference", made.difference(a, b))}
                 for a, b in orders
             ],
         },
     }
+    return as_values(content)

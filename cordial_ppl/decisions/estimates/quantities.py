@@ -69,11 +69,6 @@ class PassRate(NamedTuple):
             f"{100 * self.judged:.0f} %; TPR {tpr}, TNR {tnr}"
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the rates as values that JSON can express."""
-        rates = {name: getattr(self, name)._asdict() for name in ("rate", "tpr", "tnr")}
-        return {"options": list(self.options), "judged": self.judged, **rates}
-
 
 def summarise(draws: Float[np.ndarray, "D *G"], level: float) -> Interval:
     """Mean and central interval of draws, for each column by itself."""

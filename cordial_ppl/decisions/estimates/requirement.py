@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from cordial_ppl.decisions.estimates.estimate import Estimate
 from cordial_ppl.decisions.forecasting import Range, say_decided
 from cordial_ppl.decisions.question import TARGETS
+from cordial_ppl.decisions.records import list_fields
 from cordial_ppl.errors import InputError, list_names, quote
 from cordial_ppl.scores import Interval
 
@@ -59,10 +60,9 @@ class Requirement(NamedTuple):
         side = 1 if above else -1
         ends = sorted(side * (end - self.bound) for end in (interval.lower, interval.upper))
         strict = "=" not in self.sign
-        if made.alike and (made.of == TARGETS[0] or made.overall.labels < made.overall.texts):
-            # Without a counterexample intervals are too narrow to pass or fail a pipeline.
-            return Answer(self.text, OPEN, interval)
-        if made.unknown:
+        # Without a counterexample intervals are too narrow to pass or fail a pipeline.
+        alike = made.alike and (made.of == TARGETS[0] or made.overall.labels < made.overall.texts)
+        if alike or made.unknown:
             return Answer(self.text, OPEN, interval)
         if ends[0] > 0 or (ends[0] == 0 and not strict):
             return Answer(self.text, YES, interval)
@@ -136,8 +136,7 @@ class Answer(NamedTuple):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer as values that JSON can express."""
-        needed = self.needed and self.needed._asdict()
-        return {**self._asdict(), "interval": self.interval._asdict(), "needed": needed}
+        return list_fields(self)
 
 
 def parse(text: str) -> Requirement:

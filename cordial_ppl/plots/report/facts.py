@@ -231,7 +231,7 @@ def gather(calibrator: Stack, texts: TaskTexts) -> Facts:
     drift = answers.check_readings(fit, texts.logits)
     check = None
     if others.count >= FEW:
-        check = check_labels(*fit.mixture(others.logits), texts=others, seed=fit.seed)
+        check = check_labels(fit, others)
     return Facts(
         calibrator=calibrator,
         texts=texts,
