@@ -55,7 +55,7 @@ def write_page(folder: Path, ledger: Ledger, draws: int, path: Path) -> None:
         how,
         "## What the paper finds",
         f"Of {len(findings)} findings, {held[True]} are reproduced, {held[False]} are not"
-        + (f", {held[None]} were not tested" if held[None] else "")
+        + (f"; not tested: {held[None]}" if held[None] else "")
         + ". The criteria are computed.",
         _table(("finding", "section", "reproduced if", "ours", ""), rows),
         "## The numbers of the text",
