@@ -15,23 +15,21 @@ about the others, whose labels are all there.
   back, weighed by their probabilities, and of the mean of labels without regard to these.
 * gain: how much less the decisions cost at the next number of labels, as forecast and realised.
 
-    CORDIAL_DATA=path python benchmarks/deciding.py --draws 20
+    CORDIAL_DATA=path python benchmarks/results.py deciding-cost deciding-agree
 """
 
-import argparse
-import json
-import logging
 import os
-import warnings
 import zlib
-from collections import defaultdict
-from functools import cache
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
-from real import FOLDER, NEEDED, load
+from measurement import Key, Line, Measurement, Row, average, list_lowest
+from real import FOLDER, load
 
 import cordial_ppl as cp
 from cordial_ppl.decisions.judge import state
@@ -39,8 +37,8 @@ from cordial_ppl.decisions.judge import state
 COSTS = {"1:1:0.2": (1.0, 1.0, 0.2), "5:1:0.5": (5.0, 1.0, 0.5), "1:5:0.5": (1.0, 5.0, 0.5)}
 TARGET, SIZES = 0.9, (300, 1000, 2000)
 RIVALS = ("the judge", "people", "its probabilities")
+BUDGETS = 20, 50, 100
 load = cache(load)
-Cells = dict[tuple[Any, ...], list[list[float]]]
 
 
 @cache
@@ -139,106 +137,120 @@ def measure_estimate(fit: Any, logits: np.ndarray, labels: np.ndarray, n: int) -
     return result
 
 
-PARTS = {"cost": measure_costs, "agree": measure_agreement, "estimate": measure_estimate}
+def run(measure: Callable[..., Any], draw: int, source: str, n: int) -> dict[str, Any]:
+    """Draw texts and fit to the first n labels; nothing where these are all alike, or too many."""
+    pairs = list_pairs(source)
+    logits, labels = load(source, *pairs[draw % len(pairs)])
+    rng = np.random.default_rng([zlib.crc32(source.encode()), draw])
+    texts = rng.permutation(len(labels))[: rng.choice(SIZES)]
+    logits, labels = logits[texts], labels[texts]
+    if 2 * n > len(labels) or not np.ptp(labels[:n]):
+        return {}
+    fit = cp.Cordial(seed=draw).fit(logits[:n], labels[:n])
+    return measure(fit, logits, labels, n)
 
 
-def draw_all(args: argparse.Namespace, cells: Cells) -> None:
-    """All draws; results are written after each."""
+def list_cells(draw: int) -> Iterator[Key]:
+    """List set and number of labels."""
     sources = sorted(path.parent.name for path in Path(os.environ[FOLDER]).glob("*/labels.csv"))
-    for draw in range(args.start, args.start + args.draws):
-        for source in sources:
-            pairs = list_pairs(source)
-            logits, labels = load(source, *pairs[draw % len(pairs)])
-            rng = np.random.default_rng([zlib.crc32(source.encode()), draw])
-            texts = rng.permutation(len(labels))[: rng.choice(SIZES)]
-            logits, labels = logits[texts], labels[texts]
-            for n in args.budgets:
-                if 2 * n > len(labels) or not np.ptp(labels[:n]):
-                    continue
-                fit = cp.Cordial(seed=draw).fit(logits[:n], labels[:n])
-                for kind, measure in PARTS.items():
-                    if kind in args.parts:
-                        for name, record in measure(fit, logits, labels, n).items():
-                            cells[kind, n, name, source].append(record)
-        rows = [[*cell, np.round(records, 5).tolist()] for cell, records in cells.items()]
-        args.out.write_text(json.dumps(rows))
-        print(f"draw {draw}", flush=True)
+    return product(sources, BUDGETS)
 
 
-def report(cells: Cells) -> None:
-    """Print means over sets, and the worst set."""
-    table: dict[tuple, dict[str, Any]] = defaultdict(dict)
-    for (kind, n, name, source), records in cells.items():
-        table[kind, n, name][source] = np.array(records, float)
-    for (kind, n, name), sets in sorted(table.items(), key=lambda row: (row[0][0], row[0][2])):
-        means = {source: part.mean(axis=0) for source, part in sets.items()}
-        mean = np.mean(list(means.values()), axis=0)
-        line = f"{kind:8} {n:3} {name:22}"
-        if kind == "cost":
-            expected, realised, *others, asked, _ = mean
-            line += f" expected {expected:.3f}, realised {realised:.3f} ({expected / realised:.2f})"
-            for index, (rival, cost) in enumerate(zip(RIVALS, others, strict=True), start=2):
-                ratios = {source: each[1] / each[index] for source, each in means.items()}
-                worst = max(ratios, key=ratios.__getitem__)
-                line += f"; {rival} {cost:.3f}, at worst {ratios[worst]:.2f} of it ({worst})"
-            line += f"; people see {asked:.2f}"
-        elif kind == "agree":
-            worst = min(means, key=lambda source: means[source][0])
-            every = np.concatenate(list(sets.values()))
-            some = every[every[:, 3] == 0]
-            line += f" kept {mean[0]:.3f}, worst {means[worst][0]:.2f} ({worst}); people spared"
-            line += f" {1 - mean[2]:.2f}; no share {mean[3]:.2f}, else kept {some[:, 0].mean():.2f}"
-            line += f" (said {some[:, 1].mean():.2f}), spared {1 - some[:, 2].mean():.2f}"
-        else:
-            worst = min(means, key=lambda source: means[source][0])
-            line += f" holds {mean[0]:.3f}, worst {means[worst][0]:.2f} ({worst})"
-            line += f", width {mean[1]:.3f}"
-        print(line, f"[{sum(map(len, sets.values()))}]")
-    for source in sorted({source for kind, _, _, source in cells if kind == "cost"}):
-        parts = [
-            part[source] for cell, part in table.items() if cell[0] == "cost" and source in part
+def group_records(rows: Sequence[Row], pooled: bool = False) -> Iterator[tuple[Any, ...]]:
+    """Group records by case, number of labels and set: those, their draws and their cells.
+
+    Sets are pooled always; with `pooled`, there is a group for each set, case and number too.
+    """
+    records = [(row, name, record) for row in rows for name, record in row.numbers.items()]
+    groups: dict[Any, list[Any]] = {}
+    for row, name, record in sorted(records, key=lambda each: each[1]):
+        source, n = row.cell
+        keys = product((name, "all"), (n, "all"), (source, "all")) if pooled else [(name, n, "all")]
+        for key in keys:
+            groups.setdefault(key, []).append((record, row.draw, f"{source} {name} {n}"))
+    for key, each in groups.items():
+        values, draws, cells = zip(*each, strict=True)
+        yield key, np.array(values, float).T, draws, cells
+
+
+def tabulate_costs(rows: Sequence[Row]) -> Iterator[Line]:
+    """Average costs as decided and otherwise, in each set too."""
+    names = ("expected", "realised", *RIVALS, "people see")
+    for (costs, n, source), values, *by in group_records(rows, pooled=True):
+        line: Line = {"costs": costs, "labels": n, "set": source}
+        yield line | {
+            k: v
+            for name, part in zip(names, values, strict=False)
+            for k, v in average(name, part, *by).items()
+        }
+
+
+def tabulate_agreement(rows: Sequence[Row]) -> Iterator[Line]:
+    """Average how often an agreement is kept, by the decided texts and where there are some."""
+    for (case, n, _), (kept, claimed, alone, nobody), draws, cells in group_records(rows):
+        line: Line = {"case": case, "labels": n} | average(
+            "kept or all by people", kept, draws, cells
+        )
+        line |= list_lowest("lowest", kept, [cell.split()[0] for cell in cells])
+        line |= average("people spared", 1 - alone, draws, cells)
+        line |= average("no share keeps it", nobody, draws, cells)
+        some = nobody == 0
+        if some.any():
+            line |= average("kept where one does", kept[some], np.array(draws)[some])
+            line |= average("claimed there", claimed[some], np.array(draws)[some])
+        yield line
+
+
+def tabulate_estimates(rows: Sequence[Row]) -> Iterator[Line]:
+    """Average how often intervals hold."""
+    for (case, n, _), (holds, width), draws, cells in group_records(rows):
+        line = {"case": case, "labels": n} | average("covers", holds, draws, cells)
+        line |= list_lowest("lowest", holds, [cell.split()[0] for cell in cells])
+        yield line | average("width", width, draws, cells)
+
+
+def tabulate_gains(rows: Sequence[Row]) -> Iterator[Line]:
+    """Compare the cost that the next number of labels saves with its forecast."""
+    costs = {
+        (row.draw, *row.cell, name): record for row in rows for name, record in row.numbers.items()
+    }
+    for n, more in pairwise(BUDGETS):
+        pairs = [
+            (draw, f"{source} {name}", record, costs[draw, source, more, name])
+            for (draw, source, labels, name), record in costs.items()
+            if labels == n and (draw, source, more, name) in costs
         ]
-        mean = np.mean([part.mean(axis=0) for part in parts], axis=0)
-        ratios = ", ".join(
-            f"{mean[1] / cost:.2f} of {rival}"
-            for rival, cost in zip(RIVALS, mean[2:5], strict=True)
-        )
-        print(f"cost     {source:22} expected {mean[0]:.3f}, realised {mean[1]:.3f}: {ratios}")
-    budgets = sorted({n for kind, n, _ in table if kind == "cost"})
-    for n, more in zip(budgets, budgets[1:], strict=False):
-        now, then = (
-            np.mean(
-                [table["cost", m, c][s].mean(axis=0) for c in COSTS for s in table["cost", m, c]],
-                axis=0,
-            )
-            for m in (n, more)
-        )
-        forecast = now[6] * (1 - n / more) / (20 / (n + 20))
-        print(f"gain     {n:3} to {more}: forecast {forecast:.4f}, realised {now[1] - then[1]:.4f}")
+        if pairs:
+            draws, cells, now, then = zip(*pairs, strict=True)
+            now, then = np.array(now), np.array(then)
+            forecast = now[:, 6] * (1 - n / more) / (20 / (n + 20))
+            line: Line = {"from": n, "to": more} | average("forecast", forecast, draws, cells)
+            yield line | average("realised", now[:, 1] - then[:, 1], draws, cells)
 
 
-def main() -> None:
-    """Draw, fit, decide and print."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--draws", type=int, default=20)
-    parser.add_argument("--start", type=int, default=0, help="the first draw")
-    parser.add_argument("--budgets", type=int, nargs="+", default=[20, 50, 100])
-    parser.add_argument("--parts", nargs="+", choices=list(PARTS), default=list(PARTS))
-    parser.add_argument("--out", type=Path, default=Path("deciding.json"))
-    parser.add_argument("--join", type=Path, nargs="+", default=[], help="print these results")
-    args = parser.parse_args()
-    warnings.simplefilter("ignore")
-    logging.disable(logging.CRITICAL)
-    cells: Cells = defaultdict(list)
-    for path in args.join:
-        for *cell, records in json.loads(path.read_text()):
-            cells[tuple(cell)] += records
-    if not args.join:
-        if not os.environ.get(FOLDER):
-            parser.error(NEEDED)
-        draw_all(args, cells)
-    report(cells)
+def describe(name: str, about: str, measure: Any, tabulate: Any, kept_as: str = "") -> Measurement:
+    """Describe a measurement of decisions in all sets."""
+    return Measurement(name, about, list_cells, partial(run, measure), tabulate, kept_as=kept_as)
 
 
-if __name__ == "__main__":
-    main()
+MEASUREMENTS = (
+    describe(
+        "deciding-cost", "what decisions cost, expected and realised", measure_costs, tabulate_costs
+    ),
+    describe(
+        "deciding-gain",
+        "how much less decisions cost with more labels, forecast and realised",
+        measure_costs,
+        tabulate_gains,
+        "deciding-cost",
+    ),
+    describe(
+        "deciding-agree", "whether an agreement is kept", measure_agreement, tabulate_agreement
+    ),
+    describe(
+        "deciding-estimate",
+        "whether intervals hold from the labels that come back",
+        measure_estimate,
+        tabulate_estimates,
+    ),
+)

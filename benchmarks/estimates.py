@@ -12,31 +12,29 @@ draw takes the next task and judge of each set, up to eight of its systems, and 
 * clusters: whole clusters of texts, each a tenth of the labels at most, are drawn and labelled;
 * pairs: prompts that four systems answer are drawn; all answers to some are labelled.
 
-Printed for each: coverage on average over the sets and in the worst of them, width in units of the
-scale, and how many resolved differences have the wrong sign.  ``--rivals`` measures the packages of
+For each: coverage on average over the sets and in the worst of them, width in units of the scale,
+and how many resolved differences have the wrong sign.  `estimates-rivals` measures the packages of
 `peers.py` on the same draws: coverage, width as a share of ours, refusals.
 
-    CORDIAL_DATA=path python benchmarks/estimates.py --draws 10 --rivals
-    python benchmarks/estimates.py --join one.json other.json
+    CORDIAL_DATA=path python benchmarks/results.py estimates
+    CORDIAL_DATA=path python benchmarks/results.py estimates-random estimates-rivals --draws 10
 """
 
-import argparse
 import functools
 import itertools
-import json
-import logging
 import os
-import warnings
 import zlib
 from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 from embedded import benchmark
+from measurement import Key, Line, Measurement, Row, average, group, list_lowest
 from peers import PEERS, Task, installed, measure_peer
-from real import FOLDER, NEEDED, SOURCES
+from real import FOLDER, SOURCES
 
 import cordial_ppl as cp
 from cordial_ppl.decisions.estimates.estimate import Estimate
@@ -44,7 +42,7 @@ from cordial_ppl.decisions.judge import state
 from cordial_ppl.decisions.question import TARGETS
 from cordial_ppl.tables import match_labels, read_labels, read_readings
 
-OURS, LEVEL, SYSTEMS = "cordial_ppl", 0.9, 8
+OURS, SYSTEMS, BUDGETS = "cordial_ppl", 8, (20, 50, 100)
 RATIOS = {"1:1": 1, "5:1": 5, "25:1": 25}
 DESIGNS = ("random", "plan", *RATIOS, "clusters", "pairs")
 COLUMNS = {
@@ -57,8 +55,8 @@ COLUMNS = {
 }
 MADE = ("made: errs alike", "made: favours one")
 FAVOURED = (MADE[1], "systems", "3")
-Key = tuple[str, ...]
-Cells = dict[tuple[Any, ...], list[list[float]]]
+Names = tuple[str, ...]
+Cells = dict[Names, list[list[float]]]
 
 
 class Corpus(NamedTuple):
@@ -90,7 +88,7 @@ class Sample(NamedTuple):
 
 
 @functools.cache
-def list_pairs(source: str) -> list[Key]:
+def list_pairs(source: str) -> list[Names]:
     """Tasks and readers of a set, in the order in which they take their turn."""
     if source in MADE:
         return [("beauty",), ("software",), ("mosei",)]
@@ -186,7 +184,7 @@ def draw_units(
     return Sample(np.concatenate(drawn), chance, rows, None, codes.astype(str))
 
 
-def find_truth(corpus: Corpus, sample: Sample, of: str) -> dict[Key, float]:
+def find_truth(corpus: Corpus, sample: Sample, of: str) -> dict[Names, float]:
     """The true value of all that is estimated."""
     weights, labels = sample.chance, corpus.labels
     if of == "these":
@@ -198,7 +196,7 @@ def find_truth(corpus: Corpus, sample: Sample, of: str) -> dict[Key, float]:
 
     top = corpus.logits.shape[1] - 1
     passed, judged = corpus.passing[labels], corpus.passing[corpus.stated.argmax(axis=1)]
-    truth: dict[Key, float] = {("TPR",): mean(judged, passed), ("TNR",): mean(~judged, ~passed)}
+    truth: dict[Names, float] = {("TPR",): mean(judged, passed), ("TNR",): mean(~judged, ~passed)}
     truth["pass rate",] = mean(passed)
     truth["all texts",] = truth["from sampling alone",] = mean(labels) / top
     members = {name: corpus.systems == name for name in np.unique(corpus.systems[sample.texts])}
@@ -213,17 +211,17 @@ def find_truth(corpus: Corpus, sample: Sample, of: str) -> dict[Key, float]:
     return truth
 
 
-def list_intervals(estimate: Estimate) -> dict[Key, Any]:
+def list_intervals(estimate: Estimate) -> dict[Names, Any]:
     """All intervals of an estimate on the scale 0 to 1; of a difference, whether it is resolved."""
     top, whole, rates = len(estimate.overall.options) - 1, estimate.overall, estimate.passing
-    ends: dict[Key, Any] = {("shares", k): share for k, share in whole.at_least.items()}
+    ends: dict[Names, Any] = {("shares", k): share for k, share in whole.at_least.items()}
     ends["all texts",] = np.array(whole.mean) / top
     ends["from sampling alone",] = np.array(estimate.rectified[:3]) / top
     if rates is not None:
         ends |= {("pass rate",): rates.rate, ("TPR",): rates.tpr, ("TNR",): rates.tnr}
-    for name, group in estimate.groups.items():
-        ends["systems", name] = np.array(group.mean) / top
-        ends |= {("shares of systems", name, k): each for k, each in group.at_least.items()}
+    for name, each in estimate.groups.items():
+        ends["systems", name] = np.array(each.mean) / top
+        ends |= {("shares of systems", name, k): x for k, x in each.at_least.items()}
     resolved = {frozenset(pair[:2]) for pair in estimate.resolved}
     for pair in itertools.combinations(sorted(estimate.groups), 2):
         interval = np.array(estimate.difference(*pair)) / top
@@ -242,9 +240,12 @@ def pose(corpus: Corpus, sample: Sample, draw: int) -> tuple[Task, Task]:
     return task, task._replace(scores=stated @ marks, labels=passed, verdicts=verdicts)
 
 
-def measure(corpus: Corpus, sample: Sample, head: Key, draw: int, cells: Cells, peers: Any) -> None:
+def measure(
+    corpus: Corpus, sample: Sample, source: str, design: str, draw: int, peers: Any
+) -> Cells:
     """One draw: whether each interval holds, its width, whether it is resolved, and wrongly."""
-    design, systems = head[1], corpus.systems[sample.texts]
+    cells: Cells = defaultdict(list)
+    systems = corpus.systems[sample.texts]
     logits, rows = corpus.logits[sample.texts], sample.rows
     options = [str(option) for option in range(logits.shape[1])]
     fit = cp.Cordial(options, seed=draw).fit(logits[rows], corpus.labels[sample.texts][rows])
@@ -257,7 +258,7 @@ def measure(corpus: Corpus, sample: Sample, head: Key, draw: int, cells: Cells, 
     answers = {peer: measure_peer(peer, *tasks) for peer in peers}
     for of in TARGETS:
         truth = find_truth(corpus, sample, of)
-        ours: dict[Key, Any] = {}
+        ours: dict[Names, Any] = {}
         if len(set(systems)) <= SYSTEMS:
             ours = list_intervals(fit.estimate(logits, rows, groups=systems, of=of, **settings))
         if design in ("random", "plan", "clusters"):
@@ -274,9 +275,10 @@ def measure(corpus: Corpus, sample: Sample, head: Key, draw: int, cells: Cells, 
                 if interval is None or key not in ours or np.isnan(truth[key]):
                     continue
                 record = judge(interval, truth[key]) + judge(ours[key], truth[key])[:2]
-                cells[(*head, of, method, key[0])].append(record)
-                if (head[0], *key) == FAVOURED:
-                    cells[(*head, of, method, "the favoured one")].append(record)
+                cells[of, method, key[0]].append(record)
+                if (source, *key) == FAVOURED:
+                    cells[of, method, "the favoured one"].append(record)
+    return cells
 
 
 def judge(interval: Any, truth: float) -> list[float]:
@@ -289,80 +291,73 @@ def judge(interval: Any, truth: float) -> list[float]:
     return [float(holds), float(high - low), float(clear), float(clear and mean * truth <= 0)]
 
 
-def report(cells: Cells, pool: list[str]) -> None:
-    """Print averages over sets: ours, then the cells of other packages."""
-    table: dict[tuple, dict[str, Any]] = defaultdict(lambda: defaultdict(list))
-    for (source, design, n, *cell), records in cells.items():
-        first = ("all" if "designs" in pool else design, "" if "labels" in pool else n, *cell)
-        table[first][source] += records
-    rank = {name: index for index, name in enumerate((*DESIGNS, "all", *TARGETS, OURS, *PEERS))}
-    order = sorted(table, key=lambda c: (rank[c[3]], rank[c[2]], rank[c[0]], c[1]))
-    for design, n, of, method, kind in order:
-        sets = {s: np.array(t, float) for s, t in table[design, n, of, method, kind].items()}
-        refused = np.isnan(np.concatenate(list(sets.values()))[:, 0])
-        clean = {s: t[np.isfinite(t[:, [0, 4]]).all(axis=1)] for s, t in sets.items()}
-        kept = {source: part for source, part in clean.items() if len(part)}
-        line = f"{method:11} {of:10} {design:8} {n!s:3} {kind:20}"
-        if not kept:
-            print(line, f"refused {refused.sum()} of {len(refused)}")
-            continue
-        means = {source: part[:, [0, 1, 4, 5]].mean(axis=0) for source, part in kept.items()}
-        holds, width, holding, _ = np.mean(list(means.values()), axis=0)
-        worst = min(means, key=lambda source: means[source][0])
-        line += f" holds {holds:.3f}, worst {means[worst][0]:.2f} ({worst}), width {width:.3f}"
-        if kind == "differences":
-            signs = {source: part[:, 2:4].sum(axis=0) for source, part in kept.items()}
-            clear, wrong = np.sum(list(signs.values()), axis=0)
-            most = max(signs, key=lambda s: signs[s][1] / max(signs[s][0], 1))
-            line += f", wrong {wrong:.0f} of {clear:.0f}"
-            line += " ({2}: {1:.0f} of {0:.0f})".format(*signs[most], most)
-        if method != OURS:
-            ratio = np.mean([m[1] / m[3] for m in means.values() if m[3] > 0])
-            line += f", of ours {ratio:.2f} ({holding:.3f}), refused {refused.mean():.2f}"
-            line += " NARROWER" if ratio < 1 and holds >= min(holding, LEVEL) - 0.01 else ""
-        print(line, f"[{sum(map(len, kept.values()))}]")
+def tabulate(rows: Sequence[Row]) -> Iterator[Line]:
+    """Average over sets: ours, then other packages; by number of labels, and over all."""
+    table: dict[Key, list[tuple[int, str, list[float]]]] = defaultdict(list)
+    for draw, (source, design, n), numbers in rows:
+        for cell, records in numbers.items():
+            each = [(draw, str(source), record) for record in records]
+            for key in itertools.product((design, "all"), (n, "all")):
+                table[(*cell.split("|"), *key)] += each
+    rank = {key: index for index, key in enumerate((*DESIGNS, *BUDGETS, "all", OURS, *PEERS))}
+    order = sorted(table, key=lambda c: (rank[c[1]], c[0], rank[c[3]], rank[c[4]]))
+    for of, method, kind, design, n in order:
+        every = table[of, method, kind, design, n]
+        kept = [each for each in every if np.isfinite(np.array(each[2], float)[[0, 4]]).all()]
+        line: dict[str, Any] = {"method": method, "of": of, "design": design, "labels": n}
+        line |= {"quantity": kind, "refused": 1 - len(kept) / len(every), "intervals": len(kept)}
+        if kept:
+            draws, sources, records = zip(*kept, strict=True)
+            holds, width, clear, wrong, ours_holds, ours_width = np.array(records, float).T
+            line |= average("covers", holds, draws, sources)
+            line |= list_lowest("lowest", holds, sources)
+            line |= average("width", width, draws, sources)
+            if kind == "differences":
+                line |= {"resolved": int(clear.sum()), "wrong": int(wrong.sum())}
+                signs = wrong[clear > 0], np.array(sources)[clear > 0]
+                line |= list_lowest("most wrong", *signs, best=max) if clear.any() else {}
+            if method != OURS:
+                means = group(zip(sources, zip(width, ours_width, strict=True), strict=True))
+                parts = [np.mean(each, axis=0) for _, each in means]
+                line["width of ours"] = float(np.mean([a / b for a, b in parts if b > 0]))
+                line |= average("ours covers", ours_holds, draws, sources)
+        yield line
 
 
-def draw_all(args: argparse.Namespace, peers: list[str], cells: Cells) -> None:
-    """All draws; results are written after each set."""
-    for draw in range(args.start, args.start + args.draws):
-        for source in (*(() if args.made else COLUMNS), *MADE):
-            pairs = list_pairs(source)
-            corpus = (make if source in MADE else load)(source, *pairs[draw % len(pairs)])
-            for n, design in itertools.product(args.budgets, DESIGNS):
-                seed = zlib.crc32(f"{source} {design}".encode())
-                sample = draw_sample(corpus, design, n, seed, draw)
-                if sample is not None:
-                    measure(corpus, sample, (source, design, n), draw, cells, peers)
-            rows = [[*cell, np.round(records, 5).tolist()] for cell, records in cells.items()]
-            args.out.write_text(json.dumps(rows))
-            print(f"draw {draw} {source}", flush=True)
+def list_cells(designs: Sequence[str], draw: int) -> Iterator[Key]:
+    """List set, design and number of labels."""
+    return itertools.product((*COLUMNS, *MADE), designs, BUDGETS)
 
 
-def main() -> None:
-    """Draw, fit, estimate and print."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--made", action="store_true", help="made sets alone")
-    parser.add_argument("--rivals", action="store_true", help="other packages on the same draws")
-    parser.add_argument("--draws", type=int, default=10)
-    parser.add_argument("--start", type=int, default=0, help="the first draw")
-    parser.add_argument("--budgets", type=int, nargs="+", default=[20, 50, 100])
-    parser.add_argument("--out", type=Path, default=Path("estimates.json"))
-    parser.add_argument("--join", type=Path, nargs="+", default=[], help="print these results")
-    parser.add_argument("--pool", nargs="+", choices=["designs", "labels"], default=[])
-    args = parser.parse_args()
-    warnings.simplefilter("ignore")
-    logging.disable(logging.CRITICAL)
-    cells: Cells = defaultdict(list)
-    for path in args.join:
-        for *cell, records in json.loads(path.read_text()):
-            cells[tuple(cell)] += records
-    if not args.join:
-        if not args.made and not os.environ.get(FOLDER):
-            parser.error(NEEDED)
-        draw_all(args, installed() if args.rivals else [], cells)
-    report(cells, args.pool)
+def run(draw: int, source: str, design: str, n: int, rivals: bool = False) -> Any:
+    """Draw, fit and estimate; nothing where a set has no such design."""
+    pairs = list_pairs(source)
+    corpus = (make if source in MADE else load)(source, *pairs[draw % len(pairs)])
+    seed = zlib.crc32(f"{source} {design}".encode())
+    sample = draw_sample(corpus, design, n, seed, draw)
+    if sample is None:
+        return {}
+    cells = measure(corpus, sample, source, design, draw, installed() if rivals else [])
+    return {"|".join(cell): np.round(records, 5).tolist() for cell, records in cells.items()}
 
 
-if __name__ == "__main__":
-    main()
+def describe(name: str, about: str, *designs: str) -> Measurement:
+    """Describe a measurement of some designs, whose rows all measurements share."""
+    cells = functools.partial(list_cells, designs)
+    return Measurement(name, about, cells, run, tabulate, kept_as="estimates")
+
+
+MEASUREMENTS = (
+    describe("estimates", "whether intervals of estimates hold, all designs", *DESIGNS),
+    *(
+        describe(f"estimates-{design.replace(':', '-')}", f"the same, design {design}", design)
+        for design in DESIGNS
+    ),
+    Measurement(
+        "estimates-rivals",
+        "the same of other packages on the same draws",
+        functools.partial(list_cells, DESIGNS),
+        functools.partial(run, rivals=True),
+        tabulate,
+    ),
+)

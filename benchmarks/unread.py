@@ -1,7 +1,6 @@
 """How well estimates of all texts hold where the judge could not read some of them.
 
-    python benchmarks/unread.py                     # all designs, 200 draws each
-    python benchmarks/unread.py --draws 20 --labels 60 --start 100
+    python benchmarks/results.py unread --draws 200
 
 Made-up texts of three systems, with five stars: the judge fails on texts that people call bad more
 often ("label"), on those of one system ("system"), on neither or on both.  Labels are of texts
@@ -11,15 +10,13 @@ differences that exclude 0 with the wrong sign.  Draws where no unread text is l
 are counted apart ("refused").
 """
 
-import argparse
-import json
-import warnings
+from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import combinations, product
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from measurement import Line, Measurement, Row, average, group
 
 import cordial_ppl as cp
 from cordial_ppl.decisions.question import TARGETS
@@ -105,40 +102,32 @@ def run(design: str, rate: float, labels: int, draw: int) -> list[dict[str, Any]
 KINDS = "all", "systems", "differences", "sampling", "wrong"
 
 
-def main() -> None:
-    """Count how often intervals hold."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--designs", nargs="+", default=list(DESIGNS), choices=list(DESIGNS))
-    parser.add_argument("--rates", type=float, nargs="+", default=[0.1, 0.25, 0.5])
-    parser.add_argument("--labels", type=int, nargs="+", default=[20, 60, 100])
-    parser.add_argument("--draws", type=int, default=200)
-    parser.add_argument("--start", type=int, default=0, help="the first draw")
-    parser.add_argument("--out", type=Path, default=Path("unread.json"))
-    args = parser.parse_args()
-    warnings.simplefilter("ignore")
-    print(f"{'':28s}{'':12s}" + "".join(f"{kind:>13s}" for kind in (*KINDS, "refused")))
-    cells, pooled = [], {target: [] for target in TARGETS}
-    for labels, design, rate in product(args.labels, args.designs, args.rates):
-        draws = range(args.start, args.start + args.draws)
-        rows = [row for draw in draws for row in run(design, rate, labels, draw)]
-        for target in TARGETS:
-            some = [row for row in rows if row["of"] == target]
-            kept = [row for row in some if not row["refused"]]
-            pooled[target] += kept
-            name = f"{labels} labels, {design}, {rate:.0%}"
-            cells.append({"cell": name, "of": target, **show(name, target, kept, len(some))})
-    for target, kept in pooled.items():
-        show("all of them", target, kept, len(kept))
-    args.out.write_text(json.dumps(cells))
+def tabulate(rows: Sequence[Row]) -> Iterator[Line]:
+    """Count how often intervals hold, in each cell and in all."""
+    for target in TARGETS:
+        for cell, some in [*group((row.cell, row) for row in rows), (("all",) * 3, [*rows])]:
+            made = [
+                (row.draw, each) for row in some for each in row.numbers if each["of"] == target
+            ]
+            kept = [(draw, each) for draw, each in made if not each["refused"]]
+            line: dict[str, Any] = dict(zip(("labels", "design", "rate"), cell, strict=True))
+            for kind in KINDS:
+                values = [(draw, value) for draw, each in kept for value in each[kind]]
+                if values:
+                    draws, held = zip(*values, strict=True)
+                    line |= average(kind, held, draws)
+            refused = [each["refused"] for _, each in made]
+            yield {"of": target} | line | average("refused", refused, [draw for draw, _ in made])
 
 
-def show(name: str, target: str, kept: list[dict[str, Any]], draws: int) -> dict[str, float]:
-    """Print the shares of intervals that hold."""
-    shares = {kind: float(np.mean([row[kind] for row in kept])) for kind in KINDS}
-    shares["refused"] = 1 - len(kept) / draws
-    print(f"{name:28s}{target:12s}" + "".join(f"{v:13.3f}" for v in shares.values()), flush=True)
-    return shares
-
-
-if __name__ == "__main__":
-    main()
+MEASUREMENTS = (
+    Measurement(
+        "unread",
+        "whether intervals hold where the judge could not read some of the texts",
+        lambda draw: product((20, 60, 100), DESIGNS, (0.1, 0.25, 0.5)),
+        lambda draw, labels, design, rate: run(design, rate, labels, draw),
+        tabulate,
+        draws=200,
+        needs_data=False,
+    ),
+)
