@@ -48,9 +48,9 @@ def agree(
         tables = Fitting(readings, labels, **vars(columns))
         whole = tables.read(apart=apart)
         scale, read, judges = whole[0].scale, whole[1], _predict(tables, *whole)
-    given = scale.decode(read.labels)
-    votes, first, people = tabulate(given, read.item_ids, read.annotators)
-    if (votes != None).sum() < len(given):  # noqa: E711
+    names = scale.decode(read.labels)
+    votes, first, people = tabulate(names, read.item_ids, read.annotators)
+    if (votes != None).sum() < len(names):  # noqa: E711
         raise InputError("--round split makes two labels of one: round half-up or nearest-even.")
     groups = read_grouping(read.columns, cluster=cluster).get("cluster")
     made = cp.agreement(
