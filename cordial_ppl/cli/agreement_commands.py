@@ -37,8 +37,7 @@ def agree(
         text: Column with the words of the texts, to show those on which people differ most.
         texts: Table that has it, with item_id, if READINGS has not.
     """
-    import numpy as np
-
+    from cordial_ppl.decisions.votes import tabulate
     from cordial_ppl.tables import read_labels, read_scale, read_words
 
     apart = (cluster,) if cluster else ()
@@ -49,13 +48,10 @@ def agree(
         tables = Fitting(readings, labels, **vars(columns))
         whole = tables.read(apart=apart)
         scale, read, judges = whole[0].scale, whole[1], _predict(tables, *whole)
-    items, rows = np.unique(read.item_ids, return_inverse=True)
-    people, places = np.unique(read.annotators or [""] * len(rows), return_inverse=True)
-    votes = np.full((len(items), len(people)), None, object)
-    votes[rows, places] = scale.decode(read.labels)
-    if (votes != None).sum() < len(rows):  # noqa: E711
+    names = scale.decode(read.labels)
+    votes, first, people = tabulate(names, read.item_ids, read.annotators)
+    if (votes != None).sum() < len(names):  # noqa: E711
         raise InputError("--round split makes two labels of one: round half-up or nearest-even.")
-    first = np.unique(rows, return_index=True)[1]
     groups = read_grouping(read.columns, cluster=cluster).get("cluster")
     made = cp.agreement(
         votes,
@@ -72,7 +68,7 @@ def agree(
     far: list[dict[str, Any]] = []
     for row in made.apart:
         rated = {name: vote for name, vote in zip(people, votes[row], strict=True) if vote}
-        far.append({"item_id": str(items[row]), "labels": rated})
+        far.append({"item_id": read.item_ids[first[row]], "labels": rated})
     if text:
         wanted = [each["item_id"] for each in far]
         words = read_words(texts or readings or labels, wanted, text, columns.id)

@@ -70,11 +70,11 @@ def _estimate(tables: Fitting, wanted: Wanted, by: str | None, ranked: bool = Fa
     if tables.inference == "mode":
         problem = "a mode says nothing of how uncertain a mean is."
         raise SettingNeeded(problem, "Take draws of the posterior", "inference", "default")
-    if wanted.figure is not None and by is None:
-        raise InputError("--figure draws groups: name a column with --by.")
     if wanted.figure is not None:
         from cordial_ppl.plots.figure import require_drawing
 
+        if by is None:
+            raise InputError("--figure draws groups: name a column with --by.")
         require_drawing()
     columns = {"by": by, "cluster": wanted.cluster, "pair": wanted.pair}
     table, labels, rows = tables.read(apart=tuple(filter(None, columns.values())))

@@ -18,7 +18,7 @@ generalization of kappas for multiple raters"; Spearman (1904), "The proof and m
 association between two things".
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -76,6 +76,26 @@ def compare_judge(
         "spearman": spearman(means, codes, times[texts] * share),
         **compare(times),
     }
+
+
+def tabulate(
+    labels: Sequence[str], texts: Any, people: Sequence[str] | None
+) -> tuple[np.ndarray, Codes, Sequence[str]]:
+    """Lay labels out in a row per text and a column per person, with None where one is missing.
+
+    Args:
+        labels: the options, [n].
+        texts: which text each is of, [n].
+        people: who gave each, [n]; None if it is all the same person.
+
+    Returns:
+        The votes [T, M], the first label of each text, and the people, [M].
+    """
+    _, first, rows = np.unique(texts, return_index=True, return_inverse=True)
+    names, columns = np.unique(people or [""] * len(rows), return_inverse=True)
+    votes = np.full((len(first), len(names)), None, object)
+    votes[rows, columns] = labels
+    return votes, first, names.tolist()
 
 
 def pair(texts: Codes) -> Int[np.ndarray, "2 pairs"]:

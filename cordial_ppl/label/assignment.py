@@ -1,7 +1,8 @@
 """The texts that one person labels: which is next, and what they answered."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -44,11 +45,11 @@ class Assignment:
     columns: Mapping[str, Any]
     strata: Int64[np.ndarray, " N"]
     by: str | None = None
-    _rows: Mapping[str, int] = field(init=False)
 
-    def __post_init__(self) -> None:
-        """Find texts by their ids."""
-        self._rows = {item: row for row, item in enumerate(self.table.item_ids)}
+    @cached_property
+    def _rows(self) -> dict[str, int]:
+        """The row of each text by its id."""
+        return {item: row for row, item in enumerate(self.table.item_ids)}
 
     @property
     def items(self) -> Sequence[str]:
@@ -58,24 +59,20 @@ class Assignment:
     @property
     def counts(self) -> dict[str, int]:
         """How many texts are to be answered, are answered, have labels, and are left for later."""
-        standing = self.log.by_item
-        events = [row["label_event"] for row in standing.values()]
-        done = sum(
-            item in standing and standing[item]["label_event"] != SKIP for item in self.items
-        )
+        events = {item: row["label_event"] for item, row in self.log.by_item.items()}
+        done, kinds = sum(events.get(item, SKIP) != SKIP for item in self.items), [*events.values()]
         numbers = {"target": self.target, "answered": done, "texts": len(self.order)}
-        return numbers | {"labels": events.count(LABEL), "skipped": events.count(SKIP)}
+        return numbers | {"labels": kinds.count(LABEL), "skipped": kinds.count(SKIP)}
 
     @property
     def current(self) -> str | None:
         """The text to answer next: those left for later come last."""
         standing = self.log.by_item
-        fresh = next((item for item in self.items if item not in standing), None)
-        later = [row for row in standing.values() if row["label_event"] == SKIP]
-        numbers = {
-            row["label_row"]: row["item_id"] for row in later if row["item_id"] in self._rows
-        }
-        return fresh if fresh is not None or not numbers else numbers[min(numbers)]
+        fresh = [item for item in self.items if item not in standing]
+        skipped = (row for row in standing.values() if row["label_event"] == SKIP)
+        later = sorted(skipped, key=lambda row: row["label_row"])
+        left = fresh + [row["item_id"] for row in later if row["item_id"] in self._rows]
+        return next(iter(left), None)
 
     def show(self, item: str) -> dict[str, str]:
         """Return the columns of a text, as text; the first is what is rated."""

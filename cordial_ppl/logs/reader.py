@@ -156,15 +156,8 @@ def collect(
             for doubt in sorted(record.outcome.doubts):
                 collected.notes[doubt].append(record.item_id)
             continue
-        # A failure of an unknown judge or task is one of each that did not read the text.
-        kept = {
-            one.key: one
-            for name, task in (() if record.numbered or record.outcome == "other" else read)
-            if record.task in (None, task)
-            and (one := replace(record, reader=record.reader or name, task=task))
-            and (one.key == record.key or one.key not in groups)
-        }
-        collected.records += kept.values()
+        kept = _attribute(record, read, groups)
+        collected.records += kept
         detail = record.lost.text * (record.outcome == FAILED) if record.lost else record.quoted
         detail = record.outcome == "other" and record.task or detail
         notes = collected.kept if kept else collected.notes
@@ -178,6 +171,23 @@ def collect(
         told = "; ".join(collected.doubts) or every
         raise InputError(f"none of its answers{wanted} names an option{listed}: {told}.")
     return collected
+
+
+def _attribute(
+    record: Record, judges: Iterable[tuple], groups: Mapping[tuple, Any]
+) -> list[Record]:
+    """List what is kept of a text without a reading, by the judges and tasks that it may be of.
+
+    A failure of an unknown judge or task is one of each that did not read the text.
+    """
+    if record.numbered or record.outcome == "other":
+        return []
+    kept = {}
+    for name, task in judges:
+        one = replace(record, reader=record.reader or name, task=task)
+        if record.task in (None, task) and (one.key == record.key or one.key not in groups):
+            kept[one.key] = one
+    return [*kept.values()]
 
 
 def _scale_of(records: Sequence[Record], tasks: Sequence[str]) -> Scale:

@@ -5,11 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any
 
+from cordial_ppl.logs.fields import LOOKED
 from cordial_ppl.logs.rows import Row
 from cordial_ppl.tables import is_filled
-
-LOOKED = 1000
-"""Rows that are looked at to tell which columns belong together."""
 
 
 def unstack(rows: Iterator[Row], fields: Mapping[str, str | Sequence[str] | None]) -> Iterator[Row]:

@@ -22,6 +22,7 @@ from cordial_ppl.decisions.judge import LEVEL, find_medians
 from cordial_ppl.decisions.predictive import LabelCheck, check_labels
 from cordial_ppl.decisions.summary import Summary
 from cordial_ppl.decisions.verdict import guess_others
+from cordial_ppl.decisions.votes import tabulate
 from cordial_ppl.errors import InputError
 from cordial_ppl.estimators.stack import Stack
 from cordial_ppl.stack.entering import predict_all
@@ -271,12 +272,10 @@ def _agree(fit: Fit, texts: TaskTexts, raw: np.ndarray, probs: np.ndarray) -> Ag
     fitted = dict(zip(fit.texts.tolist(), folds, strict=True))
     for row, name in zip(texts.rows, names, strict=True):
         predicted[row] = fitted.get(name, probs[row])
-    rows, places = np.unique(texts.rows, return_inverse=True)
-    people, columns = np.unique(texts.people or (), return_inverse=True)
-    votes = np.full((len(rows), len(people)), -1)
-    votes[places, columns] = texts.labels
+    votes, first, _ = tabulate(fit.scale.decode(texts.labels), texts.rows, texts.people)
+    rows = texts.rows[first]
     judges = {"judge": raw[rows], "calibrated": predicted[rows]}
-    return agreement(votes, fit.scale.size, predictions=judges, level=LEVEL)
+    return agreement(votes, fit.scale, predictions=judges, level=LEVEL)
 
 
 def _score(fit: Fit, texts: Labelled, probs: Float[np.ndarray, "s K"]) -> dict[str, Score]:

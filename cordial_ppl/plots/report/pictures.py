@@ -54,10 +54,8 @@ def _list_pictures(
         alt = "How common each option is by labels, as stated and calibrated; the mean is "
         alt += f"{before:.2f} as stated and {after:.2f} calibrated"
         yield "transfer", draw, alt, (COLUMN, 2.8)
-    panels, stated = (
-        {"labels": np.eye(scale.size)[scored.labels], **predicted},
-        logits.argmax(axis=1),
-    )
+    panels = {"labels": np.eye(scale.size)[scored.labels]} | predicted
+    stated = logits.argmax(axis=1)
     compared = [means_given_stated(panels[title], stated) for title in ("labels", "calibrated")]
     for title, probs in panels.items():
         look = {"options": scale, "title": title, "most": np.nanmax(compared)}
