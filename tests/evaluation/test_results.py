@@ -35,9 +35,9 @@ MEASUREMENTS = (
 
 @pytest.fixture
 def run(tmp_path, monkeypatch):
-    (tmp_path / "program.py").write_text(PROGRAM)
+    (tmp_path / "made_up_measurement.py").write_text(PROGRAM)
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(results, "PROGRAMS", ("program",))
+    monkeypatch.setattr(results, "PROGRAMS", ("made_up_measurement",))
     monkeypatch.delenv("CORDIAL_DATA", raising=False)
 
     def run(name, *options):
@@ -58,7 +58,7 @@ def contents(folder):
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="a process is killed")
 def test_a_run_that_is_killed_ends_as_one_that_is_not(run, tmp_path):
     assert run("whole") == 0
-    call = "import results; results.PROGRAMS = ['program',]; results.main()"
+    call = "import results; results.PROGRAMS = ['made_up_measurement']; results.main()"
     folders = [f"--{each}={tmp_path / 'killed' / each}" for each in ("rows", "tables")]
     paths = tmp_path, Path(results.__file__).parent, Path(__file__).parents[2]
     killed = subprocess.run(
@@ -76,7 +76,7 @@ def test_a_run_that_is_killed_ends_as_one_that_is_not(run, tmp_path):
     assert contents(tmp_path / "killed") == whole
     table = whole["tables/planted.csv"].decode().splitlines()
     assert table[0] == "task,loss,loss se,program,commit,prior"
-    assert table[1].startswith("a,5.16667,0.57735,program.py,") and len(table) == 3
+    assert table[1].startswith("a,5.16667,0.57735,made_up_measurement.py,") and len(table) == 3
 
 
 def test_runs_that_share_the_cells_make_the_table_of_one(run, tmp_path, capsys):
