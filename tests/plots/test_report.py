@@ -107,7 +107,7 @@ def test_whether_the_calibration_still_holds(judge, facts):
     near = {name: pytest.approx(getattr(check, name), rel=1e-12) for name in ("loss", "expected")}
     assert facts.check == check._replace(**near) and facts.check.labels == 40
     found = facts.to_dict()
-    assert found["drift"]["texts"] == (20, 60) and found["check"]["p"] == facts.check.p
+    assert found["drift"]["texts"] == [20, 60] and found["check"]["p"] == facts.check.p
     for labelled in (24, 25):
         some: Any = gather(judge, texts(range(labelled)))
         assert some.check is None if labelled == 24 else some.check.labels == 5

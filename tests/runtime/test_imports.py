@@ -80,6 +80,7 @@ def test_what_is_installed_is_imported():
 
 
 def test_threads_keep_to_the_cores_that_the_process_has(monkeypatch):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     monkeypatch.setattr(os, "cpu_count", lambda: 8)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 5, 6}, raising=False)
     assert [workers(jobs) for jobs in (0, 1, 2, 9)] == [1, 1, 2, 3]
