@@ -95,6 +95,7 @@ class AnswerLog:
         try:
             row = msgspec.json.decode(line, type=Row)
             who, event, label, _, _ = (row[name] for name in NAMES)
+            msgspec.convert(row["item_id"], str)
         except (msgspec.MsgspecError, KeyError) as error:
             problem = f"{where} is no answer that `cordial label` wrote. {ANOTHER}"
             raise FileError(problem) from error

@@ -177,6 +177,8 @@ def test_two_people_have_a_file_each_that_are_one_table(tmp_path):
         "no end",
         '{"item_id": "text 1", "label": "9", "annotator": "ann", "label_event": "label", '
         '"label_row": 1}',
+        '{"item_id": [1], "label": "3", "annotator": "ann", "label_event": "label", '
+        '"label_row": 1}',
     ],
 )
 def test_a_file_of_something_else_is_left_alone(tmp_path, line):

@@ -362,5 +362,8 @@ def test_people_and_the_judge_are_compared(judge, tmp_path):
     page = make_page(made, of="it")
     assert "How people agree" in page and "at most one option apart" in page
     assert gather(judge, texts()).agreement is None
+    # Halves of a label are two labels by one person.
+    halves = replace(named, people=["a"] * len(named.people or ()))
+    assert gather(judge, halves).agreement is None
     rows = [line for line in Elements(page).rows if line and line[0].startswith("same option")]
     assert rows == [list(expected.rows[4])]

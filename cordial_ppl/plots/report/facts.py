@@ -149,7 +149,8 @@ class Facts:
         check: whether the labels outside the fit are such as it predicts; None where too few.
         biases: groups that are rated too low or too high even after calibration; looked for where
             the labelled texts are those of the fit, read or not.
-        agreement: how people agree with one another and with the judge, where they are named.
+        agreement: how people agree with one another and with the judge, where they are named and
+            each gave a text one label.
     """
 
     calibrator: Stack
@@ -249,7 +250,7 @@ def gather(calibrator: Stack, texts: TaskTexts) -> Facts:
         drift=None if np.array_equal(sketch(texts.logits), fit.sketch) else drift,
         check=check,
         biases=_find_bias(fit, entered),
-        agreement=None if texts.people is None else _agree(fit, texts, raw, probs),
+        agreement=_agree(fit, texts, raw, probs) if texts.people and not _is_split(texts) else None,
     )
 
 
@@ -262,6 +263,11 @@ def _find_bias(fit: Fit, texts: TaskTexts) -> Sequence[Bias]:
     rows = order[np.argsort(fitted)]
     columns = {of: np.array(cells, object)[rows] for of, cells in texts.columns.items()}
     return answers.find_bias(fit, columns)
+
+
+def _is_split(texts: TaskTexts) -> bool:
+    """Tell whether somebody gave a text two labels, the halves of one between two options."""
+    return len({*zip(texts.rows.tolist(), texts.people or (), strict=False)}) < len(texts.rows)
 
 
 def _agree(fit: Fit, texts: TaskTexts, raw: np.ndarray, probs: np.ndarray) -> Agreement:
