@@ -1,4 +1,4 @@
-"""Every measurement whose numbers are published, by one command.
+"""Measurements whose numbers are published, by one command.
 
     python benchmarks/results.py --list
     python benchmarks/results.py estimates-random stopping --draws 20

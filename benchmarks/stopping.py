@@ -95,5 +95,6 @@ MEASUREMENTS = (
         lambda draw: [(source,) for source in COLUMNS],
         simulate,
         tabulate,
+        draws=200,
     ),
 )
