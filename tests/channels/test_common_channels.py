@@ -120,7 +120,9 @@ def cut_beta(readings, labels=None):
         numpyro.sample("label", dist.Categorical(probs=probs), obs=labels)
 
 
-@pytest.mark.parametrize("name", ["beta_binomial", "zero_inflated"])
+@pytest.mark.parametrize(
+    "name", ["beta_binomial", pytest.param("zero_inflated", marks=pytest.mark.nightly)]
+)
 def test_likelihoods_of_gamma_functions_are_not_slow(name):
     report = exactness.check_speed(take_trial(channel(name), LOGITS, LABELS, SEEN))
     # Twice and seven times; two beta functions an option took 3,000 times as long.

@@ -98,6 +98,7 @@ def test_what_fits_in_memory(monkeypatch):
     assert count(1024, 2048) == 256 and count(1024, 32, 1280) == 1280
 
 
+@pytest.mark.nightly
 def test_prior_draws_on_devices_are_those_of_the_host():
     def model(readings, labels=None):
         slope = sample("slope", dist.HalfNormal(1.0))

@@ -101,7 +101,7 @@ def fit(model, method, **settings):
 
 @pytest.mark.parametrize("method", ["default", "laplace", "mode"])
 @pytest.mark.parametrize(
-    "model", [one, scaled, pytest.param(two, marks=pytest.mark.nightly), three]
+    "model", [one, scaled, *(pytest.param(m, marks=pytest.mark.nightly) for m in (two, three))]
 )
 def test_the_evidence_is_the_integral_over_the_prior(model, method):
     posterior = fit(model, method)

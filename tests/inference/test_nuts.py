@@ -86,6 +86,7 @@ def test_it_is_compiled_once_for_other_labels_priors_and_seeds():
     assert mean - exact(target, target.prior)[0] > spread  # 3.6, sd .6 over 20 seeds
 
 
+@pytest.mark.nightly
 def test_it_does_not_share_our_own_density(monkeypatch):
     """Or the cross-check could not see what is wrong with it."""
     target = build_target(cp.channels.Channel("steep again", steep), 5)
@@ -96,6 +97,7 @@ def test_it_does_not_share_our_own_density(monkeypatch):
     assert found.draws.mean() == pytest.approx(mean, abs=0.2)  # error .005, sd .024 over 20 seeds
 
 
+@pytest.mark.nightly
 def test_the_default_counts_scales_and_chains_begin_apart():
     target = build_target(cp.channels.Channel("cut", cut), 5)
     few = sample_nuts(target, target.prior, *SEEN, jax.random.key(0), Nuts(4, warmup=0))

@@ -220,6 +220,7 @@ def test_the_expected_loss_is_of_weights_with_the_proof_of_the_other_folds():
     assert mixture.expected.cordial < weigh(texts, folds, held_out, counts).expected.cordial - 0.01
 
 
+@pytest.mark.nightly
 def test_a_stack_leaves_channels_that_cannot_fit(monkeypatch):
     rng, options = np.random.default_rng(3), list(range(11))
     gains = []
