@@ -97,7 +97,7 @@ def measure(
         settings = Cordial(prior=prior, seed=draw).settings
         fit = fit_stack(Labelled(pool.logits[rows], labels, {}), reading.scale, settings)
         assert fit.out_of_fold is not None
-        loss = log_loss(predict(fit, held_out.logits, {})[0], reading.report.labels)
+        loss = log_loss(predict(fit, held_out)[0], reading.report.labels)
         histogram = np.tile(
             label_histogram(labels, reading.scale.size), (len(reading.report.labels), 1)
         )

@@ -146,16 +146,16 @@ def compare(texts: Texts, draw: int, args: Any) -> Iterator[tuple[int, str, np.n
             }
             if whole:
                 apart = leave_out_joint(fusion.fit_)
-                readings = enter(apart, texts.report)
-                predictions["without joint channel"] = predict(apart, *readings)[0]
+                entered = enter(apart, texts.report)
+                predictions["without joint channel"] = predict(apart, entered)[0]
             if whole and draw < LEAST_DIRICHLET and n in (args.concatenated or args.budgets):
                 predicted = predict_concatenated(logits, labels, texts.report)
                 predictions["Dirichlet of all"] = predicted
         for index, name in enumerate(texts.readers):
             rows = np.flatnonzero(read_by(texts.report)[:, index])
             if len(rows) == len(texts.report):
-                readings = enter(fusion.fit_.fits[name], texts.report[:, index])
-                predictions[f"reader {name}"] = predict(fusion.fit_.fits[name], *readings)[0]
+                entered = enter(fusion.fit_.fits[name], texts.report[:, index])
+                predictions[f"reader {name}"] = predict(fusion.fit_.fits[name], entered)[0]
         best = f"reader {fusion.best_reader_}"
         if best in predictions:
             predictions["best reader by CV"] = predictions[best]

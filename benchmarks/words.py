@@ -196,9 +196,9 @@ def measure(judge: Judge, stack: cp.Cordial) -> Outcome:
         elif sure := re.match("(over|under)-confident", fault.words):
             right = (spread > summary.reader.stated_spread) == (sure[1] == "over")
             sentences.append((sure[0], right))
-    rest = ~np.isin(np.arange(len(judge.labels)), stack.fit_.texts)
+    rest = ~np.isin(np.arange(len(judge.labels)), stack.fit_.labelled.texts)
     labels, probs = judge.labels[rest], stack.predict_proba(judge.logits[rest])
-    histogram = np.tile(label_histogram(stack.fit_.labels, size), (len(labels), 1))
+    histogram = np.tile(label_histogram(stack.fit_.labelled.labels, size), (len(labels), 1))
     per_text = by_text(labels, size)
 
     def score(each: np.ndarray) -> Points:

@@ -12,6 +12,7 @@ from sklearn import metrics
 
 import cordial_ppl as cp
 from cordial_ppl.evaluation.scoring import saturated_readings
+from cordial_ppl.stack.calibrators.samples import as_samples
 from cordial_ppl.stack.calibrators.scaling import fit_vector, vector_log_probs
 
 ANALYSES = read_golden("analyses")
@@ -142,7 +143,7 @@ def test_saturated_readings_and_their_reversals_match_the_reference():
     readings = saturated_readings(np.array(ANALYSES["logits"]) + 3.0)
     np.testing.assert_allclose(readings, ANALYSES["saturated"], atol=1e-12)
     labels = np.array(ANALYSES["fitted_labels"])
-    vector = fit_vector(np.array(ANALYSES["logits"]), labels)
+    vector = fit_vector(as_samples(np.array(ANALYSES["logits"]), labels))
     predictions = np.exp(vector_log_probs(vector, readings))
     np.testing.assert_allclose(predictions, ANALYSES["predictions"], atol=1e-5)
     assert cp.scores.reversals(predictions).tolist() == ANALYSES["reversed"]

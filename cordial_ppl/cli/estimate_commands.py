@@ -64,9 +64,7 @@ def compare(tables: Fitting, *, wanted: Wanted = Wanted(), by: Ranked) -> Result
 
 def _estimate(tables: Fitting, wanted: Wanted, by: str | None, ranked: bool = False) -> Result:
     """Fit, estimate, and write what came out."""
-    from cordial_ppl.data.checks import check_level
-
-    check_level(wanted.level)
+    question = cp.Question(of=wanted.of, passing=wanted.passing, level=wanted.level)
     if tables.inference == "mode":
         problem = "a mode says nothing of how uncertain a mean is."
         raise SettingNeeded(problem, "Take draws of the posterior", "inference", "default")
@@ -99,9 +97,8 @@ def _estimate(tables: Fitting, wanted: Wanted, by: str | None, ranked: bool = Fa
     design |= {"clusters": grouping.get("cluster"), "pairs": grouping.get("pair")}
     design |= {"groups": groups} if groups or wanted.pair else {}
     calibrator = tables.fit(table, labels, rows, required=bool(requirements))
-    design |= {"of": wanted.of, "passing": wanted.passing, "level": wanted.level}
     covariates = table.covariates(calibrator.fit_.covariates)
-    made = calibrator.estimate(table.logits, rows, None, covariates, **design)
+    made = calibrator.estimate(table.logits, rows, question, covariates, **design)
     judged = [each.answer(made) for each in requirements]
     done = _write(made, wanted, name, table.columns)
     # The column of the estimate is accounted for, and so is another of the same groups.

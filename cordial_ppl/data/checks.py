@@ -1,7 +1,7 @@
 """Checks of single settings: each returns the value, or says what it may be."""
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from typing import Any
 from unicodedata import category, normalize
 
@@ -65,17 +65,6 @@ def check_cells(noun: str, cells: Any, count: int) -> list[str]:
     names = [*map(str, column)]
     warn_of_lookalikes(noun, names)
     return names
-
-
-def check_mapping(
-    setting: str, values: Any, options: Collection[str] | None = None
-) -> dict[Any, Any]:
-    """Return a setting's values by name, or raise an ``InputError``; None is an empty mapping."""
-    if values is not None and not isinstance(values, Mapping):
-        raise InputError(f"{setting} must be values by name; got {quote(values)}.")
-    if options is not None:
-        check_names(setting, values or (), options)
-    return dict(values or {})
 
 
 def check_flag(setting: str, value: Any) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from cordial_ppl.data.numerals import parse_number
-from cordial_ppl.data.rounding import round_positions
+from cordial_ppl.data.rounding import round_as_chosen
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import SettingNeeded, Where, list_names, name_row
 
@@ -76,17 +76,7 @@ def read_ratings(
         SettingNeeded: ratings lie between options, and nothing says how to round them.
     """
     positions = scale.locate(ratings, where=where, noun="ratings")
-    between = np.flatnonzero(positions % 1)
-    if between.size and round is None:
-        value = scale.at(positions[between[:1]])[0]
-        raise SettingNeeded(
-            f"ratings must be options; {between.size} of {len(positions)} lie between options, as "
-            f"averages of samples do, such as {value:g} in {where(int(between[0]))}.",
-            "Round them, half-up or nearest-even, or count each for both neighbours",
-            "round",
-            "split",
-        )
-    rows, options, weights = round_positions(positions, scale, round or "half-up")
+    rows, options, weights = round_as_chosen(positions, scale, round, where, "ratings")
     shares = np.zeros((len(positions), scale.size))
     shares[rows, options] = weights
     return np.log((shares + PSEUDO_COUNT) / (1 + PSEUDO_COUNT * scale.size))

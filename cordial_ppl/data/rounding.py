@@ -11,7 +11,7 @@ from jaxtyping import Float64, Int64
 
 from cordial_ppl.data.numerals import is_counting
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.errors import InputError
+from cordial_ppl.errors import InputError, SettingNeeded, Where
 
 ROUNDINGS = ("half-up", "nearest-even", "split")
 """How labels between options are rounded."""
@@ -78,6 +78,23 @@ def round_positions(positions: Float64[np.ndarray, " n"], scale: Scale, how: str
         upward = (scale.numerals[below] if counting else below) % 2 == 1
     up = (share > 0.5) | ((share == 0.5) & upward)
     return Rounded(rows, below + up, np.ones(len(positions)))
+
+
+def round_as_chosen(
+    positions: Float64[np.ndarray, " n"], scale: Scale, how: str | None, where: Where, noun: str
+) -> Rounded:
+    """Round positions as is chosen; refuse those between options if nothing is."""
+    between = np.flatnonzero(positions % 1)
+    if how is None and between.size:
+        raise SettingNeeded(
+            f"{noun} must be options; {between.size} of {len(positions)} lie between options, as "
+            f"averages do, such as {scale.at(positions[between[:1]])[0]:g} in "
+            f"{where(int(between[0]))}.",
+            "Round them, half-up or nearest-even, or count each for both neighbours",
+            "round",
+            "split",
+        )
+    return round_positions(positions, scale, how or "half-up")
 
 
 def combine(

@@ -12,7 +12,6 @@ from cordial_ppl.data.checks import check_cells, check_level, check_list, check_
 from cordial_ppl.data.containers import as_cells
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.ratings import state
-from cordial_ppl.data.readings import is_unread
 from cordial_ppl.decisions import drift, forecasting, monitoring, predictive, summary
 from cordial_ppl.decisions.corpus_draws import PosteriorDraws
 from cordial_ppl.decisions.estimates import bias
@@ -64,12 +63,12 @@ def predict_draws(
     Raises:
         InputError: the readings, or the number or kind of draws are invalid.
     """
-    readings, extra = enter(fit := as_fit(fit), logits, covariates)
+    texts = enter(fit := as_fit(fit), logits, covariates)
     check_names("histogram", [histogram], ("redrawn", "fixed"))
     count = int(check_number("draws", draws, 2, whole=True))
     posterior = PosteriorDraws(fit, count, histogram == "redrawn")
-    weights, probs = posterior.predict_all(readings, extra)
-    if (unread := is_unread(readings)).any():
+    weights, probs = posterior.predict_all(texts)
+    if (unread := texts.unread).any():
         rng = np.random.default_rng([fit.seed, count])
         probs[:, unread] = rng.dirichlet(fit.unread_counts, len(probs))[:, None]
     return probs, weights
@@ -121,16 +120,14 @@ def forecast(
     fit: Any, logits: Any, covariates: Any = None, *, counts: Sequence[int] | None = None
 ) -> forecasting.Forecast:
     """Forecast what more labels give; arguments, result and errors are of ``Stack.forecast``."""
-    readings, extra = enter(fit := as_fit(fit), logits, covariates)
-    read = ~is_unread(readings)
-    readings, extra = readings[read], {name: column[read] for name, column in extra.items()}
+    texts = enter(fit := as_fit(fit), logits, covariates).read
     if not can_forecast(fit):
         raise InputError(
             "this calibrator cannot forecast: it has no folds, or no channel with "
             "draws (with the mode there is one). Fit a Cordial with the default inference."
         )
     with doing("forecasting what more labels would give"):
-        outlook = expected_loss_and_gap(fit, readings, extra)
+        outlook = expected_loss_and_gap(fit, texts.logits, texts.covariates)
         fitted = fit.text_labels, fit.out_of_fold, fit.scale.values
         return forecasting.forecast(*fitted, outlook, counts)
 
@@ -181,7 +178,7 @@ def monitor(
         if each is not None and len(check_list(noun, each)) != count:
             raise InputError(f"{noun} must be of each of the {count} readings; got {len(each)}.")
     entered = [enter(fit, *each) for each in zip(readings, covariates, strict=True)]
-    sizes = [len(logits) for logits, _ in entered]
+    sizes = [len(each.labels) for each in entered]
     if texts is None and len({*sizes}) > 1:
         raise InputError(
             "readings without names must be of the same texts in one order; got "
@@ -189,7 +186,7 @@ def monitor(
         )
     texts = [range(size) for size in sizes] if texts is None else texts
     names = [check_cells("texts", *each) for each in zip(texts, sizes, strict=True)]
-    unread = [is_unread(logits) for logits, _ in entered]
+    unread = [each.unread for each in entered]
     if drift.differ(unread[0], unread[-1]):
         warn(
             f"the judge left {unread[-1].mean():.0%} of the texts without a reading, "
@@ -199,9 +196,8 @@ def monitor(
     first = {name: row for row, name in enumerate(compress(names[0], ~unread[0]))}
     scores = np.full((len(first), count), np.nan)
     stated, others = np.full((*scores.shape, fit.scale.size), np.nan), None
-    for t, (each, (logits, extra), gone) in enumerate(zip(names, entered, unread, strict=True)):
-        logits, extra = logits[~gone], {name: column[~gone] for name, column in extra.items()}
-        each = [*compress(each, ~gone)]
+    for t, (each, read, gone) in enumerate(zip(names, entered, unread, strict=True)):
+        each, read = [*compress(each, ~gone)], read.read
         again = np.array([name in first for name in each], bool)
         if len({*each}) < len(each):
             raise InputError(f"look {t} has a text twice: give each text one reading.")
@@ -211,10 +207,11 @@ def monitor(
                 f"{list_names(each, 2)}: read some of the same texts again, under the same names."
             )
         rows = [first[name] for name in each if name in first]
-        stated[rows, t] = state(logits)[0][again]
-        scores[rows, t] = predict(fit, logits, extra)[0][again] @ fit.scale.values
+        stated[rows, t] = state(read.logits)[0][again]
+        scores[rows, t] = predict(fit, read)[0][again] @ fit.scale.values
         if t == count - 1 and not again.all():
-            others = drift.compare(sketch(logits[again]), sketch(logits[~again]), fit.scale)
+            parts = (sketch(read.logits[part]) for part in (again, ~again))
+            others = drift.compare(*parts, fit.scale)
     return monitoring.monitor(scores, stated, fit.scale, level)._replace(others=others)
 
 
@@ -294,7 +291,7 @@ def reader_of(fit: Fit) -> Reader | None:
     Args:
         fit: the fit, ``calibrator.fit_``.
     """
-    if fit not in ASSESSED and len(fit.labels):
+    if fit not in ASSESSED and len(fit.labelled.labels):
         ASSESSED[fit] = assess(fit)
     return ASSESSED.get(fit)
 
@@ -322,7 +319,7 @@ def labelled_texts(
         raise InputError("logits and labels go together: give both, or neither.")
     if logits is not None:
         return enter_labels(fit, logits, labels, covariates).read
-    if not len(fit.labels):
+    if not len(fit.labelled.labels):
         raise InputError("this calibrator was fitted without labels: give logits and labels.")
     return fit.labelled
 

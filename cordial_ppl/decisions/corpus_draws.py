@@ -1,11 +1,12 @@
 """What a fitted stack predicts of a corpus under draws from its posterior, summed by group."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
 
+from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.stack.fit import Fit
 
@@ -44,39 +45,37 @@ class PosteriorDraws:
     """
 
     def __init__(self, fit: Fit, count: int, redrawn: bool):
-        self.fit, self.labels = fit, float(fit.label_counts.sum())
+        self.fit, self.labels = fit, float(fit.labelled.weights.sum())
         rng = np.random.default_rng([fit.seed, count])
         self.drawn = {
             name: posterior.draw(count, self.labels, redrawn, rng)
             for name, posterior in fit.posteriors.items()
         }
 
-    def predict(
-        self, logits: Float[np.ndarray, "m K"], covariates: Mapping[str, np.ndarray]
-    ) -> Iterator[MemberDraws]:
+    def predict(self, texts: Labelled) -> Iterator[MemberDraws]:
         """Predict texts with each member that has weight: its weight, and its draws."""
         for name, weight in self.fit.weights.items():
             member = self.fit.members[name]
             if weight <= 0:
                 continue
             if isinstance(member, Posterior):
-                yield weight, member.predict_draws(logits, covariates, *self.drawn[name])
+                drawn = self.drawn[name]
+                yield weight, member.predict_draws(texts.logits, texts.covariates, *drawn)
             else:
-                yield weight, member.predict(logits)[0][None]
+                yield weight, member.predict(texts.logits)[0][None]
 
     def predict_all(
-        self, logits: Float[np.ndarray, "m K"], covariates: Mapping[str, np.ndarray]
+        self, texts: Labelled
     ) -> tuple[Float[np.ndarray, " D"], Float[np.ndarray, "D m K"]]:
         """Predict texts with all members: the weight of each draw, and all draws."""
-        members = [*self.predict(logits, covariates)]
+        members = [*self.predict(texts)]
         weights = [np.full(len(drawn), weight / len(drawn)) for weight, drawn in members]
         return np.concatenate(weights), np.concatenate([drawn for _, drawn in members])
 
 
 def sum_draws(
     sampler: PosteriorDraws,
-    logits: Float[np.ndarray, "N K"],
-    covariates: Mapping[str, np.ndarray],
+    texts: Labelled,
     groups: Int[np.ndarray, " N"],
     rows: Int[np.ndarray, " n"],
     count: int,
@@ -85,28 +84,26 @@ def sum_draws(
 
     Args:
         sampler: the draws.
-        logits: centred logits of all texts.
-        covariates: of the texts, by name.
+        texts: all texts; their labels do not count.
         groups: group of each text, 0..G-1.
         rows: the labelled texts.
         count: how many groups G there are.
     """
-    size = logits.shape[1]
-    label_ranks = np.full(len(logits), -1)
+    number, size = texts.logits.shape
+    label_ranks = np.full(number, -1)
     label_ranks[rows] = np.arange(len(rows))
-    mixed, every = np.zeros((count, size)), np.empty((len(logits), size))
+    mixed, every = np.zeros((count, size)), np.empty((number, size))
     sums: list[np.ndarray] = []
     labelled: list[np.ndarray] = []
     shares: list[float] = []
-    for start in range(0, len(logits), BLOCK):
+    for start in range(0, number, BLOCK):
         block = slice(start, start + BLOCK)
-        extra = {name: column[block] for name, column in covariates.items()}
         here = label_ranks[block]
         others = np.flatnonzero(here < 0)
         others = others[np.argsort(groups[block][others], kind="stable")]
         present, starts = np.unique(groups[block][others], return_index=True)
         mixture, channel = np.zeros((len(here), size)), 0
-        for weight, probs in sampler.predict(logits[block], extra):
+        for weight, probs in sampler.predict(texts.take(block)):
             mixture += weight * probs.mean(axis=0)
             if len(probs) == 1:
                 continue

@@ -13,7 +13,6 @@ is not known of the parameters all texts have in common.  Chosen, and measured, 
 `benchmarks/deciding.py`.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -22,8 +21,8 @@ from jaxtyping import Bool, Float, Int
 from scipy.special import ndtr
 
 from cordial_ppl.data.checks import check_number
+from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.ratings import state
-from cordial_ppl.data.readings import is_unread
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions.corpus_draws import BLOCK, PosteriorDraws
 from cordial_ppl.decisions.estimates.passing import as_passing
@@ -119,11 +118,12 @@ def decide(
     fit: Fit, logits: Any, rows: Any = None, covariates: Any = None, *, rule: Rule
 ) -> Decisions:
     """Decide about texts; arguments, result and errors are those of ``Stack.decide``."""
-    readings, extra = enter(fit, logits, covariates)
+    texts = enter(fit, logits, covariates)
     if fit.text_labels.alike:
+        option = fit.scale.options[fit.labelled.labels[0]]
         raise InputError(
-            f"every label is {fit.scale.options[fit.labels[0]]!r}, from which nothing can be "
-            "learned of which texts are unlike: label more."
+            f"every label is {option!r}, from which nothing can be learned of which texts are "
+            "unlike: label more."
         )
     if not fit.has_draws:
         raise InputError(
@@ -131,20 +131,19 @@ def decide(
             'another inference than "mode".'
         )
     losses = _weigh_errors(rule, fit.scale)
-    probs, labelled = predict(fit, readings, extra)[0], np.zeros(len(readings), bool)
+    probs, labelled = predict(fit, texts)[0], np.zeros(len(texts.labels), bool)
     if rows is not None:
-        shares, text_rows, _ = check_rows(fit, readings, rows)
+        shares, text_rows, _ = check_rows(fit, texts.logits, rows)
         probs[text_rows], labelled[text_rows] = shares, True
     action, cost, p_wrong = losses.choose(probs)
-    unread = is_unread(readings) & ~labelled
+    unread = texts.unread & ~labelled
     order = np.flatnonzero(~labelled & ~unread)
     order = order[np.argsort((cost if rule.agree is None else p_wrong)[order], kind="stable")]
     # Without the cost of a person there is none of a text.
     priced = 1.0 if rule.agree is None else np.nan
     person, price, cost = priced * (rule.person or 0.0), priced * losses.price, priced * cost
     with doing("deciding"):
-        some = {name: column[order] for name, column in extra.items()}
-        missed, least = _draw(fit, readings[order], some, action[order], losses, person)
+        missed, least = _draw(fit, texts.take(order), action[order], losses, person)
     curve = _follow(missed, (cost[order], person), p_wrong[order], rule.agree or 0.0)
     alone, kept = int(np.sum(cost[order] <= person)), np.nan
     if rule.agree is not None:
@@ -155,7 +154,7 @@ def decide(
     asked = np.concatenate([doubtful, np.flatnonzero(unread)])
     probability = np.where(labelled, 1.0, np.nan)
     probability[asked], probability[rest] = 1.0, _audit(alone, rule.audit, [fit.seed, len(probs)])
-    stated = losses.judged[state(readings[order])[0].argmax(axis=1)]
+    stated = losses.judged[state(texts.logits[order])[0].argmax(axis=1)]
     by_judge = (probs[order] @ losses.wrong)[np.arange(len(order)), stated]
     total, every = cost[rest].sum() + person * len(doubtful), len(order) / count
     ways = {
@@ -197,12 +196,7 @@ def _audit(count: int, share: float, seed: list[int]) -> Each:
 
 
 def _draw(
-    fit: Fit,
-    readings: Float[np.ndarray, "m K"],
-    covariates: Mapping[str, np.ndarray],
-    action: Int[np.ndarray, " m"],
-    losses: Losses,
-    person: float,
+    fit: Fit, texts: Labelled, action: Int[np.ndarray, " m"], losses: Losses, person: float
 ) -> tuple[Missed, float]:
     """Draw wrong decisions of the surest texts, from few to all; with the least possible cost."""
     home = np.unique(np.arange(len(action)) * STEPS // max(len(action), 1), return_inverse=True)[1]
@@ -211,8 +205,7 @@ def _draw(
     sums = np.zeros((1, len(ends)))
     for start in range(0, len(action), BLOCK):
         block = slice(start, start + BLOCK)
-        extra = {name: column[block] for name, column in covariates.items()}
-        shares, drawn = sampler.predict_all(readings[block], extra)
+        shares, drawn = sampler.predict_all(texts.take(block))
         missed = np.einsum("dmk,km->dm", drawn, losses.wrong[:, action[block]].astype(float))
         sums = sums + missed @ np.eye(len(ends))[home[block]]
         lowest = (drawn @ (losses.wrong * losses.price)).min(axis=2)

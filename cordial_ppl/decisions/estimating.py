@@ -14,7 +14,6 @@ from cordial_ppl.data.containers import unmasked
 from cordial_ppl.data.frames import aligned
 from cordial_ppl.data.labelling import by_text
 from cordial_ppl.data.ratings import state
-from cordial_ppl.data.readings import is_unread
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions.corpus import Cells, Corpus
 from cordial_ppl.decisions.corpus_draws import PosteriorDraws, sum_draws
@@ -84,27 +83,28 @@ def estimate(
             f"the question must be a Question; got {quote(question)}. Give its fields by name, "
             "such as groups=systems."
         )
-    readings, extra = enter(fit, logits, covariates)
+    texts = enter(fit, logits, covariates)
     draws = int(check_number("draws", draws, 2, whole=True))
     if not fit.has_draws:
         raise InputError(
             "an estimate needs draws from a posterior: fit a stack with channels, such as Cordial, "
             'by another inference than "mode".'
         )
-    labels, rows, of_label = check_rows(fit, readings, rows)
+    labels, rows, of_label = check_rows(fit, texts.logits, rows)
     columns = {noun: aligned(logits, getattr(question, noun), noun) for noun in COLUMNS}
-    read = ~is_unread(readings)
+    read = ~texts.unread
     if (unread := int((~read).sum())) and read[rows].all():
         # Nothing is known of texts like these: what is estimated is said to be of the others.
         some = {k: c if c is None else np.asarray(c, object)[read] for k, c in columns.items()}
-        asked = replace(question, **some), {name: column[read] for name, column in extra.items()}
-        made = estimate(fit, readings[read], (read.cumsum() - 1)[of_label], *asked, draws)
+        asked, others = replace(question, **some), texts.read
+        rest = others.logits, (read.cumsum() - 1)[of_label], asked, others.covariates
+        made = estimate(fit, *rest, draws)
         names = () if question.groups is None else name_groups(columns["groups"], len(read))[0]
         unheard = tuple(name for name in names if name not in made.groups)
         return replace(made, unread=(unread, 0), unheard=unheard)
     expected = fit.unread_counts / fit.unread_counts.sum()
-    stated, every = np.tile(expected, (2, len(readings), 1))
-    stated[read] = state(readings[read])[0]
+    stated, every = np.tile(expected, (2, len(read), 1))
+    stated[read] = state(texts.read.logits)[0]
     posed = _pose(fit, stated, replace(question, **columns), read, (labels, rows))
     with doing("estimating"):
         fitted, corpus = fit, posed.corpus
@@ -112,12 +112,11 @@ def estimate(
             fitted = fit_by_cluster(fit, of_label[~fit.entered.unread], corpus.clusters)
         residuals = find_residuals(fit.text_labels, fitted.out_of_fold)
         posterior, cells = PosteriorDraws(fitted, draws, True), corpus.cells
-        some = {name: column[read] for name, column in extra.items()}
         places = (read.cumsum() - 1)[corpus.rows[read[corpus.rows]]]
-        sums = sum_draws(posterior, readings[read], some, cells.of[read], places, len(cells.groups))
+        sums = sum_draws(posterior, texts.read, cells.of[read], places, len(cells.groups))
         every[read] = sums.mixture
         shares = draw_shares(sums._replace(mixture=every), corpus, residuals, fit.seed)
-    made = _conclude(fit, readings, stated, question, posed, shares)
+    made = _conclude(fit, texts.logits, stated, question, posed, shares)
     return replace(made, unread=(unread, int((~read[rows]).sum())))
 
 

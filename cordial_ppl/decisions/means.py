@@ -97,8 +97,7 @@ def draw_shares(sums: CorpusDraws, texts: Corpus, residuals: Residuals, seed: in
 
     if texts.clusters is None:
         these = labels + predict(reached)
-        within = texts.labels @ texts.value**2 - (texts.labels @ texts.value) ** 2
-        like = sample_texts(these, cells, cells.sum(within, texts.rows), texts.value, rng)
+        like = sample_texts(these, texts, rng)
     else:
         units, clusters = np.unique(texts.clusters[texts.rows[:count]]), texts.clusters
         here = cells.sum_clusters(texts.left * texts.read, clusters)
@@ -110,7 +109,7 @@ def draw_shares(sums: CorpusDraws, texts: Corpus, residuals: Residuals, seed: in
         expected = sums.mixture + as_options(by_cell.mean(axis=0))[cells.of]
         expected[texts.rows] = texts.labels
         parts = cells.sum_clusters(expected, clusters)
-        like = sample_clusters(these, noise, parts, cells, texts.value, rng)
+        like = sample_clusters(these, noise, parts, texts, rng)
     like /= like.sum(axis=(1, 2), keepdims=True)
     return Shares(these / len(texts.groups), like, by_group @ np.diff(texts.value))
 

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import gammaincinv
 
-from cordial_ppl.decisions.corpus import Cells
+from cordial_ppl.decisions.corpus import Corpus
 from cordial_ppl.decisions.tilting import tilt
 
 POOLED = 3
@@ -24,11 +24,7 @@ LEAST = 1e-9
 
 
 def sample_texts(
-    counts: Float[np.ndarray, "S C K"],
-    cells: Cells,
-    within: Float[np.ndarray, " C"],
-    value: Float[np.ndarray, " K"],
-    rng: np.random.Generator,
+    counts: Float[np.ndarray, "S C K"], texts: Corpus, rng: np.random.Generator
 ) -> Float[np.ndarray, "S C K"]:
     """Draw the population that texts were drawn from one by one.
 
@@ -37,11 +33,13 @@ def sample_texts(
 
     Args:
         counts: draws of the texts with each option in each cell.
-        cells: the cells.
-        within: sum of the variances of the labels of each text, which its mean label has not.
-        value: value of each option.
+        texts: the texts and their cells.
         rng: source of random numbers.
     """
+    cells, value = texts.cells, texts.value
+    # The variance of the labels of each text, which its mean label has not.
+    within = texts.labels @ value**2 - (texts.labels @ value) ** 2
+    within = cells.sum(within, texts.rows)
     sizes, alike = cells.total(counts[:1])[0], counts.mean(axis=0)
     # In each group so many texts more, of the options that all texts have.
     more = alike.sum(axis=1) / sizes[cells.groups]
@@ -55,15 +53,14 @@ def sample_texts(
     wide = (1 - lost) * (degrees + 1) * (degrees + 2) / degrees / sizes
     errors *= np.sqrt(wide)[cells.groups, None]
     masses = rng.standard_gamma(sizes, (len(counts), len(sizes)))
-    return _add_errors(counts, errors, masses, degrees, cells, value, rng)
+    return _add_errors(counts, errors, masses, degrees, texts, rng)
 
 
 def sample_clusters(
     counts: Float[np.ndarray, "S C K"],
     noise: Float[np.ndarray, "S C K"],
     parts: Float[np.ndarray, "clusters C K"],
-    cells: Cells,
-    value: Float[np.ndarray, " K"],
+    texts: Corpus,
     rng: np.random.Generator,
 ) -> Float[np.ndarray, "S C K"]:
     """Draw the population that whole clusters were drawn from.
@@ -72,10 +69,10 @@ def sample_clusters(
         counts: draws of the texts with each option in each cell.
         noise: other draws of the labels that are not known, about what is expected.
         parts: what is expected of the texts, by cluster.
-        cells: the cells.
-        value: value of each option.
+        texts: the texts and their cells.
         rng: source of random numbers.
     """
+    cells, value = texts.cells, texts.value
     members, sizes = cells.total(parts), cells.total(parts.sum(axis=0, keepdims=True))[0]
     apart = parts - members[:, cells.groups, None] * cells.shares(parts.sum(axis=0)[None])
     apart /= sizes[cells.groups, None]
@@ -106,7 +103,7 @@ def sample_clusters(
         share = counts.mean(axis=0).sum(axis=1) / sizes[cells.groups]
         errors += fresh[:, cells.groups] * (share * np.sqrt(hidden))[:, None]
     degrees = units - 1 + POOLED
-    return _add_errors(counts, errors, masses, degrees, cells, value, rng)
+    return _add_errors(counts, errors, masses, degrees, texts, rng)
 
 
 def _add_errors(
@@ -114,12 +111,12 @@ def _add_errors(
     errors: Float[np.ndarray, "S C K"],
     masses: Float[np.ndarray, "S G"],
     degrees: Float[np.ndarray, " G"],
-    cells: Cells,
-    value: Float[np.ndarray, " K"],
+    texts: Corpus,
     rng: np.random.Generator,
 ) -> Float[np.ndarray, "S C K"]:
     """Add Student-t errors to the shares of groups, which have so much of all texts."""
     # One quantile for all: what groups have in common still cancels in their differences.
     wide = np.sqrt(degrees / 2 / gammaincinv(degrees / 2, rng.random((len(counts), 1))))
+    cells = texts.cells
     shares = cells.shares(counts) + errors * wide[:, cells.groups, None]
-    return tilt(shares, value, cells.groups) * masses[:, cells.groups, None]
+    return tilt(shares, texts.value, cells.groups) * masses[:, cells.groups, None]

@@ -12,7 +12,7 @@ from jaxtyping import Float
 from cordial_ppl.data.checks import check_level
 from cordial_ppl.data.covariates import as_covariates
 from cordial_ppl.data.frames import aligned, aligned_labels, check_columns, column_names, like
-from cordial_ppl.data.labelled import Labelled
+from cordial_ppl.data.labelled import Labelled, without_labels
 from cordial_ppl.data.readings import as_logits
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions import answers
@@ -136,7 +136,8 @@ class Estimator[F: AnyFit](Parameters, ABC):
         # While rows are still those that were given.
         settings.check(readings, extra)
         _check_caller(scale, "predict_proba")
-        data = label_rows(readings, extra, scale, labels, sample_weight, texts)
+        entered = without_labels(readings, extra)
+        data = label_rows(entered, scale, labels, sample_weight, texts)
         if data.unread.all():
             raise InputError("a fit needs texts that have a reading; none of these has one.")
         self.fit_ = self._fit(data, scale, settings, names)
@@ -254,7 +255,7 @@ class Estimator[F: AnyFit](Parameters, ABC):
             sample_weight: what each label counts, as in ``fit``.
         """
         data = enter_labels(self.fit_, logits, labels, covariates, sample_weight)
-        probs, _ = predict(self.fit_, data.logits, data.covariates)
+        probs, _ = predict(self.fit_, data)
         return accuracy(probs, data.labels, data.weights)
 
     def summary(self) -> str:
@@ -272,7 +273,7 @@ class Estimator[F: AnyFit](Parameters, ABC):
         return tags
 
     def _probs(self, logits: Any, covariates: Mapping[str, Any] | None) -> Float[np.ndarray, "m K"]:
-        return predict(self.fit_, *enter(self.fit_, logits, covariates))[0]
+        return predict(self.fit_, enter(self.fit_, logits, covariates))[0]
 
     def _read(
         self, logits: Any, corpus: Any = None

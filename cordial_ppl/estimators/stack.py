@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from xarray import DataTree
 
 
-ARGUMENTS = "channels", "prior", *stack_files.ARGUMENTS
+ARGUMENTS = "channels", "calibrators", "inference", "prior", "weight_counts", "seed", "effort"
 """Arguments of a stack that its settings have by the same names."""
 
 

@@ -28,20 +28,13 @@ from cordial_ppl.inference.target import Prior
 from cordial_ppl.runtime import storage
 from cordial_ppl.runtime.storage import Record, blaming
 from cordial_ppl.stack.calibrators import CALIBRATORS
-from cordial_ppl.stack.fit import AnyFit, Fit
+from cordial_ppl.stack.fit import Fit
 from cordial_ppl.stack.members import CalibratorFit, Fitted
 from cordial_ppl.stack.settings import Settings
 from cordial_ppl.stack.sketch import check_sketch
 from cordial_ppl.stack.weighing import ExpectedLoss
 
 KIND = "calibrator"
-DRAWN = "diagnostics", "histogram", "draws", "weights", "transitions"
-SHARED = "scale", "weights", "expected", "out_of_fold", "provenance"
-"""Values of a posterior, and of any fit, that a file has as they are."""
-
-ARGUMENTS = "calibrators", "inference", "weight_counts", "seed", "effort"
-SETTINGS = *ARGUMENTS, "min_labels", "fixed_counts", "has_default_prior"
-"""Settings that a file has as they are; the first are arguments of a stack."""
 
 
 class PosteriorRecord(Record):
@@ -61,12 +54,12 @@ class PosteriorRecord(Record):
     def of(cls, posterior: Posterior) -> "PosteriorRecord":
         """Make the record of a posterior."""
         prior = posterior.prior
-        return cls(
+        return cls.take(
+            posterior,
             built_in=is_built_in(posterior.channel),
             digest=posterior.channel.digest,
             prior=None if prior is None else np.asarray(prior, np.float64),
             thinned=posterior.thinned_weights,
-            **{name: getattr(posterior, name) for name in DRAWN},
         )
 
     def restore(self, channel: Channel, texts: Labelled) -> Posterior:
@@ -76,8 +69,7 @@ class PosteriorRecord(Record):
             ValueError: it is for other options or parameters, or its numbers cannot be used.
         """
         prior = None if self.prior is None else Prior(*self.prior)
-        fields = {name: getattr(self, name) for name in DRAWN}
-        posterior = Posterior(channel, prior=prior, data=texts, **fields)
+        posterior = self.give(Posterior, channel=channel, prior=prior, data=texts)
         # Other processors round otherwise, and might choose other draws to predict with.
         vars(posterior)["thinned_weights"] = self.thinned
         for name in ("histogram", "weights", "thinned"):
@@ -165,18 +157,6 @@ class AnyFitRecord(Record):
     out_of_fold: Float64[np.ndarray, "_n _K"] | None
     columns: list[str] | None
 
-    @staticmethod
-    def write_any(fit: AnyFit) -> dict[str, Any]:
-        """Return the fields of a record of any fit."""
-        columns = None if fit.columns is None else list(fit.columns)
-        labelled = LabelledRecord.of(fit.entered)
-        return {"labelled": labelled, "columns": columns} | {k: getattr(fit, k) for k in SHARED}
-
-    def read_any(self, texts: Labelled) -> dict[str, Any]:
-        """Return the fields of any fit to these texts."""
-        columns = None if self.columns is None else np.array(self.columns, object)
-        return {"entered": texts, "columns": columns} | {k: getattr(self, k) for k in SHARED}
-
     def check(self, members: Collection[str], count: int) -> None:
         """Check that the numbers belong together, to these members and to so many labels.
 
@@ -215,17 +195,18 @@ class FitRecord(AnyFitRecord):
     @classmethod
     def of(cls, fit: Fit, estimator: str) -> "FitRecord":
         """Make the record of a fit by an estimator of this name."""
-        return cls(
+        return cls.take(
+            fit,
+            fit.settings,
             estimator=estimator,
+            labelled=LabelledRecord.of(fit.entered),
+            columns=None if fit.columns is None else list(fit.columns),
             posteriors={name: PosteriorRecord.of(each) for name, each in fit.posteriors.items()},
             regressions={
                 name: {field: np.asarray(values) for field, values in each.params._asdict().items()}
                 for name, each in fit.members.items()
                 if isinstance(each, CalibratorFit)
             },
-            **cls.write_any(fit),
-            **{name: getattr(fit.settings, name) for name in SETTINGS},
-            **{name: getattr(fit, name) for name in VALUES},
         )
 
     def restore(self, path: str | Path, channels: Iterable[str | Path | Channel]) -> Fit:
@@ -251,17 +232,14 @@ class FitRecord(AnyFitRecord):
             check_sketch(self.sketch, size)
             priors = {name: getattr(member, "prior", None) for name, member in members.items()}
             # Fitted to other readings, a default prior is another one; what was given is not.
-            settings = Settings(
-                tuple(models.values()),
+            settings = self.give(
+                Settings,
+                channels=tuple(models.values()),
                 prior=Priors({name: each for name, each in priors.items() if each is not None}),
-                **{name: getattr(self, name) for name in SETTINGS},
             )
-            values = {name: getattr(self, name) for name in VALUES} | self.read_any(texts)
-            return Fit(settings=settings, members=members, **values)
-
-
-VALUES = "losses", "sketch", "folds"
-"""Values of a fit of one reader that a file has as they are."""
+            columns = None if self.columns is None else np.array(self.columns, object)
+            made = {"settings": settings, "members": members, "columns": columns}
+            return self.give(Fit, entered=texts, **made)
 
 
 def save(fit: Fit, path: str | Path, estimator: str) -> None:

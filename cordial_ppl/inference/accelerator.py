@@ -21,7 +21,6 @@ from cordial_ppl.inference import fitting, laplace, sampler
 from cordial_ppl.inference.diagnostics import Draws
 from cordial_ppl.inference.fitting import Case, CaseFit
 from cordial_ppl.inference.lanes import (
-    AXES,
     AXIS,
     Lanes,
     Problems,
@@ -149,11 +148,8 @@ def _search(target: Target, mesh: Mesh) -> Callable[..., Ends]:
     """Compile the searches of problems, all of each problem side by side."""
 
     def run(prior: Prior, data: Data, points: Array, rounds: Array) -> Ends:
-        def one(prior: Prior, data: Data, points: Array) -> Ends:
-            loss, going = partial(laplace.descend, target, prior, data), jnp.ones(len(points), bool)
-            return search(loss, points, going, rounds, together=True)
-
-        return jax.vmap(one, in_axes=(0, AXES, 0))(prior, data, points)
+        loss, going = partial(laplace.descend, target, prior, data), jnp.ones(len(points), bool)
+        return search(loss, points, going, rounds, together=True)
 
     return compile_spread(run, mesh, xla_backend_optimization_level=1)
 
@@ -208,10 +204,7 @@ def _weigh(target: Target, mesh: Mesh) -> Callable[..., Any]:
     """Compile weights of points, where tiles bear labels, and predictions of all texts."""
 
     def run(prior: Prior, data: Data, arrays: tuple[Array, Array], tiles: Array) -> Any:
-        def one(prior: Prior, data: Data, points: Array, begin: Array) -> Any:
-            return laplace.weigh_points(target, prior, data, points, begin, tiles)
-
-        return jax.vmap(one, in_axes=(0, AXES, 0, 0))(prior, data, *arrays)
+        return laplace.weigh_points(target, prior, data, *arrays, tiles)
 
     return compile_spread(run, mesh)
 

@@ -134,12 +134,13 @@ def side_by_side(
 
 
 def compile_spread(run: Callable[..., Any], mesh: Mesh, **options: Any) -> Callable[..., Any]:
-    """Compile a program of problems, arrays and a number; each device has its share."""
+    """Compile a program of one problem for many of them; each device has its share."""
 
     def local(prior: Prior, data: Data, arrays: Any, number: Array) -> Any:
         # What is traced keeps its tiles: programs of the host, traced elsewhere, have their own.
         with wide_tiles(is_wide(mesh)):
-            return run(prior, data._replace(tiles=data.tiles.max()), arrays, number)
+            data = data._replace(tiles=data.tiles.max())
+            return jax.vmap(run, in_axes=(0, AXES, 0, None))(prior, data, arrays, number)
 
     specs = (SPREAD, SPREAD, SPREAD, WHOLE)
     spread = jax.shard_map(local, mesh=mesh, in_specs=specs, out_specs=SPREAD, check_vma=False)
@@ -234,13 +235,10 @@ def _choose(active: Array, new: State, old: State) -> State:
 def _pcn(target: Target, mesh: Mesh) -> Callable[..., Any]:
     run = pcn_program(target)
 
-    def many(prior: Prior, data: Data, arrays: list, number: Array) -> Any:
-        def one(prior: Prior, data: Data, arrays: list) -> Any:
-            return run(prior, data, *arrays, number // 2, number % 2 == 1)
+    def one(prior: Prior, data: Data, arrays: list, number: Array) -> Any:
+        return run(prior, data, *arrays, number // 2, number % 2 == 1)
 
-        return jax.vmap(one, in_axes=(0, AXES, 0))(prior, data, arrays)
-
-    return compile_spread(many, mesh)
+    return compile_spread(one, mesh)
 
 
 @lru_cache(maxsize=512)

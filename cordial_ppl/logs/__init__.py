@@ -7,9 +7,7 @@ servers, `spellings` knows how options are written, `finder` where in a text the
 makes readings; `collected` holds what came of it.
 """
 
-from cordial_ppl.logs.collected import Collected
-from cordial_ppl.logs.fields import PRESETS
-from cordial_ppl.logs.harvest import read
-from cordial_ppl.logs.reader import collect
-
-__all__ = ["PRESETS", "Collected", "collect", "read"]
+from cordial_ppl.logs.collected import Collected as Collected
+from cordial_ppl.logs.fields import PRESETS as PRESETS
+from cordial_ppl.logs.harvest import read as read
+from cordial_ppl.logs.reader import collect as collect

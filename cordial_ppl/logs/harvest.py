@@ -24,7 +24,16 @@ from cordial_ppl.logs.fields import (
     list_fields,
     name_all,
 )
-from cordial_ppl.logs.protocols import WRAPPED, find_lost, read_response, read_value, unwrap
+from cordial_ppl.logs.protocols import (
+    FAILURE,
+    MODEL,
+    REASON,
+    WRAPPED,
+    find_lost,
+    read_response,
+    read_value,
+    unwrap,
+)
 from cordial_ppl.logs.reader import collect
 from cordial_ppl.logs.rows import Row, read_rows
 from cordial_ppl.logs.wide import unstack
@@ -41,22 +50,6 @@ ROLES = ("item", "answer", "label", *NAMES, *CONDITIONS)
 
 OURS = {"reader": "reader", "model": "reader_model", "prompt": "reader_prompt"}
 """Fields of a judge in our own tables, where neither a preset nor the user names others."""
-
-MODEL = Field("model || modelVersion || model_version || message.model")
-"""What responses call the model."""
-
-FAILURE = Field(
-    "error.message || error || exception || graderError.message || graderError || scoring_failed "
-    "|| parse_error || (status == 'error' && status) || (label == 'NOT_PARSABLE' && label) "
-    "|| (to_number(status_code) >= `400` && status_code)"
-)
-"""What says that a request or a grader failed; beside a score, which then is none."""
-
-REASON = Field(
-    "finish_reason || finishReason || stop_reason || stopReason || done_reason "
-    "|| incomplete_details.reason || (status == 'incomplete' && status)"
-)
-"""What says, beside an answer, why it ended."""
 
 FALSE = ("false", "none", "null", "no", "0", "")
 
@@ -270,7 +263,7 @@ def _read_answer(
     # Of alternatives, as presets have them, none is there.
     name = "answer" if "||" in one.text else one.name
     answers = answers or {"": None if failure else read_value(value, name)}
-    model = as_text(next(filter(None, map(MODEL.find, [body, *unwrap(root)])), None))
+    model = as_text(next(filter(None, map(MODEL.search, [body, *unwrap(root)])), None))
     cells = {"reader_model": model, **record.cells}
     record = replace(record, reader=record.reader or model, cells=cells)
     if not (body or texts or failure or isinstance(value, Mapping | list)):
@@ -288,7 +281,7 @@ def _end(evidence: Any, row: Mapping[str, Any], one: Field) -> Any:
         around: list[Any] = [{name.removeprefix(start): cell for name, cell in row.items()}]
     else:
         around = [Field(".".join(parts[:n])).find(row) for n in range(len(parts) - 1, 0, -1)]
-    reasons = (REASON.find(each) for each in around if isinstance(each, Mapping))
+    reasons = (REASON.search(each) for each in around if isinstance(each, Mapping))
     reason = next(filter(None, reasons), None)
     if (lost := find_lost(reason)) is None:
         return evidence
@@ -314,5 +307,5 @@ def _read_label(record: Record, value: Any, people: Any = None) -> Iterator[Reco
 
 def _find_failure(row: Any) -> str | None:
     """Find what is text of a request or a grader that failed: batch results say it anywhere."""
-    failures = (" ".join(str(FAILURE.find(inner) or "").split()) for inner in unwrap(row))
+    failures = (" ".join(str(FAILURE.search(inner) or "").split()) for inner in unwrap(row))
     return next((text[:200].rstrip(".") for text in failures if text.casefold() not in FALSE), None)

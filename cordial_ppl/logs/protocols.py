@@ -41,6 +41,9 @@ _TABLE: dict[str, Any] = tomllib.loads(
 WRAPPED, CALLS, ARGUMENTS = _TABLE.pop("names").values()
 """What protocols call a field that holds a response, a call of a tool, and its arguments."""
 
+MODEL, FAILURE, REASON = map(jmespath.compile, _TABLE.pop("fields").values())
+"""The model of a response; why a request or a grader failed, and why an answer ended."""
+
 REASONS = {lost: re.compile(form, re.I) for lost, form in _TABLE.pop("reasons").items()}
 """Reasons for which an answer is none."""
 

@@ -5,20 +5,13 @@ that colour-blind readers can tell apart; marks and dashes differ too. Needs mat
 (``pip install -e ".[plots]"``), which is imported when something is drawn.
 """
 
-from cordial_ppl.plots.curves import decisions, forecast, learning_curve
-from cordial_ppl.plots.ranked import agreement, groups, weights
-from cordial_ppl.plots.reliability import stated_classes, thresholds
-from cordial_ppl.plots.transfer import label_shares, transfer_curve
-
-__all__ = [
-    "agreement",
-    "decisions",
-    "forecast",
-    "groups",
-    "label_shares",
-    "learning_curve",
-    "stated_classes",
-    "thresholds",
-    "transfer_curve",
-    "weights",
-]
+from cordial_ppl.plots.curves import decisions as decisions
+from cordial_ppl.plots.curves import forecast as forecast
+from cordial_ppl.plots.curves import learning_curve as learning_curve
+from cordial_ppl.plots.ranked import agreement as agreement
+from cordial_ppl.plots.ranked import groups as groups
+from cordial_ppl.plots.ranked import weights as weights
+from cordial_ppl.plots.reliability import stated_classes as stated_classes
+from cordial_ppl.plots.reliability import thresholds as thresholds
+from cordial_ppl.plots.transfer import label_shares as label_shares
+from cordial_ppl.plots.transfer import transfer_curve as transfer_curve

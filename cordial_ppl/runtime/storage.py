@@ -9,6 +9,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, get_args
 
@@ -53,6 +54,18 @@ class Record(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
                 for axis, length in zip(axes, shape, strict=False):
                     if lengths.setdefault(axis, length) != length:
                         raise ValueError(f"{field.name} has {length} for {lengths[axis]} {axis}")
+
+    @classmethod
+    def take[R: "Record"](cls: type[R], *sources: Any, **others: Any) -> R:
+        """Make a record of what sources have under the names of its fields, and of other values."""
+        names = [name for name in cls.__struct_fields__ if name not in others]
+        pairs = ((source, name) for source in sources for name in names if hasattr(source, name))
+        return cls(**{name: getattr(source, name) for source, name in pairs}, **others)
+
+    def give[T](self, kind: type[T], **others: Any) -> T:
+        """Make an object of a data class of the record's fields of the same names, and others."""
+        names = {field.name for field in fields(kind)} & {*self.__struct_fields__}  # pyright: ignore[reportArgumentType]
+        return kind(**{name: getattr(self, name) for name in names} | others)
 
 
 def pack(record: Record) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

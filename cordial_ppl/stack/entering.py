@@ -9,9 +9,8 @@ from jaxtyping import Float
 
 from cordial_ppl.data.covariates import as_covariates
 from cordial_ppl.data.frames import aligned, aligned_labels, check_columns
-from cordial_ppl.data.labelled import Labelled, find_equal
+from cordial_ppl.data.labelled import Labelled, find_equal, without_labels
 from cordial_ppl.data.labelling import as_texts, as_weights, have_several, list_labels
-from cordial_ppl.data.readings import is_unread
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError
 from cordial_ppl.inference.posterior import check_probs
@@ -23,10 +22,8 @@ UNREAD_DRAWS = 4000
 """Draws of the mean of texts that were not read, from its Dirichlet posterior."""
 
 
-def enter(
-    fit: AnyFit, logits: Any, covariates: Mapping[str, Any] | None = None
-) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """Validate readings and covariates, and centre the readings.
+def enter(fit: AnyFit, logits: Any, covariates: Mapping[str, Any] | None = None) -> Labelled:
+    """Validate readings and covariates of texts without labels, and centre the readings.
 
     Args:
         fit: the fit.
@@ -40,7 +37,8 @@ def enter(
     # Sums round alike only in one order of memory.
     readings = np.ascontiguousarray(fit.read(logits))
     covariates = aligned(logits, covariates, "covariates")
-    return readings, as_covariates(covariates, len(readings), fit.covariates, fit.levels)
+    extra = as_covariates(covariates, len(readings), fit.covariates, fit.levels)
+    return without_labels(readings, extra)
 
 
 def enter_labels(
@@ -52,20 +50,14 @@ def enter_labels(
     texts: Any = None,
 ) -> Labelled:
     """Validate labelled texts for what is fitted already; arguments are those of ``Stack.fit``."""
-    readings, extra = enter(fit, logits, covariates)
-    labels, sample_weight, texts = aligned_labels(logits, labels, sample_weight, texts)
-    return label_rows(readings, extra, fit.scale, labels, sample_weight, texts)
+    entered = enter(fit, logits, covariates)
+    return label_rows(entered, fit.scale, *aligned_labels(logits, labels, sample_weight, texts))
 
 
 def label_rows(
-    readings: np.ndarray,
-    extra: dict[str, np.ndarray],
-    scale: Scale,
-    labels: Any,
-    sample_weight: Any,
-    texts: Any,
+    entered: Labelled, scale: Scale, labels: Any, sample_weight: Any, texts: Any
 ) -> Labelled:
-    """Add labels and weights to readings and covariates, one label per row.
+    """Add labels and weights to texts without any, one label per row.
 
     Raises:
         InputError: a label is no option, or there are more or fewer labels than readings.
@@ -73,36 +65,30 @@ def label_rows(
     several = have_several(labels)
     codes = None if several else scale.encode(labels)
     count = len(labels) if codes is None else len(codes)
-    if count != len(readings):
+    if count != len(entered.labels):
         raise InputError(
-            f"every labelled text needs one row of logits: {len(readings)} rows came with "
+            f"every labelled text needs one row of logits: {len(entered.labels)} rows came with "
             f"{count} {'rows of ' if several else ''}labels."
         )
-    of = as_texts(texts, count)
+    data, cells = replace(entered, texts=as_texts(texts, count)), None
     if codes is None:
         codes, rows, columns = list_labels(labels, scale)
-        weights = as_weights(sample_weight, of[rows], (rows, columns))
-        data = Labelled(readings, np.zeros(count, np.int64), extra, texts=of).take(rows)
-        data = replace(data, labels=codes, weights=weights)
-    else:
-        data = Labelled(readings, codes, extra, as_weights(sample_weight, of), of)
+        data, cells = data.take(rows), (rows, columns)
+    weights = as_weights(sample_weight, data.texts, cells)
+    data = replace(data, labels=codes, weights=weights)
     # What counts nothing is left out.
     seen = np.flatnonzero(data.weights)
     return data if len(seen) == len(data.labels) else data.take(seen)
 
 
 def predict(
-    fit: AnyFit,
-    readings: np.ndarray,
-    covariates: Mapping[str, np.ndarray],
-    level: float | None = None,
+    fit: AnyFit, texts: Labelled, level: float | None = None
 ) -> tuple[Float[np.ndarray, "m K"], Any]:
     """Predict texts that are validated already.
 
     Args:
         fit: the fit.
-        readings: centred logits.
-        covariates: of the texts, by name.
+        texts: the texts; their labels do not count.
         level: probability inside the interval of the mean; None where none is wanted.
 
     Returns:
@@ -112,19 +98,20 @@ def predict(
     Raises:
         InputError: a channel gives no probabilities for a text.
     """
-    values, unread = fit.scale.values, is_unread(readings)
-    read, counts = np.flatnonzero(~unread), fit.unread_counts
-    probs, ends = np.tile(counts / counts.sum(), (len(readings), 1)), np.empty((2, len(readings)))
+    values, unread, counts = fit.scale.values, texts.unread, fit.unread_counts
+    read, size = np.flatnonzero(~unread), len(unread)
+    probs, ends = np.tile(counts / counts.sum(), (size, 1)), np.empty((2, size))
     if level is not None and unread.any():
         means = np.random.default_rng(0).dirichlet(counts, UNREAD_DRAWS) @ values
         ends[:] = np.quantile(means, [[(1 - level) / 2], [(1 + level) / 2]])
     if read.size:
         # Hard ratings are few different readings.
-        first, rows = find_equal(readings[read], *(column[read] for column in covariates.values()))
-        some = {name: column[read[first]] for name, column in covariates.items()}
+        texts = texts.take(read)
+        first, rows = find_equal(texts.logits, *texts.covariates.values())
+        texts = texts.take(first)
         with doing("predicting"):
-            members = fit.mixture(readings[read[first]])
-            each, limits = predict_mixture(*members, some, values, level)
+            members = fit.mixture(texts.logits)
+            each, limits = predict_mixture(*members, texts.covariates, values, level)
         probs[read] = each[rows]
         if limits is not None:
             ends[:, read] = limits[:, rows]
@@ -148,6 +135,6 @@ def predict_all(
     Raises:
         InputError: the readings are invalid.
     """
-    probs, ends = predict(fit, *enter(fit, logits, covariates), level)
+    probs, ends = predict(fit, enter(fit, logits, covariates), level)
     mean = probs @ fit.scale.values
     return probs, mean, np.minimum(ends[0], mean), np.maximum(ends[1], mean)

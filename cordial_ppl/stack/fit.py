@@ -77,7 +77,7 @@ class AnyFit(ABC):
         with the smoothed histogram :math:`\pi` of the labels of those that were.
         """
         unread, size = self.entered.take(self.entered.unread), self.scale.size
-        read = label_histogram(self.labels, size, weights=self.sample_weight)
+        read = label_histogram(self.labelled.labels, size, weights=self.labelled.weights)
         return LIKE_OTHERS * read + np.bincount(unread.labels, unread.weights, size)
 
     @property
@@ -86,24 +86,10 @@ class AnyFit(ABC):
         return tuple(self.labelled.covariates)
 
     @property
-    def labels(self) -> Int[np.ndarray, " n"]:
-        """Labels of the fit, positions 0..K-1."""
-        return self.labelled.labels
-
-    @property
-    def sample_weight(self) -> Float[np.ndarray, " n"]:
-        """What each of these labels counts."""
-        return self.labelled.weights
-
-    @property
-    def texts(self) -> Int[np.ndarray, " n"]:
-        """Which text each label is of: a digest of its name, or a negative number without one."""
-        return self.labelled.texts
-
-    @property
     def text_labels(self) -> TextLabels:
         """The labels of each text, put together."""
-        return by_text(self.labels, self.scale.size, self.sample_weight, self.texts)
+        texts = self.labelled
+        return by_text(texts.labels, self.scale.size, texts.weights, texts.texts)
 
     @property
     @abstractmethod
@@ -151,11 +137,6 @@ class Fit(AnyFit):
     def seed(self) -> int:
         """Seed of every random number."""
         return self.settings.seed
-
-    @property
-    def label_counts(self) -> Float[np.ndarray, " K"]:
-        """Sum of the weights of the labels with each option."""
-        return np.bincount(self.labels, self.sample_weight, self.scale.size).astype(float)
 
     @property
     def judged(self) -> bool:

@@ -141,12 +141,12 @@ class CalibratorMember:
     def _fit(self, case: Case) -> CaseFit:
         """Fit to a data set and its folds, all in one call."""
         calibrator, texts, folds = CALIBRATORS[self.name], case.texts, case.folds
-        if calibrator.validated and folds is None:
+        if folds is None and calibrator.grid is not None:
             folds = spread_folds(texts.labels, texts.texts)
         merged, _ = case.merge(folds)
         sets = [merged.texts.labels, *(merged.masks if case.masks else ())]
-        arguments = [merged.texts.weights, *([merged.folds] if calibrator.validated else ())]
-        params = calibrator.fit(merged.texts.logits, np.stack(sets), *arguments)
+        counted = merged.texts.weights, merged.folds
+        params = calibrator.fit(merged.texts.logits, np.stack(sets), *counted)
         fits = [
             CalibratorFit(calibrator, type(params)(*parts)) for parts in zip(*params, strict=True)
         ]

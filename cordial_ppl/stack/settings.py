@@ -11,7 +11,7 @@ from jaxtyping import Float
 from cordial_ppl.channels import is_built_in
 from cordial_ppl.channels.channel import Channel, count_levels
 from cordial_ppl.channels.loading import load_channel
-from cordial_ppl.data.checks import check_list, check_mapping, check_names, check_number, check_seed
+from cordial_ppl.data.checks import check_list, check_names, check_number, check_seed
 from cordial_ppl.data.covariates import as_covariates
 from cordial_ppl.errors import InputError, quote, warn
 from cordial_ppl.inference.fitting import METHODS
@@ -252,5 +252,8 @@ def check_effort(effort: Any) -> None:
 def check_counts(counts: Any, members: Collection[str]) -> dict[str, float]:
     """Return pseudo-counts of members, or one for all, by name, or raise an ``InputError``."""
     counts = dict.fromkeys(members, counts) if isinstance(counts, Real) else counts
-    numbers = check_mapping("weight_counts", counts, members)
+    if not isinstance(counts, Mapping | None):
+        raise InputError(f"weight_counts must be values by name; got {quote(counts)}.")
+    numbers = {} if counts is None else dict(counts)
+    check_names("weight_counts", numbers, members)
     return {n: check_number(f"weight_counts of {n!r}", count) for n, count in numbers.items()}

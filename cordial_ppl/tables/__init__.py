@@ -7,39 +7,26 @@ reads what names groups of texts, `words` the texts, `provenance` how readings w
 labelled.
 """
 
-from cordial_ppl.tables.choices import list_values
-from cordial_ppl.tables.formats import ENDINGS, SINKS, read_columns, write_table
-from cordial_ppl.tables.frame import is_filled
-from cordial_ppl.tables.groups import list_cells, read_groups
-from cordial_ppl.tables.judges import read_several
-from cordial_ppl.tables.label_table import LabelTable, read_labels, read_scale
-from cordial_ppl.tables.matches import check_unfilled, match_labels, read_labelled
-from cordial_ppl.tables.provenance import MADE, differences, identify, read_provenance
-from cordial_ppl.tables.reading_table import ReadingTable, open_readings, read_readings
-from cordial_ppl.tables.words import read_words
-
-__all__ = [
-    "check_unfilled",
-    "ENDINGS",
-    "SINKS",
-    "MADE",
-    "LabelTable",
-    "ReadingTable",
-    "differences",
-    "identify",
-    "is_filled",
-    "list_cells",
-    "list_values",
-    "match_labels",
-    "open_readings",
-    "read_columns",
-    "read_groups",
-    "read_labelled",
-    "read_labels",
-    "read_provenance",
-    "read_readings",
-    "read_scale",
-    "read_several",
-    "read_words",
-    "write_table",
-]
+from cordial_ppl.tables.choices import list_values as list_values
+from cordial_ppl.tables.formats import ENDINGS as ENDINGS
+from cordial_ppl.tables.formats import SINKS as SINKS
+from cordial_ppl.tables.formats import read_columns as read_columns
+from cordial_ppl.tables.formats import write_table as write_table
+from cordial_ppl.tables.frame import is_filled as is_filled
+from cordial_ppl.tables.groups import list_cells as list_cells
+from cordial_ppl.tables.groups import read_groups as read_groups
+from cordial_ppl.tables.judges import read_several as read_several
+from cordial_ppl.tables.label_table import LabelTable as LabelTable
+from cordial_ppl.tables.label_table import read_labels as read_labels
+from cordial_ppl.tables.label_table import read_scale as read_scale
+from cordial_ppl.tables.matches import check_unfilled as check_unfilled
+from cordial_ppl.tables.matches import match_labels as match_labels
+from cordial_ppl.tables.matches import read_labelled as read_labelled
+from cordial_ppl.tables.provenance import MADE as MADE
+from cordial_ppl.tables.provenance import differences as differences
+from cordial_ppl.tables.provenance import identify as identify
+from cordial_ppl.tables.provenance import read_provenance as read_provenance
+from cordial_ppl.tables.reading_table import ReadingTable as ReadingTable
+from cordial_ppl.tables.reading_table import open_readings as open_readings
+from cordial_ppl.tables.reading_table import read_readings as read_readings
+from cordial_ppl.tables.words import read_words as read_words

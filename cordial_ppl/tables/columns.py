@@ -114,7 +114,8 @@ def numbers(
     if cells.dtype in (pl.String, pl.Categorical, pl.Enum):
         text = cells.cast(pl.String).str.strip_chars()
         cells = text if empty is None else text.set(text == "", None)
-        cells = _point_decimals(cells, columns.commas)
+        # Where commas separate no cells, those in numbers stand before decimals.
+        cells = _point_decimals(cells, columns.separator != ",")
     plain = cells.dtype.is_numeric() or cells.dtype in (pl.String, pl.Boolean, pl.Null)
     values = (cells if plain else cells.clear(len(cells))).cast(pl.Float64, strict=False)
     wrong = (values.is_null() & cells.is_not_null()).arg_true()

@@ -52,11 +52,6 @@ class Columns:
         return {name: kind for name, kind in schema.items() if name != ROW}
 
     @property
-    def commas(self) -> bool:
-        """Whether a comma in a number stands before its decimals."""
-        return self.separator != ","
-
-    @property
     def has_points(self) -> bool:
         """Whether a number of the file has a decimal point."""
         points = pl.col(pl.String).str.contains(r"^[+-]?\d*\.\d+$").any()

@@ -12,7 +12,7 @@ from jaxtyping import Float64, Int64
 from cordial_ppl.data.labelling import LARGEST
 from cordial_ppl.data.numerals import is_missing
 from cordial_ppl.data.ratings import scale_of_ratings
-from cordial_ppl.data.rounding import combine, round_positions
+from cordial_ppl.data.rounding import combine, round_as_chosen
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError, SettingNeeded, list_names, name_rows, naming, warn
 from cordial_ppl.tables.annotators import lay_out, read_annotators
@@ -151,7 +151,7 @@ def read_labels(path: str | Path, scale: Scale, **chosen: Any) -> LabelTable:
             options or count them otherwise, or texts have several labels and no annotators.
     """
     choice = Choice(**chosen)
-    annotator, annotators, round = choice.annotator, choice.annotators, choice.round
+    annotator, annotators = choice.annotator, choice.annotators
     apart = tuple(filter(None, (*choice.label, annotator, *choice.apart)))
     columns = open_columns(path, replace(choice, rating=None, apart=apart), needed=False)
     if {"annotator", "label", "label_row"} <= columns.schema.keys():
@@ -172,18 +172,9 @@ def read_labels(path: str | Path, scale: Scale, **chosen: Any) -> LabelTable:
         if annotators != "each":
             rows, positions, weights = combine(items, positions, weights, scale, annotators)
             columns, items, people = columns.take(rows), [items[row] for row in rows], None
-        between = np.flatnonzero(positions % 1)
-        if between.size and round is None:
-            noun = "labels" if annotators == "each" else f"{annotators} labels"
-            value = scale.at(positions[between[:1]])[0]
-            raise SettingNeeded(
-                f"{noun} must be options; {between.size} of {len(positions)} lie between options, "
-                f"such as {value:g} in {columns.where(int(between[0]))}.",
-                "Round them, half-up or nearest-even, or count each for both neighbours",
-                "round",
-                "split",
-            )
-        rows, labels, shares = round_positions(positions, scale, round or "half-up")
+        noun = "labels" if annotators == "each" else f"{annotators} labels"
+        rounded = round_as_chosen(positions, scale, choice.round, columns.where, noun)
+        rows, labels, shares = rounded
     table = LabelTable(columns, items, positions.astype(np.int64), weights, people, unfilled)
     table = table.take(rows)
     if "weight" in columns.schema and "weight" not in columns.apart:

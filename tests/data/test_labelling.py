@@ -56,7 +56,9 @@ def test_a_weight_is_so_many_labels(make):
     one: Any = make().fit(LOGITS[:12], LABELS[:12], sample_weight=WEIGHTS[:12], texts=range(12))
     many: Any = make().fit(LOGITS[rows], LABELS[rows], sample_weight=np.ones(len(rows)), texts=rows)
     np.testing.assert_array_equal(one.fit_.folds, many.fit_.folds[many.fit_.text_labels.first])
-    np.testing.assert_allclose(one.fit_.label_counts, np.bincount(LABELS[rows], minlength=5))
+    seen = one.fit_.labelled
+    counts = np.bincount(seen.labels, seen.weights, minlength=5)
+    np.testing.assert_allclose(counts, np.bincount(LABELS[rows], minlength=5))
     assert one.weights_ == pytest.approx(many.weights_, abs=NEAR)
     np.testing.assert_allclose(one.predict_proba(TEST), many.predict_proba(TEST), atol=NEAR)
     np.testing.assert_allclose(one.fit_.expected, many.fit_.expected, atol=NEAR)
@@ -82,7 +84,7 @@ def test_what_weighs_nothing_is_not_there(stack):
     found: Any = small().fit(more, np.concatenate([LABELS, LABELS]), sample_weight=weights)
     np.testing.assert_array_equal(found.predict_proba(TEST), stack.predict_proba(TEST))
     np.testing.assert_array_equal(found.fit_.out_of_fold, stack.fit_.out_of_fold)
-    assert len(found.fit_.labels) == 20
+    assert len(found.fit_.labelled.labels) == 20
 
 
 def test_a_table_of_annotators_is_its_labels_one_by_one():
@@ -95,21 +97,23 @@ def test_a_table_of_annotators_is_its_labels_one_by_one():
     found: Any = cp.LogitStack().fit(logits, table)
     expected = cp.LogitStack().fit(logits[rows], labels, texts=rows)
     np.testing.assert_array_equal(found.predict_proba(TEST), expected.predict_proba(TEST))
-    np.testing.assert_array_equal(found.fit_.texts, -1 - rows)
-    np.testing.assert_allclose(found.fit_.sample_weight, 1 / np.bincount(rows)[rows])
+    np.testing.assert_array_equal(found.fit_.labelled.texts, -1 - rows)
+    np.testing.assert_allclose(found.fit_.labelled.weights, 1 / np.bincount(rows)[rows])
     verdict: Any = answers.verdict(found.fit_)
     assert found.fit_.expected.labels == verdict.labels == 12
-    assert found.fit_.label_counts.sum() == pytest.approx(12)
+    assert found.fit_.labelled.weights.sum() == pytest.approx(12)
     frame = pandas.DataFrame(table, columns=["a", "b", "c"]).where(there)
     again = cp.LogitStack().fit(logits, frame)
     np.testing.assert_array_equal(again.predict_proba(TEST), expected.predict_proba(TEST))
     # A weight of a text is shared by its labels; one of each label is its own.
     weights = np.linspace(0.5, 2, 12)
     found = cp.LogitStack().fit(logits, table, sample_weight=weights)
-    np.testing.assert_allclose(by_text(labels, 5, found.fit_.sample_weight, rows).weights, weights)
+    np.testing.assert_allclose(
+        by_text(labels, 5, found.fit_.labelled.weights, rows).weights, weights
+    )
     each = np.random.default_rng(0).uniform(1, 2, table.shape)
     found = cp.LogitStack().fit(logits, table, sample_weight=each)
-    np.testing.assert_array_equal(found.fit_.sample_weight, each[rows, columns])
+    np.testing.assert_array_equal(found.fit_.labelled.weights, each[rows, columns])
 
 
 def test_halves_of_a_label_are_a_soft_label():

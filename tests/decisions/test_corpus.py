@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from few_labels import LABELS, LOGITS, TEST
 
+from cordial_ppl.data.labelled import without_labels
 from cordial_ppl.decisions import corpus_draws
 from cordial_ppl.decisions.corpus import Corpus
 from cordial_ppl.decisions.corpus_draws import CorpusDraws, PosteriorDraws, sum_draws
@@ -28,8 +29,9 @@ def test_sums_are_those_of_single_texts(stack, monkeypatch):
     groups[rows[0]] = 3
     sampler = PosteriorDraws(stack.fit_, 16, True)
     monkeypatch.setattr(corpus_draws, "BLOCK", 16)
-    found = sum_draws(sampler, logits, {}, groups, rows, 4)
-    members = list(sampler.predict(logits, {}))
+    texts = without_labels(logits, {})
+    found = sum_draws(sampler, texts, groups, rows, 4)
+    members = list(sampler.predict(texts))
     mixture = np.sum([weight * draws.mean(axis=0) for weight, draws in members], axis=0)
     channels = [(weight, draws) for weight, draws in members if len(draws) > 1]
     apart = np.concatenate([draws - draws.mean(axis=0) for _, draws in channels])

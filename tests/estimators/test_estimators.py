@@ -148,7 +148,7 @@ def test_estimators_have_one_interface(estimator):
     assert sum(estimator.fit_.weights.values()) == pytest.approx(1.0)
     if not isinstance(estimator, cp.RawReading | cp.BatchCalibration):
         assert estimator.fit_.expected.labels == 20 and estimator.fit_.expected.raw > 0
-        assert estimator.fit_.label_counts.tolist() == np.bincount(LABELS).tolist()
+        assert estimator.fit_.labelled.labels.tolist() == LABELS.tolist()
     assert "Weights of the members" in estimator.summary()
 
 

@@ -13,7 +13,7 @@ from sklearn.model_selection import KFold, cross_val_predict
 
 import cordial_ppl as cp
 from cordial_ppl.channels.forms import location_readers
-from cordial_ppl.data.labelled import Labelled
+from cordial_ppl.data.labelled import Labelled, without_labels
 from cordial_ppl.data.readings import as_logits
 from cordial_ppl.decisions import answers
 from cordial_ppl.estimators.fusion.panel import pool, trust_readers
@@ -84,7 +84,7 @@ def test_the_average_trusts_what_agrees_or_predicts_as_well():
 
 
 def mix(fit, logits):
-    return predict(fit, logits - logits.mean(axis=1, keepdims=True), {})[0]
+    return predict(fit, without_labels(logits - logits.mean(axis=1, keepdims=True), {}))[0]
 
 
 def test_it_is_the_mixture_of_its_members(fusion):
@@ -267,7 +267,7 @@ def test_the_joint_channel_can_be_left_out_of_a_fit():
     whole, alone = (kind(**settings).fit(THREE, LABELS) for kind in (cp.Fusion, Apart))
     found = leave_out_joint(whole.fit_)
     assert found.weights == pytest.approx(alone.weights_, abs=1e-9)
-    probs, _ = predict(found, *enter(found, THREE_TEST))
+    probs, _ = predict(found, enter(found, THREE_TEST))
     np.testing.assert_allclose(probs, alone.predict_proba(THREE_TEST), rtol=0, atol=1e-9)
     few = leave_out_joint(cp.Fusion(**settings).fit(THREE[:5], LABELS[:5]).fit_)
     assert set(few.weights.values()) == {1 / 3}

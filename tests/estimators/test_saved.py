@@ -237,11 +237,13 @@ def test_weights_and_texts_are_kept(tmp_path):
     fitted.save(tmp_path / "x.cordial")
     found = cp.load(tmp_path / "x.cordial")
     assert_same(found, fitted)
-    for name in ("sample_weight", "label_counts", "folds"):
-        np.testing.assert_array_equal(getattr(found.fit_, name), getattr(fitted.fit_, name))
+    for name in ("labels", "weights"):
+        pair = (getattr(each.fit_.labelled, name) for each in (found, fitted))
+        np.testing.assert_array_equal(*pair)
+    np.testing.assert_array_equal(found.fit_.folds, fitted.fit_.folds)
     # Which row is of which text, but not the text's own number.
     np.testing.assert_array_equal(found.fit_.entered.ranks, fitted.fit_.entered.ranks)
-    assert not np.isin(found.fit_.texts, texts).any()
+    assert not np.isin(found.fit_.labelled.texts, texts).any()
 
 
 @pytest.mark.parametrize("names", [[f"text {k}" for k in range(20)], [*range(20)]])
@@ -282,7 +284,8 @@ def test_a_fusion_of_an_earlier_version_loads(folder, tmp_path):
 def test_texts_without_a_name_stay_without_one(tmp_path):
     cp.LogitStack().fit(LOGITS, LABELS).save(tmp_path / "x.cordial")
     found = cp.load(tmp_path / "x.cordial").fit_
-    assert (found.texts < 0).all() and not found.entered.has(found.texts).any()
+    texts = found.labelled.texts
+    assert (texts < 0).all() and not found.entered.has(texts).any()
 
 
 NO_PATHS = """

@@ -15,7 +15,7 @@ from statsmodels.miscmodels.ordinal_model import OrderedModel
 from cordial_ppl.stack.calibrators import CALIBRATORS
 from cordial_ppl.stack.calibrators.dirichlet import GRID, Dirichlet, fit_dirichlet
 from cordial_ppl.stack.calibrators.odds import DECADES, Odds, fit_odds, odds_log_probs
-from cordial_ppl.stack.calibrators.samples import FOLDS, spread_folds
+from cordial_ppl.stack.calibrators.samples import FOLDS, as_samples, spread_folds
 from cordial_ppl.stack.calibrators.scaling import (
     HIGHEST,
     LOWEST,
@@ -141,7 +141,7 @@ def test_batched_is_looped(name):
     folds = np.stack([np.where(np.arange(30) % 4 == fold, -1, LABELS) for fold in range(5)])
     folds[3, 1:] = -1
     readings, folds = np.stack([LOGITS, 3.0 * LOGITS[::-1]])[:, None], folds[None]
-    if CALIBRATORS[name].validated:
+    if CALIBRATORS[name].grid is not None:
         together = fitter(name)(LOGITS, folds)
         readings = LOGITS[None, None]
     else:
@@ -166,7 +166,7 @@ def test_unpenalised_odds_is_an_ordered_logit():
     theirs = OrderedModel(labels, columns, distr="logit").fit(
         method="newton", disp=False, maxiter=100
     )
-    ours = log_probs("odds", fit_odds(logits, labels, penalty=1e-9, ridge=1e-12), logits)
+    ours = log_probs("odds", fit_odds(as_samples(logits, labels), 1e-9, ridge=1e-12), logits)
     np.testing.assert_allclose(np.exp(ours), theirs.predict(columns), atol=1e-6)
 
 
@@ -188,7 +188,7 @@ def test_an_independent_implementation_fits_the_same():
     tau = fitter("temperature")(LOGITS, LABELS).temperature
     assert tau == pytest.approx(SHARED["temperature_fit"]["tau"], abs=1e-6)
     held = SHARED["vector_fit"]
-    found = np.concatenate(fit_vector(LOGITS, LABELS, ridge=0.05))
+    found = np.concatenate(fit_vector(as_samples(LOGITS, LABELS), ridge=0.05))
     np.testing.assert_allclose(found, held["x"], atol=held["tol"])
     odds, held = fitter("odds")(LOGITS, LABELS), SHARED["odds_fit"]
     gaps = np.log(np.diff(odds.thresholds))
@@ -223,7 +223,7 @@ def test_an_independent_implementation_predicts_the_same():
     [
         (
             "odds-cv",
-            lambda x, z, penalty: fit_odds(x, z, penalty=penalty * (z >= 0).sum()),
+            lambda x, z, penalty: fit_odds(as_samples(x, z), penalty * (z >= 0).sum()),
             DECADES,
         ),
         ("dirichlet", lambda x, z, c: fit_dirichlet(x, z, None, c), GRID),
@@ -255,12 +255,10 @@ def test_a_weight_is_so_many_labels_of_a_text(name):
         "plain": (LABELS, np.ones(ROWS), folds),
         "none": (LABELS,),
     }
-    given = {kind: own if calibrator.validated else own[:2] for kind, own in more.items()}
-    found = {kind: calibrator.fit(LOGITS, *own) for kind, own in given.items()}
+    found = {kind: calibrator.fit(LOGITS, *own) for kind, own in more.items()}
     shuffled = np.random.default_rng(0).permutation(len(seen))
     for rows in (seen, seen[shuffled]):
-        repeated = (LABELS[rows], np.ones(len(rows)), folds[rows])
-        expected = calibrator.fit(LOGITS[rows], *repeated[: 3 if calibrator.validated else 2])
+        expected = calibrator.fit(LOGITS[rows], LABELS[rows], np.ones(len(rows)), folds[rows])
         for part in range(len(expected)):
             np.testing.assert_allclose(found["weighed"][part], expected[part], rtol=1e-5, atol=1e-6)
     for part in range(len(expected)):

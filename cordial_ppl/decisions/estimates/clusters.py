@@ -106,5 +106,5 @@ def fit_by_cluster(
     drawn = draw_effects(under, np.ones(len(texts)), factors, axes, variance, rng)
     tau = drawn.tau["cluster"] ** 2
     alike = np.mean(tau / (tau + drawn.sigma**2))
-    weights = fit.sample_weight / (1 + (sizes[of] - 1) * alike)
+    weights = fit.labelled.weights / (1 + (sizes[of] - 1) * alike)
     return fit_stack(replace(fit.labelled, weights=weights, texts=of), fit.scale, fit.settings)

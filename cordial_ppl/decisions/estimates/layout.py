@@ -10,7 +10,6 @@ from cordial_ppl.decisions.estimates.quantities import (
     in_percent,
     in_words,
     name_ends,
-    round_ends,
 )
 from cordial_ppl.decisions.forecasting import Range, say_decided
 from cordial_ppl.decisions.question import TARGETS
@@ -109,8 +108,8 @@ def _write_whole(made: Comparison, shares: str = "") -> list[str]:
 
 def _cells(result: Interval, sign: str = "") -> tuple[str, str]:
     """Return a mean, and its interval, for a column each."""
-    mean, lower, upper = round_ends(result)
-    return f"{mean:{sign}.2f}", f"({lower:{sign}.2f} to {upper:{sign}.2f})"
+    mean, lower, upper = (f"{end:{sign}z.2f}" for end in result)
+    return mean, f"({lower} to {upper})"
 
 
 def list_rows(made: Comparison) -> list[dict[str, Any]]:

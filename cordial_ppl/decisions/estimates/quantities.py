@@ -82,21 +82,13 @@ def name_ends(name: str, result: Interval) -> dict[str, float]:
     return {name: result.mean, f"{name}_low": result.lower, f"{name}_high": result.upper}
 
 
-def round_ends(result: Any, digits: int = 2) -> tuple[float, float, float]:
-    """Round a mean and its interval; a zero has no sign."""
-    mean, lower, upper = (round(float(end), digits) + 0.0 for end in result[:3])
-    return mean, lower, upper
-
-
 def in_percent(share: Interval) -> str:
     """Write a share and its interval."""
-    mean, lower, upper = round_ends([100 * end for end in share], 0)
-    return f"{mean:.0f} % ({lower:.0f} to {upper:.0f})"
+    return "{:z.0f} % ({:z.0f} to {:z.0f})".format(*(100 * end for end in share))
 
 
 def in_words(result: Any) -> str:
     """Write a mean and its interval, if it has one."""
-    mean, lower, upper = round_ends(result)
-    if not np.isfinite(lower):
-        return f"{mean:.2f} (too few labels for an interval)"
-    return f"{mean:.2f} ({lower:.2f} to {upper:.2f})"
+    if not np.isfinite(result.lower):
+        return f"{result.mean:z.2f} (too few labels for an interval)"
+    return "{:z.2f} ({:z.2f} to {:z.2f})".format(*result[:3])

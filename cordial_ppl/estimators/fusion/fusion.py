@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 
 from cordial_ppl.channels.channel import Channel
 from cordial_ppl.channels.forms import reader_weights
@@ -267,17 +267,8 @@ class Fusion(Estimator[FusionFit]):
 
 
 def _fit_members(
-    texts: Labelled,
-    names: Sequence[str],
-    folds: Int[np.ndarray, " n"] | None,
-    scale: Scale,
-    settings: Settings,
-) -> tuple[
-    dict[str, Fit | Posterior],
-    Float[np.ndarray, " R"],
-    Float[np.ndarray, "n K M"],
-    Bool[np.ndarray, "n M"],
-]:
+    texts: Labelled, names: Sequence[str], folds: Any, scale: Scale, settings: Settings
+) -> tuple[dict[str, Fit | Posterior], np.ndarray, np.ndarray, np.ndarray]:
     """Fit the readers' stacks side by side, and then what sees all readers.
 
     Args:
@@ -288,8 +279,8 @@ def _fit_members(
         settings: those of each stack.
 
     Returns:
-        Fitted members by name, the weight of each reader in their average, the members'
-        out-of-fold predictions, and of which texts there are some.
+        Fitted members by name, the weight of each reader in their average ``[R]``, the members'
+        out-of-fold predictions ``[n, K, M]``, and of which texts there are some, ``[n, M]``.
     """
     readers, trust = texts.logits.shape[1], np.ones(texts.logits.shape[1])
     # Members must not share their random numbers, or their errors correlate.

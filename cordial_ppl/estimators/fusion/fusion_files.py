@@ -10,16 +10,18 @@ from jaxtyping import Float
 from cordial_ppl.channels.channel import Channel
 from cordial_ppl.errors import naming
 from cordial_ppl.estimators.fusion.fusion_fit import JOINT, FusionFit
-from cordial_ppl.estimators.stack_files import AnyFitRecord, FitRecord, PosteriorRecord
+from cordial_ppl.estimators.stack_files import (
+    AnyFitRecord,
+    FitRecord,
+    LabelledRecord,
+    PosteriorRecord,
+)
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.runtime import storage
 from cordial_ppl.runtime.storage import blaming
 from cordial_ppl.stack.fit import Fit
 
 KIND = "fusion"
-
-VALUES = "settings", "readers", "spreads", "trust", "options"
-"""Values of a fit that a file has as they are."""
 
 
 class FusionRecord(AnyFitRecord):
@@ -47,15 +49,15 @@ def save(fit: FusionFit, path: str | Path) -> None:
         FileError: the file cannot be written.
     """
     joint = fit.members.get(JOINT.name)
-    record = FusionRecord(
+    record = FusionRecord.take(
+        fit,
+        labelled=LabelledRecord.of(fit.entered),
         stacks={
             name: FitRecord.of(member, "Cordial")
             for name, member in fit.members.items()
             if isinstance(member, Fit)
         },
         joint=PosteriorRecord.of(joint) if isinstance(joint, Posterior) else None,
-        **FusionRecord.write_any(fit),
-        **{name: getattr(fit, name) for name in VALUES},
     )
     storage.write(path, KIND, *storage.pack(record))
 
@@ -83,5 +85,4 @@ def read(path: str | Path, channels: Sequence[str | Path | Channel]) -> FusionFi
         if saved.joint is not None:
             members[JOINT.name] = saved.joint.restore(JOINT, read)
         saved.check(members, len(read.labels))
-        values = {name: getattr(saved, name) for name in VALUES} | saved.read_any(texts)
-        return FusionFit(members=members, **values)
+        return saved.give(FusionFit, members=members, entered=texts)

@@ -1,5 +1,4 @@
 """Users who differ from the population, as far as their earlier labels tell."""
 
-from cordial_ppl.estimators.users.users import UserShift, load
-
-__all__ = ["UserShift", "load"]
+from cordial_ppl.estimators.users.users import UserShift as UserShift
+from cordial_ppl.estimators.users.users import load as load

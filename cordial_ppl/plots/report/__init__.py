@@ -3,7 +3,7 @@
 `facts` measures, `pictures` draws, `page` fills the template `page.html`.
 """
 
-from cordial_ppl.plots.report.facts import Facts, TaskTexts, gather
-from cordial_ppl.plots.report.page import make_page
-
-__all__ = ["Facts", "TaskTexts", "gather", "make_page"]
+from cordial_ppl.plots.report.facts import Facts as Facts
+from cordial_ppl.plots.report.facts import TaskTexts as TaskTexts
+from cordial_ppl.plots.report.facts import gather as gather
+from cordial_ppl.plots.report.page import make_page as make_page

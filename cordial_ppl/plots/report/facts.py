@@ -273,9 +273,9 @@ def _is_split(texts: TaskTexts) -> bool:
 def _agree(fit: Fit, texts: TaskTexts, raw: np.ndarray, probs: np.ndarray) -> Agreement:
     """Measure how people agree with one another, and with the judge: out of fold, if of the fit."""
     names, predicted = salt_texts(texts.labelled.texts, fit.labelled.salt).tolist(), probs.copy()
-    unknown = np.full(len(fit.texts), np.nan)[:, None]
+    unknown = np.full(len(fit.labelled.texts), np.nan)[:, None]
     folds = unknown if fit.out_of_fold is None else fit.out_of_fold
-    fitted = dict(zip(fit.texts.tolist(), folds, strict=True))
+    fitted = dict(zip(fit.labelled.texts.tolist(), folds, strict=True))
     for row, name in zip(texts.rows, names, strict=True):
         predicted[row] = fitted.get(name, probs[row])
     votes, first, _ = tabulate(fit.scale.decode(texts.labels), texts.rows, texts.people)
@@ -287,7 +287,7 @@ def _agree(fit: Fit, texts: TaskTexts, raw: np.ndarray, probs: np.ndarray) -> Ag
 def _score(fit: Fit, texts: Labelled, probs: Float[np.ndarray, "s K"]) -> dict[str, Score]:
     """Score the predictions of labels, one row each, beside what the reader states."""
     (raw, kind), labels, values = state(texts.logits), texts.labels, fit.scale.values
-    histogram = label_histogram(fit.labels, fit.scale.size, fit.sample_weight)
+    histogram = label_histogram(fit.labelled.labels, fit.scale.size, fit.labelled.weights)
     guess = {"raw": raw, "calibrated": probs, "histogram": np.broadcast_to(histogram, probs.shape)}
     # As in the verdict: a probability of a text's own label is by the labels of the others.
     apart = dict(guess)

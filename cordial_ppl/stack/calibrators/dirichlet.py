@@ -14,7 +14,6 @@ from cordial_ppl.stack.calibrators.samples import (
     BatchLogProbs,
     BatchWeights,
     as_samples,
-    cross_validate,
 )
 
 MUS = 1e-3, 0.1, 10.0
@@ -82,20 +81,7 @@ def fit_dirichlet(
     return Dirichlet(data.unfold(coefs[:, :, :size]), data.unfold(coefs[:, :, size]))
 
 
-def fit_dirichlet_validated(
-    logits: BatchLogits,
-    labels: BatchLabels,
-    weights: BatchWeights = None,
-    folds: BatchLabels | None = None,
-) -> Dirichlet:
-    """Fit Dirichlet calibration with the penalties of `GRID` that predict best on four folds.
-
-    Ties go to the larger `lambda`, then to the larger `mu`.
-    """
-    return cross_validate(_fit_path, dirichlet_log_probs, logits, labels, weights, folds, grid=GRID)
-
-
-def _fit_path(
+def fit_dirichlet_path(
     logits: np.ndarray, labels: np.ndarray, weights: np.ndarray, penalties: np.ndarray
 ) -> Dirichlet:
     """Fit with penalties from the strongest lambda on, from where the fits before ended.

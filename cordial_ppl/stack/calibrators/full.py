@@ -8,7 +8,6 @@ temperature reading or on the vector-scaled one.  A few labels move only those o
 numbers of T that they inform.
 """
 
-from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -23,15 +22,12 @@ from cordial_ppl.inference.laplace import find_modes
 from cordial_ppl.inference.target import build_target
 from cordial_ppl.runtime.arrays import AnyArray
 from cordial_ppl.stack.calibrators.samples import (
-    BatchLabels,
     BatchLogits,
     BatchLogProbs,
-    BatchWeights,
-    cross_validate,
 )
 from cordial_ppl.stack.calibrators.scaling import Vector, vector_log_probs
 
-STRENGTHS = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
+STRENGTHS = np.array([0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0])
 
 MAX_ROUNDS = 5000
 TOLERANCE = float(np.finfo(np.float64).eps) ** 0.6
@@ -148,44 +144,30 @@ def fit_scalar(
 
 def fit_full(
     name: str,
-    logits: BatchLogits,
-    labels: BatchLabels,
-    weights: BatchWeights = None,
-    folds: BatchLabels | None = None,
+    logits: np.ndarray,
+    labels: np.ndarray,
+    weights: np.ndarray,
+    strength: Float[np.ndarray, "G ..."],
 ) -> Full:
-    """Fit a full channel whose distance from the scalar one is chosen by cross-validation.
-
-    `lambda` of {0.3, 1, 3, ..., 300} has the lowest log loss out of four folds, ties to the larger;
-    every fold fits the scalar channel anew (Section 2.5 of the paper).
+    """Fit full channels at G distances from the scalar one (Section 2.5 of the paper).
 
     Args:
         name: the scalar channel to shrink toward, "scalar" or "scalar-vector".
-        logits: readings `[*sets, n, K]`, nats, centred.
-        labels: positions `[*sets, n]` on the scale, 0..K-1; -1 marks texts to ignore.
-        weights: of the labels, `[*sets, n]`.
-        folds: fold of each label in cross-validation, 0..3; by default each is of another text.
+        logits: readings `[n, K]`, nats, centred.
+        labels: positions `[G, S, n]` on the scale, 0..K-1; -1 marks texts to ignore; for every
+            strength the same.
+        weights: of the labels, `[n]`.
+        strength: lambda, which is broadcast against the leading axes.
 
     Returns:
         The reading's weights and biases, and the channel.
     """
-
-    def fit(
-        logits: np.ndarray, labels: np.ndarray, weights: np.ndarray, strength: np.ndarray
-    ) -> Full:
-        # The scalar channel is the same for every strength.
-        scalar = fit_scalar(name, logits, labels[0], weights)
-        probs = np.exp(vector_log_probs(Vector(scalar.weights, scalar.bias), logits))
-        counts = (labels[..., None] == np.arange(probs.shape[-1])) * weights[:, None]
-        channel = shrink_channel(probs, counts, np.asarray(scalar.channel), strength)
-        weights, bias = (np.broadcast_to(part, channel.shape[:-1]) for part in scalar[:2])
-        return Full(weights, bias, channel)
-
-    grid = np.array(STRENGTHS)
-    return cross_validate(fit, full_log_probs, logits, labels, weights, folds, grid=grid)
-
-
-fit_full_temperature = partial(fit_full, "scalar")
-fit_full_vector = partial(fit_full, "scalar-vector")
+    scalar = fit_scalar(name, logits, labels[0], weights)
+    probs = np.exp(vector_log_probs(Vector(scalar.weights, scalar.bias), logits))
+    counts = (labels[..., None] == np.arange(probs.shape[-1])) * weights[:, None]
+    channel = shrink_channel(probs, counts, np.asarray(scalar.channel), strength)
+    weights, bias = (np.broadcast_to(part, channel.shape[:-1]) for part in scalar[:2])
+    return Full(weights, bias, channel)
 
 
 def full_log_probs(params: Full, logits: BatchLogits) -> BatchLogProbs:

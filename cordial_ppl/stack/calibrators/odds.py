@@ -15,12 +15,11 @@ from cordial_ppl.stack.calibrators.samples import (
     BatchWeights,
     Samples,
     as_samples,
-    cross_validate,
     some,
 )
 
 PENALTY, RIDGE = 100.0, 1e-3
-DECADES = tuple(10.0**power for power in range(-4, 3))
+DECADES = np.array([10.0**power for power in range(-4, 3)])
 """Penalties that cross-validation chooses from, per label: the fixed one is `100 / n`."""
 
 FIRST_THRESHOLD_SCALE = 3.0
@@ -35,11 +34,7 @@ class Odds(NamedTuple):
 
 
 def fit_odds(
-    logits: BatchLogits,
-    labels: BatchLabels,
-    weights: BatchWeights = None,
-    penalty: Float[np.ndarray, "..."] | float = PENALTY,
-    ridge: float = RIDGE,
+    data: Samples, penalty: Float[np.ndarray, "..."] | float = PENALTY, ridge: float = RIDGE
 ) -> Odds:
     """Fit `P(z <= t) = sigmoid(theta_t - w . logits)` by penalised maximum likelihood.
 
@@ -49,9 +44,7 @@ def fit_odds(
     class.
 
     Args:
-        logits: readings `[*sets, n, K]`, nats, centred.
-        labels: positions `[*sets, n]` on the scale, 0..K-1; -1 marks texts to ignore.
-        weights: of the labels, `[*sets, n]`.
+        data: centred readings and labels.
         penalty: 100 is a Gaussian prior on the weights with standard deviation 0.1; one for all
             fits, or what is broadcast against the leading axes.
         ridge: keeps the thresholds beside a missing class finite; positive.
@@ -62,7 +55,6 @@ def fit_odds(
     Source:
         McCullagh (1980), "Regression models for ordinal data".
     """
-    data = as_samples(logits, labels, weights)
     count, size, rows = data.chosen.shape
     # A label has an edge above it and one below; the gap between them is the same for all texts.
     shares = data.shares
@@ -113,26 +105,19 @@ def fit_odds(
     return Odds(data.unfold(thresholds), data.unfold(x[:, size - 1 :]))
 
 
-def fit_odds_validated(
+def fit_odds_by_label(
     logits: BatchLogits,
     labels: BatchLabels,
-    weights: BatchWeights = None,
-    folds: BatchLabels | None = None,
+    weights: BatchWeights,
+    penalty: Float[np.ndarray, "..."],
 ) -> Odds:
-    """Fit proportional odds with the penalty on the weights that predicts best on four folds.
+    """Fit proportional odds with penalties on the weights that grow with the labels.
 
     Minimises `mean log loss + c / 2 |w|^2` and the ridge on the thresholds, as :func:`fit_odds`,
-    for c in {1e-4, 1e-3, ..., 100}; ties go to the larger.
+    for penalties c of `DECADES`.
     """
-
-    def fit(
-        logits: np.ndarray, labels: np.ndarray, weights: np.ndarray, strength: np.ndarray
-    ) -> Odds:
-        counts = ((labels >= 0) * weights).sum(axis=-1)
-        return fit_odds(logits, labels, weights, strength * np.where(counts > 0, counts, 1))
-
-    grid = np.array(DECADES)
-    return cross_validate(fit, odds_log_probs, logits, labels, weights, folds, grid=grid)
+    data = as_samples(logits, labels, weights)
+    return fit_odds(data, penalty * data.divisors.reshape(data.shape))
 
 
 def odds_log_probs(params: Odds, logits: BatchLogits) -> BatchLogProbs:

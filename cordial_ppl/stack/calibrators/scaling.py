@@ -13,13 +13,7 @@ from scipy.special import log_softmax, logsumexp, softmax
 
 from cordial_ppl.runtime.arrays import AnyArray
 from cordial_ppl.stack.calibrators.regression import EPS, fit_softmax
-from cordial_ppl.stack.calibrators.samples import (
-    BatchLabels,
-    BatchLogits,
-    BatchLogProbs,
-    BatchWeights,
-    as_samples,
-)
+from cordial_ppl.stack.calibrators.samples import BatchLogits, BatchLogProbs, Samples
 
 LOWEST, HIGHEST = 0.05, 200.0
 """Bounds of the temperature: it goes to zero if classes are separated, to infinity if the reading
@@ -40,17 +34,13 @@ class Temperature(NamedTuple):
     temperature: Float[AnyArray, "*sets"]
 
 
-def fit_temperature(
-    logits: BatchLogits, labels: BatchLabels, weights: BatchWeights = None
-) -> Temperature:
+def fit_temperature(data: Samples) -> Temperature:
     """Maximise the likelihood of `softmax(logits / tau)` over `tau` in [0.05, 200].
 
     The log loss is convex in `1 / tau`: bisection finds the root of its slope.
 
     Args:
-        logits: readings `[*sets, n, K]`, nats.
-        labels: positions `[*sets, n]` on the scale, 0..K-1; -1 marks texts to ignore.
-        weights: of the labels, `[*sets, n]`.
+        data: readings and labels.
 
     Returns:
         The temperature: a bound if the likelihood has no maximum between them, one if every
@@ -59,7 +49,6 @@ def fit_temperature(
     Source:
         Guo et al. (2017), "On calibration of modern neural networks".
     """
-    data = as_samples(logits, labels, weights)
     logits, seen = data.logits, data.chosen.sum(axis=1)
     observed = (data.chosen * logits).sum(axis=1)
 
@@ -91,21 +80,13 @@ class Vector(NamedTuple):
     bias: Float[AnyArray, "*sets K"]
 
 
-def fit_vector(
-    logits: BatchLogits,
-    labels: BatchLabels,
-    weights: BatchWeights = None,
-    *,
-    ridge: float = RIDGE,
-) -> Vector:
+def fit_vector(data: Samples, ridge: float = RIDGE) -> Vector:
     """Fit `softmax(w * logits + b)` by ridge-penalised maximum likelihood.
 
     Minimises the strictly convex `mean log loss + ridge / 2 (|w - 1|^2 + |b|^2)`.
 
     Args:
-        logits: readings `[*sets, n, K]`, nats.
-        labels: positions `[*sets, n]` on the scale, 0..K-1; -1 marks texts to ignore.
-        weights: of the labels, `[*sets, n]`.
+        data: readings and labels.
         ridge: strength of the penalty, positive.
 
     Returns:
@@ -114,7 +95,6 @@ def fit_vector(
     Source:
         Guo et al. (2017), "On calibration of modern neural networks".
     """
-    data = as_samples(logits, labels, weights)
     features = np.stack([data.logits, np.ones_like(data.logits)], axis=2)
     centre = np.tile([1.0, 0.0], (data.chosen.shape[1], 1))
     coefs = fit_softmax(features, data.chosen, np.full_like(centre, ridge)[None], centre)
@@ -127,20 +107,17 @@ def vector_log_probs(params: Vector, logits: BatchLogits) -> BatchLogProbs:
     return log_softmax(weights * np.asarray(logits) + bias, axis=-1)
 
 
-def fit_raw(logits: BatchLogits, labels: BatchLabels, weights: BatchWeights = None) -> Vector:
+def fit_raw(data: Samples) -> Vector:
     """Fit nothing: the prediction is `softmax(logits)`, whatever the readings and labels."""
-    data = as_samples(logits, labels, weights)
     zeros = data.unfold(np.zeros(data.chosen.shape[:2]))
     return Vector(zeros + 1.0, zeros)
 
 
-def fit_batch(logits: BatchLogits, labels: BatchLabels, weights: BatchWeights = None) -> Vector:
+def fit_batch(data: Samples) -> Vector:
     """Divide by the mean prediction m: `softmax(logits) / m`, `m = mean_i softmax(logits_i)`.
 
     Args:
-        logits: readings `[*sets, n, K]`, nats.
-        labels: -1 marks texts to ignore; any other label is the same.
-        weights: of the texts in the mean.
+        data: readings, and labels of the texts in the mean: which labels is the same.
 
     Returns:
         Weights of one and biases `-log m`, zero for an empty batch.
@@ -149,7 +126,6 @@ def fit_batch(logits: BatchLogits, labels: BatchLabels, weights: BatchWeights = 
         Zhou et al. (2024), "Batch calibration: rethinking calibration for in-context learning and
         prompt engineering".
     """
-    data = as_samples(logits, labels, weights)
     any_seen = data.counts[:, None] > 0
     counted = np.where(any_seen, data.chosen.sum(axis=1), 1.0)[:, None]
     # A sum of exponentials: an option that no text favours has a mean far below rounding.
@@ -159,18 +135,15 @@ def fit_batch(logits: BatchLogits, labels: BatchLabels, weights: BatchWeights = 
     return Vector(data.unfold(np.ones_like(bias)), data.unfold(bias))
 
 
-def fit_histogram(logits: BatchLogits, labels: BatchLabels, weights: BatchWeights = None) -> Vector:
+def fit_histogram(data: Samples) -> Vector:
     """Count the labels by weight, `(count_k + 1) / (n + K)`: the prediction for every text.
 
     Args:
-        logits: readings `[*sets, n, K]`; only their shape is used.
-        labels: positions `[*sets, n]` on the scale, 0..K-1; -1 marks texts to ignore.
-        weights: of the labels, `[*sets, n]`.
+        data: labels, and readings of which only the shape is used.
 
     Returns:
         Weights of zero, and the logs of the shares as biases; equal ones without labels.
     """
-    data = as_samples(logits, labels, weights)
     counts = data.chosen.sum(axis=2) + 1.0
     shares = data.unfold(counts / counts.sum(axis=1, keepdims=True))
     return Vector(np.zeros_like(shares), np.log(shares))
