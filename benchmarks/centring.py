@@ -3,55 +3,36 @@
 Logits have no origin, and softmax(l / tau) needs none; the vector-scaled reading
 softmax(e^eps * l / tau + b) does.  The package centres the logits of each text; the paper takes
 them as they are.  Each channel of the paper is fitted to both by the default posterior, with the
-same labels and seeds.  Prints the rms difference of the probabilities of report texts, that of two
-seeds, and how much lower the log loss with centred logits is, ± its standard error over draws.
+same twenty labels and seeds: the rms difference of the probabilities of report texts, that of two
+seeds, and how much lower the log loss with centred logits is.
 
-    python benchmarks/centring.py --labels 20 --draws 10
+    python benchmarks/results.py centring
 """
 
-import argparse
+from itertools import product
 from typing import Any
 
 import jax
 import numpy as np
-from embedded import TASKS, load_tasks
+from embedded import TASKS
+from measurement import Line, Means, Measurement
+from real import EMBEDDED, split_task
 from scipy.special import log_softmax
 
 from cordial_ppl.channels import CHANNELS, PAPER_CHANNELS
 from cordial_ppl.data.labelled import Labelled
-from cordial_ppl.evaluation.tasks import Task, draw_subsets
+from cordial_ppl.evaluation.tasks import draw_subsets
 from cordial_ppl.inference.fitting import Case, fit_cases
 from cordial_ppl.inference.target import build_target
 from cordial_ppl.scores import log_loss
 
-
-def main() -> None:
-    """Fit and compare, and print a table."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--labels", type=int, default=20)
-    parser.add_argument("--draws", type=int, default=10)
-    parser.add_argument("--tasks", nargs="+", choices=TASKS, default=[*TASKS])
-    args = parser.parse_args()
-    tasks = load_tasks(args.tasks, ["main"])
-    for channel in PAPER_CHANNELS:
-        rows = [
-            compare(task, channel, rows, draw)
-            for task in tasks
-            for draw, rows in enumerate(draw_subsets(task, args.labels, args.draws))
-        ]
-        apart, seeds, gains = np.array(rows).reshape(len(tasks), args.draws, 3).T
-        rms = [np.sqrt(np.mean(each**2)) for each in (apart, seeds)]
-        # Draws of different tasks are independent.
-        errors = gains.std(axis=0, ddof=1) / args.draws**0.5
-        print(
-            f"{channel:16} rms {rms[0]:.4f}, of two seeds {rms[1]:.4f}; centred is lower by "
-            f"{gains.mean():+.4f} ± {np.linalg.norm(errors) / len(tasks):.4f}",
-            flush=True,
-        )
+LABELS = 20
 
 
-def compare(task: Task, channel: str, rows: np.ndarray, draw: int) -> list[float]:
-    """Rms difference by centring, and by the seed, and what centring gains, of one draw."""
+def compare(draw: int, channel: str, name: str) -> Line:
+    """Rms difference by centring, and by the seed, and what centring gains."""
+    task = split_task(EMBEDDED, name, "main")
+    rows = draw_subsets(task, LABELS, draw + 1)[draw]
     centred, labels = task.pool.logits[rows], task.pool.labels[rows]
     report, truth = task.report.logits, task.report.labels
     logs, scored = (log_softmax(each, axis=1) for each in (centred, report))
@@ -65,9 +46,23 @@ def compare(task: Task, channel: str, rows: np.ndarray, draw: int) -> list[float
 
     one, again = (predict(centred, report, seed) for seed in (draw, draw + 1000))
     other = predict(logs, scored, draw)
-    apart = [float(np.sqrt(np.mean((one - each) ** 2))) for each in (other, again)]
-    return [*apart, float(log_loss(other, truth)) - float(log_loss(one, truth))]
+    apart = (float(np.sqrt(np.mean((one - each) ** 2))) for each in (other, again))
+    gain = float(log_loss(other, truth)) - float(log_loss(one, truth))
+    return dict(zip(("rms", "rms of two seeds", "gain"), (*apart, gain), strict=True))
 
 
-if __name__ == "__main__":
-    main()
+MEASUREMENTS = (
+    Measurement(
+        "centring",
+        lambda draw: product(PAPER_CHANNELS, TASKS),
+        compare,
+        Means(
+            ("channel", "task"),
+            by=("channel",),
+            alike=("task",),
+            squared=("rms", "rms of two seeds"),
+        ),
+        draws=10,
+        needs_data=False,
+    ),
+)

@@ -1,27 +1,25 @@
 """Sixteen plain NumPyro channels (tests/common_channels.py): the default beside bare NUTS.
 
 Each channel is fitted to labelled synthetic reviews by the default, in a new process, and by
-NumPyro's own NUTS.  Prints a table: by how much predictive probabilities of other texts differ
-(root mean square), CPU seconds of the first fit, of which most are compiling, and how long the
-density takes compared with the mixture's; or the sentence by which a channel is refused.
+NumPyro's own NUTS: by how much predictive probabilities of other texts differ (root mean square),
+CPU seconds of the first fit, of which most are compiling, and how long the density takes compared
+with the mixture's; or the sentence by which a channel is refused.
 
-    python benchmarks/channels.py
-    python benchmarks/channels.py copula annotators --labels 100
-
-Exit status 0 if every channel that is fitted is within 0.02 of NUTS, else 1.
+    python benchmarks/results.py channels
 """
 
-import argparse
 import json
 import subprocess
 import sys
-import time
+from functools import partial
 from pathlib import Path
+from time import process_time
 
 import jax
 import numpy as np
+from measurement import Line, Measurement, list_records
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path.append(str(Path(__file__).parents[1] / "tests"))
 
 import common_channels as common  # noqa: E402
 
@@ -32,84 +30,59 @@ from cordial_ppl.evaluation.synthetic import reviews  # noqa: E402
 from cordial_ppl.inference.programs import PACE  # noqa: E402
 from cordial_ppl.inference.target import build_target  # noqa: E402
 
-LIMIT = 0.02
-UNSEEN = 200
+LABELS, UNSEEN = 40, 200
 
 
-def compare(name: str, labels: int) -> dict:
+def compare(name: str) -> Line:
     """Fit one channel in this process, and sample it by NUTS."""
-    texts = reviews(labels + UNSEEN, seed=1)
-    logits, extra = as_logits(texts.logits), common.make_covariates(labels + UNSEEN)
-    seen, unseen = (
-        {k: v[rows] for k, v in extra.items()} for rows in (np.s_[:labels], np.s_[labels:])
-    )
+    texts, rows = reviews(LABELS + UNSEEN, seed=1), (np.s_[:LABELS], np.s_[LABELS:])
+    logits, extra = as_logits(texts.logits), common.make_covariates(LABELS + UNSEEN)
+    seen, unseen = ({k: v[part] for k, v in extra.items()} for part in rows)
     channel = Channel(name, common.CHANNELS[name], levels=tuple(common.LEVELS.items()))
-    known, start = texts.labels[:labels], time.process_time()
+    labels, start = texts.labels[:LABELS], process_time()
     try:
-        fitted = cp.fit_channel(channel, logits[:labels], known, covariates=seen)
+        fitted = cp.fit_channel(channel, logits[:LABELS], labels, covariates=seen)
     except cp.ChannelError as error:
         return {"refused": str(error)}
-    seconds = time.process_time() - start
-    histogram = label_histogram(known, logits.shape[1])
-    first = cp.Readings(logits[:labels], histogram, seen)
-    last = cp.Readings(logits[labels:], histogram, unseen)
-    probs, rhat, diverging = common.sample_by_numpyro(name, first, known, last)
-    apart = fitted.predict_proba(logits[labels:], unseen) - probs
+    seconds = process_time() - start
+    histogram = label_histogram(labels, logits.shape[1])
+    first, last = (
+        cp.Readings(logits[part], histogram, covariates)
+        for part, covariates in zip(rows, (seen, unseen), strict=True)
+    )
+    probs, rhat, diverging = common.sample_by_numpyro(name, first, labels, last)
+    apart = fitted.predict_proba(logits[LABELS:], unseen) - probs
     with jax.enable_x64(True):
         pace = build_target(channel, logits.shape[1], tuple(extra)).pace
     return {
         "parameters": fitted.draws.shape[1],
-        "rms": float(np.sqrt(np.mean(apart**2))),
-        "seconds": seconds,
-        "ratio": pace / PACE,
+        "rms from NUTS": float(np.sqrt(np.mean(apart**2))),
+        "CPU s": seconds,
+        "times the mixture's density": pace / PACE,
         "trusted": fitted.diagnostics.trusted,
-        "rhat": rhat,
-        "diverging": diverging,
+        "R-hat": float(rhat),
+        "diverged": int(diverging),
     }
 
 
-def main() -> int:
-    """Compare each channel in a process of its own, and print the table."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("channels", nargs="*", default=list(common.CHANNELS))
-    parser.add_argument("--labels", type=int, default=40)
-    parser.add_argument("--here", action="store_true", help="in this process, as JSON")
-    args = parser.parse_args()
-    if args.here:
-        print(json.dumps(compare(args.channels[0], args.labels)))
-        return 0
-    heads = (
-        "parameters",
-        "rms from NUTS",
-        "CPU s",
-        "times the mixture's density",
-        "R-hat",
-        "diverged",
+def run(draw: int, name: str) -> Line:
+    """Compare in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, __file__, name], stdout=subprocess.PIPE, text=True, check=True
     )
-    print(f"| channel | {' | '.join(heads)} |")
-    print("|---|---|---|---|---|---|---|")
-    far = 0
-    for name in args.channels:
-        command = [sys.executable, __file__, name, "--labels", str(args.labels), "--here"]
-        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-        row = json.loads(done.stdout.splitlines()[-1])
-        cells = (
-            [row["refused"]]
-            if "refused" in row
-            else [
-                str(row["parameters"]),
-                f"{row['rms']:.4f}" + ("" if row["trusted"] else " (warned)"),
-                f"{row['seconds']:.1f}",
-                f"{row['ratio']:.1f}",
-                f"{row['rhat']:.3f}",
-                str(row["diverging"]),
-            ]
-        )
-        far += row.get("rms", 0.0) > LIMIT
-        print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
-    print(f"\nAll that are fitted are within {LIMIT}: {'no' if far else 'yes'}")
-    return int(far > 0)
+    return json.loads(done.stdout.splitlines()[-1])
 
+
+MEASUREMENTS = (
+    Measurement(
+        "channels",
+        lambda draw: ((name,) for name in common.CHANNELS),
+        run,
+        partial(list_records, names=("channel",)),
+        draws=1,
+        needs_data=False,
+    ),
+)
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    print(json.dumps(compare(sys.argv[1])))

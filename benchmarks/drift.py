@@ -8,163 +8,109 @@ its own reader, and with those of another one. On all other texts, the cost of a
 log loss beyond that with the own one; the excess is that beyond what the calibrator expects, given
 the readings. Also how many labels lie within the intervals of the mean and of a label.
 
-    CORDIAL_DATA=path python benchmarks/drift.py readings
-    CORDIAL_DATA=path python benchmarks/drift.py labels
-    CORDIAL_DATA=path python benchmarks/drift.py labels --quick
-
-Prints tables, and writes everything as JSON.
+    CORDIAL_DATA=path python benchmarks/results.py drift-readings drift-labels
 """
 
-import argparse
-import json
-import os
-import warnings
 from collections.abc import Iterator
-from pathlib import Path
+from functools import cache
+from itertools import product
 
 import numpy as np
-from real import FOLDER, NEEDED, SOURCES, load_task
+from measurement import Key, Line, Means, Measurement
+from real import SOURCES, split_each
 
 import cordial_ppl as cp
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions import answers
 from cordial_ppl.decisions.drift import RATE, compare
-from cordial_ppl.errors import CordialWarning
 from cordial_ppl.runtime.arrays import FLOOR
 from cordial_ppl.stack.sketch import sketch
 
 KEPT, WORSE, LEVEL, OTHERS = 20, 0.1, 0.9, 20
 CASES = ("halves", "20 and the rest", "20 and the whole", "another, whole kept", "another, 20 kept")
 SIZES = ((20, 20), (20, 100), (100, 20), (100, 100))
-Task = tuple[Scale, np.ndarray, dict[str, np.ndarray]]
+CELL = "set", "task"
 
 
-def load(source: str, task: str) -> Task:
+@cache
+def load(source: str, task: str) -> tuple[Scale, np.ndarray, dict[str, np.ndarray]]:
     """Options, labels and the logits of each reader, all texts of a task."""
-    readers = list(load_task(source, task))
-    logits = {one.reader: np.vstack([one.report.logits, one.pool.logits]) for one in readers}
-    return (
-        readers[0].scale,
-        np.concatenate([readers[0].report.labels, readers[0].pool.labels]),
-        logits,
-    )
+    each = split_each(source, task)
+    logits = {one.reader: np.vstack([one.report.logits, one.pool.logits]) for one in each}
+    return each[0].scale, np.r_[each[0].report.labels, each[0].pool.labels], logits
 
 
-def readings(task: Task, repeats: int) -> Iterator[tuple[str, float, bool]]:
-    """Compare readings, as each of `CASES` says: the p value, and whether there is an alarm."""
-    scale, _, readers = task
+def list_cells(draw: int) -> list[Key]:
+    """List every set and task."""
+    return [(source, task) for source, about in SOURCES.items() for task in about.tasks]
+
+
+def compare_readings(draw: int, *task: str) -> Iterator[Line]:
+    """Compare readings, as each of `CASES` says: whether p is small, and whether there is alarm."""
+    scale, _, readers = load(*task)
     sketches = {name: sketch(logits) for name, logits in readers.items()}
     for name, logits in readers.items():
-        others = [old for other, old in sketches.items() if other != name]
-        pairs = [(CASES[3], sketches[name], other) for other in others]
-        for repeat in range(repeats):
-            order = np.random.default_rng(repeat).permutation(len(logits))
-            half, few = len(order) // 2, sketch(logits[order[:KEPT]])
-            pairs += [
-                (CASES[0], sketch(logits[order[:half]]), sketch(logits[order[half:]])),
-                (CASES[1], few, sketch(logits[order[KEPT:]])),
-                (CASES[2], few, sketches[name]),
-                *((CASES[4], few, other) for other in others if repeat < OTHERS),
-            ]
+        order = np.random.default_rng(draw).permutation(len(logits))
+        half, few = len(order) // 2, sketch(logits[order[:KEPT]])
+        pairs = [
+            (CASES[0], sketch(logits[order[:half]]), sketch(logits[order[half:]])),
+            (CASES[1], few, sketch(logits[order[KEPT:]])),
+            (CASES[2], few, sketches[name]),
+        ]
+        for other in (old for of, old in sketches.items() if of != name):
+            pairs += [(CASES[3], sketches[name], other)] * (draw == 0)
+            pairs += [(CASES[4], few, other)] * (draw < OTHERS)
         for case, old, new in pairs:
             drift = compare(old, new, scale)
             assert drift is not None
-            yield case, drift.p, drift.alarm
+            yield {"case": case, f"p at most {RATE}": drift.p <= RATE, "alarm": drift.alarm}
 
 
-def labels(task: Task, n: int, new: int, fits: int) -> Iterator[dict[str, float]]:
+def check_labels(draw: int, source: str, task: str, n: int, new: int) -> Iterator[Line]:
     """Check labels with the readings of a fit's own reader, and with those of each other one."""
-    scale, truth, readers = task
+    _, truth, readers = load(source, task)
     for name, logits in readers.items():
-        for seed in range(fits):
-            order = np.random.default_rng(seed).permutation(len(truth))
-            rows, others, rest = np.split(order, [n, n + new])
-            calibrator = cp.Cordial(seed=seed).fit(logits[rows], truth[rows])
-            fitted_loss = cp.scores.log_loss(calibrator.predict_proba(logits[rest]), truth[rest])
-            for other, seen in readers.items():
-                drift = answers.check_labels(calibrator.fit_, seen[others], truth[others])
-                probs = calibrator.predict_proba(seen[rest])
-                loss = cp.scores.log_loss(probs, truth[rest])
-                expected = -(probs * np.log(np.maximum(probs, FLOOR))).sum(axis=1).mean()
-                result = {"same": float(other == name), "p": drift.p}
-                result |= {"cost": loss - fitted_loss, "excess": float(loss - expected)}
-                if other == name:
-                    result |= cover(calibrator, seen[rest], truth[rest])
-                yield result
+        order = np.random.default_rng(draw).permutation(len(truth))
+        rows, others, rest = np.split(order, [n, n + new])
+        calibrator = cp.Cordial(seed=draw).fit(logits[rows], truth[rows])
+        fitted_loss = cp.scores.log_loss(calibrator.predict_proba(logits[rest]), truth[rest])
+        for other, seen in readers.items():
+            p = answers.check_labels(calibrator.fit_, seen[others], truth[others]).p
+            probs = calibrator.predict_proba(seen[rest])
+            loss = cp.scores.log_loss(probs, truth[rest])
+            excess = loss + (probs * np.log(np.maximum(probs, FLOOR))).sum(axis=1).mean()
+            line: Line = {f"p at most {rate}": p <= rate for rate in (0.05, 0.01)}
+            line |= {"cost": loss - fitted_loss, "excess": excess}
+            if other == name:
+                yield {"judge": "the same"} | line | cover(calibrator, seen[rest], truth[rest])
+                continue
+            yield {"judge": "another"} | line
+            if excess > WORSE:
+                yield {"judge": "one that misleads"} | line
 
 
 def cover(calibrator: cp.Cordial, logits: np.ndarray, truth: np.ndarray) -> dict[str, float]:
     """Share of labels within the intervals of the mean and of a label."""
     ends = {
-        "the mean": calibrator.predict_interval(logits, LEVEL),
-        "a label": calibrator.predict_label_interval(logits, LEVEL),
+        "in that of the mean": calibrator.predict_interval(logits, LEVEL),
+        "in that of a label": calibrator.predict_label_interval(logits, LEVEL),
     }
-    return {
-        name: float(((low <= truth) & (truth <= high)).mean()) for name, (low, high) in ends.items()
-    }
+    return {k: ((low <= truth) & (truth <= high)).mean() for k, (low, high) in ends.items()}
 
 
-def compare_readings(tasks: dict[str, list[Task]], repeats: int) -> dict[str, list]:
-    """Print how often readings raise an alarm."""
-    results = {}
-    for source, readers in tasks.items():
-        print(f"readings of {source}: comparisons, p at most {RATE}, alarms")
-        results[source] = cases = [one for task in readers for one in readings(task, repeats)]
-        for case in CASES:
-            _, p, alarms = map(
-                np.array, zip(*(one for one in cases if one[0] == case), strict=True)
-            )
-            print(f"  {case:20}{len(p):6}{(p <= RATE).mean():8.4f}{alarms.mean():8.4f}", flush=True)
-    return results
-
-
-def check_labels(tasks: list[Task], fits: int) -> dict[str, list]:
-    """Print how often labels do."""
-    results = {}
-    for n, new in SIZES:
-        cases = [one for task in tasks for one in labels(task, n, new, fits)]
-        results[f"{n} labels, {new} new"] = cases
-        other = [one for one in cases if not one["same"]]
-        kinds = {
-            "own reader": [one for one in cases if one["same"]],
-            "another": other,
-            f"excess over {WORSE}": [one for one in other if one["excess"] > WORSE],
-        }
-        print(f"{new} labels for a fit of {n}: checks, p at most .05, .01, cost, excess")
-        for kind, some in kinds.items():
-            if some:
-                keys = "p", "cost", "excess"
-                p, *means = (np.array([one[key] for one in some]) for key in keys)
-                rates = (p <= 0.05).mean(), (p <= 0.01).mean(), *map(np.mean, means)
-                print(f"  {kind:20}{len(p):6}" + "".join(f"{rate:8.3f}" for rate in rates))
-        for name in ("the mean", "a label"):
-            inside = np.mean([one[name] for one in kinds["own reader"]])
-            print(f"  labels within the {LEVEL:.0%} interval of {name}: {inside:.3f}", flush=True)
-    return results
-
-
-def main() -> None:
-    """Run both parts."""
-    assert __doc__ is not None
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=("readings", "labels"))
-    parser.add_argument("--quick", action="store_true", help="few repeats of a few tasks")
-    parser.add_argument("--output", type=Path, default=Path("drift.json"))
-    args = parser.parse_args()
-    if FOLDER not in os.environ:
-        parser.error(NEEDED)
-    warnings.simplefilter("ignore", CordialWarning)
-    repeats, fits = (10, 1) if args.quick else (200, 2)
-    tasks = {
-        source: [load(source, task) for task in about.tasks[: 1 if args.quick else None]]
-        for source, about in SOURCES.items()
-    }
-    if args.what == "readings":
-        results = compare_readings(tasks, repeats)
-    else:
-        results = check_labels([task for readers in tasks.values() for task in readers], fits)
-    args.output.write_text(json.dumps(results, default=bool))
-
-
-if __name__ == "__main__":
-    main()
+MEASUREMENTS = (
+    Measurement(
+        "drift-readings",
+        list_cells,
+        compare_readings,
+        Means(CELL, by=("set", "case"), pooled=("set",), alike=()),
+        draws=200,
+    ),
+    Measurement(
+        "drift-labels",
+        lambda draw: [(*cell, *sizes) for cell, sizes in product(list_cells(draw), SIZES)],
+        check_labels,
+        Means((*CELL, "labels", "new labels"), by=("labels", "new labels", "judge"), alike=()),
+        draws=2,
+    ),
+)

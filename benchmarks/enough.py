@@ -64,7 +64,6 @@ def tabulate(rows: Sequence[Row]) -> Iterator[Line]:
 MEASUREMENTS = (
     Measurement(
         "enough",
-        "whether the number of labels that --require names decides as often as it says",
         lambda draw: [(source, task) for source, of in SOURCES.items() for task in of.tasks],
         follow,
         tabulate,

@@ -22,25 +22,21 @@ and how many resolved differences have the wrong sign.  `estimates-rivals` measu
 
 import functools
 import itertools
-import os
 import zlib
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import polars as pl
 from embedded import benchmark
 from measurement import Key, Line, Measurement, Row, average, group, list_lowest
 from peers import PEERS, Task, installed, measure_peer
-from real import FOLDER, SOURCES
+from real import SOURCES, read, shuffle_pairs
 
 import cordial_ppl as cp
 from cordial_ppl.decisions.estimates.estimate import Estimate
 from cordial_ppl.decisions.judge import state
 from cordial_ppl.decisions.question import TARGETS
-from cordial_ppl.tables import match_labels, read_labels, read_readings
 
 OURS, SYSTEMS, BUDGETS = "cordial_ppl", 8, (20, 50, 100)
 RATIOS = {"1:1": 1, "5:1": 5, "25:1": 25}
@@ -98,26 +94,22 @@ def list_pairs(source: str) -> list[Names]:
         return [
             (tasks[i % len(tasks)], readers[(i + i // len(tasks)) % len(readers)]) for i in turns
         ]
-    path = Path(os.environ[FOLDER]) / source / "readings.parquet"
-    table = pl.read_parquet(path, columns=["task", "reader"]).unique().sort("task", "reader")
-    return [table.row(int(row)) for row in np.random.default_rng(0).permutation(len(table))]
+    return [*shuffle_pairs(source)]
 
 
 @functools.cache
 def load(source: str, task: str, reader: str) -> Corpus:
     """A task of a real set as one reader reads it."""
-    folder, columns = Path(os.environ[FOLDER]) / source, COLUMNS[source]
-    table = read_readings(next(folder.glob("readings.*")), task=task, reader=reader)
-    labelled = read_labels(folder / "labels.csv", table.scale, task=task).among(table.item_ids)
-    labelled, rows = match_labels(table, labelled)
+    texts, columns = read(source, task, reader), COLUMNS[source]
+    logits, extras = texts.logits, texts.labelled.extras
 
     def name(chosen: list[str] | None) -> np.ndarray | None:
-        cells = chosen and zip(*(labelled.extras[column] for column in chosen), strict=True)
+        cells = chosen and zip(*(extras[column] for column in chosen), strict=True)
         return np.array(["|".join(map(str, cell)) for cell in cells]) if cells else None
 
-    systems, logits = np.array(labelled.extras[columns[0]], str), table.logits[rows]
+    systems = np.array(extras[columns[0]], str)
     named = name(columns[1]), name(columns[2])
-    return Corpus(logits, labelled.labels, state(logits)[0], systems, *named)
+    return Corpus(logits, texts.labels, state(logits)[0], systems, *named)
 
 
 @functools.cache
@@ -341,23 +333,14 @@ def run(draw: int, source: str, design: str, n: int, rivals: bool = False) -> An
     return {"|".join(cell): np.round(records, 5).tolist() for cell, records in cells.items()}
 
 
-def describe(name: str, about: str, *designs: str) -> Measurement:
-    """Describe a measurement of some designs, whose rows all measurements share."""
-    cells = functools.partial(list_cells, designs)
-    return Measurement(name, about, cells, run, tabulate, kept_as="estimates")
+def describe(name: str, designs: Sequence[str], rivals: bool = False) -> Measurement:
+    """Describe a measurement of some designs, whose rows all but the rivals' share."""
+    cells, measure = functools.partial(list_cells, designs), functools.partial(run, rivals=rivals)
+    return Measurement(name, cells, measure, tabulate, kept_as="" if rivals else "estimates")
 
 
 MEASUREMENTS = (
-    describe("estimates", "whether intervals of estimates hold, all designs", *DESIGNS),
-    *(
-        describe(f"estimates-{design.replace(':', '-')}", f"the same, design {design}", design)
-        for design in DESIGNS
-    ),
-    Measurement(
-        "estimates-rivals",
-        "the same of other packages on the same draws",
-        functools.partial(list_cells, DESIGNS),
-        functools.partial(run, rivals=True),
-        tabulate,
-    ),
+    describe("estimates", DESIGNS),
+    *(describe(f"estimates-{design.replace(':', '-')}", [design]) for design in DESIGNS),
+    describe("estimates-rivals", DESIGNS, rivals=True),
 )

@@ -1,19 +1,18 @@
 """How far the default is above the label histogram on a scale of which few options are used.
 
 Eleven options, of which seven are ever the label, and a reader with hard ratings that states the
-label of another text, or the right one in a quarter or half of the texts.  Prints, for numbers of
-labels, the log loss less that of the smoothed label histogram, in nats on 1,000 further texts, on
-the mean over draws: of the default, of the default whose channels need not earn their
-pseudo-counts, of the default with the cautious prior and the tilt, and of the stack without
-channels.
+label of another text, or the right one in a quarter or half of the texts.  The log loss less that
+of the smoothed label histogram, in nats on 1,000 further texts: of the default, of the default
+whose channels need not earn their pseudo-counts, of the default with the cautious prior and the
+tilt, and of the stack without channels.
 
-    python benchmarks/odd_scales.py --draws 5
+    python benchmarks/results.py odd-scales
 """
 
-import argparse
-import warnings
+from itertools import product
 
 import numpy as np
+from measurement import Line, Means, Measurement
 
 import cordial_ppl as cp
 from cordial_ppl.data.readings import label_histogram
@@ -24,39 +23,43 @@ TEXTS, REPORT = 3000, 1000
 WHOLE = {"bridge": 9.0, "mixture-vector": 1.5}
 """Pseudo-counts that are nearly the default's, and stay, for they are given."""
 RIGHT = {"shuffled": 0.0, "weak": 0.25, "half": 0.5}
+BUDGETS = 5, 10, 20, 50, 100
 
 
-def main() -> None:
-    """Make readings, fit and print."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--draws", type=int, default=5)
-    parser.add_argument("--budgets", type=int, nargs="+", default=[5, 10, 20, 50, 100])
-    args = parser.parse_args()
-    warnings.simplefilter("ignore", cp.CordialWarning)
-    cautious = cp.priors.shipped_prior().with_rule(name="cautious")
+def run(draw: int, kind: str, n: int) -> Line:
+    """Make readings and fit: what each stack loses beyond the histogram."""
     rng = np.random.default_rng(3)
     truth = rng.choice(USED, TEXTS, p=SHARES)
-    for kind, right in RIGHT.items():
-        stated = np.where(rng.random(TEXTS) < right, truth, rng.permutation(truth))
-        logits = cp.readings_from_ratings(stated, options=OPTIONS)
-        for n in args.budgets:
-            excess: dict[str, list[float]] = {}
-            for draw in range(args.draws):
-                order = np.random.default_rng([draw, n]).permutation(TEXTS)
-                rows, report = order[:n], order[-REPORT:]
-                histogram = label_histogram(truth[rows], len(OPTIONS))[truth[report]]
-                for name, stack in {
-                    "default": cp.Cordial(OPTIONS, seed=draw),
-                    "whole counts": cp.Cordial(OPTIONS, seed=draw, weight_counts=WHOLE),
-                    "cautious prior": cp.Cordial(OPTIONS, seed=draw, prior=cautious),
-                    "without channels": cp.LogitStack(OPTIONS, seed=draw),
-                }.items():
-                    probs = stack.fit(logits[rows], truth[rows]).predict_proba(logits[report])
-                    loss = np.log(histogram) - np.log(probs[np.arange(REPORT), truth[report]])
-                    excess.setdefault(name, []).append(float(loss.mean()))
-            shown = "  ".join(f"{name} {np.mean(each):+.3f}" for name, each in excess.items())
-            print(f"{kind:9} {n:4}  {shown}", flush=True)
+    stated = {  # Readers are made one after the other.
+        name: np.where(rng.random(TEXTS) < right, truth, rng.permutation(truth))
+        for name, right in RIGHT.items()
+    }
+    logits = cp.readings_from_ratings(stated[kind], options=OPTIONS)
+    order = np.random.default_rng([draw, n]).permutation(TEXTS)
+    rows, report = order[:n], order[-REPORT:]
+    histogram = label_histogram(truth[rows], len(OPTIONS))[truth[report]]
+    cautious = cp.priors.shipped_prior().with_rule(name="cautious")
+    stacks = {
+        "default": cp.Cordial(OPTIONS, seed=draw),
+        "whole counts": cp.Cordial(OPTIONS, seed=draw, weight_counts=WHOLE),
+        "cautious prior": cp.Cordial(OPTIONS, seed=draw, prior=cautious),
+        "without channels": cp.LogitStack(OPTIONS, seed=draw),
+    }
+    losses = {}
+    for name, stack in stacks.items():
+        probs = stack.fit(logits[rows], truth[rows]).predict_proba(logits[report])
+        loss = np.log(histogram) - np.log(probs[np.arange(REPORT), truth[report]])
+        losses[name] = float(loss.mean())
+    return losses
 
 
-if __name__ == "__main__":
-    main()
+MEASUREMENTS = (
+    Measurement(
+        "odd-scales",
+        lambda draw: product(RIGHT, BUDGETS),
+        run,
+        Means(("reader", "labels"), by=("reader", "labels")),
+        draws=5,
+        needs_data=False,
+    ),
+)

@@ -3,18 +3,15 @@
 The judgments, in the manner of ten families of judges, are in `judgments.toml`, each with its right
 answer.  Wrong is an option other than that one; it is warned of if the judgment announces several.
 
-    python benchmarks/reading.py
-    python benchmarks/reading.py --show
-
-Prints a table.
+    python benchmarks/results.py reading
 """
 
-import argparse
 import tomllib
-from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
+
+from measurement import Line, Measurement, Row, list_records, split
 
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.logs.finder import Finder
@@ -72,29 +69,22 @@ def outcome(judgment: Judgment) -> str:
     return "wrong, warned of" if span.several else "WRONG"
 
 
-def main() -> None:
-    """Read all, and count."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--show", action="store_true", help="show those that are not read right")
-    args = parser.parse_args()
-    every = judgments()
-    families = dict.fromkeys(judgment.family for judgment in every)
-    groups = {name: Counter() for name in (*families, *ANSWERS, "all")}
-    for judgment in every:
-        how = outcome(judgment)
-        answer = ANSWERS[2 if judgment.answer is None else not judgment.explicit]
-        for name in (judgment.family, answer, "all"):
-            groups[name][how] += 1
-        if args.show and "right" not in how:
-            print(f"--- {how}; expected {judgment.answer}\n{judgment.text}\n")
-    print(f"{'':24s}" + _row(OUTCOMES))
-    for name, counts in groups.items():
-        print(f"{name:24s}" + _row(counts[name] for name in OUTCOMES))
+def run(draw: int) -> Iterator[Line]:
+    """Read all."""
+    for judgment in judgments():
+        how, answer = outcome(judgment), 2 if judgment.answer is None else not judgment.explicit
+        told = dict.fromkeys(OUTCOMES, 0) | {how: 1}
+        yield {"family": judgment.family, "answer": ANSWERS[answer]} | told
 
 
-def _row(cells: Iterable[object]) -> str:
-    return "".join(f"{cell:>18}" for cell in cells)
+def tabulate(rows: Sequence[Row]) -> Iterator[Line]:
+    """Count how judgments are read, by family and by the kind of their answer."""
+    every = list_records(rows, ())
+    for line, some in split(every, ("family", "answer"), pooled=("family", "answer")):
+        counts = {how: sum(each[how] for each in some) for how in OUTCOMES}
+        yield line | {"judgments": len(some)} | counts
 
 
-if __name__ == "__main__":
-    main()
+MEASUREMENTS = (
+    Measurement("reading", lambda draw: [()], run, tabulate, draws=1, needs_data=False),
+)

@@ -9,21 +9,27 @@ CORDIAL_DATA names a folder with one folder a set, each with a table of readings
 * ``trec_dl_umbrela``: passages found for a query, four options, one hard rating;
 * ``wmt23_esa_users``: translations, seven options, one hard rating.
 
-What is developed on one half of the tasks is confirmed on the other, once.  `load_embedded` gives
-the tasks of `embedded.py` in the same form.
+What is developed on one half of the tasks is confirmed on the other, once.  `EMBEDDED` is a set
+too: the tasks of `embedded.py`.
 """
 
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
+from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from embedded import load_tasks
+import polars as pl
+from embedded import TASKS, load_tasks
 
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.evaluation.tasks import Task
+from cordial_ppl.inference.priors import LearnedPrior, shipped_prior
 from cordial_ppl.tables import match_labels, read_labels, read_readings
+from cordial_ppl.tables.label_table import LabelTable
+from cordial_ppl.tables.reading_table import ReadingTable
 
 FOLDER = "CORDIAL_DATA"
 NEEDED = (
@@ -32,6 +38,9 @@ NEEDED = (
 )
 HALVES = ("development", "confirmation")
 EMBEDDED = "embedded"
+APART = "CORDIAL_APART"
+"""Names the folder of priors that were trained without a set each, `fits` by default; if it is
+empty the training is taken back instead."""
 
 
 class Source(NamedTuple):
@@ -110,70 +119,135 @@ FURTHER: dict[str, Source] = {
 """Sets that the shipped prior is trained on, beside those above."""
 
 
-class Pair(NamedTuple):
-    """A task as one reader reads it."""
+class Texts(NamedTuple):
+    """A task as one reader reads it.
 
-    source: str
-    half: str
-    reading: Task
+    Attributes:
+        table: its readings.
+        rows: those of the texts that have a label.
+        labelled: their labels.
+    """
+
+    table: ReadingTable
+    rows: np.ndarray
+    labelled: LabelTable
 
     @property
-    def name(self) -> str:
-        """What results call it."""
-        return f"{self.source} {self.reading.name} {self.reading.reader}"
+    def logits(self) -> np.ndarray:
+        """Readings of the texts that have a label."""
+        return self.table.logits[self.rows]
+
+    @property
+    def labels(self) -> np.ndarray:
+        """Their labels."""
+        return self.labelled.labels
+
+
+def folder_of(source: str) -> Path:
+    """Folder of a set."""
+    return Path(os.environ[FOLDER]) / source
+
+
+def readings_of(source: str) -> Path:
+    """Table of a set's readings."""
+    return next(folder_of(source).glob("readings.*"))
+
+
+def list_sources() -> list[str]:
+    """Every set that is there."""
+    return sorted(path.parent.name for path in folder_of("").glob("*/labels.csv"))
+
+
+@cache
+def list_pairs(source: str) -> list[tuple[str, str]]:
+    """Every task and reader that the readings of a set have, sorted."""
+    path = readings_of(source)
+    table = pl.scan_csv(path) if path.suffix == ".csv" else pl.scan_parquet(path)
+    return table.select("task", "reader").unique().sort("task", "reader").collect().rows()
+
+
+@cache
+def shuffle_pairs(source: str) -> list[tuple[str, str]]:
+    """Every task and reader, in the order in which they take their turn."""
+    pairs = list_pairs(source)
+    return [pairs[row] for row in np.random.default_rng(0).permutation(len(pairs))]
+
+
+@cache
+def read(source: str, task: str, reader: str) -> Texts:
+    """All readings of a task and reader, and the labels of texts that have both."""
+    table = read_readings(readings_of(source), task=task, reader=reader)
+    labels = read_labels(folder_of(source) / "labels.csv", table.scale, task=task)
+    labels, rows = match_labels(table, labels.among(table.item_ids))
+    return Texts(table, rows, labels)
 
 
 def load(source: str, task: str, reader: str) -> tuple[np.ndarray, np.ndarray]:
     """Logits and labels of one task and reader, all texts that have both."""
-    folder = Path(os.environ[FOLDER]) / source
-    readings = read_readings(next(folder.glob("readings.*")), task=task, reader=reader)
-    labels = read_labels(folder / "labels.csv", readings.scale, task=task)
-    labels, rows = match_labels(readings, labels)
-    return readings.logits[rows], labels.labels
+    texts = read(source, task, reader)
+    return texts.logits, texts.labels
 
 
-def load_pairs(sources: Collection[str] = tuple(SOURCES)) -> list[Pair]:
-    """Every task and reader."""
+def list_tasks(sources: Collection[str] = tuple(SOURCES)) -> list[tuple[str, str, str]]:
+    """Set, task and reader of every task that is compared on."""
+    made = [
+        (EMBEDDED, task, reader) for task in TASKS for reader in ("main", "small", "large", "other")
+    ]
     return [
-        Pair(name, half, reading)
-        for name in sources
-        for half in HALVES
-        for task in getattr((SOURCES | FURTHER)[name], half)
-        for reading in load_task(name, task)
-    ]
+        (source, task, reader)
+        for source in sources
+        if source != EMBEDDED
+        for task in (SOURCES | FURTHER)[source].tasks
+        for reader in (SOURCES | FURTHER)[source].readers
+    ] + (made if EMBEDDED in sources else [])
 
 
-def load_embedded() -> list[Pair]:
-    """Every task of the built-in benchmark and its readers, which belong to no half."""
-    return [Pair(EMBEDDED, EMBEDDED, task) for task in load_tasks()]
+def half_of(source: str, task: str) -> str:
+    """The half that a task is in."""
+    return HALVES[task in SOURCES[source].confirmation] if source in SOURCES else ""
 
 
-def load_task(source: str, task: str) -> Iterator[Task]:
-    """A task as each reader reads it: of the texts that all have read, the same are held out."""
-    folder, (readers, *_, held_out) = (
-        Path(os.environ[FOLDER]) / source,
-        (SOURCES | FURTHER)[source],
-    )
-    path = next(folder.glob("readings.*"))
-    tables = [read_readings(path, reader=reader, task=task) for reader in readers]
-    labels = read_labels(folder / "labels.csv", tables[0].scale, task=task)
+@cache
+def split_task(source: str, task: str, reader: str) -> Task:
+    """A task as one reader reads it: of the texts that all have read, the same are held out."""
+    if source == EMBEDDED:
+        return load_tasks([task], [reader])[0]
+    return next(each for each in split_each(source, task) if each.reader == reader)
+
+
+@cache
+def split_each(source: str, task: str) -> list[Task]:
+    """The same of each of the readers that are compared."""
+    readers, *_, held_out = (SOURCES | FURTHER)[source]
+    tables = [read_readings(readings_of(source), reader=reader, task=task) for reader in readers]
+    labels = read_labels(folder_of(source) / "labels.csv", tables[0].scale, task=task)
     common = set.intersection(*(set(table.item_ids) for table in tables))
-    items = [
-        (item, k) for item, k in zip(labels.item_ids, labels.labels, strict=True) if item in common
-    ]
-    order = np.random.default_rng(0).permutation(len(items))
-    names, truth = (
-        np.array([items[row][0] for row in order]),
-        np.array([k for _, k in items])[order],
-    )
+    rows = [row for row, item in enumerate(labels.item_ids) if item in common]
+    order = np.array(rows)[np.random.default_rng(0).permutation(len(rows))]
+    tasks = []
     for reader, table in zip(readers, tables, strict=True):
         row_of = {item: row for row, item in enumerate(table.item_ids)}
-        logits = table.logits[[row_of[item] for item in names]]
-        first, rest = slice(held_out), slice(held_out, None)
-        yield Task(
-            task,
-            reader,
-            table.scale,
-            Labelled(logits[rest], truth[rest]),
-            Labelled(logits[first], truth[first]),
-        )
+        logits = table.logits[[row_of[labels.item_ids[row]] for row in order]]
+        texts = Labelled(logits, labels.labels[order])
+        report, pool = texts.take(slice(held_out)), texts.take(slice(held_out, None))
+        tasks.append(Task(task, reader, table.scale, pool, report))
+    return tasks
+
+
+@cache
+def without(source: str) -> LearnedPrior:
+    """The prior that comes with the package, without what it knows of one set of readings."""
+    whole = shipped_prior()
+    return whole.leave_out([task for task in whole.tasks if task.split()[0] == source])
+
+
+@cache
+def trained_without(source: str) -> LearnedPrior:
+    """The prior that was trained without a set; `ship_prior.py` trains it, an hour, if need be."""
+    folder = os.environ.get(APART, "fits")
+    if source == EMBEDDED or not folder:
+        return without(source)
+    path = Path(folder, f"without-{source}.cordial")
+    if not path.exists():
+        import_module("ship_prior").main(["--apart", folder, "--out", f"{folder}/shipped.cordial"])
+    return LearnedPrior.load(path)

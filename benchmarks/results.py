@@ -9,8 +9,9 @@ Each program that PROGRAMS lists has some measurements.  What a cell of one give
 file below ``--rows`` as soon as it is there: a run that was killed goes on where it was, and so
 does one by another machine whose files lie there.  Parallel runs take draws of their own
 (``--draws 20 40``) or a share of the cells (``--share 1/4``) each; one that finds all cells, from
-the first draw on, writes the table, ``benchmarks/results/NAME.csv``.  Rows that were measured with
-another prior than the shipped one are measured anew.
+the first draw on, writes the table, ``benchmarks/results/NAME.csv``, unless that has more draws.
+Rows that other sources of the package or another prior gave are measured anew; ``--keep-rows``
+takes them for those of today, where one knows that what has changed does not matter.
 """
 
 import argparse
@@ -24,19 +25,28 @@ import tempfile
 import time
 import warnings
 from collections.abc import Iterator, Sequence
+from functools import cache
+from hashlib import sha256
 from importlib import import_module
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from measurement import Key, Line, Measurement, Row
-from real import FOLDER, NEEDED
+from real import APART, FOLDER, NEEDED
 from safetensors import safe_open
 
+import cordial_ppl
 from cordial_ppl.inference.priors.learned import FILE
 from cordial_ppl.runtime.outputs import replacing
 
-PROGRAMS = ("deciding", "enough", "estimates", "stopping", "unread")
+PROGRAMS = (
+    *("accuracy", "annotators", "centring", "channels", "cluster", "deciding", "device"),
+    *("directions", "drift", "enough", "estimates", "fit", "forecasts", "fusion", "monitoring"),
+    *("odd_scales", "planning", "posterior", "priors", "reading", "samples", "simulations"),
+    *("stopping", "sweep", "unproven", "unread", "users", "words"),
+)
 TABLES = Path(__file__).with_name("results")
 QUICK = 2
 """Cells of the first draw that are measured with --quick."""
@@ -51,6 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--draws", type=int, nargs="+", metavar="N", help="number; or first, end")
     parser.add_argument("--share", default="1/1", help="which part of the cells, as 1/4")
     parser.add_argument("--rows", type=Path, default=Path("rows"), help="folder of what is done")
+    parser.add_argument("--keep-rows", action="store_true", help="take rows of other sources too")
     parser.add_argument("--tables", type=Path, default=TABLES, help="folder of the tables")
     args = parser.parse_args(arguments)
     every = list_measurements()
@@ -58,10 +69,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(f"no measurement is called {unknown[0]!r}; --list shows those that there are.")
     chosen = {name: every[name] for name in args.names or every}
     if args.list:
-        print("\n".join(f"{name:24} {each.about}" for name, (_, each) in chosen.items()))
+        print("\n".join(f"{name:24} {summarise(program)}" for name, (program, _) in chosen.items()))
         return 0
     if any(each.needs_data for _, each in chosen.values()) and not os.environ.get(FOLDER):
         parser.error(NEEDED)
+    if args.quick:
+        os.environ[APART] = ""
     try:
         share = parse_share(args.share)
         spans = {name: parse_draws(args.draws, each.draws) for name, (_, each) in chosen.items()}
@@ -71,16 +84,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if args.quick:
             with tempfile.TemporaryDirectory() as folder:
                 rows, _ = fill(each, range(1), (0, 1), Path(folder), QUICK)
-            show(each, [*each.tabulate(rows)])
+            show(each, [*each.tabulate(rows)] if rows else [])
             continue
-        rows, missing = fill(each, spans[name], share, args.rows)
+        rows, missing = fill(each, spans[name], share, args.rows, keep=args.keep_rows)
         if missing:
             print(f"{name}: {missing} cells are left to other runs", flush=True)
+            continue
+        if not rows:
+            print(f"{name}: this machine has nothing to measure it with", flush=True)
             continue
         table = [*each.tabulate(rows)]
         show(each, table)
         if spans[name].start == 0:
-            write(table, args.tables / f"{name}.csv", program)
+            write(table, args.tables / f"{name}.csv", program, spans[name].stop)
     return 0
 
 
@@ -88,6 +104,11 @@ def list_measurements() -> dict[str, tuple[str, Measurement]]:
     """Load all measurements, by name, each with its program."""
     programs = {name: import_module(name).MEASUREMENTS for name in PROGRAMS}
     return {each.name: (f"{name}.py", each) for name, many in programs.items() for each in many}
+
+
+def summarise(program: str) -> str:
+    """Read the first line of what a program says of itself."""
+    return (import_module(program.removesuffix(".py")).__doc__ or "").partition("\n")[0]
 
 
 def parse_draws(numbers: list[int] | None, most: int) -> range:
@@ -112,6 +133,7 @@ def fill(
     share: tuple[int, int],
     folder: Path,
     most: int | None = None,
+    keep: bool = False,
 ) -> tuple[list[Row], int]:
     """Measure what is not kept of a share of the cells.
 
@@ -119,9 +141,10 @@ def fill(
         The rows of all cells, and how many of them are missing.
     """
     cells = [(draw, tuple(cell)) for draw in draws for cell in measurement.cells(draw)][:most]
-    name, prior = measurement.kept_as or measurement.name, digest_prior()
+    name, sources = measurement.kept_as or measurement.name, digest_sources()
     folder.mkdir(parents=True, exist_ok=True)
-    kept = dict(row for path in sorted(folder.glob(f"{name}.*.jsonl")) for row in read(path, prior))
+    paths = sorted(folder.glob(f"{name}.*.jsonl"))
+    kept = dict(row for path in paths for row in read(path, None if keep else sources))
     part, parts = share
     path = folder / f"{name}.{draws.start}-{draws.stop}.{part + 1}-of-{parts}.jsonl"
     drop_half_line(path)
@@ -129,7 +152,9 @@ def fill(
     start = time.perf_counter()
     with path.open("a", encoding="utf-8") as file:
         for number, (draw, cell) in enumerate(left, start=1):
-            line = json.dumps([prior, draw, cell, measurement.measure(draw, *cell)])
+            line = json.dumps(
+                [sources, draw, cell, measurement.measure(draw, *cell)], default=as_plain
+            )
             kept[draw, cell] = json.loads(line)[-1]  # As a run that goes on reads it.
             file.write(line + "\n")
             file.flush()
@@ -140,13 +165,18 @@ def fill(
     return rows, len(cells) - len(rows)
 
 
-def read(path: Path, prior: str) -> Iterator[tuple[tuple[int, Key], Any]]:
-    """Read rows that were measured with a prior; a last line without its end is none."""
+def read(path: Path, sources: str | None) -> Iterator[tuple[tuple[int, Key], Any]]:
+    """Read rows that some sources gave, or all; a last line without its end is none."""
     for line in path.read_text("utf-8").splitlines(keepends=True):
         if line.endswith("\n"):
             digest, draw, cell, numbers = json.loads(line)
-            if digest == prior:
+            if sources in (None, digest):
                 yield (draw, tuple(cell)), numbers
+
+
+def as_plain(value: Any) -> Any:
+    """Make numbers of NumPy, arrays and iterators what JSON can hold."""
+    return value.tolist() if isinstance(value, np.generic | np.ndarray) else list(value)
 
 
 def drop_half_line(path: Path) -> None:
@@ -162,13 +192,22 @@ def digest_prior() -> str:
         return json.loads(f.metadata()["cordial"])["digest"][:12]
 
 
+@cache
+def digest_sources() -> str:
+    """Digest what measured numbers follow from: the package's code and its prior."""
+    digest, room = sha256(), Path(cordial_ppl.__file__).parent
+    for path in sorted([*room.rglob("*.py"), room / "inference/priors" / FILE]):
+        digest.update(path.relative_to(room).as_posix().encode() + path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
 def show(measurement: Measurement, table: list[Line]) -> None:
     """Print a table: numbers to four digits, and errors beside them."""
     every = dict.fromkeys(name for line in table for name in line)
     columns = [name for name in every if not name.endswith(" se")]
     cells = [columns, *([plain(line, name) for name in columns] for line in table)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    print(f"\n{measurement.name}: {measurement.about}")
+    print(f"\n{measurement.name}")
     for each in cells:
         print("  ".join(c.rjust(w) for c, w in zip(each, widths, strict=True)), flush=True)
 
@@ -180,8 +219,11 @@ def plain(line: Line, name: str) -> str:
     return text if error is None else f"{text} ± {error:.2g}"
 
 
-def write(table: list[Line], path: Path, program: str) -> None:
-    """Write a table as CSV, with what it was made by."""
+def write(table: list[Line], path: Path, program: str, draws: int) -> None:
+    """Write a table as CSV, with what it was made by; one of more draws stays."""
+    if path.exists() and (most := count_draws(path)) > draws:
+        print(f"{path} stays: it is of {most} draws, and this run of {draws}", flush=True)
+        return
     commit = subprocess.run(
         ["git", "rev-parse", "--short=12", "HEAD"],
         cwd=Path(__file__).parent,
@@ -189,7 +231,7 @@ def write(table: list[Line], path: Path, program: str) -> None:
         text=True,
         check=False,
     ).stdout.strip()
-    source = {"program": program, "commit": commit, "prior": digest_prior()}
+    source = {"program": program, "commit": commit, "prior": digest_prior(), "draws": draws}
     columns = dict.fromkeys(name for line in table for name in line)
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
@@ -197,6 +239,12 @@ def write(table: list[Line], path: Path, program: str) -> None:
         writer.writeheader()
         writer.writerows({k: round_off(v) for k, v in line.items()} | source for line in table)
     print(f"wrote {path}", flush=True)
+
+
+def count_draws(path: Path) -> int:
+    """Read how many draws a table is of."""
+    with path.open(newline="", encoding="utf-8") as file:
+        return max((int(line.get("draws") or 0) for line in csv.DictReader(file)), default=0)
 
 
 def round_off(value: Any) -> Any:

@@ -13,41 +13,40 @@ without it is written for each set, which `accuracy.py` tries on that set.
 import argparse
 import os
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 
-from real import FOLDER, FURTHER, NEEDED, SOURCES, load_pairs
+from real import FOLDER, FURTHER, NEEDED, SOURCES, list_tasks, split_task
 from training import train_prior
 
 import cordial_ppl as cp
-from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.runtime.progress import doing
 
 BUDGETS = 5, 10, 20, 50
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Learn, train and write."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--out", type=Path, default=Path("shipped.cordial"))
     parser.add_argument("--apart", type=Path, default=Path("fits"), help="folder of the others")
     parser.add_argument("--draws", type=int, default=4, help="episodes of each task and number")
     parser.add_argument("--fitted", type=Path, help="a prior to train, in place of fits")
-    args = parser.parse_args()
+    args = parser.parse_args(arguments)
     if not os.environ.get(FOLDER):
         parser.error(NEEDED)
     for folder in (args.out.parent, args.apart):
         folder.mkdir(parents=True, exist_ok=True)
 
-    pairs = load_pairs([*SOURCES, *FURTHER])
-    pools = [
-        (f"{pair.source} {pair.reading.name}", pair.reading.pool.logits, pair.reading.pool.labels)
-        for pair in pairs
-    ]
-    readers = [pair.reading.reader for pair in pairs]
+    pools = {
+        (f"{source} {task}", reader): split_task(source, task, reader).pool
+        for source, task, reader in list_tasks([*SOURCES, *FURTHER])
+    }
+    names = [name for name, _ in pools]
     tasks = {
-        (name, reader): (logits, labels)
-        for pair, (name, logits, labels), reader in zip(pairs, pools, readers, strict=True)
-        if pair.source in SOURCES
+        key: (pool.logits, pool.labels)
+        for key, pool in pools.items()
+        if key[0].split()[0] in SOURCES
     }
     with warnings.catch_warnings(), doing("learning", plain=True):
         warnings.simplefilter("ignore", cp.CordialWarning)
@@ -55,8 +54,8 @@ def main() -> None:
         prior = learned or cp.learn_prior(tasks, vector=False)
         training = train_prior(
             prior,
-            [(name, Labelled(logits, labels)) for name, logits, labels in pools],
-            groups={name: name.split()[0] for name, *_ in pools},
+            [*zip(names, pools.values(), strict=True)],
+            groups={name: name.split()[0] for name in names},
             budgets=BUDGETS,
             draws=args.draws,
         )

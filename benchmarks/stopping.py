@@ -90,11 +90,6 @@ def describe(rows: list[Row]) -> Line:
 
 MEASUREMENTS = (
     Measurement(
-        "stopping",
-        "whether the advice to stop labelling holds, looked at again and again",
-        lambda draw: [(source,) for source in COLUMNS],
-        simulate,
-        tabulate,
-        draws=200,
+        "stopping", lambda draw: [(source,) for source in COLUMNS], simulate, tabulate, draws=200
     ),
 )

@@ -123,7 +123,6 @@ def tabulate(rows: Sequence[Row]) -> Iterator[Line]:
 MEASUREMENTS = (
     Measurement(
         "unread",
-        "whether intervals hold where the judge could not read some of the texts",
         lambda draw: product((20, 60, 100), DESIGNS, (0.1, 0.25, 0.5)),
         lambda draw, labels, design, rate: run(design, rate, labels, draw),
         tabulate,

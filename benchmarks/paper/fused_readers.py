@@ -1,13 +1,16 @@
 """What the paper's fusion of several readers gains over one of them, and over other ways."""
 
-from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 import numpy as np
-from fusion import EMBEDDED, compare, count_wins, load, measure_gains
+from embedded import TASKS
+from fusion import EMBEDDED, FEW, compare, load
 from ledger import Ledger
+from measurement import average
 from product import Product, Record, bold, number, spread, tabulate
+
+from cordial_ppl.scores import paired_bootstrap
 
 BUDGETS = (5, 10, 20, 50, 100, 200, 500)
 CONCATENATED = (20,)
@@ -16,7 +19,7 @@ CONCATENATED = (20,)
 
 def fusion_gains(
     ledger: Ledger,
-    tasks: Sequence[str] = EMBEDDED,
+    tasks: Sequence[str] = tuple(TASKS),
     budgets: Sequence[int] = BUDGETS,
     draws: int = 20,
 ) -> Product:
@@ -33,9 +36,8 @@ def fusion_gains(
     """
 
     def fit(task: str, n: int, draw: int) -> dict[str, np.ndarray]:
-        how = Namespace(data="embedded", budgets=[n], paper=True, concatenated=CONCATENATED)
-        made = compare(load("embedded", task, draw), draw, how)
-        return {name: loss for _, name, loss in made}
+        joined = n in CONCATENATED and draw in FEW
+        return compare(load(EMBEDDED, task, draw), draw, n, paper=True, joined=joined)
 
     def gains(task: str, n: int) -> list[dict]:
         losses: dict[str, dict] = {}
@@ -65,6 +67,51 @@ def fusion_gains(
             "mean gain: " + "; ".join(" ".join(line.split()) for line in count_wins(rows)) + ".",
         ),
     )
+
+
+def measure_gains(losses: dict) -> list[dict]:
+    """Measure each method's mean loss, and the fusion's gain over it with its interval.
+
+    Standard errors are over draws; "gains" has the mean gain of each draw.
+    """
+    rows = []
+    for (task, n), matches in sorted(losses.items()):
+        for name, other in matches.items():
+            # A reader that has not read every text has no loss in some draws, or in all.
+            rivals = np.stack(list(other.values()))
+            fused = np.stack([matches["fusion"][draw] for draw in other])
+            gain = paired_bootstrap(rivals - fused, draws=2000)
+            gains = (rivals - fused).mean(axis=1, dtype=float)
+            row = {"task": task, "n": n, "method": name, "draws": len(rivals)}
+            row |= {"log_loss": float(rivals.mean()), "gain": [float(part) for part in gain]}
+            row |= {"standard_error": _error(rivals.mean(axis=1)), "gain_error": _error(gains)}
+            row["gains"] = gains.round(6).tolist()
+            rows.append(row)
+    return rows
+
+
+def count_wins(rows: list[dict]) -> Iterator[str]:
+    """Count in how many settings the fusion beats each method.
+
+    Settings share their draws: the error of the mean gain is that of the draws' means.
+    """
+    for name in dict.fromkeys(row["method"] for row in rows if row["method"] != "fusion"):
+        matches = [row for row in rows if row["method"] == name]
+        wins = [row for row in matches if row["gain"][0] > 0]
+        sure = [row for row in wins if row["gain"][1] > 0]
+        lost = [row for row in matches if row["gain"][2] < 0]
+        mean = np.mean([row["gain"][0] for row in matches])
+        fewest = min(row["draws"] for row in matches)
+        error = _error(np.mean([row["gains"][:fewest] for row in matches], axis=0))
+        yield (
+            f"{name:34} {len(wins):3} of {len(matches)} "
+            f"({len(sure)} resolved, {len(lost)} lost), {mean:+.4f}"
+            + (f" ± {error:.4f}" if error else "")
+        )
+
+
+def _error(values: np.ndarray) -> float | None:
+    return average("", values, range(len(values)))[" se"]
 
 
 def _shown(row: Record) -> str:

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any
 
+import numpy as np
+from embedded import benchmark
 from ledger import Ledger
 from product import Product, Record, bold, number, tabulate
-from users import EMBEDDED, LABELS, LATE, PLAIN, measure_gains
+from users import EMBEDDED, LABELS, LATE, PLAIN, gains_of_draw
 
 from cordial_ppl import Cordial
 
@@ -15,6 +16,9 @@ EFFECTS = (
     *("shift, whole classes", "shift"),
 )
 """The paper's four, and two further forms of the shift."""
+
+BOOTSTRAPS = 2000
+Gains = dict[str, np.ndarray]
 
 
 def user_gains(ledger: Ledger, tasks: Sequence[str] = tuple(EMBEDDED), draws: int = 20) -> Product:
@@ -30,10 +34,10 @@ def user_gains(ledger: Ledger, tasks: Sequence[str] = tuple(EMBEDDED), draws: in
     """
 
     def gains(task: str) -> Iterator[Record]:
-        def keep(draw: int, fit: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        def keep(draw: int, fit: Callable[[], Gains]) -> Gains:
             return ledger.arrays(f"users-{task}-{draw}", fit)
 
-        made = measure_gains(task, draws, EFFECTS, Cordial.paper, keep)
+        made = measure_gains(task, draws, EFFECTS, keep)
         for effect, parts in made.items():
             for kept, (mean, _, ends) in parts.items():
                 row: Record = {"task": task, "effect": effect, "texts": kept, "gain": mean}
@@ -59,6 +63,49 @@ def user_gains(ledger: Ledger, tasks: Sequence[str] = tuple(EMBEDDED), draws: in
             "and draws. Each half of the users takes its sigma from the other half.",
         ),
     )
+
+
+def measure_gains(
+    name: str, draws: int, effects: Sequence[str], keep: Callable[[int, Callable[[], Gains]], Gains]
+) -> dict[str, dict[str, list]]:
+    """Measure gains over the population, late and over all texts: mean, and two intervals.
+
+    They are over texts and over users; the third number of an interval is the standard error.  What
+    the shift gains over another effect, "shift - effect", is there too.
+    """
+    task = benchmark(name)
+    rows = task.rows("users")
+    users, late = task.users[rows], task.time[rows] >= LATE
+    gains = [
+        keep(draw, partial(gains_of_draw, task, rows, draw, effects, Cordial.paper))
+        for draw in range(draws)
+    ]
+    means = {effect: np.stack([gain[effect] for gain in gains]) for effect in effects}
+    for effect in effects:
+        first = PLAIN if effect.endswith((", mode", ", whole classes")) else "shift"
+        if effect != first and first in effects:
+            means[f"{first} - {effect}"] = means[first] - means[effect]
+    results: dict[str, dict[str, list]] = {effect: {} for effect in means}
+    for effect, gain in means.items():
+        for kept, which in (("late", late), ("all", np.ones(len(late), bool))):
+            part = gain[:, which]
+            groups = np.arange(part.shape[1]), users[which]
+            results[effect][kept] = [float(part.mean()), *(resample(part, g) for g in groups)]
+    return results
+
+
+def resample(gains: np.ndarray, groups: np.ndarray) -> list[float]:
+    """Return 95 % interval and error of a mean: draws, and groups of texts, are drawn again."""
+    rng = np.random.default_rng(0)
+    _, index = np.unique(groups, return_inverse=True)
+    counts = np.bincount(index).astype(float)
+    sums = np.stack([np.bincount(index, gain) for gain in gains])
+    means = np.zeros(BOOTSTRAPS)
+    for b in range(BOOTSTRAPS):
+        draws = rng.integers(0, len(sums), len(sums))
+        drawn = np.bincount(rng.integers(0, len(counts), len(counts)), minlength=len(counts))
+        means[b] = (sums[draws] @ drawn).mean() / (counts @ drawn)
+    return [*np.quantile(means, [0.025, 0.975]).tolist(), float(means.std(ddof=1))]
 
 
 def _shown(row: tuple) -> str:

@@ -10,7 +10,7 @@ import pytest
 import results
 from measurement import average
 
-PROGRAM = """
+PROGRAM = """'''What is planted.'''
 import os, signal
 from measurement import Measurement, average
 
@@ -27,8 +27,8 @@ def tabulate(rows):
 
 cells = lambda draw: [(task, n) for n in (5, 20) for task in ("a", "b")]
 MEASUREMENTS = (
-    Measurement("planted", "what is planted", cells, measure, tabulate, 3, needs_data=False),
-    Measurement("real", "what needs data", cells, measure, tabulate),
+    Measurement("planted", cells, measure, tabulate, 3, needs_data=False),
+    Measurement("real", cells, measure, tabulate),
 )
 """
 
@@ -75,7 +75,7 @@ def test_a_run_that_is_killed_ends_as_one_that_is_not(run, tmp_path):
     whole = contents(tmp_path / "whole")
     assert contents(tmp_path / "killed") == whole
     table = whole["tables/planted.csv"].decode().splitlines()
-    assert table[0] == "task,loss,loss se,program,commit,prior"
+    assert table[0] == "task,loss,loss se,program,commit,prior,draws"
     assert table[1].startswith("a,5.16667,0.57735,made_up_measurement.py,") and len(table) == 3
 
 
@@ -90,13 +90,38 @@ def test_runs_that_share_the_cells_make_the_table_of_one(run, tmp_path, capsys):
     assert sum(name.startswith("rows") for name in shared) == 3
 
 
-def test_rows_of_another_prior_are_measured_anew(run, tmp_path, monkeypatch):
+def test_rows_of_other_sources_are_measured_anew_unless_they_are_kept(run, tmp_path, monkeypatch):
     assert run("one") == 0
-    monkeypatch.setattr(results, "digest_prior", lambda: "another")
-    assert run("one") == 0
+    monkeypatch.setattr(results, "digest_sources", lambda: "another")
+    assert run("one", "--keep-rows") == 0
     (rows,) = (tmp_path / "one" / "rows").iterdir()
+    assert len(rows.read_text().splitlines()) == 12
+    assert run("one") == 0
     assert len(rows.read_text().splitlines()) == 24
-    assert b",another\n" in contents(tmp_path / "one")["tables/planted.csv"]
+
+
+def test_the_digest_of_sources_is_of_code_and_prior(tmp_path, monkeypatch):
+    room = Path(results.cordial_ppl.__file__).parent
+    for path in ("scores.py", "stack/fit.py", f"inference/priors/{results.FILE}"):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_bytes((room / path).read_bytes())
+    monkeypatch.setattr(results.cordial_ppl, "__file__", f"{tmp_path / '__init__.py'}")
+    digests = set()
+    for path in ("notes.txt", "stack/fit.py", f"inference/priors/{results.FILE}"):
+        with (tmp_path / path).open("ab") as file:
+            file.write(b" ")
+        results.digest_sources.cache_clear()
+        digests.add(results.digest_sources())
+    results.digest_sources.cache_clear()
+    assert len(digests) == 3
+
+
+def test_a_table_of_more_draws_stays(run, tmp_path, capsys):
+    assert run("one") == 0
+    before = contents(tmp_path / "one" / "tables")
+    assert run("one", "--draws", "2") == 0
+    assert contents(tmp_path / "one" / "tables") == before
+    assert "of 3 draws, and this run of 2" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -119,7 +144,7 @@ def test_measurements_are_listed_and_tried_without_files(run, tmp_path, capsys):
     assert results.main(["--list"]) == 0
     assert run("tried", "--quick") == 0
     printed = capsys.readouterr().out
-    assert "what is planted" in printed and "what needs data" in printed and "1.667" in printed
+    assert printed.count("What is planted.") == 2 and "1.667" in printed
     assert not (tmp_path / "tried").exists()
 
 
