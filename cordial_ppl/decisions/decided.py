@@ -24,17 +24,15 @@ def describe_decisions(made: Decisions, chosen: bool) -> str:
         rest = f"{agreement:.0%}" if share < 1 else ""
         rows.append((way, f"{share:.0%}", rest, f"{cost:.3g}")[:width])
     lines = [
-        f"{free} of {count(texts, 'text')} have no label; "
+        f"{free} of {count(texts, 'text')} have no label: "
         + ", ".join(f"{name}: {number}" for name, number in made.counts.items()),
-        f"\nExpected of the {count(free - made.unread, 'text')} without a label"
+        f"\nExpected for the {count(free - made.unread, 'text')} without a label"
         + f"; people see {made.unread} more, which the judge did not read" * bool(made.unread),
         *align(*rows),
         "",
     ]
     if made.agree is not None and made.kept != made.kept:
-        lines.append(
-            f"No share of the texts keeps an agreement of {made.agree:g}: people decide all."
-        )
+        lines.append(f"No split keeps an agreement of {made.agree:g}, so people decide all texts.")
     elif made.agree is not None:
         lines.append(
             f"The agreement of {made.agree:g} is kept with a probability of {made.kept:.2f}."
@@ -42,8 +40,8 @@ def describe_decisions(made: Decisions, chosen: bool) -> str:
     of, right = made.checked
     if of and not chosen:
         lines.append(
-            f"Out of fold, {of:.0f} of {labelled} labelled texts would be decided without a "
-            f"person, {right:.0f} of them as people did."
+            f"Check on held-out labels: {of:.0f} of {labelled} would be decided without a person, "
+            f"{right:.0f} of them as people did."
         )
     if made.gain == made.gain:
         lines.append(

@@ -212,9 +212,9 @@ class Forecast:
         """Return the nearest step in one sentence."""
         labelled = f"labels: {self.labels} known; "
         if self.loss is None:
-            return f"{labelled}from {FEWEST} on it can be said what more would give"
+            return f"{labelled}a forecast needs at least {FEWEST}"
         if not self.counts:
-            return f"{labelled}there are no texts to label more of"
+            return f"{labelled}no text is left to label"
         step = self.at(self.counts[0])
         return f"{labelled}{step.labels} would lower the expected loss by about {step.gain}"
 
@@ -223,11 +223,11 @@ class Forecast:
         """Everything as plain text."""
         if self.loss is None:
             return (
-                f"{self.labels} labels are too few to say what more would give: label "
-                f"{FEWEST - self.labels} more first, to {FEWEST}."
+                f"{self.labels} labels are too few for a forecast: label "
+                f"{FEWEST - self.labels} more first, to reach {FEWEST}."
             )
         lines = [
-            "What more labels would give (80 % ranges)",
+            "What more labels would bring (80 % ranges)",
             "  labels  expected log loss       gain                    ± of the mean",
         ]
         for step in (self.at(self.labels), *self.steps):

@@ -89,7 +89,7 @@ class Summary:
         if table := tabulate(self.reader and self.reader.points, self.verdict):
             out = ", out of fold" if len(table[0]) > 2 else ""
             lines = (f"  {line}" for line in align(*table))
-            blocks.append([f"How good it is on {self._texts}{out}", *lines])
+            blocks.append([f"Accuracy on {self._texts}{out}", *lines])
         named = [(f"The channel {name}", name, rows) for name, rows in self.channel_faults.items()]
         named += [(f"Parameters of {name}", name, self.parameters) for name in self.channels]
         for title, name, rows in named:
@@ -98,7 +98,7 @@ class Summary:
             weight = f"weight {self.weights.get(name, 1.0):.2f}"
             blocks.append([f"{title} ({what}; {weight})", *(f"  {fault}" for fault in rows)])
         if self.weights:
-            more = ", and the expected log loss of each by itself" if self.losses else ""
+            more = ", and the log loss to expect of each alone" if self.losses else ""
             lines = weight_lines(self.weights, self.losses)
             blocks.append([f"Weights of the members{more}", *lines])
         return join_blocks(blocks, self.warnings, self.closing)
@@ -114,9 +114,9 @@ class Summary:
 
     def _list_faults(self) -> list[str]:
         assert self.reader is not None
-        what = "its rating" if self.reader.hard else "what it states"
-        ends = ", with 90 % intervals" if self.reader.certain else ""
-        title = f"The judge on texts like {self._texts}: mean label minus {what}, classes{ends}"
+        what = "rating" if self.reader.hard else "mean rating"
+        ends = "; 90 % intervals" if self.reader.certain else ""
+        title = f"Bias of the judge (human label minus its {what}, in scale points{ends})"
         return [title, *(f"  {fault}" for fault in self.faults)]
 
 
@@ -181,13 +181,13 @@ def warn(expected: ExpectedLoss | None, diagnostics: Mapping[str, Mapping[str, A
         cordial, histogram, _, labels = expected
         if not (math.isfinite(cordial) and math.isfinite(histogram)):
             warnings.append(
-                f"too few labels for folds ({labels}): the weights are those of the prior, "
-                "and the loss to expect is unknown."
+                f"{labels} labels are too few for folds: the weights are those of the prior, "
+                "and the expected loss is unknown."
             )
         elif cordial >= histogram:
             warnings.append(
-                f"the judge adds nothing over the label histogram: expected log loss "
-                f"{cordial:.2f} against {histogram:.2f} nats. Label more texts, or take another "
+                f"the judge adds nothing to the label histogram: expected log loss "
+                f"{cordial:.2f} against {histogram:.2f} nats. Label more texts, or use another "
                 "judge."
             )
     doubtful = [

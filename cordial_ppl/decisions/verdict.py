@@ -42,8 +42,8 @@ LEAST_HOPE = 0.02
 """Share of texts by which the most probable option has to beat the commonest label, or may."""
 
 NO_NEARER = (
-    "Even where its median is no nearer to labels than the judge, it says how probable each label "
-    "is, and takes the judge's bias out of means and shares."
+    "Although its median is no nearer to the labels than the judge's, it gives each label a "
+    "probability and removes the judge's bias from means and shares."
 )
 """What is said where the distance does not fall."""
 
@@ -51,8 +51,8 @@ NOT_THE_TOP = "Use the probabilities and means, not the top choice."
 """What is said where the top choice is right no more often than the commonest label."""
 
 NO_MORE_OFTEN = (
-    "That is no more often, on these labels; what beats the histogram is how probable it says each "
-    "option is, of which means and shares are made."
+    "On these labels that is no more often; it beats the histogram by its probabilities, from "
+    "which means and shares are computed."
 )
 """What is said where that may be luck, beside the advice to use the calibrator."""
 
@@ -104,13 +104,13 @@ class Verdict:
         else:
             verdict = {Advice.USE: "Use it", Advice.REJECT: "Do not use it"}[self.advice]
         if self.alike and self.labels > 1:
-            return f"{verdict}: all {labels} are alike, from which nothing can be learned."
+            return f"{verdict}: all {labels} are alike, so nothing can be learned from them."
         if self.labels < FEWEST or self.calibrated is None or self.histogram is None:
             few = "is" if self.labels == 1 else "are"
-            return f"{verdict}: {labels} {few} too few to say how good it is."
+            return f"{verdict}: {labels} {few} too few to tell how good it is."
         why = {
             Advice.USE: "it beats always predicting the label histogram",
-            Advice.LABEL: f"{labels} leave open whether it beats always predicting the label "
+            Advice.LABEL: f"{labels} do not show yet whether it beats always predicting the label "
             "histogram",
             Advice.REJECT: "it hardly beats always predicting the label histogram",
         }[self.advice]
@@ -118,27 +118,27 @@ class Verdict:
 
     def _reasons(self, calibrated: Points, histogram: Points) -> list[str]:
         right, common = (f"{100 * points.accuracy:.0f} %" for points in (calibrated, histogram))
-        reader = f"the judge's: {100 * self.reader.accuracy:.0f} %; " if self.reader else ""
+        reader = f"the judge alone: {100 * self.reader.accuracy:.0f} %; " if self.reader else ""
         sentences = [
-            f"Its top choice is right {right} of the time ({reader}always guessing the commonest "
+            f"Its top choice is right {right} of the time ({reader}always guessing the most common "
             f"label: {common})."
         ]
         if self.weak_choice:
             sentences.append(NOT_THE_TOP)
         elif self.advice is Advice.USE and calibrated.accuracy <= histogram.accuracy:
             sentences.append(NO_MORE_OFTEN)
-        reader = f"the judge's: {self.reader.distance:.2f}; " if self.reader else ""
+        reader = f"the judge alone: {self.reader.distance:.2f}; " if self.reader else ""
         sentences.append(
-            f"Its median is off by {calibrated.distance:.2f} on the scale ({reader}the "
-            f"histogram's: {histogram.distance:.2f})."
+            f"On average its median misses the label by {calibrated.distance:.2f} scale points "
+            f"({reader}no judge: {histogram.distance:.2f})."
         )
         if self.reader and calibrated.distance >= self.reader.distance:
             sentences.append(NO_NEARER)
         lower = (histogram.loss or 0.0) - (calibrated.loss or 0.0)
         side = "lower" if lower >= 0 else "higher"
         sentences.append(
-            f"Its log loss is {abs(lower):.2f} nats {side} than the histogram's on these "
-            f"{self.labels} labels; allowing for luck in them, expect a gain of {self.gain}."
+            f"Its log loss on these {self.labels} labels is {abs(lower):.2f} nats {side} than the "
+            f"histogram's; on other texts expect a gain of {self.gain}."
         )
         return sentences
 
@@ -162,7 +162,7 @@ def tabulate(reader: Points | None, verdict: Verdict | None) -> list[Sequence[st
         A head, and a row for each score, of those that are known.
     """
     columns = {
-        "as it is": reader,
+        "judge alone": reader,
         "label histogram": verdict and verdict.histogram,
         "calibrated": verdict and verdict.calibrated,
     }
@@ -171,7 +171,7 @@ def tabulate(reader: Points | None, verdict: Verdict | None) -> list[Sequence[st
         return []
     rows = {
         "top choice is right": [f"{100 * points.accuracy:.0f} %" for points in shown.values()],
-        "median is off by": [f"{points.distance:.2f}" for points in shown.values()],
+        "median misses by": [f"{points.distance:.2f}" for points in shown.values()],
         "log loss, nats": ["" if (p.loss is None) else f"{p.loss:.2f}" for p in shown.values()],
     }
     return [("", *shown), *((name, *cells) for name, cells in rows.items() if any(cells))]

@@ -191,7 +191,7 @@ def test_pairs_count_the_signs_of_draws():
     assert told == {"a": False, "b": False, "c": True, "d": False}  # Their means are equal.
     none = Estimate(0.9, whole, dict.fromkeys("abcd", groups["b"]), RECTIFIED, found.draws)
     for made, wrong in ((few, True), (none, False)):
-        assert ("of these have the wrong sign" in made.ranked_text("letter")) == wrong
+        assert ("in the wrong order" in made.ranked_text("letter")) == wrong
 
 
 def test_the_two_targets_stand_beside_each_other(fitted, estimate):

@@ -118,7 +118,7 @@ def test_the_labels_that_a_width_needs_are_the_fewest_that_reach_it(width):
 def test_the_ends_of_a_forecast():
     assert made(texts=150).counts == (80, 120, 150)
     assert made(texts=40).counts == ()
-    assert "no texts to label more" in made(texts=40).sentence
+    assert "no text is left to label" in made(texts=40).sentence
     assert made(counts=[10, 400, 60]).counts == (60, 400)
     assert made(texts=300).needed(1e-9) == (300, 300, 300)
     assert made(texts=300).at(300).width == (0, 0, 0)

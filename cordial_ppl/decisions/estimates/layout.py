@@ -49,11 +49,12 @@ def write_ranking(made: Comparison, by: str) -> str:
         cells.append((*head, *apart, f"{100 * made.best[name]:.0f} %"))
     total, resolved, wrong = made.pairs
     table = align((by, "labels", "mean", "", "to the best", "", "", "P(best)"), *cells)
-    count = f"{resolved} of {total} differences are resolved at {100 * made.level:.0f} %"
-    count += f"; about {wrong:.1f} of these have the wrong sign." if resolved else "."
+    pair = "pair" if total == 1 else "pairs"
+    count = f"The labels separate {resolved} of {total} {pair}"
+    count += f"; expect {wrong:.1f} of these to be in the wrong order." if resolved else "."
     rule = (
-        f"Resolved: the interval holds no 0, each {by} has {RESOLVING} labels, and at most one in "
-        f"{1 / WRONG / (1 - made.level):.0f} of all resolved ones is expected to be wrong."
+        f"Resolved: the interval excludes 0, each {by} has at least {RESOLVING} labels, and at "
+        f"most one in {1 / WRONG / (1 - made.level):.0f} resolved pairs is expected to be wrong."
     )
     lines = [*_write_whole(made), "", *table, "", count, rule]
     needed = find_needed(made)
@@ -76,9 +77,9 @@ def _is_resolved(made: Comparison, a: str, b: str) -> bool:
 
 def _write_whole(made: Comparison, shares: str = "") -> list[str]:
     """Say what is labelled, what the intervals are of, and the mean of all texts for both."""
-    whole, alone = made.overall, "from sampling alone"
-    kind, other = "texts like these", "just these texts"
-    kind, other = (kind, other) if made.of == TARGETS[0] else ("these texts", kind)
+    whole, alone = made.overall, "survey estimate"
+    kind, other = "texts like these", "exactly these texts"
+    kind, other = (kind, other) if made.of == TARGETS[0] else (other, kind)
     if made.unknown:
         kind, other = f"{kind} that the judge reads", f"{other} that the judge read"
     be = "is" if whole.labels == 1 else "are"
@@ -88,21 +89,21 @@ def _write_whole(made: Comparison, shares: str = "") -> list[str]:
     every = whole.texts + made.unknown
     lines = [
         f"{whole.labels} of {every:,} texts{clusters} {be} labelled; "
-        f"intervals of {100 * made.level:.0f} % for {kind}",
-        f"  mean {in_words(whole.mean)}; {alone} {in_words(made.rectified)}",
+        f"{100 * made.level:.0f} % intervals, for {kind}",
+        f"  mean {in_words(whole.mean)}; {alone}, without the model, {in_words(made.rectified)}",
     ]
     if made.unknown:
         lines.insert(
             0,
-            f"Nothing is known about {unread:,} of {every:,} texts: the judge did not read them "
-            f"and none is labelled. Everything below is about the other {whole.texts:,}.",
+            f"Nothing is known about {unread:,} of {every:,} texts: the judge did not read them, "
+            f"and none has a label. All figures below describe the other {whole.texts:,}.",
         )
     elif unread:
         noun = "text" if unread == 1 else "texts"
-        lines.append(f"  {unread:,} {noun} without a reading, of which {labels} labelled")
+        lines.append(f"  {unread:,} {noun} without a reading, {labels} of them labelled")
     if made.other:
         mean, rectified = map(in_words, made.other)
-        lines.append(f"  of {other}: {mean}; {alone} {rectified}")
+        lines.append(f"  for {other}: {mean}; {alone} {rectified}")
     return [*lines, *(f"  {more}" for more in (shares, made.passing) if more)]
 
 
