@@ -28,7 +28,7 @@ from cordial_ppl.decisions import answers
 from cordial_ppl.decisions.estimates.requirement import OPEN, Requirement
 from cordial_ppl.decisions.forecasting import FEWEST
 from cordial_ppl.decisions.sampling_design import read_design
-from cordial_ppl.errors import InputError
+from cordial_ppl.errors import CordialError, InputError
 from cordial_ppl.estimators.named import Cordial
 from cordial_ppl.estimators.task_tables import take_labelled
 from cordial_ppl.tables import ReadingTable, match_labels, read_labels
@@ -44,6 +44,9 @@ LEVEL = 0.9
 
 STEP = 10
 """More labels, of which it is said what they would give."""
+
+FAILED = "Your labels are saved, but the estimate failed; please report this fault"
+"""What the page says where the package is at fault, and not the input."""
 
 
 def level_at_all_looks(labels: int, level: float = LEVEL) -> float:
@@ -125,25 +128,28 @@ class Adviser:
     def __init__(self, table: ReadingTable, path: Any, goal: Goal):
         self.table, self.path, self.goal = table, path, goal
         self.latest: dict[str, Any] = {}
-        self._wanted, self._thread = 0, ThreadPoolExecutor(1)
+        self._wanted, self._thread = -1, ThreadPoolExecutor(1)
 
     def tell(self, number: int) -> None:
-        """Ask for a look at the labels after so many answers."""
-        self._wanted = number
-        self._thread.submit(self._look, number)
+        """Ask for a look at the labels after so many answers, if they are others than before."""
+        if number != self._wanted:
+            self._wanted = number
+            self._thread.submit(self._look, number)
 
     def end(self) -> None:
         """End the thread after the look that is under way."""
         self._thread.shutdown(cancel_futures=True)
 
     def _look(self, number: int) -> None:
-        """Look at the labels, unless there are more by now."""
+        """Look at the labels, unless there are more by now; people go on labelling if it fails."""
         if number != self._wanted:
             return
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
                 content = look(self.table, self.path, self.goal)
-            except Exception as error:  # Whatever fails, people go on labelling.
+            except CordialError as error:
                 content = {"wait": str(error)}
+            except Exception as error:  # A fault of the package must not end the thread.
+                content = {"wait": f"{FAILED} ({type(error).__name__}: {error})."}
         self.latest = content | {"answers": number}

@@ -6,13 +6,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from jaxtyping import Int64
+from jaxtyping import Float64, Int64
 
 from cordial_ppl.data.ratings import state
 from cordial_ppl.data.readings import is_unread
-from cordial_ppl.decisions.planning import expected_scores
-from cordial_ppl.errors import InputError
-from cordial_ppl.label.answer_log import LABEL, SKIP, UNDO, AnswerLog, Row
+from cordial_ppl.decisions.planning import expected_scores, score_strata
+from cordial_ppl.errors import InputError, SettingNeeded, quote
+from cordial_ppl.label.answer_log import ANOTHER, LABEL, SKIP, UNDO, AnswerLog, Row
 from cordial_ppl.tables import ReadingTable
 from cordial_ppl.tables.frame import as_text
 
@@ -34,8 +34,11 @@ class Assignment:
         order: The rows of the texts, in the order of the plan, [n].
         target: How many of these are to be answered.
         columns: What is shown of all texts by column, the text itself first.
-        strata: The column `stratum` of each text, [N].
         by: The column over whose groups the plan is spread, if any.
+
+    Raises:
+        InputError: The answers are about texts of another table.
+        SettingNeeded: They are of a plan by another column.
     """
 
     table: ReadingTable
@@ -43,13 +46,34 @@ class Assignment:
     order: Int64[np.ndarray, " n"]
     target: int
     columns: Mapping[str, Any]
-    strata: Int64[np.ndarray, " N"]
     by: str | None = None
+
+    def __post_init__(self) -> None:
+        """Check that the answers that there are belong to this plan."""
+        for row in self.log.standing:
+            item, by = row["item_id"], row.get("probability_by")
+            problem = f"{self.log.path} has an answer about {quote(item)}, {{}}."
+            if item not in self._rows:
+                problem = problem.format(f"which {self.table.columns.path} lacks")
+                raise InputError(f"{problem} {ANOTHER}")
+            if by not in (None, self.by):
+                problem = problem.format(f"of a plan by {by!r}")
+                raise SettingNeeded(problem, "Go on with that plan", "by", by)
 
     @cached_property
     def _rows(self) -> dict[str, int]:
         """The row of each text by its id."""
         return {item: row for row, item in enumerate(self.table.item_ids)}
+
+    @cached_property
+    def _scores(self) -> Float64[np.ndarray, " N"]:
+        """What the judge states of each text, on the scale."""
+        return expected_scores(self.table.logits, self.table.scale)
+
+    @cached_property
+    def _strata(self) -> Int64[np.ndarray, " N"]:
+        """The column `stratum` of each text."""
+        return score_strata(self._scores, self.target)
 
     @property
     def items(self) -> Sequence[str]:
@@ -97,11 +121,11 @@ class Assignment:
                 return
             first = before["label"] or "cannot be rated"
             raise Stale(f"another window answered this text: {first}. Undo that to change it.")
-        plan = {"stratum": int(self.strata[self._rows[item]])}
+        plan = {"stratum": int(self._strata[self._rows[item]])}
         plan |= {} if self.by is None else {"probability_by": self.by}
         self.log.append(item, event, label, label_note=note, **plan)
 
-    def undo(self, number: int) -> None:
+    def undo(self, row: int) -> None:
         """Undo the last answer, which must be the one of this number.
 
         Raises:
@@ -109,7 +133,7 @@ class Assignment:
             FileError: It could not be written.
         """
         last = self.last
-        if last is None or last["label_row"] != number:
+        if last is None or last["label_row"] != row:
             raise Stale("another window has answered meanwhile: look at the last answer again.")
         self.log.append(last["item_id"], UNDO)
 
@@ -131,11 +155,11 @@ class Assignment:
         event = self.log.by_item.get(item, {}).get("label_event", SKIP)
         if event == SKIP or item not in self._rows:
             raise InputError("the judge's rating is shown once the text is answered.")
-        logits = self.table.logits[[self._rows[item]]]
+        row = self._rows[item]
+        logits = self.table.logits[[row]]
         if is_unread(logits)[0]:
             return {"option": None}
         shares = state(logits)[0][0]
-        score = float(expected_scores(logits, self.table.scale)[0])
-        best = int(shares.argmax())
+        best, score = int(shares.argmax()), float(self._scores[row])
         option = self.table.scale.options[best]
         return {"option": option, "share": float(shares[best]), "score": score}
