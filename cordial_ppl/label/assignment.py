@@ -51,13 +51,14 @@ class Assignment:
     def __post_init__(self) -> None:
         """Check that the answers that there are belong to this plan."""
         for row in self.log.standing:
-            item, by = row["item_id"], row.get("probability_by")
-            problem = f"{self.log.path} has an answer about {quote(item)}, {{}}."
-            if item not in self._rows:
-                problem = problem.format(f"which {self.table.columns.path} lacks")
-                raise InputError(f"{problem} {ANOTHER}")
+            by, table = row.get("probability_by"), self.table.columns.path
+            if row["item_id"] not in self._rows:
+                item = quote(row["item_id"])
+                raise InputError(
+                    f"{self.log.path} has a label of {item}, not in {table}. {ANOTHER}"
+                )
             if by not in (None, self.by):
-                problem = problem.format(f"of a plan by {by!r}")
+                problem = f"{self.log.path} has labels of a plan by {by!r}."
                 raise SettingNeeded(problem, "Go on with that plan", "by", by)
 
     @cached_property
@@ -95,8 +96,7 @@ class Assignment:
         fresh = [item for item in self.items if item not in standing]
         skipped = (row for row in standing.values() if row["label_event"] == SKIP)
         later = sorted(skipped, key=lambda row: row["label_row"])
-        left = fresh + [row["item_id"] for row in later if row["item_id"] in self._rows]
-        return next(iter(left), None)
+        return next(iter([*fresh, *(row["item_id"] for row in later)]), None)
 
     def show(self, item: str) -> dict[str, str]:
         """Return the columns of a text, as text; the first is what is rated."""
@@ -153,7 +153,7 @@ class Assignment:
             InputError: It is not answered.
         """
         event = self.log.by_item.get(item, {}).get("label_event", SKIP)
-        if event == SKIP or item not in self._rows:
+        if event == SKIP:
             raise InputError("the judge's rating is shown once the text is answered.")
         row = self._rows[item]
         logits = self.table.logits[[row]]

@@ -31,7 +31,7 @@ def test_what_is_said_grows_with_the_labels(looks):
     result, _, _ = looks
     assert "1 more" in result[FIRST - 1]["wait"]
     assert result[FIRST]["mean"]["lower"] < result[FIRST]["mean"]["upper"]
-    assert not result[FIRST]["enough"], "nothing is enough before 20 labels"
+    assert not result[FIRST]["enough"] and result[FIRST]["lack"] == 15 and not result[20]["lack"]
     assert "more" not in result[FIRST] and result[20]["more"]["labels"] == 30
     assert result[20]["enough"] and "1.5: yes" in result[20]["requirements"][0]
     assert result[40]["half"] < result[20]["half"] < result[FIRST]["half"]
