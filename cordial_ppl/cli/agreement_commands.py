@@ -1,5 +1,7 @@
 """`cordial agree`: how people agree, with one another and with the judge."""
 
+from collections.abc import Sequence
+from itertools import compress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -67,21 +69,17 @@ def agree(
             f"no text in {labels} is labelled by two people, so there is nothing to compare. Add "
             "labels by another person, or the judge's table as READINGS."
         )
-    far: list[dict[str, Any]] = []
-    for row in made.apart:
-        rated = {name: vote for name, vote in zip(people, votes[row], strict=True) if vote}
-        far.append({"item_id": read.item_ids[first[row]], "labels": rated})
+    items = [read.item_ids[first[row]] for row in made.apart]
+    rated = [dict(compress(zip(people, votes[row], strict=True), votes[row])) for row in made.apart]
+    far: dict[str, Sequence[Any]] = {"item_id": items, "labels": rated}
+    shown = [items, [", ".join(map(" ".join, each.items())) for each in rated]]
     if text:
-        wanted = [each["item_id"] for each in far]
-        words = read_words(texts or readings or labels, wanted, text, columns.id)
-        far = [each | {"text": word} for each, word in zip(far, words, strict=True)]
-    rows = [
-        (item, ", ".join(map(" ".join, rated.items())), *(quote(word)[1:-1] for word in more))
-        for item, rated, *more in map(dict.values, far)
-    ]
+        words = far["text"] = read_words(texts or readings or labels, items, text, columns.id)
+        shown.append([quote(word)[1:-1] for word in words])
     title = "\nTexts on which people differ most"
-    listed = as_table(title, [*far[0]], rows) if far else ""
-    return Result(made.to_dict() | {"apart": far}, str(made), listed)
+    listed = as_table(title, [*far], zip(*shown, strict=True)) if items else ""
+    apart = [dict(zip(far, cells, strict=True)) for cells in zip(*far.values(), strict=True)]
+    return Result(made.to_dict() | {"apart": apart}, str(made), listed)
 
 
 def _predict(tables: Fitting, table: Any, labels: Any, rows: Any) -> dict[str, Any]:

@@ -140,27 +140,27 @@ class Labelling:
     """What a person labels, and what the labels are for."""
 
     text: Annotated[str, options.COLUMN]
-    "Column of the text that is rated."
+    "Column of the texts to rate."
     context: Annotated[Sequence[str], options.COLUMN] = ()
     "Column to show above the text, such as its prompt; repeatable."
     texts: options.File = None
-    "Table of the texts by id, with these columns, if READINGS has none."
+    "Table with these columns by id, if READINGS does not have the texts."
     output: Annotated[options.Output, options.ending(".jsonl", ".ndjson"), options.Out] = LABELS
-    "Labels to write (.jsonl); a file that is there is continued."
+    "Labels to write (.jsonl); an existing file is continued."
     annotator: Annotated[str | None, Parameter(metavar="NAME")] = None
-    "Who labels, if not the user of this machine; a file each."
+    "Who labels; by default your user name. Each person has a file."
     number: Annotated[options.Number, Parameter(alias="-n")] = 20
     "How many texts to label."
     by: Column = None
     "Column, such as `system`, over whose values to spread labels evenly."
     require: Annotated[Sequence[str], Parameter(metavar="TEXT")] = ()
-    'What is asked, such as "mean >= 4", "A - B > 0": the page says when it is decided.'
+    'What you ask, such as "mean >= 4", "A - B > 0": the page shows when it is decided.'
     within: Annotated[float | None, Parameter(metavar="W")] = None
-    "What is asked: the mean within plus and minus W."
+    "What you ask: the mean within plus and minus W."
     passing: Annotated[options.Names, Parameter(name="--pass")] = None
-    "Options that pass, as 4,5, for a requirement of `pass`."
+    "Options that pass, as 4,5, for a requirement such as `pass >= .8`."
     port: Annotated[int, options.whole(0, 65535), PORT] = 0
-    "Port on this machine; any that is free by default."
+    "Port on this machine; by default any free one."
 
 
 @command
@@ -172,10 +172,10 @@ def label(
     wanted: Labelling,
     seed: options.Seed = 0,
 ) -> Result:
-    """Label texts in the browser. A page on this machine, in the order of `cordial plan`.
+    """Label texts in the browser, on a page of this machine, in the order of `cordial plan`.
 
-    Each answer is on disk before the next text is shown; the same command goes on where it ended.
-    OUT is a table of labels for `cordial compare` and all other commands.
+    Each answer is on disk before the next text is shown. The same command continues where you
+    stopped. Pass OUT as LABELS to `cordial compare` and all other commands.
     """
     from cordial_ppl.logs.rows import load
 
@@ -203,7 +203,7 @@ def label(
     for each in required:
         each.find(sorted({*groups}) if groups else (), wanted.passing is not None)
     adviser = Adviser(table, wanted.output, Goal(required, wanted.within, wanted.passing, groups))
-    ahead, who = min(number + AHEAD, len(table)), wanted.annotator or getuser()
+    ahead, who = min(number + AHEAD, len(table)), wanted.annotator or _find_user()
     order = cp.plan(table.logits, ahead, groups=groups, options=table.scale, seed=seed).rows
     with closing(AnswerLog(wanted.output, who, table.scale.options)) as log:
         work = Assignment(table, log, order, number, shown, by and spell(table.columns, by))
@@ -214,13 +214,22 @@ def label(
             adviser.end()
     counts = work.counts
     content = {"output": wanted.output, "annotator": who, **counts, "advice": adviser.latest}
-    done = f"wrote {wanted.output}: {count(counts['labels'], 'label')} by {who}."
+    done = f"Wrote {count(counts['labels'], 'label')} by {who} to {wanted.output}."
     return Result(content, done=[done])
+
+
+def _find_user() -> str:
+    """Find the name of this machine's user; in a container there may be none."""
+    try:
+        return getuser()
+    except (KeyError, OSError) as error:
+        problem = "this machine has no name for you."
+        raise SettingNeeded(problem, "Give one", "annotator", "NAME") from error
 
 
 def _say_address(address: str) -> None:
     say(f"open {address}")
-    say("Ctrl-C ends it; the same command goes on.")
+    say("Stop with Ctrl-C; the same command continues where you stopped.")
 
 
 Cost = Annotated[float, Parameter(metavar="COST")]

@@ -11,6 +11,7 @@ from cordial_ppl.data.checks import check_cells, check_level
 from cordial_ppl.data.containers import as_numbers
 from cordial_ppl.data.labelling import list_labels, share_text
 from cordial_ppl.data.scale import Scale
+from cordial_ppl.decisions.records import list_fields
 from cordial_ppl.decisions.votes import Measure, compare_judge, compare_people, pair
 from cordial_ppl.errors import InputError, count
 from cordial_ppl.runtime.progress import doing
@@ -60,11 +61,8 @@ class Agreement(NamedTuple):
     @property
     def rows(self) -> list[tuple[str, ...]]:
         """Return a table: whose agreement it is, and a row for each measure."""
-        rows = [
-            (title, *(write(each.get(name)) for each in self.values.values()))
-            for name, title in MEASURES.items()
-        ]
-        return [("", *self.values), *rows]
+        cells = [[write(each.get(name)) for name in MEASURES] for each in self.values.values()]
+        return [("", *self.values), *zip(MEASURES.values(), *cells, strict=True)]
 
     def __str__(self) -> str:
         """Return the agreement as text."""
@@ -75,11 +73,7 @@ class Agreement(NamedTuple):
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as values that JSON can express."""
-        made = {
-            kind: {of: {k: v._asdict() for k, v in each.items()} for of, each in found.items()}
-            for kind, found in (("values", self.values), ("gains", self.gains))
-        }
-        return self._asdict() | made
+        return list_fields(self)
 
 
 def write(interval: Interval | None) -> str:
@@ -131,15 +125,19 @@ def agreement(
     cluster = np.unique(clusters, return_inverse=True)[1]
     values, gains = _resample(measures, cluster, level)
     if "people" in values:
-        values["at most"] = {}
-        for name, bound in BOUNDS.items():
-            mean, lower, upper = values["people"][bound]
-            ends = mean, lower, upper + (1 - upper) / len({*people.tolist()})
-            values["at most"][name] = Interval(*(math.sqrt(max(end, 0)) for end in ends))
+        among = {name: values["people"][bound] for name, bound in BOUNDS.items()}
+        values["at most"] = {name: _bound(each, len({*people})) for name, each in among.items()}
     far = np.bincount(texts[one], (codes[one] - codes[other]) ** 2 * share_text(texts[one]), rows)
     apart = [row for row in np.argsort(-far, kind="stable")[:SHOWN].tolist() if far[row]]
     several = int(np.sum(np.bincount(texts) > 1))
     return Agreement(rows, several, int(cluster.max()) + 1, level, values, gains, apart)
+
+
+def _bound(among: Interval, people: int) -> Interval:
+    """Bound a judge's agreement with one of so many people by theirs; see `votes`."""
+    mean, lower, upper = among
+    ends = mean, lower, upper + (1 - upper) / people
+    return Interval(*(math.sqrt(max(end, 0)) for end in ends))
 
 
 def _resample(

@@ -8,9 +8,9 @@ the long run, the normal mixture covers the truth at all times with probability 
 .. math:: |\hat\mu_n - \mu| < s_n \sqrt{(1 + n_0 / n) \bigl(\log(1 + n / n_0)
     + 2 \log(1 / \alpha)\bigr)}
 
-s_n is the standard error with n labels; relative to s_n the interval is narrowest near n_0.  It is
-computed as the calibrator's interval at a higher level.  `benchmarks/stopping.py` measures how
-often it fails, looking from 20 labels on.
+s_n is the standard error with n labels, and n_0 sets where the interval is narrowest relative to
+it.  It is computed as the calibrator's interval at a higher level.  `benchmarks/stopping.py`
+measures how often it fails, looking from 20 labels on.
 
 Source: Robbins (1970), "Statistical methods related to the law of the iterated logarithm".
 """

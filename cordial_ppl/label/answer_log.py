@@ -74,7 +74,7 @@ class AnswerLog:
         if whole:
             self._write(rest + b"\n")
         elif rest and not self.count and not rest.startswith(BEGINNING):
-            raise FileError(f"{self.path} is no file of answers. {ANOTHER}")
+            raise FileError(f"{self.path} was not written by `cordial label`. {ANOTHER}")
         elif rest:
             self._file.truncate(self._size)
 
@@ -86,8 +86,8 @@ class AnswerLog:
             try:
                 fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
-                problem = f"{self.path} is open in another `cordial label`: end that one."
-                raise FileError(f"{problem} {ANOTHER}") from error
+                problem = f"{self.path} is open in another `cordial label`. Stop that one first."
+                raise FileError(problem) from error
 
     def _check(self, line: bytes, number: int, options: Sequence[str]) -> Row:
         """Read a row, and check that it is one of this person's."""
@@ -97,14 +97,13 @@ class AnswerLog:
             who, event, label, _, _ = (row[name] for name in NAMES)
             msgspec.convert(row["item_id"], str)
         except (msgspec.MsgspecError, KeyError) as error:
-            problem = f"{where} is no answer that `cordial label` wrote. {ANOTHER}"
-            raise FileError(problem) from error
+            raise FileError(f"{where} was not written by `cordial label`. {ANOTHER}") from error
         if who != self.annotator:
             people = f"{quote(who)}, not by {quote(self.annotator)}"
-            raise FileError(f"{where} is by {people}: a file is one person's. {ANOTHER}")
+            raise FileError(f"{where} is by {people}; each person needs a file. {ANOTHER}")
         if event not in EVENTS or (event == LABEL) != (label in options):
-            problem = f"the label {quote(label)}; the options are {', '.join(options)}"
-            raise FileError(f"{where} has {problem}. {ANOTHER}")
+            problem = f"{quote(label)}; the options are {', '.join(options)}"
+            raise FileError(f"{where} has the label {problem}. {ANOTHER}")
         return row
 
     def _replay(self, row: Row) -> None:

@@ -120,7 +120,7 @@ class Assignment:
             if (before["label_event"], before["label"]) == (event, label):
                 return
             first = before["label"] or "cannot be rated"
-            raise Stale(f"another window answered this text: {first}. Undo that to change it.")
+            raise Stale(f"another window answered this text: {first}. To change that, undo it.")
         plan = {"stratum": int(self._strata[self._rows[item]])}
         plan |= {} if self.by is None else {"probability_by": self.by}
         self.log.append(item, event, label, label_note=note, **plan)
@@ -134,7 +134,7 @@ class Assignment:
         """
         last = self.last
         if last is None or last["label_row"] != row:
-            raise Stale("another window has answered meanwhile: look at the last answer again.")
+            raise Stale("another window has answered in the meantime; check the last answer shown.")
         self.log.append(last["item_id"], UNDO)
 
     @property
@@ -154,7 +154,7 @@ class Assignment:
         """
         event = self.log.by_item.get(item, {}).get("label_event", SKIP)
         if event == SKIP:
-            raise InputError("the judge's rating is shown once the text is answered.")
+            raise InputError("the judge's rating is shown after you have answered.")
         row = self._rows[item]
         logits = self.table.logits[[row]]
         if is_unread(logits)[0]:

@@ -153,10 +153,10 @@ class Page:
         except InputError as error:
             return _as_json({"problem": str(error)}, 409)
 
-    async def act(self, kind: type[Asked], act: Callable[..., None], request: Request) -> Response:
+    async def act(self, kind: type[Asked], do: Callable[..., None], request: Request) -> Response:
         """Do what is asked; return what the page shows next, and what went wrong, if anything."""
         try:
-            act(**msgspec.structs.asdict(msgspec.json.decode(await request.body(), type=kind)))
+            do(**msgspec.structs.asdict(msgspec.json.decode(await request.body(), type=kind)))
         except (InputError, msgspec.MsgspecError) as error:
             status = {Stale: 409, FileError: 507}.get(type(error), 400)
             return await self.tell(problem=str(error), status=status)

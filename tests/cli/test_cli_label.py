@@ -5,6 +5,7 @@ import sys
 
 from labelling_pages import TRUTH, answer_by_thread, write_judged
 
+from cordial_ppl.cli import labelling_commands
 from cordial_ppl.tables import read_columns, write_table
 
 ARGUMENTS = "judged.csv", "--text", "Answer", "--options", "1,2,3,4,5"
@@ -18,7 +19,8 @@ def test_labels_are_for_other_commands(cordial, as_json, monkeypatch, tmp_path):
     first = as_json(*label)
     assert (first["labels"], first["answered"], first["target"]) == (10, 10, 24)
     answer_by_thread(monkeypatch, 14, TRUTH)
-    assert "24 labels by ann" in cordial(*label).stderr
+    last = cordial(*label, "--format", "markdown")
+    assert "24 labels by ann" in last.stderr and "24 labels by ann" in last.stdout
     planned = cordial(
         "plan", *ARGUMENTS[:1], *ARGUMENTS[3:], "--by", "model", "-n", 24, "-o", "p.csv"
     )
@@ -91,3 +93,12 @@ def test_a_file_of_other_texts_or_another_plan_is_not_continued(
     other = (tmp_path / "judged.csv").read_text().replace("text ", "other ")
     (tmp_path / "other.csv").write_text(other)
     refused("'text |other.csv|-o", "label", "other.csv", *ARGUMENTS[1:], "--by", "model")
+
+
+def test_whoever_has_no_name_on_the_machine_is_asked_for_one(refused, monkeypatch, tmp_path):
+    def fail():
+        raise KeyError("getpwuid(): uid not found: 12345")
+
+    write_judged(tmp_path / "judged.csv")
+    monkeypatch.setattr(labelling_commands, "getuser", fail)
+    refused("--annotator NAME", "label", *ARGUMENTS)
