@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-import polars as pl
 from starlette.testclient import TestClient
 
 import cordial_ppl as cp
@@ -79,8 +78,7 @@ def open_page(folder, name="labels.jsonl", who="ann", *, number=20, texts=None, 
     log = AnswerLog(folder / name, who, table.scale.options)
     shown = {each: table.columns.collect(each).to_series() for each in ("answer", "prompt")}
     rows = cp.plan(table.logits, TEXTS, options=table.scale).rows
-    strata = pl.Series([0] * TEXTS).to_numpy()
-    work = Assignment(table, log, rows, number, shown, strata)
+    work = Assignment(table, log, rows, number, shown)
     adviser = (Adviser if goal else Silent)(table, folder / name, goal or Goal())
     page = Page(work, adviser)
     client = TestClient(

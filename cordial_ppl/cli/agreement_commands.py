@@ -1,5 +1,7 @@
 """`cordial agree`: how people agree, with one another and with the judge."""
 
+from collections.abc import Sequence
+from itertools import compress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -28,15 +30,18 @@ def agree(
 ) -> Result:
     """How well do people agree: with one another, and with the judge before and after calibration?
 
-    A judge is measured with one person, as people are; calibrated, each text is predicted without
-    its labels. The last column is the most that a judge can reach: people differ, too.
+    The judge is compared with one person at a time, as people are with one another. After
+    calibration, each text is predicted without its own labels. The last column is the most that any
+    judge can reach, because people differ.
 
     Args:
         labels: Table of labels: item_id, label and annotator, or a column for each annotator.
         cluster: Column of LABELS that names texts that are alike, such as `conversation`.
         text: Column with the words of the texts, to show those on which people differ most.
-        texts: Table that has it, with item_id, if READINGS has not.
+        texts: Table that has this column, by item_id, if READINGS has not.
     """
+    import numpy as np
+
     from cordial_ppl.decisions.votes import tabulate
     from cordial_ppl.tables import read_labels, read_scale, read_words
 
@@ -48,9 +53,8 @@ def agree(
         tables = Fitting(readings, labels, **vars(columns))
         whole = tables.read(apart=apart)
         scale, read, judges = whole[0].scale, whole[1], _predict(tables, *whole)
-    names = scale.decode(read.labels)
-    votes, first, people = tabulate(names, read.item_ids, read.annotators)
-    if (votes != None).sum() < len(names):  # noqa: E711
+    votes, first, people = tabulate(scale.decode(read.labels), read.item_ids, read.annotators)
+    if np.count_nonzero(votes) < len(read.labels):
         raise InputError("--round split makes two labels of one: round half-up or nearest-even.")
     groups = read_grouping(read.columns, cluster=cluster).get("cluster")
     made = cp.agreement(
@@ -62,24 +66,20 @@ def agree(
     )
     if not made.values:
         raise InputError(
-            f"no text of {labels} has labels by two people, so nothing can be compared: add labels "
-            "of another person, or READINGS, the judge's table."
+            f"no text in {labels} is labelled by two people, so there is nothing to compare. Add "
+            "labels by another person, or the judge's table as READINGS."
         )
-    far: list[dict[str, Any]] = []
-    for row in made.apart:
-        rated = {name: vote for name, vote in zip(people, votes[row], strict=True) if vote}
-        far.append({"item_id": read.item_ids[first[row]], "labels": rated})
+    items = [read.item_ids[first[row]] for row in made.apart]
+    rated = [dict(compress(zip(people, votes[row], strict=True), votes[row])) for row in made.apart]
+    far: dict[str, Sequence[Any]] = {"item_id": items, "labels": rated}
+    shown = [items, [", ".join(map(" ".join, each.items())) for each in rated]]
     if text:
-        wanted = [each["item_id"] for each in far]
-        words = read_words(texts or readings or labels, wanted, text, columns.id)
-        far = [each | {"text": word} for each, word in zip(far, words, strict=True)]
-    rows = [
-        (item, ", ".join(map(" ".join, rated.items())), *(quote(word)[1:-1] for word in more))
-        for item, rated, *more in map(dict.values, far)
-    ]
+        words = far["text"] = read_words(texts or readings or labels, items, text, columns.id)
+        shown.append([quote(word)[1:-1] for word in words])
     title = "\nTexts on which people differ most"
-    listed = as_table(title, [*far[0]], rows) if far else ""
-    return Result(made.to_dict() | {"apart": far}, str(made), listed)
+    listed = as_table(title, [*far], zip(*shown, strict=True)) if items else ""
+    apart = [dict(zip(far, cells, strict=True)) for cells in zip(*far.values(), strict=True)]
+    return Result(made.to_dict() | {"apart": apart}, str(made), listed)
 
 
 def _predict(tables: Fitting, table: Any, labels: Any, rows: Any) -> dict[str, Any]:

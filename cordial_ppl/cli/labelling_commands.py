@@ -6,7 +6,6 @@
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from functools import partial
 from getpass import getuser
 from pathlib import Path
 from typing import Annotated, Any
@@ -80,13 +79,14 @@ def plan(
         table = read_readings(readings, **settings)
     grouping = read_grouping(table.columns, by=by, cluster=wanted.cluster)
     groups, column = grouping.get("by"), by and spell(table.columns, by)
-    labels, rows = list[str](), list[int]()
+    labels, rows, people = list[str](), list[int](), None
     if labelled is not None:
         kept, places = match_labels(table, read_labels(labelled, table.scale, **settings))
         if kept.planned_by not in (None, column):
             problem = f"{labelled} holds labels of a plan by {kept.planned_by!r}."
             raise SettingNeeded(problem, "Plan the other texts by it, too", "by", kept.planned_by)
         labels, rows = table.scale.decode(kept.labels), places.tolist()
+        people = kept.annotators if kept.several else None
     forecast, content = _forecast(wanted, readings, table, fitted)
     if output is None:
         return Result(content, forecast)
@@ -96,7 +96,7 @@ def plan(
     before = list(dict.fromkeys(rows))
     texts = {"groups": groups, "clusters": grouping.get("cluster"), "labelled": before}
     made = cp.plan(table.logits, wanted.number, **texts, options=table.scale, seed=seed)
-    sheets.write_plan(output, table, made, (rows, labels), (groups, column))
+    sheets.write_plan(output, table, made, (rows, labels, people), (groups, column))
     number, scale = count(len(made.rows), "text"), ", ".join(table.scale.options)
     done = f"wrote {output}: {number}. Fill in label ({scale}) from the top"
     done += f"; the {count(len(rows), 'label')} of {labelled} stand first" if rows else ""
@@ -128,6 +128,8 @@ def _forecast(wanted: Wanted, readings: Path, table: Any, fitted: Any) -> tuple[
     return text, content
 
 
+PORT = Parameter(metavar="PORT", group=options.ADVANCED)
+
 LABELS = options.Output("labels.jsonl")
 """Where labels go by default."""
 
@@ -138,27 +140,27 @@ class Labelling:
     """What a person labels, and what the labels are for."""
 
     text: Annotated[str, options.COLUMN]
-    "Column of the text that is rated."
+    "Column of the texts to rate."
     context: Annotated[Sequence[str], options.COLUMN] = ()
     "Column to show above the text, such as its prompt; repeatable."
     texts: options.File = None
-    "Table of the texts by id, with these columns, if READINGS has none."
+    "Table with these columns by id, if READINGS does not have the texts."
     output: Annotated[options.Output, options.ending(".jsonl", ".ndjson"), options.Out] = LABELS
-    "Labels to write (.jsonl); a file that is there is continued."
+    "Labels to write (.jsonl); an existing file is continued."
     annotator: Annotated[str | None, Parameter(metavar="NAME")] = None
-    "Who labels, if not the user of this machine; a file each."
+    "Who labels; by default your user name. Each person has a file."
     number: Annotated[options.Number, Parameter(alias="-n")] = 20
     "How many texts to label."
     by: Column = None
     "Column, such as `system`, over whose values to spread labels evenly."
     require: Annotated[Sequence[str], Parameter(metavar="TEXT")] = ()
-    'What is asked, such as "mean >= 4", "A - B > 0": the page says when it is decided.'
+    'What you ask, such as "mean >= 4", "A - B > 0": the page shows when it is decided.'
     within: Annotated[float | None, Parameter(metavar="W")] = None
-    "What is asked: the mean within plus and minus W."
+    "What you ask: the mean within plus and minus W."
     passing: Annotated[options.Names, Parameter(name="--pass")] = None
-    "Options that pass, as 4,5, for a requirement of `pass`."
-    port: Annotated[options.Natural, Parameter(metavar="PORT", group=options.ADVANCED)] = 0
-    "Port on this machine; any that is free by default."
+    "Options that pass, as 4,5, for a requirement such as `pass >= .8`."
+    port: Annotated[int, options.whole(0, 65535), PORT] = 0
+    "Port on this machine; by default any free one."
 
 
 @command
@@ -170,10 +172,10 @@ def label(
     wanted: Labelling,
     seed: options.Seed = 0,
 ) -> Result:
-    """Label texts in the browser. A page on this machine, in the order of `cordial plan`.
+    """Label texts in the browser, on a page of this machine, in the order of `cordial plan`.
 
-    Each answer is on disk before the next text is shown; the same command goes on where it ended.
-    OUT is a table of labels for `cordial compare` and all other commands.
+    Each answer is on disk before the next text is shown. The same command continues where you
+    stopped. Pass OUT as LABELS to `cordial compare` and all other commands.
     """
     from cordial_ppl.logs.rows import load
 
@@ -181,53 +183,53 @@ def label(
         load(module, "label")
     from cordial_ppl.decisions.estimates.passing import as_passing
     from cordial_ppl.decisions.estimates.requirement import parse
-    from cordial_ppl.decisions.planning import expected_scores, score_strata
     from cordial_ppl.label.advice import Adviser, Goal
     from cordial_ppl.label.answer_log import AnswerLog
     from cordial_ppl.label.assignment import AHEAD, Assignment
     from cordial_ppl.label.server import Page, serve
     from cordial_ppl.tables import read_readings
-    from cordial_ppl.tables.roles import find_columns, spell
-    from cordial_ppl.tables.words import read_words
+    from cordial_ppl.tables.roles import spell
+    from cordial_ppl.tables.words import read_shown
 
     by, names = wanted.by, [wanted.text, *wanted.context]
+    apart = [name for name in (*names, by) if name and name.casefold() != "rating"]
     with doing("reading"):
-        table = read_readings(readings, **vars(columns), apart=(*names, *filter(None, [by])))
-    if wanted.texts is None:
-        names = find_columns(table.columns, names, "text")
-        shown = {name: table.columns.collect(name).to_series() for name in names}
-    else:
-        words = partial(read_words, wanted.texts, table.item_ids, id=columns.id)
-        shown = {name: words(column=name) for name in names}
+        table = read_readings(readings, **vars(columns), apart=tuple(apart))
+        shown = read_shown(table, names, wanted.texts, columns.id)
     groups = read_grouping(table.columns, by=by).get("by")
     required, number = [*map(parse, wanted.require)], min(wanted.number, len(table))
     if wanted.passing is not None:
         as_passing(wanted.passing, table.scale)
     for each in required:
         each.find(sorted({*groups}) if groups else (), wanted.passing is not None)
-    goal = Goal(required, wanted.within, wanted.passing, groups)
-    ahead = min(number + AHEAD, len(table))
-    made = cp.plan(table.logits, ahead, groups=groups, options=table.scale, seed=seed)
-    strata = score_strata(expected_scores(table.logits, table.scale), number)
-    who = wanted.annotator or getuser()
+    adviser = Adviser(table, wanted.output, Goal(required, wanted.within, wanted.passing, groups))
+    ahead, who = min(number + AHEAD, len(table)), wanted.annotator or _find_user()
+    order = cp.plan(table.logits, ahead, groups=groups, options=table.scale, seed=seed).rows
     with closing(AnswerLog(wanted.output, who, table.scale.options)) as log:
-        column = by and spell(table.columns, by)
-        work = Assignment(table, log, made.rows, number, shown, strata, column)
-        adviser = Adviser(table, wanted.output, goal)
-        adviser.tell(log.count)
+        work = Assignment(table, log, order, number, shown, by and spell(table.columns, by))
         with doing("labelling", number, "texts") as stage, interrupting():
-            page = Page(work, adviser)
-            page.watch = lambda: stage.reach(work.counts["answered"])
+            page = Page(work, adviser, lambda: stage.reach(work.counts["answered"]))
             serve(page, wanted.port, _say_address)
+        with doing("ending the last estimate"):
+            adviser.end()
     counts = work.counts
     content = {"output": wanted.output, "annotator": who, **counts, "advice": adviser.latest}
-    done = f"wrote {wanted.output}: {count(counts['labels'], 'label')} by {who}."
+    done = f"Wrote {count(counts['labels'], 'label')} by {who} to {wanted.output}."
     return Result(content, done=[done])
+
+
+def _find_user() -> str:
+    """Find the name of this machine's user; in a container there may be none."""
+    try:
+        return getuser()
+    except (KeyError, OSError) as error:
+        problem = "this machine has no name for you."
+        raise SettingNeeded(problem, "Give one", "annotator", "NAME") from error
 
 
 def _say_address(address: str) -> None:
     say(f"open {address}")
-    say("Ctrl-C ends it; the same command goes on.")
+    say("Stop with Ctrl-C; the same command continues where you stopped.")
 
 
 Cost = Annotated[float, Parameter(metavar="COST")]

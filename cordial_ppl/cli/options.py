@@ -71,9 +71,9 @@ def option(help: str, metavar: str | None = None, group: Group | None = None) ->
     return Parameter(help=help, **{name: value for name, value in more.items() if value})
 
 
-def whole(least: int) -> Parameter:
+def whole(least: int, most: int = 2**32 - 1) -> Parameter:
     """Declare an option that is a whole number."""
-    ends = validators.Number(gte=least, lt=2**32)
+    ends = validators.Number(gte=least, lte=most)
     return Parameter(metavar="N", converter=lambda _, tokens: int(tokens[0].value), validator=ends)
 
 

@@ -55,10 +55,12 @@ class Result(NamedTuple):
 def as_markdown(command: str, result: Result) -> Result:
     """Set what a command says in Markdown; names inside, in a block of code, mean nothing there."""
     answer = {0: "", 3: ": no", 4: ": cannot say"}.get(result.status, "")
-    parts = result.result, result.text, "\n".join(f"warning: {each}" for each in result.warnings)
+    warned = "\n".join(f"warning: {each}" for each in result.warnings)
+    parts = result.result, result.text or "\n".join(result.done), warned
     text = "\n\n".join(errors.escape(part) for part in parts if part)
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
-    shown = f"### cordial {command}{answer}\n\n{fence}text\n{text}\n{fence}"
+    block = f"\n\n{fence}text\n{text}\n{fence}" if text else ""
+    shown = f"### cordial {command}{answer}{block}"
     return result._replace(result=shown, text="")
 
 

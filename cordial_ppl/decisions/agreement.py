@@ -11,6 +11,7 @@ from cordial_ppl.data.checks import check_cells, check_level
 from cordial_ppl.data.containers import as_numbers
 from cordial_ppl.data.labelling import list_labels, share_text
 from cordial_ppl.data.scale import Scale
+from cordial_ppl.decisions.records import list_fields
 from cordial_ppl.decisions.votes import Measure, compare_judge, compare_people, pair
 from cordial_ppl.errors import InputError, count
 from cordial_ppl.runtime.progress import doing
@@ -35,9 +36,6 @@ MEASURES = {
 BOUNDS = {"kappa": "linear", "spearman": "alpha", "exact": "exact", "within_one": "within_two"}
 """Whose root bounds a judge's agreement, as `votes` says, by measure."""
 
-LESS = " less "
-"""Stands between the names of those whose agreements are subtracted."""
-
 
 class Agreement(NamedTuple):
     """How people agree with one another and with judges.
@@ -48,6 +46,7 @@ class Agreement(NamedTuple):
         clusters: number of clusters of texts.
         level: probability inside the intervals.
         values: intervals by whose agreement it is, and measure; see `MEASURES`.
+        gains: intervals of each one's agreement minus that of the one before, by measure.
         apart: rows of texts on which people differ, the furthest apart first.
     """
 
@@ -56,29 +55,25 @@ class Agreement(NamedTuple):
     clusters: int
     level: float
     values: Mapping[str, Mapping[str, Interval]]
+    gains: Mapping[str, Mapping[str, Interval]]
     apart: Sequence[int]
 
     @property
     def rows(self) -> list[tuple[str, ...]]:
         """Return a table: whose agreement it is, and a row for each measure."""
-        heads = [of for of in self.values if LESS not in of]
-        cells = [[write(self.values[of].get(name)) for of in heads] for name in MEASURES]
-        rows = [(name, *row) for name, row in zip(MEASURES.values(), cells, strict=True)]
-        return [("", *heads), *rows]
+        cells = [[write(each.get(name)) for name in MEASURES] for each in self.values.values()]
+        return [("", *self.values), *zip(MEASURES.values(), *cells, strict=True)]
 
     def __str__(self) -> str:
         """Return the agreement as text."""
-        several = f"{self.several} of them with labels by several people"
-        title = f"Agreement, with {100 * self.level:.0f} % intervals"
-        gains = {of: write(each["kappa"]) for of, each in self.values.items() if LESS in of}
-        more = [f"{of}, weighted kappa: {gain}" for of, gain in gains.items()]
-        head = f"{count(self.texts, 'text')}, {several}", "", title
-        return "\n".join([*head, *align(*self.rows), *more])
+        title = f"Agreement ({100 * self.level:.0f} % intervals)"
+        texts = f"{count(self.texts, 'text')}, {self.several or 'none'} labelled by several people"
+        gains = [f"{MEASURES['kappa']}, {of}: {write(g['kappa'])}" for of, g in self.gains.items()]
+        return "\n".join([texts, "", title, *align(*self.rows), *gains])
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as values that JSON can express."""
-        values = {of: {k: v._asdict() for k, v in each.items()} for of, each in self.values.items()}
-        return self._asdict() | {"values": values}
+        return list_fields(self)
 
 
 def write(interval: Interval | None) -> str:
@@ -128,38 +123,50 @@ def agreement(
             as_probabilities(array[read])
             measures[name] = compare_judge(array[texts], codes, texts, scale.values)
     cluster = np.unique(clusters, return_inverse=True)[1]
-    values = _resample(measures, cluster, level)
+    values, gains = _resample(measures, cluster, level)
     if "people" in values:
-        values["at most"] = {}
-        for name, bound in BOUNDS.items():
-            mean, lower, upper = values["people"][bound]
-            ends = mean, lower, upper + (1 - upper) / len({*people.tolist()})
-            values["at most"][name] = Interval(*(math.sqrt(max(end, 0)) for end in ends))
+        among = {name: values["people"][bound] for name, bound in BOUNDS.items()}
+        values["at most"] = {name: _bound(each, len({*people})) for name, each in among.items()}
     far = np.bincount(texts[one], (codes[one] - codes[other]) ** 2 * share_text(texts[one]), rows)
     apart = [row for row in np.argsort(-far, kind="stable")[:SHOWN].tolist() if far[row]]
     several = int(np.sum(np.bincount(texts) > 1))
-    return Agreement(rows, several, int(cluster.max()) + 1, level, values, apart)
+    return Agreement(rows, several, int(cluster.max()) + 1, level, values, gains, apart)
+
+
+def _bound(among: Interval, people: int) -> Interval:
+    """Bound a judge's agreement with one of so many people by theirs; see `votes`."""
+    mean, lower, upper = among
+    ends = mean, lower, upper + (1 - upper) / people
+    return Interval(*(math.sqrt(max(end, 0)) for end in ends))
 
 
 def _resample(
     measures: Mapping[str, Measure], cluster: np.ndarray, level: float
-) -> dict[str, dict[str, Interval]]:
-    """Measure all texts, and draws of their clusters with replacement; find gains, too."""
+) -> list[dict[str, dict[str, Interval]]]:
+    """Measure all texts, and draws of their clusters with replacement; then find gains."""
     rng, number, made = np.random.default_rng(0), int(cluster.max()) + 1, []
     with doing("resampling"), np.errstate(invalid="ignore", divide="ignore"):
         for draw in range(DRAWS + 1):
             taken = rng.integers(0, number, number) if draw else np.arange(number)
             times = np.bincount(taken, minlength=number)[cluster].astype(float)
             made.append({of: measure(times) for of, measure in measures.items()})
-            for (one, less), (other, more) in pairwise([*made[-1].items()]):
-                gains = {name: more[name] - less[name] for name in less if name in more}
-                made[-1][f"{other}{LESS}{one}"] = gains
-    result: dict[str, dict[str, Interval]] = {}
-    tails = (1 - level) / 2, (1 + level) / 2
-    for of, name in [(who, which) for who, each in made[0].items() for which in each]:
-        draws = np.array([each[of][name] for each in made])
-        # Without a value for all texts there is no interval either.
-        kept = draws[~np.isnan(draws)] if draws[0] == draws[0] else draws
-        ends = np.quantile(kept, tails).tolist()
-        result.setdefault(of, {})[name] = Interval(float(draws[0]), *ends)
-    return result
+    draws = {
+        of: {name: np.array([each[of][name] for each in made]) for name in first}
+        for of, first in made[0].items()
+    }
+    gains = {
+        f"{other} minus {one}": {name: more[name] - less[name] for name in less if name in more}
+        for (one, less), (other, more) in pairwise(draws.items())
+    }
+    return [
+        {of: {name: _summarize(each, level) for name, each in kind[of].items()} for of in kind}
+        for kind in (draws, gains)
+    ]
+
+
+def _summarize(draws: np.ndarray, level: float) -> Interval:
+    """Find the interval of a measure, of all texts and of draws; without a value there is none."""
+    kept = draws[~np.isnan(draws)] if draws[0] == draws[0] else draws
+    return Interval(
+        float(draws[0]), *np.quantile(kept, ((1 - level) / 2, (1 + level) / 2)).tolist()
+    )

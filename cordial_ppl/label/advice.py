@@ -1,16 +1,16 @@
 r"""Whether the labels so far are enough, looked at after every label.
 
-Who looks at an interval after every label, and stops when it is narrow or far enough from a bound,
-stops too often where it is off by luck.  An interval that holds at all looks together is wider: of
-estimates whose increments are independent, as those of an efficient estimate are in the long run,
-the normal mixture holds at any time with probability 1 - alpha,
+People who look at an interval after every label, and stop when it is narrow or far enough from a
+bound, stop too often where it is off by luck.  An interval that is valid at all looks together is
+wider.  If the increments of an estimate are independent, as those of an efficient estimate are in
+the long run, the normal mixture covers the truth at all times with probability 1 - alpha:
 
 .. math:: |\hat\mu_n - \mu| < s_n \sqrt{(1 + n_0 / n) \bigl(\log(1 + n / n_0)
     + 2 \log(1 / \alpha)\bigr)}
 
-for the standard error s_n with n labels; n_0 is where it is narrowest in proportion.  It is the
-interval of the calibrator at a higher level, from the first look at 20 labels on.  How often it
-fails was measured (`benchmarks/stopping.py`).
+s_n is the standard error with n labels, and n_0 sets where the interval is narrowest relative to
+it.  It is computed as the calibrator's interval at a higher level.  `benchmarks/stopping.py`
+measures how often it fails, looking from 20 labels on.
 
 Source: Robbins (1970), "Statistical methods related to the law of the iterated logarithm".
 """
@@ -28,7 +28,7 @@ from cordial_ppl.decisions import answers
 from cordial_ppl.decisions.estimates.requirement import OPEN, Requirement
 from cordial_ppl.decisions.forecasting import FEWEST
 from cordial_ppl.decisions.sampling_design import read_design
-from cordial_ppl.errors import InputError
+from cordial_ppl.errors import CordialError, InputError
 from cordial_ppl.estimators.named import Cordial
 from cordial_ppl.estimators.task_tables import take_labelled
 from cordial_ppl.tables import ReadingTable, match_labels, read_labels
@@ -40,10 +40,13 @@ FIRST = 5
 """Labels from which on a calibrator is fitted."""
 
 LEVEL = 0.9
-"""Probability that no interval is off, at all looks together."""
+"""Probability that all intervals, at all looks together, cover the truth."""
 
 STEP = 10
-"""More labels, of which it is said what they would give."""
+"""How many more labels the forecast is for."""
+
+FAILED = "Your labels are saved, but the estimate failed; please report this fault"
+"""What the page says where the package is at fault, and not the input."""
 
 
 def level_at_all_looks(labels: int, level: float = LEVEL) -> float:
@@ -89,7 +92,7 @@ def look(table: ReadingTable, path: Any, goal: Goal) -> dict[str, Any]:
     labels, rows = match_labels(table, read_labels(path, table.scale))
     count = len(labels.first)
     if count < FIRST:
-        return {"labels": count, "wait": f"{FIRST - count} more for a first estimate."}
+        return {"labels": count, "wait": f"The first estimate comes after {FIRST - count} more."}
     texts = take_labelled(table, labels, rows, ())
     fit = Cordial(table.scale).fit(**texts, corpus=table.logits)
     design, _ = read_design(table, labels, rows)
@@ -109,7 +112,8 @@ def look(table: ReadingTable, path: Any, goal: Goal) -> dict[str, Any]:
     content |= {"requirements": [*map(str, judged)], "within": goal.within}
     if judged or goal.within is not None:
         decided = not made.alike and all(each.answer != OPEN for each in judged)
-        content["enough"] = count >= FEWEST and decided and half <= (goal.within or math.inf)
+        content["lack"] = lack = max(0, FEWEST - count)
+        content["enough"] = not lack and decided and half <= (goal.within or math.inf)
     return content
 
 
@@ -125,25 +129,28 @@ class Adviser:
     def __init__(self, table: ReadingTable, path: Any, goal: Goal):
         self.table, self.path, self.goal = table, path, goal
         self.latest: dict[str, Any] = {}
-        self._wanted, self._thread = 0, ThreadPoolExecutor(1)
+        self._wanted, self._thread = -1, ThreadPoolExecutor(1)
 
     def tell(self, number: int) -> None:
-        """Ask for a look at the labels after so many answers."""
-        self._wanted = number
-        self._thread.submit(self._look, number)
+        """Ask for a look at the labels after so many answers, if they are others than before."""
+        if number != self._wanted:
+            self._wanted = number
+            self._thread.submit(self._look, number)
 
     def end(self) -> None:
         """End the thread after the look that is under way."""
         self._thread.shutdown(cancel_futures=True)
 
     def _look(self, number: int) -> None:
-        """Look at the labels, unless there are more by now."""
+        """Look at the labels, unless there are more by now; people go on labelling if it fails."""
         if number != self._wanted:
             return
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
                 content = look(self.table, self.path, self.goal)
-            except Exception as error:  # Whatever fails, people go on labelling.
+            except CordialError as error:
                 content = {"wait": str(error)}
+            except Exception as error:  # A fault of the package must not end the thread.
+                content = {"wait": f"{FAILED} ({type(error).__name__}: {error})."}
         self.latest = content | {"answers": number}

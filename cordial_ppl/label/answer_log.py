@@ -11,22 +11,34 @@ from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NotRequired, TypedDict
 
 import msgspec
 
 from cordial_ppl.errors import FileError, quote
 
-LABEL, UNRATABLE, SKIP, UNDO = EVENTS = "label", "unratable", "skip", "undo"
-"""What a row may say of its text, in column `label_event`."""
-
-NAMES = "annotator", "label_event", "label", "item_id", "label_row"
-"""Cells that every row has."""
+LABEL, SKIP, UNDO = "label", "skip", "undo"
+"""What a row may say of its text, in column `label_event`, besides that it is "unratable"."""
 
 BEGINNING, ANOTHER = b'{"item_id"', "Name another file with -o."
 """How a row begins, and what to do where a file has none."""
 
-Row = dict[str, Any]
+UNREADABLE = msgspec.MsgspecError, UnicodeDecodeError
+"""What a line that is no row, or is not in UTF-8, raises."""
+
+
+class Row(TypedDict):
+    """An answer, and how its text was chosen, as in a plan."""
+
+    item_id: str
+    label: str | None
+    annotator: str
+    label_event: Literal["label", "unratable", "skip", "undo"]
+    label_row: int
+    label_note: NotRequired[str]
+    label_time: NotRequired[str]
+    stratum: NotRequired[int]
+    probability_by: NotRequired[str]
 
 
 class AnswerLog:
@@ -65,7 +77,7 @@ class AnswerLog:
         content = self._file.read()
         *lines, rest = content.split(b"\n")
         self._size, whole = len(content) - len(rest), False
-        with suppress(msgspec.DecodeError):
+        with suppress(*UNREADABLE):
             msgspec.json.decode(rest)
             lines, whole = [*lines, rest], True  # An editor has left out the last line's end.
         for number, line in enumerate(lines, 1):
@@ -74,7 +86,7 @@ class AnswerLog:
         if whole:
             self._write(rest + b"\n")
         elif rest and not self.count and not rest.startswith(BEGINNING):
-            raise FileError(f"{self.path} is no file of answers. {ANOTHER}")
+            raise FileError(f"{self.path} was not written by `cordial label`. {ANOTHER}")
         elif rest:
             self._file.truncate(self._size)
 
@@ -86,25 +98,23 @@ class AnswerLog:
             try:
                 fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
-                problem = f"{self.path} is open in another `cordial label`: end that one."
-                raise FileError(f"{problem} {ANOTHER}") from error
+                problem = f"{self.path} is open in another `cordial label`. Stop that one first."
+                raise FileError(problem) from error
 
     def _check(self, line: bytes, number: int, options: Sequence[str]) -> Row:
         """Read a row, and check that it is one of this person's."""
         where = f"{self.path}, line {number}"
         try:
             row = msgspec.json.decode(line, type=Row)
-            who, event, label, _, _ = (row[name] for name in NAMES)
-            msgspec.convert(row["item_id"], str)
-        except (msgspec.MsgspecError, KeyError) as error:
-            problem = f"{where} is no answer that `cordial label` wrote. {ANOTHER}"
-            raise FileError(problem) from error
+        except UNREADABLE as error:
+            raise FileError(f"{where} was not written by `cordial label`. {ANOTHER}") from error
+        who, label = row["annotator"], row["label"]
         if who != self.annotator:
             people = f"{quote(who)}, not by {quote(self.annotator)}"
-            raise FileError(f"{where} is by {people}: a file is one person's. {ANOTHER}")
-        if event not in EVENTS or (event == LABEL) != (label in options):
-            problem = f"the label {quote(label)}; the options are {', '.join(options)}"
-            raise FileError(f"{where} has {problem}. {ANOTHER}")
+            raise FileError(f"{where} is by {people}; each person needs a file. {ANOTHER}")
+        if (row["label_event"] == LABEL) != (label in options):
+            problem = f"{quote(label)}; the options are {', '.join(options)}"
+            raise FileError(f"{where} has the label {problem}. {ANOTHER}")
         return row
 
     def _replay(self, row: Row) -> None:
@@ -125,15 +135,16 @@ class AnswerLog:
 
         Args:
             item: The text.
-            event: One of `EVENTS`.
+            event: As in column `label_event`.
             label: The option, of a label.
             more: Further cells.
 
         Raises:
             FileError: It could not be written, and is not among the answers.
         """
-        row = {"item_id": item, "label": label, "annotator": self.annotator, "label_event": event}
-        row |= more | {"label_time": datetime.now(UTC).isoformat(timespec="seconds")}
+        row: Any = {"item_id": item, "label": label, "annotator": self.annotator}
+        row |= {"label_event": event} | more
+        row["label_time"] = datetime.now(UTC).isoformat(timespec="seconds")
         row["label_row"] = self.count + 1
         self._write(msgspec.json.encode(row) + b"\n")
         self._replay(row)

@@ -6,13 +6,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from jaxtyping import Int64
+from jaxtyping import Float64, Int64
 
 from cordial_ppl.data.ratings import state
 from cordial_ppl.data.readings import is_unread
-from cordial_ppl.decisions.planning import expected_scores
-from cordial_ppl.errors import InputError
-from cordial_ppl.label.answer_log import LABEL, SKIP, UNDO, AnswerLog, Row
+from cordial_ppl.decisions.planning import expected_scores, score_strata
+from cordial_ppl.errors import InputError, SettingNeeded, quote
+from cordial_ppl.label.answer_log import ANOTHER, LABEL, SKIP, UNDO, AnswerLog, Row
 from cordial_ppl.tables import ReadingTable
 from cordial_ppl.tables.frame import as_text
 
@@ -34,8 +34,11 @@ class Assignment:
         order: The rows of the texts, in the order of the plan, [n].
         target: How many of these are to be answered.
         columns: What is shown of all texts by column, the text itself first.
-        strata: The column `stratum` of each text, [N].
         by: The column over whose groups the plan is spread, if any.
+
+    Raises:
+        InputError: The answers are about texts of another table.
+        SettingNeeded: They are of a plan by another column.
     """
 
     table: ReadingTable
@@ -43,13 +46,35 @@ class Assignment:
     order: Int64[np.ndarray, " n"]
     target: int
     columns: Mapping[str, Any]
-    strata: Int64[np.ndarray, " N"]
     by: str | None = None
+
+    def __post_init__(self) -> None:
+        """Check that the answers that there are belong to this plan."""
+        for row in self.log.standing:
+            by, table = row.get("probability_by"), self.table.columns.path
+            if row["item_id"] not in self._rows:
+                item = quote(row["item_id"])
+                raise InputError(
+                    f"{self.log.path} has a label of {item}, not in {table}. {ANOTHER}"
+                )
+            if by not in (None, self.by):
+                problem = f"{self.log.path} has labels of a plan by {by!r}."
+                raise SettingNeeded(problem, "Go on with that plan", "by", by)
 
     @cached_property
     def _rows(self) -> dict[str, int]:
         """The row of each text by its id."""
         return {item: row for row, item in enumerate(self.table.item_ids)}
+
+    @cached_property
+    def _scores(self) -> Float64[np.ndarray, " N"]:
+        """What the judge states of each text, on the scale."""
+        return expected_scores(self.table.logits, self.table.scale)
+
+    @cached_property
+    def _strata(self) -> Int64[np.ndarray, " N"]:
+        """The column `stratum` of each text."""
+        return score_strata(self._scores, self.target)
 
     @property
     def items(self) -> Sequence[str]:
@@ -71,8 +96,7 @@ class Assignment:
         fresh = [item for item in self.items if item not in standing]
         skipped = (row for row in standing.values() if row["label_event"] == SKIP)
         later = sorted(skipped, key=lambda row: row["label_row"])
-        left = fresh + [row["item_id"] for row in later if row["item_id"] in self._rows]
-        return next(iter(left), None)
+        return next(iter([*fresh, *(row["item_id"] for row in later)]), None)
 
     def show(self, item: str) -> dict[str, str]:
         """Return the columns of a text, as text; the first is what is rated."""
@@ -96,12 +120,12 @@ class Assignment:
             if (before["label_event"], before["label"]) == (event, label):
                 return
             first = before["label"] or "cannot be rated"
-            raise Stale(f"another window answered this text: {first}. Undo that to change it.")
-        plan = {"stratum": int(self.strata[self._rows[item]])}
+            raise Stale(f"another window answered this text: {first}. To change that, undo it.")
+        plan = {"stratum": int(self._strata[self._rows[item]])}
         plan |= {} if self.by is None else {"probability_by": self.by}
         self.log.append(item, event, label, label_note=note, **plan)
 
-    def undo(self, number: int) -> None:
+    def undo(self, row: int) -> None:
         """Undo the last answer, which must be the one of this number.
 
         Raises:
@@ -109,8 +133,8 @@ class Assignment:
             FileError: It could not be written.
         """
         last = self.last
-        if last is None or last["label_row"] != number:
-            raise Stale("another window has answered meanwhile: look at the last answer again.")
+        if last is None or last["label_row"] != row:
+            raise Stale("another window has answered in the meantime; check the last answer shown.")
         self.log.append(last["item_id"], UNDO)
 
     @property
@@ -129,13 +153,13 @@ class Assignment:
             InputError: It is not answered.
         """
         event = self.log.by_item.get(item, {}).get("label_event", SKIP)
-        if event == SKIP or item not in self._rows:
-            raise InputError("the judge's rating is shown once the text is answered.")
-        logits = self.table.logits[[self._rows[item]]]
+        if event == SKIP:
+            raise InputError("the judge's rating is shown after you have answered.")
+        row = self._rows[item]
+        logits = self.table.logits[[row]]
         if is_unread(logits)[0]:
             return {"option": None}
         shares = state(logits)[0][0]
-        score = float(expected_scores(logits, self.table.scale)[0])
-        best = int(shares.argmax())
+        best, score = int(shares.argmax()), float(self._scores[row])
         option = self.table.scale.options[best]
         return {"option": option, "share": float(shares[best]), "score": score}

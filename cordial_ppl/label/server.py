@@ -5,10 +5,12 @@ that neither another program nor another site that leads here gets anything; wha
 the page itself. The page may load nothing, and run no script but its own.
 """
 
+import os
 import secrets
 import socket
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from importlib.resources import files
 from typing import Any, Literal
@@ -42,8 +44,12 @@ POLICY = (
 )
 
 
-class Answered(msgspec.Struct, forbid_unknown_fields=True):
-    """An answer that the page sends."""
+class Asked(msgspec.Struct, forbid_unknown_fields=True):
+    """What the page sends; for more texts, nothing."""
+
+
+class Answered(Asked):
+    """An answer."""
 
     item: str
     event: Literal["label", "unratable", "skip"]
@@ -51,48 +57,37 @@ class Answered(msgspec.Struct, forbid_unknown_fields=True):
     note: str = ""
 
 
-class Undone(msgspec.Struct, forbid_unknown_fields=True):
+class Undone(Asked):
     """The number of the answer that is undone."""
 
     row: int
 
 
-class Guard:
-    """Refuse, without a word, requests that are not the page's.
+def allows(scope: Scope, token: str, hosts: Sequence[str]) -> bool:
+    """Return whether a request is the page's.
 
     Args:
-        app: What answers the others.
+        scope: The request.
         token: The secret in the page's address.
         hosts: What a request may call this machine, with the port.
     """
-
-    def __init__(self, app: ASGIApp, token: str, hosts: Sequence[str]):
-        self.app, self.token, self.hosts = app, token.encode(), hosts
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, or refuse it."""
-        if scope["type"] == "lifespan" or (scope["type"] == "http" and self._allows(scope)):
-            return await self.app(scope, receive, send)
-        if scope["type"] == "http":
-            await Response(status_code=403)(scope, receive, send)
-
-    def _allows(self, scope: Scope) -> bool:
-        request = Request(scope)
-        host, sent = request.headers.get("host", ""), request.headers
-        token = sent.get("x-token") or request.query_params.get("token", "")
-        if not secrets.compare_digest(token.encode(), self.token) or host not in self.hosts:
-            return False
-        if request.method in ("GET", "HEAD"):
-            return True
-        here = sent.get("origin") == f"http://{host}"
-        here &= sent.get("sec-fetch-site", "same-origin") == "same-origin"
-        length = sent.get("content-length", "")
-        short = length.isdecimal() and int(length) < LARGEST
-        return here and short and sent.get("content-type") == "application/json"
+    request = Request(scope)
+    sent, host = request.headers, request.headers.get("host", "")
+    secret = sent.get("x-token") or request.query_params.get("token", "")
+    if host not in hosts or not secrets.compare_digest(secret.encode(), token.encode()):
+        return False
+    length = sent.get("content-length", "")
+    return request.method in ("GET", "HEAD") or (
+        sent.get("origin") == f"http://{host}"
+        and sent.get("sec-fetch-site", "same-origin") == "same-origin"
+        and sent.get("content-type") == "application/json"
+        and length.isdecimal()
+        and int(length) < LARGEST
+    )
 
 
 def open_socket(port: int) -> socket.socket:
-    """Open a socket that this machine alone can reach.
+    """Open a socket that only this machine can reach.
 
     Args:
         port: Its port; 0 for any that is free.
@@ -100,51 +95,52 @@ def open_socket(port: int) -> socket.socket:
     Raises:
         InputError: The port is taken, or may not be used.
     """
-    opened = socket.socket()
     try:
-        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        opened.bind(("127.0.0.1", port))
-        opened.listen()
+        return socket.create_server(("127.0.0.1", port))
     except OSError as error:
-        opened.close()
-        raise InputError(f"port {port} cannot be used: {error.strerror}.") from error
-    return opened
+        reason = os.strerror(error.errno) if error.errno else error
+        raise InputError(f"port {port} cannot be used: {reason}. Choose another.") from error
 
 
+@dataclass
 class Page:
     """What the page asks, and the answers.
 
-    Args:
+    Attributes:
         work: The texts and the answers.
-        adviser: Says whether the labels are enough.
+        adviser: Judges whether the labels are enough.
+        watch: Called after each answer.
     """
 
-    watch: Callable[[], None] = staticmethod(lambda: None)
-    """Called after each answer."""
-
-    def __init__(self, work: Assignment, adviser: Adviser):
-        self.work, self.adviser = work, adviser
-        self.template = files("cordial_ppl.label").joinpath("page.html").read_text("utf-8")
+    work: Assignment
+    adviser: Adviser
+    watch: Callable[[], None] = lambda: None
 
     def make_app(self, token: str, port: int) -> ASGIApp:
-        """Make the application, which answers at a port of this machine whoever has the token."""
+        """Make the application, which answers requests with the token and refuses all others."""
+        work, hosts = self.work, [f"127.0.0.1:{port}", f"localhost:{port}"]
+        acts = {"answer": (Answered, work.answer), "undo": (Undone, work.undo)}
+        acts |= {"more": (Asked, work.add)}
         routes = [
-            Route("/", self.show),
-            Route("/advice", self.advise),
-            Route("/judge", self.reveal),
+            Route(f"/{name}", partial(self.act, *each), methods=["POST"])
+            for name, each in acts.items()
         ]
-        routes.append(Route("/state", partial(self.reply, act=lambda _: None)))
-        posts = {"/answer": self.answer, "/undo": self.undo, "/more": lambda _: self.work.add()}
-        for path, act in posts.items():
-            routes.append(Route(path, partial(self.reply, act=act), methods=["POST"]))
-        hosts = [f"127.0.0.1:{port}", f"localhost:{port}"]
-        return Guard(Starlette(routes=routes), token, hosts)
+        gets = {"": self.show, "advice": self.advise, "judge": self.reveal, "state": self.tell}
+        routes += [Route(f"/{name}", reply) for name, reply in gets.items()]
+        app = Starlette(routes=routes)
+
+        async def guard(scope: Scope, receive: Receive, send: Send) -> None:
+            reply = app if allows(scope, token, hosts) else Response(status_code=403)
+            await reply(scope, receive, send)
+
+        return guard
 
     async def show(self, _: Request) -> Response:
         """Return the page, whose script and style have a number that is used once."""
         nonce = secrets.token_urlsafe(16)
         headers = HEADERS | {"Content-Security-Policy": POLICY.format(nonce)}
-        return HTMLResponse(self.template.replace("{nonce}", nonce), headers=headers)
+        page = files("cordial_ppl.label").joinpath("page.html").read_text("utf-8")
+        return HTMLResponse(page.replace("{nonce}", nonce), headers=headers)
 
     async def advise(self, _: Request) -> Response:
         """Return what the labels tell so far."""
@@ -157,42 +153,27 @@ class Page:
         except InputError as error:
             return _as_json({"problem": str(error)}, 409)
 
-    async def reply(self, request: Request, act: Callable[[bytes], None]) -> Response:
-        """Do what is asked, then return what the page shows next, and what went wrong if it did."""
-        status, problem = 200, ""
+    async def act(self, kind: type[Asked], do: Callable[..., None], request: Request) -> Response:
+        """Do what is asked; return what the page shows next, and what went wrong, if anything."""
         try:
-            act(await request.body())
+            do(**msgspec.structs.asdict(msgspec.json.decode(await request.body(), type=kind)))
         except (InputError, msgspec.MsgspecError) as error:
-            kinds = {Stale: 409, FileError: 507}
-            status, problem = kinds.get(type(error), 400), str(error)
-        return _as_json(self._find_state() | {"problem": problem}, status)
+            status = {Stale: 409, FileError: 507}.get(type(error), 400)
+            return await self.tell(problem=str(error), status=status)
+        return await self.tell()
 
-    def answer(self, body: bytes) -> None:
-        """Keep an answer."""
-        posted = msgspec.json.decode(body, type=Answered)
-        self.work.answer(posted.item, posted.event, posted.label, posted.note)
-        self._tell()
-
-    def undo(self, body: bytes) -> None:
-        """Undo the last answer."""
-        self.work.undo(msgspec.json.decode(body, type=Undone).row)
-        self._tell()
-
-    def _tell(self) -> None:
-        """Tell whoever waits for answers."""
-        self.adviser.tell(self.work.log.count)
+    async def tell(self, _: Any = None, problem: str = "", status: int = 200) -> Response:
+        """Return all that the page shows, but for the advice, which is looked for meanwhile."""
+        work, answers = self.work, self.work.log.count
+        self.adviser.tell(answers)
         self.watch()
-
-    def _find_state(self) -> dict[str, Any]:
-        """Return all that the page shows, but for the advice."""
-        work = self.work
-        state: dict[str, Any] = {"options": work.table.scale.options, "last": work.last}
-        state |= {"annotator": work.log.annotator, "counts": work.counts, "text": None}
-        state |= {"answers": work.log.count}
+        state = {"options": work.table.scale.options, "last": work.last, "answers": answers}
+        state |= {"annotator": work.log.annotator, "counts": work.counts, "problem": problem}
+        state |= {"text": None}
         if (item := work.current) is not None:
             (_, text), *context = work.show(item).items()
             state["text"] = {"item": item, "plain": text, "tree": as_tree(text), "context": context}
-        return state
+        return _as_json(state, status)
 
 
 def _as_json(content: Any, status: int = 200) -> Response:
@@ -222,4 +203,3 @@ def serve(page: Page, port: int, say: Callable[[str], None]) -> None:
         with suppress(KeyboardInterrupt):
             say(f"http://127.0.0.1:{port}/?token={token}")
             server.run(sockets=[opened])
-        page.adviser.end()

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cordial_ppl.decisions.agreement import LESS, MEASURES, Agreement
+from cordial_ppl.decisions.agreement import MEASURES, Agreement
 from cordial_ppl.decisions.answers import as_fit
 from cordial_ppl.decisions.estimates.estimate import Estimate
 from cordial_ppl.decisions.question import TARGETS
@@ -88,7 +88,7 @@ def agreement(made: Agreement, *, ax: Axes | None = None) -> Axes:
     Raises:
         InputError: matplotlib is not installed.
     """
-    kinds = [of for of in made.values if LESS not in of]
+    kinds = [*made.values]
     with drawing(ax, height=2.8) as axis:
         for order, of in enumerate(kinds):
             kept = [k for k, name in enumerate(MEASURES) if name in made.values[of]]

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 from unicodedata import normalize
 
 from cordial_ppl.errors import InputError, count, list_names, quote
@@ -9,6 +10,7 @@ from cordial_ppl.tables.choices import identify
 from cordial_ppl.tables.columns import name_items
 from cordial_ppl.tables.formats import read_columns
 from cordial_ppl.tables.frame import as_list, as_text, is_filled
+from cordial_ppl.tables.reading_table import ReadingTable
 from cordial_ppl.tables.roles import find_columns
 
 NAMES = ("text", "words", "answer", "response", "output", "content")
@@ -47,3 +49,31 @@ def read_words(path: Path, items: Sequence[str], column: str, id: Sequence[str] 
             f"{list_names(absent, 3)}. Use the same ids, or name another table or column."
         )
     return texts
+
+
+def read_shown(
+    table: ReadingTable, names: Sequence[str], path: Path | None, id: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Read the columns that people see while they label, by name.
+
+    Args:
+        table: The readings.
+        names: The columns.
+        path: The table that has them, if that of the readings has not.
+        id: Other names of the column `item_id`, as in `Choice`.
+
+    Raises:
+        FileError: The file cannot be read.
+        InputError: A text has no words, or a column is of the judge's readings.
+        SettingNeeded: There is no such column.
+    """
+    if path is not None:
+        return {name: read_words(path, table.item_ids, name, id) for name in names}
+    spelt = find_columns(table.columns, names, "text", NAMES)
+    prefix = table.kind if table.kind == "rating" else f"{table.kind}_"
+    if judged := [name for name, here in zip(names, spelt, strict=True) if here.startswith(prefix)]:
+        raise InputError(
+            f"{table.columns.path}: {list_names(judged)} is the judge's, and would lead people. "
+            "Name the column of texts."
+        )
+    return {name: table.columns.collect(name).to_series() for name in spelt}

@@ -44,7 +44,7 @@ def test_people_and_the_judge_before_and_after(cordial, as_json, tables):
     judge = cp.agreement(votes, 5, predictions={"judge": stated}).values["judge"]
     means = {name: each["mean"] for name, each in made["values"]["judge"].items()}
     assert means == pytest.approx({name: each.mean for name, each in judge.items()})
-    assert {"calibrated", "calibrated less judge", "judge less people"} < made["values"].keys()
+    assert [*made["gains"]] == ["judge minus people", "calibrated minus judge"]
     assert made["texts"] == LABELLED and made["several"] == LABELLED
     first = made["apart"][0]
     row = int(first["item_id"].removeprefix("text "))
@@ -74,7 +74,8 @@ def test_one_label_a_text(as_json, cordial, refused, tmp_path):
     readings, labels = write_tables(tmp_path)
     refused("l.csv|two people|READINGS", "agree", labels, *SCALE)
     made = as_json("agree", labels, readings)
-    assert [*made["values"]] == ["judge", "calibrated", "calibrated less judge"]
+    assert [*made["values"]] == ["judge", "calibrated"]
+    assert [*made["gains"]] == ["calibrated minus judge"]
     assert made["apart"] == [] and "differ most" not in cordial("agree", labels, readings).stdout
 
 

@@ -5,7 +5,8 @@ import sys
 
 from labelling_pages import TRUTH, answer_by_thread, write_judged
 
-from cordial_ppl.tables import read_columns
+from cordial_ppl.cli import labelling_commands
+from cordial_ppl.tables import read_columns, write_table
 
 ARGUMENTS = "judged.csv", "--text", "Answer", "--options", "1,2,3,4,5"
 
@@ -18,7 +19,8 @@ def test_labels_are_for_other_commands(cordial, as_json, monkeypatch, tmp_path):
     first = as_json(*label)
     assert (first["labels"], first["answered"], first["target"]) == (10, 10, 24)
     answer_by_thread(monkeypatch, 14, TRUTH)
-    assert "24 labels by ann" in cordial(*label).stderr
+    last = cordial(*label, "--format", "markdown")
+    assert "24 labels by ann" in last.stderr and "24 labels by ann" in last.stdout
     planned = cordial(
         "plan", *ARGUMENTS[:1], *ARGUMENTS[3:], "--by", "model", "-n", 24, "-o", "p.csv"
     )
@@ -53,6 +55,7 @@ def test_a_taken_port_and_a_wrong_goal_are_refused(refused, tmp_path):
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         refused("cannot be used", "label", *ARGUMENTS, "--port", taken.getsockname()[1])
+    refused("65535", "label", *ARGUMENTS, "--port", 65536)
     refused("positive", "label", *ARGUMENTS, "--within", 0)
     refused("a quantity, a sign", "label", *ARGUMENTS, "--require", "good")
     refused("'Oak - Elm'|'mean'", "label", *ARGUMENTS, "--require", "Oak - Elm > 0")
@@ -65,3 +68,37 @@ def test_without_its_packages_it_says_how_to_install_them(refused, monkeypatch, 
     write_judged(tmp_path / "judged.csv")
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     refused('pip install "cordial-ppl[label]"', "label", *ARGUMENTS)
+
+
+def test_the_judge_is_not_shown_to_people(refused, tmp_path):
+    """Its columns may be neither the text nor its context, whatever they are called."""
+    write_judged(tmp_path / "judged.csv")
+    refused("'rating'|judge", "label", *ARGUMENTS[:2], "rating", *ARGUMENTS[3:])
+    refused("'Rating'|judge", "label", *ARGUMENTS, "--context", "Rating")
+    columns = {f"logprob_{k}": [-1.0, -2.0] for k in range(1, 4)}
+    columns |= {"item_id": ["a", "b"], "n_words": [1, 2]}
+    write_table(tmp_path / "read.csv", columns)
+    words = "label", "read.csv", "--context", "n_words", "--text"
+    refused("'logprob_1'|judge", *words, "logprob_1")
+
+
+def test_a_file_of_other_texts_or_another_plan_is_not_continued(
+    cordial, refused, monkeypatch, tmp_path
+):
+    write_judged(tmp_path / "judged.csv")
+    answer_by_thread(monkeypatch, 2, TRUTH)
+    cordial("label", *ARGUMENTS, "--by", "model")
+    refused("--by model", "label", *ARGUMENTS, "--by", "prompt")
+    refused("--by model", "label", *ARGUMENTS)
+    other = (tmp_path / "judged.csv").read_text().replace("text ", "other ")
+    (tmp_path / "other.csv").write_text(other)
+    refused("'text |other.csv|-o", "label", "other.csv", *ARGUMENTS[1:], "--by", "model")
+
+
+def test_whoever_has_no_name_on_the_machine_is_asked_for_one(refused, monkeypatch, tmp_path):
+    def fail():
+        raise KeyError("getpwuid(): uid not found: 12345")
+
+    write_judged(tmp_path / "judged.csv")
+    monkeypatch.setattr(labelling_commands, "getuser", fail)
+    refused("--annotator NAME", "label", *ARGUMENTS)

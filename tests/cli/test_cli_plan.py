@@ -7,7 +7,7 @@ from review_tables import LABELLED, TEXTS, fast, read, write_tables
 import cordial_ppl as cp
 from cordial_ppl.decisions.planning import plan
 from cordial_ppl.evaluation.synthetic import reviews
-from cordial_ppl.tables import read_readings, write_table
+from cordial_ppl.tables import read_labels, read_readings, write_table
 
 SYSTEMS = [f"system {'abcd'[i % 4]}" for i in range(TEXTS)]
 TRUTH = {f"text {i}": str(label + 1) for i, label in enumerate(reviews(TEXTS, seed=3).labels)}
@@ -62,6 +62,20 @@ def test_whoever_stops_early_has_a_plan_too(cordial, refused, readings):
     assert rest["item_id"] == whole["item_id"]
     assert rest["label"][:12] == read(filled)["label"][:12] and set(rest["label"][12:]) == {""}
     np.testing.assert_allclose(np.array(rest["probability"], float), 20 / TEXTS)
+
+
+def test_labels_of_several_people_stay_theirs(cordial, readings):
+    """A further plan begins with the labels of all of them, and is a table of labels itself."""
+    people = {"item_id": ["text 0", "text 1", "text 0"], "label": ["1", "2", "3"]}
+    write_table("people.csv", people | {"annotator": ["ann", "ann", "bob"]})
+    cordial("plan", readings, "-n", 5, "--labelled", "people.csv", "-o", "p.csv")
+    with pytest.warns(match="5 of 8 rows"):
+        table = read_labels("p.csv", read_readings(readings).scale)
+    assert [*zip(table.item_ids, table.labels, table.annotators or (), strict=True)] == [
+        ("text 0", 0, "ann"),
+        ("text 1", 1, "ann"),
+        ("text 0", 2, "bob"),
+    ]
 
 
 def test_labels_are_spread_over_the_values_of_a_column(cordial, as_json, readings):

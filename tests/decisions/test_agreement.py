@@ -169,12 +169,19 @@ def test_differences_are_of_the_same_draws():
     truth, labels = rate(rng, 30, 2, 5)
     judge = np.eye(5)[np.clip(np.rint(truth), 0, 4).astype(int)]
     made = cp.agreement(labels, 5, predictions={"one": judge, "two": judge})
-    assert set(made.values["two less one"].values()) == {(0, 0, 0)}
-    assert made.values["one less people"]["exact"].mean == pytest.approx(
+    assert set(made.gains["two minus one"].values()) == {(0, 0, 0)}
+    assert made.gains["one minus people"]["exact"].mean == pytest.approx(
         made.values["one"]["exact"].mean - made.values["people"]["exact"].mean
     )
-    assert "two less one, weighted kappa: 0.00 (0.00 to 0.00)" in str(made)
-    assert made.to_dict()["values"]["two less one"]["kappa"] == {"mean": 0, "lower": 0, "upper": 0}
+    assert "two minus one: 0.00 (0.00 to 0.00)" in str(made)
+    assert made.to_dict()["gains"]["two minus one"]["kappa"] == {"mean": 0, "lower": 0, "upper": 0}
+
+
+def test_a_judge_may_have_any_name():
+    """Also one that reads as a difference of others."""
+    judge, name = np.eye(3)[[0, 1, 2, 1]], "gpt less mini"
+    made = cp.agreement([[0, 1], [1, 1], [2, 1], [1, 1]], 3, predictions={name: judge})
+    assert made.rows[0] == ("", "people", name, "at most") and name in str(made)
 
 
 def test_what_has_no_value_is_left_empty():

@@ -25,6 +25,7 @@ def step(tmp_path):
         inputs = {"ARGUMENTS": arguments, "STATUS": str(status), "PATH": path, "VERSION": ""}
         environment = {**files, **inputs, "RUNNER_TEMP": str(tmp_path), **more}
         ran = subprocess.run(["bash", ASK], env=environment, capture_output=True, text=True)
+        (tmp_path / "GITHUB_OUTPUT").touch()
         outputs = (tmp_path / "GITHUB_OUTPUT").read_text().splitlines()
         return ran, dict(line.split("=", 1) for line in outputs)
 
@@ -51,3 +52,9 @@ def test_arguments_run_nothing(step, tmp_path):
     words = ("$(touch a)", "`touch", "b`", ";", "touch", "c", "*", "$HOME")
     assert ran.stdout.startswith("<estimate>" + "".join(f"<{word}>" for word in words))
     assert not {"a", "b", "c"} & {path.name for path in tmp_path.iterdir()}
+
+
+def test_an_open_quote_is_told_and_nothing_is_asked(step):
+    ran, outputs = step('estimate r.csv --require "mean >= 4')
+    assert ran.returncode == 2 and not ran.stdout and not outputs
+    assert "quote" in ran.stderr and "Traceback" not in ran.stderr

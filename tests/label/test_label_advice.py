@@ -8,6 +8,7 @@ import cordial_ppl as cp
 from cordial_ppl.decisions.estimates.requirement import parse
 from cordial_ppl.decisions.planning import expected_scores, score_strata
 from cordial_ppl.errors import InputError
+from cordial_ppl.label import advice
 from cordial_ppl.label.advice import FIRST, Goal, level_at_all_looks, look
 
 GOAL = Goal([parse("mean >= 1.5")], within=2.0)
@@ -30,7 +31,7 @@ def test_what_is_said_grows_with_the_labels(looks):
     result, _, _ = looks
     assert "1 more" in result[FIRST - 1]["wait"]
     assert result[FIRST]["mean"]["lower"] < result[FIRST]["mean"]["upper"]
-    assert not result[FIRST]["enough"], "nothing is enough before 20 labels"
+    assert not result[FIRST]["enough"] and result[FIRST]["lack"] == 15 and not result[20]["lack"]
     assert "more" not in result[FIRST] and result[20]["more"]["labels"] == 30
     assert result[20]["enough"] and "1.5: yes" in result[20]["requirements"][0]
     assert result[40]["half"] < result[20]["half"] < result[FIRST]["half"]
@@ -91,6 +92,20 @@ def test_what_cannot_be_answered_is_told_on_the_page(tmp_path):
         wait_for(lambda: "'oka'" in opened.client.get("/advice").json().get("wait", ""))
         opened.label()
         assert opened.log.count == FIRST + 1, "people go on"
+        opened.page.adviser.end()
+
+
+def test_a_fault_of_the_package_is_no_advice(tmp_path, monkeypatch):
+    """It is told as a fault, and people go on."""
+
+    def fail(*_):
+        raise IndexError("out of bounds")
+
+    monkeypatch.setattr(advice, "look", fail)
+    with open_page(tmp_path, goal=Goal()) as opened:
+        opened.label()
+        wait_for(lambda: "fault" in opened.client.get("/advice").json().get("wait", ""))
+        assert opened.label() and opened.log.count == 2
         opened.page.adviser.end()
 
 

@@ -208,7 +208,7 @@ def test_forty_texts_are_labelled(tmp_path, window, by_mouse):
         assert window.item == item
         for _ in range(20):
             window.answer(TRUTH[window.item], by_mouse)
-        assert "All 40 texts" in window.find("over").text
+        assert "all 40 texts" in window.find("over").text
         assert "40 labels" in server.end()
     labels = read_file(tmp_path / "labels.jsonl")
     assert len(labels) == 40 and labels == {item: TRUTH[item] for item in labels}
@@ -300,7 +300,7 @@ def test_texts_of_all_kinds_are_shown_and_run_nothing(tmp_path, dark, phone):
                 window.answer("4", by_mouse=True)
             window.wait(lambda: "Mean of all texts" in window.find("figures").text, 90)
             window.click("reveal")
-            window.wait(lambda: "The judge" in window.find("judge").text)
+            window.wait(lambda: "Judge" in window.find("judge").text)
             window.driver.execute_script("scrollTo(0, document.body.scrollHeight)")
             window.picture(f"{name}-advice")
             checked = axe.Axe(window.driver)

@@ -5,7 +5,11 @@ if [ -n "${VERSION:-}" ]; then
 fi
 # Words are split as a shell does, quotes count; nothing is expanded or run.
 mapfile -d '' -t words < <(python -c \
-  'import os, shlex; print(*shlex.split(os.environ["ARGUMENTS"]), sep="\0", end="\0")')
+  'import os, shlex; print(*shlex.split(os.environ["ARGUMENTS"]), sep="\0", end="\0")' 2>/dev/null)
+if ! wait "$!"; then
+  echo "A quote in the arguments is not closed: $ARGUMENTS" >&2
+  exit 2
+fi
 summary="${RUNNER_TEMP:-$PWD}/cordial-summary.md"
 status=0
 cordial "${words[@]}" --format markdown > "$summary" || status=$?

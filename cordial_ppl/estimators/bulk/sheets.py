@@ -31,7 +31,7 @@ def write_plan(
     output: Path,
     table: ReadingTable,
     made: Plan,
-    labelled: tuple[Sequence[int], Sequence[str]],
+    labelled: tuple[Sequence[int], Sequence[str], Sequence[str] | None],
     grouping: tuple[Sequence[str] | None, str | None],
 ) -> None:
     """Write the texts that have labels, and the planned ones with an empty label.
@@ -42,19 +42,20 @@ def write_plan(
         output: The table to write.
         table: The readings.
         made: The plan.
-        labelled: The rows that have labels, with these.
+        labelled: The rows that have labels, with these, and who gave them if several did.
         grouping: The group of each text, with the column that names it; None without groups.
     """
-    (rows, labels), (groups, by) = labelled, grouping
+    (rows, labels, people), (groups, by) = labelled, grouping
     every, names = [*rows, *made.rows.tolist()], groups or [""] * len(table)
-    drawn = list(dict.fromkeys(every))
+    drawn, empty = list(dict.fromkeys(every)), [None] * len(made.rows)
     shares = dict(zip(drawn, share_drawn([names[row] for row in drawn], names), strict=True))
     strata = score_strata(expected_scores(table.logits, table.scale), len(drawn))
     sheet = _list_texts(table)[every].with_columns(
         stratum=strata[every],
         probability=pl.Series([shares[row] for row in every]),
         **({} if by is None else {"probability_by": pl.lit(by)}),
-        label=pl.Series([*labels, *[None] * len(made.rows)], dtype=pl.String),
+        **({"annotator": pl.Series([*people, *empty])} if people else {}),
+        label=pl.Series([*labels, *empty], dtype=pl.String),
     )
     write_table(output, sheet.lazy(), table.columns)
 
