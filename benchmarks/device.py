@@ -139,8 +139,8 @@ MEASUREMENTS = tuple(
         name,
         partial(list_cells, sizes=sizes, platforms=platforms),
         run,
-        partial(list_records, names=("device", "method", "subsets")),
-        draws=1,
+        partial(list_records, names="device method subsets"),
+        1,
         needs_data=False,
     )
     for name, sizes, platforms in (

@@ -79,12 +79,10 @@ def run(draw: int) -> Iterator[Line]:
 
 def tabulate(rows: Sequence[Row]) -> Iterator[Line]:
     """Count how judgments are read, by family and by the kind of their answer."""
-    every = list_records(rows, ())
+    every = list_records(rows)
     for line, some in split(every, ("family", "answer"), pooled=("family", "answer")):
         counts = {how: sum(each[how] for each in some) for how in OUTCOMES}
         yield line | {"judgments": len(some)} | counts
 
 
-MEASUREMENTS = (
-    Measurement("reading", lambda draw: [()], run, tabulate, draws=1, needs_data=False),
-)
+MEASUREMENTS = (Measurement("reading", lambda draw: [()], run, tabulate, 1, needs_data=False),)
