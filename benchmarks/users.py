@@ -86,8 +86,8 @@ def gains_of_draw(
     gains = {name: np.zeros(len(rows)) for name in effects}
     for half in (first, ~first):
         seen, after = ({k: p[part] for k, p in populations.items()} for part in (~half, half))
-        parts = ([each[part] for each in told] for part in (~half, half))
-        for name, gain in predict_effects(seen, after, *parts, effects)[0].items():
+        earlier, later = ([each[part] for each in told] for part in (~half, half))
+        for name, gain in predict_effects(seen, after, earlier, later, effects)[0].items():
             gains[name][half] = gain
     return gains
 
