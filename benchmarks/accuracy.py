@@ -11,8 +11,8 @@ expects exceeds the one that comes, luck with the labels taken out.
     python benchmarks/results.py accuracy-embedded
 """
 
-from collections.abc import Iterator, Sequence
-from functools import cache
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -29,8 +29,9 @@ from real import (
 )
 
 import cordial_ppl as cp
+from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.readings import label_histogram
-from cordial_ppl.estimators.subsets import fit_subsets
+from cordial_ppl.estimators.subsets import BatchFit, fit_subsets
 from cordial_ppl.evaluation.tasks import draw_subsets
 from cordial_ppl.inference.priors.sources import NamedPrior, Priors
 from cordial_ppl.scores import log_loss
@@ -38,30 +39,29 @@ from cordial_ppl.stack.settings import PAPER_CALIBRATORS
 from cordial_ppl.stack.stacking import MIN_LABELS
 
 FEW, MANY = (5, 10, 20, 50, 100), (200, 500, 1000, 2000)
-CELL = "labels", "set", "task", "reader"
+CELL = "labels set task reader"
 REFERENCE, CAUTIOUS = "the paper, one count", "cautious prior, no tilt"
-PAPER = {"calibrators": PAPER_CALIBRATORS}
 
 
 def list_stacks(source: str) -> dict[str, Any]:
     """List what is compared on a set, unfitted."""
-    trained = trained_without(source)
+    trained, plain = trained_without(source), partial(cp.Cordial, calibrators=PAPER_CALIBRATORS)
     cautious = without(source).with_rule(name="cautious")
     # A pseudo-count that is not the default needs no proof.
-    sure = {k: v + 1e-9 for k, v in cp.Cordial(prior="own", **PAPER).settings.weight_counts.items()}
-    whole = cp.Cordial(prior=trained, **PAPER).settings.weight_counts
+    sure = {k: v + 1e-9 for k, v in plain(prior="own").settings.weight_counts.items()}
+    whole = plain(prior=trained).settings.weight_counts
     untilted = Priors({"bridge": NamedPrior({"tilt": (-9.0, 0.05)}, cautious)}, learned=cautious)
     return {
         REFERENCE: cp.Cordial.paper(),
         "the paper, flat": cp.Cordial.paper(weights="flat"),
         "default": cp.Cordial(prior=trained),
-        "default without Dirichlet": cp.Cordial(prior=trained, **PAPER),
-        "default, whole counts": cp.Cordial(
-            prior=trained, weight_counts={k: v + 1e-9 for k, v in whole.items()}, **PAPER
+        "default without Dirichlet": plain(prior=trained),
+        "default, whole counts": plain(
+            prior=trained, weight_counts={k: v + 1e-9 for k, v in whole.items()}
         ),
-        CAUTIOUS: cp.Cordial(prior=untilted, weight_counts=sure, **PAPER),
-        "cautious prior, tilted": cp.Cordial(prior=cautious, weight_counts=sure, **PAPER),
-        "own priors": cp.Cordial(prior="own", weight_counts=sure, **PAPER),
+        CAUTIOUS: plain(prior=untilted, weight_counts=sure),
+        "cautious prior, tilted": plain(prior=cautious, weight_counts=sure),
+        "own priors": plain(prior="own", weight_counts=sure),
         "logit stack": cp.LogitStack(),
         "logit stack, flat": cp.LogitStack(weight_counts=0.0),
         "Dirichlet calibration": cp.DirichletCalibration(),
@@ -73,11 +73,9 @@ def run(draw: int, n: int, source: str, name: str, reader: str) -> dict[str, Any
     task = split_task(source, name, reader)
     if n > len(task.pool.labels):
         return {"stacks": [], "expected": []}
-    subset, truth = draw_subsets(task, n, draw + 1)[draw:], task.report.labels
-    stacks = list_stacks(source)
-    fits = fit_subsets(stacks, task.pool, subset, [draw], task.report)
-    losses = {stack: log_loss(each.probs[0], truth) for stack, each in fits.items()}
-    labelled = task.pool.take(subset[0])
+    rows, truth = draw_subsets(task, n, draw + 1)[draw], task.report.labels
+    losses = score(list_stacks(source), task.pool, rows, draw, task.report)
+    labelled = task.pool.take(rows)
     histogram = label_histogram(labelled.labels, task.scale.size)
     expected = []
     if n >= MIN_LABELS:
@@ -85,7 +83,7 @@ def run(draw: int, n: int, source: str, name: str, reader: str) -> dict[str, Any
         fitted.fit(labelled.logits, labelled.labels)
         excess = fitted.fit_.expected.cordial - losses["default"]
         expected = [
-            {"expected less realised": excess - measure_luck(source, name, reader)[subset].mean()}
+            {"expected less realised": excess - measure_luck(source, name, reader)[rows].mean()}
         ]
     return {
         "stacks": [
@@ -96,6 +94,18 @@ def run(draw: int, n: int, source: str, name: str, reader: str) -> dict[str, Any
         ],
         "expected": expected,
     }
+
+
+def score(
+    stacks: Mapping[str, Any], pool: Labelled, rows: np.ndarray, draw: int, report: Labelled
+) -> dict[str, float]:
+    """Log loss of stacks that are fitted to some rows of a pool."""
+    losses = {}
+    for name, fit in fit_subsets(stacks, pool, rows[None], [draw], report).items():
+        if not isinstance(fit, BatchFit):
+            raise fit
+        losses[name] = float(log_loss(fit.probs[0], report.labels))
+    return losses
 
 
 @cache
@@ -121,9 +131,8 @@ def describe(name: str, sources: Sequence[str], budgets: Sequence[int], draws: i
 
     table = Means(
         CELL,
-        by=("labels", "half", "set", "stack"),
-        pooled=("half", "set"),
-        alike=("set", "task", "reader"),
+        "labels half* set* stack",
+        alike="set task reader",
         lowest=("gain", "gain over it"),
         highest=("beyond the histogram",),
         resolved=("gain",),
@@ -139,7 +148,7 @@ MEASUREMENTS = (
     describe("-embedded", (EMBEDDED,), FEW, 20),
     LEFT_OUT._replace(
         name="accuracy-expected",
-        tabulate=Means(CELL, by=("labels",), alike=CELL[1:], part="expected"),
+        tabulate=Means(CELL, "labels", alike="set task reader", part="expected"),
         kept_as=LEFT_OUT.name,
     ),
 )

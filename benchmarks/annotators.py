@@ -19,7 +19,7 @@ the rounded mean; gains are over the first way.
 
 from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -123,7 +123,7 @@ def fit(texts: Texts, way: str, seed: int) -> cp.Cordial:
     return calibrator.fit(texts.logits[rows], labels, sample_weight=weights, texts=rows)
 
 
-def unshift(texts: Texts, probs: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, ...]:
+def unshift(texts: Texts, probs: Any, weights: np.ndarray) -> tuple[np.ndarray, ...]:
     """Labels as annotators without a shift would have given them, as distributions."""
     (n, m), size = texts.labels.shape, texts.logits.shape[1]
     labels, people = texts.labels.ravel(), texts.people.ravel().astype(str)
@@ -167,12 +167,7 @@ MEASUREMENTS = (
         "annotators",
         list_cells,
         run,
-        Means(
-            ("set", "task", "reader", "texts"),
-            by=("score", "set", "texts", "way"),
-            pooled=("set", "texts"),
-            alike=("set", "task", "texts"),
-        ),
-        draws=10,
+        Means("set task reader texts", "score set* texts* way", alike="set task texts"),
+        10,
     ),
 )

@@ -56,13 +56,8 @@ MEASUREMENTS = (
         "centring",
         lambda draw: product(PAPER_CHANNELS, TASKS),
         compare,
-        Means(
-            ("channel", "task"),
-            by=("channel",),
-            alike=("task",),
-            squared=("rms", "rms of two seeds"),
-        ),
-        draws=10,
+        Means("channel task", "channel", alike="task", squared=("rms", "rms of two seeds")),
+        10,
         needs_data=False,
     ),
 )

@@ -78,8 +78,8 @@ MEASUREMENTS = (
         "channels",
         lambda draw: ((name,) for name in common.CHANNELS),
         run,
-        partial(list_records, names=("channel",)),
-        draws=1,
+        partial(list_records, names="channel"),
+        1,
         needs_data=False,
     ),
 )

@@ -17,7 +17,6 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -86,8 +85,8 @@ MEASUREMENTS = (
         "cluster",
         lambda draw: [()] if find_spec("ray") else [],
         run,
-        partial(list_records, names=()),
-        draws=1,
+        list_records,
+        1,
         needs_data=False,
     ),
 )

@@ -34,7 +34,7 @@ from cordial_ppl.decisions.judge import state
 COSTS = {"1:1:0.2": (1.0, 1.0, 0.2), "5:1:0.5": (5.0, 1.0, 0.5), "1:5:0.5": (1.0, 5.0, 0.5)}
 TARGET, SIZES = 0.9, (300, 1000, 2000)
 BUDGETS = 20, 50, 100
-CELL = "set", "labels"
+CELL = "set labels"
 
 
 def mark(labels: np.ndarray, size: int, share: float) -> np.ndarray:
@@ -155,14 +155,9 @@ def describe(name: str, measure: Any, tabulate: Any, kept_as: str = "") -> Measu
     )
 
 
-COST = Means(
-    CELL,
-    by=("costs", "labels", "set"),
-    pooled=("costs", "labels", "set"),
-    alike=("set", "costs", "labels"),
-)
+COST = Means(CELL, "costs* labels* set*", alike="set costs labels")
 AGREE, ESTIMATE = (
-    Means(CELL, by=("case", "labels"), lowest=lowest)
+    Means(CELL, "case labels", lowest=lowest)
     for lowest in (("kept or all by people",), ("covers",))
 )
 MEASUREMENTS = (

@@ -9,7 +9,7 @@ beside what another seed changes there.
     python benchmarks/results.py device-gpu      # eight minutes at most
 """
 
-import platform
+import re
 import resource
 from collections.abc import Iterator
 from functools import cache, partial
@@ -44,12 +44,6 @@ compiling: list[float] = []
 """Seconds that XLA compiled."""
 
 
-def listen(event: str, duration_secs: float, **_: str | int) -> None:
-    """Note what compiling takes."""
-    if "backend_compile" in event:
-        compiling.append(duration_secs)
-
-
 def draw_cases(count: int, seed: int) -> list[Case]:
     """Draw label subsets, the first of them the same whatever their number."""
     each = [np.random.default_rng([1, i]).permutation(POOL)[:LABELS] for i in range(count)]
@@ -65,7 +59,12 @@ def rms(one: np.ndarray, other: np.ndarray) -> float:
 
 @cache
 def build() -> Target:
-    """Build the channel, and listen to what is compiled."""
+    """Build the channel, and listen to how long compiling takes."""
+
+    def listen(event: str, duration_secs: float, **_: str | int) -> None:
+        if "backend_compile" in event:
+            compiling.append(duration_secs)
+
     monitoring.register_event_duration_secs_listener(listen)
     return build_target(CHANNELS["mixture"], 5)
 
@@ -75,16 +74,8 @@ def describe_device() -> str:
     first = jax.devices()[0]
     if first.platform != "cpu":
         return f"{len(jax.devices())} x {first.device_kind}"
-    lines = Path("/proc/cpuinfo").read_text().splitlines()
-    names = [line.partition(": ")[2] for line in lines if line.startswith("model name")]
-    return f"CPU, {len(names)} cores, {names[0]}" if names else f"CPU, {platform.machine()}"
-
-
-def measure_memory() -> float:
-    """Return the most that was in use, GiB: of the device, or of a CPU's process."""
-    stats = jax.devices()[0].memory_stats() or {}
-    usage = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    return stats.get("peak_bytes_in_use", usage) / 2**30
+    names = re.findall(r"model name\s*: (.+)", Path("/proc/cpuinfo").read_text())
+    return f"CPU, {len(names)} cores, {(names or ['of another kind'])[0]}"
 
 
 @cache
@@ -116,12 +107,15 @@ def run(draw: int, device: str, method: str, count: int) -> Line:
     problems = min(count, 256) if default else 5 * min(count, accelerator.CASES)
     (host, rate), other = (fit_on_host(METHODS[method], seed) for seed in (0, 1))
     some = min(count, HOST)
+    # Of the device, or of a CPU's process.
+    usage = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    memory = (jax.devices()[0].memory_stats() or {}).get("peak_bytes_in_use", usage)
     return {
         "fits a second": count / seconds[-1],
         "seconds": seconds[-1],
         "compiling": compiled[0],
         "at a time": int(lanes.count_lanes(mesh, problems, points, target, precision, 32)),
-        "memory GiB": measure_memory(),
+        "memory GiB": memory / 2**30,
         "from the host": rms(probs[:some], host[:some]),
         "between seeds": rms(host, other[0]),
         "host's fits a second": rate,
@@ -139,8 +133,8 @@ MEASUREMENTS = tuple(
         name,
         partial(list_cells, sizes=sizes, platforms=platforms),
         run,
-        partial(list_records, names=("device", "method", "subsets")),
-        draws=1,
+        partial(list_records, names="device method subsets"),
+        1,
         needs_data=False,
     )
     for name, sizes, platforms in (

@@ -61,7 +61,7 @@ MEASUREMENTS = (
         "directions",
         partial(list_judges, most=1000),
         run,
-        Means(CELL, by=("ratings", "labels"), alike=()),
-        draws=40,
+        Means(CELL, "ratings labels", alike=""),
+        40,
     ),
 )

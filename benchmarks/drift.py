@@ -29,7 +29,7 @@ from cordial_ppl.stack.sketch import sketch
 KEPT, WORSE, LEVEL, OTHERS = 20, 0.1, 0.9, 20
 CASES = ("halves", "20 and the rest", "20 and the whole", "another, whole kept", "another, 20 kept")
 SIZES = ((20, 20), (20, 100), (100, 20), (100, 100))
-CELL = "set", "task"
+CELL = "set task"
 
 
 @cache
@@ -100,17 +100,13 @@ def cover(calibrator: cp.Cordial, logits: np.ndarray, truth: np.ndarray) -> dict
 
 MEASUREMENTS = (
     Measurement(
-        "drift-readings",
-        list_cells,
-        compare_readings,
-        Means(CELL, by=("set", "case"), pooled=("set",), alike=()),
-        draws=200,
+        "drift-readings", list_cells, compare_readings, Means(CELL, "set* case", alike=""), 200
     ),
     Measurement(
         "drift-labels",
         lambda draw: [(*cell, *sizes) for cell, sizes in product(list_cells(draw), SIZES)],
         check_labels,
-        Means((*CELL, "labels", "new labels"), by=("labels", "new labels", "judge"), alike=()),
-        draws=2,
+        Means(f"{CELL} labels new", "labels new judge", alike=""),
+        2,
     ),
 )

@@ -67,6 +67,6 @@ MEASUREMENTS = (
         lambda draw: [(source, task) for source, of in SOURCES.items() for task in of.tasks],
         follow,
         tabulate,
-        draws=2,
+        2,
     ),
 )

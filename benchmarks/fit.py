@@ -60,14 +60,12 @@ def run_warm(draw: int, n: int, size: int) -> Line:
 
 
 MEASUREMENTS = (
-    Measurement(
-        "fit-cold", lambda draw: [()], run_cold, Means((), by=("run",)), draws=3, needs_data=False
-    ),
+    Measurement("fit-cold", lambda draw: [()], run_cold, Means("", "run"), 3, needs_data=False),
     Measurement(
         "fit-warm",
         lambda draw: [(n, 5) for n in (5, 100)] + [(LABELS, k) for k in (3, 5, 7, 11, 15, 21, 31)],
         run_warm,
-        Means(("labels", "options"), by=("labels", "options")),
+        Means("labels options", "labels options"),
         needs_data=False,
     ),
 )

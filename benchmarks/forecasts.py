@@ -32,7 +32,7 @@ from cordial_ppl.stack.fit import fit_stack
 COUNTS = 20, 40, 50, 100
 STEPS = (20, 40), (20, 100), (50, 100)
 SHUFFLED = 0.0, 0.5, 0.7, 1.0
-CELL = "set", "task", "reader", "shuffled"
+CELL = "set task reader shuffled"
 WORTH = 0.02
 """Gain over the histogram, nats, above which advice not to use a calibrator was wrong."""
 
@@ -66,7 +66,7 @@ def run(draw: int, source: str, task: str, reader: str, share: float) -> dict[st
         outlook = Outlook(*expected_loss_and_gap(fit, held_out.logits, {}))
         steps = [step for step in COUNTS if step > count]
         ahead[count] = forecast(per_text, probs, scale.values, outlook, steps or None)
-        verdict = judge(per_text, probs, scale)
+        verdict: Any = judge(per_text, probs, scale)
         gain = log_loss(histogram, truth) - losses[count]
         verdicts.append(
             {"labels": count}
@@ -112,26 +112,21 @@ MEASUREMENTS = (
         run,
         Means(
             CELL,
-            by=("from", "to", "half", "set"),
-            pooled=("half", "set"),
-            alike=("set", "task", "reader"),
+            "from to half* set*",
+            alike="set task reader",
             squared=("error", "gain error"),
             part="forecasts",
         ),
-        draws=6,
+        6,
     ),
     Measurement(
         "verdicts",
         list_cells,
         run,
         Means(
-            CELL,
-            by=("shuffled", "labels"),
-            alike=(),
-            squared=("error now", "out of fold"),
-            part="verdicts",
+            CELL, "shuffled labels", alike="", squared=("error now", "out of fold"), part="verdicts"
         ),
-        draws=6,
+        6,
         kept_as="forecasts",
     ),
 )

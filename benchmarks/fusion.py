@@ -137,12 +137,7 @@ def describe(
         f"fusion-{name}",
         lambda draw: product([source], tasks, budgets),
         partial(run, **how),
-        Means(
-            ("set", "task", "labels"),
-            by=("labels", "task", "method"),
-            pooled=("labels", "task"),
-            alike=("task", "labels"),
-        ),
+        Means("set task labels", "labels* task* method", alike="task labels"),
         draws,
         needs_data=source != EMBEDDED,
     )

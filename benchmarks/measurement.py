@@ -110,14 +110,14 @@ def group(pairs: Iterable[tuple[Any, Any]]) -> list[tuple[Any, list[Any]]]:
     return [*groups.items()]
 
 
-def list_records(rows: Iterable[Row], names: Sequence[str], part: str = "") -> Iterator[Line]:
+def list_records(rows: Iterable[Row], names: str = "", part: str = "") -> Iterator[Line]:
     """List what was measured: draw, the parts of the cell by their names, and the numbers.
 
     Numbers of a cell, or a part of them, are a dictionary, or several.
     """
     for row in rows:
         numbers = row.numbers[part] if part else row.numbers
-        cell = {"draw": row.draw} | dict(zip(names, row.cell, strict=True))
+        cell = {"draw": row.draw} | dict(zip(names.split(), row.cell, strict=True))
         yield from (cell | each for each in ([numbers] if isinstance(numbers, dict) else numbers))
 
 
@@ -145,9 +145,9 @@ class Means(NamedTuple):
     """Table of the means of every number, of the records that are alike in some columns.
 
     Attributes:
-        names: of the parts of a cell.
-        by: columns that tell the lines of the table apart.
-        pooled: those of them for all of whose values together there is a line too.
+        names: of the parts of a cell, between spaces, as all names of columns here.
+        by: columns that tell the lines of the table apart; of one with an asterisk there is a line
+            for all values together too.
         alike: columns of a set; sets count alike in an average.
         lowest: numbers of which the lowest mean of a set is listed too.
         highest: the same of the highest.
@@ -159,10 +159,9 @@ class Means(NamedTuple):
         weight: column of what each record counts in its set; by default one.
     """
 
-    names: Sequence[str]
-    by: Sequence[str]
-    pooled: Collection[str] = ()
-    alike: Sequence[str] = ("set",)
+    names: str
+    by: str
+    alike: str = "set"
     lowest: Collection[str] = ()
     highest: Collection[str] = ()
     squared: Collection[str] = ()
@@ -173,16 +172,19 @@ class Means(NamedTuple):
 
     def __call__(self, rows: Sequence[Row]) -> Iterator[Line]:
         """Average the numbers of some rows."""
-        keys = {"draw", self.unit, self.weight, *self.names, *self.by, *self.alike}
+        by, alike = self.by.replace("*", "").split(), self.alike.split()
+        keys = {"draw", self.unit, self.weight, *self.names.split(), *by, *alike}
+        pooled = [name for name in by if f"{name}*" in self.by.split()]
+        every = list_records(rows, self.names, self.part)
         extremes = ((self.lowest, "lowest", min), (self.highest, "highest", max))
-        for line, records in split(list_records(rows, self.names, self.part), self.by, self.pooled):
+        for line, records in split(every, by, pooled):
             columns = dict.fromkeys(name for record in records for name in record)
             for name in (name for name in columns if name not in keys):
                 some = [record for record in records if record.get(name) is not None]
                 if not some:
                     continue
                 values, units = [each[name] for each in some], [each[self.unit] for each in some]
-                sets = [" ".join(str(each.get(part)) for part in self.alike) for each in some]
+                sets = [" ".join(str(each.get(part)) for part in alike) for each in some]
                 if name in self.squared:
                     line |= root_mean_square(name, values, units, sets)
                 else:
@@ -200,6 +202,5 @@ class Means(NamedTuple):
 
 def find_sign(pairs: Sequence[tuple[float, Any]]) -> int:
     """Find whether the mean of values, each of a draw, is clearly above zero, below, or neither."""
-    mean, error = average("", *zip(*pairs, strict=True)).values()
-    sure = mean is not None and error is not None and abs(mean) > 1.96 * error
-    return int(np.sign(mean)) if sure else 0
+    mean, error = (each or 0.0 for each in average("", *zip(*pairs, strict=True)).values())
+    return (mean > 1.96 * error > 0) - (mean < -1.96 * error < 0)

@@ -16,6 +16,7 @@ readings of its own reader and with those of another one of the same texts.
 
 from collections.abc import Iterator
 from itertools import combinations, product
+from typing import Any
 
 import drift
 import numpy as np
@@ -24,8 +25,7 @@ from real import Texts, read, readings_of
 
 import cordial_ppl as cp
 from cordial_ppl.data.ratings import state
-from cordial_ppl.decisions import answers
-from cordial_ppl.decisions.monitoring import Monitored
+from cordial_ppl.decisions.answers import monitor
 from cordial_ppl.decisions.predictive import weigh
 from cordial_ppl.tables import list_values
 
@@ -51,24 +51,15 @@ SAMPLES = {"summeval_logits": 10, "topical_chat_gpt35": 10, "hanna": 3}
 def list_judges() -> Iterator[tuple[str, str, tuple[str, ...]]]:
     """List set, task and readers of each judge, one a prompt."""
     for source, groups in PROMPTS.items():
-        path = readings_of(source)
-        every = groups or (tuple(list_values(path, "reader")),)
-        yield from ((source, *pair) for pair in product(list_values(path, "task"), every))
+        tasks, readers = (list_values(readings_of(source), name) for name in ("task", "reader"))
+        yield from ((source, *pair) for pair in product(tasks, groups or (tuple(readers),)))
 
 
 def list_noise(draw: int) -> Iterator[Key]:
     """List the first two prompts of every judge, each with every kind of further readings."""
     for source, task, readers in list_judges():
-        kinds = {"exactly": 0, "one rating": 1, "samples": SAMPLES[source]}
-        yield from (
-            (source, task, reader, *kind) for reader in readers[:2] for kind in kinds.items()
-        )
-
-
-def list_prompts(draw: int) -> Iterator[Key]:
-    """List the pairs of prompts of every judge."""
-    for source, task, readers in list_judges():
-        yield from ((source, task, *pair) for pair in combinations(readers, 2))
+        kinds = [("exactly", 0), ("one rating", 1), ("samples", SAMPLES[source])]
+        yield from ((source, task, reader, *kind) for reader in readers[:2] for kind in kinds)
 
 
 def share(logits: np.ndarray) -> np.ndarray:
@@ -77,10 +68,10 @@ def share(logits: np.ndarray) -> np.ndarray:
     return shares / shares.sum(axis=1, keepdims=True)
 
 
-def fit(texts: Texts, logits: np.ndarray, seed: int) -> cp.Cordial:
+def fit(texts: Texts, logits: np.ndarray, seed: int) -> Any:
     """Fit the default calibrator to a few labels."""
     chosen = np.random.default_rng(seed).permutation(len(texts.rows))[:LABELS]
-    return cp.Cordial(seed=seed).fit(logits[texts.rows[chosen]], texts.labels[chosen])
+    return cp.Cordial(seed=seed).fit(logits[texts.rows[chosen]], texts.labels[chosen]).fit_
 
 
 def sample(stated: np.ndarray, samples: int, rng: np.random.Generator) -> np.ndarray:
@@ -88,22 +79,17 @@ def sample(stated: np.ndarray, samples: int, rng: np.random.Generator) -> np.nda
     return cp.readings_from_counts(rng.multinomial(samples, stated))
 
 
-def monitor(calibrator: cp.Cordial, *readings: np.ndarray) -> Monitored:
-    """Look."""
-    return answers.monitor(calibrator.fit_, *readings)
-
-
 def measure_noise(seed: int, source: str, task: str, reader: str, kind: str, samples: int) -> Line:
     """Read some texts a hundred times more."""
     texts, rng = read(source, task, reader), np.random.default_rng(seed)
     logits, stated = texts.table.logits, share(texts.table.logits)
-    whole = sample(stated, samples, rng) if samples else logits
-    calibrator = fit(texts, whole, seed)
+
+    def look(rows: Any) -> np.ndarray:
+        return sample(stated[rows], samples, rng) if samples else logits[rows]
+
+    fitted = fit(texts, look(slice(None)), seed)
     some = rng.choice(len(stated), TEXTS, replace=False)
-    looks = (
-        sample(stated[some], samples, rng) if samples else logits[some] for _ in range(LOOKS + 1)
-    )
-    made = monitor(calibrator, *looks)
+    made = monitor(fitted, *(look(some) for _ in range(LOOKS + 1)))
     return {"alarm": made.first is not None, "told": made.answer == "no"}
 
 
@@ -121,14 +107,14 @@ def measure_prompts(seed: int, source: str, task: str, *readers: str) -> Iterato
     rng, samples = np.random.default_rng(seed), SAMPLES[source]
     some = rng.choice(len(mine), TEXTS, replace=False)
     drawn = [sample(each[some], samples, rng) for each in (shares[0], *shares)]
-    calibrator = fit(old, old.table.logits, seed)
-    stated = monitor(calibrator, first[some], last[some])
+    fitted = fit(old, old.table.logits, seed)
+    stated = monitor(fitted, first[some], last[some])
     yield {
         "difference": next(words for low, words in BANDS.items() if difference >= low),
         "as stated": stated.answer == "no",
         "called the same": stated.answer == "yes",
-        "sampled": monitor(calibrator, *drawn[1:]).answer == "no",
-        "old sampled twice": monitor(calibrator, *drawn).answer == "no",
+        "sampled": monitor(fitted, *drawn[1:]).answer == "no",
+        "old sampled twice": monitor(fitted, *drawn).answer == "no",
     }
 
 
@@ -154,31 +140,21 @@ MEASUREMENTS = (
         "monitoring-noise",
         list_noise,
         measure_noise,
-        Means(
-            ("set", "task", "reader", "kind", "ratings"),
-            by=("set", "kind"),
-            pooled=("set", "kind"),
-            alike=(),
-        ),
-        draws=5,
+        Means("set task reader kind ratings", "set* kind*", alike=""),
+        5,
     ),
     Measurement(
         "monitoring-prompts",
-        list_prompts,
+        lambda draw: [(*of, *pair) for *of, rs in list_judges() for pair in combinations(rs, 2)],
         measure_prompts,
-        Means(
-            ("set", "task", "old", "new"),
-            by=("set", "difference"),
-            pooled=("set", "difference"),
-            alike=(),
-        ),
-        draws=5,
+        Means("set task old new", "set* difference*", alike=""),
+        5,
     ),
     Measurement(
         "monitoring-labels",
         lambda draw: [(*task, n) for task in drift.list_cells(draw) for n in (20, 100)],
         measure_labels,
-        Means(("set", "task", "labels"), by=("labels", "judge"), alike=()),
-        draws=2,
+        Means("set task labels", "labels judge", alike=""),
+        2,
     ),
 )

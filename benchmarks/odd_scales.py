@@ -12,10 +12,12 @@ tilt, and of the stack without channels.
 from itertools import product
 
 import numpy as np
+from accuracy import score
 from measurement import Line, Means, Measurement
 
 import cordial_ppl as cp
-from cordial_ppl.data.readings import label_histogram
+from cordial_ppl.data.labelled import Labelled
+from cordial_ppl.data.readings import as_logits, label_histogram
 
 OPTIONS = list(range(11))
 USED, SHARES = [0, 2, 3, 5, 7, 8, 10], [0.05, 0.1, 0.25, 0.2, 0.25, 0.1, 0.05]
@@ -34,23 +36,18 @@ def run(draw: int, kind: str, n: int) -> Line:
         name: np.where(rng.random(TEXTS) < right, truth, rng.permutation(truth))
         for name, right in RIGHT.items()
     }
-    logits = cp.readings_from_ratings(stated[kind], options=OPTIONS)
-    order = np.random.default_rng([draw, n]).permutation(TEXTS)
-    rows, report = order[:n], order[-REPORT:]
-    histogram = label_histogram(truth[rows], len(OPTIONS))[truth[report]]
+    logits = as_logits(cp.readings_from_ratings(stated[kind], options=OPTIONS))
+    order, texts = np.random.default_rng([draw, n]).permutation(TEXTS), Labelled(logits, truth)
+    histogram, report = label_histogram(truth[order[:n]], len(OPTIONS)), texts.take(order[-REPORT:])
     cautious = cp.priors.shipped_prior().with_rule(name="cautious")
     stacks = {
-        "default": cp.Cordial(OPTIONS, seed=draw),
-        "whole counts": cp.Cordial(OPTIONS, seed=draw, weight_counts=WHOLE),
-        "cautious prior": cp.Cordial(OPTIONS, seed=draw, prior=cautious),
-        "without channels": cp.LogitStack(OPTIONS, seed=draw),
+        "default": cp.Cordial(OPTIONS),
+        "whole counts": cp.Cordial(OPTIONS, weight_counts=WHOLE),
+        "cautious prior": cp.Cordial(OPTIONS, prior=cautious),
+        "without channels": cp.LogitStack(OPTIONS),
     }
-    losses = {}
-    for name, stack in stacks.items():
-        probs = stack.fit(logits[rows], truth[rows]).predict_proba(logits[report])
-        loss = np.log(histogram) - np.log(probs[np.arange(REPORT), truth[report]])
-        losses[name] = float(loss.mean())
-    return losses
+    losses = score(stacks, texts, order[:n], draw, report)
+    return {name: loss + np.log(histogram[report.labels]).mean() for name, loss in losses.items()}
 
 
 MEASUREMENTS = (
@@ -58,8 +55,8 @@ MEASUREMENTS = (
         "odd-scales",
         lambda draw: product(RIGHT, BUDGETS),
         run,
-        Means(("reader", "labels"), by=("reader", "labels")),
-        draws=5,
+        Means("reader labels", "reader labels"),
+        5,
         needs_data=False,
     ),
 )

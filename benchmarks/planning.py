@@ -21,6 +21,7 @@ from measurement import (
     Measurement,
     Row,
     average,
+    group,
     linearise,
     list_lowest,
     list_records,
@@ -35,7 +36,7 @@ from cordial_ppl.estimators.named import Cordial
 from cordial_ppl.scores import log_loss
 
 BUDGETS, CHOICES = (10, 20, 40), ("random", "plan")
-CELL = "set", "task", "reader", "labels"
+CELL = "set task reader labels"
 CLASSICAL = "random", "labels alone"
 
 
@@ -81,20 +82,24 @@ def estimate_means(draw: int, source: str, name: str, reader: str, n: int) -> It
 
 def tabulate(rows: Sequence[Row]) -> Iterator[Line]:
     """Average errors and widths as shares of the classical ones, over tasks and readers."""
+
+    def key(record: Line) -> Key:
+        return tuple(record[name] for name in CELL.split())
+
     records = [*list_records(rows, CELL)]
-    keys = "draw", *CELL
     unit = {
-        tuple(each[key] for key in keys): each
+        (each["draw"], *key(each)): each
         for each in records
         if (each["texts"], each["estimate"]) == CLASSICAL
     }
     for line, some in split(records, ("labels", "texts", "estimate")):
-        some = sorted(some, key=lambda each: [each[key] for key in CELL])
-        by = [each["draw"] for each in some], [tuple(each[key] for key in CELL) for each in some]
+        parts = [part for _, part in group((key(each), each) for each in some)]
+        some = [each for part in parts for each in part]
+        by = [each["draw"] for each in some], [*map(key, some)]
         for name, power in (("error", 2), ("width", 1)):
             values = []
-            for _, part in split(some, CELL):
-                base = [unit[tuple(each[key] for key in keys)] for each in part]
+            for part in parts:
+                base = [unit[each["draw"], *key(each)] for each in part]
                 both = ([each[name] ** power for each in these] for these in (part, base))
                 values += linearise(*both, root=power == 2).tolist()
             line |= average(name, values, *by)
@@ -108,7 +113,7 @@ MEASUREMENTS = (
         "planning-loss",
         list_cells,
         compare_losses,
-        Means(CELL, by=("labels", "set"), pooled=("set",), alike=("set", "task", "reader")),
+        Means(CELL, "labels set*", alike="set task reader"),
     ),
-    Measurement("planning-means", list_cells, estimate_means, tabulate, draws=200),
+    Measurement("planning-means", list_cells, estimate_means, tabulate, 200),
 )

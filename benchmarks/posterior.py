@@ -45,12 +45,7 @@ MEASUREMENTS = (
         "posterior",
         lambda draw: product(CHANNELS, (5, 20, 100)),
         run,
-        Means(
-            ("channel", "labels"),
-            by=("channel", "labels", "method"),
-            alike=("draw",),
-            highest=("rms", "largest"),
-        ),
-        draws=5,
+        Means("channel labels", "channel labels method", alike="draw", highest=("rms", "largest")),
+        5,
     ),
 )

@@ -13,12 +13,12 @@ from collections.abc import Iterator
 from functools import cache
 
 import numpy as np
+from accuracy import score
 from measurement import Key, Line, Means, Measurement
 from real import EMBEDDED, list_tasks, load, split_task
 
 import cordial_ppl as cp
 from cordial_ppl.data.labelled import Labelled
-from cordial_ppl.estimators.subsets import fit_subsets
 from cordial_ppl.inference.priors import LearnedPrior
 
 RULES = {
@@ -52,9 +52,7 @@ def run(draw: int, source: str, n: int, task: str, reader: str) -> Iterator[Line
     prior = learn(source).leave_out([task])
     judges = {"own": cp.Cordial(prior="own")}
     judges |= {name: cp.Cordial(prior=prior.with_rule(**rule)) for name, rule in RULES.items()}
-    fits = fit_subsets(judges, pool, rows[None], [draw], report)
-    losses = {k: cp.scores.log_loss(fit.probs[0], report.labels) for k, fit in fits.items()}  # pyright: ignore
-    options = report.logits.shape[1]
+    losses, options = score(judges, pool, rows, draw, report), report.logits.shape[1]
     for rule in RULES:
         yield {"rule": rule, "options": options, "gain": losses["own"] - losses[rule]}
 
@@ -72,10 +70,9 @@ def describe(name: str, source: str, draws: int) -> Measurement:
         list_cells,
         run,
         Means(
-            ("set", "labels", "task", "reader"),
-            by=("rule", "labels", "options", "task"),
-            pooled=("task",),
-            alike=("task", "reader"),
+            "set labels task reader",
+            "rule labels options task*",
+            alike="task reader",
             resolved=("gain",),
         ),
         draws,

@@ -74,17 +74,14 @@ def run(draw: int) -> Iterator[Line]:
     for judgment in judgments():
         how, answer = outcome(judgment), 2 if judgment.answer is None else not judgment.explicit
         told = dict.fromkeys(OUTCOMES, 0) | {how: 1}
-        yield {"family": judgment.family, "answer": ANSWERS[answer]} | told
+        yield {"answer": ANSWERS[answer]} | told
 
 
 def tabulate(rows: Sequence[Row]) -> Iterator[Line]:
-    """Count how judgments are read, by family and by the kind of their answer."""
-    every = list_records(rows, ())
-    for line, some in split(every, ("family", "answer"), pooled=("family", "answer")):
+    """Count how judgments are read, by the kind of their answer."""
+    for line, some in split(list_records(rows), ["answer"], pooled=["answer"]):
         counts = {how: sum(each[how] for each in some) for how in OUTCOMES}
         yield line | {"judgments": len(some)} | counts
 
 
-MEASUREMENTS = (
-    Measurement("reading", lambda draw: [()], run, tabulate, draws=1, needs_data=False),
-)
+MEASUREMENTS = (Measurement("reading", lambda draw: [()], run, tabulate, 1, needs_data=False),)

@@ -17,6 +17,7 @@ import os
 from collections.abc import Collection
 from functools import cache
 from importlib import import_module
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -57,63 +58,50 @@ class Source(NamedTuple):
         return self.development + self.confirmation
 
 
-SOURCES: dict[str, Source] = {
-    "summeval_logits": Source(
-        (
-            "gpt-4o-mini_geval",
-            "deepseek-r1-distill-qwen-32b",
-            "qwen2.5",
-            "gpt-4o_cot3",
-            "gpt-4o_cot5",
-        ),
-        ("coherence", "consistency"),
-        ("fluency", "relevance"),
+def list_set(readers: str, development: str, confirmation: str, report: int) -> Source:
+    """Make a set of names between spaces."""
+    names = [tuple(each.split()) for each in (readers, development, confirmation)]
+    return Source(names[0], names[1], names[2], report)
+
+
+SOURCES = {
+    "summeval_logits": list_set(
+        "gpt-4o-mini_geval deepseek-r1-distill-qwen-32b qwen2.5 gpt-4o_cot3 gpt-4o_cot5",
+        "coherence consistency",
+        "fluency relevance",
         1000,
     ),
-    "topical_chat_gpt35": Source(
-        ("gpt-3.5-turbo_geval", "gpt-3.5-turbo_rate_explain"),
-        ("coherence", "naturalness"),
-        ("engagingness",),
+    "topical_chat_gpt35": list_set(
+        "gpt-3.5-turbo_geval gpt-3.5-turbo_rate_explain",
+        "coherence naturalness",
+        "engagingness",
         230,
     ),
-    "trec_dl_umbrela": Source(
-        ("gpt-4o_umbrela", "llama3.2_umbrela"), ("antique", "dl20"), ("dl19", "dl21"), 1000
+    "trec_dl_umbrela": list_set(
+        "gpt-4o_umbrela llama3.2_umbrela", "antique dl20", "dl19 dl21", 1000
     ),
-    "wmt23_esa_users": Source(
-        ("GEMBA-MQM_gpt4", "MetricX-23-QE"),
-        ("ESA-1", "MQM-IAA"),
-        ("ESA-2", "ESA-IAA", "MQM-1"),
-        600,
+    "wmt23_esa_users": list_set(
+        "GEMBA-MQM_gpt4 MetricX-23-QE", "ESA-1 MQM-IAA", "ESA-2 ESA-IAA MQM-1", 600
     ),
 }
 
-FURTHER: dict[str, Source] = {
-    "hanna": Source(
-        ("Beluga-13B_EP1", "Mistral-7B_EP2", "ChatGPT_EP1"),
-        ("coherence", "complexity", "empathy", "engagement", "relevance", "surprise"),
-        (),
+FURTHER = {
+    "hanna": list_set(
+        "Beluga-13B_EP1 Mistral-7B_EP2 ChatGPT_EP1",
+        "coherence complexity empathy engagement relevance surprise",
+        "",
         400,
     ),
-    "asap_essays_K5": Source(("gpt-3.5-turbo",), ("set5", "set6"), (), 600),
-    "wordnorms_gpt4_K7": Source(
-        ("gpt-4",),
-        (
-            "glasgow_AoA",
-            "glasgow_Concreteness",
-            "glasgow_Familiarity",
-            "glasgow_Gender",
-            "glasgow_Imageability",
-            "glasgow_Size",
-            "iconicity",
-        ),
-        (),
+    "asap_essays_K5": list_set("gpt-3.5-turbo", "set5 set6", "", 600),
+    "wordnorms_gpt4_K7": list_set(
+        "gpt-4",
+        "glasgow_AoA glasgow_Concreteness glasgow_Familiarity glasgow_Gender glasgow_Imageability "
+        "glasgow_Size iconicity",
+        "",
         400,
     ),
-    "wmt23_mqm": Source(
-        ("GEMBA-MQM_gpt4", "MetricX-23-QE", "instructscore_llama7b"),
-        ("en-de", "he-en", "zh-en"),
-        (),
-        1000,
+    "wmt23_mqm": list_set(
+        "GEMBA-MQM_gpt4 MetricX-23-QE instructscore_llama7b", "en-de he-en zh-en", "", 1000
     ),
 }
 """Sets that the shipped prior is trained on, beside those above."""
@@ -190,16 +178,9 @@ def load(source: str, task: str, reader: str) -> tuple[np.ndarray, np.ndarray]:
 
 def list_tasks(sources: Collection[str] = tuple(SOURCES)) -> list[tuple[str, str, str]]:
     """Set, task and reader of every task that is compared on."""
-    made = [
-        (EMBEDDED, task, reader) for task in TASKS for reader in ("main", "small", "large", "other")
-    ]
-    return [
-        (source, task, reader)
-        for source in sources
-        if source != EMBEDDED
-        for task in (SOURCES | FURTHER)[source].tasks
-        for reader in (SOURCES | FURTHER)[source].readers
-    ] + (made if EMBEDDED in sources else [])
+    made = {EMBEDDED: list_set("main small large other", " ".join(TASKS), "", 0)}
+    every = SOURCES | FURTHER | made
+    return [(of, *pair) for of in sources for pair in product(every[of].tasks, every[of].readers)]
 
 
 def half_of(source: str, task: str) -> str:

@@ -67,7 +67,7 @@ MEASUREMENTS = (
         "samples",
         lambda draw: ((task,) for task in SOURCES[SOURCE].tasks),
         run,
-        Means(("task",), by=("task",)),
-        draws=5,
+        Means("task", "task"),
+        5,
     ),
 )

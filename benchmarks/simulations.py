@@ -32,8 +32,8 @@ MEASUREMENTS = (
         "simulations",
         lambda draw: product(CHANNELS, ("default", "laplace")),
         run,
-        partial(list_records, names=("channel", "method")),
-        draws=1,
+        partial(list_records, names="channel method"),
+        1,
         needs_data=False,
     ),
 )

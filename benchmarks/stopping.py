@@ -90,6 +90,6 @@ def describe(rows: list[Row]) -> Line:
 
 MEASUREMENTS = (
     Measurement(
-        "stopping", lambda draw: [(source,) for source in COLUMNS], simulate, tabulate, draws=200
+        "stopping", lambda draw: [(source,) for source in COLUMNS], simulate, tabulate, 200
     ),
 )

@@ -45,8 +45,8 @@ MEASUREMENTS = (
         "sweep",
         lambda draw: product(METHODS, (1, 60, 256), ("host", "accelerator")),
         run,
-        Means(("method", "subsets", "device"), by=("method", "subsets", "device")),
-        draws=3,
+        Means("method subsets device", "method subsets device"),
+        3,
         needs_data=False,
     ),
 )

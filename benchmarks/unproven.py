@@ -10,14 +10,12 @@ The pseudo-count of what is added is two, or one that has to be earned (`earned_
 from collections.abc import Iterator
 from pathlib import Path
 
-from accuracy import CELL
+from accuracy import CELL, score
 from measurement import Line, Means, Measurement
 from real import list_tasks, split_task, without
 
 import cordial_ppl as cp
-from cordial_ppl.estimators.subsets import fit_subsets
 from cordial_ppl.evaluation.tasks import draw_subsets
-from cordial_ppl.scores import log_loss
 
 BAD, GALLERY = Path(__file__).with_name("bad"), Path(__file__).parent.parent / "models"
 ADDED = {
@@ -29,17 +27,15 @@ ADDED = {
 def run(draw: int, n: int, source: str, name: str, reader: str) -> Iterator[Line]:
     """Fit the default with and without further channels."""
     task, prior = split_task(source, name, reader), without(source)
-    stacks = {("none", "1, earned"): cp.Cordial(prior=prior)}
+    stacks = {"nothing": cp.Cordial(prior=prior)}
     for what, paths in ADDED.items():
-        for rule, counts in (("1, earned", None), ("2", {path.stem: 2.0 for path in paths})):
+        for rule, counts in (("one, earned", None), ("two", {path.stem: 2.0 for path in paths})):
             stack = cp.Cordial(prior=prior, channels=paths, weight_counts=counts)
-            stacks[what, rule] = stack
-    named = {" ".join(key): stack for key, stack in stacks.items()}
-    subset = draw_subsets(task, n, draw + 1)[draw:]
-    fits = fit_subsets(named, task.pool, subset, [draw], task.report).values()
-    losses = [log_loss(fit.probs[0], task.report.labels) for fit in fits]  # pyright: ignore
-    for (what, rule), loss in zip(stacks, losses, strict=True):
-        yield {"added": what, "count": rule, "loss": loss, "beyond the default": loss - losses[0]}
+            stacks[f"{what}: {rule}"] = stack
+    rows = draw_subsets(task, n, draw + 1)[draw]
+    losses = score(stacks, task.pool, rows, draw, task.report)
+    for what, loss in losses.items():
+        yield {"added": what, "loss": loss, "beyond the default": loss - losses["nothing"]}
 
 
 MEASUREMENTS = (
@@ -47,7 +43,7 @@ MEASUREMENTS = (
         "unproven",
         lambda draw: ((n, *pair) for n in (10, 20, 50) for pair in list_tasks()),
         run,
-        Means(CELL, by=("labels", "added", "count"), alike=CELL[1:]),
-        draws=4,
+        Means(CELL, "labels added", alike="set task reader"),
+        4,
     ),
 )

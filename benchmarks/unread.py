@@ -126,7 +126,7 @@ MEASUREMENTS = (
         lambda draw: product((20, 60, 100), DESIGNS, (0.1, 0.25, 0.5)),
         lambda draw, labels, design, rate: run(design, rate, labels, draw),
         tabulate,
-        draws=200,
+        200,
         needs_data=False,
     ),
 )

@@ -18,6 +18,7 @@ made-up texts each.
 import time
 from collections.abc import Callable, Collection, Iterator
 from functools import partial
+from typing import Any
 
 import numpy as np
 from embedded import TASKS as EMBEDDED
@@ -44,8 +45,10 @@ EFFECTS: dict[str, tuple[Callable[[], UserShift], str]] = {
 }
 """Effect, and the population that it moves; gains are over the calibrator's."""
 
+Gains = dict[str, np.ndarray]
 
-def list_gains(gains: dict[str, np.ndarray], users: np.ndarray, late: np.ndarray) -> Iterator[Line]:
+
+def list_gains(gains: Gains, users: np.ndarray, late: np.ndarray) -> Iterator[Line]:
     """List the mean gain of each user, of late texts and of all, and what the shift gains over."""
     gains |= {
         f"{PLAIN} - {name}": gains[PLAIN] - gain
@@ -63,71 +66,69 @@ def measure_embedded(draw: int, name: str) -> Iterator[Line]:
     """Gains on an embedded task with one draw of labels."""
     task = benchmark(name)
     rows = task.rows("users")
-    gains = gains_of_draw(task, rows, draw, EFFECTS, Cordial.paper)
+    gains = gains_of_draw(task, rows, draw)
     return list_gains(gains, task.users[rows], task.time[rows] >= LATE)
 
 
 def gains_of_draw(
-    task: SyntheticTask,
-    rows: np.ndarray,
-    draw: int,
-    effects: Collection[str],
-    make: Callable[..., Cordial],
-) -> dict[str, np.ndarray]:
+    task: SyntheticTask, rows: np.ndarray, draw: int, effects: Collection[str] = tuple(EFFECTS)
+) -> Gains:
     """Per-text gains of effects over the population that is fitted to one draw of labels."""
-    logits, labels = task.logits["main"], task.labels[rows]
+    logits, labels = task.logits["main"], task.labels
     fitted = np.random.default_rng(draw).permutation(task.rows("calibration"))[:LABELS]
     populations = {
-        name: each.fit(logits[fitted], task.labels[fitted]).predict_proba(logits[rows])
-        for name, each in (("calibrator", make(seed=draw)), ("odds", ProportionalOdds()))
+        name: each.fit(logits[fitted], labels[fitted]).predict_proba(logits[rows])
+        for name, each in (("calibrator", Cordial.paper(seed=draw)), ("odds", ProportionalOdds()))
     }
-    users, times = task.users[rows], task.time[rows]
-    names = np.unique(users)
-    first = np.isin(users, np.random.default_rng(draw).permutation(names)[: len(names) // 2])
-    loss = scores.log_loss(populations["calibrator"], labels, per_text=True)
-    gains = {}
+    told = labels[rows], task.users[rows], task.time[rows]
+    names = np.unique(told[1])
+    first = np.isin(told[1], np.random.default_rng(draw).permutation(names)[: len(names) // 2])
+    gains = {name: np.zeros(len(rows)) for name in effects}
+    for half in (first, ~first):
+        seen, after = ({k: p[part] for k, p in populations.items()} for part in (~half, half))
+        earlier, later = ([each[part] for each in told] for part in (~half, half))
+        for name, gain in predict_effects(seen, after, earlier, later, effects)[0].items():
+            gains[name][half] = gain
+    return gains
+
+
+def predict_effects(
+    seen: Gains, after: Gains, told: Any, later: Any, effects: Collection[str]
+) -> tuple[Gains, np.ndarray]:
+    """Per-text gains of effects that some texts give, on others, and how many came before each.
+
+    What the populations predict is by their names; texts have labels, users and times.
+    """
+    gains, earlier = {}, np.zeros(0)
+    loss = scores.log_loss(after["calibrator"], later[0], per_text=True)
     for name in effects:
         kind, base = EFFECTS[name]
-        probs, gains[name] = populations[base], np.zeros(len(rows))
-        for half in (first, ~first):
-            effect = kind().fit(probs[~half], labels[~half], users[~half], times[~half])
-            shifted, _ = effect.predict_in_order(
-                probs[half], labels[half], users[half], times[half]
-            )
-            gains[name][half] = loss[half] - scores.log_loss(shifted, labels[half], per_text=True)
-    return gains
+        probs, earlier = kind().fit(seen[base], *told).predict_in_order(after[base], *later)
+        gains[name] = loss - scores.log_loss(probs, later[0], per_text=True)
+    return gains, earlier
 
 
 def measure_real(split: int, task: str) -> Iterator[Line]:
     """Gains of every effect over the population, on both halves of the users."""
     texts = read(SOURCE, task, READER)
-    logits, labels = texts.logits, texts.labels
-    users = np.asarray(texts.labelled.extras["user"])
-    times = np.asarray(texts.labelled.extras["time"], float)
-    names = np.random.default_rng(split).permutation(np.unique(users))
-    first = np.isin(users, names[: len(names) // 2])
+    logits, extras = texts.logits, texts.labelled.extras
+    columns = texts.labels, np.asarray(extras["user"]), np.asarray(extras["time"], float)
+    names = np.random.default_rng(split).permutation(np.unique(columns[1]))
+    first = np.isin(columns[1], names[: len(names) // 2])
     for half, fold in enumerate((first, ~first)):
         rng = np.random.default_rng([split, half])
         fitted, unseen = rng.permutation(np.flatnonzero(fold))[:LABELS], np.flatnonzero(~fold)
-        calibrator = Cordial(prior=without(SOURCE)).fit(logits[fitted], labels[fitted])
-        odds = ProportionalOdds().fit(logits[fitted], labels[fitted])
-        held_out = {
-            "calibrator": calibrator.fit_.out_of_fold,
-            "odds": predict_out_of_fold(logits[fitted], labels[fitted]),
-        }
+        told, later = ([each[rows] for each in columns] for rows in (fitted, unseen))
+        calibrator = Cordial(prior=without(SOURCE)).fit(logits[fitted], told[0])
+        odds = ProportionalOdds().fit(logits[fitted], told[0])
+        apart = predict_out_of_fold(logits[fitted], told[0])
+        seen = {"calibrator": calibrator.fit_.out_of_fold, "odds": apart}
         after = {
-            "calibrator": calibrator.predict_proba(logits[unseen]),
-            "odds": odds.predict_proba(logits[unseen]),
+            name: each.predict_proba(logits[unseen])
+            for name, each in (("calibrator", calibrator), ("odds", odds))
         }
-        loss = scores.log_loss(after["calibrator"], labels[unseen], per_text=True)
-        gains, earlier = {}, np.zeros(0)
-        for name, (kind, base) in EFFECTS.items():
-            effect = kind().fit(held_out[base], labels[fitted], users[fitted], times[fitted])
-            probs, earlier = effect.predict_in_order(
-                after[base], labels[unseen], users[unseen], times[unseen]
-            )
-            gains[name] = loss - scores.log_loss(probs, labels[unseen], per_text=True)
-        for line in list_gains(gains, users[unseen], earlier >= LATE):
+        gains, earlier = predict_effects(seen, after, told, later, EFFECTS)
+        for line in list_gains(gains, later[1], earlier >= LATE):
             yield {"half": half} | line
 
 
@@ -157,24 +158,21 @@ def time_users(draw: int) -> dict[str, float]:
     return {"fit, s": fit - start, "predict, s": time.perf_counter() - fit}
 
 
-EACH = {"by": ("task", "texts"), "unit": "user", "weight": "number"}
 MEASUREMENTS = (
     Measurement(
         "users",
         lambda draw: [(task,) for task in SOURCES[SOURCE].tasks],
         measure_real,
-        Means(("task",), alike=("draw", "half"), **EACH),
-        draws=5,
+        Means("task", "task texts", "draw half", unit="user", weight="number"),
+        5,
     ),
     Measurement(
         "users-embedded",
         lambda draw: [(task,) for task in EMBEDDED],
         measure_embedded,
-        Means(("task",), alike=("draw",), **EACH),
-        draws=5,
+        Means("task", "task texts", "draw", unit="user", weight="number"),
+        5,
         needs_data=False,
     ),
-    Measurement(
-        "users-speed", lambda draw: [()], time_users, Means((), by=()), draws=3, needs_data=False
-    ),
+    Measurement("users-speed", lambda draw: [()], time_users, Means("", ""), 3, needs_data=False),
 )

@@ -43,7 +43,7 @@ LABELS, TEXTS, READERS = 200, 30, 2
 NEAR, CLEAR = 0.25, 0.3
 """Classes that a bias may be off, and a bias whose sign has to be right."""
 
-CELL = "set", "task", "reader"
+CELL = "set task reader"
 
 
 class Judge(NamedTuple):
@@ -168,7 +168,7 @@ def make_judge(seed: int, bias: float) -> Line:
     return {"told right": ({"low": -0.5, "high": 0.5}[side[1]] if side else 0.0) == bias}
 
 
-tabulate = Means(CELL, by=("set", "of"), pooled=("set",), alike=(), squared=("error",))
+tabulate = Means(CELL, "set* of", alike="", squared=("error",))
 MEASUREMENTS = (
     Measurement("words", list_judges, run, tabulate, 2),
     Measurement("words-graded", list_judges, partial(run, graded=True), tabulate, 2),
@@ -176,8 +176,8 @@ MEASUREMENTS = (
         "words-made",
         lambda draw: [(0.0,), (0.5,), (-0.5,)],
         make_judge,
-        Means(("bias",), by=("bias",), pooled=("bias",)),
-        draws=200,
+        Means("bias", "bias*"),
+        200,
         needs_data=False,
     ),
 )

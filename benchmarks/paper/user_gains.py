@@ -7,9 +7,7 @@ import numpy as np
 from embedded import benchmark
 from ledger import Ledger
 from product import Product, Record, bold, number, tabulate
-from users import EMBEDDED, LABELS, LATE, PLAIN, gains_of_draw
-
-from cordial_ppl import Cordial
+from users import EMBEDDED, LABELS, LATE, PLAIN, Gains, gains_of_draw
 
 EFFECTS = (
     *(PLAIN, "reliability, mode", "temperature, mode", "intercept, mode"),
@@ -18,7 +16,6 @@ EFFECTS = (
 """The paper's four, and two further forms of the shift."""
 
 BOOTSTRAPS = 2000
-Gains = dict[str, np.ndarray]
 
 
 def user_gains(ledger: Ledger, tasks: Sequence[str] = tuple(EMBEDDED), draws: int = 20) -> Product:
@@ -76,10 +73,7 @@ def measure_gains(
     task = benchmark(name)
     rows = task.rows("users")
     users, late = task.users[rows], task.time[rows] >= LATE
-    gains = [
-        keep(draw, partial(gains_of_draw, task, rows, draw, effects, Cordial.paper))
-        for draw in range(draws)
-    ]
+    gains = [keep(d, partial(gains_of_draw, task, rows, d, effects)) for d in range(draws)]
     means = {effect: np.stack([gain[effect] for gain in gains]) for effect in effects}
     for effect in effects:
         first = PLAIN if effect.endswith((", mode", ", whole classes")) else "shift"

@@ -73,7 +73,7 @@ def test_means_are_of_sets_and_errors_of_what_is_independent():
         {"user": "b", "number": 1, "gain": -3.0, "right": True},
     ]
     rows = [Row(draw, (source,), numbers) for source in ("one", "other") for draw in range(2)]
-    table = Means(("set",), ("set",), pooled=("set",), unit="user", weight="number")
+    table = Means("set", by="set*", unit="user", weight="number")
     *_, line = table(rows)
     assert [each["set"] for each in table(rows)] == ["one", "other", "all"]
     assert (line["gain"], line["right"], line["count"]) == (0.0, 1.0, 8)
@@ -84,10 +84,10 @@ def test_means_are_of_sets_and_errors_of_what_is_independent():
 def test_clear_sets_are_counted_and_errors_are_squared():
     values = {"up": (1.0, 1.1, 0.9), "down": (-1.0, -1.1, -0.9), "open": (1.0, -1.0, 0.1)}
     rows = [Row(d, (s,), {"x": each[d]}) for s, each in values.items() for d in range(3)]
-    (line,) = Means(("set",), (), resolved=("x",), lowest=("x",), highest=("x",))(rows)
+    (line,) = Means("set", by="", resolved=("x",), lowest=("x",), highest=("x",))(rows)
     assert (line["x above"], line["x below"], line["lowest x in"]) == (1, 1, "down")
     assert line["highest x"] == pytest.approx(1.0)
-    (line,) = Means(("set",), (), squared=("x",), alike=())(rows)
+    (line,) = Means("set", by="", alike="", squared=("x",))(rows)
     assert line["x"] == pytest.approx(np.sqrt(np.mean(np.square([*values.values()]))))
 
 
