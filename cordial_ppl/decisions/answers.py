@@ -1,9 +1,9 @@
 """Answers from a fit: each function validates what it is asked and calls one computation."""
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from itertools import compress
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from jaxtyping import Float
@@ -30,9 +30,6 @@ if TYPE_CHECKING:
 
 LEAST_BIAS = 0.025
 """Share of the scale's length that a group must be off to be reported: a tenth of five stars."""
-
-ASSESSED: WeakKeyDictionary[Fit, Reader] = WeakKeyDictionary()
-"""The reader of each fit that was asked for it."""
 
 
 def predict_draws(
@@ -210,8 +207,8 @@ def monitor(
         stated[rows, t] = state(read.logits)[0][again]
         scores[rows, t] = predict(fit, read)[0][again] @ fit.scale.values
         if t == count - 1 and not again.all():
-            parts = (sketch(read.logits[part]) for part in (again, ~again))
-            others = drift.compare(*parts, fit.scale)
+            same, rest = sketch(read.logits[again]), sketch(read.logits[~again])
+            others = drift.compare(same, rest, fit.scale)
     return monitoring.monitor(scores, stated, fit.scale, level)._replace(others=others)
 
 
@@ -285,15 +282,14 @@ def verdict(fit: Any) -> Verdict | None:
     return judge(fit.text_labels, fit.out_of_fold, fit.scale, reader and reader.points)
 
 
+@lru_cache(maxsize=8)
 def reader_of(fit: Fit) -> Reader | None:
     """Return the reader as it is; None without labels.
 
     Args:
         fit: the fit, ``calibrator.fit_``.
     """
-    if fit not in ASSESSED and len(fit.labelled.labels):
-        ASSESSED[fit] = assess(fit)
-    return ASSESSED.get(fit)
+    return assess(fit) if len(fit.labelled.labels) else None
 
 
 def can_forecast(fit: Fit) -> bool:

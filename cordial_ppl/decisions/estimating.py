@@ -185,11 +185,9 @@ def _conclude(
     rectified = rectified_means(*raw, level=level, **design)
     describe = partial(_describe, scale=scale, level=level, rated=marks is not None)
     counts = (np.bincount(of, minlength=len(names)) for of in (corpus.groups, corpus.groups[rows]))
+    sizes = [*zip(*(each.tolist() for each in counts), strict=True)]
     population = {
-        name: describe(size, means[:, g], shares.effects[:, g])
-        for g, (name, size) in enumerate(
-            zip(names, zip(*(each.tolist() for each in counts), strict=True), strict=True)
-        )
+        name: describe(sizes[g], means[:, g], shares.effects[:, g]) for g, name in enumerate(names)
     }
     overall, passing = describe((len(readings), len(rows)), means[:, -1], None), None
     if marks is not None and overall.passing is not None:

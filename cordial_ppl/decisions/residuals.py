@@ -5,8 +5,8 @@ a share and a pass rate are sums of the same numbers.  One record a fit serves a
 residuals: estimates, the reader's faults, groups that are rated otherwise.
 """
 
+from functools import lru_cache
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from jaxtyping import Float
@@ -54,14 +54,10 @@ def covariance_of(probs: Float[np.ndarray, "m K"]) -> Float[np.ndarray, "J J"]:
     return steps.sum(axis=0)[highest] - steps.T @ steps
 
 
-RESIDUALS: WeakKeyDictionary[Fit, Residuals] = WeakKeyDictionary()
-
-
+@lru_cache(maxsize=8)
 def residuals_of(fit: Fit) -> Residuals:
     """Return the residuals of the labelled texts of a fit."""
-    if fit not in RESIDUALS:
-        RESIDUALS[fit] = find_residuals(fit.text_labels, fit.out_of_fold)
-    return RESIDUALS[fit]
+    return find_residuals(fit.text_labels, fit.out_of_fold)
 
 
 def find_residuals(per_text: TextLabels, out_of_fold: Float[np.ndarray, "n K"] | None) -> Residuals:

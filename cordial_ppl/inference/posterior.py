@@ -22,7 +22,6 @@ from cordial_ppl.inference.diagnostics import (
     precision,
 )
 from cordial_ppl.inference.importance import resample
-from cordial_ppl.inference.laplace import Mode
 from cordial_ppl.inference.marginal_likelihood import estimate_log_evidence, find_mode
 from cordial_ppl.inference.programs import DRAWS, predict, predict_draws
 from cordial_ppl.inference.target import Prior, Target, build_target
@@ -96,9 +95,7 @@ class Posterior:
         """
         return self.target.coordinates
 
-    @cached_property
-    def _gaussian(self) -> Mode:
-        return find_mode(self)
+    _gaussian = cached_property(find_mode)
 
     @property
     def mode(self) -> dict[str, np.ndarray]:
