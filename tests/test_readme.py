@@ -46,14 +46,14 @@ def test_the_example_gives_the_answer_and_the_losses_beside_it(capsys):
 @pytest.mark.pinned
 def test_the_commands_on_files(tmp_path, monkeypatch):
     """They run one after the other, with labels filled in; the ranking is that of the tutorial."""
-    tutorial = (ROOT / "docs/tutorials/ratings.md").read_text()
+    tutorial = (ROOT / "docs/tutorials/rank.md").read_text()
     (section,) = re.findall(r"^## With files\n(.*?)^## ", README, flags=re.DOTALL | re.MULTILINE)
     for language in ("csv", "text"):
         assert set("".join(code_of(section, language)).splitlines()) <= set(tutorial.splitlines())
 
     monkeypatch.chdir(tmp_path)
     names, texts = {}, reviews(300)
-    exec(compile(code_of(tutorial, "python")[0], "ratings.md", "exec"), names)
+    exec(compile(code_of(tutorial, "python")[0], "rank.md", "exec"), names)
     ids = [f"t{row}" for row in range(300)]
     readings = {f"logprob_{option}": texts.logits[:, k] for k, option in enumerate(texts.options)}
     pl.DataFrame({"item_id": ids, **readings}).write_csv("readings.csv")
@@ -92,7 +92,7 @@ def test_the_seam_is_all_that_an_author_writes(tmp_path):
 def test_the_methods_of_a_sweep_are_on_its_page():
     from cordial_ppl.evaluation.methods import METHODS
 
-    page = (ROOT / "docs" / "sweeps.md").read_text()
+    page = (ROOT / "docs/tutorials/calibrate.md").read_text()
     (table,) = re.findall(r"^\| method \|.*?\n\n", page, flags=re.DOTALL | re.MULTILINE)
     names = re.findall(r"^(\|[^|]+)\|", table, flags=re.MULTILINE)
     assert re.findall(r"`([\w-]+)`", "".join(names)) == list(METHODS)
