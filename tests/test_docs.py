@@ -80,11 +80,17 @@ def test_the_page_of_commands_is_made_of_them():
     assert commands.page() == PAGES["docs/cli.md"], "python docs/commands.py writes it anew"
 
 
+def test_the_reference_in_the_repository_is_made_of_docstrings():
+    import signatures
+
+    assert signatures.page() == PAGES["docs/api.md"], "python docs/signatures.py writes it anew"
+
+
 def test_figures_are_those_of_the_page_that_measured_them():
     """Three decimals in prose are a measurement."""
     decimals = re.compile(r"\d*\.\d{3}\b")
     known = {float(number) for number in decimals.findall(PAGES["docs/results.md"])}
-    others = DOCUMENTS.keys() - {"docs/results.md", "docs/paper.md", "docs/cli.md"}
+    others = DOCUMENTS.keys() - {"docs/results.md", "docs/paper.md", "docs/cli.md", "docs/api.md"}
     for name in {*others, "ARCHITECTURE.md"}:
         text = DOCUMENTS.get(name) or (ROOT / name).read_text()
         prose = re.sub(r"`[^`]*`", "", pages.FENCE.sub("", text))
