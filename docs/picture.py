@@ -71,7 +71,7 @@ def main() -> None:
     for k, panel in enumerate(panels):
         panel.bar(stars, people[k], width=0.78, color=BARS, label="what people gave")
         panel.plot(stars, raw[k], color=RAW, lw=1.4, ls=(0, (4, 2)), marker="o", ms=3.5)
-        panel.plot(stars, draws[:, k].T, color=CALIBRATED, lw=0.5, alpha=0.14)
+        panel.plot(stars, draws[:, k].T, color=CALIBRATED, lw=0.5, alpha=0.2)
         panel.plot(stars, draws[:, k].mean(axis=0), color=CALIBRATED, lw=2, marker="o", ms=4)
         count = int((stated == k).sum())
         panel.set_title(f"judge says {k + 1}", fontsize=10.5, color=INK, pad=16)
@@ -90,7 +90,7 @@ def main() -> None:
         plt.Rectangle((0, 0), 1, 1, color=BARS),
         plt.Line2D([], [], color=RAW, lw=1.4, ls=(0, (4, 2)), marker="o", ms=3.5),
         plt.Line2D([], [], color=CALIBRATED, lw=2, marker="o", ms=4),
-        plt.Line2D([], [], color=CALIBRATED, lw=0.8, alpha=0.35),
+        plt.Line2D([], [], color=CALIBRATED, lw=0.8, alpha=0.4),
     ]
     names = [
         "stars that people gave",
