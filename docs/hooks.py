@@ -53,7 +53,8 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
         words, path, place = link[1], link[2], link[3] or ""
         target = posixpath.normpath(posixpath.join(folder, path))
         found = PLACES.get(target, target.removeprefix("docs/"))
-        if files.get_file_from_path(found) is not None:
+        file = files.get_file_from_path(found)
+        if file is not None and file.inclusion.is_included():
             return f"[{words}]({posixpath.relpath(found, posixpath.dirname(here) or '.')}{place})"
         return words if (ROOT / target).exists() else link[0]
 

@@ -1,4 +1,4 @@
-"""The picture of the README: what people say where the reader says one, two, ... five stars.
+"""The picture of the README: what people say where the judge says one, two, ... five stars.
 
 Made from the embedded reviews.  Twenty labels are drawn twenty times; each draw calibrates the
 other reviews.  Needs matplotlib (``pip install -e ".[docs]"``).
@@ -19,7 +19,7 @@ BARS, RAW, CALIBRATED, INK = "#d9d6cf", "#c8553d", "#1f6f8b", "#3a3a3a"
 
 
 def softmax(logits: np.ndarray) -> np.ndarray:
-    """Probabilities that the reader states."""
+    """Probabilities that the judge states."""
     powers = np.exp(logits - logits.max(axis=1, keepdims=True))
     return powers / powers.sum(axis=1, keepdims=True)
 
@@ -69,12 +69,12 @@ def main() -> None:
 
     figure, panels = plt.subplots(1, size, figsize=(10, 2.9), sharey=True)
     for k, panel in enumerate(panels):
-        panel.bar(stars, people[k], width=0.78, color=BARS, label="what people give")
+        panel.bar(stars, people[k], width=0.78, color=BARS, label="what people gave")
         panel.plot(stars, raw[k], color=RAW, lw=1.4, ls=(0, (4, 2)), marker="o", ms=3.5)
-        panel.plot(stars, draws[:, k].T, color=CALIBRATED, lw=0.6, alpha=0.28)
+        panel.plot(stars, draws[:, k].T, color=CALIBRATED, lw=0.5, alpha=0.2)
         panel.plot(stars, draws[:, k].mean(axis=0), color=CALIBRATED, lw=2, marker="o", ms=4)
         count = int((stated == k).sum())
-        panel.set_title(f"reader says {k + 1}", fontsize=10.5, color=INK, pad=16)
+        panel.set_title(f"judge says {k + 1}", fontsize=10.5, color=INK, pad=16)
         panel.text(
             0.5, 1.03, f"{count:,} reviews", transform=panel.transAxes, ha="center", fontsize=8.5
         )
@@ -90,11 +90,11 @@ def main() -> None:
         plt.Rectangle((0, 0), 1, 1, color=BARS),
         plt.Line2D([], [], color=RAW, lw=1.4, ls=(0, (4, 2)), marker="o", ms=3.5),
         plt.Line2D([], [], color=CALIBRATED, lw=2, marker="o", ms=4),
-        plt.Line2D([], [], color=CALIBRATED, lw=0.8, alpha=0.5),
+        plt.Line2D([], [], color=CALIBRATED, lw=0.8, alpha=0.4),
     ]
     names = [
-        "stars that people give",
-        "what the reader states",
+        "stars that people gave",
+        "what the judge states",
         f"calibrated with {LABELS} labels, mean of {DRAWS} draws",
         "each draw",
     ]

@@ -21,17 +21,14 @@ PAGES |= {
 DOCUMENTS = PAGES | {
     name: (ROOT / name).read_text() for name in ("README.md", "CONTRIBUTING.md", "models/README.md")
 }
-FRAGMENTS = {"checks", "fusion", "priors", "sweeps", "users"}
+FRAGMENTS = {"monitor", "priors"}
 """Pages whose code is of readings that the reader has."""
 
-SLOW = "docs/tutorials/sweep.md"
-"""A page that takes as long as all others together; it is run nightly."""
-
-MAKING = ("docs/tutorials", "docs/decision_models.md")
+MAKING = ("docs/tutorials", "docs/decide.md", "docs/tables.md")
 """Pages that make what their commands read: these are run too."""
 
 COMPLETE = [
-    pytest.param(name, marks=pytest.mark.nightly) if name == SLOW else name
+    name
     for name, text in PAGES.items()
     if Path(name).stem not in FRAGMENTS
     and any(fence.language == "python" for fence in pages.fences(text))
@@ -63,7 +60,7 @@ def test_names_and_commands_are_there(name):
         assert hasattr(cp, attribute), f"{name} names cp.{attribute}"
 
 
-@pytest.mark.parametrize("name", [*DOCUMENTS, "ARCHITECTURE.md", "CHANGELOG.md"])
+@pytest.mark.parametrize("name", [*DOCUMENTS, "ARCHITECTURE.md", "CHANGELOG.md", "SECURITY.md"])
 def test_links_lead_somewhere(name):
     text = DOCUMENTS.get(name) or (ROOT / name).read_text()
     for link in re.findall(r"\]\((?!https?:|data:|#)([^)#\s]+)", text):
@@ -83,25 +80,32 @@ def test_the_page_of_commands_is_made_of_them():
     assert commands.page() == PAGES["docs/cli.md"], "python docs/commands.py writes it anew"
 
 
-def test_figures_are_those_of_the_pages_that_measured_them():
-    measured = PAGES["docs/accuracy.md"] + PAGES["docs/comparison.md"]
-    known = set(re.findall(r"-?\d?\.\d{3}\b", measured))
-    (section,) = re.findall(
-        r"^## What was measured\n(.*?)^## ", PAGES["docs/which.md"], flags=re.DOTALL | re.MULTILINE
-    )
-    rows = [line for line in section.splitlines() if line.startswith("|")]
-    figures = set(re.findall(r"-?\d?\.\d{3}\b", "".join(rows)))
-    assert len(figures) > 40 and figures <= known, figures - known
+def test_the_reference_in_the_repository_is_made_of_docstrings():
+    import signatures
+
+    assert signatures.page() == PAGES["docs/api.md"], "python docs/signatures.py writes it anew"
+
+
+def test_figures_are_those_of_the_page_that_measured_them():
+    """Three decimals in prose are a measurement."""
+    decimals = re.compile(r"\d*\.\d{3}\b")
+    known = {float(number) for number in decimals.findall(PAGES["docs/results.md"])}
+    others = DOCUMENTS.keys() - {"docs/results.md", "docs/paper.md", "docs/cli.md", "docs/api.md"}
+    for name in {*others, "ARCHITECTURE.md"}:
+        text = DOCUMENTS.get(name) or (ROOT / name).read_text()
+        prose = re.sub(r"`[^`]*`", "", pages.FENCE.sub("", text))
+        found = {float(number) for number in decimals.findall(prose)}
+        assert found <= known, f"{name} has {found - known}"
+    assert len(known) > 100
 
 
 def test_messages_are_those_of_the_package():
-    """A piece of each message of the page stands in the source, whatever its figures are."""
+    """A piece of each message on the pages stands in the source, whatever its figures are."""
     files = (ROOT / "cordial_ppl").rglob("*.py")
     nodes = [node for path in files for node in ast.walk(ast.parse(path.read_text()))]
     texts = {n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)}
-    quoted = [
-        f.code for f in pages.fences(PAGES["docs/troubleshooting.md"]) if f.language == "text"
-    ]
+    documents = map(pages.fences, PAGES.values())
+    quoted = [f.code for fences in documents for f in fences if f.language == "console"]
     assert len(quoted) > 20
     for message in quoted:
         assert max(len(text) for text in texts if text in message) > 20, message

@@ -13,7 +13,7 @@ HEAD = """# The paper's figures, and ours
 Every number that the paper states, beside ours from a full run of `benchmarks/paper/make.py`,
 which also writes this page. **The texts are synthetic**: the paper's readings are not public, so
 tasks and readers are made up, with the paper's numbers of texts and options, and readers as
-accurate and sure as the paper's ([how](comparison.md)). Levels may differ for that reason alone;
+accurate and sure as the paper's ([how](results.md)). Levels may differ for that reason alone;
 what can be reproduced are orders, signs, sizes of gains and the method's own numbers. Ours is
 `Cordial.paper()`; its stack and those of its rivals have one pseudo-count for each weight.
 
