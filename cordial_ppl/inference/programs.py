@@ -318,8 +318,7 @@ def _predict(target: Target) -> Callable[..., Any]:
         return jax.lax.fori_loop(0, data.tiles, add, nothing)
 
     # The same numbers as at the highest level, which takes .2 to .5 s longer to compile.
-    name = target.name_program("predictions")
-    return compiled(run, name=name, xla_backend_optimization_level=2)
+    return compiled(run, name=target.name_program("predictions"), xla_backend_optimization_level=2)
 
 
 def predict_draws(

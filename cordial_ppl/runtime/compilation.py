@@ -79,8 +79,7 @@ def compiled[**P, R](
         chosen = {name: value for name, value in asked if is_option(name, value)}
         return jax.jit(trace, compiler_options=chosen)
 
-    def lower(*args: P.args, **kwargs: P.kwargs) -> jax.stages.Lowered:
-        return jax.jit(trace, keep_unused=True).lower(*args, **kwargs)
+    lower = jax.jit(trace, keep_unused=True).lower
 
     @wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:

@@ -88,9 +88,9 @@ def _find_program(key: tuple, lower: Callable[[], Any], options: Mapping[str, An
     Raises:
         LookupError: JAX has no cache, or another folder.
     """
-    folder = os.path.realpath(cache_directory() or "")
-    if folder != jax.config.jax_compilation_cache_dir:
-        raise LookupError(f"the cache of JAX is not {folder}")
+    folder = cache_directory()
+    if folder is None or os.path.realpath(folder) != jax.config.jax_compilation_cache_dir:
+        raise LookupError(f"JAX's cache is not in {folder}")
     device, words = find_host(), f"{key} {options} {_digest_sources()}"
     # The processor, as JAX's cache tells one from another.
     words += f"{xla_client.get_topology_for_devices([device]).fingerprint()} {_list_settings()}"
