@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from cordial_ppl.channels.channel import LOG_ODDS_SUFFIX, sample_log_odds
 
-PRIORS = {
+PRIORS: dict[str, tuple[str, float, float]] = {
     "temperature": ("LogNormal", math.log(2.0), 1.0),
     "offset": ("Normal", 0.0, 1.0),
     "gain": ("LogNormal", 0.0, 0.5),
@@ -86,8 +86,8 @@ def sample(name: str, *shape: int) -> Any:
 
 def sample_affine() -> Affine:
     """Sample ``offset``, ``gain``, ``concentration`` and ``strength``."""
-    scale = [sample(name) for name in ("offset", "gain", "concentration")]
-    return Affine(*scale, sample_share("strength"))
+    offset, gain, concentration = (sample(name) for name in AFFINE[1:4])
+    return Affine(offset, gain, concentration, sample_share("strength"))
 
 
 def sample_share(name: str) -> Any:

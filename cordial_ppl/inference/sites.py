@@ -92,7 +92,7 @@ def list_sites(
         size: number of options K.
         readers: number of readers R of each text; None for a channel of one reader.
     """
-    lengths = dict.fromkeys(VECTOR, size)
+    lengths: dict[str, int] = dict.fromkeys(VECTOR, size)
     if readers is not None:
         lengths |= {"temperature": readers, "contrast": readers - 1}
     names = [name for name in names if lengths.get(name) != 0]
