@@ -20,8 +20,8 @@ from cordial_ppl.inference.importance import resample
 from cordial_ppl.inference.priors import LearnedPrior, reading_spread
 from cordial_ppl.inference.programs import predict_draws
 from cordial_ppl.inference.sampler import DEFAULT_EFFORT, PRECISION
+from cordial_ppl.inference.sites import Site
 from cordial_ppl.inference.target import Target
-from cordial_ppl.inference.tracing import Site
 from cordial_ppl.stack.members import CalibratorMember, ChannelMember
 from cordial_ppl.stack.stacking import MIN_LABELS
 

@@ -3,17 +3,20 @@
 Cold is what a new process pays: a fresh interpreter that finds nothing compiled imports the package
 and fits once.  Kept is the same in a second process, which finds what the first has compiled; CPU
 seconds, of all cores, are steadier than time where the machine is busy.  Warm is a fit with other
-labels and another seed in a process that has fitted such.
+labels and another seed in a process that has fitted such.  Starts are whole processes, in CPU
+seconds and in multiples of `import jax, numpyro`.
 
-    python benchmarks/results.py fit-cold fit-warm
+    python benchmarks/results.py fit-cold fit-warm fit-starts
 """
 
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 from time import perf_counter, process_time
 
 import numpy as np
@@ -21,8 +24,28 @@ from measurement import Line, Means, Measurement
 
 import cordial_ppl as cp
 from cordial_ppl.evaluation.synthetic import reviews
+from cordial_ppl.runtime.cache import cache_programs
 
 TEXTS, LABELS = 2000, 20
+
+CLI = "import sys; sys.argv[0] = 'cordial'; from cordial_ppl.cli import main; main()"
+FIT = """
+from cordial_ppl.runtime.cache import cache_programs
+cache_programs()
+import cordial_ppl as cp
+from cordial_ppl.evaluation.synthetic import reviews
+texts = reviews()
+cp.Cordial().fit(texts.logits[:20], texts.labels[:20]).predict_proba(texts.logits[20:])
+"""
+FILES = "r.csv", "l.csv"
+STARTS = {
+    "import jax, numpyro": ("import jax, numpyro",),
+    "demo": (CLI, "demo"),
+    "calibrate": (CLI, "calibrate", *FILES, "-o", "o.csv"),
+    "estimate": (CLI, "estimate", *FILES),
+    "fit, predict": (FIT,),
+}
+"""Programs of new processes, the first to compare with, in a folder with readings and labels."""
 
 
 def time_fit(n: int, size: int, seed: int) -> Line:
@@ -38,7 +61,7 @@ def time_fit(n: int, size: int, seed: int) -> Line:
 
 def run_cold(draw: int) -> Iterator[Line]:
     """Time the first fit in a fresh process, without kept programs and with them."""
-    environment = {k: v for k, v in os.environ.items() if k != "JAX_COMPILATION_CACHE_DIR"}
+    environment = {k: v for k, v in os.environ.items() if k[:4] != "JAX_"}
     with tempfile.TemporaryDirectory() as folder:
         for run in ("cold", "kept"):
             start = perf_counter()
@@ -53,6 +76,32 @@ def run_cold(draw: int) -> Iterator[Line]:
             yield {"run": run} | json.loads(done.stdout.splitlines()[-1]) | whole
 
 
+def run_starts(draw: int) -> Iterator[Line]:
+    """Time new processes, with nothing compiled before and with all of it."""
+    texts, unit = reviews(TEXTS), np.nan
+    columns = ",".join(f"logit_{option}" for option in range(texts.logits.shape[1]))
+    readings = [f"{row},{','.join(map(str, each))}" for row, each in enumerate(texts.logits)]
+    labels = [f"{row},{label}" for row, label in enumerate(texts.labels[:LABELS])]
+    environment = {k: v for k, v in os.environ.items() if k[:4] != "JAX_"}
+    for name, words in STARTS.items():
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "r.csv").write_text("\n".join([f"item_id,{columns}", *readings]))
+            Path(folder, "l.csv").write_text("\n".join(["item_id,label", *labels]))
+            for run in ("cold", "kept"):
+                before = resource.getrusage(resource.RUSAGE_CHILDREN)
+                subprocess.run(
+                    [sys.executable, "-c", *words],
+                    env=environment | {"CORDIAL_CACHE_DIR": f"{folder}/programs"},
+                    cwd=folder,
+                    capture_output=True,
+                    check=True,
+                )
+                after = resource.getrusage(resource.RUSAGE_CHILDREN)
+                spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+                unit = spent if name.startswith("import") else unit
+                yield {"start": name, "run": run, "CPU s": spent, "imports": spent / unit}
+
+
 def run_warm(draw: int, n: int, size: int) -> Line:
     """Time a fit after another one."""
     time_fit(n, size, draw + 1000)
@@ -61,6 +110,14 @@ def run_warm(draw: int, n: int, size: int) -> Line:
 
 MEASUREMENTS = (
     Measurement("fit-cold", lambda draw: [()], run_cold, Means("", "run"), 3, needs_data=False),
+    Measurement(
+        "fit-starts",
+        lambda draw: [()],
+        run_starts,
+        Means((), by=("start", "run")),
+        draws=5,
+        needs_data=False,
+    ),
     Measurement(
         "fit-warm",
         lambda draw: [(n, 5) for n in (5, 100)] + [(LABELS, k) for k in (3, 5, 7, 11, 15, 21, 31)],
@@ -71,5 +128,6 @@ MEASUREMENTS = (
 )
 
 if __name__ == "__main__":
+    cache_programs()
     line = time_fit(LABELS, 5, int(sys.argv[1]))
     print(json.dumps(line | {"process, CPU s": process_time()}))

@@ -33,6 +33,11 @@ AFFINE_CHANNELS: tuple[str, ...] = (*PAPER_CHANNELS, "bridge")
 """Those with the affine map of the scale, whose priors are learned from other tasks."""
 
 
+def is_ours(channel: Channel) -> bool:
+    """Whether the sources of this package, with the options, say all of a channel."""
+    return (CHANNELS | READER_CHANNELS).get(channel.name) == channel
+
+
 def is_built_in(channel: Channel) -> bool:
     """Whether a channel comes with the package, and not from a file or a caller."""
     return CHANNELS.get(channel.name) == channel

@@ -7,7 +7,8 @@ import numpyro.distributions as dist
 from numpyro.primitives import Messenger
 from numpyro.util import not_jax_tracer
 
-from cordial_ppl.channels.channel import LABEL_SITE, Model, Ordinal
+from cordial_ppl.channels.channel import LABEL_SITE, Model
+from cordial_ppl.channels.ordinal import Ordinal
 from cordial_ppl.errors import ChannelError
 
 RESERVED = frozenset({"chain", "draw", "label", "option", "prediction", "reader", "text"})

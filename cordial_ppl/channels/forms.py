@@ -34,18 +34,15 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpyro
-import numpyro.distributions as dist
 from jaxtyping import Array, Float, Int
-from scipy.linalg import helmert
 
-from cordial_ppl.channels.channel import observe, sample_log_odds
+from cordial_ppl.channels.channel import observe
 from cordial_ppl.channels.kernel import blend, expected, kernel, kernels, reading, spread
 from cordial_ppl.channels.parameters import (
     Affine,
+    sample,
     sample_affine,
-    sample_strength,
-    sample_temperature,
+    sample_share,
     sample_vector_scaling,
 )
 from cordial_ppl.data.readings import Readings
@@ -83,7 +80,7 @@ def move_between(
 
 def _affine(readings: Readings, labels: Labels, move: Move, vector: bool) -> None:
     """The model of a form, on the temperature reading or on the vector-scaled one."""
-    temperature, affine = sample_temperature(), sample_affine()
+    temperature, affine = sample("temperature"), sample_affine()
     scaling = sample_vector_scaling(readings.logits.shape[-1]) if vector else None
     moved = move(reading(readings.logits, temperature, scaling), affine)
     observe(None, labels, probs=[*blend(moved, readings.histogram, affine.strength_log_odds)])
@@ -110,13 +107,10 @@ def location_vector(readings: Readings, labels: Labels = None) -> None:
 
 
 def bridge(readings: Readings, labels: Labels = None) -> None:
-    """Bridge channel on the vector-scaled reading: 7 + 2K parameters.
-
-    ``logit form ~ N(0, 1.5)`` and ``logit tilt ~ N(-1, 1.5)``.
-    """
-    temperature, affine = sample_temperature(), sample_affine()
-    form = jax.nn.sigmoid(sample_log_odds("form", 0.0, 1.5))
-    power = jax.nn.sigmoid(sample_log_odds("tilt", -1.0, 1.5))
+    """Bridge channel on the vector-scaled reading: 7 + 2K parameters."""
+    temperature, affine = sample("temperature"), sample_affine()
+    form = jax.nn.sigmoid(sample_share("form"))
+    power = jax.nn.sigmoid(sample_share("tilt"))
     scaling = sample_vector_scaling(readings.logits.shape[-1])
     tilt = jnp.exp(power * jnp.log(readings.histogram))
     moved = move_between(reading(readings.logits, temperature, scaling), affine, form, tilt)
@@ -125,7 +119,7 @@ def bridge(readings: Readings, labels: Labels = None) -> None:
 
 def scalar(readings: Readings, labels: Labels = None, vector: bool = False) -> None:
     """Scalar channel on the temperature reading: two parameters."""
-    temperature, strength = sample_temperature(), sample_strength()
+    temperature, strength = sample("temperature"), sample_share("strength")
     scaling = sample_vector_scaling(readings.logits.shape[-1]) if vector else None
     probs = reading(readings.logits, temperature, scaling)
     observe(None, labels, probs=[*blend(probs, readings.histogram, strength)])
@@ -144,6 +138,8 @@ def reader_weights(contrast: Float[Any, "... free"]) -> Float[Array, "... R"]:
     Args:
         contrast: the R - 1 free coordinates a.
     """
+    from scipy.linalg import helmert  # Slow to import.
+
     contrast = jnp.asarray(contrast)
     basis = jnp.asarray(helmert(contrast.shape[-1] + 1), contrast.dtype)
     return jax.nn.softmax(contrast @ basis, axis=-1)
@@ -152,20 +148,14 @@ def reader_weights(contrast: Float[Any, "... free"]) -> Float[Array, "... R"]:
 def location_readers(readings: Readings, labels: Labels = None) -> None:
     """Location channel of R readers: 2R + 3 parameters.
 
-    ``temperature ~ LogNormal(log 2, 1)`` for each reader, ``contrast ~ N(0, 1)`` in R - 1
-    dimensions, and the parameters of the affine map.  A reader with NaN for a text has not read it:
-    the others' weights are scaled to sum to one.
+    Each reader has a temperature, their weights R - 1 contrasts.  A reader with NaN for a text has
+    not read it: the others' weights are scaled to sum to one.
     """
     texts, readers, size = readings.logits.shape
-    temperature = numpyro.sample(
-        "temperature", dist.LogNormal(jnp.log(2.0), 1.0).expand([readers]).to_event(1)
-    )
+    temperature = sample("temperature", readers)
     weights = jnp.ones(1, readings.logits.dtype)
     if readers > 1:
-        contrast = numpyro.sample(
-            "contrast", dist.Normal(0.0, 1.0).expand([readers - 1]).to_event(1)
-        )
-        weights = reader_weights(contrast)
+        weights = reader_weights(sample("contrast", readers - 1))
     affine = sample_affine()
     present = ~jnp.isnan(readings.logits[:, :, 0]).T
     # The readings of all readers in one long row: the program has the same size for every R.

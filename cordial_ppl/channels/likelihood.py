@@ -14,7 +14,8 @@ from numpyro.distributions import constraints
 from numpyro.primitives import Messenger
 from numpyro.util import not_jax_tracer
 
-from cordial_ppl.channels.channel import LABEL_SITE, Model, Ordinal
+from cordial_ppl.channels.channel import LABEL_SITE, Model
+from cordial_ppl.channels.ordinal import Ordinal
 from cordial_ppl.data.readings import Readings
 from cordial_ppl.errors import ChannelError
 

@@ -13,8 +13,6 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-import numpyro
-import numpyro.distributions as dist
 from jaxtyping import Float, Int
 
 from cordial_ppl.channels.channel import Channel, observe
@@ -154,6 +152,9 @@ def user_channel(users: int, *, sigma: float | None = None) -> Channel:
 @lru_cache(maxsize=64)
 def _user_channel(users: int, sigma: float | None) -> Channel:
     def model(readings: Readings, labels: Int[Any, " n"] | None = None) -> None:
+        import numpyro
+        import numpyro.distributions as dist
+
         size, spread = len(readings.histogram), sigma
         if sigma is None:
             spread = numpyro.sample("sigma", dist.HalfNormal(SHIFT.unit(size)))

@@ -11,21 +11,13 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-import numpyro
-import numpyro.distributions as dist
 from jaxtyping import Array, Float
-from numpyro import handlers
-from numpyro.diagnostics import effective_sample_size, split_gelman_rubin
-from numpyro.infer import MCMC, NUTS, init_to_sample
-from numpyro.primitives import Messenger
 
 from cordial_ppl.channels.channel import LABEL_SITE
-from cordial_ppl.channels.likelihood import Likelihood
 from cordial_ppl.data.labelled import Labelled, pad_texts
 from cordial_ppl.data.readings import Readings
 from cordial_ppl.inference.diagnostics import Draws, diagnose
 from cordial_ppl.inference.target import Prior, Target
-from cordial_ppl.inference.tracing import HANDLERS
 from cordial_ppl.runtime.arrays import bucket
 from cordial_ppl.runtime.compilation import compiled
 
@@ -68,6 +60,12 @@ def replace_priors(target: Target, prior: Prior) -> Callable[..., None]:
     """
 
     def model(readings: Readings, labels: Array) -> None:
+        import numpyro
+        import numpyro.distributions as dist
+        from numpyro import handlers
+
+        from cordial_ppl.channels.likelihood import Likelihood
+
         values = {}
         for site in target.sites:
             if site.gaussian:
@@ -81,23 +79,18 @@ def replace_priors(target: Target, prior: Prior) -> Callable[..., None]:
     return model
 
 
-class WeighLabels(Messenger):
-    """Let each label count in the log density by its weight, and nothing else of a model.
+def weigh_labels(model: Callable[..., Any], weights: Float[Any, " n"]) -> Callable[..., Any]:
+    """Let each label count in the log density by its weight, and nothing else of a model."""
+    from numpyro.primitives import Messenger
 
-    Args:
-        fn: the model.
-        weights: of the labels.
-    """
+    class WeighLabels(Messenger):
+        def process_message(self, msg: dict[str, Any]) -> None:
+            # Also where the model scales the site itself.
+            if msg["type"] == "sample" and msg["name"] == LABEL_SITE:
+                scale = msg["scale"]
+                msg["scale"] = weights if scale is None else scale * weights
 
-    def __init__(self, fn: Callable[..., Any], weights: Float[Any, " n"]):
-        super().__init__(fn)
-        self.weights = weights
-
-    def process_message(self, msg: dict[str, Any]) -> None:
-        """Scale the label site, also where the model scales it itself."""
-        if msg["type"] == "sample" and msg["name"] == LABEL_SITE:
-            scale = msg["scale"]
-            msg["scale"] = self.weights if scale is None else scale * self.weights
+    return WeighLabels(model)
 
 
 def sample_nuts(
@@ -126,6 +119,8 @@ def sample_nuts(
         Equally weighted draws, chain after chain.  Their ``ess`` is the smallest over the
         parameters, and zero if the chains disagree (R-hat above 1.05).
     """
+    from numpyro.diagnostics import effective_sample_size, split_gelman_rubin
+
     replaced = prior is not target.prior
     texts = pad_texts(texts, bucket(len(texts.labels)))
     with jax.enable_x64(True):
@@ -156,10 +151,15 @@ def _program(target: Target, replaced: bool, method: Nuts) -> Callable[..., Any]
     def run(
         key: jax.Array, prior: Prior | None, readings: Readings, labels: Array, weights: Array
     ) -> tuple[Array, dict[str, Array]]:
+        from numpyro.infer import MCMC, NUTS, init_to_sample
+
+        from cordial_ppl.channels.likelihood import Likelihood
+        from cordial_ppl.inference.tracing import HANDLERS
+
         model = replace_priors(target, prior) if prior else Likelihood(target.channel.model)
         settings = {"target_accept_prob": ACCEPTANCE, "init_strategy": init_to_sample}
         sampler = MCMC(
-            NUTS(WeighLabels(model, weights), dense_mass=True, **settings),
+            NUTS(weigh_labels(model, weights), dense_mass=True, **settings),
             num_warmup=method.warmup,
             num_samples=method.draws,
             num_chains=method.chains,

@@ -12,24 +12,17 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-import numpyro.distributions as dist
+from jax.nn import sigmoid
 from jaxtyping import Array, Float, Int
 
+from cordial_ppl.channels import is_ours
 from cordial_ppl.channels.channel import LABEL_SITE, Channel
+from cordial_ppl.channels.parameters import SITES
 from cordial_ppl.data.containers import as_numbers
 from cordial_ppl.data.readings import SUM_TOLERANCE, Readings
 from cordial_ppl.errors import ChannelError, InputError
-from cordial_ppl.inference.tracing import (
-    HANDLERS,
-    Site,
-    describe,
-    explaining,
-    find_ordinal,
-    make_readings,
-    run_model,
-    sample_sites,
-)
-from cordial_ppl.runtime.compilation import compiled
+from cordial_ppl.inference.sites import Site, list_sites, make_readings
+from cordial_ppl.runtime.compilation import BUILDING, compiled
 from cordial_ppl.runtime.platform import on_host, start_jax
 
 INDEPENDENT = 1e-6
@@ -81,25 +74,26 @@ class Target:
             for index in np.ndindex(site.shape)
         ]
 
-    def parameters(self, flat: Float[Array, " P"]) -> dict[str, Array]:
-        """Name the parameters in their own units; a log odds becomes the parameter itself."""
-        return {
-            site.parameter: site.value(flat)
-            if site.parameter == site.name
-            else jax.nn.sigmoid(site.unravel(flat))
-            for site in self.sites
-        }
-
     def name(self, draws: Float[np.ndarray, "S P"]) -> dict[str, Float[np.ndarray, "S ..."]]:
         """Name the parameters of draws of the unconstrained ones, in their own units."""
         with jax.enable_x64(True):
-            named = self._named(jnp.asarray(draws))
-        # A compiled function sorts the names; the model's order says more.
-        return {site.parameter: np.asarray(named[site.parameter]) for site in self.sites}
+            values = map(np.asarray, self._values(draws))
+        return dict(zip((site.parameter for site in self.sites), values, strict=True))
 
     @cached_property
-    def _named(self) -> Callable[..., dict[str, Array]]:
-        return compiled(jax.vmap(self.parameters))
+    def _values(self) -> Callable[..., tuple[Array, ...]]:
+        def run(flat: Array) -> tuple[Array, ...]:
+            # A log odds becomes the parameter itself.
+            return tuple(
+                each.value(flat) if each.parameter == each.name else sigmoid(each.unravel(flat))
+                for each in self.sites
+            )
+
+        return compiled(jax.vmap(run), name=self.name_program("parameters"))
+
+    def name_program(self, purpose: str) -> str:
+        """Name a program by what it follows from; "" for a channel of another's sources."""
+        return f"{purpose} {self.channel.name}" if is_ours(self.channel) else ""
 
     def log_likelihood(
         self,
@@ -153,6 +147,8 @@ class Target:
         self, flat: Float[Array, " P"], prior: Prior, readings: Readings
     ) -> Float[Array, " P"]:
         """Split the log prior density that draws follow; a site's terms sum to its density."""
+        import numpyro.distributions as dist
+
         terms = dist.Normal(prior.loc, prior.scale).log_prob(flat)
         free = [site for site in self.sites if not site.gaussian]
         trace = self._trace(flat, readings) if free else {}
@@ -182,11 +178,15 @@ class Target:
         weights: Float[Any, " n"] | None = None,
     ) -> tuple[Float[Array, " n"], Float[Array, "n K"]]:
         """Compute each label's weighted log likelihood in nats, and the options' probabilities."""
+        from cordial_ppl.inference.tracing import find_ordinal
+
         label = self._trace(flat, readings, labels)[LABEL_SITE]
         return _weigh(_score(label, labels), weights), find_ordinal(label).probs
 
     def probs(self, flat: Float[Array, " P"], readings: Readings) -> Float[Array, "n K"]:
         """Compute the probabilities of the options for each text."""
+        from cordial_ppl.inference.tracing import find_ordinal
+
         return find_ordinal(self._trace(flat, readings)[LABEL_SITE]).probs
 
     def sample_prior(
@@ -199,6 +199,8 @@ class Target:
         flat = loc[None] + scale[None] * noise
         if self.gaussian:
             return flat
+        from cordial_ppl.inference.tracing import sample_sites
+
         run = jax.vmap(lambda k, u: sample_sites(self.channel, self.sites, k, readings, u))
         return run(jax.random.split(model_key, draws), flat)
 
@@ -228,6 +230,8 @@ class Target:
         return Prior(loc, scale)
 
     def _trace(self, flat: Array, readings: Readings, labels: Any = None) -> dict[str, Any]:
+        from cordial_ppl.inference.tracing import run_model
+
         if self.wide:
             kind = jax.dtypes.canonicalize_dtype(float)
             flat, readings = jax.tree.map(lambda leaf: leaf.astype(kind), (flat, readings))
@@ -280,7 +284,7 @@ def build_target(
         )
     start_jax()
     # Two threads that ask at once must get the same target, or each would compile all programs.
-    with HANDLERS:
+    with BUILDING:
         return _build_target(channel, size, covariates, readers)
 
 
@@ -288,7 +292,12 @@ def build_target(
 def _build_target(
     channel: Channel, size: int, covariates: tuple[str, ...], readers: int | None
 ) -> Target:
-    sites, loc, scale = describe(channel, size, covariates, readers)
+    if is_ours(channel):
+        sites, loc, scale = list_sites(SITES[channel.name], size, readers)
+    else:
+        from cordial_ppl.inference.tracing import describe
+
+        sites, loc, scale = describe(channel, size, covariates, readers)
     # A text with each of the options as its label, and two as of padding.
     labels = np.append(np.arange(size), [-1, -1])
     slopes = np.resize([1.0, 0.0, -0.5, 0.7], len(labels))
@@ -324,6 +333,8 @@ def check_gradient(target: Target) -> None:
 
 def _check_density(target: Target) -> None:
     """Refuse a channel that nothing can be fitted with, or whose texts depend on one another."""
+    from cordial_ppl.inference.tracing import explaining
+
     (readings, labels), size = target.made_up, target.options
     steps = np.random.default_rng(0).normal(size=(2, target.size)) * [[0.0], [1.0]]
 

@@ -1,10 +1,10 @@
 """Tracing a channel's model: its sampled parameters, their priors, the covariates it asks for."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from threading import RLock
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -13,8 +13,6 @@ import numpyro.distributions as dist
 from jaxtyping import Array, Float
 from numpyro import handlers
 from numpyro.distributions import biject_to
-from numpyro.distributions.transforms import IndependentTransform
-from numpyro.distributions.util import sum_rightmost
 
 from cordial_ppl.channels.channel import LABEL_SITE, LOG_ODDS_SUFFIX, Channel, count_levels
 from cordial_ppl.channels.faults import PRIOR, Contract
@@ -22,6 +20,7 @@ from cordial_ppl.channels.likelihood import Likelihood
 from cordial_ppl.data.covariates import split_vectors
 from cordial_ppl.data.readings import Readings
 from cordial_ppl.errors import ChannelError, CordialError, InputError, say_error
+from cordial_ppl.inference.sites import Site, make_readings, name_kind
 from cordial_ppl.runtime.garbage import paused
 from cordial_ppl.runtime.platform import counting_memory, on_host
 
@@ -31,61 +30,6 @@ TRIED = 2
 
 HANDLERS = RLock()
 """NumPyro keeps its stack of handlers in one global list: two threads must not trace at once."""
-
-
-class Site(NamedTuple):
-    """One sampled parameter of a model.
-
-    Attributes:
-        name: the site's name.
-        shape: shape of its unconstrained value.
-        slice: where it lies in the flat vector.
-        transform: bijection from the unconstrained value to the parameter.
-        parameter: name of the parameter in its own units.
-        gaussian: whether its prior is a fixed Gaussian in the unconstrained space.
-        scaled: whether the model scales its log density (``numpyro.handlers.scale``).
-        plates: names of the plates that it is sampled in, outermost first.
-    """
-
-    name: str
-    shape: tuple[int, ...]
-    slice: slice
-    transform: Any
-    parameter: str
-    gaussian: bool
-    scaled: bool
-    plates: tuple[str, ...]
-
-    def unravel(self, flat: Any) -> Any:
-        """Return the site's unconstrained value in a flat vector."""
-        return flat[self.slice].reshape(self.shape)
-
-    def value(self, flat: Any) -> Any:
-        """Return the site's value, as the model samples it."""
-        with jax.numpy_dtype_promotion("standard"):
-            return _keep_precision(self.transform, self.unravel(flat)).astype(flat.dtype)
-
-    def density(self, trace: dict[str, Any], flat: Array) -> Array:
-        """Compute the value's unconstrained log prior density in nats, unscaled, in batch shape.
-
-        Args:
-            trace: of the model with this value given.
-            flat: the unconstrained vector.
-        """
-        value, fn = trace[self.name]["value"], trace[self.name]["fn"]
-        u = self.unravel(flat)
-        logs = _keep_precision(fn.log_prob, value)
-        jacobian = _keep_precision(self.transform.log_abs_det_jacobian, u, value)
-        return logs + sum_rightmost(jacobian, jnp.ndim(jacobian) - jnp.ndim(logs))
-
-
-def _keep_precision(function: Callable[..., Any], *arrays: Any) -> Any:
-    """Call a function of NumPyro's, some of which build matrices in JAX's default precision."""
-    try:
-        return function(*arrays)
-    except TypeError:
-        wide = function(*(jnp.asarray(array, float) for array in arrays))
-        return wide.astype(arrays[0].dtype)
 
 
 def describe(
@@ -263,29 +207,6 @@ def _try(
     return wanted, contract.shapes
 
 
-def make_readings(
-    channel: Channel,
-    readers: int | None,
-    logits: Float[np.ndarray, "n K"],
-    histogram: Float[np.ndarray, " K"],
-    covariates: Mapping[str, Sequence[float]],
-) -> Readings:
-    """Make readings to try a channel with: readers agree, covariates are as its file says."""
-    count = count_levels(channel)
-    covariates = dict(covariates)
-    for name, low, high in channel.examples:
-        if name in covariates:
-            values = np.array(covariates[name])
-            covariates[name] = np.interp(values, [-2.0, 4.0], [low, high]).tolist()
-    extra = {
-        name: np.clip(np.floor(values), 0, count[name] - 1) if name in count else np.array(values)
-        for name, values in covariates.items()
-    }
-    if readers is not None:
-        logits = np.repeat(logits[:, None], readers, axis=1)
-    return Readings(logits, histogram, extra)
-
-
 def run_model(
     channel: Channel,
     readings: Readings,
@@ -387,13 +308,13 @@ def as_gaussian(fn: Any, site: Site) -> tuple[Array, Array] | None:
     Returns:
         Arrays of the distribution's own unconstrained shape; None where it is no such Gaussian.
     """
-    kind = transform_kind(site.transform)
-    if transform_kind(biject_to(fn.support)) is not kind:
+    kind = name_kind(site.transform)
+    if name_kind(biject_to(fn.support)) != kind:
         return None
     shape = site.transform.inverse_shape(fn.shape())
     fn = _without_shape(fn)
     if isinstance(fn, dist.TransformedDistribution):
-        alike = [*map(transform_kind, fn.transforms)] == [kind]
+        alike = [*map(name_kind, fn.transforms)] == [kind]
         fn = _without_shape(fn.base_dist) if alike else None
     if not isinstance(fn, dist.Normal):
         return None
@@ -406,10 +327,3 @@ def _without_shape(fn: Any) -> Any:
     while isinstance(fn, dist.Independent | dist.ExpandedDistribution):
         fn = fn.base_dist
     return fn
-
-
-def transform_kind(transform: Any) -> type:
-    """Return the type of a transform, which around a vector is wrapped to count its dimensions."""
-    while isinstance(transform, IndependentTransform):
-        transform = transform.base_transform
-    return type(transform)

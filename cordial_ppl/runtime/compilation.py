@@ -11,9 +11,11 @@ from contextlib import nullcontext, suppress
 from functools import lru_cache, wraps
 from pathlib import Path
 from threading import RLock, local
+from typing import Any
 
 import jax
 
+from cordial_ppl.runtime.executables import LOADED, run_kept
 from cordial_ppl.runtime.garbage import paused
 from cordial_ppl.runtime.platform import on_host, start_jax
 
@@ -53,12 +55,14 @@ def is_option(name: str, value: bool | int | str) -> bool:
 
 
 def compiled[**P, R](
-    function: Callable[P, R], *, spread: bool = False, **options: bool | int | str
+    function: Callable[P, R], *, name: str = "", spread: bool = False, **options: bool | int | str
 ) -> Callable[P, R]:
     """Compile a function by XLA, to run on one core of a CPU.
 
     Args:
         function: a pure function of arrays.
+        name: what it follows from beside the sources of this package; the executable of a function
+            with a name, which returns a flat tuple of arrays, is kept on disk.
         spread: whether the function says itself on which devices it runs.
         options: what XLA is told besides `OPTIONS`, where it has the option.
     """
@@ -75,13 +79,17 @@ def compiled[**P, R](
         chosen = {name: value for name, value in asked if is_option(name, value)}
         return jax.jit(trace, compiler_options=chosen)
 
+    lower = jax.jit(trace, keep_unused=True).lower
+
     @wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
         start_jax()
         with nullcontext() if spread else on_host():
-            with BUILDING:
-                jitted = build()
-            results = jitted(*args, **kwargs)
+            results: Any = run_kept(name, args, lower, OPTIONS | options) if name else None
+            if results is None:
+                with BUILDING:
+                    jitted = build()
+                results = jitted(*args, **kwargs)
         if vars(TRACED):
             vars(TRACED).clear()
             _make_room()
@@ -103,6 +111,7 @@ def _make_room() -> None:
         return
     if mapped.count(b"\n") > CROWDED * int(allowed):
         jax.clear_caches()
+        LOADED.clear()
     with suppress(AttributeError):  # Not every C library of Linux can.
         ctypes.CDLL(None).malloc_trim(0)
 

@@ -47,12 +47,13 @@ def on_host() -> AbstractContextManager[None]:
     """
     import jax
 
-    device = _find_host()
+    device = find_host()
     return nullcontext() if device is None else jax.default_device(device)
 
 
 @cache
-def _find_host() -> Any:
+def find_host() -> Any:
+    """Return this machine's CPU as JAX's device; None where JAX knows an accelerator alone."""
     import jax
 
     try:

@@ -1,6 +1,7 @@
 """Intervals of a text's mean, over draws and members, and of its label."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import jax
@@ -52,7 +53,7 @@ def quantiles(
         mass[start : start + len(drawn), : len(share)] = drawn.astype(np.float32)[:, None] * share
         start += len(drawn)
     tails = np.array([(1 - level) / 2, (1 + level) / 2], np.float32)
-    ends = _bisect(draws, mass, tails, np.int32(-(-size // UNROLLED)))
+    (ends,) = _bisect(draws, mass, tails, np.int32(-(-size // UNROLLED)))
     return np.asarray(ends)[:, :count]
 
 
@@ -86,13 +87,13 @@ def label_range(probs: Float[np.ndarray, "m K"], level: float) -> Int[np.ndarray
     return np.stack([first, last])
 
 
-@compiled
+@partial(compiled, name="quantiles")
 def _bisect(
     draws: Float[Any, "D m"],
     mass: Float[Any, "D #m"],
     tails: Float[Any, " 2"],
     groups: Int[Any, ""],
-) -> Float[Array, "2 m"]:
+) -> tuple[Float[Array, "2 m"]]:
     # An axis for the two quantiles.
     draws, mass, counts = draws[:, None], mass[:, None], mass[:, None] > 0
     lowest = jnp.where(counts, draws, jnp.inf).min(axis=0)
@@ -116,4 +117,4 @@ def _bisect(
     low, high = (jnp.repeat(end, 2, axis=0) for end in (lowest, highest))
     goal = tails[:, None] * below(high)
     _, high = jax.lax.fori_loop(0, HALVINGS, halve, (low, high))
-    return jnp.where((draws <= high[None]) & counts, draws, -jnp.inf).max(axis=0)
+    return (jnp.where((draws <= high[None]) & counts, draws, -jnp.inf).max(axis=0),)

@@ -15,12 +15,12 @@ from cordial_ppl.channels import CHANNELS
 from cordial_ppl.channels.channel import (
     LABEL_SITE,
     Channel,
-    Ordinal,
     count_levels,
     observe,
     sample_log_odds,
 )
 from cordial_ppl.channels.loading import load_channel
+from cordial_ppl.channels.ordinal import Ordinal
 from cordial_ppl.errors import ChannelError, InputError
 
 SEEDS = st.integers(0, 2**32 - 1)

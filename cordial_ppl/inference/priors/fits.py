@@ -16,20 +16,15 @@ import msgspec
 import numpy as np
 from jaxtyping import Float
 from msgspec import Meta
-from numpyro.distributions.transforms import ExpTransform, IdentityTransform
 
 from cordial_ppl.errors import InputError, SettingNeeded
+from cordial_ppl.inference.sites import Site
 from cordial_ppl.inference.target import Prior, Target
-from cordial_ppl.inference.tracing import Site, transform_kind
 
 POWERS: Mapping[str, float] = {
-    "temperature": 0.0,
+    **dict.fromkeys(("temperature", "gain", "strength", "form", "tilt"), 0.0),
     "offset": 1.0,
-    "gain": 0.0,
     "concentration": -2.0,
-    "strength": 0.0,
-    "form": 0.0,
-    "tilt": 0.0,
 }
 """Power of classes in the unit of the built-in channels' parameters."""
 
@@ -94,11 +89,10 @@ def unit(site: Site, size: int, powers: Mapping[str, float], spread: float = 1.0
         InputError: a parameter between bounds has a unit.
     """
     power, length = powers.get(site.parameter, 0.0), float(size - 1)
-    kind = transform_kind(site.transform)
-    if kind is ExpTransform:
+    if site.kind == "ExpTransform":
         log_spread = np.log(spread) if site.parameter == TEMPERATURE else 0.0
         return Unit(float(-power * np.log(length) - log_spread), 1.0)
-    if kind is IdentityTransform:
+    if site.kind == "IdentityTransform":
         return Unit(0.0, length**-power)
     if power:
         raise InputError(

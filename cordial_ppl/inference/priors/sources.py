@@ -9,13 +9,12 @@ from typing import Any
 
 import jax
 import numpy as np
-import numpyro.distributions as dist
 
 from cordial_ppl.errors import InputError, as_path, quote
 from cordial_ppl.inference.priors.fits import TYPICAL_SPREAD
 from cordial_ppl.inference.priors.learned import LearnedPrior
+from cordial_ppl.inference.sites import Site
 from cordial_ppl.inference.target import Prior, Target
-from cordial_ppl.inference.tracing import Site, as_gaussian
 
 OWN = "own"
 """Names the priors in the channels' files."""
@@ -200,7 +199,7 @@ def _load(path: Path, _: int) -> LearnedPrior:
 
 def _check(name: str, value: Any) -> Any:
     """Return a distribution, or location and scale as arrays."""
-    if isinstance(value, dist.Distribution):
+    if hasattr(value, "log_prob"):
         return value
     try:
         loc, scale = (np.asarray(part, np.float64) for part in value)
@@ -216,7 +215,9 @@ def _check(name: str, value: Any) -> Any:
 
 def _gaussian(name: str, value: Any, site: Site) -> tuple[np.ndarray, np.ndarray]:
     """Return location and scale of a site's unconstrained values."""
-    normal = as_gaussian(value, site) if isinstance(value, dist.Distribution) else value
+    from cordial_ppl.inference.tracing import as_gaussian
+
+    normal = as_gaussian(value, site) if hasattr(value, "log_prob") else value
     if normal is None:
         raise InputError(
             f"the prior of {name!r} must be Gaussian on the unconstrained scale (Normal for a real "
