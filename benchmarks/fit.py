@@ -114,7 +114,7 @@ MEASUREMENTS = (
         "fit-starts",
         lambda draw: [()],
         run_starts,
-        Means((), by=("start", "run")),
+        Means("", "start run"),
         draws=5,
         needs_data=False,
     ),

@@ -197,8 +197,11 @@ def _placeholders(rows: int, size: int, dtype: np.dtype) -> tuple[Any, ...]:
 @lru_cache(maxsize=512)
 def _pcn_program(target: Target) -> Callable[..., Any]:
     program = pcn_program(target)
-    name = target.name_program("moves")
-    return compiled(lambda *args: tuple(jax.tree.leaves(program(*args))), name=name)
+
+    def run(*arguments: Any) -> tuple[Array, ...]:
+        return tuple(jax.tree.leaves(program(*arguments)))
+
+    return compiled(run, name=target.name_program("moves"))
 
 
 def pcn_program(target: Target) -> Callable[..., Any]:

@@ -162,7 +162,7 @@ def test_scales_and_masks_count_as_numpyro_counts_them():
     own = dict.fromkeys(["slope", "bias", "trust"], (False, True))
     assert kinds == own | {"offset": (True, False)}
     flat = jnp.asarray(np.random.default_rng(0).normal(size=target.size))
-    named = {name: draws[0] for name, draws in target.name(flat[None]).items()}
+    named = {name: draws[0] for name, draws in target.name(np.asarray(flat)[None]).items()}
     _, trace = log_density(SCALED.model, (READINGS, LABELS), {}, named)
     logs, probs = jax.jit(target.pointwise)(flat, READINGS, LABELS)
     fn, label = trace["label"]["fn"], trace["label"]["scale"]
