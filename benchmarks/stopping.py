@@ -21,8 +21,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from estimates import COLUMNS, list_pairs, load
+from estimates import list_pairs
 from measurement import Line, Measurement, Row, average, root_mean_square
+from real import FURTHER, SOURCES, load
 
 import cordial_ppl as cp
 from cordial_ppl.decisions.planning import expected_scores, score_strata
@@ -34,10 +35,10 @@ TEXTS, LOOKS, LEVEL, WIDTH = 400, range(20, 101, 5), 0.9, 0.1
 def simulate(run: int, source: str) -> dict[str, Any]:
     """Label one draw of texts, and look at every fifth label; all on the scale 0 to 1."""
     pairs = list_pairs(source)
-    corpus = load(source, *pairs[run % len(pairs)])
+    readings, known = load(source, *pairs[run % len(pairs)])
     rng = np.random.default_rng([zlib.crc32(source.encode()), run])
-    texts = rng.integers(len(corpus.labels), size=TEXTS)
-    logits, labels = corpus.logits[texts], corpus.labels[texts]
+    texts = rng.integers(len(known), size=TEXTS)
+    logits, labels = readings[texts], known[texts]
     top, looks = logits.shape[1] - 1, []
     order = cp.plan(logits, max(LOOKS), seed=run).rows
     calibrator = cp.Cordial(seed=run)
@@ -50,7 +51,7 @@ def simulate(run: int, source: str) -> dict[str, Any]:
             made = calibrator.estimate(logits, rows, strata=strata, level=level)
             ends.append([float(end) / top for end in made.overall.mean])
         looks.append(ends)
-    return {"truth": corpus.labels.mean() / top, "looks": looks}
+    return {"truth": known.mean() / top, "looks": looks}
 
 
 def tabulate(rows: Sequence[Row]) -> Iterator[Line]:
@@ -90,6 +91,10 @@ def describe(rows: list[Row]) -> Line:
 
 MEASUREMENTS = (
     Measurement(
-        "stopping", lambda draw: [(source,) for source in COLUMNS], simulate, tabulate, 200
+        "stopping",
+        lambda draw: [(source,) for source in (*SOURCES, *FURTHER)],
+        simulate,
+        tabulate,
+        200,
     ),
 )

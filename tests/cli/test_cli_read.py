@@ -13,7 +13,7 @@ from cordial_ppl.logs.fields import PRESETS
 from cordial_ppl.tables import match_labels, read_columns, read_labels, read_readings
 
 OPTIONS = "1,2,3,4,5"
-PAGE = Path(__file__).parents[2] / "docs" / "reading.md"
+PAGE = Path(__file__).parents[2] / "docs" / "tables.md"
 
 
 def cells(path):

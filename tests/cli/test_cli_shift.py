@@ -45,7 +45,7 @@ def test_users_are_told_apart(cordial, as_json, files):
         for i in range(TEXTS)
     )
     assert found["user"] == users and found["input_mean"] == before["mean"]
-    page = (Path(__file__).parents[2] / "docs" / "users.md").read_text("utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "people.md").read_text("utf-8")
     described = {"p_<option>" if name[:2] == "p_" else name for name in found} - {"input_mean"}
     assert all(f"`{name}`" in page for name in described)
     found = as_json(*arguments)

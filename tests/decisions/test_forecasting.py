@@ -131,7 +131,7 @@ def test_the_ends_of_a_forecast():
     found = forecast(by_text(labels, 5), probs, VALUES, Outlook(1000, 0.9, 0.5, 0.1))
     assert found == Forecast(19, 1000)
     assert found.loss is None and found.steps == () and found.needed(0.1) is None
-    assert "1 more first, to 20" in found.text == found.say_needed(0.1)
+    assert "label 1 more first, to reach 20" in found.text == found.say_needed(0.1)
     assert forecast(by_text(labels[:7], 5), None, VALUES, Outlook(9, 0.9, 0.5, 0.1)).loss is None
     with pytest.raises(cp.InputError, match="there are 19, and 40 were asked for"):
         found.at(40)

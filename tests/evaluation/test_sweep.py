@@ -192,7 +192,7 @@ def test_a_method_that_fails_stands_in_the_table(folder, monkeypatch):
     def fail(*_, **__):
         raise MemoryError("out of memory")
 
-    failing = CALIBRATORS["temperature"]._replace(fit=fail)
+    failing = CALIBRATORS["temperature"]._replace(learn=fail)
     monkeypatch.setitem(CALIBRATORS, "temperature", failing)
     monkeypatch.setattr(cp.RawReading, "fit", fail)
     scores = run_sweep(tasks_of(folder, reader="a"), QUICK, [4], 3)

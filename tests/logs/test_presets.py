@@ -14,7 +14,7 @@ from logs_of_reviews import DUMMY, LABELS, LOGS, REVIEWER, table
 import cordial_ppl as cp
 from cordial_ppl.errors import FileError, InputError
 
-PAGE = Path(__file__).parents[2] / "docs" / "reading.md"
+PAGE = Path(__file__).parents[2] / "docs" / "tables.md"
 
 pytestmark = pytest.mark.filterwarnings("ignore::cordial_ppl.errors.CordialWarning")
 
@@ -43,10 +43,10 @@ def test_a_tools_rows_are_read_as_their_fields_are(tmp_path, make, form):
 
 
 BY_HAND = {
-    "G-Eval": judgments.g_eval, "AlpacaEval, `": judgments.alpaca_eval, "Ragas": judgments.ragas,
-    "HELM, annotations by one": judgments.helm, "BiGGen-Bench, eval": judgments.biggen,
-    "BiGGen-Bench, one": judgments.biggen_results, "LangSmith, feed": judgments.langsmith,
-    "LangSmith, exp": judgments.langsmith_table,
+    "G-Eval": judgments.g_eval, "AlpacaEval |": judgments.alpaca_eval, "Ragas": judgments.ragas,
+    "HELM, one": judgments.helm, "BiGGen-Bench |": judgments.biggen,
+    "BiGGen-Bench, one": judgments.biggen_results, "LangSmith feed": judgments.langsmith,
+    "LangSmith exp": judgments.langsmith_table,
 }  # fmt: skip
 
 
