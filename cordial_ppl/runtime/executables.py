@@ -19,7 +19,6 @@ from typing import Any
 
 import jax
 import numpy as np
-from jaxlib import xla_client
 
 from cordial_ppl.errors import FileError
 from cordial_ppl.runtime.cache import cache_directory
@@ -69,6 +68,8 @@ def run_kept(
 
 def _execute(program: Any, types: Sequence[Any], leaves: Sequence[Any]) -> tuple[jax.Array, ...]:
     """Run an executable on arrays of these types."""
+    from jaxlib import xla_client  # Not public: a version without it traces programs.
+
     # `jax.device_put` takes ten times as long.
     put, device = xla_client.batched_device_put, find_host()
     sharding = jax.sharding.SingleDeviceSharding(device)
@@ -88,6 +89,8 @@ def _find_program(key: tuple, lower: Callable[[], Any], options: Mapping[str, An
     Raises:
         LookupError: JAX has no cache, or another folder.
     """
+    from jaxlib import xla_client
+
     folder = cache_directory()
     if folder is None or os.path.realpath(folder) != jax.config.jax_compilation_cache_dir:
         raise LookupError(f"JAX's cache is not in {folder}")

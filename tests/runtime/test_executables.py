@@ -34,9 +34,9 @@ print(json.dumps([len(traced), "numpyro" in sys.modules, probs.tolist(), median]
 """
 
 
-def run(folder: Path, channel="mixture", **environment):
+def run(folder: Path, channel="mixture", before="", **environment):
     """Fit and predict in a new process; return traces, whether NumPyro was needed, and results."""
-    command = [sys.executable, "-W", "error", "-c", PROGRAM, str(channel)]
+    command = [sys.executable, "-W", "error", "-c", before + PROGRAM, str(channel)]
     # What the tests have chosen for themselves is not the package's own folder.
     clean = {name: value for name, value in os.environ.items() if not name.startswith("JAX_")}
     environment = clean | {VARIABLE: str(folder)} | environment
@@ -81,6 +81,14 @@ def test_what_is_not_as_it_was_written_is_compiled_again(folder, tmp_path, damag
     tmp_path.chmod(0o700)
     traced, _, results = run(tmp_path)
     assert traced and results == expected
+
+
+def test_a_version_without_the_private_interface_traces(folder):
+    path, expected = folder
+    gone = "import sys, jax, jaxlib; del jaxlib.xla_client; sys.modules['jaxlib.xla_client'] = None"
+    traced, _, results = run(path, before=gone)
+    assert traced
+    np.testing.assert_allclose(results[0], expected[0], rtol=1e-5)
 
 
 MODEL = """
