@@ -5,9 +5,12 @@ other sets alone; that of the default is trained on other sets alone, by `ship_p
 which comes first.  For each number of labels: the gain in nats over the paper's stack with one
 pseudo-count a member, in how many pairs of task and reader it gains or loses clearly, the worst
 pair, and the loss beyond the label histogram's; and by how much the loss that a fit of the default
-expects exceeds the one that comes, luck with the labels taken out.
+expects exceeds the one that comes, luck with the labels taken out.  The same on tasks that are made
+of these, with options that nobody uses, labels in two heaps or readings that say nothing
+(`spoiling.py`), and what changes if the other end of the scale comes first.
 
     CORDIAL_DATA=path python benchmarks/results.py accuracy accuracy-expected
+    CORDIAL_DATA=path python benchmarks/results.py accuracy-made accuracy-reversed
     python benchmarks/results.py accuracy-embedded
 """
 
@@ -16,7 +19,7 @@ from functools import cache, partial
 from typing import Any
 
 import numpy as np
-from measurement import Key, Means, Measurement
+from measurement import Key, Line, Means, Measurement
 from real import (
     EMBEDDED,
     FURTHER,
@@ -27,6 +30,7 @@ from real import (
     trained_without,
     without,
 )
+from spoiling import KINDS, make
 
 import cordial_ppl as cp
 from cordial_ppl.data.labelled import Labelled
@@ -41,6 +45,9 @@ from cordial_ppl.stack.stacking import MIN_LABELS
 FEW, MANY = (5, 10, 20, 50, 100), (200, 500, 1000, 2000)
 CELL = "labels set task reader"
 REFERENCE, CAUTIOUS = "the paper, one count", "cautious prior, no tilt"
+EVERY = 5
+"""Of so many pairs of task and reader one is made into a kind of task."""
+AMONG_MADE = REFERENCE, "default", "logit stack"
 
 
 def list_stacks(source: str) -> dict[str, Any]:
@@ -108,6 +115,46 @@ def score(
     return losses
 
 
+def run_made(draw: int, n: int, kind: str, source: str, name: str, reader: str) -> list[Line]:
+    """Fit some stacks to n labels of a task that is made of a real one."""
+    task, rng = split_task(source, name, reader), np.random.default_rng(draw)
+    pool, report = (make(part, kind, rng) for part in (task.pool, task.report))
+    if n > len(pool.labels):
+        return []
+    rows = draw_subsets(task, n, draw + 1)[draw]
+    chosen = {k: v for k, v in list_stacks(source).items() if k in AMONG_MADE}
+    losses = score(chosen, pool, rows, draw, report)
+    histogram = label_histogram(pool.labels[rows], pool.logits.shape[1])
+    losses["histogram"] = -np.log(histogram)[report.labels].mean()
+    default = losses["default"]
+    return [
+        {"stack": stack, "loss": loss, "default's gain over it": loss - default}
+        for stack, loss in losses.items()
+    ]
+
+
+def run_reversed(draw: int, n: int, source: str, name: str, reader: str) -> Line | list[Line]:
+    """Fit the default to n labels of a scale, and of the same scale read from its other end."""
+    task = split_task(source, name, reader)
+    if n > len(task.pool.labels):
+        return []
+    labelled, truth = task.pool.take(draw_subsets(task, n, draw + 1)[draw]), task.report.labels
+    top = task.scale.size - 1
+
+    def predict(seed: int, step: int = 1) -> np.ndarray:
+        labels = labelled.labels if step > 0 else top - labelled.labels
+        default = cp.Cordial(prior=trained_without(source), seed=seed)
+        default.fit(labelled.logits[:, ::step], labels)
+        return default.predict_proba(task.report.logits[:, ::step])[:, ::step]
+
+    forward, other, back = predict(draw), predict(draw + 1), predict(draw, -1)
+    return {
+        "reversed less forward": float(log_loss(back, truth) - log_loss(forward, truth)),
+        "largest change": float(np.abs(back - forward).max()),
+        "by another seed": float(np.abs(other - forward).max()),
+    }
+
+
 @cache
 def measure_luck(source: str, name: str, reader: str) -> np.ndarray:
     """Loss of a calibrator with many labels on each text of the pool, less that on the report."""
@@ -150,5 +197,29 @@ MEASUREMENTS = (
         name="accuracy-expected",
         tabulate=Means(CELL, "labels", alike="set task reader", part="expected"),
         kept_as=LEFT_OUT.name,
+    ),
+    Measurement(
+        "accuracy-reversed",
+        lambda draw: ((n, *pair) for n in (10, 20) for pair in list_tasks((*SOURCES, *FURTHER))),
+        run_reversed,
+        Means(CELL, "labels", alike="set task reader"),
+        2,
+    ),
+    Measurement(
+        "accuracy-made",
+        lambda draw: (
+            (n, kind, *pair)
+            for n in FEW[:4]
+            for number, kind in enumerate(KINDS)
+            for pair in list_tasks((*SOURCES, *FURTHER))[number % EVERY :: EVERY]
+        ),
+        run_made,
+        Means(
+            "labels kind set task reader",
+            "labels kind* stack",
+            alike="set task reader",
+            lowest=("default's gain over it",),
+        ),
+        2,
     ),
 )

@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 from descent import Moved, default_counts, descend, least_ess
 from episodes import Episode, movable_sites, play
+from spoiling import TRAINED_ON, make
 
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.errors import InputError, warn
@@ -104,8 +105,8 @@ def train_prior(
     left_out = {name: [t for t in prior.tasks if group_of[t] == name] for name in names}
     rng = np.random.default_rng(seed)
     everything = [(name, texts, 1.0) for name, texts in tasks]
-    for spoil in (_shuffle, _stretch):
-        everything += [(name, spoil(texts, rng), SPOILT) for name, texts in tasks]
+    for kind in TRAINED_ON:
+        everything += [(name, make(texts, kind, rng), SPOILT) for name, texts in tasks]
     start: Any = None
     for _ in range(ROUNDS):
         played: dict[int, list[Episode]] = {n: [] for n in budgets}
@@ -144,22 +145,6 @@ def train_prior(
         rest = cautious.leave_out([task for name in chosen for task in left_out[name]])
         without[chosen] = _move(rest, trained)
     return Training(moved, gains, without)
-
-
-def _shuffle(texts: Labelled, rng: np.random.Generator) -> Labelled:
-    """Give each text the readings of another, as a reader does that says nothing."""
-    rows = rng.permutation(len(texts.labels))
-    covariates = {name: column[rows] for name, column in texts.covariates.items()}
-    return replace(texts, logits=texts.logits[rows], covariates=covariates)
-
-
-def _stretch(texts: Labelled, rng: np.random.Generator) -> Labelled:
-    """Put an option that nobody uses between any two."""
-    size = texts.logits.shape[1]
-    logits = np.repeat(texts.logits.min(axis=1, keepdims=True), 2 * size - 1, axis=1)
-    logits[:, ::2] = texts.logits
-    logits -= logits.mean(axis=1, keepdims=True)
-    return replace(texts, logits=logits, labels=2 * texts.labels)
 
 
 def _move(prior: LearnedPrior, trained: Moved) -> LearnedPrior:

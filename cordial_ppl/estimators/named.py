@@ -62,13 +62,14 @@ class Cordial(PaperStack):
 
     .. math:: \hat p(z \mid x) = \sum_m \omega_m\, \hat p_m(z \mid x)
 
-    The default differs from the paper in five choices, which predict better: each channel's
+    The default differs from the paper in six choices, which predict better: each channel's
     posterior is sampled by tempering, importance weights and moves, and reweighted for the folds;
-    the channel "bridge", both forms in one and tilted, replaces "location-vector"; the channels'
-    priors are learned from public sets of readings and trained on them, as are the pseudo-counts of
-    the stack weights, worth twelve labels, most of it on "bridge", which has to earn it with
-    twenty texts or more (``earned_counts``); from 200 labels on, Dirichlet calibration is an eighth
-    member: with fewer it gains nothing and takes longest to fit (``benchmarks/accuracy.py``).
+    the label histogram is smoothed as its labels ask for; the channel "bridge", both forms in one
+    and tilted, replaces "location-vector"; the channels' priors are learned from public sets of
+    readings and trained on them, as are the pseudo-counts of the stack weights, worth twelve
+    labels, most of it on "bridge", which has to earn it with twenty texts or more
+    (``earned_counts``); from 200 labels on, Dirichlet calibration is an eighth member: with fewer
+    it gains nothing and takes longest to fit (``benchmarks/accuracy.py``).
     :meth:`paper` makes the literal choices.
 
     Arguments and attributes are those of every ``Stack``.  Pseudo-counts of the weights are by

@@ -83,7 +83,7 @@ def fit_batch(
     mesh, parts = Mesh(np.array(devices or jax.devices()), (AXIS,)), []
     with jax.enable_x64(True), jax.default_matmul_precision("highest"):
         for start in range(0, len(cases), CASES):
-            some = cases[start : start + CASES]
+            some = [case.seen_by(method) for case in cases[start : start + CASES]]
             if method == "default":
                 sampled = _fit_default(target, some, effort, mesh)
             else:

@@ -17,6 +17,8 @@ from cordial_ppl.channels.channel import count_levels
 from cordial_ppl.data.labelled import Labelled, pad_texts
 from cordial_ppl.data.labelling import by_text
 from cordial_ppl.data.readings import Readings, label_histogram
+from cordial_ppl.data.smoothing import smooth_histogram
+from cordial_ppl.inference.diagnostics import PAPER_METHODS
 from cordial_ppl.inference.importance import resample
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.inference.target import Target
@@ -189,8 +191,9 @@ def _left_out(
         data: the labelled texts.
         logs: log likelihoods under its histogram, which hold where that is not of these labels.
     """
-    size = len(posterior.histogram)
-    observed = label_histogram(data.labels, size, weights=data.weights)
+    size, literal = len(posterior.histogram), posterior.diagnostics.method in PAPER_METHODS
+    smooth = label_histogram if literal else smooth_histogram
+    observed = smooth(data.labels, size, data.weights)
     if not np.allclose(observed, posterior.histogram, rtol=0, atol=1e-6):
         return logs
     left_out, labels = np.empty_like(logs), by_text(data.labels, size, data.weights, data.texts)
@@ -200,7 +203,7 @@ def _left_out(
     for group in range(alike.max() + 1):
         rows = np.flatnonzero(alike == group)
         others = data.take(data.texts != data.texts[rows[0]])
-        histogram = label_histogram(others.labels, size, weights=others.weights)
+        histogram = smooth(others.labels, size, others.weights)
         left_out[:, rows] = _labels(posterior.target, draws, histogram, data.take(rows))[0]
     return left_out
 

@@ -20,6 +20,7 @@ from cordial_ppl.data.covariates import as_covariates
 from cordial_ppl.data.labelled import Data, Labelled, find_equal, hold_out, pad
 from cordial_ppl.data.readings import Readings, as_logits, as_logits_of_readers, label_histogram
 from cordial_ppl.data.scale import Scale
+from cordial_ppl.data.smoothing import smooth_histogram
 from cordial_ppl.errors import InputError
 from cordial_ppl.inference.diagnostics import NOTHING, PAPER_METHODS, Draws, diagnose, precision
 from cordial_ppl.inference.importance import (
@@ -68,6 +69,7 @@ class Case(NamedTuple):
         seed: numbers that all randomness follows from.
         prior: location and scale that replace the channel's own; None for these.
         histogram: in its place, whatever the labels are; None for theirs.
+        literal: whether the labels' is the paper's, with one count for each option.
     """
 
     texts: Labelled
@@ -75,13 +77,18 @@ class Case(NamedTuple):
     seed: tuple[int, ...] = (0,)
     prior: Prior | None = None
     histogram: Float[np.ndarray, " K"] | None = None
+    literal: bool = False
 
     def histogram_of(self, labels: Int[np.ndarray, " n"]) -> Float[np.ndarray, " K"]:
         """Compute the smoothed histogram of those labels that are seen."""
         if self.histogram is not None:
             return self.histogram
-        size = self.texts.logits.shape[-1]
-        return label_histogram(labels, size, self.texts.weights)
+        smooth = label_histogram if self.literal else smooth_histogram
+        return smooth(labels, self.texts.logits.shape[-1], self.texts.weights)
+
+    def seen_by(self, method: Method) -> "Case":
+        """Return the data set as a method sees it."""
+        return self._replace(literal=getattr(method, "name", method) in PAPER_METHODS)
 
     @property
     def masks(self) -> list[Int[np.ndarray, " n"]]:
@@ -139,7 +146,7 @@ def fit_cases(
     """
     chosen: Method = next((each for each in (PAPER, DEFAULT) if each.name == method), method)
     with jax.enable_x64(True):
-        return [_fit(target, case, chosen, effort) for case in cases]
+        return [_fit(target, case.seen_by(method), chosen, effort) for case in cases]
 
 
 def _fit(target: Target, case: Case, method: Method, effort: Effort) -> CaseFit:

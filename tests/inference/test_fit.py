@@ -14,6 +14,7 @@ import cordial_ppl as cp
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.readings import as_logits, label_histogram
+from cordial_ppl.data.smoothing import smooth_histogram
 from cordial_ppl.evaluation.synthetic import reviews
 from cordial_ppl.inference.fitting import METHODS, Case, fit_cases, fit_channel, fit_laplace
 from cordial_ppl.inference.sampler import DEFAULT_EFFORT, carry
@@ -103,7 +104,8 @@ def test_every_method_comes_with_its_figures(method):
     assert posterior.weights.sum() == pytest.approx(1.0, abs=1e-12)
     assert np.isnan(figures.gradient_norm) == (method == "default")
     assert np.isnan(figures.acceptance) == (method != "default")
-    np.testing.assert_array_equal(posterior.histogram, label_histogram(LABELS, 5))
+    smooth = smooth_histogram if method == "default" else label_histogram
+    np.testing.assert_array_equal(posterior.histogram, smooth(LABELS, 5))
     if method == "laplace":
         again = fit_laplace("mixture", TEXTS.logits[:20], LABELS)
         np.testing.assert_array_equal(posterior.draws, again.draws)
@@ -191,8 +193,9 @@ def test_a_fit_to_weights_is_one_to_so_many_labels(method):
         new = own.fitted.predict_proba(TEXTS.logits[20:])
         found.append(np.concatenate([np.asarray(own.held_out)[rows], new]))
     if method == "default":  # Rounding decides what is accepted.
-        # The ratio is .047, sd .054 over 30 seeds.
-        apart, unweighted = (np.sqrt(np.mean((found[0] - own) ** 2)) for own in found[1:])
-        assert apart < 0.4 * unweighted
+        # The ratio on texts without labels is .042, sd .018 over 20 seeds.
+        unseen = [own[20:] for own in found]
+        apart, unweighted = (np.sqrt(np.mean((unseen[0] - own) ** 2)) for own in unseen[1:])
+        assert apart < 0.2 * unweighted
     else:
         np.testing.assert_allclose(found[0], found[1], rtol=0, atol=1e-5)

@@ -134,7 +134,8 @@ def trust_readers(
     Here d is by how much the out-of-fold loss of a reader's stack exceeds that of the best one, and
     f Fisher's z, the inverse hyperbolic tangent of the correlation of the positions that the two
     state.  A reader that agrees with the best one, or predicts as well, is averaged; one of noise
-    hardly, where the labels tell.
+    hardly, where the labels tell.  The best one has the largest log likelihood, out of fold, plus
+    the log of that ratio for its correlation with the labels, which few labels tell sooner.
 
     Args:
         texts: the labelled texts, with the readings of all readers.
@@ -147,27 +148,38 @@ def trust_readers(
     """
     options = np.arange(texts.logits.shape[2])
     logs = np.log(np.maximum(held_out[np.arange(len(texts.labels)), texts.labels], FLOOR))
-    trust, weights = np.ones(present.shape[1]), texts.weights[:, None] * present
-    counts = [len(np.unique(texts.texts[seen])) for seen in present.T]
-    losses = -(weights * logs).sum(axis=0) / np.maximum(weights.sum(axis=0), FLOOR)
-    best = int(np.argmin(np.where(np.array(counts) >= MIN_LABELS, losses, np.inf)))
+    trust, evidence = np.ones(present.shape[1]), np.full(present.shape[1], -np.inf)
+
+    def position_of(part: Labelled, reader: int) -> np.ndarray:
+        return stated(part.logits[:, reader]) @ options
+
+    parts = {reader: texts.take(seen) for reader, seen in enumerate(present.T)}
+    enough = {reader: part for reader, part in parts.items() if part.count >= MIN_LABELS}
+    fewest = min((part.count for part in enough.values()), default=0)
+    for reader, part in enough.items():
+        mean = np.average(logs[present[:, reader], reader], weights=part.weights)
+        evidence[reader] = fewest * mean + _relation(part, position_of(part, reader), part.labels)
+    best = int(np.argmax(evidence))
     for reader in range(len(trust)):
         both = present[:, reader] & present[:, best]
         part = texts.take(both)
-        n, share = part.count, part.weights / max(part.weights.sum(), FLOOR)
-        if reader == best or n < MIN_LABELS:
+        if reader == best or part.count < MIN_LABELS:
             continue
-        excess = logs[both, best] - logs[both, reader]
+        share, excess = part.weights / part.weights.sum(), logs[both, best] - logs[both, reader]
         mean = share @ excess
         # What is said of one text goes together.
         apart = np.bincount(part.ranks, share * (excess - mean))
         score = max(mean / (math.sqrt(apart @ apart) + LEAST_ERROR), 0.0)
-        means = np.stack([stated(part.logits[:, each]) @ options for each in (best, reader)])
-        (first, both_vary), (_, second) = np.cov(means, aweights=share)
-        alike = both_vary / math.sqrt(first * second) if first * second > 0 else 0.0
-        f, v = math.atanh(min(max(alike, -0.99), 0.99)), 1 / (n - 3)
-        wide = v + SPREAD**2
-        log_ratio = (math.log(v / wide) - (f - AGREEMENT) ** 2 / wide + f**2 / v) / 2
-        log_odds = PRIOR_LOG_ODDS - score**2 / 2 + log_ratio
+        log_odds = PRIOR_LOG_ODDS - score**2 / 2
+        log_odds += _relation(part, position_of(part, best), position_of(part, reader))
         trust[reader] = max(math.exp(min(log_odds, 0.0)), LEAST_TRUST)
     return trust
+
+
+def _relation(texts: Labelled, first: np.ndarray, second: np.ndarray) -> float:
+    """Compute the log density ratio of a correlation: of what is related against what is not."""
+    (one, both_vary), (_, other) = np.cov(first, second, aweights=texts.weights)
+    alike = both_vary / math.sqrt(one * other) if one * other > 0 else 0.0
+    f, v = math.atanh(min(max(alike, -0.99), 0.99)), 1 / (texts.count - 3)
+    wide = v + SPREAD**2
+    return (math.log(v / wide) - (f - AGREEMENT) ** 2 / wide + f**2 / v) / 2

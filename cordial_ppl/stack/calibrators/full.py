@@ -124,7 +124,7 @@ def fit_scalar(
     target = build_target(CHANNELS[name], size)
     sets = labels.reshape(-1, texts)
     counted = np.ones(texts) if weights is None else weights
-    case = Case(Labelled(logits, sets[0], {}, counted))
+    case = Case(Labelled(logits, sets[0], {}, counted), literal=True)
     data = [case.pad(np.float64, each) for each in sets]
     loc, scale = target.prior
     # Searches from draws of the prior end in one place only in double precision.

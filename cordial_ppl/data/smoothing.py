@@ -1,0 +1,53 @@
+"""The histogram of a few labels: smoothed along the scale by as much as they themselves ask for."""
+
+from functools import lru_cache
+
+import numpy as np
+from jaxtyping import Float, Float64, Int
+
+SMOOTHERS = np.array(
+    [(*spread, added) for spread in ((0.0, 1.0), (0.5, 0.7), (0.7, 1.2)) for added in (0.25, 1.0)]
+)
+"""Share of each label that is spread, how far in classes, and what is added to each option."""
+
+
+@lru_cache(maxsize=64)
+def _spreads(size: int) -> Float64[np.ndarray, "J K K"]:
+    """Matrices that spread part of each option's labels along the scale."""
+    share, width, _ = SMOOTHERS.T[..., None, None]
+    apart = np.subtract.outer(np.arange(size), np.arange(size))
+    kernels = np.exp(-0.5 * (apart / width) ** 2)
+    return (1 - share) * np.eye(size) + share * kernels / kernels.sum(axis=1, keepdims=True)
+
+
+def smooth_histogram(
+    labels: Int[np.ndarray, " n"], size: int, weights: Float[np.ndarray, " n"] | None = None
+) -> Float64[np.ndarray, " K"]:
+    r"""Estimate the share of each label by an average of smoothed histograms.
+
+    .. math:: \pi = \sum_j w_j \pi_j, \quad
+        \pi_j \propto (1 - l_j) c + l_j G_j c + a_j, \quad
+        w_j \propto \prod_i \pi_j^{(-i)}(z_i)
+
+    c counts the labels, G spreads each along the scale, and the weights are the likelihoods of
+    every label by the others.  Options that nobody uses and labels in heaps are so told from gaps
+    that a few labels leave by chance.
+
+    Args:
+        labels: positions 0..K-1; others (a padded -1) are not counted.
+        size: number of options K.
+        weights: what each label counts; one by default.
+
+    Source:
+        Simonoff (1995), "Smoothing categorical data", weighed as by stacking.
+    """
+    seen, added = labels >= 0, SMOOTHERS[:, 2:]
+    counts = np.bincount(labels[seen], None if weights is None else weights[seen], size)
+    spreads, alone = _spreads(size), np.minimum(counts, 1.0)
+    smoothed = spreads @ counts + added
+    # Each label by the others: its own part goes from the count of its option.
+    others = smoothed - alone * np.diagonal(spreads, axis1=1, axis2=2)
+    logs = np.log(others / (counts.sum() - alone + added * size))
+    fit = logs @ counts
+    shares = np.exp(fit - fit.max())
+    return shares / shares.sum() @ (smoothed / smoothed.sum(axis=1, keepdims=True))
